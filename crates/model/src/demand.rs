@@ -1,0 +1,127 @@
+//! What waits at the hosts.
+
+use crate::ids::HostId;
+use crate::units::{Bytes, Duration};
+
+/// What one host holds for one destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BacklogEntry {
+    /// For whom.
+    pub destination: HostId,
+    /// Bytes waiting, as the host will put them on the wire.
+    pub bytes: Bytes,
+    /// How long the first packet has waited; where a control asks for it.
+    pub head_age: Option<Duration>,
+    /// Bytes left of the shortest flow; where a control asks for it.
+    pub least_remaining: Option<Bytes>,
+}
+
+/// One host's row of the demand. Entries are ordered by destination, each at most once, none empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    entries: Vec<BacklogEntry>,
+    /// Room in the host's receive buffer; `None` where it has no bound.
+    pub room: Option<Bytes>,
+}
+
+impl Backlog {
+    /// A row from entries in any order: sorted, empty ones left out, later ones of a destination added to the first.
+    pub fn new(mut entries: Vec<BacklogEntry>) -> Self {
+        entries.retain(|e| e.bytes > Bytes::ZERO);
+        entries.sort_by_key(|e| e.destination);
+        entries.dedup_by(|later, first| {
+            let same = later.destination == first.destination;
+            if same {
+                first.bytes += later.bytes;
+            }
+            same
+        });
+        Self { entries, room: None }
+    }
+    /// Bytes per destination, and nothing else.
+    pub fn of_bytes(bytes: impl IntoIterator<Item = (HostId, Bytes)>) -> Self {
+        let entry = |(destination, bytes)| BacklogEntry { destination, bytes, head_age: None, least_remaining: None };
+        Self::new(bytes.into_iter().map(entry).collect())
+    }
+    /// By destination.
+    pub fn entries(&self) -> &[BacklogEntry] {
+        &self.entries
+    }
+    /// Bytes waiting for `destination`.
+    pub fn bytes(&self, destination: HostId) -> Bytes {
+        match self.entries.binary_search_by_key(&destination, |e| e.destination) {
+            Ok(i) => self.entries[i].bytes,
+            Err(_) => Bytes::ZERO,
+        }
+    }
+    /// Bytes waiting for anyone.
+    pub fn total(&self) -> Bytes {
+        self.entries.iter().map(|e| e.bytes).sum()
+    }
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+/// What waits between every pair of hosts: one [`Backlog`] per source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Demand {
+    rows: Vec<Backlog>,
+}
+
+impl Demand {
+    /// No demand among `hosts` hosts.
+    pub fn none(hosts: u32) -> Self {
+        Self { rows: vec![Backlog::default(); hosts as usize] }
+    }
+    /// How many hosts there are.
+    pub fn hosts(&self) -> u32 {
+        self.rows.len() as u32
+    }
+    /// All rows, by source.
+    pub fn rows(&self) -> &[Backlog] {
+        &self.rows
+    }
+    /// One source's row.
+    pub fn row(&self, source: HostId) -> &Backlog {
+        &self.rows[source.index()]
+    }
+    /// Replaces one source's row.
+    ///
+    /// # Panics
+    /// Where the row names a host that does not exist, or `source` itself.
+    pub fn set_row(&mut self, source: HostId, row: Backlog) {
+        let n = self.hosts();
+        assert!(row.entries.iter().all(|e| e.destination.0 < n && e.destination != source), "{source:?}: {row:?}");
+        self.rows[source.index()] = row;
+    }
+    /// Bytes waiting for anyone.
+    pub fn total(&self) -> Bytes {
+        self.rows.iter().map(Backlog::total).sum()
+    }
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.rows.iter().all(Backlog::is_empty)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_sorted_and_without_holes() {
+        let b = |h, n| (HostId(h), Bytes::new(n));
+        let row = Backlog::of_bytes([b(3, 5), b(1, 7), b(2, 0), b(3, 1)]);
+        assert_eq!(row.entries().iter().map(|e| (e.destination.0, e.bytes.get())).collect::<Vec<_>>(), [(1, 7), (3, 6)]);
+        assert_eq!(row.bytes(HostId(3)), Bytes::new(6));
+        assert_eq!(row.bytes(HostId(2)), Bytes::ZERO);
+    }
+
+    #[test]
+    #[should_panic(expected = "h1")]
+    fn nobody_sends_to_itself() {
+        Demand::none(2).set_row(HostId(1), Backlog::of_bytes([(HostId(1), Bytes::new(1))]));
+    }
+}

@@ -1,0 +1,541 @@
+//! What stands between hosts: switches, links, and the table that every hop asks.
+
+use crate::grant::PathTag;
+use crate::hash::ecmp_index;
+use crate::ids::{HostId, LinkId, NodeId};
+use crate::units::{Bytes, Duration, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// What a link's layer adds to a packet on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Framing {
+    /// Ethernet: 38 B (preamble 8, header 14, FCS 4, gap 12), never under 84 B on the wire (IEEE 802.3, clause 3).
+    #[default]
+    Ethernet,
+    /// Point-to-point protocol, as ns-3's point-to-point link: 2 B.
+    Ppp,
+    /// Nothing: a wire byte is a byte of the packet.
+    None,
+}
+
+impl Framing {
+    /// Bytes added to each packet.
+    pub const fn overhead(self) -> u32 {
+        match self {
+            Self::Ethernet => 38,
+            Self::Ppp => 2,
+            Self::None => 0,
+        }
+    }
+    /// The least that a packet takes on the wire, in bytes.
+    pub const fn minimum(self) -> u32 {
+        match self {
+            Self::Ethernet => 84,
+            Self::Ppp | Self::None => 0,
+        }
+    }
+    /// Bytes on the wire of a packet of `bytes`.
+    #[inline]
+    pub const fn wire(self, bytes: u32) -> u32 {
+        let with = bytes + self.overhead();
+        if with < self.minimum() { self.minimum() } else { with }
+    }
+    /// The largest packet that takes at most `wire` bytes on the wire; 0 where none does.
+    pub const fn payload_within(self, wire: u64) -> u64 {
+        if wire < self.minimum() as u64 {
+            return 0;
+        }
+        wire.saturating_sub(self.overhead() as u64)
+    }
+}
+
+/// When a switch begins to send a packet on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Forwarding {
+    /// After its last bit came in.
+    #[default]
+    StoreAndForward,
+    /// After its first 64 B came in, where the outgoing link is free and not faster than the incoming one needs.
+    CutThrough,
+}
+
+/// How much of a queue a switch keeps. Sizes count wire bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Buffer {
+    /// All of it.
+    #[default]
+    Unbounded,
+    /// At most so much at each output port.
+    PerPort(Bytes),
+    /// One memory for all ports; a port takes at most `alpha` times what is still free (dynamic thresholds:
+    /// Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998).
+    #[serde(rename_all = "snake_case")]
+    Shared {
+        /// The memory of the switch.
+        memory: Bytes,
+        /// The share of the free memory that one port may take; 0.125 to 8 in hardware.
+        alpha: f64,
+    },
+}
+
+/// A packet switch with output queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields, default)]
+pub struct Switch {
+    /// From a packet's arrival to its place in an output queue.
+    pub latency: Duration,
+    /// Store-and-forward or cut-through.
+    pub forwarding: Forwarding,
+    /// Bound of the output queues.
+    pub buffer: Buffer,
+    /// Marks a packet (Congestion Experienced) that finds at least so many wire bytes in its output queue (the
+    /// step marking that DCTCP asks for, RFC 8257 section 3.1).
+    pub ecn: Option<Bytes>,
+}
+
+/// What a wire is; both directions alike.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkSpec {
+    /// Bits per second.
+    pub rate: Rate,
+    /// From the end of sending to the end of receiving.
+    pub propagation: Duration,
+    /// What the link layer adds.
+    pub framing: Framing,
+    /// Probability that a bit of a frame is wrong; a frame with a wrong bit is lost on arrival.
+    pub bit_error: f64,
+}
+
+/// One direction of a wire.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Link {
+    /// The sending end.
+    pub from: NodeId,
+    /// The receiving end.
+    pub to: NodeId,
+    /// Rate, propagation, framing, errors.
+    pub spec: LinkSpec,
+}
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Node {
+    /// An end point.
+    Host(HostId),
+    /// A packet switch.
+    Switch(Switch),
+}
+
+/// What keeps a drawing of nodes and links from being a fabric.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum FabricError {
+    /// Fewer than two hosts.
+    #[error("a fabric has at least two hosts, this one has {hosts}")]
+    TooFewHosts {
+        /// How many there are.
+        hosts: u32,
+    },
+    /// A dimension of a topology is zero or odd where it must not be.
+    #[error("{what} is {found}: {allowed}")]
+    Dimension {
+        /// The parameter.
+        what: &'static str,
+        /// Its value.
+        found: u64,
+        /// What is allowed.
+        allowed: &'static str,
+    },
+    /// A link names a node that does not exist, or joins one to itself.
+    #[error("link {link} joins node {node}, {reason}")]
+    Link {
+        /// The number of the wire, in the order written.
+        link: usize,
+        /// The node.
+        node: u32,
+        /// Why that can't be.
+        reason: &'static str,
+    },
+    /// A host has more than one wire, or none.
+    #[error("host {host} has {wires} wires: a host of a packet fabric has one")]
+    HostWires {
+        /// The host.
+        host: u32,
+        /// Its wires.
+        wires: usize,
+    },
+    /// Some hosts cannot reach each other.
+    #[error("the fabric is disconnected: host {from} cannot reach host {to}")]
+    Disconnected {
+        /// A host.
+        from: u32,
+        /// One that it cannot reach.
+        to: u32,
+    },
+}
+
+/// Hosts, switches, links and routes.
+///
+/// Hosts are nodes `0..hosts`, switches follow. Wire `k` is links `2k` and `2k + 1`, first in the direction in which
+/// it was written. Routes are all shortest paths by hops; hosts under one switch share their routes.
+#[derive(Clone, Debug)]
+pub struct Fabric {
+    hosts: u32,
+    nodes: Vec<Node>,
+    links: Vec<Link>,
+    /// Per host, the link into the fabric.
+    uplink: Vec<LinkId>,
+    /// Per host, its last switch's number (from 0), or its own "group" where hosts are joined directly.
+    group: Vec<u32>,
+    groups: u32,
+    /// Per (switch, group): where in `sets` its candidates lie, and how many.
+    table: Vec<(u32, u32)>,
+    sets: Vec<LinkId>,
+}
+
+impl Fabric {
+    /// A fabric of `hosts` hosts, these switches and these wires.
+    ///
+    /// # Errors
+    /// Where a link names a node that does not exist, a host has not exactly one wire, or hosts cannot reach each other.
+    pub fn new(
+        hosts: u32,
+        switches: Vec<Switch>,
+        wires: &[(NodeId, NodeId, LinkSpec)],
+    ) -> Result<Self, FabricError> {
+        if hosts < 2 {
+            return Err(FabricError::TooFewHosts { hosts });
+        }
+        let count = hosts as usize + switches.len();
+        let nodes: Vec<Node> =
+            (0..hosts).map(|h| Node::Host(HostId(h))).chain(switches.into_iter().map(Node::Switch)).collect();
+        let mut links = Vec::with_capacity(2 * wires.len());
+        let mut out: Vec<Vec<LinkId>> = vec![Vec::new(); count];
+        for (k, &(a, b, spec)) in wires.iter().enumerate() {
+            for node in [a, b] {
+                if node.index() >= count {
+                    return Err(FabricError::Link { link: k, node: node.0, reason: "which does not exist" });
+                }
+            }
+            if a == b {
+                return Err(FabricError::Link { link: k, node: a.0, reason: "to itself" });
+            }
+            for (from, to) in [(a, b), (b, a)] {
+                out[from.index()].push(LinkId(links.len() as u32));
+                links.push(Link { from, to, spec });
+            }
+        }
+        let mut uplink = Vec::with_capacity(hosts as usize);
+        for h in 0..hosts {
+            match out[h as usize][..] {
+                [one] => uplink.push(one),
+                ref other => return Err(FabricError::HostWires { host: h, wires: other.len() }),
+            }
+        }
+        let mut fabric = Self { hosts, nodes, links, uplink, group: vec![], groups: 0, table: vec![], sets: vec![] };
+        fabric.route(&out)?;
+        Ok(fabric)
+    }
+
+    /// Breadth-first search towards each group of hosts; a switch keeps every link that brings a packet nearer.
+    fn route(&mut self, out: &[Vec<LinkId>]) -> Result<(), FabricError> {
+        let hosts = self.hosts as usize;
+        let switches = self.nodes.len() - hosts;
+        // A group is the switch over its hosts. Two hosts joined by a wire have no switch and need no table.
+        self.groups = switches as u32;
+        self.group = (0..hosts)
+            .map(|h| {
+                let to = self.links[self.uplink[h].index()].to.index();
+                if to < hosts { u32::MAX } else { (to - hosts) as u32 }
+            })
+            .collect();
+        self.table = vec![(0, 0); switches * switches];
+        let mut occupied = vec![None; switches];
+        for h in 0..hosts {
+            match self.group[h] {
+                u32::MAX if hosts == 2 => {}
+                u32::MAX => {
+                    let peer = self.links[self.uplink[h].index()].to.0;
+                    let to = (0..self.hosts).find(|&x| x != h as u32 && x != peer).unwrap_or(peer);
+                    return Err(FabricError::Disconnected { from: h as u32, to });
+                }
+                g => {
+                    occupied[g as usize].get_or_insert(h as u32);
+                }
+            }
+        }
+        let mut distance = vec![u32::MAX; switches];
+        let mut queue = VecDeque::new();
+        let mut scratch: Vec<LinkId> = Vec::new();
+        for g in 0..switches {
+            let Some(to) = occupied[g] else { continue };
+            distance.fill(u32::MAX);
+            distance[g] = 0;
+            queue.push_back(g);
+            while let Some(s) = queue.pop_front() {
+                for &l in &out[hosts + s] {
+                    let next = self.links[l.index()].to.index();
+                    if next >= hosts && distance[next - hosts] == u32::MAX {
+                        distance[next - hosts] = distance[s] + 1;
+                        queue.push_back(next - hosts);
+                    }
+                }
+            }
+            for s in 0..switches {
+                if s == g {
+                    continue;
+                }
+                if distance[s] == u32::MAX {
+                    if let Some(from) = occupied[s] {
+                        return Err(FabricError::Disconnected { from, to });
+                    }
+                    continue;
+                }
+                scratch.clear();
+                scratch.extend(out[hosts + s].iter().copied().filter(|l| {
+                    let next = self.links[l.index()].to.index();
+                    next >= hosts && distance[next - hosts].wrapping_add(1) == distance[s]
+                }));
+                let row = s * switches + g;
+                // Neighbouring destinations mostly share a set: reuse the last one of this switch.
+                let previous = if g > 0 { self.table[row - 1] } else { (0, 0) };
+                let range = previous.0 as usize..(previous.0 + previous.1) as usize;
+                self.table[row] = if previous.1 > 0 && self.sets[range] == scratch[..] {
+                    previous
+                } else {
+                    let at = self.sets.len() as u32;
+                    self.sets.extend_from_slice(&scratch);
+                    (at, scratch.len() as u32)
+                };
+            }
+        }
+        Ok(())
+    }
+
+    /// How many hosts there are.
+    pub const fn hosts(&self) -> u32 {
+        self.hosts
+    }
+    /// All nodes: hosts, then switches.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+    /// How many switches there are.
+    pub fn switches(&self) -> usize {
+        self.nodes.len() - self.hosts as usize
+    }
+    /// The switch at a node, unless it is a host.
+    pub fn switch(&self, node: NodeId) -> Option<&Switch> {
+        match self.nodes.get(node.index()) {
+            Some(Node::Switch(s)) => Some(s),
+            _ => None,
+        }
+    }
+    /// All links, two for each wire.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+    /// One link.
+    pub fn link(&self, id: LinkId) -> &Link {
+        &self.links[id.index()]
+    }
+    /// A host's link into the fabric.
+    pub fn uplink(&self, host: HostId) -> LinkId {
+        self.uplink[host.index()]
+    }
+    /// The link that ends at a host: the other direction of its wire.
+    pub fn downlink(&self, host: HostId) -> LinkId {
+        LinkId(self.uplink[host.index()].0 ^ 1)
+    }
+
+    /// The links that bring a packet at switch `at` nearer to host `to`, by number; the host's own link last.
+    #[inline]
+    pub fn candidates(&self, at: NodeId, to: HostId) -> Candidates<'_> {
+        let s = at.0 - self.hosts;
+        let g = self.group[to.index()];
+        if s == g {
+            return Candidates::Host(self.downlink(to));
+        }
+        let (start, n) = self.table[(s * self.groups + g) as usize];
+        Candidates::Set(&self.sets[start as usize..(start + n) as usize])
+    }
+
+    /// The link that switch `at` takes for a packet of hash `hash` to host `to`.
+    #[inline]
+    pub fn next_link(&self, at: NodeId, to: HostId, hash: u32) -> LinkId {
+        match self.candidates(at, to) {
+            Candidates::Host(link) => link,
+            Candidates::Set([one]) => *one,
+            Candidates::Set(set) => set[ecmp_index(hash, at.0, set.len() as u32) as usize],
+        }
+    }
+
+    /// The links that a packet of this hash crosses, first to last.
+    pub fn path(&self, from: HostId, to: HostId, hash: u32) -> Vec<LinkId> {
+        let mut path = vec![self.uplink(from)];
+        loop {
+            let at = self.link(path[path.len() - 1]).to;
+            if at == to.node() {
+                return path;
+            }
+            path.push(self.next_link(at, to, hash));
+        }
+    }
+
+    /// The links that a packet with this tag crosses: at every switch candidate number `tag` modulo their count.
+    pub fn tagged_path(&self, from: HostId, to: HostId, tag: PathTag) -> Vec<LinkId> {
+        let mut path = vec![self.uplink(from)];
+        loop {
+            let at = self.link(path[path.len() - 1]).to;
+            if at == to.node() {
+                return path;
+            }
+            path.push(self.tagged_link(at, to, tag));
+        }
+    }
+
+    /// The link that switch `at` takes for a packet with this tag.
+    #[inline]
+    pub fn tagged_link(&self, at: NodeId, to: HostId, tag: PathTag) -> LinkId {
+        match self.candidates(at, to) {
+            Candidates::Host(link) => link,
+            Candidates::Set(set) => set[usize::from(tag.0) % set.len()],
+        }
+    }
+
+    /// Whether all packets from one host to the other take the same links.
+    pub fn is_single_path(&self, from: HostId, to: HostId) -> bool {
+        let mut at = self.link(self.uplink(from)).to;
+        while at != to.node() {
+            at = match self.candidates(at, to) {
+                Candidates::Host(link) => self.link(link).to,
+                Candidates::Set([one]) => self.link(*one).to,
+                Candidates::Set(_) => return false,
+            };
+        }
+        true
+    }
+
+    /// The share of each link's rate that this demand takes if every pair splits evenly over all its shortest paths.
+    ///
+    /// `bytes(from, to)` are wire bytes; the most loaded link bounds any routing of a single-path fabric.
+    pub fn utilisation(&self, pairs: impl IntoIterator<Item = (HostId, HostId, f64)>) -> Utilisation {
+        let mut bytes = vec![0.0; self.links.len()];
+        // Pairs of the same switches split alike between these switches: add them up first.
+        let switches = self.switches();
+        let mut between = vec![0.0; switches * switches];
+        for (from, to, b) in pairs {
+            bytes[self.uplink(from).index()] += b;
+            if self.link(self.uplink(from)).to == to.node() {
+                continue;
+            }
+            bytes[self.downlink(to).index()] += b;
+            let (s, g) = (self.group[from.index()], self.group[to.index()]);
+            between[s as usize * switches + g as usize] += b;
+        }
+        let mut at = vec![0.0; switches];
+        for g in 0..switches {
+            at.fill(0.0);
+            let mut pending: VecDeque<usize> = VecDeque::new();
+            for s in 0..switches {
+                let b = between[s * switches + g];
+                if b > 0.0 && s != g {
+                    at[s] += b;
+                    pending.push_back(s);
+                }
+            }
+            while let Some(s) = pending.pop_front() {
+                let share = std::mem::take(&mut at[s]);
+                if s == g || share == 0.0 {
+                    continue;
+                }
+                let (start, n) = self.table[s * switches + g];
+                for &l in &self.sets[start as usize..(start + n) as usize] {
+                    bytes[l.index()] += share / f64::from(n);
+                    let next = self.link(l).to.index() - self.hosts as usize;
+                    if at[next] == 0.0 {
+                        pending.push_back(next);
+                    }
+                    at[next] += share / f64::from(n);
+                }
+            }
+        }
+        let seconds: Vec<f64> =
+            bytes.iter().zip(&self.links).map(|(b, l)| b * 8.0 / l.spec.rate.as_bps() as f64).collect();
+        Utilisation { seconds }
+    }
+}
+
+/// Where a switch may send a packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Candidates<'a> {
+    /// The destination is joined to this switch.
+    Host(LinkId),
+    /// Any of these is on a shortest path.
+    Set(&'a [LinkId]),
+}
+
+/// How long each link needs for a demand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Utilisation {
+    seconds: Vec<f64>,
+}
+
+impl Utilisation {
+    /// Seconds of line time, per link.
+    pub fn seconds(&self) -> &[f64] {
+        &self.seconds
+    }
+    /// The link that needs longest, and how long in seconds.
+    pub fn bottleneck(&self) -> (LinkId, f64) {
+        let (mut link, mut most) = (0, 0.0);
+        for (l, &s) in self.seconds.iter().enumerate() {
+            if s > most {
+                (link, most) = (l, s);
+            }
+        }
+        (LinkId(link as u32), most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPEC: LinkSpec =
+        LinkSpec { rate: Rate::gbps(10), propagation: Duration::ZERO, framing: Framing::Ethernet, bit_error: 0.0 };
+
+    #[test]
+    fn framing_is_ethernets() {
+        assert_eq!(Framing::Ethernet.wire(1500), 1538);
+        assert_eq!(Framing::Ethernet.wire(40), 84);
+        assert_eq!(Framing::Ethernet.payload_within(1538), 1500);
+        assert_eq!(Framing::Ethernet.payload_within(83), 0);
+        assert_eq!(Framing::Ppp.wire(1498), 1500);
+    }
+
+    #[test]
+    fn what_is_no_fabric_is_refused() {
+        let n = NodeId;
+        let sw = || vec![Switch::default()];
+        let err = |hosts, sws, wires: &[(NodeId, NodeId, LinkSpec)]| Fabric::new(hosts, sws, wires).unwrap_err();
+        assert_eq!(err(1, sw(), &[]), FabricError::TooFewHosts { hosts: 1 });
+        assert!(matches!(err(2, sw(), &[(n(0), n(9), SPEC)]), FabricError::Link { node: 9, .. }));
+        assert!(matches!(err(2, sw(), &[(n(0), n(0), SPEC)]), FabricError::Link { node: 0, .. }));
+        assert_eq!(err(2, sw(), &[(n(0), n(2), SPEC)]), FabricError::HostWires { host: 1, wires: 0 });
+        let two = vec![Switch::default(); 2];
+        let split = [(n(0), n(2), SPEC), (n(1), n(3), SPEC)];
+        assert!(matches!(err(2, two, &split), FabricError::Disconnected { .. }));
+    }
+
+    #[test]
+    fn two_hosts_on_a_wire_are_a_fabric() {
+        let f = Fabric::new(2, vec![], &[(NodeId(0), NodeId(1), SPEC)]).unwrap();
+        assert_eq!(f.path(HostId(0), HostId(1), 0), vec![LinkId(0)]);
+        assert_eq!(f.path(HostId(1), HostId(0), 0), vec![LinkId(1)]);
+    }
+}

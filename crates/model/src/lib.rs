@@ -1,0 +1,29 @@
+//! The vocabulary of timeplane: units, ids, fabrics, demand, matchings, slots, schedules, plans and grants.
+//!
+//! Values of these types are valid by construction: a [`Matching`] that exists shares no port, a [`Slot`] that
+//! exists overloads no link, a [`Fabric`] that exists is connected. Nothing here reads a clock, opens a file or
+//! draws a random number.
+
+mod demand;
+mod fabric;
+mod grant;
+mod hash;
+mod ids;
+mod plan;
+mod text;
+mod topology;
+mod units;
+
+pub use demand::{Backlog, BacklogEntry, Demand};
+pub use fabric::{
+    Buffer, Candidates, Fabric, FabricError, Forwarding, Framing, Link, LinkSpec, Node, Switch, Utilisation,
+};
+pub use grant::{Class, Grant, Medium, PathTag, Trigger};
+pub use hash::{ecmp_index, flow_hash, mix64};
+pub use ids::{CoflowId, FlowId, HostId, LinkId, NodeId};
+pub use plan::{
+    Matching, MatchingError, Plan, RateMatrix, Round, Schedule, ScheduleEntry, Slot, SlotError,
+    Transmission,
+};
+pub use text::UnitError;
+pub use units::{Bytes, Duration, Rate, Time};

@@ -1,0 +1,360 @@
+//! What a controller decides: slots one after the other, or rates.
+
+use crate::fabric::Fabric;
+use crate::grant::{Class, PathTag};
+use crate::hash::flow_hash;
+use crate::ids::{HostId, LinkId};
+use crate::units::{Duration, Rate, Time};
+
+/// Who sends to whom at one time, each host at most once on either side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Matching {
+    /// Per source, its destination.
+    outputs: Vec<Option<HostId>>,
+}
+
+/// Why a table is no matching.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MatchingError {
+    /// Two sources have one destination.
+    #[error("hosts {first} and {second} both send to host {output}")]
+    Shared {
+        /// The destination.
+        output: u32,
+        /// A source.
+        first: u32,
+        /// Another.
+        second: u32,
+    },
+    /// A destination is no host.
+    #[error("host {input} sends to host {output}, but the hosts are 0 to {last}")]
+    Range {
+        /// The source.
+        input: u32,
+        /// Its destination.
+        output: u32,
+        /// The last host's number.
+        last: u32,
+    },
+    /// A host sends to itself.
+    #[error("host {host} sends to itself")]
+    Itself {
+        /// The host.
+        host: u32,
+    },
+}
+
+impl Matching {
+    /// A matching, from each source's destination.
+    ///
+    /// # Errors
+    /// Where two sources share a destination, a destination is no host, or a host sends to itself.
+    pub fn new(outputs: Vec<Option<HostId>>) -> Result<Self, MatchingError> {
+        let mut taken: Vec<Option<u32>> = vec![None; outputs.len()];
+        for (input, output) in outputs.iter().enumerate() {
+            let Some(output) = output else { continue };
+            let input = input as u32;
+            if output.0 == input {
+                return Err(MatchingError::Itself { host: input });
+            }
+            match taken.get_mut(output.index()) {
+                None => {
+                    let last = outputs.len() as u32 - 1;
+                    return Err(MatchingError::Range { input, output: output.0, last });
+                }
+                Some(Some(first)) => {
+                    return Err(MatchingError::Shared { output: output.0, first: *first, second: input });
+                }
+                Some(free) => *free = Some(input),
+            }
+        }
+        Ok(Self { outputs })
+    }
+    /// Per source, its destination.
+    pub fn outputs(&self) -> &[Option<HostId>] {
+        &self.outputs
+    }
+    /// All pairs, by source.
+    pub fn pairs(&self) -> impl Iterator<Item = (HostId, HostId)> + '_ {
+        self.outputs.iter().enumerate().filter_map(|(i, o)| o.map(|o| (HostId(i as u32), o)))
+    }
+    /// How many pairs it has.
+    pub fn len(&self) -> usize {
+        self.outputs.iter().flatten().count()
+    }
+    /// Whether nobody sends.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// One pair's part of a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmission {
+    /// Who sends.
+    pub source: HostId,
+    /// To whom.
+    pub destination: HostId,
+    /// Which of its queues.
+    pub class: Class,
+    /// By which path; `None` leaves it to the fabric's ECMP.
+    pub path: Option<PathTag>,
+    /// How fast, in wire bits per second; `None` is the line rate of the sender.
+    pub rate: Option<Rate>,
+}
+
+/// Why transmissions do not make a slot.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SlotError {
+    /// A link would carry more than it can.
+    #[error("link {link} would carry {load} of its {rate}, with {source_host} -> {destination} on it", source_host = source_host.0, destination = destination.0, link = link.0)]
+    Overload {
+        /// The link.
+        link: LinkId,
+        /// What the slot would put on it.
+        load: Rate,
+        /// What it carries.
+        rate: Rate,
+        /// One that uses it: the source.
+        source_host: HostId,
+        /// And its destination.
+        destination: HostId,
+    },
+    /// A slot is open for no time.
+    #[error("a slot is open for {open}: it must be positive")]
+    Open {
+        /// How long.
+        open: Duration,
+    },
+    /// No such host, or a host to itself.
+    #[error("a slot has {source_host} -> {destination} among {hosts} hosts")]
+    Hosts {
+        /// The source.
+        source_host: u32,
+        /// The destination.
+        destination: u32,
+        /// How many hosts there are.
+        hosts: u32,
+    },
+}
+
+/// Transmissions that together overload no link, and how long their gates are open.
+///
+/// `open` has neither guard nor dark time in it. A [`Matching`] on a non-blocking switch is the special case with one partner each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slot {
+    transmissions: Vec<Transmission>,
+    open: Duration,
+}
+
+impl Slot {
+    /// A slot, checked against the links of the fabric.
+    ///
+    /// Every transmission counts on all links of its path. Where the fabric has several shortest paths and the transmission names
+    /// none, only its first and last link are certain, and only they are checked.
+    ///
+    /// # Errors
+    /// Where a link would be overloaded, a host does not exist, or `open` is not positive.
+    pub fn new(transmissions: Vec<Transmission>, open: Duration, fabric: &Fabric) -> Result<Self, SlotError> {
+        if open <= Duration::ZERO {
+            return Err(SlotError::Open { open });
+        }
+        let mut load = vec![0u64; fabric.links().len()];
+        for t in &transmissions {
+            let hosts = fabric.hosts();
+            if t.source.0 >= hosts || t.destination.0 >= hosts || t.source == t.destination {
+                return Err(SlotError::Hosts { source_host: t.source.0, destination: t.destination.0, hosts });
+            }
+            let line = fabric.link(fabric.uplink(t.source)).spec.rate;
+            let rate = t.rate.unwrap_or(line);
+            for link in certain_links(fabric, t) {
+                let on = &mut load[link.index()];
+                *on += rate.as_bps();
+                let capacity = fabric.link(link).spec.rate;
+                if *on > capacity.as_bps() {
+                    return Err(SlotError::Overload {
+                        link,
+                        load: Rate::bps(*on),
+                        rate: capacity,
+                        source_host: t.source,
+                        destination: t.destination,
+                    });
+                }
+            }
+        }
+        Ok(Self { transmissions, open })
+    }
+    /// Who sends to whom.
+    pub fn transmissions(&self) -> &[Transmission] {
+        &self.transmissions
+    }
+    /// How long the gates are open.
+    pub fn open(&self) -> Duration {
+        self.open
+    }
+}
+
+/// The links that a transmission crosses for certain.
+fn certain_links(fabric: &Fabric, t: &Transmission) -> Vec<LinkId> {
+    if let Some(tag) = t.path {
+        return fabric.tagged_path(t.source, t.destination, tag);
+    }
+    // Two hashes that differ in every choice would still miss nothing but the middle: ask the candidates.
+    let one = fabric.path(t.source, t.destination, flow_hash(t.source.0, t.destination.0, 0, 0));
+    let single = fabric.is_single_path(t.source, t.destination);
+    if single { one } else { vec![one[0], one[one.len() - 1]] }
+}
+
+/// A slot and the gap after it: guard time, or the dark time of a switch that retunes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScheduleEntry {
+    /// The slot.
+    pub slot: Slot,
+    /// From its end to the next one's begin.
+    pub gap: Duration,
+}
+
+/// The number of one pass through a schedule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Round(pub u64);
+
+/// Slots in order, from when they hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// Its number.
+    pub round: Round,
+    /// When its first slot opens, by the controller's clock. A schedule is swapped in at this edge and never half applied.
+    pub effective: Time,
+    /// Slots in order.
+    pub entries: Vec<ScheduleEntry>,
+}
+
+impl Schedule {
+    /// From the first slot's begin to the end of the last gap.
+    pub fn length(&self) -> Duration {
+        self.entries.iter().fold(Duration::ZERO, |sum, e| sum + e.slot.open() + e.gap)
+    }
+    /// Each slot with the times of its begin and end, by the controller's clock.
+    pub fn timed(&self) -> impl Iterator<Item = (Time, Time, &Slot)> + '_ {
+        let mut at = self.effective;
+        self.entries.iter().map(move |e| {
+            let start = at;
+            at += e.slot.open() + e.gap;
+            (start, start + e.slot.open(), &e.slot)
+        })
+    }
+}
+
+/// A rate for every pair, in bit/s of wire bytes; row and column sums within the hosts' links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RateMatrix {
+    hosts: u32,
+    rates: Vec<Rate>,
+}
+
+impl RateMatrix {
+    /// A matrix by rows: `rates[source * hosts + destination]`.
+    ///
+    /// # Errors
+    /// Where a host would send or receive more than its link carries.
+    pub fn new(rates: Vec<Rate>, fabric: &Fabric) -> Result<Self, SlotError> {
+        let hosts = fabric.hosts();
+        let n = hosts as usize;
+        assert_eq!(rates.len(), n * n, "a rate for every pair");
+        for h in 0..n {
+            let row: u64 = rates[h * n..(h + 1) * n].iter().map(|r| r.as_bps()).sum();
+            let column: u64 = rates[h..].iter().step_by(n).map(|r| r.as_bps()).sum();
+            let host = HostId(h as u32);
+            for (link, load) in [(fabric.uplink(host), row), (fabric.downlink(host), column)] {
+                let rate = fabric.link(link).spec.rate;
+                if load > rate.as_bps() {
+                    let load = Rate::bps(load);
+                    return Err(SlotError::Overload { link, load, rate, source_host: host, destination: host });
+                }
+            }
+        }
+        Ok(Self { hosts, rates })
+    }
+    /// One pair's rate.
+    pub fn rate(&self, source: HostId, destination: HostId) -> Rate {
+        self.rates[source.index() * self.hosts as usize + destination.index()]
+    }
+}
+
+/// What a scheduler decides.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Plan {
+    /// Slots one after the other: timeslots, TDMA slots, circuit configurations.
+    Slots(Vec<ScheduleEntry>),
+    /// A rate for every pair, until the next plan.
+    Rates(RateMatrix),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::{Framing, LinkSpec, Switch};
+
+    fn send(source: u32, destination: u32) -> Transmission {
+        Transmission {
+            source: HostId(source),
+            destination: HostId(destination),
+            class: Class(0),
+            path: None,
+            rate: None,
+        }
+    }
+    fn tree() -> Fabric {
+        let link =
+            LinkSpec { rate: Rate::gbps(10), propagation: Duration::ZERO, framing: Framing::Ethernet, bit_error: 0.0 };
+        Fabric::tree(2, 2, Switch::default(), link, link).unwrap()
+    }
+
+    #[test]
+    fn a_matching_that_exists_is_valid() {
+        let h = |i| Some(HostId(i));
+        assert!(Matching::new(vec![h(1), h(2), None]).is_ok());
+        assert_eq!(
+            Matching::new(vec![h(2), h(2), None]),
+            Err(MatchingError::Shared { output: 2, first: 0, second: 1 })
+        );
+        assert_eq!(Matching::new(vec![h(0)]), Err(MatchingError::Itself { host: 0 }));
+        assert_eq!(Matching::new(vec![h(7), None]), Err(MatchingError::Range { input: 0, output: 7, last: 1 }));
+    }
+
+    #[test]
+    fn a_slot_that_exists_overloads_no_link() {
+        let open = Duration::from_us(300);
+        // Both pairs cross the root: they share the uplink of edge switch 0.
+        let both = Slot::new(vec![send(0, 2), send(1, 3)], open, &tree());
+        assert!(matches!(both, Err(SlotError::Overload { .. })), "{both:?}");
+        // A pair under one switch runs beside a pair across switches.
+        assert!(Slot::new(vec![send(0, 1), send(1, 2)], open, &tree()).is_ok());
+        // At half the rate, both fit.
+        let half = |t: Transmission| Transmission { rate: Some(Rate::gbps(5)), ..t };
+        assert!(Slot::new(vec![half(send(0, 2)), half(send(1, 3))], open, &tree()).is_ok());
+        assert!(Slot::new(vec![send(0, 0)], open, &tree()).is_err());
+        assert!(Slot::new(vec![], Duration::ZERO, &tree()).is_err());
+    }
+
+    #[test]
+    fn a_schedule_knows_its_times() {
+        let slot = Slot::new(vec![send(0, 1)], Duration::from_us(300), &tree()).unwrap();
+        let entry = ScheduleEntry { slot, gap: Duration::from_us(15) };
+        let s = Schedule { round: Round(1), effective: Time::from_ps(0), entries: vec![entry.clone(), entry] };
+        assert_eq!(s.length(), Duration::from_us(630));
+        let starts: Vec<i64> = s.timed().map(|(start, _, _)| start.as_ps()).collect();
+        assert_eq!(starts, [0, 315_000_000]);
+    }
+
+    #[test]
+    fn a_rate_matrix_keeps_to_the_links() {
+        let f = tree();
+        let mut rates = vec![Rate::ZERO; 16];
+        rates[1] = Rate::gbps(6);
+        rates[9] = Rate::gbps(4);
+        assert!(RateMatrix::new(rates.clone(), &f).is_ok());
+        rates[13] = Rate::gbps(1);
+        assert!(RateMatrix::new(rates, &f).is_err());
+    }
+}

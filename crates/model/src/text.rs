@@ -1,0 +1,271 @@
+//! Quantities as people write them: `"20 us"`, `"100 Gb/s"`, `"46 kB"`. One number, one space or none, one unit.
+
+use crate::units::{Bytes, Duration, Rate};
+use core::fmt;
+use core::str::FromStr;
+use std::borrow::Cow;
+
+/// Why a text is not a quantity.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum UnitError {
+    /// The number is missing or malformed.
+    #[error("`{text}` does not start with a number: write it like `{example}`")]
+    Number {
+        /// What was found.
+        text: String,
+        /// A right example.
+        example: &'static str,
+    },
+    /// The unit is missing or unknown.
+    #[error("`{text}` has {found}: allowed are {allowed}")]
+    Unit {
+        /// What was found.
+        text: String,
+        /// The unit, in words.
+        found: String,
+        /// All right units.
+        allowed: &'static str,
+    },
+    /// The number does not fit the type.
+    #[error("`{text}` is out of range: {range}")]
+    Range {
+        /// What was found.
+        text: String,
+        /// What is allowed.
+        range: &'static str,
+    },
+}
+
+struct Family {
+    units: &'static [(&'static str, u64)],
+    allowed: &'static str,
+    example: &'static str,
+    range: &'static str,
+}
+
+/// Splits `text` and gives its value in the family's base unit, exactly where the decimal fits.
+fn parse(text: &str, family: &Family) -> Result<i128, UnitError> {
+    let t = text.trim();
+    let end = t
+        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '+')))
+        .unwrap_or(t.len());
+    let (number, unit) = (t[..end].replace('_', ""), t[end..].trim());
+    let bad_number = || UnitError::Number { text: text.to_owned(), example: family.example };
+    let out_of_range = || UnitError::Range { text: text.to_owned(), range: family.range };
+    let (negative, digits) = match number.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, number.strip_prefix('+').unwrap_or(&number)),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all_digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    if (whole.is_empty() && fraction.is_empty()) || !all_digits(whole) || !all_digits(fraction) {
+        return Err(bad_number());
+    }
+    let Some(&(_, factor)) = family.units.iter().find(|(name, _)| *name == unit) else {
+        let found = if unit.is_empty() { "no unit".to_owned() } else { format!("the unit `{unit}`") };
+        return Err(UnitError::Unit { text: text.to_owned(), found, allowed: family.allowed });
+    };
+    if whole.len() > 20 || fraction.len() > 15 {
+        return Err(out_of_range());
+    }
+    let factor = i128::from(factor);
+    let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| bad_number())? };
+    let scale = 10i128.pow(fraction.len() as u32);
+    let fraction: i128 = if fraction.is_empty() { 0 } else { fraction.parse().map_err(|_| bad_number())? };
+    let value = whole * factor + (fraction * factor + scale / 2) / scale;
+    Ok(if negative { -value } else { value })
+}
+
+const DURATION: Family = Family {
+    units: &[
+        ("ps", 1),
+        ("ns", 1_000),
+        ("us", 1_000_000),
+        ("µs", 1_000_000),
+        ("ms", 1_000_000_000),
+        ("s", 1_000_000_000_000),
+        ("min", 60_000_000_000_000),
+        ("h", 3_600_000_000_000_000),
+    ],
+    allowed: "ps, ns, us, ms, s, min, h",
+    example: "20 us",
+    range: "a duration is at most 106 days",
+};
+const RATE: Family = Family {
+    units: &[
+        ("b/s", 1),
+        ("kb/s", 1_000),
+        ("Mb/s", 1_000_000),
+        ("Gb/s", 1_000_000_000),
+        ("Tb/s", 1_000_000_000_000),
+    ],
+    allowed: "b/s, kb/s, Mb/s, Gb/s, Tb/s (bits per second)",
+    example: "10 Gb/s",
+    range: "a rate is positive and at most 18,000,000 Tb/s",
+};
+const BYTES: Family = Family {
+    units: &[
+        ("B", 1),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("TB", 1_000_000_000_000),
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+    ],
+    allowed: "B, kB, MB, GB, TB, KiB, MiB, GiB",
+    example: "46 kB",
+    range: "a size is not negative and at most 18,000,000 TB",
+};
+
+impl FromStr for Duration {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let ps = parse(text, &DURATION)?;
+        i64::try_from(ps)
+            .map(Duration::from_ps)
+            .map_err(|_| UnitError::Range { text: text.to_owned(), range: DURATION.range })
+    }
+}
+impl FromStr for Rate {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let bps = parse(text, &RATE)?;
+        match u64::try_from(bps) {
+            Ok(b) if b > 0 => Ok(Rate::bps(b)),
+            _ => Err(UnitError::Range { text: text.to_owned(), range: RATE.range }),
+        }
+    }
+}
+impl FromStr for Bytes {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let b = parse(text, &BYTES)?;
+        u64::try_from(b)
+            .map(Bytes::new)
+            .map_err(|_| UnitError::Range { text: text.to_owned(), range: BYTES.range })
+    }
+}
+
+/// Writes `value` in the largest unit in which it is whole.
+fn write(f: &mut fmt::Formatter<'_>, value: i128, units: &[(&str, u64)]) -> fmt::Result {
+    let whole = units.iter().rev().find(|(_, k)| value != 0 && value % i128::from(*k) == 0);
+    let (name, factor) = whole.unwrap_or(&units[0]);
+    write!(f, "{} {name}", value / i128::from(*factor))
+}
+
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(&str, u64); 5] =
+            [("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
+        write(f, i128::from(self.as_ps()), &UNITS)
+    }
+}
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write(f, i128::from(self.as_bps()), RATE.units)
+    }
+}
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write(f, i128::from(self.get()), &BYTES.units[..5])
+    }
+}
+
+/// serde and JSON Schema of one quantity: a string with a unit, both ways.
+macro_rules! as_text {
+    ($type:ty, $name:literal, $description:literal, $example:literal, $pattern:literal) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                s.collect_str(self)
+            }
+        }
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                let text = <Cow<'de, str>>::deserialize(d)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+        impl schemars::JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                $name.into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({
+                    "type": "string",
+                    "description": $description,
+                    "pattern": $pattern,
+                    "examples": [$example],
+                })
+            }
+        }
+    };
+}
+as_text!(
+    Duration,
+    "Duration",
+    "A span of time: a number and one of ps, ns, us, ms, s, min, h.",
+    "20 us",
+    r"^-?[0-9_.]+ ?(ps|ns|us|µs|ms|s|min|h)$"
+);
+as_text!(
+    Rate,
+    "Rate",
+    "Bits per second: a number and one of b/s, kb/s, Mb/s, Gb/s, Tb/s.",
+    "10 Gb/s",
+    r"^[0-9_.]+ ?(b|kb|Mb|Gb|Tb)/s$"
+);
+as_text!(
+    Bytes,
+    "Bytes",
+    "A count of octets: a number and one of B, kB, MB, GB, TB, KiB, MiB, GiB.",
+    "46 kB",
+    r"^[0-9_.]+ ?(B|kB|MB|GB|TB|KiB|MiB|GiB)$"
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn quantities_read_as_people_write_them() {
+        assert_eq!("20 us".parse(), Ok(Duration::from_us(20)));
+        assert_eq!("0.5ns".parse(), Ok(Duration::from_ps(500)));
+        assert_eq!("-3 us".parse(), Ok(Duration::from_us(-3)));
+        assert_eq!("1.5 Gb/s".parse(), Ok(Rate::mbps(1500)));
+        assert_eq!("46 kB".parse(), Ok(Bytes::kb(46)));
+        assert_eq!("1 KiB".parse(), Ok(Bytes::new(1024)));
+        assert_eq!("1_000 B".parse(), Ok(Bytes::new(1000)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let error = |e: Result<Rate, UnitError>| e.unwrap_err().to_string();
+        assert_eq!(
+            error("100 GB/s".parse()),
+            "`100 GB/s` has the unit `GB/s`: allowed are b/s, kb/s, Mb/s, Gb/s, Tb/s (bits per second)"
+        );
+        assert_eq!(error("fast".parse()), "`fast` does not start with a number: write it like `10 Gb/s`");
+        assert_eq!(error("0 Gb/s".parse()), "`0 Gb/s` is out of range: a rate is positive and at most 18,000,000 Tb/s");
+        assert!("-1 B".parse::<Bytes>().is_err());
+        assert!("20".parse::<Duration>().unwrap_err().to_string().contains("no unit"));
+        assert!("1e3 us".parse::<Duration>().is_err());
+        assert!("999999999999 h".parse::<Duration>().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn display_parses_back(ps in any::<i64>(), bps in 1u64.., b in any::<u64>()) {
+            prop_assert_eq!(Duration::from_ps(ps).to_string().parse(), Ok(Duration::from_ps(ps)));
+            prop_assert_eq!(Rate::bps(bps).to_string().parse(), Ok(Rate::bps(bps)));
+            prop_assert_eq!(Bytes::new(b).to_string().parse(), Ok(Bytes::new(b)));
+        }
+
+        #[test]
+        fn any_text_is_answered_without_a_panic(text in ".{0,40}") {
+            let _ = (text.parse::<Duration>(), text.parse::<Rate>(), text.parse::<Bytes>());
+        }
+    }
+}

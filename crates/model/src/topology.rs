@@ -1,0 +1,162 @@
+//! The usual fabrics, as nodes and wires.
+
+use crate::fabric::{Fabric, FabricError, LinkSpec, Switch};
+use crate::ids::NodeId;
+
+fn at_least_one(what: &'static str, found: u32) -> Result<(), FabricError> {
+    if found == 0 {
+        return Err(FabricError::Dimension { what, found: 0, allowed: "at least 1" });
+    }
+    Ok(())
+}
+
+impl Fabric {
+    /// All hosts under one switch.
+    ///
+    /// # Errors
+    /// With fewer than two hosts.
+    pub fn single_switch(hosts: u32, switch: Switch, link: LinkSpec) -> Result<Self, FabricError> {
+        let wires: Vec<_> = (0..hosts).map(|h| (NodeId(h), NodeId(hosts), link)).collect();
+        Self::new(hosts, vec![switch], &wires)
+    }
+
+    /// `leaves` switches with `per_leaf` hosts each, every one joined to each of `spines` switches.
+    ///
+    /// Nodes: hosts, leaves, spines. Wires: hosts in order, then leaf by leaf to each spine.
+    ///
+    /// # Errors
+    /// Where a dimension is zero.
+    pub fn leaf_spine(
+        leaves: u32,
+        per_leaf: u32,
+        spines: u32,
+        switch: Switch,
+        link: LinkSpec,
+        uplink: LinkSpec,
+    ) -> Result<Self, FabricError> {
+        at_least_one("leaves", leaves)?;
+        at_least_one("hosts_per_leaf", per_leaf)?;
+        at_least_one("spines", spines)?;
+        let hosts = leaves * per_leaf;
+        let mut wires = Vec::with_capacity((hosts + leaves * spines) as usize);
+        wires.extend((0..hosts).map(|h| (NodeId(h), NodeId(hosts + h / per_leaf), link)));
+        for leaf in 0..leaves {
+            wires.extend((0..spines).map(|s| (NodeId(hosts + leaf), NodeId(hosts + leaves + s), uplink)));
+        }
+        Self::new(hosts, vec![switch; (leaves + spines) as usize], &wires)
+    }
+
+    /// `edges` switches with `per_edge` hosts each under one root.
+    ///
+    /// # Errors
+    /// Where a dimension is zero.
+    pub fn tree(
+        edges: u32,
+        per_edge: u32,
+        switch: Switch,
+        link: LinkSpec,
+        uplink: LinkSpec,
+    ) -> Result<Self, FabricError> {
+        at_least_one("edges", edges)?;
+        at_least_one("hosts_per_edge", per_edge)?;
+        Self::leaf_spine(edges, per_edge, 1, switch, link, uplink)
+    }
+
+    /// The k-ary fat tree (Al-Fares, Loukissas, Vahdat, SIGCOMM 2008): `k` pods of k/2 edge and k/2 aggregation switches, (k/2)²
+    /// cores, k³/4 hosts.
+    ///
+    /// Nodes: hosts, edges, aggregations, cores. Aggregation `a` of a pod is joined to cores `a k/2 .. (a + 1) k/2`.
+    ///
+    /// # Errors
+    /// Where `k` is zero or odd.
+    pub fn fat_tree(k: u32, switch: Switch, link: LinkSpec, uplink: LinkSpec) -> Result<Self, FabricError> {
+        if k == 0 || k % 2 == 1 {
+            return Err(FabricError::Dimension { what: "k", found: k.into(), allowed: "even and at least 2" });
+        }
+        let half = k / 2;
+        let hosts = k * half * half;
+        let (edges, aggregations, cores) = (k * half, k * half, half * half);
+        let edge = |pod: u32, e: u32| NodeId(hosts + pod * half + e);
+        let aggregation = |pod: u32, a: u32| NodeId(hosts + edges + pod * half + a);
+        let core = |c: u32| NodeId(hosts + edges + aggregations + c);
+        let mut wires: Vec<_> = (0..hosts).map(|h| (NodeId(h), NodeId(hosts + h / half), link)).collect();
+        for pod in 0..k {
+            for e in 0..half {
+                wires.extend((0..half).map(|a| (edge(pod, e), aggregation(pod, a), uplink)));
+            }
+            for a in 0..half {
+                wires.extend((0..half).map(|c| (aggregation(pod, a), core(a * half + c), uplink)));
+            }
+        }
+        Self::new(hosts, vec![switch; (edges + aggregations + cores) as usize], &wires)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fabric::{Candidates, Fabric, Framing, LinkSpec, Switch};
+    use crate::ids::{HostId, NodeId};
+    use crate::units::{Duration, Rate};
+    use petgraph::algo::dijkstra;
+    use petgraph::graph::{DiGraph, NodeIndex};
+
+    const LINK: LinkSpec =
+        LinkSpec { rate: Rate::gbps(1), propagation: Duration::from_us(1), framing: Framing::Ethernet, bit_error: 0.0 };
+
+    /// Every candidate link lies on a shortest path, and every shortest path's first link is a candidate.
+    fn routes_are_all_shortest_paths(fabric: &Fabric) {
+        let mut graph = DiGraph::<(), ()>::new();
+        for _ in fabric.nodes() {
+            graph.add_node(());
+        }
+        for l in fabric.links() {
+            // Reversed, so that one search from a host gives all distances to it.
+            graph.add_edge(NodeIndex::new(l.to.index()), NodeIndex::new(l.from.index()), ());
+        }
+        for to in (0..fabric.hosts()).map(HostId) {
+            let distance = dijkstra(&graph, NodeIndex::new(to.index()), None, |_| 1u32);
+            for s in fabric.hosts()..fabric.nodes().len() as u32 {
+                let at = NodeId(s);
+                let here = distance[&NodeIndex::new(at.index())];
+                let expected: Vec<_> = (0..fabric.links().len() as u32)
+                    .map(crate::ids::LinkId)
+                    .filter(|&l| {
+                        let link = fabric.link(l);
+                        // Another host is no way through.
+                        let through = link.to == to.node() || link.to.0 >= fabric.hosts();
+                        link.from == at && through && distance[&NodeIndex::new(link.to.index())] + 1 == here
+                    })
+                    .collect();
+                match fabric.candidates(at, to) {
+                    Candidates::Host(l) => assert_eq!(vec![l], expected),
+                    Candidates::Set(set) => assert_eq!(set, expected, "{at:?} -> {to:?}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn usual_fabrics_have_their_sizes_and_routes() {
+        let sw = Switch::default();
+        let fat = Fabric::fat_tree(4, sw, LINK, LINK).unwrap();
+        assert_eq!((fat.hosts(), fat.switches(), fat.links().len()), (16, 20, 2 * 48));
+        let leaf_spine = Fabric::leaf_spine(4, 3, 2, sw, LINK, LINK).unwrap();
+        assert_eq!((leaf_spine.hosts(), leaf_spine.switches()), (12, 6));
+        for fabric in
+            [fat, leaf_spine, Fabric::tree(3, 2, sw, LINK, LINK).unwrap(), Fabric::single_switch(5, sw, LINK).unwrap()]
+        {
+            routes_are_all_shortest_paths(&fabric);
+        }
+        assert!(Fabric::fat_tree(3, sw, LINK, LINK).is_err());
+        assert!(Fabric::leaf_spine(0, 3, 2, sw, LINK, LINK).is_err());
+    }
+
+    #[test]
+    fn even_splitting_loads_links_as_arithmetic_says() {
+        // Two leaves of two hosts, two spines: 1 Gb/s of wire bytes from every host to one under the other leaf.
+        let f = Fabric::leaf_spine(2, 2, 2, Switch::default(), LINK, LINK).unwrap();
+        let pairs = [(0, 2), (1, 3), (2, 0), (3, 1)].map(|(a, b)| (HostId(a), HostId(b), 125e6));
+        let u = f.utilisation(pairs);
+        assert!(u.seconds().iter().all(|&s| (s - 1.0).abs() < 1e-12), "{u:?}");
+    }
+}

@@ -1,0 +1,306 @@
+//! Durations, times, rates and byte counts: integers with their unit in the type.
+
+use core::fmt;
+use core::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
+
+/// A signed span of time in picoseconds; ±106 days.
+///
+/// A picosecond is exact for a bit at 1 Tb/s and for every frame at the usual Ethernet rates.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Duration(i64);
+
+impl Duration {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+    /// The longest span, about 106 days.
+    pub const MAX: Self = Self(i64::MAX);
+
+    /// A span of `ps` picoseconds.
+    pub const fn from_ps(ps: i64) -> Self {
+        Self(ps)
+    }
+    /// A span of `ns` nanoseconds.
+    pub const fn from_ns(ns: i64) -> Self {
+        Self(ns * 1_000)
+    }
+    /// A span of `us` microseconds.
+    pub const fn from_us(us: i64) -> Self {
+        Self(us * 1_000_000)
+    }
+    /// A span of `ms` milliseconds.
+    pub const fn from_ms(ms: i64) -> Self {
+        Self(ms * 1_000_000_000)
+    }
+    /// A span of `s` seconds.
+    pub const fn from_secs(s: i64) -> Self {
+        Self(s * 1_000_000_000_000)
+    }
+    /// The nearest span to `s` seconds; saturates.
+    pub fn from_secs_f64(s: f64) -> Self {
+        Self((s * 1e12).round() as i64)
+    }
+    /// In picoseconds.
+    pub const fn as_ps(self) -> i64 {
+        self.0
+    }
+    /// In seconds.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 * 1e-12
+    }
+    /// Whether it is below zero.
+    pub const fn is_negative(self) -> bool {
+        self.0 < 0
+    }
+    /// The product with a real factor, rounded to the nearest picosecond; saturates.
+    pub fn scale(self, factor: f64) -> Self {
+        Self((self.0 as f64 * factor).round() as i64)
+    }
+}
+
+/// A node's own clock: picoseconds since that clock's zero.
+///
+/// Agents know only this. The simulator's truth (`SimTime`) is a type of the `sim` crate that agents cannot
+/// name, so that none is synchronised perfectly by accident.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(i64);
+
+impl Time {
+    /// The clock's zero.
+    pub const ZERO: Self = Self(0);
+    /// The last instant that can be named.
+    pub const MAX: Self = Self(i64::MAX);
+
+    /// The instant `ps` picoseconds after the clock's zero.
+    pub const fn from_ps(ps: i64) -> Self {
+        Self(ps)
+    }
+    /// Picoseconds since the clock's zero.
+    pub const fn as_ps(self) -> i64 {
+        self.0
+    }
+    /// This instant moved by `d`, or [`Time::MAX`] where that cannot be named.
+    pub const fn saturating_add(self, d: Duration) -> Self {
+        Self(self.0.saturating_add(d.0))
+    }
+}
+
+/// Bits per second; up to 18 Eb/s.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// No bits at all.
+    pub const ZERO: Self = Self(0);
+
+    /// `b` bit/s.
+    pub const fn bps(b: u64) -> Self {
+        Self(b)
+    }
+    /// `m` Mb/s.
+    pub const fn mbps(m: u64) -> Self {
+        Self(m * 1_000_000)
+    }
+    /// `g` Gb/s.
+    pub const fn gbps(g: u64) -> Self {
+        Self(g * 1_000_000_000)
+    }
+    /// In bit/s.
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+    /// The time that `bytes` take at this rate, rounded up to a picosecond.
+    ///
+    /// # Panics
+    /// At rate zero, and where the time exceeds [`Duration::MAX`].
+    pub fn time_for(self, bytes: Bytes) -> Duration {
+        assert!(self.0 > 0, "nothing is ever sent at rate zero");
+        let ps = (u128::from(bytes.0) * 8_000_000_000_000).div_ceil(u128::from(self.0));
+        Duration(i64::try_from(ps).expect("a transmission longer than 106 days"))
+    }
+    /// The whole bytes that fit into `d` at this rate; none for a negative span.
+    pub fn bytes_in(self, d: Duration) -> Bytes {
+        if d.0 <= 0 {
+            return Bytes(0);
+        }
+        let bytes = d.0 as u128 * u128::from(self.0) / 8_000_000_000_000;
+        Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+    /// The product with a real factor, rounded to the nearest bit/s.
+    pub fn scale(self, factor: f64) -> Self {
+        Self((self.0 as f64 * factor).round() as u64)
+    }
+}
+
+/// A count of octets.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(u64);
+
+impl Bytes {
+    /// None.
+    pub const ZERO: Self = Self(0);
+
+    /// `b` octets.
+    pub const fn new(b: u64) -> Self {
+        Self(b)
+    }
+    /// `k` thousand octets.
+    pub const fn kb(k: u64) -> Self {
+        Self(k * 1_000)
+    }
+    /// `m` million octets.
+    pub const fn mb(m: u64) -> Self {
+        Self(m * 1_000_000)
+    }
+    /// As a number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+    /// The difference, or none where `other` is larger.
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+    /// The smaller of the two.
+    pub fn min(self, other: Self) -> Self {
+        Self(self.0.min(other.0))
+    }
+}
+
+impl Add for Duration {
+    type Output = Self;
+    fn add(self, o: Self) -> Self {
+        Self(self.0 + o.0)
+    }
+}
+impl AddAssign for Duration {
+    fn add_assign(&mut self, o: Self) {
+        self.0 += o.0;
+    }
+}
+impl Sub for Duration {
+    type Output = Self;
+    fn sub(self, o: Self) -> Self {
+        Self(self.0 - o.0)
+    }
+}
+impl Neg for Duration {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self(-self.0)
+    }
+}
+impl Mul<i64> for Duration {
+    type Output = Self;
+    fn mul(self, k: i64) -> Self {
+        Self(self.0 * k)
+    }
+}
+impl Div<i64> for Duration {
+    type Output = Self;
+    fn div(self, k: i64) -> Self {
+        Self(self.0 / k)
+    }
+}
+impl Add<Duration> for Time {
+    type Output = Self;
+    fn add(self, d: Duration) -> Self {
+        Self(self.0 + d.0)
+    }
+}
+impl AddAssign<Duration> for Time {
+    fn add_assign(&mut self, d: Duration) {
+        self.0 += d.0;
+    }
+}
+impl Sub<Duration> for Time {
+    type Output = Self;
+    fn sub(self, d: Duration) -> Self {
+        Self(self.0 - d.0)
+    }
+}
+impl Sub for Time {
+    type Output = Duration;
+    fn sub(self, o: Self) -> Duration {
+        Duration(self.0 - o.0)
+    }
+}
+impl Add for Bytes {
+    type Output = Self;
+    fn add(self, o: Self) -> Self {
+        Self(self.0 + o.0)
+    }
+}
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, o: Self) {
+        self.0 += o.0;
+    }
+}
+impl Sub for Bytes {
+    type Output = Self;
+    fn sub(self, o: Self) -> Self {
+        Self(self.0 - o.0)
+    }
+}
+impl SubAssign for Bytes {
+    fn sub_assign(&mut self, o: Self) {
+        self.0 -= o.0;
+    }
+}
+impl Mul<u64> for Bytes {
+    type Output = Self;
+    fn mul(self, k: u64) -> Self {
+        Self(self.0 * k)
+    }
+}
+impl core::iter::Sum for Bytes {
+    fn sum<I: Iterator<Item = Self>>(it: I) -> Self {
+        Self(it.map(|b| b.0).sum())
+    }
+}
+
+impl fmt::Debug for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "@{}", Duration(self.0))
+    }
+}
+impl fmt::Debug for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn transmission_times_are_exact_and_round_up() {
+        assert_eq!(Rate::gbps(300).time_for(Bytes::new(1500)), Duration::from_ps(40_000));
+        assert_eq!(Rate::gbps(10).time_for(Bytes::new(1538)), Duration::from_ps(1_230_400));
+        // 1 byte at 3 bit/s is 2.666... s.
+        assert_eq!(Rate::bps(3).time_for(Bytes::new(1)).as_ps(), 2_666_666_666_667);
+        assert_eq!(Rate::gbps(1).time_for(Bytes::ZERO), Duration::ZERO);
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_in_inverts_time_for(rate in 1_000u64..1_000_000_000_000, bytes in 0u64..100_000_000) {
+            let (rate, bytes) = (Rate::bps(rate), Bytes::new(bytes));
+            let t = rate.time_for(bytes);
+            prop_assert!(rate.bytes_in(t) >= bytes);
+            if bytes.get() > 0 {
+                prop_assert!(rate.bytes_in(t - Duration::from_ps(1)) < bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The `[control.NAME]` tables.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use timeplane_model::{Bytes, Duration};
+
+/// How the network is run: what carries the flows, how they are routed, and what plans them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Control {
+    /// What carries flows from host to host.
+    pub transport: Transport,
+    /// How packets choose among equal paths.
+    #[serde(default)]
+    pub ecmp: Ecmp,
+    /// The hosts' network interface.
+    #[serde(default)]
+    pub nic: Nic,
+    /// Who decides when hosts send; missing: nobody, a plain network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanSpec>,
+}
+
+/// What carries flows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Transport {
+    /// Open-loop UDP datagrams (28 B of headers): what is lost stays lost.
+    Datagrams {},
+    /// Raw frames with an end-to-end repair: receivers report what is missing, senders resend it.
+    Raw(Raw),
+    /// TCP.
+    Tcp(Tcp),
+}
+
+/// Raw frames with repair.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Raw {
+    /// Bytes of each frame's payload that name its flow and offset.
+    pub header: Bytes,
+    /// A receiver reports after this long with a flow incomplete, and at once where it sees a gap.
+    pub report_every: Duration,
+}
+
+impl Default for Raw {
+    fn default() -> Self {
+        Self { header: Bytes::new(16), report_every: Duration::from_ms(10) }
+    }
+}
+
+/// TCP: SACK (RFC 2018, 6675), RTO (RFC 6298), 40 B of headers without timestamps.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tcp {
+    /// The congestion control.
+    pub congestion: Congestion,
+    /// Segments that a connection begins with (RFC 6928).
+    pub initial_window: u32,
+    /// The least retransmission timeout: 1 s in RFC 6298, 200 ms in Linux.
+    pub min_rto: Duration,
+    /// When a receiver holds an acknowledgement back.
+    pub delayed_ack: DelayedAck,
+    /// Selective acknowledgements.
+    pub sack: bool,
+    /// Asks switches to mark instead of drop (RFC 3168); DCTCP always does.
+    pub ecn: bool,
+    /// Spreads a window over its round trip.
+    pub pacing: bool,
+    /// Opens each flow with SYN and SYN-ACK, which is then part of its completion time.
+    pub handshake: bool,
+    /// The receiver's window; missing: without bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive_window: Option<Bytes>,
+}
+
+impl Default for Tcp {
+    fn default() -> Self {
+        Self {
+            congestion: Congestion::Cubic,
+            initial_window: 10,
+            min_rto: Duration::from_ms(200),
+            delayed_ack: DelayedAck::default(),
+            sack: true,
+            ecn: false,
+            pacing: false,
+            handshake: true,
+            receive_window: None,
+        }
+    }
+}
+
+/// When a receiver holds an acknowledgement back (RFC 5681 section 4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DelayedAck {
+    /// One acknowledgement for so many segments; 1 acknowledges each.
+    pub segments: u32,
+    /// But never later than this after the first of them.
+    pub timeout: Duration,
+}
+
+impl Default for DelayedAck {
+    fn default() -> Self {
+        Self { segments: 2, timeout: Duration::from_ms(1) }
+    }
+}
+
+/// A congestion control.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Congestion {
+    /// RFC 5681, 6582.
+    NewReno,
+    /// RFC 9438.
+    #[default]
+    Cubic,
+    /// RFC 8257.
+    Dctcp,
+}
+
+/// How packets choose among equal paths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ecmp {
+    /// All packets of a flow take one path, by a hash.
+    #[default]
+    Flow,
+    /// Each packet takes its own, by a hash of flow and sequence.
+    Packet,
+}
+
+/// A host's network interface.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Nic {
+    /// Which queue sends next where several may.
+    pub discipline: Discipline,
+    /// Segmentation offload: packets of one queue are emitted back to back in bursts of at most so many bytes, and
+    /// a burst is handed to the interface whole.
+    pub burst: Bytes,
+}
+
+impl Default for Nic {
+    fn default() -> Self {
+        Self { discipline: Discipline::Fifo, burst: Bytes::ZERO }
+    }
+}
+
+/// Which queue sends next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Discipline {
+    /// The packet that came first.
+    #[default]
+    Fifo,
+    /// Destinations in turn.
+    RoundRobin,
+}
+
+/// Who decides when hosts send.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum PlanSpec {
+    /// Slots: a manager takes reports, plans a round of slots ahead and grants them; gates at the hosts execute.
+    Slots(SlotsSpec),
+}
+
+/// Slots.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SlotsSpec {
+    /// How long the gates of a slot are open.
+    pub slot: Duration,
+    /// From a slot's end to the next one's begin.
+    pub guard: Duration,
+    /// Slots in a round; a round is planned whole.
+    pub round_slots: u32,
+    /// The planning algorithm: `weighted_round_robin`, or one registered by name.
+    pub scheduler: String,
+    /// One way between manager and hosts over the control network.
+    pub control_latency: Duration,
+    /// Probability that a control message is lost.
+    pub control_loss: f64,
+    /// How long the scheduler computes; charged before its grants go out.
+    pub compute_time: Duration,
+    /// Hosts' clocks are off by up to so much either way.
+    pub clock_error: Duration,
+}
+
+impl Default for SlotsSpec {
+    fn default() -> Self {
+        Self {
+            slot: Duration::from_us(300),
+            guard: Duration::from_us(15),
+            round_slots: 32,
+            scheduler: "weighted_round_robin".to_owned(),
+            control_latency: Duration::from_us(20),
+            control_loss: 0.0,
+            compute_time: Duration::from_us(100),
+            clock_error: Duration::ZERO,
+        }
+    }
+}

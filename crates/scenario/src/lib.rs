@@ -1,0 +1,82 @@
+//! WHAT is studied: a fabric, a workload and the controls to compare on it.
+//!
+//! These types are the one definition of a scenario: TOML files, JSON Schema, the reference and the Python classes
+//! all come from them. Keys are snake_case; quantities are strings with a unit. A choice among alternatives is a table with one key, the
+//! alternative's name: `topology.leaf_spine = { leaves = 4, hosts_per_leaf = 30, spines = 3 }`.
+
+mod control;
+mod fabric;
+mod workload;
+
+pub use control::{Congestion, Control, DelayedAck, Discipline, Ecmp, Nic, PlanSpec, Raw, SlotsSpec, Tcp, Transport};
+pub use fabric::{FabricSpec, GraphLink, Topology};
+pub use workload::{CoflowTrace, FlowList, PacketMix, Pattern, Poisson, Shuffle, Sizes, Workload};
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use timeplane_model::Duration;
+
+/// A question: one workload on one fabric, under several controls.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Name of the results folder; the file's name where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What is asked, in a sentence or two; printed above the table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The first seed.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// How many seeds, counted up from the first; intervals need at least two.
+    #[serde(default = "one_u32")]
+    pub seeds: u32,
+    /// Everything between hosts.
+    pub fabric: FabricSpec,
+    /// What is sent. It never depends on the control.
+    pub workload: Workload,
+    /// What counts: warm-up, measured window, drain.
+    #[serde(default)]
+    pub window: Window,
+    /// What is recorded beside flows, coflows, drops and control messages.
+    #[serde(default)]
+    pub record: Record,
+    /// The controls to compare, by name; the first is the baseline of differences.
+    pub control: IndexMap<String, Control>,
+    /// Values to try, by dotted key: `"workload.poisson.load" = [0.2, 0.5]`; several keys make a grid.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub sweep: IndexMap<String, Vec<serde_json::Value>>,
+}
+
+const fn one() -> u64 {
+    1
+}
+const fn one_u32() -> u32 {
+    1
+}
+
+/// What counts. A flow is measured where it arrives in `[warmup, warmup + measure)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Window {
+    /// Flows before this are simulated and not counted.
+    pub warmup: Duration,
+    /// Length of the measured window. Missing: until the workload ends, which a Poisson workload never does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measure: Option<Duration>,
+    /// How long the run goes on after the last arrival; flows that do not finish are counted as unfinished. Arrivals go on
+    /// in the drain, so that the load stays. Missing: arrivals end with the window and the run ends when every flow is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drain: Option<Duration>,
+}
+
+/// What is recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Record {
+    /// Takes the length of every queue that is not empty, once in each such interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queues_every: Option<Duration>,
+}

@@ -1,0 +1,20 @@
+//! A window that never changes.
+
+use timeplane_model::Time;
+
+use super::{Acked, CongestionControl, Window};
+use crate::TcpConfig;
+
+/// The initial window, for ever: neither loss nor timeout nor mark changes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Fixed;
+
+impl CongestionControl for Fixed {
+    fn new(_: &TcpConfig) -> Self {
+        Self
+    }
+    fn on_ack(&mut self, _: &mut Window, _: &Acked) {}
+    fn on_loss(&mut self, _: &mut Window, _: u64, _: Time) {}
+    fn on_timeout(&mut self, _: &mut Window, _: u64, _: bool) {}
+    fn limit(&mut self, _: &mut Window, _: u64) {}
+}

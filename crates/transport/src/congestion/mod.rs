@@ -1,0 +1,195 @@
+//! Congestion control: how large the window is.
+//!
+//! *When* something is lost, marked or acknowledged is the sender's business; here is only what follows for the
+//! window. A new control is one file that implements [`CongestionControl`], its `mod` line and one line in the
+//! table at the end of this file.
+
+mod cubic;
+mod dctcp;
+mod fixed;
+mod newreno;
+
+pub use cubic::Cubic;
+pub use dctcp::Dctcp;
+pub use fixed::Fixed;
+pub use newreno::NewReno;
+
+use timeplane_model::{Duration, Time};
+
+use crate::TcpConfig;
+
+/// The congestion window and the slow start threshold, bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Window {
+    /// Congestion window. At least one segment.
+    pub cwnd: u64,
+    /// Slow start below it; `u64::MAX` until the first reduction.
+    pub ssthresh: u64,
+    /// Maximum segment size.
+    pub mss: u32,
+}
+
+impl Window {
+    /// `segments` of `mss` bytes, in slow start. Zeros are taken as one.
+    pub fn new(mss: u32, segments: u32) -> Self {
+        let mss = mss.max(1);
+        Self { cwnd: u64::from(mss) * u64::from(segments.max(1)), ssthresh: u64::MAX, mss }
+    }
+    /// Whether the window grows by what is acknowledged.
+    pub const fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+    /// Slow start with byte counting (RFC 3465): up to `limit` bytes per acknowledgement, and no further than
+    /// the threshold. The bytes acknowledged that remain for congestion avoidance.
+    pub fn slow_start(&mut self, acked: u64, limit: u64) -> u64 {
+        let growth = acked.min(limit);
+        let room = self.ssthresh.saturating_sub(self.cwnd);
+        self.cwnd += growth.min(room);
+        acked.saturating_sub(room)
+    }
+    /// Two segments: the least threshold (RFC 5681, equation 4).
+    pub const fn floor(&self) -> u64 {
+        2 * self.mss as u64
+    }
+    /// After a retransmission timeout: one segment (RFC 5681, section 3.1).
+    pub const fn collapse(&mut self) {
+        self.cwnd = self.mss as u64;
+    }
+}
+
+/// New data acknowledged while the window was in use and nothing was being repaired by fast recovery.
+#[derive(Clone, Copy, Debug)]
+pub struct Acked {
+    /// When.
+    pub now: Time,
+    /// Bytes newly acknowledged, all contiguous.
+    pub bytes: u64,
+    /// The same as [`Acked::bytes`], but no more than slow start may count, bytes.
+    pub slow_start_limit: u64,
+    /// Smoothed round-trip time; zero before the first measurement.
+    pub srtt: Duration,
+    /// The measurement that came with this acknowledgement.
+    pub rtt: Option<Duration>,
+    /// All bytes below this offset are acknowledged.
+    pub una: u64,
+    /// The first byte never sent.
+    pub next: u64,
+}
+
+/// A congestion control algorithm. It keeps its own state and changes the [`Window`].
+pub trait CongestionControl: Sized {
+    /// For a connection with these parameters.
+    fn new(config: &TcpConfig) -> Self;
+
+    /// New data was acknowledged without an ECN echo, outside fast recovery, and the window was in use.
+    fn on_ack(&mut self, window: &mut Window, acked: &Acked);
+
+    /// A loss was found other than by timeout; once per window of data. `flight` is what was outstanding, bytes,
+    /// without what limited transmit had added.
+    fn on_loss(&mut self, window: &mut Window, flight: u64, now: Time);
+
+    /// An ECN echo arrived; at most once per window of data, and not in one that has seen a loss.
+    fn on_ecn(&mut self, window: &mut Window, flight: u64, now: Time) {
+        self.on_loss(window, flight, now);
+    }
+
+    /// The retransmission timer expired. `first` unless this segment has timed out before, in which case the
+    /// threshold stays (RFC 5681, section 3.1).
+    fn on_timeout(&mut self, window: &mut Window, flight: u64, first: bool);
+
+    /// The sender asks for at most `bytes`: after a lost SYN, and so that the end of a recovery is no burst.
+    fn limit(&mut self, window: &mut Window, bytes: u64) {
+        window.cwnd = window.cwnd.min(bytes);
+    }
+
+    /// Every acknowledgement of new data, in recovery too, before anything else: `bytes` newly acknowledged
+    /// up to `una`, with or without an ECN echo, while the first byte never sent is `next`.
+    fn on_feedback(&mut self, bytes: u64, echo: bool, una: u64, next: u64) {
+        let _ = (bytes, echo, una, next);
+    }
+}
+
+/// Makes the two enums of the table at the end of this file, and static dispatch between its rows.
+macro_rules! controls {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
+        /// Names a congestion control.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum CongestionKind { $($(#[$doc])* $variant),+ }
+
+        impl CongestionKind {
+            /// All there are.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// Its name in text, lower case.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+            /// The one with this name.
+            pub fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|kind| kind.name() == name)
+            }
+        }
+
+        /// A congestion control and its state.
+        #[derive(Clone, Debug)]
+        pub enum Congestion { $($(#[$doc])* $variant($variant)),+ }
+
+        impl CongestionControl for Congestion {
+            fn new(config: &TcpConfig) -> Self {
+                match config.congestion {
+                    $(CongestionKind::$variant => Self::$variant(CongestionControl::new(config))),+
+                }
+            }
+            fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
+                match self { $(Self::$variant(c) => c.on_ack(window, acked)),+ }
+            }
+            fn on_loss(&mut self, window: &mut Window, flight: u64, now: Time) {
+                match self { $(Self::$variant(c) => c.on_loss(window, flight, now)),+ }
+            }
+            fn on_ecn(&mut self, window: &mut Window, flight: u64, now: Time) {
+                match self { $(Self::$variant(c) => c.on_ecn(window, flight, now)),+ }
+            }
+            fn on_timeout(&mut self, window: &mut Window, flight: u64, first: bool) {
+                match self { $(Self::$variant(c) => c.on_timeout(window, flight, first)),+ }
+            }
+            fn limit(&mut self, window: &mut Window, bytes: u64) {
+                match self { $(Self::$variant(c) => c.limit(window, bytes)),+ }
+            }
+            fn on_feedback(&mut self, bytes: u64, echo: bool, una: u64, next: u64) {
+                match self { $(Self::$variant(c) => c.on_feedback(bytes, echo, una, next)),+ }
+            }
+        }
+    };
+}
+
+controls! {
+    /// NewReno: halves at a loss, grows by a segment per round trip (RFC 5681).
+    NewReno = "newreno",
+    /// CUBIC: grows by the cube of the time since the last loss (RFC 9438).
+    Cubic = "cubic",
+    /// DCTCP: reduces by the share of marked bytes (RFC 8257).
+    Dctcp = "dctcp",
+    /// A window that never changes: for tests, and for peers whose window something else sets.
+    Fixed = "fixed",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_their_own_inverse() {
+        for &kind in CongestionKind::ALL {
+            assert_eq!(CongestionKind::from_name(kind.name()), Some(kind));
+        }
+        assert_eq!(CongestionKind::from_name("vegas"), None);
+    }
+
+    #[test]
+    fn slow_start_stops_at_the_threshold() {
+        let mut w = Window { cwnd: 1_000, ssthresh: 2_500, mss: 1_000 };
+        assert_eq!(w.slow_start(1_000, 2_000), 0);
+        assert_eq!(w.slow_start(2_000, 2_000), 1_500);
+        assert_eq!((w.cwnd, w.in_slow_start()), (2_500, false));
+    }
+}

@@ -1,0 +1,262 @@
+//! Raw frames without TCP, and the end-to-end repair that makes each byte arrive.
+//!
+//! The sender sends at whatever pace its driver asks for frames. The receiver [reports](Report) gaps; the sender
+//! sends them again, before new data. A tail that is lost leaves no gap to see, so the sender, once all is sent,
+//! repeats its last frame until it hears of the receiver.
+
+use timeplane_model::{Duration, Time};
+
+use crate::{Range, RangeSet};
+
+/// The most gaps in one [`Report`]: as many ranges of 16 bytes as fit a frame of 1500 bytes beside its header.
+pub const MAX_GAPS: usize = 90;
+
+/// Timers of the repair. Both should exceed the round-trip time, or bytes are repeated that are under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RawConfig {
+    /// Least time between two reports of a receiver. Default 1 ms.
+    pub report_interval: Duration,
+    /// A sender that has sent everything and hears nothing for this long repeats its last frame; doubles with each
+    /// repetition, up to 64 times. Default 10 ms.
+    pub resend_timeout: Duration,
+}
+
+impl Default for RawConfig {
+    fn default() -> Self {
+        Self { report_interval: Duration::from_ms(1), resend_timeout: Duration::from_ms(10) }
+    }
+}
+
+/// A piece of a flow to put into one frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RawFrame {
+    /// Offset of the first byte in the flow.
+    pub offset: u64,
+    /// Payload, bytes.
+    pub len: u32,
+    /// Sent before.
+    pub retransmission: bool,
+}
+
+/// What a receiver tells the sender.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// All bytes below this offset have arrived.
+    pub contiguous: u64,
+    /// The lowest gaps below the highest byte that has arrived, at most [`MAX_GAPS`]; lowest first.
+    pub missing: Vec<Range>,
+}
+
+/// Sends one flow of known length in raw frames.
+#[derive(Clone, Debug)]
+pub struct RawSender {
+    bytes: u64,
+    /// The first byte never sent.
+    next: u64,
+    acknowledged: u64,
+    /// To be sent again.
+    resend: RangeSet,
+    resend_bytes: u64,
+    /// Of the frame that ended the flow.
+    last_len: u32,
+    repetitions: u8,
+    timeout: Duration,
+    deadline: Option<Time>,
+    retransmissions: u64,
+}
+
+impl RawSender {
+    /// A flow of `bytes`.
+    pub fn new(config: &RawConfig, bytes: u64) -> Self {
+        Self {
+            bytes,
+            next: 0,
+            acknowledged: 0,
+            resend: RangeSet::new(),
+            resend_bytes: 0,
+            last_len: 0,
+            repetitions: 0,
+            timeout: config.resend_timeout.max(Duration::from_ps(1)),
+            deadline: None,
+            retransmissions: 0,
+        }
+    }
+
+    /// The next frame to transmit now, with at most `max_payload` bytes: gaps first, then new data. `None` if there
+    /// is nothing to send.
+    pub fn next_frame(&mut self, now: Time, max_payload: u32) -> Option<RawFrame> {
+        let frame = if let Some(range) = self.resend.take_first(u64::from(max_payload)) {
+            self.resend_bytes -= range.len();
+            self.retransmissions += 1;
+            RawFrame { offset: range.start, len: range.len() as u32, retransmission: true }
+        } else {
+            let len = (self.bytes - self.next).min(u64::from(max_payload)) as u32;
+            if len == 0 {
+                return None;
+            }
+            self.next += u64::from(len);
+            self.last_len = len;
+            RawFrame { offset: self.next - u64::from(len), len, retransmission: false }
+        };
+        self.arm(now);
+        Some(frame)
+    }
+
+    /// Takes a receiver's report.
+    pub fn on_report(&mut self, now: Time, report: &Report) {
+        self.repetitions = 0;
+        self.acknowledged(report.contiguous);
+        self.missing(&report.missing);
+        self.arm(now);
+    }
+
+    /// Queues `ranges` for sending again, without what was never sent or is acknowledged.
+    pub fn missing(&mut self, ranges: &[Range]) {
+        for range in ranges {
+            let range = Range { start: range.start.max(self.acknowledged), end: range.end.min(self.next) };
+            self.resend.insert(range, |new| self.resend_bytes += new.len());
+        }
+    }
+
+    /// All bytes below `up_to` have arrived. Ignored if they were not sent.
+    pub fn acknowledged(&mut self, up_to: u64) {
+        if up_to <= self.acknowledged || up_to > self.next {
+            return;
+        }
+        self.acknowledged = up_to;
+        if !self.resend.is_empty() {
+            self.resend.remove_below(up_to);
+            self.resend_bytes = self.resend.total();
+        }
+        if self.is_done() {
+            self.deadline = None;
+        }
+    }
+
+    /// Bytes still to send now: never sent, or to be sent again.
+    pub fn backlog(&self) -> u64 {
+        self.bytes - self.next + self.resend_bytes
+    }
+    /// Whether the receiver has everything.
+    pub fn is_done(&self) -> bool {
+        self.acknowledged == self.bytes
+    }
+    /// Frames sent with bytes that had been sent before.
+    pub fn retransmissions(&self) -> u64 {
+        self.retransmissions
+    }
+
+    /// When to call [`RawSender::on_timeout`]; `None` while there is something to send.
+    pub fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    /// The deadline has come: the last frame is queued again, so that the receiver speaks. Nothing before it.
+    pub fn on_timeout(&mut self, now: Time) {
+        if self.deadline.is_none_or(|at| now < at) {
+            return;
+        }
+        self.repetitions = (self.repetitions + 1).min(6);
+        self.deadline = None;
+        self.missing(&[Range { start: self.bytes - u64::from(self.last_len), end: self.bytes }]);
+    }
+
+    /// The timer runs while all is sent and not all acknowledged.
+    fn arm(&mut self, now: Time) {
+        let waits = self.backlog() == 0 && !self.is_done();
+        self.deadline = waits.then(|| now.saturating_add(self.timeout * (1 << self.repetitions)));
+    }
+}
+
+/// Receives one flow of known length in raw frames.
+#[derive(Clone, Debug)]
+pub struct RawReceiver {
+    bytes: u64,
+    /// All bytes below it have arrived.
+    next: u64,
+    held: RangeSet,
+    interval: Duration,
+    /// When the last report was made.
+    reported: Option<Time>,
+    due: Option<Time>,
+    duplicates: u64,
+}
+
+impl RawReceiver {
+    /// For a flow of `bytes`.
+    pub fn new(config: &RawConfig, bytes: u64) -> Self {
+        Self {
+            bytes,
+            next: 0,
+            held: RangeSet::new(),
+            interval: config.report_interval.max(Duration::from_ps(1)),
+            reported: None,
+            due: None,
+            duplicates: 0,
+        }
+    }
+
+    /// A frame arrives. How many of its bytes had not arrived before; the others are counted as duplicates.
+    ///
+    /// A report becomes due at the first gap, at each interval while there are gaps, and when the flow is complete;
+    /// also for each frame that comes after that, since the sender cannot have heard.
+    pub fn on_frame(&mut self, now: Time, offset: u64, len: u32) -> u64 {
+        let end = offset.saturating_add(u64::from(len)).min(self.bytes);
+        let mut new = 0;
+        if self.held.is_empty() && offset <= self.next {
+            new = end.saturating_sub(self.next);
+            self.next += new;
+        } else {
+            self.held.insert(Range { start: offset.max(self.next), end }, |added| new += added.len());
+            if let Some(first) = self.held.as_slice().first().filter(|r| r.start <= self.next) {
+                self.next = first.end;
+                self.held.remove_below(self.next);
+            }
+        }
+        self.duplicates += end.saturating_sub(offset) - new;
+        if self.is_complete() {
+            self.due = Some(now);
+        } else if self.held.is_empty() {
+            self.due = None;
+        } else if self.due.is_none() {
+            self.due = Some(self.reported.map_or(now, |at| now.max(at.saturating_add(self.interval))));
+        }
+        new
+    }
+
+    /// When to call [`RawReceiver::report`]. It may be the time of the frame that has just arrived.
+    pub fn deadline(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// The report to send now; `None` before it is due.
+    pub fn report(&mut self, now: Time) -> Option<Report> {
+        self.due.filter(|&at| at <= now)?;
+        self.reported = Some(now);
+        self.due = (!self.held.is_empty()).then(|| now.saturating_add(self.interval));
+        let mut missing = Vec::new();
+        let mut start = self.next;
+        for range in self.held.as_slice().iter().take(MAX_GAPS) {
+            missing.push(Range { start, end: range.start });
+            start = range.end;
+        }
+        Some(Report { contiguous: self.next, missing })
+    }
+
+    /// Bytes that have arrived without gaps.
+    pub fn received(&self) -> u64 {
+        self.next
+    }
+    /// Bytes that have arrived, each counted once, with or without gaps.
+    pub fn delivered_unique(&self) -> u64 {
+        self.next + self.held.total()
+    }
+    /// Bytes that had arrived before.
+    pub fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+    /// Whether all bytes have arrived.
+    pub fn is_complete(&self) -> bool {
+        self.next == self.bytes
+    }
+}

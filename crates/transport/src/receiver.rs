@@ -1,0 +1,264 @@
+//! The receiving side of a flow.
+
+use timeplane_model::{Duration, Time};
+
+use crate::{Ack, Arrival, CongestionKind, MAX_SACK_BLOCKS, Range, RangeSet, SackBlocks, TcpConfig};
+
+/// Receives one flow of known length: reassembly, acknowledgements, SACK blocks, ECN echo.
+///
+/// An acknowledgement is held back until [`DelayedAck::count`](crate::DelayedAck::count) segments or its timer,
+/// but never for a segment that is out of order, fills a gap or has come before (RFC 5681, section 4.2), never for
+/// the flow's last byte (which stands for the FIN), and never over a change of the mark with DCTCP (RFC 8257,
+/// section 3.2).
+///
+/// No memory is allocated unless segments arrive out of order.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    bytes: u64,
+    /// All bytes below it have arrived.
+    next: u64,
+    /// What has arrived above it.
+    held: RangeSet,
+    /// A byte of each of the latest arrivals out of order, latest first; zero if none.
+    latest: [u64; MAX_SACK_BLOCKS],
+    ack_at: Option<Time>,
+    timeout: Duration,
+    /// Segments arrived and not acknowledged.
+    pending: u32,
+    count: u32,
+    duplicates: u64,
+    /// To be echoed: latched until CWR, or DCTCP.CE of RFC 8257.
+    echo: bool,
+    dctcp: bool,
+    sack: bool,
+    ecn: bool,
+}
+
+impl Receiver {
+    /// For a flow of `bytes`; the configuration is the sender's.
+    pub fn new(config: &TcpConfig, bytes: u64) -> Self {
+        Self {
+            bytes,
+            next: 0,
+            held: RangeSet::new(),
+            latest: [0; MAX_SACK_BLOCKS],
+            ack_at: None,
+            timeout: config.delayed_ack.timeout,
+            pending: 0,
+            count: config.delayed_ack.count.max(1),
+            duplicates: 0,
+            echo: false,
+            dctcp: config.congestion == CongestionKind::Dctcp,
+            sack: config.sack,
+            ecn: config.uses_ecn(),
+        }
+    }
+
+    /// A segment arrives. The acknowledgement to send now, if any.
+    ///
+    /// With DCTCP one segment can call for two: the second is then due at once, see [`Receiver::deadline`].
+    /// Bytes beyond the flow's end are ignored.
+    pub fn on_segment(&mut self, now: Time, segment: &Arrival) -> Option<Ack> {
+        if segment.syn {
+            return Some(Ack { ack: self.next, syn: true, ..Ack::default() });
+        }
+        let end = segment.seq.saturating_add(u64::from(segment.len)).min(self.bytes);
+        if segment.seq >= end {
+            return None;
+        }
+        let earlier = if self.ecn { self.take_mark(segment) } else { None };
+
+        let at_once = if segment.seq <= self.next && end > self.next {
+            self.next = end;
+            // With a gap above: it is filled, or the sender wants to know that it is not.
+            let gap = !self.held.is_empty();
+            if gap {
+                self.take_held();
+            }
+            gap || self.next == self.bytes
+        } else {
+            self.hold(Range { start: segment.seq, end });
+            true
+        };
+
+        self.pending += 1;
+        if at_once || self.pending >= self.count {
+            if earlier.is_some() {
+                self.ack_at = Some(now);
+                return earlier;
+            }
+            return Some(self.acknowledge());
+        }
+        if self.ack_at.is_none() {
+            self.ack_at = Some(now.saturating_add(self.timeout));
+        }
+        earlier
+    }
+
+    /// When to call [`Receiver::on_timeout`]. It may be the time of the segment that has just arrived.
+    pub fn deadline(&self) -> Option<Time> {
+        self.ack_at
+    }
+
+    /// The deadline has come: the acknowledgement to send now. `None` before it.
+    pub fn on_timeout(&mut self, now: Time) -> Option<Ack> {
+        self.ack_at.filter(|&at| at <= now)?;
+        Some(self.acknowledge())
+    }
+
+    /// Bytes that have arrived without gaps: what the application has.
+    pub fn received(&self) -> u64 {
+        self.next
+    }
+    /// Bytes that have arrived, each counted once, with or without gaps.
+    pub fn delivered_unique(&self) -> u64 {
+        self.next + self.held.total()
+    }
+    /// Segments that brought nothing new.
+    pub fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+    /// Whether all bytes have arrived.
+    pub fn is_complete(&self) -> bool {
+        self.next == self.bytes
+    }
+
+    /// Notes CE and CWR. The acknowledgement that has to go before the segment is taken, if any.
+    fn take_mark(&mut self, segment: &Arrival) -> Option<Ack> {
+        if self.dctcp {
+            let changed = self.echo != segment.ce;
+            let earlier = (changed && self.pending > 0).then(|| self.acknowledge());
+            self.echo = segment.ce;
+            return earlier;
+        }
+        // RFC 3168, section 6.1.3.
+        self.echo = segment.ce || (self.echo && !segment.cwr);
+        None
+    }
+
+    /// Hands on what is no longer above a gap.
+    fn take_held(&mut self) {
+        if let Some(first) = self.held.as_slice().first().filter(|r| r.start <= self.next) {
+            self.next = self.next.max(first.end);
+        }
+        self.held.remove_below(self.next);
+    }
+
+    fn hold(&mut self, range: Range) {
+        let mut news = false;
+        if range.start > self.next {
+            self.held.insert(range, |_| news = true);
+            // Latest first; what was there moves down, up to where this block already was.
+            let block = self.held.containing(range.start);
+            let mut carried = range.start;
+            for slot in &mut self.latest {
+                core::mem::swap(slot, &mut carried);
+                if block.is_some_and(|b| b.start <= carried && carried < b.end) {
+                    break;
+                }
+            }
+        }
+        self.duplicates += u64::from(!news);
+    }
+
+    fn acknowledge(&mut self) -> Ack {
+        self.pending = 0;
+        self.ack_at = None;
+        let sacks = if self.held.is_empty() || !self.sack { SackBlocks::NONE } else { self.blocks() };
+        Ack { ack: self.next, sacks, ece: self.echo, syn: false }
+    }
+
+    /// The blocks of the latest arrivals, latest first (RFC 2018, section 4).
+    fn blocks(&self) -> SackBlocks {
+        let mut blocks = SackBlocks::NONE;
+        for block in self.latest.iter().filter_map(|&byte| self.held.containing(byte)) {
+            if !blocks.contains(&block) {
+                blocks.push(block);
+            }
+        }
+        blocks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(seq: u64) -> Arrival {
+        Arrival { seq, len: 10, syn: false, cwr: false, ce: false }
+    }
+
+    fn blocks(ack: Option<Ack>) -> Vec<(u64, u64)> {
+        ack.expect("an acknowledgement").sacks.iter().map(|r| (r.start, r.end)).collect()
+    }
+
+    #[test]
+    fn acknowledges_every_second_segment_or_after_the_timeout() {
+        let mut r = Receiver::new(&TcpConfig::default(), 1_000);
+        let now = Time::ZERO;
+        assert_eq!(r.on_segment(now, &data(0)), None);
+        assert_eq!(r.deadline(), Some(now + Duration::from_ms(1)));
+        assert_eq!(r.on_segment(now, &data(10)).map(|a| a.ack), Some(20));
+        assert_eq!(r.deadline(), None);
+        assert_eq!(r.on_segment(now, &data(20)), None);
+        assert_eq!(r.on_timeout(now), None);
+        assert_eq!(r.on_timeout(now + Duration::from_ms(1)).map(|a| a.ack), Some(30));
+        assert_eq!(r.deadline(), None);
+    }
+
+    #[test]
+    fn blocks_are_latest_first_and_at_most_three() {
+        let mut r = Receiver::new(&TcpConfig::default(), 1_000);
+        let mut arrive = |seq| blocks(r.on_segment(Time::ZERO, &data(seq)));
+        assert_eq!(arrive(20), [(20, 30)]);
+        assert_eq!(arrive(60), [(60, 70), (20, 30)]);
+        assert_eq!(arrive(40), [(40, 50), (60, 70), (20, 30)]);
+        assert_eq!(arrive(80), [(80, 90), (40, 50), (60, 70)]);
+        // Joins two blocks; then the head arrives.
+        assert_eq!(arrive(50), [(40, 70), (80, 90)]);
+        assert_eq!(arrive(10), [(10, 30), (40, 70), (80, 90)]);
+        assert_eq!(arrive(0), [(40, 70), (80, 90)]);
+        assert_eq!((r.received(), r.delivered_unique()), (30, 70));
+        assert_eq!(blocks(r.on_segment(Time::ZERO, &data(0))), [(40, 70), (80, 90)]);
+        assert_eq!(r.duplicates(), 1);
+    }
+
+    #[test]
+    fn the_last_byte_is_acknowledged_at_once() {
+        let mut r = Receiver::new(&TcpConfig::default(), 15);
+        assert_eq!(r.on_segment(Time::ZERO, &data(10)).map(|a| a.ack), Some(0));
+        assert_eq!(r.on_segment(Time::ZERO, &data(0)).map(|a| a.ack), Some(15));
+        assert!(r.is_complete());
+    }
+
+    #[test]
+    fn echo_lasts_until_the_sender_has_reduced() {
+        let mut config = TcpConfig { ecn: true, congestion: CongestionKind::NewReno, ..TcpConfig::default() };
+        config.delayed_ack.count = 1;
+        let mut r = Receiver::new(&config, 1_000);
+        let mut arrive =
+            |seq, ce, cwr| r.on_segment(Time::ZERO, &Arrival { ce, cwr, ..data(seq) }).expect("an acknowledgement").ece;
+        assert!(!arrive(0, false, false));
+        assert!(arrive(10, true, false));
+        assert!(arrive(20, false, false));
+        assert!(!arrive(30, false, true));
+        assert!(arrive(40, true, true));
+    }
+
+    #[test]
+    fn dctcp_acknowledges_before_the_mark_changes() {
+        let config = TcpConfig { congestion: CongestionKind::Dctcp, ..TcpConfig::default() };
+        let mut r = Receiver::new(&config, 1_000);
+        let now = Time::ZERO;
+        let mut arrive = |seq, ce| r.on_segment(now, &Arrival { ce, ..data(seq) }).map(|a| (a.ack, a.ece));
+        assert_eq!(arrive(0, false), None);
+        assert_eq!(arrive(10, true), Some((10, false)));
+        assert_eq!(arrive(20, true), Some((30, true)));
+        assert_eq!(arrive(30, true), None);
+        // Unmarked and out of order: the acknowledgement of what was marked, and at once that of the gap.
+        assert_eq!(arrive(50, false), Some((40, true)));
+        assert_eq!(r.deadline(), Some(now));
+        let ack = r.on_timeout(now).expect("a second acknowledgement");
+        assert_eq!((ack.ack, ack.ece, ack.sacks.len()), (40, false, 1));
+    }
+}

@@ -1,0 +1,129 @@
+//! What travels between a sender and a receiver, and how many bytes its headers take.
+
+use core::ops::Deref;
+
+use crate::Range;
+
+/// Bytes of the headers of every segment: IPv4 (20) and TCP (20).
+///
+/// No options: neither timestamps (RFC 7323) nor, on the SYN, those that negotiate. SACK blocks come on top of
+/// it, see [`ack_options_bytes`].
+pub const HEADER_BYTES: u32 = 40;
+
+/// The most SACK blocks that one acknowledgement carries. RFC 2018, section 3, allows four without timestamps
+/// and three with them; three is what nearly all hosts send.
+pub const MAX_SACK_BLOCKS: usize = 3;
+
+/// Bytes of TCP options in an acknowledgement with `sack_blocks` SACK blocks (RFC 2018, section 3): two, and
+/// eight per block, padded to a multiple of four. None without blocks.
+pub const fn ack_options_bytes(sack_blocks: u32) -> u32 {
+    if sack_blocks == 0 { 0 } else { (2 + 8 * sack_blocks).next_multiple_of(4) }
+}
+
+/// What [`Sender::poll`](crate::Sender::poll) wants transmitted now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// Offset of the first byte in the flow.
+    pub seq: u64,
+    /// Payload, bytes; at most the MSS, zero for a SYN.
+    pub len: u32,
+    /// Opens the connection, carries no data.
+    pub syn: bool,
+    /// Congestion window reduced: the sender has reacted to an ECN echo (RFC 3168, section 6.1.2).
+    pub cwr: bool,
+    /// ECN-capable: a queue may mark this segment where it would otherwise drop it.
+    ///
+    /// As RFC 3168, section 6.1.5, has it, retransmissions are not, and no SYN is; all of DCTCP's segments are
+    /// (RFC 8257, section 3.5, allows that).
+    pub ect: bool,
+    /// Sent before.
+    pub retransmission: bool,
+}
+
+impl Segment {
+    /// This segment as it arrives at the receiver; `ce` if a queue has marked it on the way.
+    pub const fn arrival(&self, ce: bool) -> Arrival {
+        Arrival { seq: self.seq, len: self.len, syn: self.syn, cwr: self.cwr, ce }
+    }
+}
+
+/// What a receiver sees of a [`Segment`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// Offset of the first byte in the flow.
+    pub seq: u64,
+    /// Payload, bytes.
+    pub len: u32,
+    /// Opens the connection.
+    pub syn: bool,
+    /// The sender has reacted to an ECN echo.
+    pub cwr: bool,
+    /// Congestion experienced: a queue marked the packet.
+    pub ce: bool,
+}
+
+/// An acknowledgement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ack {
+    /// All bytes below this offset have arrived.
+    pub ack: u64,
+    /// Bytes above `ack` that have arrived as well; the block with the latest arrival first (RFC 2018).
+    pub sacks: SackBlocks,
+    /// ECN echo: until the sender reacts (RFC 3168), or exactly for what this acknowledges (RFC 8257).
+    pub ece: bool,
+    /// Answers a SYN.
+    pub syn: bool,
+}
+
+impl Ack {
+    /// Bytes of this acknowledgement's IPv4 and TCP headers with options, no link framing.
+    pub const fn wire_bytes(&self) -> u32 {
+        HEADER_BYTES + ack_options_bytes(self.sacks.len as u32)
+    }
+}
+
+/// Up to [`MAX_SACK_BLOCKS`] ranges, inline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SackBlocks {
+    blocks: [Range; MAX_SACK_BLOCKS],
+    len: u8,
+}
+
+impl SackBlocks {
+    /// No blocks.
+    pub const NONE: Self = Self { blocks: [Range { start: 0, end: 0 }; MAX_SACK_BLOCKS], len: 0 };
+
+    /// Appends a block; `false`, and nothing done, if there is no room.
+    pub fn push(&mut self, block: Range) -> bool {
+        let room = self.blocks.get_mut(usize::from(self.len));
+        let fits = room.is_some();
+        if let Some(slot) = room {
+            *slot = block;
+            self.len += 1;
+        }
+        fits
+    }
+}
+
+impl Deref for SackBlocks {
+    type Target = [Range];
+    fn deref(&self) -> &[Range] {
+        &self.blocks[..usize::from(self.len)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_padded_to_words() {
+        assert_eq!([0, 1, 2, 3, 4].map(ack_options_bytes), [0, 12, 20, 28, 36]);
+        let mut ack = Ack::default();
+        assert_eq!(ack.wire_bytes(), 40);
+        for n in 0..4 {
+            assert_eq!(ack.sacks.push(Range { start: n, end: n + 1 }), n < 3);
+        }
+        assert_eq!((ack.sacks.len(), ack.wire_bytes()), (3, 68));
+    }
+}

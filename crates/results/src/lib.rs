@@ -1,1 +1,28 @@
-//! See the crate's description.
+//! What happened in a run, and what it means.
+//!
+//! - [`tables`]: the columns of every table, each declared once.
+//! - [`Recorder`]: takes rows as the run goes and writes them as Parquet, keeps them as Arrow batches, or drops them.
+//! - [`Summariser`] and [`RunSummary`]: one run in a few numbers, the same on any machine.
+//! - [`Store`]: `results/NAME/`, where complete runs are kept and only missing ones have to be run.
+//! - [`stats`]: percentiles, intervals, paired differences, equivalence.
+//! - [`Comparison`]: the table that answers the question of a scenario.
+//!
+//! Everything written is a function of the rows: no wall-clock time, no host name, no order of a hash map.
+
+mod comparison;
+mod error;
+mod human;
+mod recorder;
+pub mod stats;
+mod store;
+mod summary;
+pub mod tables;
+
+// pub use comparison::{Bound, Comparison, Metric, Options};
+pub use error::ResultsError;
+pub use recorder::{ROW_GROUP_ROWS, Recorder, Table, Tables};
+pub use store::{FORMAT, Manifest, ManifestRun, PartialRun, Store, run_key};
+pub use summary::{
+    ControlTotals, Counts, Distribution, RunFacts, RunSummary, Summariser, Tally, WindowSummary, summary_batch,
+};
+pub use tables::{CoflowRow, ControlRow, DropRow, FlowRow, LinkRow, QueueRow, Row, SlotRow};

@@ -1,0 +1,1 @@
+//! The table that answers the question of a scenario.

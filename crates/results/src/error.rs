@@ -1,0 +1,112 @@
+//! What can go wrong, in words for the person at the keyboard.
+
+use parquet::errors::ParquetError;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why results cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultsError {
+    /// The disk is full, or a quota is used up.
+    #[error(
+        "no space left to write {}. Runs that are complete are kept: make room and start the same command again, and only \
+         the missing runs are run", path.display()
+    )]
+    DiskFull {
+        /// What was being written.
+        path: PathBuf,
+    },
+    /// Any other failure of the file system.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried: "create", "write", ...
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A Parquet file that cannot be written, for a reason other than the file system.
+    #[error("cannot write the table {}: {reason}", path.display())]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// What the library says.
+        reason: String,
+    },
+    /// The folder of results exists and holds something else.
+    #[error(
+        "{} is not a folder of results: it holds {found}. Choose another name for the results, or move it away",
+        path.display()
+    )]
+    NotOurs {
+        /// The folder.
+        path: PathBuf,
+        /// What is in it.
+        found: String,
+    },
+    /// Another process writes to the same folder.
+    #[error(
+        "{} is in use by another run{holder}. Wait until it is done, or choose another name for the results",
+        path.display()
+    )]
+    Busy {
+        /// The folder.
+        path: PathBuf,
+        /// Who, where that is known: " (process 123)".
+        holder: String,
+    },
+    /// Written by a version with another layout.
+    #[error(
+        "{} holds results of layout {found}; this version reads and writes layout {known}. Use the version that wrote \
+         them, or choose another name", path.display()
+    )]
+    Format {
+        /// The folder.
+        path: PathBuf,
+        /// Its layout.
+        found: String,
+        /// Ours.
+        known: u32,
+    },
+    /// A file that cannot be understood.
+    #[error("{} cannot be read: {reason}. Remove it, and it is written again", path.display())]
+    Broken {
+        /// The file, or the folder of a run.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A name that is not one folder.
+    #[error(
+        "`{name}` cannot be the name of a folder of results: use letters, digits, `.`, `_` and `-`, and do not begin with `.`"
+    )]
+    Name {
+        /// What was found.
+        name: String,
+    },
+}
+
+impl ResultsError {
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull { path: path.to_owned() },
+            _ => Self::Io { action, path: path.to_owned(), source },
+        }
+    }
+
+    pub(crate) fn parquet(path: &Path, error: ParquetError) -> Self {
+        if let ParquetError::External(inner) = error {
+            return match inner.downcast::<io::Error>() {
+                Ok(source) => Self::io("write", path, *source),
+                Err(other) => Self::Table { path: path.to_owned(), reason: other.to_string() },
+            };
+        }
+        Self::Table { path: path.to_owned(), reason: error.to_string() }
+    }
+
+    /// Whether the cause is a full disk or quota: no later run of the same command can succeed either.
+    pub const fn is_disk_full(&self) -> bool {
+        matches!(self, Self::DiskFull { .. })
+    }
+}

@@ -1,0 +1,263 @@
+//! Rows on their way into tables.
+
+use crate::error::ResultsError;
+use crate::tables::{CoflowRow, ControlRow, DropRow, FlowRow, LinkRow, QueueRow, Row, SlotRow};
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Schema, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, Encoding};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// Rows per Parquet row group, and per Arrow batch in memory; the last one of a table has fewer.
+pub const ROW_GROUP_ROWS: usize = 65_536;
+
+/// Properties that make a file a function of its rows.
+pub(crate) fn writer_properties(schema: &Schema) -> WriterProperties {
+    let mut properties = WriterProperties::builder()
+        .set_created_by("timeplane".to_owned())
+        .set_compression(Compression::SNAPPY)
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS));
+    for field in schema.fields() {
+        // Times hardly ever repeat: differences are short, a dictionary is not.
+        if *field.data_type() == DataType::Int64 {
+            let column = ColumnPath::from(field.name().as_str());
+            properties = properties
+                .set_column_dictionary_enabled(column.clone(), false)
+                .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+        }
+    }
+    properties.build()
+}
+
+enum Sink {
+    Discard,
+    Memory(Vec<RecordBatch>),
+    File(PathBuf, Box<ArrowWriter<File>>),
+}
+
+/// The rows of one table that are not written yet, and where they go.
+struct Buffer<R> {
+    rows: Vec<R>,
+    written: u64,
+    sink: Sink,
+}
+
+impl<R: Row> Buffer<R> {
+    const fn new(sink: Sink) -> Self {
+        Self { rows: Vec::new(), written: 0, sink }
+    }
+
+    fn create(dir: &Path) -> Result<Self, ResultsError> {
+        let path = dir.join(R::TABLE).with_extension("parquet");
+        let file = File::create(&path).map_err(|e| ResultsError::io("create", &path, e))?;
+        let schema = R::schema();
+        let properties = writer_properties(&schema);
+        let writer =
+            ArrowWriter::try_new(file, schema, Some(properties)).map_err(|e| ResultsError::parquet(&path, e))?;
+        Ok(Self::new(Sink::File(path, Box::new(writer))))
+    }
+
+    #[inline]
+    fn push(&mut self, row: &R, error: &mut Option<ResultsError>) {
+        if matches!(self.sink, Sink::Discard) {
+            return;
+        }
+        self.rows.push(*row);
+        if self.rows.len() == ROW_GROUP_ROWS {
+            self.write(error);
+        }
+    }
+
+    /// Writes the buffered rows as one row group. After an error this table takes no more rows.
+    #[cold]
+    fn write(&mut self, error: &mut Option<ResultsError>) {
+        self.written += self.rows.len() as u64;
+        match &mut self.sink {
+            Sink::Discard => {}
+            Sink::Memory(batches) => batches.push(R::batch(&self.rows)),
+            Sink::File(path, writer) => {
+                let written = writer.write(&R::batch(&self.rows)).and_then(|()| writer.flush());
+                if let Err(e) = written {
+                    error.get_or_insert(ResultsError::parquet(path, e));
+                    self.sink = Sink::Discard;
+                }
+            }
+        }
+        self.rows.clear();
+    }
+
+    fn finish(mut self, error: &mut Option<ResultsError>) -> Table {
+        if !self.rows.is_empty() {
+            self.write(error);
+        }
+        let mut table =
+            Table { name: R::TABLE, rows: self.written, schema: R::schema(), batches: Vec::new(), path: None };
+        match self.sink {
+            Sink::Discard => {}
+            Sink::Memory(batches) => table.batches = batches,
+            Sink::File(path, writer) => {
+                if let Err(e) = writer.close() {
+                    error.get_or_insert(ResultsError::parquet(&path, e));
+                }
+                table.path = Some(path);
+            }
+        }
+        table
+    }
+}
+
+/// Takes the rows of one run.
+///
+/// Rows are kept until a row group is full ([`ROW_GROUP_ROWS`]) and are then written together, so that a run of any length needs
+/// little memory (about 6 MB per table). The hot path returns nothing: the first error is remembered, [`failed`](Self::failed) says
+/// so, and [`finish`](Self::finish) returns it. The files are complete only after `finish`.
+///
+/// Files depend on the rows and their order alone: the same rows give the same bytes.
+pub struct Recorder {
+    flows: Buffer<FlowRow>,
+    coflows: Buffer<CoflowRow>,
+    queues: Buffer<QueueRow>,
+    drops: Buffer<DropRow>,
+    control: Buffer<ControlRow>,
+    slots: Buffer<SlotRow>,
+    links: Buffer<LinkRow>,
+    error: Option<ResultsError>,
+}
+
+macro_rules! takes {
+    ($($(#[doc = $doc:literal])+ $name:ident($row:ty) -> $table:ident;)+) => {$(
+        $(#[doc = $doc])+
+        #[inline]
+        pub fn $name(&mut self, row: &$row) {
+            self.$table.push(row, &mut self.error);
+        }
+    )+};
+}
+
+impl Recorder {
+    /// Forgets every row at once.
+    pub const fn discard() -> Self {
+        Self {
+            flows: Buffer::new(Sink::Discard),
+            coflows: Buffer::new(Sink::Discard),
+            queues: Buffer::new(Sink::Discard),
+            drops: Buffer::new(Sink::Discard),
+            control: Buffer::new(Sink::Discard),
+            slots: Buffer::new(Sink::Discard),
+            links: Buffer::new(Sink::Discard),
+            error: None,
+        }
+    }
+
+    /// Keeps all rows as Arrow batches: [`Tables`] of `finish` hold them.
+    pub const fn memory() -> Self {
+        Self {
+            flows: Buffer::new(Sink::Memory(Vec::new())),
+            coflows: Buffer::new(Sink::Memory(Vec::new())),
+            queues: Buffer::new(Sink::Memory(Vec::new())),
+            drops: Buffer::new(Sink::Memory(Vec::new())),
+            control: Buffer::new(Sink::Memory(Vec::new())),
+            slots: Buffer::new(Sink::Memory(Vec::new())),
+            links: Buffer::new(Sink::Memory(Vec::new())),
+            error: None,
+        }
+    }
+
+    /// Writes one Parquet file per table into `dir`, which exists: `flows.parquet`, `coflows.parquet`, ... A table without
+    /// rows gives a file without rows. Files of the same names are replaced.
+    ///
+    /// # Errors
+    /// Where a file cannot be created.
+    pub fn files(dir: &Path) -> Result<Self, ResultsError> {
+        Ok(Self {
+            flows: Buffer::create(dir)?,
+            coflows: Buffer::create(dir)?,
+            queues: Buffer::create(dir)?,
+            drops: Buffer::create(dir)?,
+            control: Buffer::create(dir)?,
+            slots: Buffer::create(dir)?,
+            links: Buffer::create(dir)?,
+            error: None,
+        })
+    }
+
+    takes! {
+        /// Records a flow.
+        flow(FlowRow) -> flows;
+        /// Records a coflow.
+        coflow(CoflowRow) -> coflows;
+        /// Records a queue at a sample.
+        queue(QueueRow) -> queues;
+        /// Records the drops of a link for one reason.
+        drop(DropRow) -> drops;
+        /// Records the control messages of a kind and sender.
+        control(ControlRow) -> control;
+        /// Records a planned transmission.
+        slot(SlotRow) -> slots;
+        /// Records what a link did.
+        link(LinkRow) -> links;
+    }
+
+    /// Whether a row group could not be written. A run should end soon then: [`finish`](Self::finish) will return the reason.
+    #[inline]
+    pub const fn failed(&self) -> bool {
+        self.error.is_some()
+    }
+
+    /// Writes what is left and closes the files.
+    ///
+    /// # Errors
+    /// The first error since the beginning, if there was one. What is written by then is incomplete.
+    pub fn finish(self) -> Result<Tables, ResultsError> {
+        let mut error = self.error;
+        let tables = vec![
+            self.flows.finish(&mut error),
+            self.coflows.finish(&mut error),
+            self.queues.finish(&mut error),
+            self.drops.finish(&mut error),
+            self.control.finish(&mut error),
+            self.slots.finish(&mut error),
+            self.links.finish(&mut error),
+        ];
+        match error {
+            Some(error) => Err(error),
+            None => Ok(Tables { tables }),
+        }
+    }
+}
+
+/// One table of a finished run.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// `flows`, `coflows`, `queues`, `drops`, `control`, `slots` or `links`.
+    pub name: &'static str,
+    /// Rows recorded; 0 where they were discarded.
+    pub rows: u64,
+    /// Columns.
+    pub schema: SchemaRef,
+    /// The rows, where they were kept in memory.
+    pub batches: Vec<RecordBatch>,
+    /// The file, where they were written.
+    pub path: Option<PathBuf>,
+}
+
+/// All tables of a finished run.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    tables: Vec<Table>,
+}
+
+impl Tables {
+    /// The table of this name.
+    pub fn get(&self, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|t| t.name == name)
+    }
+    /// All tables, in a fixed order.
+    pub fn iter(&self) -> impl Iterator<Item = &Table> {
+        self.tables.iter()
+    }
+}

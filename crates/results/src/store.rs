@@ -1,0 +1,435 @@
+//! `results/NAME/`: complete runs by key, the manifest, the table of runs.
+//!
+//! ```text
+//! results/NAME/
+//!   .timeplane-results       marks the folder as ours, and is locked while a process writes here
+//!   manifest.json            what was asked: scenario, seeds, version, keys of the runs
+//!   summary.parquet, .csv    one row per run
+//!   runs/KEY/                one complete run: summary.json and its tables
+//!   runs/.partial-KEY-PID/   a run in progress
+//! ```
+//!
+//! A run is written beside its place and renamed when it is complete: whenever a process is killed, `runs/KEY` is there
+//! as a whole or not at all.
+
+use crate::error::ResultsError;
+use crate::recorder::writer_properties;
+use crate::summary::{RunSummary, summary_batch};
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
+use indexmap::IndexMap;
+use parquet::arrow::ArrowWriter;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+/// Layout of the folder. A folder of another layout is refused.
+pub const FORMAT: u32 = 1;
+
+const MARKER: &str = ".timeplane-results";
+const MARKER_TEXT: &str = "timeplane results, layout ";
+const PARTIAL: &str = ".partial-";
+const SUMMARY: &str = "summary.json";
+const KEY_LENGTH: usize = 16;
+
+/// The key of a run: 16 hexadecimal digits, a hash (BLAKE3) of everything that determines it. `scenario` is the resolved
+/// scenario of this run, with its control and sweep point; the order of keys in tables does not matter.
+pub fn run_key(scenario: &Value, seed: u64, version: &str) -> String {
+    let mut text = String::new();
+    canonical(&json!({ "scenario": scenario, "seed": seed, "version": version }), &mut text);
+    let mut key = blake3::hash(text.as_bytes()).to_hex().to_string();
+    key.truncate(KEY_LENGTH);
+    key
+}
+
+/// JSON without spaces, keys in alphabetical order.
+fn canonical(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_by_key(|(key, _)| *key);
+            out.push('{');
+            for (i, (key, value)) in entries.into_iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                out.push_str(&Value::from(key.as_str()).to_string());
+                out.push(':');
+                canonical(value, out);
+            }
+            out.push('}');
+        }
+        Value::Array(items) => {
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                canonical(item, out);
+            }
+            out.push(']');
+        }
+        plain => out.push_str(&plain.to_string()),
+    }
+}
+
+/// What a folder of results is about: enough to run it again. Nothing in it depends on when or where it ran.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Layout of the folder: [`FORMAT`].
+    pub format: u32,
+    /// Name of the results.
+    pub name: String,
+    /// Version of the program.
+    pub version: String,
+    /// The scenario file as it was read; `None` where the scenario came from code.
+    pub source: Option<String>,
+    /// The scenario with every default filled in and every `--set` applied.
+    pub scenario: Value,
+    /// All seeds.
+    pub seeds: Vec<u64>,
+    /// All runs, in the order of tables: points, controls, seeds.
+    pub runs: Vec<ManifestRun>,
+}
+
+/// One run of a manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManifestRun {
+    /// Its folder in `runs/`.
+    pub key: String,
+    /// Name of the control.
+    pub control: String,
+    /// The swept keys and their values.
+    pub point: IndexMap<String, String>,
+    /// The seed.
+    pub seed: u64,
+}
+
+/// A folder of results, held for writing by this process until it is dropped. It can be shared among threads.
+#[derive(Debug)]
+pub struct Store {
+    dir: PathBuf,
+    /// Keeps the lock.
+    _marker: File,
+}
+
+impl Store {
+    /// Opens `root/name`, and creates it where it is missing. What killed runs left behind is removed.
+    ///
+    /// # Errors
+    /// Where the name is not a plain name, the folder holds something else than results or results of another layout, another
+    /// process writes to it, or the file system refuses.
+    pub fn open(root: &Path, name: &str) -> Result<Self, ResultsError> {
+        let plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ' | '+' | '=' | ',');
+        if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
+            return Err(ResultsError::Name { name: name.to_owned() });
+        }
+        let dir = root.join(name);
+        fs::create_dir_all(&dir).map_err(|e| match fs::symlink_metadata(&dir) {
+            Ok(what) if !what.is_dir() => {
+                ResultsError::NotOurs { path: dir.clone(), found: "no files: it is one".into() }
+            }
+            _ => ResultsError::io("create", &dir, e),
+        })?;
+        let path = dir.join(MARKER);
+        if !path.exists() {
+            refuse_strangers(&dir)?;
+        }
+        let mut marker = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(|e| ResultsError::io("open", &path, e))?;
+        let locked = lock(&mut marker, &dir)?;
+        check_layout(&mut marker, &dir)?;
+        let store = Self { dir, _marker: marker };
+        store.clean(locked)?;
+        Ok(store)
+    }
+
+    /// `root/name`.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The folder of a complete run, or where it will be.
+    pub fn run_dir(&self, key: &str) -> PathBuf {
+        self.dir.join("runs").join(key)
+    }
+
+    /// Removes partial runs. Whoever holds the lock is alone, so that all of them are orphans; where the file system has no locks,
+    /// those of living processes stay.
+    fn clean(&self, locked: bool) -> Result<(), ResultsError> {
+        let runs = self.dir.join("runs");
+        fs::create_dir_all(&runs).map_err(|e| ResultsError::io("create", &runs, e))?;
+        for entry in fs::read_dir(&runs).map_err(|e| ResultsError::io("read", &runs, e))? {
+            let path = entry.map_err(|e| ResultsError::io("read", &runs, e))?.path();
+            let Some(pid) = path.file_name().and_then(|n| n.to_str()).and_then(partial_pid) else { continue };
+            if locked || !is_alive(pid) {
+                fs::remove_dir_all(&path).map_err(|e| ResultsError::io("remove", &path, e))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the run of this key is complete and need not be run again.
+    pub fn is_complete(&self, key: &str) -> bool {
+        self.run_dir(key).join(SUMMARY).is_file()
+    }
+
+    /// The summary of a complete run.
+    ///
+    /// # Errors
+    /// Where the run is not complete, or its summary cannot be read.
+    pub fn summary(&self, key: &str) -> Result<RunSummary, ResultsError> {
+        let path = self.run_dir(key).join(SUMMARY);
+        let text = fs::read(&path).map_err(|e| ResultsError::io("read", &path, e))?;
+        let broken = |e: serde_json::Error| ResultsError::Broken { path: self.run_dir(key), reason: e.to_string() };
+        serde_json::from_slice(&text).map_err(broken)
+    }
+
+    /// Begins a run: an empty folder for its tables.
+    ///
+    /// # Errors
+    /// Where the folder cannot be created.
+    pub fn begin(&self, key: &str) -> Result<PartialRun, ResultsError> {
+        let dir = self.dir.join("runs").join(format!("{PARTIAL}{key}-{}", std::process::id()));
+        fs::create_dir(&dir).map_err(|e| ResultsError::io("create", &dir, e))?;
+        Ok(PartialRun { dir, target: self.run_dir(key), done: false })
+    }
+
+    /// Removes a run, complete or not, so that it is run again.
+    ///
+    /// # Errors
+    /// Where the file system refuses.
+    pub fn remove(&self, key: &str) -> Result<(), ResultsError> {
+        let dir = self.run_dir(key);
+        if !dir.exists() {
+            return Ok(());
+        }
+        // Removed under another name: half a run never looks like a complete one.
+        let away = self.dir.join("runs").join(format!("{PARTIAL}{key}-{}", std::process::id()));
+        fs::rename(&dir, &away).map_err(|e| ResultsError::io("remove", &dir, e))?;
+        fs::remove_dir_all(&away).map_err(|e| ResultsError::io("remove", &away, e))
+    }
+
+    /// Writes `manifest.json`, in one step.
+    ///
+    /// # Errors
+    /// Where the file system refuses; the previous manifest is kept then.
+    pub fn write_manifest(&self, manifest: &Manifest) -> Result<(), ResultsError> {
+        write_atomically(&self.dir.join("manifest.json"), &to_json(manifest))
+    }
+
+    /// Reads `manifest.json`; `None` where there is none yet.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn manifest(&self) -> Result<Option<Manifest>, ResultsError> {
+        let path = self.dir.join("manifest.json");
+        let text = match fs::read(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            text => text.map_err(|e| ResultsError::io("read", &path, e))?,
+        };
+        serde_json::from_slice(&text).map(Some).map_err(|e| ResultsError::Broken { path, reason: e.to_string() })
+    }
+
+    /// Collects the complete runs among `keys`, in this order, writes them as `summary.parquet` and `summary.csv` (see
+    /// [`summary_batch`]), and returns them. The result is shorter than `keys` where runs are missing.
+    ///
+    /// # Errors
+    /// Where a summary cannot be read, or the tables cannot be written.
+    pub fn combine(&self, keys: &[String]) -> Result<Vec<RunSummary>, ResultsError> {
+        let mut runs = Vec::new();
+        for key in keys.iter().filter(|key| self.is_complete(key)) {
+            runs.push((key.as_str(), self.summary(key)?));
+        }
+        let batch = summary_batch(runs.iter().map(|(key, summary)| (*key, summary)));
+        let path = self.dir.join("summary.parquet");
+        write_atomically(&path, &parquet_bytes(&batch, &path)?)?;
+        let path = self.dir.join("summary.csv");
+        write_atomically(&path, &csv_bytes(&batch))?;
+        Ok(runs.into_iter().map(|(_, summary)| summary).collect())
+    }
+}
+
+/// A run that is being written. Dropped without [`commit`](Self::commit), it leaves nothing behind.
+#[derive(Debug)]
+pub struct PartialRun {
+    dir: PathBuf,
+    target: PathBuf,
+    done: bool,
+}
+
+impl PartialRun {
+    /// Where the run's tables go, for [`Recorder::files`](crate::Recorder::files).
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Adds the summary, makes all files durable, and puts the run in its place. Where the same run is complete already, that one
+    /// stays.
+    ///
+    /// # Errors
+    /// Where the file system refuses; nothing is left of the run then.
+    pub fn commit(mut self, summary: &RunSummary) -> Result<(), ResultsError> {
+        let path = self.dir.join(SUMMARY);
+        fs::write(&path, to_json(summary)).map_err(|e| ResultsError::io("write", &path, e))?;
+        for entry in fs::read_dir(&self.dir).map_err(|e| ResultsError::io("read", &self.dir, e))? {
+            let path = entry.map_err(|e| ResultsError::io("read", &self.dir, e))?.path();
+            let synced = File::open(&path).and_then(|file| file.sync_all());
+            synced.map_err(|e| ResultsError::io("write", &path, e))?;
+        }
+        sync_dir(&self.dir);
+        match fs::rename(&self.dir, &self.target) {
+            Ok(()) => self.done = true,
+            Err(_) if self.target.join(SUMMARY).is_file() => return Ok(()),
+            Err(e) => return Err(ResultsError::io("create", &self.target, e)),
+        }
+        if let Some(runs) = self.target.parent() {
+            sync_dir(runs);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for PartialRun {
+    fn drop(&mut self) {
+        if !self.done {
+            // Where this fails, the next `Store::open` does it.
+            let _ = fs::remove_dir_all(&self.dir);
+        }
+    }
+}
+
+/// The pid in the name of a partial run, `.partial-KEY-PID`.
+fn partial_pid(name: &str) -> Option<u32> {
+    let (key, pid) = name.strip_prefix(PARTIAL)?.rsplit_once('-')?;
+    let is_key = key.len() == KEY_LENGTH && key.bytes().all(|b| b.is_ascii_hexdigit());
+    if is_key { pid.parse().ok() } else { None }
+}
+
+/// Whether a process lives on this machine; yes where that is not known.
+fn is_alive(pid: u32) -> bool {
+    !cfg!(target_os = "linux") || Path::new("/proc").join(pid.to_string()).exists()
+}
+
+fn refuse_strangers(dir: &Path) -> Result<(), ResultsError> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).map_err(|e| ResultsError::io("read", dir, e))? {
+        let entry = entry.map_err(|e| ResultsError::io("read", dir, e))?;
+        found.push(entry.file_name().to_string_lossy().into_owned());
+    }
+    // Another process may have marked it in the meantime.
+    if found.is_empty() || found.iter().any(|name| name == MARKER) {
+        return Ok(());
+    }
+    found.sort();
+    let more = found.len().saturating_sub(3);
+    found.truncate(3);
+    let mut text = found.join(", ");
+    if more > 0 {
+        text += &format!(" and {more} more");
+    }
+    Err(ResultsError::NotOurs { path: dir.to_owned(), found: text })
+}
+
+/// Takes the lock; `false` where the file system has none.
+fn lock(marker: &mut File, dir: &Path) -> Result<bool, ResultsError> {
+    match marker.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => {
+            let mut text = String::new();
+            let _ = marker.read_to_string(&mut text);
+            let holder = text.split_once("process ").map(|(_, pid)| format!(" (process {})", pid.trim()));
+            Err(ResultsError::Busy { path: dir.to_owned(), holder: holder.unwrap_or_default() })
+        }
+        Err(TryLockError::Error(_)) => Ok(false),
+    }
+}
+
+/// Checks the layout that the marker names, and writes ours with our pid.
+fn check_layout(marker: &mut File, dir: &Path) -> Result<(), ResultsError> {
+    let path = dir.join(MARKER);
+    let mut text = String::new();
+    marker.read_to_string(&mut text).map_err(|e| ResultsError::io("read", &path, e))?;
+    // An empty marker is one of a process that was killed here.
+    if let Some(first) = text.lines().next() {
+        let layout = first.strip_prefix(MARKER_TEXT).unwrap_or(first);
+        if layout != FORMAT.to_string() {
+            return Err(ResultsError::Format { path: dir.to_owned(), found: layout.to_owned(), known: FORMAT });
+        }
+    }
+    let text = format!("{MARKER_TEXT}{FORMAT}\nlast written by process {}\n", std::process::id());
+    let written = marker
+        .rewind()
+        .and_then(|()| marker.write_all(text.as_bytes()))
+        .and_then(|()| marker.set_len(text.len() as u64));
+    written.map_err(|e| ResultsError::io("write", &path, e))
+}
+
+fn to_json(value: &impl Serialize) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(value).expect("string keys and finite numbers");
+    text.push(b'\n');
+    text
+}
+
+/// Writes a file so that it is there as a whole, old or new, whenever the process or the machine stops.
+fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ResultsError> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".tmp");
+    let temporary = path.with_file_name(name);
+    let written = File::create(&temporary).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    if let Err(e) = written.and_then(|()| fs::rename(&temporary, path)) {
+        let _ = fs::remove_file(&temporary);
+        return Err(ResultsError::io("write", path, e));
+    }
+    if let Some(dir) = path.parent() {
+        sync_dir(dir);
+    }
+    Ok(())
+}
+
+/// Makes renames in a folder durable. Not every file system can, which is no reason to fail.
+fn sync_dir(dir: &Path) {
+    if let Ok(dir) = File::open(dir) {
+        let _ = dir.sync_all();
+    }
+}
+
+fn parquet_bytes(batch: &RecordBatch, path: &Path) -> Result<Vec<u8>, ResultsError> {
+    let mut bytes = Vec::new();
+    let write = |bytes: &mut Vec<u8>| {
+        let mut writer = ArrowWriter::try_new(bytes, batch.schema(), Some(writer_properties(&batch.schema())))?;
+        writer.write(batch)?;
+        writer.close()
+    };
+    write(&mut bytes).map_err(|e| ResultsError::parquet(path, e))?;
+    Ok(bytes)
+}
+
+/// The batch as CSV: a header, numbers in the shortest form that reads back to the same, nothing for null.
+fn csv_bytes(batch: &RecordBatch) -> Vec<u8> {
+    let schema = batch.schema();
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let in_memory = "writing to memory";
+    writer.write_record(schema.fields().iter().map(|f| f.name())).expect(in_memory);
+    for row in 0..batch.num_rows() {
+        let cells = batch.columns().iter().map(|column| match column.data_type() {
+            _ if column.is_null(row) => String::new(),
+            DataType::UInt64 => column.as_primitive::<UInt64Type>().value(row).to_string(),
+            DataType::Int64 => column.as_primitive::<Int64Type>().value(row).to_string(),
+            DataType::Float64 => column.as_primitive::<Float64Type>().value(row).to_string(),
+            _ => column.as_string::<i32>().value(row).to_owned(),
+        });
+        writer.write_record(cells).expect(in_memory);
+    }
+    writer.into_inner().expect(in_memory)
+}

@@ -1,0 +1,418 @@
+//! One run in a few numbers.
+
+use crate::stats::{jain, percentile};
+use crate::tables::{CoflowRow, ControlRow, DropRow, FlowRow};
+use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
+use arrow::datatypes::{Field, Schema};
+use indexmap::{IndexMap, IndexSet};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What counts in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowSummary {
+    /// Length of the warm-up, in ps: the window begins here.
+    pub warmup_ps: i64,
+    /// Length of the window, in ps; `None`: until the workload ends.
+    pub measure_ps: Option<i64>,
+    /// How long the run went on after the window, in ps; `None`: until every flow was done.
+    pub drain_ps: Option<i64>,
+}
+
+/// How many flows, or coflows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Arrived in the whole run.
+    pub arrived: u64,
+    /// Of these, arrived in the measured window.
+    pub measured: u64,
+    /// Of the measured ones, finished.
+    pub finished: u64,
+    /// Of the measured ones, not finished: no mean or percentile contains them.
+    pub unfinished: u64,
+}
+
+impl Counts {
+    fn add(&mut self, measured: bool, finished: bool) {
+        self.arrived += 1;
+        self.measured += u64::from(measured);
+        self.finished += u64::from(measured && finished);
+        self.unfinished += u64::from(measured && !finished);
+    }
+}
+
+/// A distribution in five numbers, exact: percentiles are those of [`percentile`](crate::stats::percentile), of all values.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Largest value.
+    pub max: f64,
+}
+
+impl Distribution {
+    /// Of these values in any order; `None` of nothing. The order does not change a bit of the result.
+    pub fn of(mut values: Vec<f64>) -> Option<Self> {
+        values.sort_unstable_by(f64::total_cmp);
+        let at = |p| percentile(&values, p);
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        Some(Self { mean, p50: at(50.0)?, p95: at(95.0)?, p99: at(99.0)?, max: at(100.0)? })
+    }
+
+    /// Of integers, whose sum is exact.
+    fn of_ps(values: Vec<i64>) -> Option<Self> {
+        let sum: i128 = values.iter().map(|&v| i128::from(v)).sum();
+        let mean = sum as f64 / values.len() as f64;
+        Some(Self { mean, ..Self::of(values.into_iter().map(|v| v as f64).collect())? })
+    }
+}
+
+/// Where everything that was sent is at the end: `sent = delivered + dropped + in_flight`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Put on a first link.
+    pub sent: u64,
+    /// Arrived at the receiving host.
+    pub delivered: u64,
+    /// Lost on the way, for whatever reason.
+    pub dropped: u64,
+    /// In a queue or on a link when the run ended.
+    pub in_flight: u64,
+}
+
+impl Tally {
+    /// Whether nothing is missing and nothing came from nowhere.
+    pub const fn is_balanced(&self) -> bool {
+        self.sent as u128 == self.delivered as u128 + self.dropped as u128 + self.in_flight as u128
+    }
+}
+
+/// Control messages of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlTotals {
+    /// Messages sent.
+    pub messages: u64,
+    /// Wire bytes sent.
+    pub bytes: u64,
+    /// Messages that never arrived.
+    pub lost: u64,
+    /// Messages that arrived too late to be followed.
+    pub late: u64,
+}
+
+/// What a run knows beside its rows: given to [`Summariser::finish`].
+#[derive(Clone, Debug, Default)]
+pub struct RunFacts {
+    /// Name of the control.
+    pub control: String,
+    /// The swept keys and their values, in the order of the file.
+    pub point: IndexMap<String, String>,
+    /// The seed.
+    pub seed: u64,
+    /// What counted.
+    pub window: WindowSummary,
+    /// Length of the span over which `received_bytes` were counted, in ps: the window, or the whole run where it has no end.
+    pub received_ps: i64,
+    /// Application bytes that each host got in that span, without repetitions; by host.
+    pub received_bytes: Vec<u64>,
+    /// Data packets.
+    pub packets: Tally,
+    /// Wire bytes of data packets.
+    pub bytes: Tally,
+    /// When the run ended, in ps from its beginning.
+    pub simulated_ps: i64,
+    /// Links crossed by all packets together.
+    pub packet_hops: u64,
+    /// Events handled.
+    pub events: u64,
+}
+
+/// One run in a few numbers. Times are ps.
+///
+/// Means and percentiles are over measured flows (coflows) that finished; [`Counts::unfinished`] says how many are
+/// missing. `None` stands for a number that does not exist, like the mean of nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// Name of the control.
+    pub control: String,
+    /// The swept keys and their values, in the order of the file; empty without a sweep.
+    pub point: IndexMap<String, String>,
+    /// The seed.
+    pub seed: u64,
+    /// What counted.
+    pub window: WindowSummary,
+    /// Flows.
+    pub flows: Counts,
+    /// Coflows.
+    pub coflows: Counts,
+    /// Flow completion times, in ps.
+    pub fct_ps: Option<Distribution>,
+    /// Flow completion times over those in an empty network. Flows without such a time (`ideal_ps` not positive) are not in it.
+    pub slowdown: Option<Distribution>,
+    /// Coflow completion times, in ps.
+    pub cct_ps: Option<Distribution>,
+    /// From the first arrival to the last finish of the run, warm-up included, in ps; `None` where any flow of the run is
+    /// unfinished.
+    pub completion_ps: Option<i64>,
+    /// Application bits that all hosts together received per second in the window; `None` where the window has no length.
+    pub goodput_bps: Option<f64>,
+    /// Jain's index of the goodput in the window of all hosts to which at least one flow of the run was addressed; `None`
+    /// where none of them received anything.
+    pub goodput_jain: Option<f64>,
+    /// Packets lost in the whole run, by reason.
+    pub dropped_packets: BTreeMap<String, u64>,
+    /// Data packets of the whole run.
+    pub packets: Tally,
+    /// Wire bytes of the data packets of the whole run.
+    pub bytes: Tally,
+    /// Control messages of the whole run, by kind.
+    pub control_messages: BTreeMap<String, ControlTotals>,
+    /// Packets sent again in the whole run.
+    pub retransmissions: u64,
+    /// Retransmission timeouts in the whole run.
+    pub timeouts: u64,
+    /// When the run ended, in ps from its beginning.
+    pub simulated_ps: i64,
+    /// Links crossed by all packets together.
+    pub packet_hops: u64,
+    /// Events handled.
+    pub events: u64,
+}
+
+impl RunSummary {
+    /// Control messages of all kinds.
+    pub fn control_total(&self) -> ControlTotals {
+        self.control_messages.values().fold(ControlTotals::default(), |a, b| ControlTotals {
+            messages: a.messages + b.messages,
+            bytes: a.bytes + b.bytes,
+            lost: a.lost + b.lost,
+            late: a.late + b.late,
+        })
+    }
+}
+
+/// Makes a [`RunSummary`] from rows as they come. Keeps 16 bytes per measured flow, and nothing of other flows.
+#[derive(Clone, Debug, Default)]
+pub struct Summariser {
+    flows: Counts,
+    coflows: Counts,
+    fct_ps: Vec<i64>,
+    slowdown: Vec<f64>,
+    cct_ps: Vec<i64>,
+    first_start_ps: Option<i64>,
+    last_finish_ps: Option<i64>,
+    any_unfinished: bool,
+    destinations: Vec<bool>,
+    dropped_packets: BTreeMap<&'static str, u64>,
+    control: BTreeMap<&'static str, ControlTotals>,
+    retransmissions: u64,
+    timeouts: u64,
+}
+
+impl Summariser {
+    /// Of no rows yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Counts a flow. Every flow of the run is given once, measured or not, finished or not, in any order.
+    pub fn flow(&mut self, row: &FlowRow) {
+        self.flows.add(row.measured, row.fct_ps.is_some());
+        self.first_start_ps = Some(self.first_start_ps.map_or(row.start_ps, |t| t.min(row.start_ps)));
+        self.retransmissions += u64::from(row.retransmissions);
+        self.timeouts += u64::from(row.timeouts);
+        let host = row.destination as usize;
+        if self.destinations.len() <= host {
+            self.destinations.resize(host + 1, false);
+        }
+        self.destinations[host] = true;
+        let Some(fct) = row.fct_ps else {
+            self.any_unfinished = true;
+            return;
+        };
+        self.last_finish_ps = self.last_finish_ps.max(Some(row.start_ps + fct));
+        if row.measured {
+            self.fct_ps.push(fct);
+            if row.ideal_ps > 0 {
+                self.slowdown.push(fct as f64 / row.ideal_ps as f64);
+            }
+        }
+    }
+
+    /// Counts a coflow; likewise every one of the run.
+    pub fn coflow(&mut self, row: &CoflowRow) {
+        self.coflows.add(row.measured, row.cct_ps.is_some());
+        if row.measured {
+            self.cct_ps.extend(row.cct_ps);
+        }
+    }
+
+    /// Counts drops.
+    pub fn drop(&mut self, row: &DropRow) {
+        *self.dropped_packets.entry(row.reason).or_default() += row.packets;
+    }
+
+    /// Counts control messages.
+    pub fn control(&mut self, row: &ControlRow) {
+        let total = self.control.entry(row.kind).or_default();
+        total.messages += row.messages;
+        total.bytes += row.bytes;
+        total.lost += row.lost;
+        total.late += row.late;
+    }
+
+    /// The summary.
+    pub fn finish(self, facts: RunFacts) -> RunSummary {
+        let received: u128 = facts.received_bytes.iter().map(|&b| u128::from(b)).sum();
+        let goodput_bps = (facts.received_ps > 0).then(|| received as f64 * 8.0 / (facts.received_ps as f64 * 1e-12));
+        let addressed = |host: &usize| self.destinations.get(*host).copied().unwrap_or(false);
+        let per_host: Vec<f64> = (0..facts.received_bytes.len().max(self.destinations.len()))
+            .filter(addressed)
+            .map(|host| facts.received_bytes.get(host).map_or(0.0, |&b| b as f64))
+            .collect();
+        let completion_ps = match (self.first_start_ps, self.last_finish_ps) {
+            (Some(first), Some(last)) if !self.any_unfinished => Some(last - first),
+            _ => None,
+        };
+        RunSummary {
+            control: facts.control,
+            point: facts.point,
+            seed: facts.seed,
+            window: facts.window,
+            flows: self.flows,
+            coflows: self.coflows,
+            fct_ps: Distribution::of_ps(self.fct_ps),
+            slowdown: Distribution::of(self.slowdown),
+            cct_ps: Distribution::of_ps(self.cct_ps),
+            completion_ps,
+            goodput_bps,
+            goodput_jain: jain(&per_host),
+            dropped_packets: self.dropped_packets.into_iter().map(|(k, v)| (k.to_owned(), v)).collect(),
+            packets: facts.packets,
+            bytes: facts.bytes,
+            control_messages: self.control.into_iter().map(|(k, v)| (k.to_owned(), v)).collect(),
+            retransmissions: self.retransmissions,
+            timeouts: self.timeouts,
+            simulated_ps: facts.simulated_ps,
+            packet_hops: facts.packet_hops,
+            events: facts.events,
+        }
+    }
+}
+
+/// A column of the table of runs.
+enum Get {
+    Count(fn(&RunSummary) -> u64),
+    Time(fn(&RunSummary) -> Option<i64>),
+    Real(fn(&RunSummary) -> Option<f64>),
+}
+
+macro_rules! distribution {
+    ($field:ident, $($part:ident = $name:literal),+) => {
+        [$(($name, Get::Real(|s| s.$field.map(|d| d.$part)))),+]
+    };
+}
+
+fn columns() -> Vec<(&'static str, Get)> {
+    let mut columns: Vec<(&'static str, Get)> = vec![
+        ("arrived_flows", Get::Count(|s| s.flows.arrived)),
+        ("measured_flows", Get::Count(|s| s.flows.measured)),
+        ("finished_flows", Get::Count(|s| s.flows.finished)),
+        ("unfinished_flows", Get::Count(|s| s.flows.unfinished)),
+        ("arrived_coflows", Get::Count(|s| s.coflows.arrived)),
+        ("measured_coflows", Get::Count(|s| s.coflows.measured)),
+        ("finished_coflows", Get::Count(|s| s.coflows.finished)),
+        ("unfinished_coflows", Get::Count(|s| s.coflows.unfinished)),
+    ];
+    columns.extend(distribution!(
+        fct_ps,
+        mean = "fct_mean_ps",
+        p50 = "fct_p50_ps",
+        p95 = "fct_p95_ps",
+        p99 = "fct_p99_ps",
+        max = "fct_max_ps"
+    ));
+    columns.extend(distribution!(
+        slowdown,
+        mean = "slowdown_mean",
+        p50 = "slowdown_p50",
+        p95 = "slowdown_p95",
+        p99 = "slowdown_p99",
+        max = "slowdown_max"
+    ));
+    columns.extend(distribution!(
+        cct_ps,
+        mean = "cct_mean_ps",
+        p50 = "cct_p50_ps",
+        p95 = "cct_p95_ps",
+        p99 = "cct_p99_ps",
+        max = "cct_max_ps"
+    ));
+    columns.extend([
+        ("completion_ps", Get::Time(|s| s.completion_ps)),
+        ("goodput_bps", Get::Real(|s| s.goodput_bps)),
+        ("goodput_jain", Get::Real(|s| s.goodput_jain)),
+        ("sent_packets", Get::Count(|s| s.packets.sent)),
+        ("delivered_packets", Get::Count(|s| s.packets.delivered)),
+        ("dropped_packets", Get::Count(|s| s.packets.dropped)),
+        ("in_flight_packets", Get::Count(|s| s.packets.in_flight)),
+        ("sent_bytes", Get::Count(|s| s.bytes.sent)),
+        ("delivered_bytes", Get::Count(|s| s.bytes.delivered)),
+        ("dropped_bytes", Get::Count(|s| s.bytes.dropped)),
+        ("in_flight_bytes", Get::Count(|s| s.bytes.in_flight)),
+        ("control_messages", Get::Count(|s| s.control_total().messages)),
+        ("control_bytes", Get::Count(|s| s.control_total().bytes)),
+        ("lost_control_messages", Get::Count(|s| s.control_total().lost)),
+        ("late_control_messages", Get::Count(|s| s.control_total().late)),
+        ("retransmissions", Get::Count(|s| s.retransmissions)),
+        ("timeouts", Get::Count(|s| s.timeouts)),
+        ("simulated_ps", Get::Time(|s| Some(s.simulated_ps))),
+        ("packet_hops", Get::Count(|s| s.packet_hops)),
+        ("events", Get::Count(|s| s.events)),
+    ]);
+    columns
+}
+
+/// Runs as a table, one row each in the order given: key of the run, control, the swept keys (text), seed, and every number
+/// of the summary with its unit in the name; then packets lost, one column per reason that any of the runs knows.
+pub fn summary_batch<'a>(runs: impl IntoIterator<Item = (&'a str, &'a RunSummary)>) -> RecordBatch {
+    let (keys, runs): (Vec<&str>, Vec<&RunSummary>) = runs.into_iter().unzip();
+    let mut fields = Vec::new();
+    let mut arrays: Vec<ArrayRef> = Vec::new();
+    let mut add = |name: &str, array: ArrayRef, nullable: bool| {
+        fields.push(Field::new(name, array.data_type().clone(), nullable));
+        arrays.push(array);
+    };
+    add("run", Arc::new(StringArray::from(keys)), false);
+    add("control", Arc::new(StringArray::from_iter_values(runs.iter().map(|s| &s.control))), false);
+    let swept: IndexSet<&String> = runs.iter().flat_map(|s| s.point.keys()).collect();
+    for key in swept {
+        let taken = ["run", "control", "seed"].contains(&key.as_str()) || columns().iter().any(|(name, _)| name == key);
+        let name = if taken { format!("point.{key}") } else { key.clone() };
+        add(&name, Arc::new(runs.iter().map(|s| s.point.get(key)).collect::<StringArray>()), true);
+    }
+    add("seed", Arc::new(UInt64Array::from_iter_values(runs.iter().map(|s| s.seed))), false);
+    for (name, get) in columns() {
+        match get {
+            Get::Count(get) => {
+                add(name, Arc::new(UInt64Array::from_iter_values(runs.iter().map(|s| get(s)))), false);
+            }
+            Get::Time(get) => add(name, Arc::new(runs.iter().map(|s| get(s)).collect::<Int64Array>()), true),
+            Get::Real(get) => add(name, Arc::new(runs.iter().map(|s| get(s)).collect::<Float64Array>()), true),
+        }
+    }
+    let reasons: BTreeSet<&String> = runs.iter().flat_map(|s| s.dropped_packets.keys()).collect();
+    for reason in reasons {
+        let counts = runs.iter().map(|s| s.dropped_packets.get(reason).copied().unwrap_or(0));
+        let name = format!("dropped_{reason}_packets").replace([' ', '-'], "_");
+        add(&name, Arc::new(UInt64Array::from_iter_values(counts)), false);
+    }
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("columns of one length")
+}

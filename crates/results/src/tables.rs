@@ -1,0 +1,282 @@
+//! All tables, their columns, units and types.
+//!
+//! A column is a field of its row: its name (with the unit), its type and its description are declared here and nowhere
+//! else. The description travels with the data, as `description` in the metadata of the Arrow field, and so
+//! with every Parquet file.
+//!
+//! Times are picoseconds since the beginning of the run, in signed 64 bits; ids are those of the run (`HostId`, `LinkId`,
+//! ...). `Option` is a nullable column.
+
+use arrow::array::{
+    ArrayRef, BooleanArray, Int64Array, RecordBatch, StringDictionaryBuilder, UInt32Array, UInt64Array,
+};
+use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef};
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+/// One row of a table.
+pub trait Row: Copy + Send + 'static {
+    /// Name of the table, and of its file without `.parquet`.
+    const TABLE: &'static str;
+    /// Names, types and descriptions of the columns.
+    fn schema() -> SchemaRef;
+    /// These rows as columns.
+    fn batch(rows: &[Self]) -> RecordBatch;
+}
+
+/// A type that a column can have.
+trait Cell: Sized {
+    const NULLABLE: bool = false;
+    fn data_type() -> DataType;
+    fn column(values: impl Iterator<Item = Self>) -> ArrayRef;
+}
+
+macro_rules! cells {
+    ($($type:ty => $data_type:ident, $array:ident;)+) => {$(
+        impl Cell for $type {
+            fn data_type() -> DataType {
+                DataType::$data_type
+            }
+            fn column(values: impl Iterator<Item = Self>) -> ArrayRef {
+                Arc::new($array::from(values.collect::<Vec<_>>()))
+            }
+        }
+        impl Cell for Option<$type> {
+            const NULLABLE: bool = true;
+            fn data_type() -> DataType {
+                DataType::$data_type
+            }
+            fn column(values: impl Iterator<Item = Self>) -> ArrayRef {
+                Arc::new(values.collect::<$array>())
+            }
+        }
+    )+};
+}
+cells! {
+    u32 => UInt32, UInt32Array;
+    u64 => UInt64, UInt64Array;
+    i64 => Int64, Int64Array;
+    bool => Boolean, BooleanArray;
+}
+
+/// One of a few words: a dictionary, so that a row costs four bytes.
+impl Cell for &'static str {
+    fn data_type() -> DataType {
+        DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+    }
+    fn column(values: impl Iterator<Item = Self>) -> ArrayRef {
+        let mut builder = StringDictionaryBuilder::<Int32Type>::new();
+        for value in values {
+            builder.append_value(value);
+        }
+        Arc::new(builder.finish())
+    }
+}
+
+fn described(text: &str) -> HashMap<String, String> {
+    // One key: the order of several would change from process to process.
+    HashMap::from([("description".to_owned(), text.trim().to_owned())])
+}
+
+macro_rules! tables {
+    ($(
+        $(#[doc = $about:literal])+
+        $table:literal: $row:ident {
+            $( $(#[doc = $doc:literal])+ $column:ident: $type:ty, )+
+        }
+    )+) => {
+        $(
+            $(#[doc = $about])+
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub struct $row {
+                $( $(#[doc = $doc])+ pub $column: $type, )+
+            }
+
+            impl Row for $row {
+                const TABLE: &'static str = $table;
+                fn schema() -> SchemaRef {
+                    static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+                        let fields = vec![$(
+                            Field::new(stringify!($column), <$type as Cell>::data_type(), <$type as Cell>::NULLABLE)
+                                .with_metadata(described(concat!($($doc),+))),
+                        )+];
+                        Arc::new(Schema::new_with_metadata(fields, described(concat!($($about),+))))
+                    });
+                    SCHEMA.clone()
+                }
+                fn batch(rows: &[Self]) -> RecordBatch {
+                    let columns = vec![$( <$type as Cell>::column(rows.iter().map(|row| row.$column)), )+];
+                    RecordBatch::try_new(Self::schema(), columns).expect("columns as declared")
+                }
+            }
+        )+
+
+        /// Names and schemas of all tables, in the order of the documentation.
+        pub fn all() -> Vec<(&'static str, SchemaRef)> {
+            vec![$( ($row::TABLE, $row::schema()) ),+]
+        }
+    };
+}
+
+tables! {
+    /// Flows: one row per flow that arrived, written when it finishes, or at the end of the run.
+    "flows": FlowRow {
+        /// Number of the flow in this run, in the order of arrival.
+        flow: u32,
+        /// The coflow that it belongs to.
+        coflow: Option<u32>,
+        /// Sending host.
+        source: u32,
+        /// Receiving host.
+        destination: u32,
+        /// Application bytes to be carried.
+        size_bytes: u64,
+        /// Arrival at the sender.
+        start_ps: i64,
+        /// From arrival to the last byte at the receiver's application; null where the run ended first.
+        fct_ps: Option<i64>,
+        /// Application bytes that the receiver has got, without repetitions.
+        received_bytes: u64,
+        /// The completion time in an empty network.
+        ideal_ps: i64,
+        /// Whether it arrived in the measured window.
+        measured: bool,
+        /// Packets sent again.
+        retransmissions: u32,
+        /// Retransmission timeouts.
+        timeouts: u32,
+    }
+
+    /// Coflows: one row per group of flows that counts as done when its last flow is.
+    "coflows": CoflowRow {
+        /// Number of the coflow in this run, in the order of arrival.
+        coflow: u32,
+        /// Its number in the trace.
+        name: u64,
+        /// Flows that it consists of.
+        flows: u32,
+        /// Application bytes of all its flows.
+        size_bytes: u64,
+        /// Arrival of its first flow.
+        start_ps: i64,
+        /// From the first arrival to the end of the last flow; null where the run ended first.
+        cct_ps: Option<i64>,
+        /// Flows of it that are finished.
+        finished_flows: u32,
+        /// Whether it arrived in the measured window.
+        measured: bool,
+    }
+
+    /// Queues over time: one row per queue that is not empty at a sample. A host's queue is that of its uplink.
+    "queues": QueueRow {
+        /// When the sample was taken.
+        time_ps: i64,
+        /// The link that the queue feeds.
+        link: u32,
+        /// The node that holds the queue.
+        node: u32,
+        /// Wire bytes waiting.
+        queue_bytes: u64,
+        /// Packets waiting.
+        queue_packets: u32,
+    }
+
+    /// Drops: one row per link and reason.
+    "drops": DropRow {
+        /// The link on which, or in front of which, packets were lost.
+        link: u32,
+        /// The node at its sending end.
+        node: u32,
+        /// Why.
+        reason: &'static str,
+        /// Packets lost.
+        packets: u64,
+        /// Wire bytes lost.
+        bytes: u64,
+    }
+
+    /// Control messages: one row per kind and sender.
+    "control": ControlRow {
+        /// What they are: reports, grants, ...
+        kind: &'static str,
+        /// The sending host; null for the manager.
+        sender: Option<u32>,
+        /// Messages sent.
+        messages: u64,
+        /// Wire bytes sent.
+        bytes: u64,
+        /// Messages that never arrived.
+        lost: u64,
+        /// Messages that arrived too late to be followed.
+        late: u64,
+    }
+
+    /// Slots: one row per planned transmission.
+    "slots": SlotRow {
+        /// Number of the scheduling round.
+        round: u64,
+        /// Number of the slot in its round.
+        slot: u32,
+        /// When it opens.
+        start_ps: i64,
+        /// How long it is open, without guard and dark time.
+        open_ps: i64,
+        /// The gap after it: guard and dark time.
+        gap_ps: i64,
+        /// Sending host.
+        source: u32,
+        /// Receiving host.
+        destination: u32,
+        /// Wire bytes that it was planned for.
+        granted_bytes: u64,
+        /// Wire bytes sent in it.
+        sent_bytes: u64,
+    }
+
+    /// Links: one row per direction of a wire, over the whole run.
+    "links": LinkRow {
+        /// Number of the link.
+        link: u32,
+        /// The sending node.
+        from: u32,
+        /// The receiving node.
+        to: u32,
+        /// Packets sent.
+        sent_packets: u64,
+        /// Wire bytes sent.
+        sent_bytes: u64,
+        /// Time spent sending.
+        busy_ps: i64,
+        /// The longest queue in front of it, in wire bytes.
+        max_queue_bytes: u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_column_says_what_it_is_and_in_which_unit() {
+        let plain = ["flow", "coflow", "source", "destination", "name", "link", "node", "from", "to", "round", "slot"];
+        let counts = ["flows", "packets", "messages", "lost", "late", "retransmissions", "timeouts", "bytes"];
+        for (table, schema) in all() {
+            assert!(!schema.metadata()["description"].is_empty(), "{table}");
+            for field in schema.fields() {
+                let (name, about) = (field.name().as_str(), &field.metadata()["description"]);
+                assert!(about.ends_with('.') || about.ends_with("..."), "{table}.{name}: {about}");
+                let unit = ["_ps", "_bytes", "_packets", "_flows"].iter().any(|u| name.ends_with(u));
+                let other = ["measured", "reason", "kind", "sender"].contains(&name);
+                assert!(unit || other || plain.contains(&name) || counts.contains(&name), "{table}.{name} has no unit");
+            }
+        }
+    }
+
+    #[test]
+    fn null_is_kept() {
+        let row = ControlRow { kind: "report", sender: None, messages: 1, bytes: 84, lost: 0, late: 0 };
+        let batch = ControlRow::batch(&[row, ControlRow { sender: Some(7), ..row }]);
+        assert_eq!(batch.column(1).null_count(), 1);
+        assert!(!batch.schema().field(0).is_nullable() && batch.schema().field(1).is_nullable());
+    }
+}

@@ -2,7 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use timeplane_model::{Bytes, Duration, Framing, Rate, Switch};
+use timeplane_model::{Bytes, Duration, Fabric, FabricError, Framing, LinkSpec, NodeId, Rate, Switch};
+
+/// The most hosts of a fabric.
+pub const MOST_HOSTS: u32 = 131_072;
+/// The most switches of a fabric: routes are kept per pair of switches, 128 MB at this bound.
+pub const MOST_SWITCHES: u32 = 4_096;
+/// The most wires of a fabric.
+pub const MOST_WIRES: u32 = 1_048_576;
 
 /// Everything between hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -92,4 +99,130 @@ pub struct GraphLink {
     /// Its propagation delay, where it is not the fabric's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub propagation: Option<Duration>,
+}
+
+impl Topology {
+    /// Its key in a scenario.
+    pub const fn key(&self) -> &'static str {
+        match self {
+            Self::SingleSwitch { .. } => "single_switch",
+            Self::LeafSpine { .. } => "leaf_spine",
+            Self::Tree { .. } => "tree",
+            Self::FatTree { .. } => "fat_tree",
+            Self::Graph { .. } => "graph",
+        }
+    }
+
+    /// Hosts, switches and wires, whatever their numbers.
+    fn sizes(&self) -> [u128; 3] {
+        let n = u128::from;
+        match *self {
+            Self::SingleSwitch { hosts } => [n(hosts), 1, n(hosts)],
+            Self::LeafSpine { leaves, hosts_per_leaf, spines } => {
+                let hosts = n(leaves) * n(hosts_per_leaf);
+                [hosts, n(leaves) + n(spines), hosts + n(leaves) * n(spines)]
+            }
+            Self::Tree { edges, hosts_per_edge } => {
+                let hosts = n(edges) * n(hosts_per_edge);
+                [hosts, n(edges) + 1, hosts + n(edges)]
+            }
+            Self::FatTree { k } => {
+                let k = n(k);
+                [k * k * k / 4, 5 * k * k / 4, 3 * k * k * k / 4]
+            }
+            Self::Graph { hosts, switches, ref links } => [n(hosts), n(switches), links.len() as u128],
+        }
+    }
+}
+
+impl FabricSpec {
+    /// How many hosts it has, before it is built.
+    pub fn hosts(&self) -> u128 {
+        self.topology.sizes()[0]
+    }
+
+    /// Builds it.
+    ///
+    /// # Errors
+    /// Where a dimension is zero, odd or too large, or wires do not join all hosts.
+    pub fn build(&self) -> Result<Fabric, FabricError> {
+        self.check_sizes()?;
+        self.build_unchecked()
+    }
+
+    /// What [`FabricSpec::build`] would refuse; builds only what has to be built to know.
+    pub(crate) fn check_topology(&self) -> Result<(), FabricError> {
+        self.check_sizes()?;
+        let dimension = |what, found: u32| match found {
+            0 => Err(FabricError::Dimension { what, found: 0, allowed: "at least 1" }),
+            _ => Ok(()),
+        };
+        match self.topology {
+            Topology::SingleSwitch { .. } => {}
+            Topology::LeafSpine { leaves, hosts_per_leaf, spines } => {
+                dimension("leaves", leaves)?;
+                dimension("hosts_per_leaf", hosts_per_leaf)?;
+                dimension("spines", spines)?;
+            }
+            Topology::Tree { edges, hosts_per_edge } => {
+                dimension("edges", edges)?;
+                dimension("hosts_per_edge", hosts_per_edge)?;
+            }
+            Topology::FatTree { k } if k == 0 || k % 2 == 1 => {
+                return Err(FabricError::Dimension { what: "k", found: k.into(), allowed: "even and at least 2" });
+            }
+            Topology::FatTree { .. } => {}
+            Topology::Graph { .. } => return self.build_unchecked().map(|_| ()),
+        }
+        if self.hosts() < 2 {
+            return Err(FabricError::TooFewHosts { hosts: self.hosts() as u32 });
+        }
+        Ok(())
+    }
+
+    fn check_sizes(&self) -> Result<(), FabricError> {
+        let bounds = [
+            ("hosts", MOST_HOSTS, "at most 131,072"),
+            ("switches", MOST_SWITCHES, "at most 4,096"),
+            ("links", MOST_WIRES, "at most 1,048,576"),
+        ];
+        for (size, (what, most, allowed)) in self.topology.sizes().into_iter().zip(bounds) {
+            if size > u128::from(most) {
+                return Err(FabricError::Dimension { what, found: size.try_into().unwrap_or(u64::MAX), allowed });
+            }
+        }
+        Ok(())
+    }
+
+    fn build_unchecked(&self) -> Result<Fabric, FabricError> {
+        let link = LinkSpec {
+            rate: self.rate,
+            propagation: self.propagation,
+            framing: self.framing,
+            bit_error: self.bit_error,
+        };
+        let uplink = LinkSpec { rate: self.uplink_rate.unwrap_or(self.rate), ..link };
+        match self.topology {
+            Topology::SingleSwitch { hosts } => Fabric::single_switch(hosts, self.switch, link),
+            Topology::LeafSpine { leaves, hosts_per_leaf, spines } => {
+                Fabric::leaf_spine(leaves, hosts_per_leaf, spines, self.switch, link, uplink)
+            }
+            Topology::Tree { edges, hosts_per_edge } => Fabric::tree(edges, hosts_per_edge, self.switch, link, uplink),
+            Topology::FatTree { k } => Fabric::fat_tree(k, self.switch, link, uplink),
+            Topology::Graph { hosts, switches, ref links } => {
+                let wire = |l: &GraphLink| {
+                    let between_switches = l.nodes.iter().all(|&n| n >= hosts);
+                    let usual = if between_switches { uplink } else { link };
+                    let spec = LinkSpec {
+                        rate: l.rate.unwrap_or(usual.rate),
+                        propagation: l.propagation.unwrap_or(usual.propagation),
+                        ..usual
+                    };
+                    (NodeId(l.nodes[0]), NodeId(l.nodes[1]), spec)
+                };
+                let wires: Vec<_> = links.iter().map(wire).collect();
+                Fabric::new(hosts, vec![self.switch; switches as usize], &wires)
+            }
+        }
+    }
 }

@@ -5,11 +5,18 @@
 //! alternative's name: `topology.leaf_spine = { leaves = 4, hosts_per_leaf = 30, spines = 3 }`.
 
 mod control;
+mod document;
+mod error;
 mod fabric;
+mod load;
+mod shape;
+mod validate;
 mod workload;
 
 pub use control::{Congestion, Control, DelayedAck, Discipline, Ecmp, Nic, PlanSpec, Raw, SlotsSpec, Tcp, Transport};
-pub use fabric::{FabricSpec, GraphLink, Topology};
+pub use error::{Issue, Location, Problem, ScenarioError, Source};
+pub use fabric::{FabricSpec, GraphLink, MOST_HOSTS, MOST_SWITCHES, MOST_WIRES, Topology};
+pub use load::{Loaded, Point, split_override};
 pub use workload::{CoflowTrace, FlowList, PacketMix, Pattern, Poisson, Shuffle, Sizes, Workload};
 
 use indexmap::IndexMap;
@@ -48,6 +55,35 @@ pub struct Scenario {
     /// Values to try, by dotted key: `"workload.poisson.load" = [0.2, 0.5]`; several keys make a grid.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub sweep: IndexMap<String, Vec<serde_json::Value>>,
+}
+
+impl Scenario {
+    /// As JSON in one canonical form: keys in the order of the types, defaults written out, quantities in their largest whole unit.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::to_value(self).expect("a scenario has text keys and finite numbers")
+    }
+
+    /// All that one run depends on, without names: fabric, workload, window, record, one control and the seed.
+    ///
+    /// `None` where there is no such control.
+    pub fn run_json(&self, control: &str, seed: u64) -> Option<serde_json::Value> {
+        let control = self.control.get(control)?;
+        Some(serde_json::json!({
+            "seed": seed,
+            "fabric": self.fabric,
+            "workload": self.workload,
+            "window": self.window,
+            "record": self.record,
+            "control": control,
+        }))
+    }
+}
+
+/// The JSON Schema (draft 2020-12) of a scenario, made from the types.
+pub fn schema() -> serde_json::Value {
+    let mut schema = schemars::schema_for!(Scenario);
+    schema.insert("title".to_owned(), "timeplane scenario".into());
+    schema.to_value()
 }
 
 const fn one() -> u64 {

@@ -1,0 +1,413 @@
+//! From a file, a text or JSON to a scenario with its places.
+
+use crate::document::{Node, Origin, Value};
+use crate::error::{Issue, Location, Problem, ScenarioError, Source};
+use crate::shape::{Finding, Shape, join, one_of};
+use crate::{Scenario, schema};
+use indexmap::IndexMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Files larger than this are refused; a graph of 100,000 wires takes 4 MB.
+const LARGEST_FILE: u64 = 64 << 20;
+/// Points of a grid; more are a mistake in all likelihood.
+const MOST_POINTS: usize = 100_000;
+/// Keys that are no dimension of a sweep.
+const NOT_SWEPT: [&str; 5] = ["name", "description", "seed", "seeds", "sweep"];
+
+/// A scenario that was read, with the places of all its values.
+///
+/// What exists has the shape of a scenario: every key is known, every quantity has a right unit, every sweep names keys that
+/// exist and values that fit them. Whether the values make sense together is what [`Loaded::validate`] tells.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The scenario with all overrides applied and its sweep still in it. Where a swept key is missing in the file, it has the
+    /// first value of the sweep.
+    pub scenario: Scenario,
+    /// The file that it was read from.
+    pub path: Option<PathBuf>,
+    /// The folder in which files that the scenario names are looked up.
+    pub base: PathBuf,
+    document: Node,
+    sources: Arc<[Source]>,
+    shape: Shape,
+}
+
+/// One combination of a sweep's values; a scenario without a sweep has one point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// The swept values by dotted key, in the order of the file.
+    pub values: IndexMap<String, serde_json::Value>,
+    /// The scenario with these values in it and without a sweep.
+    pub scenario: Scenario,
+}
+
+impl Point {
+    /// All that one run depends on: fabric, workload, window, record, one control and the seed; no names, so that renaming a
+    /// control or a file reruns nothing. Files that the workload names are in it by name only.
+    ///
+    /// `None` where there is no such control.
+    pub fn run_json(&self, control: &str, seed: u64) -> Option<serde_json::Value> {
+        self.scenario.run_json(control, seed)
+    }
+}
+
+impl Loaded {
+    /// Reads a TOML file. `overrides` are dotted keys with one value (which replaces the file's) or several (which become a
+    /// dimension of the sweep); see [`split_override`].
+    ///
+    /// # Errors
+    /// Where the file cannot be read or is no scenario.
+    pub fn from_file(path: impl AsRef<Path>, overrides: &[(String, Vec<String>)]) -> Result<Self, ScenarioError> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let unreadable = |reason: String| {
+            let problem = Problem::Unreadable(reason);
+            let issue = Issue { key: name.clone(), problem, help: None, location: None };
+            ScenarioError::new(vec![issue], Arc::from([]))
+        };
+        let meta = fs::metadata(path).map_err(|e| unreadable(e.to_string()))?;
+        if !meta.is_file() {
+            return Err(unreadable("it is not a file".to_owned()));
+        }
+        if meta.len() > LARGEST_FILE {
+            return Err(unreadable(format!("it has {} B, a scenario has at most {LARGEST_FILE} B", meta.len())));
+        }
+        let text = fs::read_to_string(path).map_err(|e| unreadable(e.to_string()))?;
+        let base = match path.parent() {
+            Some(parent) if parent != Path::new("") => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        let mut loaded = Self::from_str(&text, &name, base, overrides)?;
+        loaded.path = Some(path.to_owned());
+        Ok(loaded)
+    }
+
+    /// Reads a TOML text; `name` stands in messages where a file's name would.
+    ///
+    /// # Errors
+    /// Where the text is no scenario.
+    pub fn from_str(
+        text: &str,
+        name: &str,
+        base: impl Into<PathBuf>,
+        overrides: &[(String, Vec<String>)],
+    ) -> Result<Self, ScenarioError> {
+        let file = Source { name: name.to_owned(), text: text.to_owned(), is_override: false };
+        match Node::parse(text, 0) {
+            Ok(document) => Self::build(document, vec![file], base.into(), overrides),
+            Err(e) => {
+                let origin = Origin { source: Some(0), span: e.span().unwrap_or(0..0) };
+                let problem = Problem::Syntax(e.message().trim().replace('\n', "; "));
+                Err(report(vec![Finding { key: String::new(), problem, help: None, origin }], &Arc::from([file])))
+            }
+        }
+    }
+
+    /// Takes a scenario as JSON, as Python hands it over; messages then name keys only. Keys whose value is null count as missing.
+    ///
+    /// # Errors
+    /// Where the value is no scenario.
+    pub fn from_json(
+        value: &serde_json::Value,
+        base: impl Into<PathBuf>,
+        overrides: &[(String, Vec<String>)],
+    ) -> Result<Self, ScenarioError> {
+        Self::build(Node::from_json(value), vec![], base.into(), overrides)
+    }
+
+    fn build(
+        mut document: Node,
+        mut sources: Vec<Source>,
+        base: PathBuf,
+        overrides: &[(String, Vec<String>)],
+    ) -> Result<Self, ScenarioError> {
+        let shape = Shape::new(schema());
+        let mut findings = Vec::new();
+        flatten_sweep(&mut document);
+        for (key, values) in overrides {
+            let source = sources.len();
+            let text = values.join(",");
+            let whole = Origin { source: Some(source), span: 0..text.len() };
+            sources.push(Source { name: format!("--set {key}"), text, is_override: true });
+            findings.extend(apply(&shape, &mut document, key, values, &whole));
+        }
+        let sources: Arc<[Source]> = sources.into();
+        if !findings.is_empty() {
+            return Err(report(findings, &sources));
+        }
+        findings.extend(check_sweep(&shape, &mut document));
+        findings.extend(shape.check(&document));
+        if !findings.is_empty() {
+            return Err(report(findings, &sources));
+        }
+        let scenario = read(&document).map_err(|f| report(vec![f], &sources))?;
+        Ok(Self { scenario, path: None, base, document, sources, shape })
+    }
+
+    /// Name of the results folder: the scenario's own, or its file's without the ending.
+    pub fn name(&self) -> String {
+        let stem = || self.path.as_deref().and_then(Path::file_stem).map(|s| s.to_string_lossy().into_owned());
+        self.scenario.name.clone().or_else(stem).unwrap_or_else(|| "scenario".to_owned())
+    }
+
+    /// Where the value at a dotted key was written, or the table that it is missing in.
+    pub fn locate(&self, key: &str) -> Option<Location> {
+        Location::new(self.document.origin_of(key), &self.sources)
+    }
+
+    /// Every combination of the sweep's values, in the order of the file: the last key varies fastest.
+    ///
+    /// # Errors
+    /// Where a combination is no scenario, such as two keys of different alternatives.
+    pub fn points(&self) -> Result<Vec<Point>, ScenarioError> {
+        let mut points = Vec::new();
+        self.each_point(|point, _| points.push(point))?;
+        Ok(points)
+    }
+
+    /// Checks every point as [`Scenario`]s that are about to run; `schedulers` are the names that a plan may use.
+    /// Gives what is doubtful, but can be run.
+    ///
+    /// # Errors
+    /// With everything that is wrong, each thing once.
+    pub fn validate(&self, schedulers: &[&str]) -> Result<Vec<Issue>, ScenarioError> {
+        let (mut errors, mut warnings): (Vec<Issue>, Vec<Issue>) = (Vec::new(), Vec::new());
+        self.each_point(|point, document| {
+            let checked = crate::validate::check(&point.scenario, schedulers, &self.base);
+            for (findings, issues) in [(checked.errors, &mut errors), (checked.warnings, &mut warnings)] {
+                for note in findings {
+                    let issue = Issue {
+                        location: Location::new(document.origin_of(&note.key), &self.sources),
+                        key: note.key,
+                        problem: note.problem,
+                        help: note.help,
+                    };
+                    if !issues.contains(&issue) {
+                        issues.push(issue);
+                    }
+                }
+            }
+        })?;
+        if errors.is_empty() { Ok(warnings) } else { Err(ScenarioError::new(errors, self.sources.clone())) }
+    }
+
+    fn each_point(&self, mut visit: impl FnMut(Point, &Node)) -> Result<(), ScenarioError> {
+        let mut bare = self.document.clone();
+        let Value::Table(root) = &mut bare.value else { unreachable!("a scenario is a table") };
+        let sweep = root.shift_remove("sweep").map_or_else(IndexMap::new, |(_, node)| match node.value {
+            Value::Table(sweep) => sweep,
+            _ => IndexMap::new(),
+        });
+        let dimensions: Vec<(&String, &Vec<Node>)> = sweep
+            .iter()
+            .map(|(key, (_, node))| match &node.value {
+                Value::List(values) => (key, values),
+                _ => unreachable!("a sweep holds lists"),
+            })
+            .collect();
+        let total: usize = dimensions.iter().map(|(_, values)| values.len()).product();
+        for mut number in 0..total {
+            let mut chosen = Vec::with_capacity(dimensions.len());
+            for (key, values) in dimensions.iter().rev() {
+                chosen.push((*key, &values[number % values.len()]));
+                number /= values.len();
+            }
+            chosen.reverse();
+            let mut document = bare.clone();
+            for &(key, value) in &chosen {
+                self.shape.set(&mut document, key, value.clone());
+            }
+            let findings = self.shape.check(&document);
+            if !findings.is_empty() {
+                return Err(report(findings, &self.sources));
+            }
+            let scenario = read(&document).map_err(|f| report(vec![f], &self.sources))?;
+            let values = chosen.into_iter().map(|(k, v)| (k.clone(), v.to_json())).collect();
+            visit(Point { values, scenario }, &document);
+        }
+        Ok(())
+    }
+}
+
+/// Splits `a.b=1,2` into the key and its values. Commas within quotes, brackets or braces do not split.
+///
+/// # Errors
+/// Where there is no equals sign, no key or no value.
+pub fn split_override(text: &str) -> Result<(String, Vec<String>), String> {
+    let advice =
+        || format!("`{text}` is no setting: write KEY=VALUE or KEY=VALUE,VALUE, as workload.poisson.load=0.2,0.5");
+    let (key, values) = text.split_once('=').ok_or_else(advice)?;
+    let key = key.trim();
+    let (mut parts, mut depth, mut quote) = (vec![String::new()], 0usize, None);
+    for c in values.chars() {
+        match (quote, c) {
+            (Some(q), _) if c == q => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '[' | '{') => depth += 1,
+            (None, ']' | '}') => depth = depth.saturating_sub(1),
+            (None, ',') if depth == 0 => {
+                parts.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        parts.last_mut().expect("never empty").push(c);
+    }
+    let parts: Vec<String> = parts.into_iter().map(|p| p.trim().to_owned()).collect();
+    if key.is_empty() || parts.iter().any(String::is_empty) {
+        return Err(advice());
+    }
+    Ok((key.to_owned(), parts))
+}
+
+fn report(findings: Vec<Finding>, sources: &Arc<[Source]>) -> ScenarioError {
+    let issue = |f: Finding| Issue {
+        location: Location::new(&f.origin, sources),
+        key: f.key,
+        problem: f.problem,
+        help: f.help,
+    };
+    ScenarioError::new(findings.into_iter().map(issue).collect(), sources.clone())
+}
+
+/// Fills the types. The shape check has passed, so that what serde still refuses is a difference between schema and types.
+fn read(document: &Node) -> Result<Scenario, Finding> {
+    serde_json::from_value(document.to_json()).map_err(|e| Finding {
+        key: String::new(),
+        problem: Problem::Conflict(e.to_string()),
+        help: None,
+        origin: document.origin.clone(),
+    })
+}
+
+/// `[sweep]` with `workload.poisson.load = [...]` without quotes is a table in tables; here it becomes the dotted key that is meant.
+fn flatten_sweep(document: &mut Node) {
+    fn collect(node: Node, at: &str, key: Origin, flat: &mut IndexMap<String, (Origin, Node)>) {
+        match node.value {
+            Value::Table(table) if !table.is_empty() => {
+                for (name, (origin, child)) in table {
+                    collect(child, &join(at, &name), origin, flat);
+                }
+            }
+            value => {
+                flat.insert(at.to_owned(), (key, Node { value, origin: node.origin }));
+            }
+        }
+    }
+    let Value::Table(root) = &mut document.value else { return };
+    let Some((_, sweep)) = root.get_mut("sweep") else { return };
+    let Value::Table(table) = &mut sweep.value else { return };
+    let mut flat = IndexMap::new();
+    for (name, (origin, child)) in std::mem::take(table) {
+        collect(child, &name, origin, &mut flat);
+    }
+    *table = flat;
+}
+
+fn unknown_key((above, problem): (String, Problem), origin: &Origin) -> Finding {
+    let help = match &problem {
+        Problem::UnknownKey { allowed, .. } => Some(one_of("allowed here", allowed)),
+        _ => None,
+    };
+    Finding { key: above, problem, help, origin: origin.clone() }
+}
+
+/// Puts one override into the document: a value, or a dimension of the sweep.
+fn apply(shape: &Shape, document: &mut Node, key: &str, values: &[String], origin: &Origin) -> Option<Finding> {
+    let conflict = |message: &str| {
+        let problem = Problem::Conflict(message.to_owned());
+        Some(Finding { key: key.to_owned(), problem, help: None, origin: origin.clone() })
+    };
+    if key == "sweep" || key.starts_with("sweep.") {
+        return conflict("a sweep is set by several values of the key itself, as workload.poisson.load=0.2,0.5");
+    }
+    if let Err(e) = shape.exists(key, document) {
+        return Some(unknown_key(e, origin));
+    }
+    let source = origin.source.expect("an override is a source");
+    let takes_text = shape.takes_text(key, document);
+    let nodes: Vec<Node> = values
+        .iter()
+        .map(|text| {
+            let node = Node::parse_value(text, source, origin.span.clone());
+            match node.value {
+                Value::Text(_) => node,
+                _ if takes_text => Node { value: Value::Text(text.trim().to_owned()), origin: node.origin },
+                _ => node,
+            }
+        })
+        .collect();
+    match <[Node; 1]>::try_from(nodes) {
+        Ok([node]) => {
+            if let Value::Table(root) = &mut document.value
+                && let Some((_, Node { value: Value::Table(sweep), .. })) = root.get_mut("sweep")
+            {
+                sweep.shift_remove(key);
+            }
+            shape.set(document, key, node);
+        }
+        Err(nodes) if nodes.is_empty() => return conflict("a value is missing"),
+        Err(nodes) => {
+            let Value::Table(root) = &mut document.value else { return None };
+            let made = || (origin.clone(), Node::table(origin.clone()));
+            let (_, sweep) = root.entry("sweep".to_owned()).or_insert_with(made);
+            if let Value::Table(sweep) = &mut sweep.value {
+                sweep.insert(
+                    key.to_owned(),
+                    (origin.clone(), Node { value: Value::List(nodes), origin: origin.clone() }),
+                );
+            }
+        }
+    }
+    None
+}
+
+/// Checks keys and values of the sweep, and gives swept keys that are missing their first value.
+fn check_sweep(shape: &Shape, document: &mut Node) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let Some(Value::Table(sweep)) = document.child("sweep").map(|n| n.value.clone()) else { return findings };
+    let mut points = 1usize;
+    for (key, (origin, node)) in &sweep {
+        let place = join("sweep", key);
+        let mut conflict = |message: String, origin: &Origin| {
+            let problem = Problem::Conflict(message);
+            findings.push(Finding { key: place.clone(), problem, help: None, origin: origin.clone() });
+        };
+        // Anything but a list is refused by the walk over the whole document.
+        let Value::List(values) = &node.value else { continue };
+        if NOT_SWEPT.contains(&key.as_str()) {
+            conflict(format!("`{key}` is no dimension of a sweep"), origin);
+            continue;
+        }
+        if let Err((above, problem)) = shape.exists(key, document) {
+            findings.push(unknown_key((join("sweep", &above), problem), origin));
+            continue;
+        }
+        if values.is_empty() {
+            conflict("a sweep over no values runs nothing".to_owned(), &node.origin);
+        }
+        for (i, value) in values.iter().enumerate() {
+            let json = value.to_json();
+            if values[..i].iter().any(|v| v.to_json() == json) {
+                conflict(format!("the value {json} stands here twice"), &value.origin);
+            }
+        }
+        for value in values {
+            findings.extend(shape.check_at(key, value, document));
+        }
+        points = points.saturating_mul(values.len().max(1));
+        if points > MOST_POINTS {
+            let problem = Problem::Conflict(format!("the sweep has more than {MOST_POINTS} points"));
+            findings.push(Finding { key: place.clone(), problem, help: None, origin: origin.clone() });
+            break;
+        }
+        if document.at(key).is_none()
+            && let Some(first) = values.first()
+        {
+            shape.set(document, key, first.clone());
+        }
+    }
+    findings
+}

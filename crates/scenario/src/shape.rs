@@ -1,0 +1,406 @@
+//! Checks a document against the JSON Schema of a scenario and collects everything that does not fit.
+//!
+//! The schema is made from the same types that serde fills, so that what passes here deserialises.
+
+use crate::document::{Node, Origin, Value};
+use crate::error::{Problem, nearest};
+use indexmap::IndexMap;
+use serde_json::{Map, Value as Json};
+use timeplane_model::{Bytes, Duration, Rate, UnitError};
+
+/// The schema, ready to walk.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    schema: Json,
+}
+
+/// One alternative of a choice: a bare name, or a table with this one key.
+struct Alternative<'a> {
+    name: &'a str,
+    inner: Option<&'a Json>,
+}
+
+/// What a place of the schema takes.
+enum Kind<'a> {
+    Any,
+    Bool,
+    Text,
+    Integer { least: i128, most: i128 },
+    Number,
+    Quantity(&'a str),
+    Table { properties: Option<&'a Map<String, Json>>, required: Vec<&'a str> },
+    Named(&'a Json),
+    List { items: &'a Json, least: usize, most: usize },
+    Choice(Vec<Alternative<'a>>),
+}
+
+/// Something wrong at a key, before it has a line.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    pub key: String,
+    pub problem: Problem,
+    pub help: Option<String>,
+    pub origin: Origin,
+}
+
+impl Shape {
+    pub fn new(schema: Json) -> Self {
+        Self { schema }
+    }
+
+    fn kind<'a>(&'a self, schema: &'a Json) -> Kind<'a> {
+        if let Some(name) = schema["$ref"].as_str().and_then(|r| r.strip_prefix("#/$defs/")) {
+            return match name {
+                "Duration" | "Rate" | "Bytes" => Kind::Quantity(name),
+                _ => self.kind(&self.schema["$defs"][name]),
+            };
+        }
+        if let Some(some) = schema["anyOf"].as_array().and_then(|any| any.iter().find(|s| s["type"] != "null")) {
+            return self.kind(some);
+        }
+        if let Some(alternatives) = schema["oneOf"].as_array() {
+            return Kind::Choice(alternatives.iter().flat_map(Alternative::of).collect());
+        }
+        if schema["enum"].is_array() {
+            return Kind::Choice(Alternative::of(schema));
+        }
+        let type_ = match &schema["type"] {
+            Json::String(s) => s.as_str(),
+            Json::Array(types) => types.iter().filter_map(Json::as_str).find(|t| *t != "null").unwrap_or(""),
+            _ => "",
+        };
+        match type_ {
+            "boolean" => Kind::Bool,
+            "string" => Kind::Text,
+            "number" => Kind::Number,
+            "integer" => {
+                let most = match schema["format"].as_str() {
+                    Some("uint32") => u32::MAX.into(),
+                    Some("uint8") => u8::MAX.into(),
+                    Some("uint16") => u16::MAX.into(),
+                    _ => u64::MAX.into(),
+                };
+                Kind::Integer { least: schema["minimum"].as_i64().map_or(i64::MIN.into(), i128::from), most }
+            }
+            "array" => {
+                let bound = |key: &str, or: usize| schema[key].as_u64().map_or(or, |n| n as usize);
+                Kind::List { items: &schema["items"], least: bound("minItems", 0), most: bound("maxItems", usize::MAX) }
+            }
+            "object" if schema["additionalProperties"].is_object() => Kind::Named(&schema["additionalProperties"]),
+            "object" => Kind::Table {
+                properties: schema["properties"].as_object(),
+                required: schema["required"].as_array().map_or(vec![], |r| r.iter().filter_map(Json::as_str).collect()),
+            },
+            _ => Kind::Any,
+        }
+    }
+
+    /// Everything in `document` that is no scenario.
+    pub fn check(&self, document: &Node) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        self.walk(document, &self.schema, "", &mut findings);
+        findings
+    }
+
+    /// Everything in `node` that cannot stand at the dotted key `key`, which exists.
+    pub fn check_at(&self, key: &str, node: &Node, document: &Node) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        if let Ok(schema) = self.find(key, document) {
+            self.walk(node, schema, key, &mut findings);
+        }
+        findings
+    }
+
+    /// Whether the dotted key takes a text, as quantities are.
+    pub fn takes_text(&self, key: &str, document: &Node) -> bool {
+        self.find(key, document).is_ok_and(|s| matches!(self.kind(s), Kind::Text | Kind::Quantity(_)))
+    }
+
+    /// The schema at a dotted key, or the first segment that does not exist. Names of controls are looked up in `document`.
+    fn find<'a>(&'a self, key: &str, document: &Node) -> Result<&'a Json, (String, Problem)> {
+        let mut schema = &self.schema;
+        let mut so_far = String::new();
+        for segment in key.split('.') {
+            let unknown = |allowed: Vec<&str>| {
+                let nearest = nearest(segment, allowed.iter().copied());
+                let allowed = allowed.into_iter().map(str::to_owned).collect();
+                (so_far.clone(), Problem::UnknownKey { found: segment.to_owned(), nearest, allowed })
+            };
+            schema = match self.kind(schema) {
+                Kind::Table { properties: Some(p), .. } => {
+                    p.get(segment).ok_or_else(|| unknown(p.keys().map(String::as_str).collect()))?
+                }
+                Kind::Named(inner) => match document.at(&so_far).map(|n| &n.value) {
+                    Some(Value::Table(table)) if !table.contains_key(segment) => {
+                        return Err(unknown(table.keys().map(String::as_str).collect()));
+                    }
+                    _ => inner,
+                },
+                Kind::List { items, .. } => match document.at(&so_far).map(|n| &n.value) {
+                    Some(Value::List(list)) if segment.parse::<usize>().is_ok_and(|i| i < list.len()) => items,
+                    _ => return Err(unknown(vec![])),
+                },
+                Kind::Choice(alternatives) => {
+                    let allowed = || alternatives.iter().filter(|a| a.inner.is_some()).map(|a| a.name);
+                    let chosen = alternatives.iter().find(|a| a.name == segment).and_then(|a| a.inner);
+                    chosen.ok_or_else(|| unknown(allowed().collect()))?
+                }
+                _ => return Err(unknown(vec![])),
+            };
+            so_far = join(&so_far, segment);
+        }
+        Ok(schema)
+    }
+
+    /// The schema's word on whether a dotted key exists: what stands above the wrong segment, and what is wrong.
+    pub fn exists(&self, key: &str, document: &Node) -> Result<(), (String, Problem)> {
+        self.find(key, document).map(|_| ())
+    }
+
+    /// Puts `value` at a dotted key that exists. Tables on the way are made where they are missing; a key of another
+    /// alternative replaces the one that was chosen before.
+    pub fn set(&self, document: &mut Node, key: &str, value: Node) {
+        let mut schema = &self.schema;
+        let mut node = document;
+        let origin = value.origin.clone();
+        let mut segments = key.split('.').peekable();
+        while let Some(segment) = segments.next() {
+            let kind = self.kind(schema);
+            let is_list = matches!(kind, Kind::List { .. });
+            schema = match kind {
+                Kind::Table { properties: Some(p), .. } => &p[segment],
+                Kind::Named(inner) | Kind::List { items: inner, .. } => inner,
+                Kind::Choice(alternatives) => {
+                    if let Value::Table(table) = &mut node.value {
+                        table.retain(|k, _| k == segment);
+                    }
+                    let chosen = alternatives.into_iter().find(|a| a.name == segment);
+                    chosen.and_then(|a| a.inner).expect("a key that exists")
+                }
+                _ => unreachable!("a key that exists"),
+            };
+            if is_list {
+                let (Value::List(list), Ok(i)) = (&mut node.value, segment.parse::<usize>()) else { return };
+                let Some(item) = list.get_mut(i) else { return };
+                node = item;
+            } else {
+                if !matches!(node.value, Value::Table(_)) {
+                    *node = Node::table(origin.clone());
+                }
+                let Value::Table(table) = &mut node.value else { unreachable!("made above") };
+                let made = || (origin.clone(), Node::table(origin.clone()));
+                node = &mut table.entry(segment.to_owned()).or_insert_with(made).1;
+            }
+            if segments.peek().is_none() {
+                *node = value;
+                return;
+            }
+        }
+    }
+
+    fn walk(&self, node: &Node, schema: &Json, key: &str, findings: &mut Vec<Finding>) {
+        let mut found = |problem, help| {
+            findings.push(Finding { key: key.to_owned(), problem, help, origin: node.origin.clone() });
+        };
+        let expected = |expected: &str| Problem::Type { expected: expected.to_owned(), found: node.value.to_string() };
+        match (self.kind(schema), &node.value) {
+            (Kind::Any, _) | (Kind::Bool, Value::Bool(_)) | (Kind::Text, Value::Text(_)) => {}
+            (Kind::Bool, _) => found(expected("`true` or `false`"), None),
+            (Kind::Text, _) => found(expected("a text in quotes"), None),
+            (Kind::Integer { least, most }, Value::Integer(i)) => {
+                if !(least..=most).contains(i) {
+                    let allowed = format!("allowed is {least} to {most}");
+                    found(Problem::Value { found: i.to_string(), allowed }, None);
+                }
+            }
+            (Kind::Integer { .. }, _) => found(expected("a whole number"), None),
+            (Kind::Number, Value::Integer(_)) => {}
+            (Kind::Number, Value::Float(x)) if x.is_finite() => {}
+            (Kind::Number, Value::Float(x)) => {
+                found(Problem::Value { found: x.to_string(), allowed: "a finite number is needed".into() }, None);
+            }
+            (Kind::Number, _) => found(expected("a number"), None),
+            (Kind::Quantity(name), Value::Text(text)) => {
+                if let Err(e) = quantity(name, text) {
+                    found(e.into(), None);
+                }
+            }
+            (Kind::Quantity(name), _) => found(expected(quantity_in_words(name)), None),
+            (Kind::Table { properties, required }, Value::Table(table)) => {
+                let none = Map::new();
+                self.fields(node, table, properties.unwrap_or(&none), &required, key, findings);
+            }
+            (Kind::Table { .. }, _) => found(expected("a table"), None),
+            (Kind::Named(inner), Value::Table(table)) => {
+                for (name, (_, child)) in table {
+                    self.walk(child, inner, &join(key, name), findings);
+                }
+            }
+            (Kind::Named(_), _) => found(expected("a table of named tables"), None),
+            (Kind::List { items, least, most }, Value::List(list)) => {
+                if !(least..=most).contains(&list.len()) {
+                    let allowed = if least == most {
+                        format!("{least} are needed")
+                    } else {
+                        format!("{least} to {most} are allowed")
+                    };
+                    found(Problem::Value { found: format!("a list of {}", list.len()), allowed }, None);
+                }
+                for (i, item) in list.iter().enumerate() {
+                    self.walk(item, items, &join(key, &i.to_string()), findings);
+                }
+            }
+            (Kind::List { .. }, _) => found(expected("a list"), None),
+            (Kind::Choice(alternatives), value) => self.choice(node, value, &alternatives, key, findings),
+        }
+    }
+
+    fn fields(
+        &self,
+        node: &Node,
+        table: &IndexMap<String, (Origin, Node)>,
+        properties: &Map<String, Json>,
+        required: &[&str],
+        key: &str,
+        findings: &mut Vec<Finding>,
+    ) {
+        for (name, (origin, child)) in table {
+            match properties.get(name) {
+                Some(inner) => self.walk(child, inner, &join(key, name), findings),
+                None => {
+                    let allowed: Vec<String> = properties.keys().cloned().collect();
+                    let nearest = nearest(name, allowed.iter().map(String::as_str));
+                    let help = Some(one_of("allowed here", &allowed));
+                    let problem = Problem::UnknownKey { found: name.clone(), nearest, allowed };
+                    findings.push(Finding { key: key.to_owned(), problem, help, origin: origin.clone() });
+                }
+            }
+        }
+        for &name in required.iter().filter(|name| !table.contains_key(**name)) {
+            let schema = &properties[name];
+            let meaning = schema["description"].as_str().unwrap_or_default().to_owned();
+            let mut help = format!("{name}: {}", meaning.trim_end_matches('.'));
+            match self.kind(schema) {
+                Kind::Quantity(q) => help += &format!("; {}", quantity_in_words(q)),
+                Kind::Choice(alternatives) => {
+                    help +=
+                        &format!("; {}", one_of("one of", &alternatives.iter().map(|a| a.name).collect::<Vec<_>>()));
+                }
+                _ => {}
+            }
+            let problem = Problem::MissingKey { key: name.to_owned(), meaning };
+            findings.push(Finding { key: key.to_owned(), problem, help: Some(help), origin: node.origin.clone() });
+        }
+    }
+
+    fn choice(
+        &self,
+        node: &Node,
+        value: &Value,
+        alternatives: &[Alternative<'_>],
+        key: &str,
+        findings: &mut Vec<Finding>,
+    ) {
+        let names: Vec<&str> = alternatives.iter().map(|a| a.name).collect();
+        let allowed = || Some(one_of("one of", &names));
+        let mut found = |origin: &Origin, problem, help| {
+            findings.push(Finding { key: key.to_owned(), problem, help, origin: origin.clone() });
+        };
+        let unknown = |name: &str| Problem::UnknownName {
+            what: "alternative",
+            found: name.to_owned(),
+            nearest: nearest(name, names.iter().copied()),
+            allowed: names.iter().map(|n| (*n).to_owned()).collect(),
+        };
+        match value {
+            Value::Text(text) => match alternatives.iter().find(|a| a.name == text) {
+                None => found(&node.origin, unknown(text), allowed()),
+                Some(Alternative { name, inner: Some(inner) }) => {
+                    let right = match self.kind(inner) {
+                        Kind::Table { .. } => format!("{{ {name} = {{ ... }} }}"),
+                        _ => format!("{{ {name} = ... }}"),
+                    };
+                    let right = if matches!(self.kind(inner), Kind::Table { required, .. } if required.is_empty()) {
+                        format!("{{ {name} = {{}} }}")
+                    } else {
+                        right
+                    };
+                    found(&node.origin, Problem::Conflict(format!("`{name}` is a table: write `{right}`")), None);
+                }
+                Some(_) => {}
+            },
+            Value::Table(table) => {
+                for (name, (origin, child)) in table {
+                    match alternatives.iter().find(|a| a.name == name) {
+                        None => found(origin, unknown(name), allowed()),
+                        Some(Alternative { inner: Some(inner), .. }) if table.len() == 1 => {
+                            self.walk(child, inner, &join(key, name), findings);
+                            return;
+                        }
+                        Some(Alternative { inner: None, .. }) => {
+                            found(
+                                origin,
+                                Problem::Conflict(format!("`{name}` stands alone: write `\"{name}\"`")),
+                                None,
+                            );
+                        }
+                        Some(_) => {}
+                    }
+                }
+                if table.len() != 1 {
+                    let keys: Vec<&str> = table.keys().map(String::as_str).collect();
+                    let what = match keys.len() {
+                        0 => "none".to_owned(),
+                        _ => keys.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(" and "),
+                    };
+                    let problem = Problem::Conflict(format!("one alternative is needed, found {what}"));
+                    found(&node.origin, problem, allowed());
+                }
+            }
+            other => {
+                let expected = "the name of an alternative, or a table with its name as the one key".to_owned();
+                found(&node.origin, Problem::Type { expected, found: other.to_string() }, allowed());
+            }
+        }
+    }
+}
+
+impl<'a> Alternative<'a> {
+    fn of(schema: &'a Json) -> Vec<Self> {
+        if let Some(name) = schema["const"].as_str() {
+            return vec![Self { name, inner: None }];
+        }
+        if let Some(names) = schema["enum"].as_array() {
+            return names.iter().filter_map(Json::as_str).map(|name| Self { name, inner: None }).collect();
+        }
+        let properties = schema["properties"].as_object();
+        properties.map_or(vec![], |p| p.iter().map(|(name, inner)| Self { name, inner: Some(inner) }).collect())
+    }
+}
+
+fn quantity(name: &str, text: &str) -> Result<(), UnitError> {
+    match name {
+        "Duration" => text.parse::<Duration>().map(|_| ()),
+        "Rate" => text.parse::<Rate>().map(|_| ()),
+        _ => text.parse::<Bytes>().map(|_| ()),
+    }
+}
+
+fn quantity_in_words(name: &str) -> &'static str {
+    match name {
+        "Duration" => "a span of time with its unit, in quotes, as \"20 us\"",
+        "Rate" => "a rate with its unit, in quotes, as \"10 Gb/s\"",
+        _ => "a size with its unit, in quotes, as \"46 kB\"",
+    }
+}
+
+pub(crate) fn join(key: &str, segment: &str) -> String {
+    if key.is_empty() { segment.to_owned() } else { format!("{key}.{segment}") }
+}
+
+pub(crate) fn one_of(what: &str, names: &[impl AsRef<str>]) -> String {
+    if names.is_empty() {
+        return "nothing is allowed here".to_owned();
+    }
+    format!("{what}: {}", names.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", "))
+}

@@ -1,0 +1,404 @@
+//! Whether the values of one scenario make sense, alone and together, before anything runs.
+
+use crate::error::{Problem, nearest};
+use crate::shape::one_of;
+use crate::{
+    Congestion, Control, FabricSpec, PacketMix, Pattern, PlanSpec, Poisson, Scenario, Sizes, SlotsSpec, Tcp, Topology,
+    Transport, Workload,
+};
+use std::fmt::Display;
+use std::path::Path;
+use timeplane_model::{Buffer, Bytes, Duration, FabricError, Rate};
+
+/// One thing that is wrong or doubtful, at a dotted key.
+pub(crate) struct Note {
+    pub key: String,
+    pub problem: Problem,
+    pub help: Option<String>,
+}
+
+/// What a check found.
+#[derive(Default)]
+pub(crate) struct Checked {
+    pub errors: Vec<Note>,
+    pub warnings: Vec<Note>,
+}
+
+/// No simulated span is longer; a day of packets takes years to simulate.
+const LONGEST_RUN: Duration = Duration::from_secs(86_400);
+/// No slot, delay or timer is longer.
+const LONGEST_DELAY: Duration = Duration::from_secs(10);
+/// A petabyte.
+const MOST_BYTES: Bytes = Bytes::new(1_000_000_000_000_000);
+
+/// Checks one scenario, whose sweep has been applied.
+pub(crate) fn check(scenario: &Scenario, schedulers: &[&str], base: &Path) -> Checked {
+    let mut c = Checked::default();
+    c.head(scenario);
+    c.fabric(&scenario.fabric);
+    let hosts = scenario.fabric.hosts();
+    c.workload(scenario, hosts, base);
+    c.window(scenario);
+    if scenario.control.is_empty() {
+        c.conflict("control", "there is no control to run", Some("add a table `[control.NAME]` with a transport"));
+    }
+    for (name, control) in &scenario.control {
+        c.control(name, control, scenario, schedulers);
+    }
+    c
+}
+
+impl Checked {
+    fn error(&mut self, key: &str, problem: Problem, help: Option<&str>) {
+        self.errors.push(Note { key: key.to_owned(), problem, help: help.map(str::to_owned) });
+    }
+    fn value(&mut self, key: &str, found: impl Display, allowed: &str) {
+        self.error(key, Problem::Value { found: found.to_string(), allowed: allowed.to_owned() }, None);
+    }
+    fn conflict(&mut self, key: &str, message: &str, help: Option<&str>) {
+        self.error(key, Problem::Conflict(message.to_owned()), help);
+    }
+    fn warn(&mut self, key: &str, message: String) {
+        self.warnings.push(Note { key: key.to_owned(), problem: Problem::Conflict(message), help: None });
+    }
+
+    /// A span in `[0, most]`.
+    fn span(&mut self, key: &str, found: Duration, most: Duration) {
+        if found.is_negative() {
+            self.value(key, found, "it must not be negative");
+        } else if found > most {
+            self.value(key, found, &format!("at most {most}"));
+        }
+    }
+    /// A span in `(0, most]`.
+    fn positive_span(&mut self, key: &str, found: Duration, most: Duration) {
+        if found == Duration::ZERO {
+            self.value(key, found, "it must be more than zero");
+        } else {
+            self.span(key, found, most);
+        }
+    }
+    fn probability(&mut self, key: &str, found: f64) {
+        if !(0.0..1.0).contains(&found) {
+            self.value(key, found, "a probability from 0 to below 1 is needed");
+        }
+    }
+    fn count(&mut self, key: &str, found: u32, least: u32, most: u32) {
+        if !(least..=most).contains(&found) {
+            self.value(key, found, &format!("allowed is {least} to {most}"));
+        }
+    }
+    fn bytes(&mut self, key: &str, found: Bytes) {
+        if found == Bytes::ZERO || found > MOST_BYTES {
+            self.value(key, found, "allowed is 1 B to 1000 TB");
+        }
+    }
+    fn rate(&mut self, key: &str, found: Rate) {
+        if !(1_000..=1_000_000_000_000_000).contains(&found.as_bps()) {
+            self.value(key, found, "allowed is 1 kb/s to 1000 Tb/s");
+        }
+    }
+    fn factor(&mut self, key: &str, found: f64) {
+        if !(found > 0.0 && found <= 1e6) {
+            self.value(key, found, "a factor above 0 and at most 1,000,000 is needed");
+        }
+    }
+
+    /// A name with an ending or a folder is a file; one without can be a bundled one, which others know.
+    fn file(&mut self, key: &str, name: &str, base: &Path) {
+        if name.is_empty() {
+            self.conflict(key, "the name of the file is empty", None);
+        } else if name.contains(['.', '/', '\\']) && !base.join(name).is_file() {
+            let looked = base.join(name);
+            self.conflict(key, &format!("there is no file `{}`", looked.display()), None);
+        }
+    }
+
+    fn head(&mut self, s: &Scenario) {
+        if let Some(name) = &s.name {
+            let right = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+            if name.is_empty() || name.starts_with('.') || !name.chars().all(right) {
+                self.conflict("name", &format!("`{name}` names no folder: letters, digits, `_`, `-` and `.` do"), None);
+            }
+        }
+        self.count("seeds", s.seeds, 1, 100_000);
+        if s.seed > i64::MAX as u64 - u64::from(s.seeds) {
+            self.value("seed", s.seed, "the last seed must be below 2^63");
+        }
+        for name in s.control.keys() {
+            if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) {
+                let message = format!("`{name}` names no control: letters, digits, `_` and `-` do");
+                self.conflict(&format!("control.{name}"), &message, None);
+            }
+        }
+    }
+
+    fn fabric(&mut self, f: &FabricSpec) {
+        self.rate("fabric.rate", f.rate);
+        if let Some(rate) = f.uplink_rate {
+            self.rate("fabric.uplink_rate", rate);
+            if matches!(f.topology, Topology::SingleSwitch { .. }) {
+                self.warn("fabric.uplink_rate", "a single switch has no uplinks: this changes nothing".to_owned());
+            }
+        }
+        self.span("fabric.propagation", f.propagation, LONGEST_DELAY);
+        self.probability("fabric.bit_error", f.bit_error);
+        let mtu_fits = (68..=65_535).contains(&f.mtu.get());
+        if !mtu_fits {
+            self.value("fabric.mtu", f.mtu, "allowed is 68 B to 65535 B");
+        }
+        self.span("fabric.switch.latency", f.switch.latency, LONGEST_DELAY);
+        let frame = if mtu_fits { Bytes::new(f.framing.wire(f.mtu.get() as u32).into()) } else { Bytes::new(1) };
+        let holds_frame = format!("it must hold one frame of the MTU, {frame} on the wire");
+        match f.switch.buffer {
+            Buffer::Unbounded => {}
+            Buffer::PerPort(bytes) if bytes < frame => {
+                self.value("fabric.switch.buffer.per_port", bytes, &holds_frame);
+            }
+            Buffer::PerPort(_) => {}
+            Buffer::Shared { memory, alpha } => {
+                if !(alpha > 0.0 && alpha <= 1024.0) {
+                    self.value("fabric.switch.buffer.shared.alpha", alpha, "allowed is above 0 and at most 1024");
+                } else if alpha.min(1.0) * (memory.get() as f64) < frame.get() as f64 {
+                    let key = "fabric.switch.buffer.shared.memory";
+                    self.value(key, memory, &format!("alpha times the memory is what a port may take: {holds_frame}"));
+                }
+            }
+        }
+        if let Some(threshold) = f.switch.ecn {
+            if threshold == Bytes::ZERO {
+                self.value(
+                    "fabric.switch.ecn",
+                    threshold,
+                    "at zero every packet is marked; leave the key out for none",
+                );
+            }
+            if matches!(f.switch.buffer, Buffer::PerPort(bytes) if bytes < threshold) {
+                let message = format!("no queue ever holds {threshold}: nothing is marked");
+                self.warn("fabric.switch.ecn", message);
+            }
+        }
+        if let Topology::Graph { links, .. } = &f.topology {
+            for (i, link) in links.iter().enumerate() {
+                if let Some(rate) = link.rate {
+                    self.rate(&format!("fabric.topology.graph.links.{i}.rate"), rate);
+                }
+                if let Some(propagation) = link.propagation {
+                    self.span(&format!("fabric.topology.graph.links.{i}.propagation"), propagation, LONGEST_DELAY);
+                }
+            }
+        }
+        if let Err(e) = f.check_topology() {
+            self.topology(f, e);
+        }
+    }
+
+    /// Finds the key of what the fabric's own rules refuse.
+    fn topology(&mut self, f: &FabricSpec, e: FabricError) {
+        let table = format!("fabric.topology.{}", f.topology.key());
+        let counts_hosts = matches!(f.topology, Topology::SingleSwitch { .. } | Topology::Graph { .. });
+        let key = match &e {
+            FabricError::Link { link, .. } => format!("{table}.links.{link}"),
+            FabricError::HostWires { .. } | FabricError::Disconnected { .. } => format!("{table}.links"),
+            FabricError::TooFewHosts { .. } if counts_hosts => format!("{table}.hosts"),
+            FabricError::Dimension { found: 0, what, .. } | FabricError::Dimension { what: what @ "k", .. } => {
+                format!("{table}.{what}")
+            }
+            FabricError::TooFewHosts { .. } | FabricError::Dimension { .. } => table,
+        };
+        self.error(&key, e.into(), None);
+    }
+
+    fn window(&mut self, s: &Scenario) {
+        let w = s.window;
+        self.span("window.warmup", w.warmup, LONGEST_RUN);
+        if let Some(measure) = w.measure {
+            self.positive_span("window.measure", measure, LONGEST_RUN);
+        }
+        if let Some(drain) = w.drain {
+            self.span("window.drain", drain, LONGEST_RUN);
+        }
+        if w.measure.is_none() && matches!(s.workload, Workload::Poisson(_)) {
+            let message = "a Poisson workload never ends: the key `measure` is needed";
+            self.conflict("window", message, Some("window = { measure = \"100 ms\" } counts flows of 100 ms"));
+        }
+        if let Some(every) = s.record.queues_every {
+            if every < Duration::from_ns(1) {
+                self.value("record.queues_every", every, "at least 1 ns");
+            } else {
+                self.span("record.queues_every", every, LONGEST_RUN);
+            }
+        }
+    }
+
+    fn workload(&mut self, s: &Scenario, hosts: u128, base: &Path) {
+        match &s.workload {
+            Workload::Poisson(p) => self.poisson(p, hosts, s.fabric.mtu, base),
+            Workload::Flows(f) => self.file("workload.flows.file", &f.file, base),
+            Workload::Shuffle(shuffle) => {
+                self.bytes("workload.shuffle.bytes", shuffle.bytes);
+                self.span("workload.shuffle.jitter", shuffle.jitter, LONGEST_RUN);
+            }
+            Workload::Coflows(c) => {
+                self.file("workload.coflows.file", &c.file, base);
+                self.factor("workload.coflows.time_scale", c.time_scale);
+                self.factor("workload.coflows.byte_scale", c.byte_scale);
+                self.span("workload.coflows.jitter", c.jitter, LONGEST_RUN);
+                if c.max_flows == Some(0) {
+                    self.value("workload.coflows.max_flows", 0, "at least 1");
+                }
+            }
+        }
+    }
+
+    fn poisson(&mut self, p: &Poisson, hosts: u128, mtu: Bytes, base: &Path) {
+        const LOAD: &str = "workload.poisson.load";
+        if !(p.load > 0.0 && p.load <= 10.0) {
+            let allowed = "a load is a share of the links' rate, as 0.5; allowed is above 0 and at most 10";
+            self.value(LOAD, p.load, allowed);
+        } else if p.load > 1.0 {
+            self.warn(LOAD, format!("{} is more than the links carry: queues grow as long as the run lasts", p.load));
+        }
+        match &p.pattern {
+            Pattern::Incast { receiver } if u128::from(*receiver) >= hosts => {
+                let allowed = format!("hosts are numbered 0 to {}", hosts.saturating_sub(1));
+                self.value("workload.poisson.pattern.incast.receiver", receiver, &allowed);
+            }
+            Pattern::Stride { by } if hosts > 0 && u128::from(*by) % hosts == 0 => {
+                let message = format!("with {hosts} hosts, a stride of {by} sends every host's flows to itself");
+                self.conflict("workload.poisson.pattern.stride.by", &message, None);
+            }
+            Pattern::Matrix { file } => self.file("workload.poisson.pattern.matrix.file", file, base),
+            _ => {}
+        }
+        match &p.sizes {
+            Sizes::Fixed(bytes) => self.bytes("workload.poisson.sizes.fixed", *bytes),
+            Sizes::Exponential(mean) => self.bytes("workload.poisson.sizes.exponential", *mean),
+            Sizes::Cdf(file) => self.file("workload.poisson.sizes.cdf", file, base),
+        }
+        match p.packets {
+            PacketMix::Fixed(size) if !(64..=mtu.get().max(64)).contains(&size.get()) => {
+                let allowed = format!("allowed is 64 B to the MTU, {mtu}");
+                self.value("workload.poisson.packets.fixed", size, &allowed);
+            }
+            PacketMix::Bimodal | PacketMix::FacebookWeb if mtu < Bytes::new(1500) => {
+                let message = format!("this mix has packets of 1500 B, the MTU is {mtu}");
+                self.conflict("workload.poisson.packets", &message, None);
+            }
+            _ => {}
+        }
+    }
+
+    fn control(&mut self, name: &str, control: &Control, s: &Scenario, schedulers: &[&str]) {
+        let at = |key: &str| format!("control.{name}.{key}");
+        let mtu = s.fabric.mtu;
+        match &control.transport {
+            Transport::Datagrams {} => {}
+            Transport::Raw(raw) => {
+                if raw.header == Bytes::ZERO || raw.header.get() + 1 > mtu.get() {
+                    let allowed = format!("allowed is 1 B to below the MTU, {mtu}");
+                    self.value(&at("transport.raw.header"), raw.header, &allowed);
+                }
+                self.positive_span(&at("transport.raw.report_every"), raw.report_every, LONGEST_DELAY);
+            }
+            Transport::Tcp(tcp) => self.tcp(&at("transport.tcp"), tcp, s),
+        }
+        if let Workload::Poisson(p) = &s.workload {
+            let only = match (&p.packets, &control.transport) {
+                (PacketMix::Mtu, _) | (PacketMix::Single, Transport::Datagrams {}) => None,
+                (PacketMix::Single, _) => Some("the packets `single` are for the transport `datagrams` only"),
+                (_, Transport::Tcp(_)) => {
+                    Some("TCP cuts its own segments: a mix of packets is for datagrams and raw frames")
+                }
+                _ => None,
+            };
+            if let Some(message) = only {
+                self.conflict(
+                    &at("transport"),
+                    message,
+                    Some("leave `workload.poisson.packets` out, or change the transport"),
+                );
+            }
+        }
+        let burst = control.nic.burst;
+        if burst != Bytes::ZERO && !(mtu..=Bytes::mb(16)).contains(&burst) {
+            let allowed = format!("allowed is 0 B (no offload), or the MTU, {mtu}, to 16 MB");
+            self.value(&at("nic.burst"), burst, &allowed);
+        }
+        match &control.plan {
+            Some(PlanSpec::Slots(slots)) => self.slots(&at("plan.slots"), slots, s, schedulers),
+            None => {}
+        }
+    }
+
+    fn tcp(&mut self, key: &str, tcp: &Tcp, s: &Scenario) {
+        let at = |name: &str| format!("{key}.{name}");
+        self.count(&at("initial_window"), tcp.initial_window, 1, 10_000);
+        self.positive_span(&at("min_rto"), tcp.min_rto, Duration::from_secs(60));
+        self.count(&at("delayed_ack.segments"), tcp.delayed_ack.segments, 1, 1_000);
+        self.span(&at("delayed_ack.timeout"), tcp.delayed_ack.timeout, LONGEST_DELAY);
+        if let Some(window) = tcp.receive_window
+            && window < s.fabric.mtu
+        {
+            self.value(&at("receive_window"), window, &format!("at least one packet of the MTU, {}", s.fabric.mtu));
+        }
+        if s.fabric.switch.ecn.is_none() {
+            if tcp.congestion == Congestion::Dctcp {
+                let help = "add fabric.switch.ecn = \"100 kB\": about 65 packets at 10 Gb/s, 20 at 1 Gb/s";
+                let message = "DCTCP reads the marks of switches, and these switches mark nothing";
+                self.conflict(&at("congestion"), message, Some(help));
+            } else if tcp.ecn {
+                self.warn(&at("ecn"), "these switches mark nothing: set fabric.switch.ecn too".to_owned());
+            }
+        }
+    }
+
+    fn slots(&mut self, key: &str, slots: &SlotsSpec, s: &Scenario, schedulers: &[&str]) {
+        let at = |name: &str| format!("{key}.{name}");
+        self.positive_span(&at("slot"), slots.slot, LONGEST_DELAY);
+        let f = &s.fabric;
+        if f.mtu.get() <= 65_535 && f.rate.as_bps() >= 1_000 {
+            let wire = f.framing.wire(f.mtu.get() as u32);
+            let frame = f.rate.time_for(Bytes::new(wire.into()));
+            if Duration::ZERO < slots.slot && slots.slot < frame {
+                let allowed = format!("a frame of the MTU takes {frame} at {}: a slot must hold one", f.rate);
+                self.value(&at("slot"), slots.slot, &allowed);
+            }
+        }
+        self.span(&at("guard"), slots.guard, LONGEST_DELAY);
+        self.count(&at("round_slots"), slots.round_slots, 1, 65_536);
+        self.span(&at("control_latency"), slots.control_latency, LONGEST_DELAY);
+        self.probability(&at("control_loss"), slots.control_loss);
+        self.span(&at("compute_time"), slots.compute_time, LONGEST_DELAY);
+        self.span(&at("clock_error"), slots.clock_error, LONGEST_DELAY);
+        if !schedulers.contains(&slots.scheduler.as_str()) {
+            let problem = Problem::UnknownName {
+                what: "scheduler",
+                found: slots.scheduler.clone(),
+                nearest: nearest(&slots.scheduler, schedulers.iter().copied()),
+                allowed: schedulers.iter().map(|n| (*n).to_owned()).collect(),
+            };
+            self.error(&at("scheduler"), problem, Some(&one_of("one of", schedulers)));
+        }
+        let usable = |d: Duration| !d.is_negative() && d <= LONGEST_DELAY;
+        if [slots.slot, slots.guard, slots.clock_error, slots.control_latency, slots.compute_time]
+            .into_iter()
+            .all(usable)
+        {
+            if slots.clock_error * 2 > slots.guard {
+                let message = format!(
+                    "two clocks can differ by {}, more than the guard, {}: slots of different hosts overlap",
+                    slots.clock_error * 2,
+                    slots.guard
+                );
+                self.warn(&at("clock_error"), message);
+            }
+            let round = (slots.slot + slots.guard) * i64::from(slots.round_slots.min(65_536));
+            let ahead = slots.control_latency * 2 + slots.compute_time;
+            if ahead > round {
+                let message = format!("reports, planning and grants take {ahead}, more than a round, {round}");
+                self.warn(&at("round_slots"), message);
+            }
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Files, sweeps, overrides, fabrics and the canonical form.
+
+use proptest::prelude::*;
+use timeplane_scenario::{Loaded, Point, Scenario, Topology, schema, split_override};
+
+const GOOD: &str = include_str!("files/load_sweep.toml");
+const SLOTS: &str = include_str!("files/slots_shuffle.toml");
+
+fn points(text: &str, overrides: &[&str]) -> Vec<Point> {
+    let overrides: Vec<_> = overrides.iter().map(|o| split_override(o).unwrap()).collect();
+    Loaded::from_str(text, "a.toml", ".", &overrides).unwrap_or_else(|e| panic!("{e}")).points().unwrap()
+}
+
+#[test]
+fn a_file_knows_its_folder_and_its_name() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/files");
+    let sweep = Loaded::from_file(format!("{folder}/load_sweep.toml"), &[]).unwrap();
+    assert_eq!(sweep.name(), "load_sweep");
+    assert_eq!(sweep.base.to_str(), Some(folder));
+    assert_eq!(sweep.scenario.control.keys().collect::<Vec<_>>(), ["dctcp", "cubic"], "in the order of the file");
+    let place = sweep.locate("workload.poisson.load").unwrap();
+    assert_eq!((place.line, place.column), (Some(17), Some(8)));
+    assert_eq!(Loaded::from_file(format!("{folder}/slots_shuffle.toml"), &[]).unwrap().name(), "slots-shuffle");
+    let missing = Loaded::from_file("nowhere/a.toml", &[]).unwrap_err().to_string();
+    assert!(missing.starts_with("nowhere/a.toml: cannot be read: "), "{missing}");
+}
+
+#[test]
+fn a_sweep_is_a_grid_in_the_order_of_the_file() {
+    let text = format!("{GOOD}\"control.cubic.transport.tcp.min_rto\" = [\"10 ms\", \"200 ms\"]\n");
+    let grid = points(&text, &[]);
+    let labels: Vec<String> = grid.iter().map(|p| serde_json::to_string(&p.values).unwrap()).collect();
+    insta::assert_snapshot!(labels.join("\n"), @r#"
+    {"workload.poisson.load":0.2,"control.cubic.transport.tcp.min_rto":"10 ms"}
+    {"workload.poisson.load":0.2,"control.cubic.transport.tcp.min_rto":"200 ms"}
+    {"workload.poisson.load":0.5,"control.cubic.transport.tcp.min_rto":"10 ms"}
+    {"workload.poisson.load":0.5,"control.cubic.transport.tcp.min_rto":"200 ms"}
+    {"workload.poisson.load":0.8,"control.cubic.transport.tcp.min_rto":"10 ms"}
+    {"workload.poisson.load":0.8,"control.cubic.transport.tcp.min_rto":"200 ms"}
+    "#);
+    assert!(grid.iter().all(|p| p.scenario.sweep.is_empty()));
+    // The other control is the same run in both: its key does not change.
+    assert_eq!(grid[0].run_json("dctcp", 1), grid[1].run_json("dctcp", 1));
+    assert_ne!(grid[0].run_json("cubic", 1), grid[1].run_json("cubic", 1));
+    assert_ne!(grid[0].run_json("cubic", 1), grid[0].run_json("cubic", 2));
+    assert_eq!(grid[0].run_json("none", 1), None);
+}
+
+#[test]
+fn keys_of_a_sweep_may_stand_without_quotes() {
+    assert_eq!(points(&GOOD.replace("\"workload.poisson.load\"", "workload.poisson.load"), &[]), points(GOOD, &[]));
+}
+
+#[test]
+fn a_swept_key_need_not_stand_elsewhere() {
+    assert_eq!(points(&GOOD.replace("load = 0.5\n", ""), &[]), points(GOOD, &[]));
+}
+
+#[test]
+fn one_value_overrides_and_several_sweep() {
+    assert_eq!(points(GOOD, &["workload.poisson.load=0.3"]).len(), 1);
+    let p = points(GOOD, &["fabric.rate=1 Gb/s, 40 Gb/s", "workload.poisson.load=0.1,0.2", "seeds=2"]);
+    assert_eq!(p.len(), 4);
+    assert_eq!(p[3].scenario.fabric.rate.to_string(), "40 Gb/s");
+    assert_eq!(p[3].scenario.seeds, 2);
+    assert_eq!(p[0].values.keys().collect::<Vec<_>>(), ["workload.poisson.load", "fabric.rate"]);
+    // Texts that look like numbers stay texts where a text is due.
+    assert_eq!(points(SLOTS, &["name=2024"])[0].scenario.name.as_deref(), Some("2024"));
+    // A key of another alternative chooses it.
+    let p = points(SLOTS, &["fabric.topology.fat_tree.k=4,8"]);
+    assert_eq!(p.iter().map(|p| p.scenario.fabric.hosts()).collect::<Vec<_>>(), [16, 128]);
+    let p = points(GOOD, &["workload.poisson.pattern.incast.receiver=3"]);
+    assert!(matches!(p[0].scenario.fabric.topology, Topology::LeafSpine { .. }));
+    // Whole tables are values, too.
+    let p = points(GOOD, &["workload.poisson.pattern=uniform,{ stride = { by = 4 } }"]);
+    assert_eq!(p.len(), 2);
+}
+
+#[test]
+fn settings_split_outside_of_brackets_only() {
+    let split = |s: &str| split_override(s).map(|(k, v)| format!("{k}: {}", v.join(" | ")));
+    assert_eq!(split("a.b=1,2").unwrap(), "a.b: 1 | 2");
+    assert_eq!(split("a={b = 1, c = [2, 3]},\"x,y\"").unwrap(), "a: {b = 1, c = [2, 3]} | \"x,y\"");
+    assert_eq!(split("a=b=c").unwrap(), "a: b=c");
+    for bad in ["a", "=1", "a=", "a=1,,2"] {
+        assert!(split(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn fabrics_are_built_as_written() {
+    let build = |topology: &str| {
+        let p = points(SLOTS, &[&format!("fabric.topology={topology}"), "fabric.uplink_rate=40 Gb/s"]);
+        let spec = &p[0].scenario.fabric;
+        let fabric = spec.build().unwrap();
+        assert_eq!(u128::from(fabric.hosts()), spec.hosts());
+        let fast = fabric.links().iter().filter(|l| l.spec.rate.as_bps() == 40_000_000_000).count();
+        format!("{} hosts, {} switches, {} links, {fast} fast", fabric.hosts(), fabric.switches(), fabric.links().len())
+    };
+    assert_eq!(build("{ single_switch = { hosts = 5 } }"), "5 hosts, 1 switches, 10 links, 0 fast");
+    assert_eq!(
+        build("{ leaf_spine = { leaves = 2, hosts_per_leaf = 3, spines = 4 } }"),
+        "6 hosts, 6 switches, 28 links, 16 fast"
+    );
+    assert_eq!(build("{ tree = { edges = 3, hosts_per_edge = 2 } }"), "6 hosts, 4 switches, 18 links, 6 fast");
+    assert_eq!(build("{ fat_tree = { k = 4 } }"), "16 hosts, 20 switches, 96 links, 64 fast");
+    let graph = "{ graph = { hosts = 2, switches = 2, links = [{ nodes = [0, 2] }, { nodes = [1, 3], rate = \"1 Gb/s\" }, { nodes = [2, 3] }] } }";
+    assert_eq!(build(graph), "2 hosts, 2 switches, 6 links, 2 fast");
+}
+
+#[test]
+fn the_canonical_form_is_a_scenario_again() {
+    for text in [GOOD, SLOTS] {
+        let first = Loaded::from_str(text, "a.toml", ".", &[]).unwrap();
+        let json = first.scenario.to_json();
+        let again = Loaded::from_json(&json, ".", &[]).unwrap();
+        assert_eq!(first.scenario, again.scenario);
+        assert_eq!(first.points().unwrap(), again.points().unwrap());
+        let toml = toml::to_string(&first.scenario).unwrap();
+        let again: Scenario = toml::from_str(&toml).unwrap();
+        assert_eq!(again.to_json(), json);
+        assert_eq!(Loaded::from_str(&toml, "b.toml", ".", &[]).unwrap().scenario, first.scenario);
+    }
+}
+
+#[test]
+fn the_schema_describes_every_key() {
+    let schema = schema();
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert_eq!(schema["title"], "timeplane scenario");
+    let mut bare = vec![];
+    fn walk(value: &serde_json::Value, at: &str, bare: &mut Vec<String>) {
+        if let Some(properties) = value["properties"].as_object() {
+            for (key, inner) in properties {
+                let described = |v: &serde_json::Value| v["description"].is_string();
+                if !described(inner) && !described(value) {
+                    bare.push(format!("{at}.{key}"));
+                }
+            }
+        }
+        match value {
+            serde_json::Value::Object(map) => map.iter().for_each(|(k, v)| walk(v, &format!("{at}.{k}"), bare)),
+            serde_json::Value::Array(list) => list.iter().for_each(|v| walk(v, at, bare)),
+            _ => {}
+        }
+    }
+    walk(&schema, "", &mut bare);
+    assert!(bare.is_empty(), "keys without a description: {bare:?}");
+}
+
+/// Reads, and where that succeeds does all that can be done without running.
+fn never_panics(text: &str) {
+    if let Ok(loaded) = Loaded::from_str(text, "a.toml", ".", &[]) {
+        let _ = loaded.validate(&["weighted_round_robin"]);
+        for point in loaded.points().into_iter().flatten() {
+            point.scenario.to_json();
+        }
+    }
+}
+
+const PIECES: [&str; 24] = [
+    "0",
+    "-1",
+    "1e400",
+    "nan",
+    "\"\"",
+    "\"1 us\"",
+    "\"-9 h\"",
+    "\"99999999999 TB\"",
+    "[]",
+    "{}",
+    "true",
+    "4294967295",
+    "18446744073709551615",
+    "1979-05-27",
+    "[[control]]",
+    "[sweep]",
+    "\n",
+    "=",
+    ".",
+    "a.b",
+    "{ tcp = {} }",
+    "\"uniform\"",
+    "\u{e9}",
+    "'",
+];
+
+proptest! {
+    #[test]
+    fn any_text_is_answered(text in ".{0,200}") {
+        never_panics(&text);
+    }
+
+    #[test]
+    fn any_change_of_a_good_file_is_answered(
+        slots in any::<bool>(),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12, prop::sample::select(&PIECES[..])), 1..4),
+    ) {
+        let mut text: Vec<char> = if slots { SLOTS } else { GOOD }.chars().collect();
+        for (at, remove, insert) in edits {
+            let at = at.index(text.len());
+            let end = (at + remove).min(text.len());
+            text.splice(at..end, insert.chars());
+        }
+        never_panics(&text.into_iter().collect::<String>());
+    }
+
+    /// Exchanges the value of one line, so that the text stays TOML and the checks behind the parser are reached.
+    #[test]
+    fn any_value_is_answered(
+        slots in any::<bool>(), line in any::<prop::sample::Index>(), piece in prop::sample::select(&PIECES[..]),
+    ) {
+        let text = if slots { SLOTS } else { GOOD };
+        let lines: Vec<&str> = text.lines().collect();
+        let at = line.index(lines.len());
+        let changed = lines.iter().enumerate().map(|(i, l)| match l.split_once(" = ") {
+            Some((key, _)) if i == at => format!("{key} = {piece}\n"),
+            _ => format!("{l}\n"),
+        });
+        never_panics(&changed.collect::<String>());
+    }
+
+    #[test]
+    fn any_setting_is_answered(
+        key in prop::sample::select(&[
+            "fabric", "fabric.topology", "fabric.topology.graph.links", "fabric.topology.fat_tree.k", "control", "control.dctcp",
+            "control.x", "workload", "workload.poisson.pattern", "workload.poisson.load", "seeds", "seed", "sweep", "", ".",
+            "fabric.switch.buffer.shared.alpha", "window.measure", "control.dctcp.nic.burst", "a..b",
+        ][..]),
+        values in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..4),
+    ) {
+        let set = [(key.to_owned(), values.into_iter().map(str::to_owned).collect())];
+        if let Ok(loaded) = Loaded::from_str(GOOD, "a.toml", ".", &set) {
+            let _ = loaded.validate(&[]);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Every kind of bad input has its message: where it stands, what is wrong, what is right. The snapshots beside show
+//! each change to a good file and what is said about it.
+
+use std::fmt::Write;
+use timeplane_scenario::{Loaded, ScenarioError};
+
+const SCHEDULERS: [&str; 2] = ["weighted_round_robin", "greedy"];
+const GOOD: &str = include_str!("files/load_sweep.toml");
+const SLOTS: &str = include_str!("files/slots_shuffle.toml");
+
+fn load(text: &str, overrides: &[(&str, &str)]) -> Result<Vec<String>, ScenarioError> {
+    let overrides: Vec<_> = overrides
+        .iter()
+        .map(|(key, values)| timeplane_scenario::split_override(&format!("{key}={values}")).unwrap())
+        .collect();
+    let loaded = Loaded::from_str(text, "a.toml", ".", &overrides)?;
+    Ok(loaded.validate(&SCHEDULERS)?.iter().map(ToString::to_string).collect())
+}
+
+/// Changes to a good file, each with its answer.
+#[derive(Default)]
+struct Answers(String);
+
+impl Answers {
+    /// The error of a good file with one piece of it exchanged.
+    #[track_caller]
+    fn with(&mut self, text: &str, old: &str, new: &str) {
+        assert!(text.contains(old), "{old}");
+        let error = load(&text.replacen(old, new, 1), &[]).expect_err(new);
+        writeln!(self.0, "- {}\n+ {}\n{error}\n", old.trim_end(), new.trim_end()).unwrap();
+    }
+    /// The error of a good file with these settings.
+    #[track_caller]
+    fn set(&mut self, text: &str, overrides: &[(&str, &str)]) {
+        let error = load(text, overrides).expect_err("a refusal");
+        self.0 += &overrides.iter().map(|(k, v)| format!("--set {k}={v}\n")).collect::<String>();
+        writeln!(self.0, "{error}\n").unwrap();
+    }
+    /// The warnings of a good file with these settings.
+    #[track_caller]
+    fn warns(&mut self, text: &str, overrides: &[(&str, &str)]) {
+        self.0 += &load(text, overrides).unwrap().iter().map(|w| format!("{w}\n\n")).collect::<String>();
+    }
+}
+
+#[test]
+fn good_files_pass() {
+    assert_eq!(load(GOOD, &[]).unwrap(), [""; 0]);
+    assert_eq!(load(SLOTS, &[]).unwrap(), [""; 0]);
+}
+
+#[test]
+fn syntax() {
+    let mut a = Answers::default();
+    a.with(GOOD, "seeds = 3", "seeds = ");
+    a.with(GOOD, "seeds = 3", "seeds = 3\nseeds = 4");
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
+fn unknown_keys() {
+    let mut a = Answers::default();
+    a.with(GOOD, "[window]", "[windows]");
+    a.with(GOOD, "rate = ", "rte = ");
+    a.with(GOOD, "hosts_per_leaf", "host_per_leaf");
+    a.with(GOOD, "topology.leaf_spine", "topology.leaf_spin");
+    a.with(GOOD, "\"cubic\"", "\"qubic\"");
+    a.with(GOOD, "buffer.per_port", "buffer.per_prot");
+    a.with(GOOD, "min_rto", "min_rtt");
+    a.with(GOOD, "ecmp", "zebra");
+    a.with(SLOTS, "alpha = 1.0", "alpha = 1.0, beta = 2");
+    a.with(SLOTS, "guard", "gaurd");
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
+fn missing_keys() {
+    let mut a = Answers::default();
+    a.with(GOOD, "rate = \"10 Gb/s\"\n", "");
+    a.with(GOOD, "sizes.exponential = \"100 kB\"\n", "");
+    a.with(GOOD, "transport.tcp = { congestion = \"dctcp\", min_rto = \"10 ms\" }\n", "");
+    a.with(GOOD, ", spines = 2", "");
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
+fn types_and_units() {
+    let mut a = Answers::default();
+    a.with(GOOD, "\"10 Gb/s\"", "\"10 GB/s\"");
+    a.with(GOOD, "\"10 Gb/s\"", "\"0 Gb/s\"");
+    a.with(GOOD, "\"1 us\"", "1e-6");
+    a.with(GOOD, "\"1 ms\"", "\"1\"");
+    a.with(GOOD, "seeds = 3", "seeds = \"3\"");
+    a.with(GOOD, "seeds = 3", "seeds = -3");
+    a.with(GOOD, "seeds = 3", "seeds = 4294967296");
+    a.with(GOOD, "load = 0.5", "load = \"high\"");
+    a.with(GOOD, "load = 0.5", "load = inf");
+    a.with(GOOD, "seeds = 3", "seeds = 1979-05-27");
+    a.with(GOOD, "[window]\nwarmup = \"1 ms\"\nmeasure = \"10 ms\"\n", "");
+    a.with(GOOD, "sizes.exponential = \"100 kB\"", "sizes = \"fixed\"");
+    a.with(GOOD, "sizes.exponential = \"100 kB\"", "sizes = { fixed = \"1 kB\", exponential = \"1 kB\" }");
+    a.with(GOOD, "sizes.exponential = \"100 kB\"", "sizes = {}");
+    a.with(GOOD, "sizes.exponential = \"100 kB\"", "sizes = 100");
+    a.with(SLOTS, "transport.raw = {}", "transport = \"datagrams\"");
+    a.with(GOOD, "buffer.per_port = \"300 kB\"", "buffer = { unbounded = true }");
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
+fn values() {
+    let mut a = Answers::default();
+    a.with(GOOD, "seeds = 3", "seeds = 0");
+    a.with(GOOD, "load = 0.5", "load = 0.5\npattern.incast = { receiver = 8 }");
+    a.with(GOOD, "load = 0.5", "load = 0.5\npattern.stride = { by = 16 }");
+    a.with(GOOD, "0.8]", "80]");
+    a.with(GOOD, "0.8]", "-0.5]");
+    a.with(GOOD, "\"1 us\"", "\"-1 us\"");
+    a.with(GOOD, "\"1 us\"", "\"1 us\"\nmtu = \"9 MB\"");
+    a.with(GOOD, "\"1 us\"", "\"1 us\"\nbit_error = 1.0");
+    a.with(GOOD, "\"300 kB\"", "\"1500 B\"");
+    a.with(GOOD, "measure = \"10 ms\"", "measure = \"0 s\"");
+    a.with(GOOD, "measure = \"10 ms\"", "measure = \"1000 h\"");
+    a.with(SLOTS, "alpha = 1.0", "alpha = 0.0");
+    a.with(SLOTS, "alpha = 1.0", "alpha = 0.0001");
+    a.with(SLOTS, "\"300 us\"", "\"1 us\"");
+    a.with(SLOTS, "\"15 us\"", "\"-15 us\"");
+    a.with(SLOTS, "\"15 us\"", "\"15 us\"\ncontrol_loss = 1");
+    a.with(SLOTS, "\"15 us\"", "\"15 us\"\nround_slots = 0");
+    a.with(SLOTS, "\"weighted_round_robin\"", "\"weighted_roundrobin\"");
+    a.with(SLOTS, "\"slots-shuffle\"", "\"../slots\"");
+    a.with(SLOTS, "bytes = \"1 MB\"", "bytes = \"0 B\"");
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
+fn topologies() {
+    let mut a = Answers::default();
+    let mut to = |new: &str| a.with(SLOTS, "topology.single_switch = { hosts = 8 }", new);
+    to("topology.single_switch = { hosts = 1 }");
+    to("topology.single_switch = { hosts = 1000000 }");
+    to("topology.fat_tree = { k = 3 }");
+    to("topology.fat_tree = { k = 4000000000 }");
+    to("topology.leaf_spine = { leaves = 0, hosts_per_leaf = 2, spines = 2 }");
+    to("topology.leaf_spine = { leaves = 4000000000, hosts_per_leaf = 4000000000, spines = 2 }");
+    to("topology.graph = { hosts = 2, switches = 1, links = [{ nodes = [0, 2] }, { nodes = [1, 7] }] }");
+    to("topology.graph = { hosts = 2, switches = 1, links = [{ nodes = [0, 2] }] }");
+    to(
+        "topology.graph = { hosts = 4, switches = 2, links = [\n  { nodes = [0, 4] },\n  { nodes = [1, 4] },\n  { nodes = [2, 5] },\n  { nodes = [3, 5] },\n] }",
+    );
+    to("topology.graph = { hosts = 2, switches = 1, links = [{ nodes = [0, 2, 1] }] }");
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
+fn values_that_do_not_go_together() {
+    let mut a = Answers::default();
+    a.with(GOOD, "ecn = \"100 kB\"\n", "");
+    a.with(GOOD, "measure = \"10 ms\"\n", "");
+    a.with(GOOD, "load = 0.5", "load = 0.5\npackets = \"bimodal\"");
+    a.with(GOOD, "sizes.exponential = \"100 kB\"", "sizes.cdf = \"nowhere.csv\"");
+    a.set("[fabric]\ntopology.single_switch.hosts = 2\nrate = \"1 Gb/s\"\n[workload.shuffle]\nbytes = \"1 B\"\n[control]\n", &[]);
+    let single = GOOD.replace("load = 0.5", "load = 0.5\npackets = \"single\"").replace("ecn", "#");
+    a.set(&single, &[("control.dctcp.transport", "{ raw = {} }"), ("control.cubic.transport", "{ datagrams = {} }")]);
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
+fn sweeps() {
+    let mut a = Answers::default();
+    a.with(GOOD, "\"workload.poisson.load\"", "\"workload.poisson.laod\"");
+    a.with(GOOD, "\"workload.poisson.load\"", "\"control.dctp.ecmp\"");
+    a.with(GOOD, "\"workload.poisson.load\"", "seeds");
+    a.with(GOOD, "[0.2, 0.5, 0.8]", "[0.2, \"half\", 0.8]");
+    a.with(GOOD, "[0.2, 0.5, 0.8]", "[]");
+    a.with(GOOD, "[0.2, 0.5, 0.8]", "[0.2, 0.5, 0.2]");
+    a.with(GOOD, "[0.2, 0.5, 0.8]", "0.2");
+    a.with(GOOD, "\"workload.poisson.load\" = [0.2, 0.5, 0.8]", "\"fabric.rate\" = [\"1 Gb/s\", \"1 Gb\"]");
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
+fn overrides() {
+    let mut a = Answers::default();
+    a.set(GOOD, &[("fabric.rat", "10 Gb/s")]);
+    a.set(GOOD, &[("fabric.rate", "10 GB/s")]);
+    a.set(GOOD, &[("workload.poisson.load", "0.2,lots")]);
+    a.set(GOOD, &[("sweep.x", "1")]);
+    a.set(GOOD, &[("control.dctcp.transport.raw.header", "9 MB")]);
+    a.set(GOOD, &[("fabric.topology.leaf_spine.spines", "0,1")]);
+    a.set(GOOD, &[("fabric.topology.leaf_spine.leaves.x", "0")]);
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
+fn doubts_are_warnings() {
+    let mut a = Answers::default();
+    a.warns(GOOD, &[("workload.poisson.load", "1.2")]);
+    a.warns(SLOTS, &[("control.slots.plan.slots.clock_error", "10 us")]);
+    a.warns(SLOTS, &[("control.slots.plan.slots.round_slots", "1"), ("control.slots.plan.slots.slot", "50 us")]);
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
+fn several_mistakes_are_told_at_once() {
+    let mut a = Answers::default();
+    let text = GOOD.replace("10 Gb/s", "10 Gbps").replace("seeds", "seds").replace("measure", "mesure");
+    a.set(&text, &[]);
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
+fn json_has_no_lines() {
+    let mut json = Loaded::from_str(GOOD, "a.toml", ".", &[]).unwrap().scenario.to_json();
+    json["fabric"]["rate"] = "fast".into();
+    json["extra"] = 1.into();
+    let error = Loaded::from_json(&json, ".", &[]).unwrap_err().to_string();
+    insta::assert_snapshot!(error);
+}

@@ -142,7 +142,7 @@ impl Loaded {
         if !findings.is_empty() {
             return Err(report(findings, &sources));
         }
-        let scenario = read(&document).map_err(|f| report(vec![f], &sources))?;
+        let scenario = read(&document, &sources)?;
         Ok(Self { scenario, path: None, base, document, sources, shape })
     }
 
@@ -150,6 +150,11 @@ impl Loaded {
     pub fn name(&self) -> String {
         let stem = || self.path.as_deref().and_then(Path::file_stem).map(|s| s.to_string_lossy().into_owned());
         self.scenario.name.clone().or_else(stem).unwrap_or_else(|| "scenario".to_owned())
+    }
+
+    /// The text of the file, for manifests; none where the scenario came as JSON.
+    pub fn text(&self) -> Option<&str> {
+        self.sources.first().filter(|s| !s.is_override).map(|s| s.text.as_str())
     }
 
     /// Where the value at a dotted key was written, or the table that it is missing in.
@@ -223,7 +228,7 @@ impl Loaded {
             if !findings.is_empty() {
                 return Err(report(findings, &self.sources));
             }
-            let scenario = read(&document).map_err(|f| report(vec![f], &self.sources))?;
+            let scenario = read(&document, &self.sources)?;
             let values = chosen.into_iter().map(|(k, v)| (k.clone(), v.to_json())).collect();
             visit(Point { values, scenario }, &document);
         }
@@ -273,13 +278,14 @@ fn report(findings: Vec<Finding>, sources: &Arc<[Source]>) -> ScenarioError {
 }
 
 /// Fills the types. The shape check has passed, so that what serde still refuses is a difference between schema and types.
-fn read(document: &Node) -> Result<Scenario, Finding> {
-    serde_json::from_value(document.to_json()).map_err(|e| Finding {
+fn read(document: &Node, sources: &Arc<[Source]>) -> Result<Scenario, ScenarioError> {
+    let finding = |e: serde_json::Error| Finding {
         key: String::new(),
         problem: Problem::Conflict(e.to_string()),
         help: None,
         origin: document.origin.clone(),
-    })
+    };
+    serde_json::from_value(document.to_json()).map_err(|e| report(vec![finding(e)], sources))
 }
 
 /// `[sweep]` with `workload.poisson.load = [...]` without quotes is a table in tables; here it becomes the dotted key that is meant.

@@ -264,19 +264,22 @@ impl Shape {
         key: &str,
         findings: &mut Vec<Finding>,
     ) {
+        // A misspelt key that is missing for that reason is one mistake, not two.
+        let mut meant = Vec::new();
         for (name, (origin, child)) in table {
             match properties.get(name) {
                 Some(inner) => self.walk(child, inner, &join(key, name), findings),
                 None => {
                     let allowed: Vec<String> = properties.keys().cloned().collect();
                     let nearest = nearest(name, allowed.iter().map(String::as_str));
+                    meant.extend(nearest.clone());
                     let help = Some(one_of("allowed here", &allowed));
                     let problem = Problem::UnknownKey { found: name.clone(), nearest, allowed };
                     findings.push(Finding { key: key.to_owned(), problem, help, origin: origin.clone() });
                 }
             }
         }
-        for &name in required.iter().filter(|name| !table.contains_key(**name)) {
+        for &name in required.iter().filter(|&&name| !table.contains_key(name) && !meant.iter().any(|m| m == name)) {
             let schema = &properties[name];
             let meaning = schema["description"].as_str().unwrap_or_default().to_owned();
             let mut help = format!("{name}: {}", meaning.trim_end_matches('.'));
@@ -317,15 +320,15 @@ impl Shape {
                 None => found(&node.origin, unknown(text), allowed()),
                 Some(Alternative { name, inner: Some(inner) }) => {
                     let right = match self.kind(inner) {
+                        Kind::Table { required, .. } if required.is_empty() => format!("{{ {name} = {{}} }}"),
                         Kind::Table { .. } => format!("{{ {name} = {{ ... }} }}"),
                         _ => format!("{{ {name} = ... }}"),
                     };
-                    let right = if matches!(self.kind(inner), Kind::Table { required, .. } if required.is_empty()) {
-                        format!("{{ {name} = {{}} }}")
-                    } else {
-                        right
-                    };
-                    found(&node.origin, Problem::Conflict(format!("`{name}` is a table: write `{right}`")), None);
+                    found(
+                        &node.origin,
+                        Problem::Conflict(format!("`{name}` does not stand alone: write `{right}`")),
+                        None,
+                    );
                 }
                 Some(_) => {}
             },

@@ -344,7 +344,8 @@ impl Checked {
         }
         if s.fabric.switch.ecn.is_none() {
             if tcp.congestion == Congestion::Dctcp {
-                let help = "add fabric.switch.ecn = \"100 kB\": about 65 packets at 10 Gb/s, 20 at 1 Gb/s";
+                let help =
+                    "set fabric.switch.ecn: \"100 kB\" (65 packets) at 10 Gb/s, \"31 kB\" (20 packets) at 1 Gb/s";
                 let message = "DCTCP reads the marks of switches, and these switches mark nothing";
                 self.conflict(&at("congestion"), message, Some(help));
             } else if tcp.ecn {

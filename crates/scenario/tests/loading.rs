@@ -19,7 +19,7 @@ fn a_file_knows_its_folder_and_its_name() {
     assert_eq!(sweep.base.to_str(), Some(folder));
     assert_eq!(sweep.scenario.control.keys().collect::<Vec<_>>(), ["dctcp", "cubic"], "in the order of the file");
     let place = sweep.locate("workload.poisson.load").unwrap();
-    assert_eq!((place.line, place.column), (Some(17), Some(8)));
+    assert_eq!((place.line, place.column), (Some(16), Some(8)));
     assert_eq!(Loaded::from_file(format!("{folder}/slots_shuffle.toml"), &[]).unwrap().name(), "slots-shuffle");
     let missing = Loaded::from_file("nowhere/a.toml", &[]).unwrap_err().to_string();
     assert!(missing.starts_with("nowhere/a.toml: cannot be read: "), "{missing}");
@@ -73,7 +73,7 @@ fn one_value_overrides_and_several_sweep() {
     assert!(matches!(p[0].scenario.fabric.topology, Topology::LeafSpine { .. }));
     // Whole tables are values, too.
     let p = points(GOOD, &["workload.poisson.pattern=uniform,{ stride = { by = 4 } }"]);
-    assert_eq!(p.len(), 2);
+    assert_eq!(p.len(), 3 * 2);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::fabric::Fabric;
 use crate::grant::{Class, PathTag};
 use crate::hash::flow_hash;
 use crate::ids::{HostId, LinkId};
-use crate::units::{Duration, Rate, Time};
+use crate::units::{Bytes, Duration, Rate, Time};
 
 /// Who sends to whom at one time, each host at most once on either side.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,6 +101,8 @@ pub struct Transmission {
     pub path: Option<PathTag>,
     /// How fast, in wire bits per second; `None` is the line rate of the sender.
     pub rate: Option<Rate>,
+    /// The most wire bytes, as where the receiver has little room; `None` is what the time allows.
+    pub bytes: Option<Bytes>,
 }
 
 /// Why transmissions do not make a slot.
@@ -302,6 +304,7 @@ mod tests {
             class: Class(0),
             path: None,
             rate: None,
+            bytes: None,
         }
     }
     fn tree() -> Fabric {

@@ -1,1 +1,61 @@
-//! See the crate's description.
+//! Planning algorithms: demand goes in, a plan comes out.
+//!
+//! A [`Scheduler`] has no clock and does no I/O: what it needs from one call to the next (pointers, deadlines counted in
+//! slots) it keeps in itself, what is in force it is told as [`Standing`]. How long it computes is declared elsewhere and
+//! charged by the driver. The same demand, fabric and history always give the same plan.
+//!
+//! [`Schedulers`] knows them by name. A new algorithm of this crate is a file and a line in [`Schedulers::built_in`]; one
+//! from outside (Python, a test) is [registered](Schedulers::register) at run time.
+
+mod cover;
+mod registry;
+mod weighted_round_robin;
+
+pub use registry::{Schedulers, UnknownScheduler};
+pub use weighted_round_robin::WeightedRoundRobin;
+
+use timeplane_model::{Demand, Duration, Fabric, Plan, Round, Slot};
+
+/// A planning algorithm.
+pub trait Scheduler: Send {
+    /// Its name in scenarios and results.
+    fn name(&self) -> &str;
+
+    /// Decides what `demand` gets of `fabric`, after what is in force.
+    ///
+    /// `demand` is what still waits when this plan begins: whatever is granted already has been taken off it. It has as
+    /// many hosts as `fabric`. A scheduler of slots answers [`Plan::Slots`] with at most [`SlotParameters::slots`]
+    /// entries, and none where nothing waits.
+    fn plan(&mut self, demand: &Demand, fabric: &Fabric, standing: &Standing) -> Plan;
+}
+
+/// What a plan of slots is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotParameters {
+    /// How long the gates of a slot are open; positive.
+    pub open: Duration,
+    /// From a slot's end to the next one's begin: guard or dark time; not negative.
+    pub gap: Duration,
+    /// Slots of a round, at most; at least 1.
+    pub slots: u32,
+}
+
+impl SlotParameters {
+    /// From one slot's begin to the next one's.
+    pub fn period(&self) -> Duration {
+        self.open + self.gap
+    }
+    /// The longest round.
+    pub fn round(&self) -> Duration {
+        self.period() * i64::from(self.slots)
+    }
+}
+
+/// What is in force when a plan begins.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Standing {
+    /// The number of the round to plan.
+    pub round: Round,
+    /// The slot that will be the last one before it, if there was one: what is up already costs no dark time.
+    pub last: Option<Slot>,
+}

@@ -1,0 +1,155 @@
+//! The contract between an agent and what drives it.
+
+use crate::message::Message;
+use timeplane_model::{Backlog, Bytes, Class, Duration, Grant, HostId, Medium, Rate, Round, Time};
+
+/// A state machine that a driver gives time and I/O.
+///
+/// The driver calls [`handle`](Self::handle) with [`Input::Due`] when the agent's clock shows [`deadline`](Self::deadline) or
+/// later, and with other inputs as they come; it carries the outputs out in order, and asks for the deadline again
+/// after every call. Calls never go back in time; one too many, or late, does no harm.
+pub trait Agent {
+    /// When it wants to be called next if nothing comes in before; one deadline, whatever timers hide behind it.
+    fn deadline(&self) -> Option<Time>;
+    /// Takes one input at `now`, and appends what is to be done to `out`.
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>);
+}
+
+/// Who sends or gets a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Address {
+    /// The agent that plans.
+    Controller,
+    /// The agent of a host.
+    Host(HostId),
+}
+
+/// What an agent is told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// Its deadline has come.
+    Due,
+    /// A message came in.
+    Message {
+        /// From whom.
+        from: Address,
+        /// What it says.
+        message: Message,
+    },
+    /// What waits in the host's queues at this moment, and its receive buffer's room: the answer to [`Output::ReadBacklog`].
+    Backlog(Backlog),
+}
+
+/// What an agent wants done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// Send this message now; it may be lost, doubled or overtaken.
+    Send {
+        /// To whom.
+        to: Address,
+        /// What it says.
+        message: Message,
+    },
+    /// Call again at once with [`Input::Backlog`].
+    ReadBacklog,
+    /// Let a queue send.
+    Open(Opening),
+    /// For the results; changes nothing.
+    Log(Event),
+}
+
+/// A queue may send, from now on and until a known end.
+///
+/// A frame is begun only if its last bit leaves before `until`. No call says that it closes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// The queue: to whom.
+    pub destination: HostId,
+    /// The queue: which class.
+    pub class: Class,
+    /// Over what.
+    pub medium: Medium,
+    /// How fast, in wire bits per second; `None` is line rate.
+    pub rate: Option<Rate>,
+    /// The most wire bytes; `None` is what the time allows.
+    pub bytes: Option<Bytes>,
+    /// When it opens: now.
+    pub from: Time,
+    /// When it closes, by the host's own clock; the instant itself is outside. Never later than the grant's lease.
+    pub until: Time,
+}
+
+impl Opening {
+    /// What a grant opens at `from`.
+    pub fn of(grant: &Grant, from: Time, until: Time) -> Self {
+        let Grant { destination, class, medium, rate, bytes, .. } = *grant;
+        Self { destination, class, medium, rate, bytes, from, until }
+    }
+}
+
+/// What happened, for tables of results.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A round was planned. It has no slots where nothing waited.
+    RoundPlanned {
+        /// Its number.
+        round: Round,
+        /// When its first slot opens, by the controller's clock.
+        effective: Time,
+        /// What it was planned for: bytes that will still wait then, as far as reports tell.
+        demand: Bytes,
+        /// How many slots it has.
+        slots: u32,
+    },
+    /// A slot of that round; in order.
+    SlotPlanned {
+        /// The round.
+        round: Round,
+        /// Its place in the round, from 0.
+        index: u32,
+        /// When it opens, by the controller's clock.
+        start: Time,
+        /// For how long.
+        open: Duration,
+        /// From its end to the next slot's begin.
+        gap: Duration,
+        /// Who sends to whom.
+        pairs: Vec<(HostId, HostId)>,
+    },
+    /// The scheduler's plan cannot be granted as slots; the round stays empty.
+    PlanRefused {
+        /// The round.
+        round: Round,
+        /// What is wrong with it.
+        fault: PlanFault,
+    },
+    /// Grants came after their schedule was in effect, or could not be kept; none of them is executed.
+    GrantsLost {
+        /// The round.
+        round: Round,
+        /// How many.
+        grants: u32,
+    },
+}
+
+/// What is wrong with a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanFault {
+    /// It has rates instead of slots.
+    #[error("a manager of slots got rates")]
+    Rates,
+    /// It has more slots than a round may have.
+    #[error("a round of at most {most} slots got {slots}")]
+    TooLong {
+        /// How many it has.
+        slots: u32,
+        /// How many it may have.
+        most: u32,
+    },
+    /// A gap is negative.
+    #[error("the gap after slot {index} is negative")]
+    Gap {
+        /// The slot's place, from 0.
+        index: u32,
+    },
+}

@@ -1,0 +1,184 @@
+//! A host's side: reports go out, grants come in, gates open.
+
+use crate::agent::{Address, Agent, Event, Input, Output};
+use crate::gate::{Gate, Refused};
+use crate::message::{Grants, Message, Report};
+use std::collections::BTreeMap;
+use timeplane_model::{Backlog, Class, Duration, HostId, Round, Time};
+
+/// What a host's agent is told at its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostConfig {
+    /// Which host it is.
+    pub host: HostId,
+    /// Counts its starts: a restarted agent has a higher one, so that its reports are newer.
+    pub epoch: u32,
+    /// When it reports first.
+    pub start: Time,
+    /// It reports at the latest this long after it last reported or heard of the controller: a lost message strands no queue. Longer than a round, see
+    /// [`SlotManagerConfig::fallback`](crate::SlotManagerConfig::fallback).
+    pub fallback: Duration,
+}
+
+/// What a host's agent has counted since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostCounters {
+    /// Reports sent.
+    pub reports: u64,
+    /// Of them, those that nobody asked for in time.
+    pub fallbacks: u64,
+    /// Grants accepted.
+    pub accepted: u64,
+    /// Grants executed: gates opened.
+    pub executed: u64,
+    /// Grants that came after their schedule was in effect.
+    pub late: u64,
+    /// Grants that no gate could take: empty, overlapping, without a time.
+    pub refused: u64,
+    /// Grants that were over before the driver called.
+    pub missed: u64,
+    /// Grants of a replaced controller, dropped before they began.
+    pub withdrawn: u64,
+    /// Messages of rounds known already, or of an older controller.
+    pub stale: u64,
+}
+
+/// Reports a host's backlog when told, and opens its gates as granted.
+///
+/// A report is sent at the time that the last [`Grants`] named. Without such a word it is sent after
+/// [`fallback`](HostConfig::fallback), again and again. An unasked [`Input::Backlog`] is reported at once.
+#[derive(Clone, Debug)]
+pub struct HostAgent {
+    config: HostConfig,
+    sequence: u64,
+    report_at: Time,
+    /// Whether the controller named that time.
+    asked: bool,
+    /// The newest grants: epoch and round.
+    newest: Option<(u32, Round)>,
+    /// Gates that hold a grant.
+    gates: BTreeMap<(HostId, Class), Gate>,
+    /// When the next gate opens.
+    opens: Option<Time>,
+    counters: HostCounters,
+}
+
+impl HostAgent {
+    /// An agent that knows nothing and opens nothing.
+    pub fn new(config: HostConfig) -> Self {
+        Self {
+            config,
+            sequence: 0,
+            report_at: config.start,
+            asked: true,
+            newest: None,
+            gates: BTreeMap::new(),
+            opens: None,
+            counters: HostCounters::default(),
+        }
+    }
+
+    /// What it has counted.
+    pub fn counters(&self) -> &HostCounters {
+        &self.counters
+    }
+
+    /// The gate of a queue, if it holds a grant.
+    pub fn gate(&self, destination: HostId, class: Class) -> Option<&Gate> {
+        self.gates.get(&(destination, class))
+    }
+
+    fn report(&mut self, now: Time, backlog: Backlog, out: &mut Vec<Output>) {
+        let report = Report { epoch: self.config.epoch, sequence: self.sequence, taken_at: now, backlog };
+        self.sequence += 1;
+        self.counters.reports += 1;
+        out.push(Output::Send { to: Address::Controller, message: Message::Report(report) });
+    }
+
+    fn due(&mut self, now: Time, out: &mut Vec<Output>) {
+        if self.report_at <= now {
+            self.counters.fallbacks += u64::from(!self.asked);
+            self.asked = false;
+            self.report_at = now.saturating_add(self.config.fallback);
+            out.push(Output::ReadBacklog);
+        }
+        if self.opens.is_some_and(|t| t <= now) {
+            let counters = &mut self.counters;
+            self.gates.retain(|_, gate| {
+                let (opening, missed) = gate.advance(now);
+                counters.missed += u64::from(missed);
+                counters.executed += u64::from(opening.is_some());
+                out.extend(opening.map(Output::Open));
+                !gate.is_empty()
+            });
+            self.find_next();
+        }
+    }
+
+    fn find_next(&mut self) {
+        self.opens = self.gates.values().filter_map(Gate::due).min();
+    }
+
+    fn grants(&mut self, now: Time, message: Grants, out: &mut Vec<Output>) {
+        let this = (message.epoch, message.round);
+        if self.newest.is_some_and(|newest| newest >= this) {
+            self.counters.stale += 1;
+            return;
+        }
+        if self.newest.is_some_and(|(epoch, _)| epoch < message.epoch) {
+            self.counters.withdrawn += self.gates.values_mut().map(|g| u64::from(g.withdraw())).sum::<u64>();
+            self.find_next();
+        }
+        self.newest = Some(this);
+        // A report that would be later than the fallback is asked for in vain.
+        self.report_at = message.report_at.min(now.saturating_add(self.config.fallback));
+        self.asked = true;
+
+        let mut lost = 0;
+        if message.effective < now {
+            lost = message.grants.len() as u32;
+            self.counters.late += u64::from(lost);
+        } else {
+            for grant in message.grants {
+                let gate = self.gates.entry((grant.destination, grant.class)).or_default();
+                match gate.accept(now, grant) {
+                    Ok(()) => {
+                        self.counters.accepted += 1;
+                        let start = gate.due();
+                        self.opens = self.opens.into_iter().chain(start).min();
+                    }
+                    Err(refused) => {
+                        lost += 1;
+                        match refused {
+                            Refused::Late { .. } => self.counters.late += 1,
+                            Refused::NoTime | Refused::Empty | Refused::Overlap => self.counters.refused += 1,
+                        }
+                    }
+                }
+            }
+        }
+        if lost > 0 {
+            out.push(Output::Log(Event::GrantsLost { round: message.round, grants: lost }));
+        }
+        // What is due at once need not wait for another call.
+        self.due(now, out);
+    }
+}
+
+impl Agent for HostAgent {
+    fn deadline(&self) -> Option<Time> {
+        Some(self.opens.map_or(self.report_at, |t| t.min(self.report_at)))
+    }
+
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
+        match input {
+            Input::Due => self.due(now, out),
+            Input::Message { message: Message::Grants(grants), from: Address::Controller } => {
+                self.grants(now, grants, out);
+            }
+            // A host listens to its controller alone.
+            Input::Message { .. } => self.counters.stale += 1,
+            Input::Backlog(backlog) => self.report(now, backlog, out),
+        }
+    }
+}

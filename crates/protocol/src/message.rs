@@ -1,0 +1,107 @@
+//! What agents say to each other.
+
+use timeplane_model::{Backlog, Framing, Grant, Medium, Round, Time};
+
+/// A message between a controller and a host.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Message {
+    /// Host to controller: what waits.
+    Report(Report),
+    /// Controller to host: what it may send, and when to report next.
+    Grants(Grants),
+}
+
+/// Everything that waits at a host at one moment. A total, not a change: the newest report makes all earlier ones worthless, so that a
+/// lost, doubled or late one does no lasting harm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// Counts the starts of the host's agent; a report of a higher epoch is newer.
+    pub epoch: u32,
+    /// Counts the reports of an epoch.
+    pub sequence: u64,
+    /// When the backlog was read, by the host's clock.
+    pub taken_at: Time,
+    /// What waited then.
+    pub backlog: Backlog,
+}
+
+/// A host's part of a round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grants {
+    /// Counts the starts of the controller; a higher epoch replaces what a lower one granted and has not begun.
+    pub epoch: u32,
+    /// The round; each is applied once.
+    pub round: Round,
+    /// When the round begins. A host that gets this later applies none of it.
+    pub effective: Time,
+    /// What the host may send, by begin; none outlives the round.
+    pub grants: Vec<Grant>,
+    /// When the host is to report next, by its own clock; at once where that is past.
+    pub report_at: Time,
+}
+
+impl Message {
+    /// Bytes on the wire, with Ethernet framing, if it went as UDP over IPv4.
+    ///
+    /// - Each datagram: Ethernet 38 (preamble 8, header 14, FCS 4, gap 12), IPv4 20, UDP 8, and a header of 24: version 1, kind 1, count 2,
+    ///   epoch 4, sequence or round 8, time 8. No frame is under 84, no IP packet over 1500; what does not fit goes into more datagrams.
+    /// - A report: 8 where it has room; per destination 12 (destination 4, bytes 8), and 8 each for age and least remaining.
+    /// - Grants: 8 for the time to report; per grant 24 (destination 4, class 1, flags 1, path 2, begin and end as 8 + 4 from the
+    ///   round's begin, lease 4), and 8 for a rate, 8 for a limit of bytes, 4 for a link.
+    pub fn wire_bytes(&self) -> u32 {
+        const HEADER: u32 = 24;
+        const ROOM: u32 = 1500 - 28 - HEADER;
+        let optional = |present: bool, bytes: u32| if present { bytes } else { 0 };
+        let (fixed, items): (u32, Vec<u32>) = match self {
+            Self::Report(r) => {
+                let entry = |e: &timeplane_model::BacklogEntry| {
+                    12 + optional(e.head_age.is_some(), 8) + optional(e.least_remaining.is_some(), 8)
+                };
+                (optional(r.backlog.room.is_some(), 8), r.backlog.entries().iter().map(entry).collect())
+            }
+            Self::Grants(g) => {
+                let grant = |g: &Grant| {
+                    24 + optional(g.rate.is_some(), 8)
+                        + optional(g.bytes.is_some(), 8)
+                        + optional(matches!(g.medium, Medium::Link(_)), 4)
+                };
+                (8, g.grants.iter().map(grant).collect())
+            }
+        };
+        let datagram = |content: u32| Framing::Ethernet.wire(28 + HEADER + content);
+        let mut content = fixed;
+        let mut sent = 0;
+        for item in items {
+            // An item is never split.
+            if content + item > ROOM {
+                sent += datagram(content);
+                content = 0;
+            }
+            content += item;
+        }
+        sent + datagram(content)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeplane_model::{Bytes, HostId};
+
+    fn report(destinations: u32) -> Message {
+        let backlog = Backlog::of_bytes((0..destinations).map(|d| (HostId(d), Bytes::new(1))));
+        Message::Report(Report { epoch: 0, sequence: 0, taken_at: Time::ZERO, backlog })
+    }
+
+    #[test]
+    fn control_messages_count_their_frames() {
+        // 38 + 28 + 24, and 12 for each destination.
+        assert_eq!(report(0).wire_bytes(), 90);
+        assert_eq!(report(23).wire_bytes(), 90 + 23 * 12);
+        // 120 entries fill a datagram: 24 + 1440 of 1472.
+        assert_eq!(report(120).wire_bytes(), 90 + 120 * 12);
+        assert_eq!(report(121).wire_bytes(), 2 * 90 + 121 * 12);
+        let none = Grants { epoch: 0, round: Round(0), effective: Time::ZERO, grants: vec![], report_at: Time::ZERO };
+        assert_eq!(Message::Grants(none).wire_bytes(), 98);
+    }
+}

@@ -1,0 +1,365 @@
+//! The controller of slots: reports come in, rounds of slots go out ahead of time.
+
+use crate::agent::{Address, Agent, Event, Input, Output, PlanFault};
+use crate::message::{Grants, Message, Report};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use timeplane_model::{
+    Backlog, BacklogEntry, Bytes, Demand, Duration, Fabric, Grant, HostId, Medium, Plan, Rate, Round, Schedule,
+    ScheduleEntry, Time, Transmission, Trigger,
+};
+use timeplane_schedule::{Scheduler, SlotParameters, Standing};
+
+/// What a [`SlotManager`] is told at its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotManagerConfig {
+    /// Counts its starts: a restarted manager has a higher one, so that hosts drop what its predecessor granted.
+    pub epoch: u32,
+    /// When it begins. Hosts that start then send their first reports then.
+    pub start: Time,
+    /// Slots of a round. The gap is to cover the difference of two hosts' clocks and of two paths' delays.
+    pub slots: SlotParameters,
+    /// The longest that a message takes one way, from call to call.
+    pub control_latency: Duration,
+    /// How long the scheduler computes: grants go out that much after planning began.
+    pub compute_time: Duration,
+    /// Every clock is off by up to so much either way, so that two differ by up to twice as much.
+    pub clock_error: Duration,
+    /// Added to every wait for a message: what drivers and clocks round.
+    pub margin: Duration,
+    /// How long a round without slots lasts, at least: how often an idle network is asked.
+    pub idle: Duration,
+    /// Nothing is granted for so long after the start. After a restart: [`memory`](Self::memory), so that what the predecessor granted
+    /// is over even where a host has not heard.
+    pub quiet: Duration,
+}
+
+impl SlotManagerConfig {
+    /// A manager that starts at its clock's zero: 20 us control latency, 100 us compute time, perfect clocks, 1 us margin, idle rounds of one slot.
+    pub fn new(slots: SlotParameters) -> Self {
+        Self {
+            epoch: 0,
+            start: Time::ZERO,
+            slots,
+            control_latency: Duration::from_us(20),
+            compute_time: Duration::from_us(100),
+            clock_error: Duration::ZERO,
+            margin: Duration::from_us(1),
+            idle: slots.period(),
+            quiet: Duration::ZERO,
+        }
+    }
+    /// From a message's sending by the sender's clock until it has surely arrived by the receiver's.
+    pub fn message_time(&self) -> Duration {
+        self.control_latency + self.clock_error * 2 + self.margin
+    }
+    /// From the begin of planning until a round can begin.
+    pub fn lead(&self) -> Duration {
+        self.compute_time + self.message_time()
+    }
+    /// A fallback for [`HostConfig`](crate::HostConfig) that does not interfere where no message is lost: two rounds and two messages.
+    pub fn fallback(&self) -> Duration {
+        self.memory() + self.message_time() * 2
+    }
+    /// How far ahead grants reach: one round in execution and one planned.
+    pub fn memory(&self) -> Duration {
+        let round = self.slots.round();
+        let round = if round < self.idle { self.idle } else { round };
+        (round + self.lead()) * 2
+    }
+}
+
+/// What a manager has counted since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ManagerCounters {
+    /// Rounds planned, with those that stayed empty.
+    pub rounds: u64,
+    /// Rounds that stayed empty.
+    pub idle_rounds: u64,
+    /// Slots planned.
+    pub slots: u64,
+    /// Grants sent.
+    pub grants: u64,
+    /// Reports received that were newer than all before.
+    pub reports: u64,
+    /// Reports received that were not.
+    pub stale: u64,
+    /// Messages that no host could mean: of unknown hosts, or about them.
+    pub malformed: u64,
+    /// Plans refused.
+    pub refused: u64,
+}
+
+/// Plans rounds of slots from the hosts' reports, and grants them ahead of time.
+///
+/// Rounds are pipelined: while one is executed, the next one is planned. Before round k+1 begins (E), in this order:
+///
+/// ```text
+///  E - lead - message time    hosts take their reports (told with round k's grants)
+///  E - lead                   planning begins, with the latest report of every host
+///  E - message time           grants go out (compute time later), one message to every host
+///  E                          the first slot opens, by the hosts' clocks
+/// ```
+///
+/// What a report says and the slots granted since then will serve is not planned again. Where a round is shorter than the lead, reports are
+/// of an earlier time, but nothing waits for them; where it is shorter than the compute time, rounds follow each other as fast as
+/// they are computed. A host whose report is missing is planned for by its last one. Lost grants cost their slots, no more: the
+/// bytes show in the next report.
+///
+/// A round without demand has no slots; it only asks for reports again, every [`idle`](SlotManagerConfig::idle).
+pub struct SlotManager {
+    config: SlotManagerConfig,
+    fabric: Arc<Fabric>,
+    scheduler: Box<dyn Scheduler>,
+    /// The latest report of every host.
+    reports: Vec<Option<Report>>,
+    /// Transmissions granted that some report does not know of yet, by begin.
+    granted: VecDeque<Window>,
+    standing: Standing,
+    /// When the last slot granted, and the gap after it, is over.
+    busy_until: Time,
+    plan_at: Time,
+    /// Messages of a planned round, and when its computing is over.
+    computed: Option<(Time, Vec<Grants>)>,
+    counters: ManagerCounters,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    source: HostId,
+    destination: HostId,
+    start: Time,
+    end: Time,
+    rate: Rate,
+    bytes: Bytes,
+}
+
+impl Window {
+    /// What it will carry after `time`.
+    fn bytes_after(&self, time: Time) -> Bytes {
+        if time >= self.end {
+            return Bytes::ZERO;
+        }
+        self.rate.bytes_in(self.end - self.start.max(time)).min(self.bytes)
+    }
+}
+
+impl SlotManager {
+    /// A manager that has heard of nobody.
+    ///
+    /// # Panics
+    /// Where a duration of the configuration is negative, or a slot's `open` or the idle round's length is not positive.
+    pub fn new(config: SlotManagerConfig, scheduler: Box<dyn Scheduler>, fabric: Arc<Fabric>) -> Self {
+        let c = &config;
+        assert!(c.slots.open > Duration::ZERO && c.idle > Duration::ZERO && c.slots.slots > 0, "{c:?}");
+        let others = [c.slots.gap, c.control_latency, c.compute_time, c.clock_error, c.margin, c.quiet];
+        assert!(others.iter().all(|d| !d.is_negative()), "{c:?}");
+        Self {
+            plan_at: c.start.saturating_add(c.message_time()),
+            busy_until: c.start,
+            reports: vec![None; fabric.hosts() as usize],
+            granted: VecDeque::new(),
+            standing: Standing::default(),
+            computed: None,
+            counters: ManagerCounters::default(),
+            config,
+            fabric,
+            scheduler,
+        }
+    }
+
+    /// What it was told at its start.
+    pub fn config(&self) -> &SlotManagerConfig {
+        &self.config
+    }
+
+    /// What it has counted.
+    pub fn counters(&self) -> &ManagerCounters {
+        &self.counters
+    }
+
+    fn report(&mut self, now: Time, from: Address, mut report: Report) {
+        let hosts = self.fabric.hosts();
+        let Address::Host(host) = from else {
+            self.counters.malformed += 1;
+            return;
+        };
+        let known = |e: &BacklogEntry| e.destination.0 < hosts && e.destination != host;
+        if host.0 >= hosts || !report.backlog.entries().iter().all(known) {
+            self.counters.malformed += 1;
+            return;
+        }
+        let latest = &mut self.reports[host.index()];
+        if latest.as_ref().is_some_and(|l| (l.epoch, l.sequence) >= (report.epoch, report.sequence)) {
+            self.counters.stale += 1;
+            return;
+        }
+        // A clock that runs ahead beyond all bounds must not hide what was granted.
+        report.taken_at = report.taken_at.min(now + self.config.clock_error * 2);
+        *latest = Some(report);
+        self.counters.reports += 1;
+    }
+
+    /// What will wait when a round begins that follows everything granted.
+    fn demand(&mut self) -> Demand {
+        let hosts = self.fabric.hosts() as usize;
+        // Bytes that are on their way when a receiver reports are in nobody's room yet.
+        let margin = self.config.message_time();
+        let reports = &self.reports;
+        let taken = |h: HostId| reports[h.index()].as_ref().map(|r| r.taken_at);
+        let bounded = |h: HostId| reports[h.index()].as_ref().is_some_and(|r| r.backlog.room.is_some());
+        self.granted.retain(|w| {
+            taken(w.source).is_some_and(|t| t < w.end)
+                || (bounded(w.destination) && taken(w.destination).is_some_and(|t| t - margin < w.end))
+        });
+
+        let mut served: Vec<(u32, u32, Bytes)> = Vec::with_capacity(self.granted.len());
+        let mut room_used = vec![Bytes::ZERO; hosts];
+        for w in &self.granted {
+            if let Some(t) = taken(w.source) {
+                served.push((w.source.0, w.destination.0, w.bytes_after(t)));
+            }
+            if let Some(t) = taken(w.destination) {
+                room_used[w.destination.index()] += w.bytes_after(t - margin);
+            }
+        }
+        served.sort_unstable_by_key(|s| (s.0, s.1));
+
+        let mut demand = Demand::none(hosts as u32);
+        let mut served = served.as_slice();
+        for (h, report) in reports.iter().enumerate() {
+            let host = h as u32;
+            let of_host;
+            (of_host, served) = served.split_at(served.partition_point(|s| s.0 <= host));
+            let Some(report) = report else { continue };
+            let left = |e: &BacklogEntry| {
+                let to = e.destination.0;
+                let first = of_host.partition_point(|s| s.1 < to);
+                let by_now: Bytes = of_host[first..].iter().take_while(|s| s.1 == to).map(|s| s.2).sum();
+                BacklogEntry { bytes: e.bytes.saturating_sub(by_now), ..*e }
+            };
+            let mut row = Backlog::new(report.backlog.entries().iter().map(left).collect());
+            row.room = report.backlog.room.map(|r| r.saturating_sub(room_used[h]));
+            demand.set_row(HostId(host), row);
+        }
+        demand
+    }
+
+    /// Plans the next round; its messages go out when it is computed.
+    fn plan(&mut self, now: Time, out: &mut Vec<Output>) {
+        let c = self.config;
+        let round = Round(self.standing.round.0 + 1);
+        self.standing.round = round;
+        let effective = self.busy_until.max(now + c.lead());
+        let demand = self.demand();
+        let entries = if effective < c.start.saturating_add(c.quiet) {
+            Ok(Vec::new())
+        } else {
+            match self.scheduler.plan(&demand, &self.fabric, &self.standing) {
+                Plan::Slots(entries) => self.checked(entries),
+                Plan::Rates(_) => Err(PlanFault::Rates),
+            }
+        };
+        let entries = entries.unwrap_or_else(|fault| {
+            self.counters.refused += 1;
+            out.push(Output::Log(Event::PlanRefused { round, fault }));
+            Vec::new()
+        });
+        let schedule = Schedule { round, effective, entries };
+        self.counters.rounds += 1;
+        self.counters.idle_rounds += u64::from(schedule.entries.is_empty());
+        self.counters.slots += schedule.entries.len() as u64;
+        let slots = schedule.entries.len() as u32;
+        out.push(Output::Log(Event::RoundPlanned { round, effective, demand: demand.total(), slots }));
+
+        let soonest = if schedule.entries.is_empty() {
+            let wait = if c.idle < c.compute_time { c.compute_time } else { c.idle };
+            now + wait
+        } else {
+            self.busy_until = effective + schedule.length();
+            now + c.compute_time
+        };
+        self.plan_at = (self.busy_until - c.lead()).max(soonest);
+        let report_at = self.plan_at - c.message_time();
+        let grants = self.grant(&schedule, report_at, out);
+        self.computed = Some((now + c.compute_time, grants));
+        if let Some(last) = schedule.entries.into_iter().next_back() {
+            self.standing.last = Some(last.slot);
+        }
+    }
+
+    fn checked(&self, entries: Vec<ScheduleEntry>) -> Result<Vec<ScheduleEntry>, PlanFault> {
+        let most = self.config.slots.slots;
+        if entries.len() > most as usize {
+            return Err(PlanFault::TooLong { slots: entries.len() as u32, most });
+        }
+        match entries.iter().position(|e| e.gap.is_negative()) {
+            Some(index) => Err(PlanFault::Gap { index: index as u32 }),
+            None => Ok(entries),
+        }
+    }
+
+    /// Every host's part of a schedule.
+    fn grant(&mut self, schedule: &Schedule, report_at: Time, out: &mut Vec<Output>) -> Vec<Grants> {
+        let Schedule { round, effective, .. } = *schedule;
+        let epoch = self.config.epoch;
+        let empty = Grants { epoch, round, effective, grants: Vec::new(), report_at };
+        let mut messages = vec![empty; self.fabric.hosts() as usize];
+        for (index, ((start, end, slot), entry)) in schedule.timed().zip(&schedule.entries).enumerate() {
+            for t in slot.transmissions() {
+                let grant = Grant {
+                    destination: t.destination,
+                    class: t.class,
+                    medium: t.path.map_or(Medium::Fabric, Medium::Path),
+                    rate: t.rate,
+                    bytes: t.bytes,
+                    start: Trigger::At(start),
+                    end: Trigger::At(end),
+                    lease: end,
+                };
+                messages[t.source.index()].grants.push(grant);
+                self.counters.grants += 1;
+                let rate = t.rate.unwrap_or_else(|| self.fabric.link(self.fabric.uplink(t.source)).spec.rate);
+                let bytes = t.bytes.unwrap_or(Bytes::new(u64::MAX));
+                let Transmission { source, destination, .. } = *t;
+                self.granted.push_back(Window { source, destination, start, end, rate, bytes });
+            }
+            let pairs = slot.transmissions().iter().map(|t| (t.source, t.destination)).collect();
+            let (open, gap) = (slot.open(), entry.gap);
+            out.push(Output::Log(Event::SlotPlanned { round, index: index as u32, start, open, gap, pairs }));
+        }
+        messages
+    }
+}
+
+impl Agent for SlotManager {
+    fn deadline(&self) -> Option<Time> {
+        let sending = self.computed.as_ref().map(|(at, _)| *at);
+        Some(sending.map_or(self.plan_at, |t| t.min(self.plan_at)))
+    }
+
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
+        match input {
+            Input::Due => {}
+            Input::Message { from, message: Message::Report(report) } => return self.report(now, from, report),
+            Input::Message { .. } | Input::Backlog(_) => {
+                self.counters.malformed += 1;
+                return;
+            }
+        }
+        // Messages alone plan nothing: of several that come in at the deadline, all count. A round goes out before the next one
+        // is planned.
+        loop {
+            if let Some((_, messages)) = self.computed.take_if(|(at, _)| *at <= now) {
+                for (h, grants) in messages.into_iter().enumerate() {
+                    let to = Address::Host(HostId(h as u32));
+                    out.push(Output::Send { to, message: Message::Grants(grants) });
+                }
+            }
+            if self.computed.is_some() || self.plan_at > now {
+                return;
+            }
+            self.plan(now, out);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Matchings of a bipartite graph that cover wanted nodes.
+//!
+//! If all demand is counted in slots, the nodes with the most left are critical: a slot that leaves one of them idle makes the
+//! whole longer. Koenig's theorem says that a matching which covers all of them exists in every slot (each colour of a
+//! least edge colouring is one). It is found from any matching by alternating paths: from an idle wanted node to a free
+//! node, or to a node that may be given up.
+
+/// A bipartite graph and a choice of its edges: each node at most `capacity` times, each edge at most `limit` times.
+pub(crate) struct Cover {
+    ends: Vec<[u32; 2]>,
+    /// Edges at node `v`: `edges[first[v]..first[v + 1]]`.
+    first: Vec<u32>,
+    edges: Vec<u32>,
+    full: Vec<u32>,
+    capacity: Vec<u32>,
+    wanted: Vec<u32>,
+    limit: Vec<u32>,
+    times: Vec<u32>,
+    /// Per node, the edges chosen there.
+    chosen: Vec<Vec<u32>>,
+    /// Per node, the search that saw it last and the edge by which it came there.
+    seen: Vec<(u32, u32)>,
+    search: u32,
+    queue: Vec<u32>,
+}
+
+impl Cover {
+    /// A graph of nodes with these capacities; an edge is its two ends.
+    pub(crate) fn new(capacity: Vec<u32>, ends: Vec<[u32; 2]>) -> Self {
+        let nodes = capacity.len();
+        let mut first = vec![0u32; nodes + 1];
+        for v in ends.iter().flatten() {
+            first[*v as usize + 1] += 1;
+        }
+        for v in 0..nodes {
+            first[v + 1] += first[v];
+        }
+        let mut at = first.clone();
+        let mut edges = vec![0u32; 2 * ends.len()];
+        for (e, both) in ends.iter().enumerate() {
+            for v in both {
+                edges[at[*v as usize] as usize] = e as u32;
+                at[*v as usize] += 1;
+            }
+        }
+        Self {
+            first,
+            edges,
+            full: capacity.clone(),
+            capacity,
+            wanted: vec![0; nodes],
+            limit: vec![1; ends.len()],
+            times: vec![0; ends.len()],
+            ends,
+            chosen: vec![Vec::new(); nodes],
+            seen: vec![(0, 0); nodes],
+            search: 0,
+            queue: Vec::new(),
+        }
+    }
+
+    /// Forgets the choice, what was taken out and what was wanted; limits stay.
+    pub(crate) fn reset(&mut self) {
+        for chosen in &mut self.chosen {
+            for e in chosen.drain(..) {
+                self.times[e as usize] = 0;
+            }
+        }
+        self.capacity.copy_from_slice(&self.full);
+        self.wanted.fill(0);
+    }
+
+    /// How often an edge may be chosen.
+    pub(crate) fn limit(&mut self, edge: usize, limit: u32) {
+        self.limit[edge] = limit;
+    }
+
+    /// How often a node should be covered, at most its capacity.
+    pub(crate) fn want(&mut self, node: usize, times: u32) {
+        self.wanted[node] = times.min(self.capacity[node]);
+    }
+
+    /// Whether a node is covered less often than it could be.
+    pub(crate) fn spare(&self, node: u32) -> bool {
+        (self.chosen[node as usize].len() as u32) < self.capacity[node as usize]
+    }
+
+    /// How often an edge is chosen.
+    pub(crate) fn times(&self, edge: usize) -> u32 {
+        self.times[edge]
+    }
+
+    /// Uses a node once for something outside this graph.
+    pub(crate) fn take_out(&mut self, node: u32) {
+        let v = node as usize;
+        self.capacity[v] = self.capacity[v].saturating_sub(1);
+        self.wanted[v] = self.wanted[v].saturating_sub(1);
+    }
+
+    /// Chooses an edge once more, if it may be and both ends have room.
+    pub(crate) fn choose(&mut self, edge: usize) -> bool {
+        let [a, b] = self.ends[edge];
+        if self.times[edge] >= self.limit[edge] || !self.spare(a) || !self.spare(b) {
+            return false;
+        }
+        self.add(edge as u32);
+        true
+    }
+
+    fn add(&mut self, edge: u32) {
+        self.times[edge as usize] += 1;
+        for v in self.ends[edge as usize] {
+            self.chosen[v as usize].push(edge);
+        }
+    }
+
+    fn remove(&mut self, edge: u32) {
+        self.times[edge as usize] -= 1;
+        for v in self.ends[edge as usize] {
+            let at = &mut self.chosen[v as usize];
+            let i = at.iter().position(|&e| e == edge).expect("a chosen edge is at both its ends");
+            at.swap_remove(i);
+        }
+    }
+
+    /// Covers all wanted nodes, as far as that is possible. Whether the choice changed.
+    pub(crate) fn cover(&mut self) -> bool {
+        let mut changed = false;
+        for v in 0..self.wanted.len() {
+            while (self.chosen[v].len() as u32) < self.wanted[v] && self.augment(v as u32) {
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// Covers `from` once more by an alternating path, without uncovering a wanted node; breadth first.
+    fn augment(&mut self, from: u32) -> bool {
+        self.search += 1;
+        self.queue.clear();
+        self.queue.push(from);
+        self.seen[from as usize] = (self.search, u32::MAX);
+        let mut head = 0;
+        while head < self.queue.len() {
+            let x = self.queue[head];
+            head += 1;
+            for i in self.first[x as usize]..self.first[x as usize + 1] {
+                let e = self.edges[i as usize];
+                if self.times[e as usize] >= self.limit[e as usize] {
+                    continue;
+                }
+                let v = self.other(e, x);
+                if self.seen[v as usize].0 == self.search {
+                    continue;
+                }
+                self.seen[v as usize] = (self.search, e);
+                if self.spare(v) {
+                    self.flip(from, v, true);
+                    return true;
+                }
+                for k in 0..self.chosen[v as usize].len() {
+                    let f = self.chosen[v as usize][k];
+                    let y = self.other(f, v);
+                    if self.seen[y as usize].0 == self.search {
+                        continue;
+                    }
+                    self.seen[y as usize] = (self.search, f);
+                    if self.chosen[y as usize].len() as u32 > self.wanted[y as usize] {
+                        self.flip(from, y, false);
+                        return true;
+                    }
+                    self.queue.push(y);
+                }
+            }
+        }
+        false
+    }
+
+    fn other(&self, edge: u32, end: u32) -> u32 {
+        let [a, b] = self.ends[edge as usize];
+        a ^ b ^ end
+    }
+
+    /// Swaps chosen and unchosen edges on the path found from `from` to `to`; the last one is to be `added` or removed.
+    fn flip(&mut self, from: u32, to: u32, mut added: bool) {
+        let mut at = to;
+        while at != from {
+            let e = self.seen[at as usize].1;
+            if added {
+                self.add(e)
+            } else {
+                self.remove(e)
+            }
+            added = !added;
+            at = self.other(e, at);
+        }
+    }
+}

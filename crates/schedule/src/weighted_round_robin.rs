@@ -1,0 +1,624 @@
+//! Weighted round robin over pairs of hosts, with critical links served first.
+
+use crate::cover::Cover;
+use crate::{Scheduler, SlotParameters, Standing};
+use timeplane_model::{
+    Bytes, Class, Demand, Fabric, HostId, LinkId, Plan, Rate, ScheduleEntry, Slot, Transmission, flow_hash,
+};
+
+/// Slots for backlogged pairs in turn, more often for those with more to send.
+///
+/// The default scheduler of "Practical TDMA for Datacenter Ethernet" (Vattikonda et al., EuroSys 2012) is a weighted round robin
+/// with a bounded gap; how slots are filled the paper leaves open. Here:
+///
+/// - **Counting.** A pair's demand is a number of slots: bytes over what its slowest link carries while a slot is open, rounded
+///   up. Transmissions run at the rate of that link. A pair without demand gets no slot; slots that nobody needs are not planned.
+/// - **Links.** A host sends to one host at a time and receives from one. Inner links carry no more than their rate; where a
+///   fabric has several shortest paths, only host links are certain and looked at (as [`Slot::new`] does).
+/// - **Turns.** Every pair has a due slot: the one it was served in, plus its period. The period is what is left at the most
+///   loaded link of its path over what is left of the pair, so that shares are in proportion to demand, but at most
+///   [`LONGEST_WAIT`](Self::LONGEST_WAIT) times the number of pairs at that link. The pair due first is always served, the
+///   others in order of their due slots, as far as they fit.
+/// - **Bound.** With P backlogged pairs, at most d of them at a link of its path, a pair is served within `4 d + P` slots.
+///   (Once its due slot is past, every slot serves a pair that is due before it, and those served become due after it.)
+/// - **Critical links.** If the most loaded link has M slots left, all links with M left are used in this slot: where hosts'
+///   links are the bottleneck, a fixed demand takes M slots in all, which is the least there is (Koenig). The pair due first
+///   does not stand in the way: every pair is in one of M matchings that together serve everything. Where inner links of a
+///   two-level tree are the bottleneck, pairs of switches are matched in the same way before pairs of hosts. On deeper trees, and
+///   where an inner link carries several pairs at once but not all, it is a heuristic.
+/// - **Room.** A plan sends a receiver no more than its room, by limits on bytes. Less than an eighth of a slot is not granted,
+///   unless it is all that waits: the receiver first drains (compare RFC 1122, 4.2.3.3).
+///
+/// A slot takes O(P) with a small constant, plus O(P) at worst for each critical link that turns alone leave idle.
+#[derive(Clone, Debug)]
+pub struct WeightedRoundRobin {
+    parameters: SlotParameters,
+    /// Slots planned so far: the clock of due slots.
+    now: u64,
+    /// Due slots of pairs that waited at the last plan, by pair.
+    due: Vec<(u32, u32, u64)>,
+}
+
+/// Due slots and periods count in these parts of a slot.
+const PARTS: u64 = 256;
+const NOBODY: u32 = u32::MAX;
+
+impl WeightedRoundRobin {
+    /// Its name in scenarios.
+    pub const NAME: &str = "weighted_round_robin";
+    /// A pair waits at most so many times as long as in a round robin without weights, before the bound's `P`.
+    pub const LONGEST_WAIT: u64 = 4;
+
+    /// A scheduler that has planned nothing.
+    ///
+    /// # Panics
+    /// Where `open` is not positive or `slots` is 0.
+    pub fn new(parameters: SlotParameters) -> Self {
+        assert!(parameters.open.as_ps() > 0 && parameters.slots > 0, "{parameters:?}");
+        Self { parameters, now: 0, due: Vec::new() }
+    }
+}
+
+impl Scheduler for WeightedRoundRobin {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn plan(&mut self, demand: &Demand, fabric: &Fabric, _: &Standing) -> Plan {
+        let mut table = Table::new(self, demand, fabric);
+        let mut entries = Vec::new();
+        while entries.len() < self.parameters.slots as usize && table.fill() {
+            let slot = Slot::new(table.transmissions(), self.parameters.open, fabric)
+                .expect("pairs were checked against the links");
+            entries.push(ScheduleEntry { slot, gap: self.parameters.gap });
+            self.now += 1;
+            table.served(self.now);
+        }
+        self.due = table.pairs.iter().map(|p| (p.source, p.destination, p.due)).collect();
+        Plan::Slots(entries)
+    }
+}
+
+/// A pair of hosts with something to send.
+struct Pair {
+    source: u32,
+    destination: u32,
+    /// Which of [`Table::cores`] it crosses; [`NOBODY`] where only the hosts' links matter.
+    core: u32,
+    /// Wire bytes left, and what a slot carries.
+    left: u64,
+    carries: u64,
+    /// bit/s; `line` where that is the sender's line rate.
+    rate: u64,
+    line: bool,
+    due: u64,
+    period: u64,
+    /// Orders pairs that are due alike: diagonals of the demand matrix, each of which is a matching.
+    turn: u32,
+}
+
+impl Pair {
+    fn slots(&self) -> u64 {
+        self.left.div_ceil(self.carries)
+    }
+}
+
+/// The way between two switches, where some of its links are too slow for all who could use them at once.
+struct Core {
+    /// Those links.
+    links: Vec<u32>,
+    /// Its ends in [`Table::inner`]: of those links the first on the way up, and the last on the way down.
+    ends: [u32; 2],
+}
+
+/// An inner link that can be a bottleneck.
+#[derive(Clone, Copy, Default)]
+struct Inner {
+    /// bit/s, and how much of that this slot has left.
+    rate: u64,
+    free: u64,
+    /// How many pairs it carries at once.
+    multiple: u64,
+    /// Slots of pairs left for it.
+    left: u64,
+    /// Its number in [`Table::inner`].
+    node: u32,
+}
+
+/// One plan in the making.
+struct Table {
+    hosts: usize,
+    pairs: Vec<Pair>,
+    /// Pairs with demand and room, by due slot and turn.
+    order: Vec<(u64, u32, u32)>,
+    merged: Vec<(u64, u32, u32)>,
+    /// Pairs of this slot.
+    picked: Vec<u32>,
+    /// Senders, then receivers: slots left, and whether one is spoken for while cores are chosen.
+    left: Vec<u64>,
+    spoken: Vec<bool>,
+    /// Bytes that each receiver has room for.
+    room: Vec<u64>,
+    bounded: bool,
+    /// Senders, then receivers; an edge is a pair.
+    outer: Cover,
+    cores: Vec<Core>,
+    links: Vec<Inner>,
+    /// Links up, then links down, each followed by a node for cores without any; an edge is a core.
+    inner: Cover,
+}
+
+impl Table {
+    fn new(state: &WeightedRoundRobin, demand: &Demand, fabric: &Fabric) -> Self {
+        let hosts = fabric.hosts();
+        assert_eq!(demand.hosts(), hosts, "demand of the fabric's hosts");
+        let n = hosts as usize;
+        let mut routes = Routes::new(fabric);
+        let room: Vec<u64> = demand.rows().iter().map(|r| r.room.map_or(u64::MAX, Bytes::get)).collect();
+
+        let mut pairs: Vec<Pair> = Vec::new();
+        let mut route_of = Vec::new();
+        let mut known = state.due.iter().peekable();
+        for (source, row) in demand.rows().iter().enumerate() {
+            for entry in row.entries() {
+                let (source, destination) = (source as u32, entry.destination.0);
+                let route = routes.route(HostId(source), entry.destination);
+                let line = fabric.link(fabric.uplink(HostId(source))).spec.rate.as_bps();
+                let down = fabric.link(fabric.downlink(entry.destination)).spec.rate.as_bps();
+                let rate = line.min(down).min(routes.all[route].rate);
+                let carries = Rate::bps(rate).bytes_in(state.parameters.open).get();
+                while known.next_if(|k| (k.0, k.1) < (source, destination)).is_some() {}
+                let due = known.next_if(|k| (k.0, k.1) == (source, destination)).map_or(u64::MAX, |k| k.2);
+                // A slot too short for a byte serves nobody.
+                if carries == 0 {
+                    continue;
+                }
+                let turn = (destination + hosts - source) % hosts * hosts + source;
+                let left = entry.bytes.get();
+                pairs.push(Pair {
+                    source,
+                    destination,
+                    core: NOBODY,
+                    left,
+                    carries,
+                    rate,
+                    line: rate == line,
+                    due,
+                    period: 0,
+                    turn,
+                });
+                route_of.push(route as u32);
+            }
+        }
+
+        let (cores, links, inner) = routes.cores(&mut pairs, &route_of);
+        let ends = pairs.iter().map(|p| [p.source, hosts + p.destination]).collect();
+        let mut table = Self {
+            hosts: n,
+            order: Vec::with_capacity(pairs.len()),
+            merged: Vec::with_capacity(pairs.len()),
+            picked: Vec::new(),
+            left: vec![0; 2 * n],
+            spoken: vec![false; 2 * n],
+            bounded: room.iter().any(|&r| r != u64::MAX),
+            room,
+            outer: Cover::new(vec![1; 2 * n], ends),
+            cores,
+            links,
+            inner,
+            pairs,
+        };
+        table.enter(state.now);
+        table
+    }
+
+    /// Sums what is left per link, and gives every pair its period and due slot.
+    fn enter(&mut self, now: u64) {
+        let mut degree = vec![0u64; 2 * self.hosts];
+        let mut link_degree = vec![0u64; self.links.len()];
+        for p in 0..self.pairs.len() {
+            let (pair, slots) = (&self.pairs[p], self.pairs[p].slots());
+            let open = self.has_room(pair);
+            self.outer.limit(p, (open && pair.core == NOBODY).into());
+            if !open {
+                continue;
+            }
+            for v in [pair.source as usize, self.hosts + pair.destination as usize] {
+                self.left[v] += slots;
+                degree[v] += 1;
+            }
+            if let Some(core) = self.cores.get(pair.core as usize) {
+                for &l in &core.links {
+                    self.links[l as usize].left += slots;
+                    link_degree[l as usize] += 1;
+                }
+            }
+        }
+        for p in 0..self.pairs.len() {
+            let pair = &self.pairs[p];
+            if !self.has_room(pair) {
+                continue;
+            }
+            let mut load = 0;
+            let mut pairs = 0;
+            for v in [pair.source as usize, self.hosts + pair.destination as usize] {
+                load = load.max(self.left[v]);
+                pairs = pairs.max(degree[v]);
+            }
+            if let Some(core) = self.cores.get(pair.core as usize) {
+                for &l in &core.links {
+                    let link = &self.links[l as usize];
+                    load = load.max(link.left.div_ceil(link.multiple));
+                    pairs = pairs.max(link_degree[l as usize].div_ceil(link.multiple));
+                }
+            }
+            let longest = WeightedRoundRobin::LONGEST_WAIT * pairs * PARTS;
+            let period = (u128::from(load) * u128::from(PARTS) / u128::from(pair.slots())).min(longest.into()) as u64;
+            let pair = &mut self.pairs[p];
+            pair.period = period;
+            pair.due = pair.due.min(now * PARTS + period);
+            self.order.push((pair.due, pair.turn, p as u32));
+        }
+        self.order.sort_unstable();
+    }
+
+    /// Whether the receiver can take enough of what the pair has left.
+    fn has_room(&self, pair: &Pair) -> bool {
+        let room = self.room[pair.destination as usize];
+        room > 0 && room >= pair.left.min(pair.carries / 8)
+    }
+
+    /// Chooses the pairs of the next slot; false where nothing is left to send.
+    fn fill(&mut self) -> bool {
+        self.picked.clear();
+        let Some(&(_, _, head)) = self.order.first() else { return false };
+        let longest = self.longest();
+        self.outer.reset();
+        for v in 0..2 * self.hosts {
+            if self.left[v] == longest {
+                self.outer.want(v, 1);
+            }
+        }
+        if !self.cores.is_empty() {
+            self.inner.reset();
+            for l in &mut self.links {
+                l.free = l.rate;
+                if l.node == NOBODY {
+                    continue;
+                }
+                let more = l.left.saturating_sub((longest - 1) * l.multiple);
+                self.inner.want(l.node as usize, more.min(l.multiple) as u32);
+            }
+        }
+        self.pick(head);
+        if !self.cores.is_empty() {
+            self.cross(longest);
+        }
+        self.greedy();
+        if self.outer.cover() {
+            self.greedy();
+        }
+        for &(_, _, p) in &self.order {
+            if self.outer.times(p as usize) > 0 {
+                self.picked.push(p);
+            }
+        }
+        true
+    }
+
+    /// Slots that the most loaded link needs.
+    fn longest(&self) -> u64 {
+        let hosts = self.left.iter().copied().max().unwrap_or(0);
+        self.links.iter().map(|l| l.left.div_ceil(l.multiple)).max().unwrap_or(0).max(hosts)
+    }
+
+    /// Chooses which cores carry how many pairs, and pairs for them.
+    fn cross(&mut self, longest: u64) {
+        // A pair whose host is taken helps no core.
+        for c in 0..self.cores.len() {
+            self.inner.limit(c, 0);
+        }
+        self.spoken.fill(false);
+        let mut free = vec![0u32; self.cores.len()];
+        for &(_, _, p) in &self.order {
+            let pair = &self.pairs[p as usize];
+            if pair.core != NOBODY && self.hosts_free(pair) {
+                let c = pair.core as usize;
+                free[c] += 1;
+                self.inner.limit(c, free[c]);
+                let (i, j) = (pair.source as usize, self.hosts + pair.destination as usize);
+                if !self.spoken[i] && !self.spoken[j] && self.inner.choose(c) {
+                    self.spoken[i] = true;
+                    self.spoken[j] = true;
+                }
+            }
+        }
+        self.inner.cover();
+        for (c, free) in free.iter_mut().enumerate() {
+            *free = self.inner.times(c);
+        }
+        // Hosts with most left first, as far as their pairs cross these cores.
+        for critical in [true, false] {
+            for k in 0..self.order.len() {
+                let p = self.order[k].2;
+                let pair = &self.pairs[p as usize];
+                if pair.core == NOBODY || free[pair.core as usize] == 0 || !self.hosts_free(pair) {
+                    continue;
+                }
+                let (i, j) = (pair.source as usize, self.hosts + pair.destination as usize);
+                if (!critical || self.left[i] == longest || self.left[j] == longest) && self.fits(pair) {
+                    free[pair.core as usize] -= 1;
+                    self.pick(p);
+                }
+            }
+        }
+    }
+
+    /// Adds pairs that still fit, those due first.
+    fn greedy(&mut self) {
+        for k in 0..self.order.len() {
+            let p = self.order[k].2;
+            let pair = &self.pairs[p as usize];
+            if pair.core == NOBODY {
+                self.outer.choose(p as usize);
+            } else if self.hosts_free(pair) && self.fits(pair) {
+                self.pick(p);
+            }
+        }
+    }
+
+    fn hosts_free(&self, pair: &Pair) -> bool {
+        self.outer.spare(pair.source) && self.outer.spare(self.hosts as u32 + pair.destination)
+    }
+
+    fn fits(&self, pair: &Pair) -> bool {
+        self.cores[pair.core as usize].links.iter().all(|&l| self.links[l as usize].free >= pair.rate)
+    }
+
+    /// Gives a pair its hosts and links for good.
+    fn pick(&mut self, p: u32) {
+        let pair = &self.pairs[p as usize];
+        self.outer.take_out(pair.source);
+        self.outer.take_out(self.hosts as u32 + pair.destination);
+        if let Some(core) = self.cores.get(pair.core as usize) {
+            for &l in &core.links {
+                self.links[l as usize].free -= pair.rate;
+            }
+            for v in core.ends {
+                self.inner.take_out(v);
+            }
+        }
+        self.picked.push(p);
+    }
+
+    /// What a pair may send in this slot, in bytes.
+    fn allowed(&self, pair: &Pair) -> u64 {
+        pair.left.min(pair.carries).min(self.room[pair.destination as usize])
+    }
+
+    fn transmissions(&mut self) -> Vec<Transmission> {
+        self.picked.sort_unstable_by_key(|&p| self.pairs[p as usize].source);
+        let transmission = |&p: &u32| {
+            let pair = &self.pairs[p as usize];
+            let bounded = self.room[pair.destination as usize] != u64::MAX;
+            Transmission {
+                source: HostId(pair.source),
+                destination: HostId(pair.destination),
+                class: Class(0),
+                path: None,
+                rate: (!pair.line).then(|| Rate::bps(pair.rate)),
+                bytes: bounded.then(|| Bytes::new(self.allowed(pair))),
+            }
+        };
+        self.picked.iter().map(transmission).collect()
+    }
+
+    /// Takes what this slot serves off what is left. `now` is the number of the next slot.
+    fn served(&mut self, now: u64) {
+        for k in 0..self.picked.len() {
+            let p = self.picked[k] as usize;
+            let bytes = self.allowed(&self.pairs[p]);
+            let pair = &mut self.pairs[p];
+            let before = pair.slots();
+            pair.left -= bytes;
+            pair.due = now * PARTS + pair.period;
+            let (before, after, j) = (before, pair.slots(), pair.destination as usize);
+            if self.room[j] != u64::MAX {
+                self.room[j] -= bytes;
+            }
+            self.lose(p, before - after);
+        }
+        let mut again: Vec<_> = self.picked.iter().map(|&p| self.entry(p)).collect();
+        again.sort_unstable();
+        let mut again = again.into_iter().peekable();
+        self.merged.clear();
+        for k in 0..self.order.len() {
+            let (due, turn, p) = self.order[k];
+            // Those of this slot have a later due slot by now.
+            if self.pairs[p as usize].due != due {
+                continue;
+            }
+            while let Some(earlier) = again.next_if(|&e| e < (due, turn, p)) {
+                self.merged.push(earlier);
+            }
+            self.merged.push((due, turn, p));
+        }
+        self.merged.extend(again);
+        std::mem::swap(&mut self.order, &mut self.merged);
+        self.leave();
+    }
+
+    fn entry(&self, p: u32) -> (u64, u32, u32) {
+        let pair = &self.pairs[p as usize];
+        (pair.due, pair.turn, p)
+    }
+
+    /// Strikes out pairs that have nothing left or whose receiver has no room.
+    fn leave(&mut self) {
+        let mut order = std::mem::take(&mut self.order);
+        order.retain(|&(_, _, p)| {
+            let pair = &self.pairs[p as usize];
+            let stays = pair.left > 0 && (!self.bounded || self.has_room(pair));
+            if !stays {
+                let slots = pair.slots();
+                self.outer.limit(p as usize, 0);
+                self.lose(p as usize, slots);
+            }
+            stays
+        });
+        self.order = order;
+    }
+
+    /// Takes `slots` of a pair off the sums.
+    fn lose(&mut self, p: usize, slots: u64) {
+        let pair = &self.pairs[p];
+        self.left[pair.source as usize] -= slots;
+        self.left[self.hosts + pair.destination as usize] -= slots;
+        if let Some(core) = self.cores.get(pair.core as usize) {
+            for &l in &core.links {
+                self.links[l as usize].left -= slots;
+            }
+        }
+    }
+}
+
+/// The ways between switches that pairs take.
+struct Routes<'a> {
+    fabric: &'a Fabric,
+    all: Vec<Route>,
+    /// Per pair of nodes that hosts are joined to (numbered in `last`): its route.
+    of: Vec<u32>,
+    last: Vec<u32>,
+    count: usize,
+    /// Per such node: rates of its hosts' links added up, into the fabric and out of it.
+    sums: Vec<[u64; 2]>,
+}
+
+struct Route {
+    /// Inner links; none where paths are several.
+    links: Vec<LinkId>,
+    /// Of the slowest of these links, in bit/s.
+    rate: u64,
+    ends: [u32; 2],
+}
+
+impl<'a> Routes<'a> {
+    fn new(fabric: &'a Fabric) -> Self {
+        let mut number = vec![NOBODY; fabric.nodes().len()];
+        let mut last = Vec::with_capacity(fabric.hosts() as usize);
+        let mut sums: Vec<[u64; 2]> = Vec::new();
+        for h in (0..fabric.hosts()).map(HostId) {
+            let to = fabric.link(fabric.uplink(h)).to.index();
+            if number[to] == NOBODY {
+                number[to] = sums.len() as u32;
+                sums.push([0; 2]);
+            }
+            let sum = &mut sums[number[to] as usize];
+            sum[0] += fabric.link(fabric.uplink(h)).spec.rate.as_bps();
+            sum[1] += fabric.link(fabric.downlink(h)).spec.rate.as_bps();
+            last.push(number[to]);
+        }
+        let count = sums.len();
+        Self { fabric, all: Vec::new(), of: vec![NOBODY; count * count], last, count, sums }
+    }
+
+    fn route(&mut self, from: HostId, to: HostId) -> usize {
+        let ends = [self.last[from.index()], self.last[to.index()]];
+        let at = ends[0] as usize * self.count + ends[1] as usize;
+        if self.of[at] == NOBODY {
+            self.of[at] = self.all.len() as u32;
+            let mut links = Vec::new();
+            if self.fabric.is_single_path(from, to) {
+                let path = self.fabric.path(from, to, flow_hash(from.0, to.0, 0, 0));
+                links.extend(path.iter().take(path.len() - 1).skip(1));
+            }
+            let rate = links.iter().map(|&l| self.fabric.link(l).spec.rate.as_bps()).min().unwrap_or(u64::MAX);
+            self.all.push(Route { links, rate, ends });
+        }
+        self.of[at] as usize
+    }
+
+    /// Finds the inner links that can be a bottleneck, and tells each pair its core.
+    fn cores(&self, pairs: &mut [Pair], route_of: &[u32]) -> (Vec<Core>, Vec<Inner>, Cover) {
+        let fabric = self.fabric;
+        // Who could use a link at once: all hosts under the switches that its routes come from, and lead to.
+        let mut users: Vec<(LinkId, u8, u32)> = Vec::new();
+        for route in &self.all {
+            for &l in &route.links {
+                users.extend([(l, 0, route.ends[0]), (l, 1, route.ends[1])]);
+            }
+        }
+        users.sort_unstable();
+        users.dedup();
+        let mut links = Vec::new();
+        let mut number = vec![NOBODY; fabric.links().len()];
+        for of_link in users.chunk_by(|a, b| a.0 == b.0) {
+            let mut sums = [0; 2];
+            for &(_, side, end) in of_link {
+                sums[side as usize] += self.sums[end as usize][side as usize];
+            }
+            let rate = fabric.link(of_link[0].0).spec.rate.as_bps();
+            if rate < sums[0].min(sums[1]) {
+                number[of_link[0].0.index()] = links.len() as u32;
+                links.push(Inner { rate, multiple: rate, node: NOBODY, ..Inner::default() });
+            }
+        }
+
+        // Nodes: links on the first half of a route (up) and on the second (down). What is neither for all routes alike is looked at
+        // when pairs are picked, and not before.
+        let mut sides: [Vec<u32>; 2] = Default::default();
+        let mut cores: Vec<Core> = Vec::new();
+        let mut core_of = vec![NOBODY; self.all.len()];
+        let mut side_of = vec![usize::MAX; links.len()];
+        for (route, core_of) in self.all.iter().zip(&mut core_of) {
+            let slow = |l: &LinkId| Some(number[l.index()]).filter(|&l| l != NOBODY);
+            let (up, down) = route.links.split_at(route.links.len().div_ceil(2));
+            let ends = [up.iter().find_map(slow), down.iter().rev().find_map(slow)];
+            let ends = [0, 1].map(|side| {
+                let link = ends[side]?;
+                if side_of[link as usize] == usize::MAX {
+                    side_of[link as usize] = side;
+                    links[link as usize].node = sides[side].len() as u32;
+                    sides[side].push(link);
+                }
+                (side_of[link as usize] == side).then_some(links[link as usize].node)
+            });
+            let slow: Vec<u32> = route.links.iter().filter_map(slow).collect();
+            if !slow.is_empty() {
+                *core_of = cores.len() as u32;
+                cores.push(Core { links: slow, ends: ends.map(|e| e.unwrap_or(NOBODY)) });
+            }
+        }
+
+        let mut fastest = vec![0; links.len()];
+        for (pair, &route) in pairs.iter_mut().zip(route_of) {
+            pair.core = core_of[route as usize];
+            if let Some(core) = cores.get(pair.core as usize) {
+                for &l in &core.links {
+                    fastest[l as usize] = pair.rate.max(fastest[l as usize]);
+                }
+            }
+        }
+        for (link, fastest) in links.iter_mut().zip(fastest) {
+            link.multiple = (link.rate / fastest.max(1)).max(1);
+        }
+
+        // One more node on either side stands for no such link.
+        let [ups, downs] = sides;
+        let many = u32::MAX;
+        let capacity = |side: &[u32]| -> Vec<u32> {
+            side.iter().map(|&l| links[l as usize].multiple.min(many.into()) as u32).chain([many]).collect()
+        };
+        let capacities = [capacity(&ups), capacity(&downs)].concat();
+        let (no_up, no_down) = (ups.len() as u32, (ups.len() + 1 + downs.len()) as u32);
+        for &l in &downs {
+            links[l as usize].node += no_up + 1;
+        }
+        for core in &mut cores {
+            let [up, down] = core.ends;
+            core.ends = [up.min(no_up), if down == NOBODY { no_down } else { down + no_up + 1 }];
+        }
+        let inner = Cover::new(capacities, cores.iter().map(|c| c.ends).collect());
+        (cores, links, inner)
+    }
+}

@@ -269,7 +269,7 @@ impl Sender {
             let may_grow = self.after_advance(now);
             let echoed = self.ecn && ack.ece;
             if echoed {
-                self.on_echo(now);
+                self.on_echo(now, outstanding);
             }
             // RFC 3168, section 6.1.2: no growth by an acknowledgement with an echo.
             if may_grow && !echoed && self.window_was_used(outstanding) {
@@ -286,10 +286,10 @@ impl Sender {
                 self.congestion.on_ack(&mut self.window, &acked);
             }
         } else if duplicate && !self.sack {
-            self.on_duplicate(now);
+            self.on_duplicate(now, outstanding);
         }
         if self.sack && self.repair == Repair::None && self.lost_below > self.head {
-            self.enter_recovery(now);
+            self.enter_recovery(now, outstanding);
         }
     }
 
@@ -636,14 +636,15 @@ impl Sender {
     }
 
     /// Growth without use says nothing about the path: at least half of the window in slow start, and three
-    /// quarters of it later, must have been outstanding.
+    /// quarters of it later, must have been outstanding, but for the part of a segment that never fits.
     fn window_was_used(&self, outstanding: u64) -> bool {
         let cwnd = self.window.cwnd;
-        if self.window.in_slow_start() { outstanding >= cwnd / 2 } else { outstanding >= cwnd - cwnd / 4 }
+        let enough = if self.window.in_slow_start() { cwnd / 2 } else { cwnd - cwnd / 4 };
+        outstanding + u64::from(self.window.mss) > enough
     }
 
     /// A duplicate acknowledgement, without SACK (RFC 5681, section 3.2; RFC 6582).
-    fn on_duplicate(&mut self, now: Time) {
+    fn on_duplicate(&mut self, now: Time, outstanding: u64) {
         self.duplicates += 1;
         if self.repair == Repair::Timeout {
             return;
@@ -654,7 +655,7 @@ impl Sender {
         let fresh = !self.has_recovered || self.una > self.recover;
         if self.repair == Repair::None && u64::from(self.duplicates) == DUP_THRESH && fresh {
             self.lose_head();
-            self.enter_recovery(now);
+            self.enter_recovery(now, outstanding);
         }
     }
 
@@ -670,23 +671,23 @@ impl Sender {
         self.repeat_head = true;
     }
 
-    fn on_echo(&mut self, now: Time) {
+    fn on_echo(&mut self, now: Time, outstanding: u64) {
         // A repair has reduced the window, too; what it covers ends at `recover`.
         let reduced_below = if self.has_recovered { self.reduced_below.max(self.recover) } else { self.reduced_below };
         if self.repair == Repair::None && self.una > reduced_below {
-            let flight = self.flight();
+            let flight = self.flight(outstanding);
             self.congestion.on_ecn(&mut self.window, flight, now);
             self.reduced_below = self.next;
             self.cwr_due = true;
         }
     }
 
-    /// FlightSize of RFC 5681, without what limited transmit added.
-    fn flight(&self) -> u64 {
-        (self.next - self.una).min(self.window.cwnd)
+    /// FlightSize of RFC 5681 before the event at hand, without what limited transmit has added.
+    fn flight(&self, outstanding: u64) -> u64 {
+        outstanding.min(self.window.cwnd)
     }
 
-    fn enter_recovery(&mut self, now: Time) {
+    fn enter_recovery(&mut self, now: Time, outstanding: u64) {
         self.repair = Repair::Fast;
         self.recover = self.next;
         self.has_recovered = true;
@@ -696,7 +697,7 @@ impl Sender {
         self.rescued = false;
         // At most one reduction per window of data, by marks or losses (RFC 3168, section 6.1.2).
         if self.una >= self.reduced_below {
-            let flight = self.flight();
+            let flight = self.flight(outstanding);
             self.congestion.on_loss(&mut self.window, flight, now);
             self.cwr_due = self.ecn;
         }
@@ -705,7 +706,7 @@ impl Sender {
     /// The retransmission timer has expired (RFC 5681, section 3.1; RFC 6675, section 5.1): whatever the receiver is
     /// not known to hold is lost, and repeated in slow start.
     fn collapse(&mut self) {
-        let flight = self.flight();
+        let flight = self.flight(self.next - self.una);
         self.congestion.on_timeout(&mut self.window, flight, !self.head_timed_out);
         self.head_timed_out = true;
         self.repair = Repair::Timeout;

@@ -1,1 +1,31 @@
-//! See the crate's description.
+//! Flows, coflows and shuffles from generators and traces; and the random streams that every run draws from.
+//!
+//! A [`Source`] is a loaded workload: its files are read once, checked, and shared by many runs. [`Source::arrivals`]
+//! gives a run's flows in the order of their arrival. They depend on the workload, the hosts, the rate and framing of
+//! their links, the MTU and the seed; never on the control under test, so that controls are compared on the
+//! same arrivals.
+//!
+//! Nothing here depends on the machine: integers, IEEE additions, multiplications and divisions, and logarithms
+//! built from these alone.
+
+mod bundled;
+mod cdf;
+mod coflows;
+mod error;
+mod flows;
+mod input;
+mod matrix;
+mod numbers;
+mod packets;
+mod poisson;
+mod shuffle;
+mod source;
+mod streams;
+mod wire;
+
+pub use bundled::{BUNDLED, Bundled, BundledKind, bundled};
+pub use error::WorkloadError;
+pub use flows::write_flow_list;
+pub use packets::PacketSizer;
+pub use source::{Facts, FlowArrival, InputFile, PairDemand, Source};
+pub use streams::Streams;

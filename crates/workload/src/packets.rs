@@ -1,0 +1,101 @@
+//! How a flow is cut into packets.
+
+use timeplane_model::{Bytes, mix64};
+use timeplane_scenario::PacketMix;
+
+/// A part of a distribution of IP packet sizes: whole numbers, all alike likely, from `least` to `most`.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    /// Probability of this piece and all before it, in units of 2⁻³².
+    pub below: u64,
+    pub least: u32,
+    pub most: u32,
+}
+
+const fn share(of: f64) -> u64 {
+    (of * (1u64 << 32) as f64) as u64
+}
+
+/// 40 B with probability 0.4, else 1500 B.
+pub(crate) const BIMODAL: &[Piece] =
+    &[Piece { below: share(0.4), least: 40, most: 40 }, Piece { below: 1 << 32, least: 1500, most: 1500 }];
+
+/// The CDF that is linear between (40 B, 0), (150 B, 0.5) and (1500 B, 0.85) and jumps to 1 at 1500 B: what Roy et al.
+/// (SIGCOMM 2015) say of web servers in numbers, and nothing else. Its mean is 561 B.
+pub(crate) const FACEBOOK_WEB: &[Piece] = &[
+    Piece { below: share(0.5), least: 40, most: 150 },
+    Piece { below: share(0.85), least: 151, most: 1499 },
+    Piece { below: 1 << 32, least: 1500, most: 1500 },
+];
+
+/// The largest payload of a single packet, so that headers and framing still fit into 32 bits.
+pub(crate) const WHOLE: u32 = u32::MAX - 65_536;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Rule {
+    /// So much payload each.
+    Even(u32),
+    /// All that is left.
+    Whole,
+    /// IP sizes drawn from pieces.
+    Random(&'static [Piece]),
+}
+
+/// Largest payload of a packet under this MTU.
+pub(crate) fn largest_payload(mtu: Bytes, headers: u32) -> u32 {
+    u32::try_from(mtu.get()).unwrap_or(u32::MAX).min(WHOLE).saturating_sub(headers).max(1)
+}
+
+impl Rule {
+    pub(crate) fn new(mix: &PacketMix, mtu: Bytes, headers: u32) -> Self {
+        match mix {
+            PacketMix::Mtu => Self::Even(largest_payload(mtu, headers)),
+            PacketMix::Fixed(size) => Self::Even(largest_payload(mtu.min(*size), headers)),
+            PacketMix::Bimodal => Self::Random(BIMODAL),
+            PacketMix::FacebookWeb => Self::Random(FACEBOOK_WEB),
+            PacketMix::Single => Self::Whole,
+        }
+    }
+}
+
+/// The sizes of one flow's successive packets: the same for the same seed, whatever control sends them.
+///
+/// A packet's payload is its size less `headers` bytes, at least 1 B and at most what the MTU allows; the last
+/// packet of a flow takes what is left. The draws do not depend on what is left, so that a retransmission does best to
+/// remember sizes, and a sizer can be started anew at any time. 32 bytes, no allocation.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketSizer {
+    state: u64,
+    headers: u32,
+    largest: u32,
+    rule: Rule,
+}
+
+impl PacketSizer {
+    /// Sizes by `mix` under an MTU (of IP packets), with so many bytes of headers inside it: 28 for datagrams (IPv4 and UDP).
+    ///
+    /// Where an MTU leaves no room beside the headers, every packet carries 1 B. [`PacketMix::Single`] ignores the MTU; flows above
+    /// 4.29 GB still take several packets.
+    pub fn new(mix: &PacketMix, mtu: Bytes, headers: u32, seed: u64) -> Self {
+        Self { state: seed, headers, largest: largest_payload(mtu, headers), rule: Rule::new(mix, mtu, headers) }
+    }
+
+    /// Payload bytes of the next packet; 0 only where `remaining`, the payload of the flow that was not yet sent, is 0.
+    #[inline]
+    pub fn next(&mut self, remaining: u64) -> u32 {
+        let payload = match self.rule {
+            Rule::Even(payload) => payload,
+            Rule::Whole => WHOLE,
+            Rule::Random(pieces) => {
+                // SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): upper half for the piece, lower half within it.
+                self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let r = mix64(self.state);
+                let piece = pieces.iter().find(|p| r >> 32 < p.below).unwrap_or(&pieces[pieces.len() - 1]);
+                let span = u64::from(piece.most - piece.least + 1);
+                let size = piece.least + (((r & 0xffff_ffff) * span) >> 32) as u32;
+                size.saturating_sub(self.headers).clamp(1, self.largest)
+            }
+        };
+        remaining.min(u64::from(payload)) as u32
+    }
+}

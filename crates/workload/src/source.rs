@@ -1,0 +1,236 @@
+//! A loaded workload.
+
+use crate::coflows::CoflowSource;
+use crate::error::WorkloadError;
+use crate::flows::FlowSource;
+use crate::poisson::PoissonSource;
+use crate::shuffle::ShuffleSource;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use timeplane_model::{Bytes, CoflowId, Duration, Fabric, HostId};
+use timeplane_scenario::{PacketMix, Workload};
+
+/// No flow arrives later: 53 days, so that a run's sums of times do not overflow.
+pub(crate) const LATEST: i64 = i64::MAX / 2;
+
+/// The largest MTU: a megabyte.
+const LARGEST_MTU: u64 = 1_000_000;
+
+/// A flow arrives at its sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowArrival {
+    /// When, since the run's begin; never negative, at most 53 days.
+    pub at: Duration,
+    /// Who sends.
+    pub source: HostId,
+    /// Who receives; never the source.
+    pub destination: HostId,
+    /// Application bytes; at least 1.
+    pub bytes: Bytes,
+    /// The group that it belongs to.
+    pub coflow: Option<CoflowId>,
+}
+
+/// A file that a workload was read from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct InputFile {
+    /// Its path, or its place in the source tree where it is bundled.
+    pub file: String,
+    /// BLAKE3 hash of its content, in hexadecimal.
+    pub blake3: String,
+}
+
+/// What is known of a workload before it runs, for humans and manifests.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Facts {
+    /// `poisson`, `flows`, `shuffle` or `coflows`.
+    pub kind: &'static str,
+    /// Files that it was read from.
+    pub files: Vec<InputFile>,
+    /// Flows that cross the fabric; none where the workload is endless.
+    pub flows: Option<u64>,
+    /// Their application bytes; none where the workload is endless.
+    pub bytes: Option<u64>,
+    /// Mean application bytes of a flow; for random sizes the expectation.
+    pub mean_flow_bytes: f64,
+    /// Expected wire bytes of a flow, as datagrams under the MTU and the framing of host 0's link; Poisson workloads only.
+    pub mean_wire_bytes: Option<f64>,
+    /// Mean flows a second in the whole fabric; Poisson workloads only.
+    pub arrivals_per_second: Option<f64>,
+    /// Coflows with flows that cross the fabric; where there are coflows.
+    pub coflows: Option<u64>,
+    /// Coflows that were chosen but have no flow that crosses the fabric: they are left out.
+    pub coflows_in_rack: u64,
+    /// Coflows that `max_flows` left out.
+    pub coflows_too_large: u64,
+    /// Flows from a rack to itself, of the chosen coflows: they never enter the fabric and are left out.
+    pub flows_in_rack: u64,
+    /// Their bytes.
+    pub bytes_in_rack: u64,
+    /// Whether the file's flows or coflows were not in the order of their times and had to be sorted.
+    pub sorted: bool,
+}
+
+impl fmt::Display for Facts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.kind)?;
+        if let (Some(flows), Some(bytes)) = (self.flows, self.bytes) {
+            write!(f, ": {flows} flows, {}", Bytes::new(bytes))?;
+        }
+        if let Some(coflows) = self.coflows {
+            write!(f, ", {coflows} coflows")?;
+        }
+        if let Some(rate) = self.arrivals_per_second {
+            write!(f, ": {rate:.6e} flows/s, {:.6e} B each", self.mean_flow_bytes)?;
+        }
+        if self.flows_in_rack > 0 {
+            let (flows, bytes) = (self.flows_in_rack, Bytes::new(self.bytes_in_rack));
+            write!(f, "; left out: {flows} flows ({bytes}) inside racks")?;
+            if self.coflows_in_rack > 0 {
+                write!(f, ", {} coflows that have no others", self.coflows_in_rack)?;
+            }
+        }
+        if self.coflows_too_large > 0 {
+            write!(f, "; {} coflows have too many flows", self.coflows_too_large)?;
+        }
+        if self.sorted {
+            write!(f, "; sorted by time")?;
+        }
+        for file in &self.files {
+            write!(f, "; from {}", file.file)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a finite workload sends from one host to another: source, destination, application bytes, flows.
+pub type PairDemand = (HostId, HostId, Bytes, u64);
+
+#[derive(Debug)]
+enum Kind {
+    Poisson(PoissonSource),
+    Flows(FlowSource),
+    Shuffle(ShuffleSource),
+    Coflows(CoflowSource),
+}
+
+/// A loaded workload: its files are read and checked once; runs share it.
+#[derive(Debug)]
+pub struct Source {
+    kind: Kind,
+    facts: Facts,
+    packets: PacketMix,
+}
+
+impl Source {
+    /// Reads and checks a workload. Files are looked up in `base`, the folder of the scenario, unless they are named as a
+    /// bundled one; `mtu` is the largest IP packet, from 29 B to 1 MB.
+    ///
+    /// A Poisson workload's rate follows from its load: wire bytes over the rate of the hosts' links, flows cut by the packet
+    /// mix into datagrams with 28 B of headers, framed as the hosts' links are. Expected wire bytes are exact for packets of one size,
+    /// and within 1e-4 for random ones. Where links differ in rate, load is over the sum of their rates, and hosts still send
+    /// equally many flows.
+    ///
+    /// # Errors
+    /// Where a file is missing or malformed, a host does not exist, or a value does not fit the fabric; see [`WorkloadError`].
+    pub fn load(workload: &Workload, base: &Path, fabric: &Fabric, mtu: Bytes) -> Result<Self, WorkloadError> {
+        if !(29..=LARGEST_MTU).contains(&mtu.get()) {
+            let allowed = "the MTU must leave room beside 28 B of headers, and be at most 1 MB".to_owned();
+            return Err(WorkloadError::Value { key: "(fabric.mtu)", found: mtu.to_string(), allowed });
+        }
+        let mut packets = PacketMix::Mtu;
+        let (kind, facts) = match workload {
+            Workload::Poisson(spec) => {
+                packets = spec.packets.clone();
+                let (source, facts) = PoissonSource::load(spec, base, fabric, mtu)?;
+                (Kind::Poisson(source), facts)
+            }
+            Workload::Flows(spec) => {
+                let (source, facts) = FlowSource::load(spec, base, fabric)?;
+                (Kind::Flows(source), facts)
+            }
+            Workload::Shuffle(spec) => {
+                let (source, facts) = ShuffleSource::load(spec, fabric)?;
+                (Kind::Shuffle(source), facts)
+            }
+            Workload::Coflows(spec) => {
+                let (source, facts) = CoflowSource::load(spec, base, fabric)?;
+                (Kind::Coflows(source), facts)
+            }
+        };
+        Ok(Self { kind, facts, packets })
+    }
+
+    /// A run's flows in the order of their arrival; flows of one time in an order that depends on the workload alone.
+    ///
+    /// Poisson flows are drawn one by one, and end after 53 days. A coflow's flows are made when it
+    /// arrives: mapper i to reducer i + k, for k = 0, 1, ... A shuffle's flows go from host i to i + k, for k = 1, 2, ...
+    pub fn arrivals(&self, seed: u64) -> Box<dyn Iterator<Item = FlowArrival> + Send + '_> {
+        match &self.kind {
+            Kind::Poisson(s) => Box::new(s.arrivals(seed)),
+            Kind::Flows(s) => Box::new(s.arrivals()),
+            Kind::Shuffle(s) => s.arrivals(seed),
+            Kind::Coflows(s) => Box::new(s.arrivals(seed)),
+        }
+    }
+
+    /// Whether flows go on arriving until the run ends.
+    pub const fn is_endless(&self) -> bool {
+        matches!(self.kind, Kind::Poisson(_))
+    }
+
+    /// What is known before it runs.
+    pub const fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// All that a finite workload sends, by source and destination, for bounds; the same for every seed. None for an
+    /// endless one.
+    pub fn demand(&self) -> Option<Vec<PairDemand>> {
+        if self.is_endless() {
+            return None;
+        }
+        let mut pairs: BTreeMap<(HostId, HostId), (Bytes, u64)> = BTreeMap::new();
+        for flow in self.arrivals(0) {
+            let (bytes, flows) = pairs.entry((flow.source, flow.destination)).or_default();
+            *bytes += flow.bytes;
+            *flows += 1;
+        }
+        Some(pairs.into_iter().map(|((s, d), (bytes, flows))| (s, d, bytes, flows)).collect())
+    }
+
+    /// How many coflows there are, numbered from 0 in the order of their arrival.
+    pub fn coflows(&self) -> u32 {
+        match &self.kind {
+            Kind::Flows(s) => s.coflows().len() as u32,
+            Kind::Coflows(s) => s.coflows().len() as u32,
+            Kind::Poisson(_) | Kind::Shuffle(_) => 0,
+        }
+    }
+
+    /// A coflow's name in the trace or flow list; its own number where there is no such coflow.
+    pub fn coflow_name(&self, coflow: CoflowId) -> u64 {
+        let name = match &self.kind {
+            Kind::Flows(s) => s.coflows().get(coflow.index()).map(|c| c.0),
+            Kind::Coflows(s) => s.coflows().get(coflow.index()).map(|c| c.name),
+            Kind::Poisson(_) | Kind::Shuffle(_) => None,
+        };
+        name.unwrap_or(u64::from(coflow.0))
+    }
+
+    /// When a coflow arrives: its time in the trace, before its flows' jitter; in a flow list its first flow's start.
+    pub fn coflow_arrival(&self, coflow: CoflowId) -> Option<Duration> {
+        match &self.kind {
+            Kind::Flows(s) => s.coflows().get(coflow.index()).map(|c| c.1),
+            Kind::Coflows(s) => s.coflows().get(coflow.index()).map(|c| c.at),
+            Kind::Poisson(_) | Kind::Shuffle(_) => None,
+        }
+    }
+
+    /// How flows are cut into packets; [`PacketMix::Mtu`] for workloads that do not say.
+    pub const fn packets(&self) -> &PacketMix {
+        &self.packets
+    }
+}

@@ -50,7 +50,7 @@ fn path_config() -> impl Strategy<Value = PathConfig> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1_500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_byte_arrives_once(tcp in tcp_config(), path in path_config(), sizes in prop::collection::vec(0u64..200_000, 1..3)) {

@@ -209,10 +209,8 @@ fn the_handshake_survives_lost_syns() {
     let mut path = Path::with_flow(config, &TcpConfig { handshake: true, ..tcp() }, 5_000);
     let mut data = Vec::new();
     path.run_logged(Duration::from_secs(10), |now, _, sender, event| {
-        if let Event::Sent(s) = event {
-            if !s.syn {
-                data.push((now, sender.cwnd(), sender.rto()));
-            }
+        if matches!(event, Event::Sent(s) if !s.syn) {
+            data.push((now, sender.cwnd(), sender.rto()));
         }
     });
     let (first, cwnd, rto) = data[0];

@@ -66,6 +66,25 @@ fn cubic_is_friendly_where_the_round_trip_is_short() {
     }
 }
 
+/// A pipe of 1000 segments before an endless queue: slow start would double until something is lost. HyStart++ sees the
+/// queue when the window is about twice the pipe, and grows by a quarter in each of five rounds before it is sure.
+#[test]
+fn hystart_leaves_slow_start_without_a_loss() {
+    for hystart in [false, true] {
+        let config =
+            PathConfig { rate: Some(Rate::mbps(100)), propagation: Duration::from_us(41_600), ..PathConfig::default() };
+        let mut path = Path::with_flow(config, &TcpConfig { hystart, ..tcp(CongestionKind::Cubic) }, u64::MAX);
+        path.run_logged(Duration::from_secs(3), |_, _, _, _| {});
+        let sender = &path.flows[0].sender;
+        if hystart {
+            assert!((2_000_000..9_000_000).contains(&sender.ssthresh()), "{}", sender.ssthresh());
+        } else {
+            assert_eq!(sender.ssthresh(), u64::MAX);
+            assert!(sender.cwnd() > 10_000_000, "{}", sender.cwnd());
+        }
+    }
+}
+
 /// Two flows, 10 Gb/s, round trip 20 us, K of 65 segments.
 #[test]
 fn dctcp_keeps_the_queue_at_the_threshold() {

@@ -2,6 +2,7 @@
 
 use timeplane_model::Time;
 
+use super::hystart::HyStart;
 use super::{Acked, CongestionControl, Window};
 use crate::TcpConfig;
 
@@ -9,7 +10,7 @@ use crate::TcpConfig;
 ///
 /// Windows are in segments and fractions of them, times in seconds, as in the RFC. Only additions, products,
 /// quotients and a cube root of our own are used, so that all machines get the same result.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Cubic {
     /// Window before the last reduction, lowered by fast convergence; zero before the first.
     w_max: f64,
@@ -25,6 +26,8 @@ pub struct Cubic {
     epoch: Option<Time>,
     /// The stage follows slow start: it starts on the plateau (section 4.8).
     plateau: bool,
+    /// For the initial slow start, if asked for.
+    hystart: Option<Box<HyStart>>,
 }
 
 /// Aggressiveness, segments per second cubed (section 5.1).
@@ -43,6 +46,7 @@ impl Cubic {
         self.epoch = None;
         self.plateau = false;
         self.carry = 0.0;
+        self.hystart = None;
         window.ssthresh = ((flight as f64 * BETA) as u64).max(window.floor());
     }
 
@@ -65,13 +69,18 @@ impl Cubic {
 }
 
 impl CongestionControl for Cubic {
-    fn new(_: &TcpConfig) -> Self {
-        Self { w_max: 0.0, k: 0.0, w_est: 0.0, prior: 0.0, carry: 0.0, epoch: None, plateau: true }
+    fn new(config: &TcpConfig) -> Self {
+        let hystart = config.hystart.then(Box::default);
+        Self { w_max: 0.0, k: 0.0, w_est: 0.0, prior: 0.0, carry: 0.0, epoch: None, plateau: true, hystart }
     }
 
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         let mut bytes = acked.bytes;
         if window.in_slow_start() {
+            if let Some(hystart) = &mut self.hystart {
+                hystart.on_ack(window, acked);
+                return;
+            }
             bytes = window.slow_start(bytes, acked.slow_start_limit);
             if bytes == 0 {
                 return;

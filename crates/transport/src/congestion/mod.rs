@@ -7,6 +7,7 @@
 mod cubic;
 mod dctcp;
 mod fixed;
+mod hystart;
 mod newreno;
 
 pub use cubic::Cubic;

@@ -1,0 +1,176 @@
+//! Raw frames: whatever is lost, repeated or reordered, every byte arrives, and the repair ends.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use timeplane_model::{Duration, Time};
+use timeplane_transport::{MAX_GAPS, Range, RawConfig, RawReceiver, RawSender, Report};
+
+const DELAY: Duration = Duration::from_us(100);
+
+#[derive(Clone, Copy, Debug)]
+struct Trouble {
+    loss: f64,
+    duplication: f64,
+    jitter_us: i64,
+    seed: u64,
+}
+
+enum Packet {
+    Frame(u64, u32),
+    Report(Report),
+}
+
+struct Outcome {
+    /// When the sender knew that all had arrived.
+    done: Time,
+    frames: u64,
+    retransmissions: u64,
+    reports: u64,
+    duplicates: u64,
+}
+
+/// Sends a frame each microsecond while there are any, and checks each byte.
+fn transfer(bytes: u64, payload: u32, trouble: Trouble, mut drop: impl FnMut(u64) -> bool) -> Outcome {
+    let config = RawConfig { report_interval: Duration::from_us(500), resend_timeout: Duration::from_ms(1) };
+    let (mut sender, mut receiver) = (RawSender::new(&config, bytes), RawReceiver::new(&config, bytes));
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(trouble.seed);
+    let mut heap = BinaryHeap::new();
+    let mut packets = Vec::new();
+    let mut arrived = vec![false; bytes as usize];
+    let (mut now, mut frames, mut reports) = (Time::ZERO, 0, 0);
+    let mut send_at = Some(now);
+    for _ in 0..5_000_000 {
+        if sender.is_done() {
+            assert!(receiver.is_complete() && arrived.iter().all(|&b| b));
+            assert_eq!((sender.backlog(), sender.deadline()), (0, None));
+            let retransmissions = sender.retransmissions();
+            return Outcome { done: now, frames, retransmissions, reports, duplicates: receiver.duplicates() };
+        }
+        let arrival = heap.peek().map(|&Reverse((at, _))| at);
+        let wake = [arrival, send_at, sender.deadline(), receiver.deadline()].into_iter().flatten().min();
+        let wake = wake.expect("the repair waits for nothing");
+        assert!(wake >= now);
+        now = wake;
+        let mut sent = None;
+        if arrival == Some(now) {
+            let Some(Reverse((_, i))) = heap.pop() else { unreachable!() };
+            match &packets[i] {
+                &Packet::Frame(offset, len) => {
+                    let mut new = 0;
+                    for byte in &mut arrived[offset as usize..offset as usize + len as usize] {
+                        new += u64::from(!*byte);
+                        *byte = true;
+                    }
+                    assert_eq!(receiver.on_frame(now, offset, len), new);
+                    let prefix = arrived.iter().position(|b| !b).unwrap_or(arrived.len());
+                    assert_eq!(receiver.received(), prefix as u64);
+                }
+                Packet::Report(report) => sender.on_report(now, report),
+            }
+        } else if send_at == Some(now) {
+            sent = sender.next_frame(now, payload).map(|f| Packet::Frame(f.offset, f.len));
+            frames += u64::from(sent.is_some());
+        } else if receiver.deadline() == Some(now) {
+            let report = receiver.report(now).expect("a report was due");
+            assert!(report.missing.len() <= MAX_GAPS);
+            reports += 1;
+            sent = Some(Packet::Report(report));
+        } else {
+            sender.on_timeout(now);
+        }
+        send_at = match send_at {
+            Some(at) if at > now => Some(at),
+            Some(_) => (sender.backlog() > 0).then(|| now + Duration::from_us(1)),
+            None => (sender.backlog() > 0).then_some(now),
+        };
+        if let Some(packet) = sent {
+            let scripted = matches!(packet, Packet::Frame(..)) && drop(frames - 1);
+            let copies = 1 + u64::from(rng.random::<f64>() < trouble.duplication);
+            packets.push(packet);
+            for _ in 0..copies {
+                if !scripted && rng.random::<f64>() >= trouble.loss {
+                    let jitter = Duration::from_us(rng.random_range(0..=trouble.jitter_us));
+                    heap.push(Reverse((now + DELAY + jitter, packets.len() - 1)));
+                }
+            }
+        }
+    }
+    panic!("the repair does not end");
+}
+
+const NONE: Trouble = Trouble { loss: 0.0, duplication: 0.0, jitter_us: 0, seed: 1 };
+
+#[test]
+fn without_trouble_there_is_one_report() {
+    let o = transfer(10_500, 1_000, NONE, |_| false);
+    // The last of eleven frames leaves after 10 us, and the report takes as long back.
+    assert_eq!(o.done, Time::ZERO + Duration::from_us(210));
+    assert_eq!((o.frames, o.retransmissions, o.reports, o.duplicates), (11, 0, 1, 0));
+}
+
+#[test]
+fn a_gap_is_repaired_by_one_frame() {
+    let o = transfer(50_000, 1_000, NONE, |i| i == 7);
+    assert_eq!((o.frames, o.retransmissions, o.duplicates), (51, 1, 0));
+}
+
+#[test]
+fn a_lost_tail_is_repaired_from_its_end() {
+    // Frames 40 to 49 are lost: the timer repeats the last, the report then asks for the others.
+    let o = transfer(50_000, 1_000, NONE, |i| (40..50).contains(&i));
+    assert_eq!((o.frames, o.retransmissions, o.duplicates), (60, 10, 0));
+    assert!(o.done < Time::ZERO + Duration::from_ms(2));
+}
+
+#[test]
+fn the_loss_of_everything_is_repaired() {
+    let o = transfer(50_000, 1_000, NONE, |i| i < 53);
+    assert_eq!((o.frames, o.duplicates), (103, 0));
+    // The timer doubles: 1, 2, 4 and 8 ms.
+    assert!(o.done > Time::ZERO + Duration::from_ms(15) && o.done < Time::ZERO + Duration::from_ms(17));
+}
+
+#[test]
+fn nothing_to_send_is_done_at_once() {
+    let config = RawConfig::default();
+    let mut sender = RawSender::new(&config, 0);
+    assert!(sender.is_done() && RawReceiver::new(&config, 0).is_complete());
+    assert_eq!((sender.next_frame(Time::ZERO, 1_500), sender.deadline()), (None, None));
+}
+
+#[test]
+fn odd_reports_do_no_harm() {
+    let mut sender = RawSender::new(&RawConfig::default(), 10_000);
+    while sender.next_frame(Time::ZERO, 1_000).is_some_and(|f| f.offset < 4_000) {}
+    let missing = vec![Range { start: 9_000, end: 5 }, Range { start: 0, end: u64::MAX }];
+    sender.on_report(Time::ZERO, &Report { contiguous: u64::MAX, missing });
+    assert_eq!(sender.backlog(), 10_000);
+    sender.on_report(Time::ZERO, &Report { contiguous: 2_500, missing: vec![] });
+    assert_eq!(sender.backlog(), 7_500);
+    // Resends come first, cut as the driver asks.
+    assert_eq!(
+        sender.next_frame(Time::ZERO, 700).map(|f| (f.offset, f.len, f.retransmission)),
+        Some((2_500, 700, true))
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_byte_arrives_once(
+        bytes in 0u64..60_000,
+        payload in 50u32..3_000,
+        loss in prop_oneof![Just(0.0), 0.0..0.5f64],
+        duplication in prop_oneof![Just(0.0), 0.0..0.5f64],
+        jitter_us in 0i64..2_000,
+        seed: u64,
+    ) {
+        let o = transfer(bytes, payload, Trouble { loss, duplication, jitter_us, seed }, |_| false);
+        prop_assert!(o.frames >= bytes.div_ceil(u64::from(payload)));
+    }
+}

@@ -15,7 +15,7 @@ use timeplane_model::{
 ///   up. Transmissions run at the rate of that link. A pair without demand gets no slot; slots that nobody needs are not planned.
 /// - **Links.** A host sends to one host at a time and receives from one. Inner links carry no more than their rate; where a
 ///   fabric has several shortest paths, only host links are certain and looked at (as [`Slot::new`] does).
-/// - **Turns.** Every pair has a due slot: the one it was served in, plus its period. The period is what is left at the most
+/// - **Turns.** Every pair has a due slot; served, it is due a period later. The period is what is left at the most
 ///   loaded link of its path over what is left of the pair, so that shares are in proportion to demand, but at most
 ///   [`LONGEST_WAIT`](Self::LONGEST_WAIT) times the number of pairs at that link. The pair due first is always served, the
 ///   others in order of their due slots, as far as they fit.
@@ -93,6 +93,8 @@ struct Pair {
     line: bool,
     due: u64,
     period: u64,
+    /// How far ahead its due slot may be.
+    longest: u64,
     /// Orders pairs that are due alike: diagonals of the demand matrix, each of which is a matching.
     turn: u32,
 }
@@ -185,6 +187,7 @@ impl Table {
                     line: rate == line,
                     due,
                     period: 0,
+                    longest: 0,
                     turn,
                 });
                 route_of.push(route as u32);
@@ -256,6 +259,7 @@ impl Table {
             let period = (u128::from(load) * u128::from(PARTS) / u128::from(pair.slots())).min(longest.into()) as u64;
             let pair = &mut self.pairs[p];
             pair.period = period;
+            pair.longest = longest;
             pair.due = pair.due.min(now * PARTS + period);
             self.order.push((pair.due, pair.turn, p as u32));
         }
@@ -421,7 +425,8 @@ impl Table {
             let pair = &mut self.pairs[p];
             let before = pair.slots();
             pair.left -= bytes;
-            pair.due = now * PARTS + pair.period;
+            // In step with its period, but what it was late or early does not add up.
+            pair.due = (pair.due + pair.period).clamp(now * PARTS, now * PARTS + pair.longest);
             let (before, after, j) = (before, pair.slots(), pair.destination as usize);
             if self.room[j] != u64::MAX {
                 self.room[j] -= bytes;

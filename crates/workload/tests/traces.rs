@@ -1,0 +1,192 @@
+//! Traces, flow lists and shuffles.
+
+mod common;
+
+use arrow::array::{ArrayRef, Int32Array, Int64Array, UInt64Array};
+use arrow::record_batch::RecordBatch;
+use common::{file, load, trace};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use timeplane_model::{Bytes, CoflowId, Duration};
+use timeplane_scenario::{CoflowTrace, FlowList, PacketMix, Pattern, Shuffle, Sizes, Workload};
+use timeplane_workload::{FlowArrival, Source, write_flow_list};
+
+fn coflows(spec: CoflowTrace) -> Source {
+    load(&Workload::Coflows(spec), 150).unwrap()
+}
+
+fn list(name: &str, hosts: u32) -> Source {
+    load(&Workload::Flows(FlowList { file: name.to_owned() }), hosts).unwrap()
+}
+
+#[test]
+fn facebooks_hour_has_its_known_size() {
+    let source = coflows(trace("fb2010"));
+    let facts = source.facts();
+    assert_eq!(facts.coflows.unwrap() + facts.coflows_in_rack, 526);
+    assert_eq!(facts.coflows_in_rack, 3);
+    assert_eq!(facts.flows.unwrap() + facts.flows_in_rack, 706_397);
+    assert_eq!(facts.flows_in_rack, 4_911);
+    assert_eq!(facts.bytes.unwrap() + facts.bytes_in_rack, 35_533_534_000_000);
+    assert_eq!(facts.bytes_in_rack, 243_936_000_000);
+    assert!(!facts.sorted && !source.is_endless());
+    let mut racks = BTreeSet::new();
+    let (mut count, mut bytes, mut last) = (0, 0, Duration::ZERO);
+    for f in source.arrivals(1) {
+        assert!(f.at >= last && f.source != f.destination);
+        last = f.at;
+        racks.extend([f.source, f.destination]);
+        count += 1;
+        bytes += f.bytes.get();
+    }
+    assert_eq!((count, bytes), (facts.flows.unwrap(), facts.bytes.unwrap()));
+    assert!(racks.iter().all(|r| r.0 < 150));
+    assert_eq!(last, Duration::from_ms(3_629_235));
+    let demand = source.demand().unwrap();
+    assert_eq!(demand.iter().map(|d| d.3).sum::<u64>(), count);
+    assert_eq!(demand.iter().map(|d| d.2.get()).sum::<u64>(), bytes);
+    assert!(demand.is_sorted_by_key(|d| (d.0, d.1)));
+    // The trace's first line: `1 0 1 1 22#65:1.0`.
+    let first = source.arrivals(1).next().unwrap();
+    assert_eq!((first.source.0, first.destination.0, first.bytes), (22, 65, Bytes::mb(1)));
+    assert_eq!((source.coflow_name(CoflowId(0)), source.coflow_arrival(CoflowId(1))), (1, Some(Duration::from_ms(10_833))));
+}
+
+#[test]
+fn small_coflows_alone_keep_their_times_and_jitter() {
+    let jitter = Duration::from_us(100);
+    let small = coflows(CoflowTrace { max_flows: Some(300), jitter, ..trace("fb2010") });
+    let facts = small.facts();
+    // 434 coflows of 98 GB, of which 3 and 0.9 GB stay inside a rack.
+    assert_eq!((facts.coflows, facts.coflows_in_rack, facts.coflows_too_large), (Some(431), 3, 92));
+    assert_eq!((facts.bytes, facts.bytes_in_rack), (Some(97_044_000_000), 884_000_000));
+    let all = coflows(CoflowTrace { jitter, ..trace("fb2010") });
+    let flows = |s: &Source, seed| -> Vec<(u64, FlowArrival)> {
+        s.arrivals(seed).map(|f| (s.coflow_name(f.coflow.unwrap()), FlowArrival { coflow: None, ..f })).collect()
+    };
+    let (small_flows, all_flows) = (flows(&small, 1), flows(&all, 1));
+    let names: BTreeSet<u64> = small_flows.iter().map(|f| f.0).collect();
+    let chosen: Vec<_> = all_flows.into_iter().filter(|f| names.contains(&f.0)).collect();
+    assert_eq!(small_flows, chosen);
+    assert!(small_flows.is_sorted_by_key(|f| f.1.at));
+    assert_ne!(small_flows, flows(&small, 2));
+    for f in small.arrivals(1) {
+        let late = f.at - small.coflow_arrival(f.coflow.unwrap()).unwrap();
+        assert!(!late.is_negative() && late < jitter);
+    }
+    let quick = coflows(CoflowTrace { max_flows: Some(300), time_scale: 0.001, byte_scale: 1e-7, ..trace("fb2010") });
+    assert_eq!(quick.coflow_arrival(CoflowId(1)), Some(Duration::from_us(10_833)));
+    assert!(quick.arrivals(1).any(|f| f.bytes == Bytes::new(1)));
+}
+
+#[test]
+fn both_layouts_of_a_trace_are_read() {
+    file("ours.txt", "7\t5\t2\t2\t0,1#1:1.0,2:0.000003\n3\t2.5\t1\t1\t2#0:4\n");
+    file("benchmark.txt", "3 2\r\n7 5 2 0 1 2 1:1.0 2:0.000003\r\n\r\n3 2.5 1 2 1 0:4\r\n");
+    for name in ["ours.txt", "benchmark.txt"] {
+        let source = load(&Workload::Coflows(trace(name)), 3).unwrap();
+        assert!(source.facts().sorted);
+        assert_eq!((source.facts().flows, source.facts().flows_in_rack, source.coflows()), (Some(4), 1, 2));
+        let flows: Vec<_> = source
+            .arrivals(1)
+            .map(|f| (f.at.as_ps() / 1_000_000, f.source.0, f.destination.0, f.bytes.get(), f.coflow.unwrap().0))
+            .collect();
+        // Coflow 3 is first. Of coflow 7, mapper 1 shares rack 1 with a reducer, and 3 bytes make 2 and 1.
+        let expected = [(2_500, 2, 0, 4_000_000, 0), (5_000, 0, 1, 500_000, 1), (5_000, 1, 2, 1, 1), (5_000, 0, 2, 2, 1)];
+        assert_eq!(flows, expected);
+        assert_eq!((source.coflow_name(CoflowId(0)), source.coflow_name(CoflowId(1))), (3, 7));
+    }
+}
+
+#[test]
+fn exported_flows_come_back() {
+    let poisson = common::poisson(0.5, Pattern::Uniform, Sizes::Cdf("datamining".into()), PacketMix::Mtu);
+    let trace = CoflowTrace { max_flows: Some(20), jitter: Duration::from_ms(2), ..trace("fb2010") };
+    for (name, workload) in [("poisson.csv", poisson), ("coflows.csv", Workload::Coflows(trace))] {
+        let source = load(&workload, 150).unwrap();
+        let flows: Vec<_> = source.arrivals(4).take(3_000).collect();
+        let path = common::file(name, "");
+        let written = write_flow_list(&path, flows.iter().copied()).unwrap();
+        assert_eq!(written, flows.len() as u64);
+        let back = list(name, 150);
+        let name = |f: FlowArrival| f.coflow.map(|c| back.coflow_name(c));
+        assert!(back.arrivals(9).zip(&flows).all(|(b, f)| {
+            (b.at, b.source, b.destination, b.bytes, name(b))
+                == (f.at, f.source, f.destination, f.bytes, f.coflow.map(|c| c.0.into()))
+        }));
+        assert_eq!(back.facts().flows, Some(written));
+    }
+}
+
+#[test]
+fn flow_lists_are_sorted_and_columns_go_by_name() {
+    file("list.csv", "\u{feff}flow,size_bytes, coflow ,destination,source,start_ps\r\n9,10,77,1,0,500\n8,20,,2,1,100\n7,30,55,0,1,100\n\n6,40,77,2,0,100\n");
+    let source = list("list.csv", 3);
+    assert!(source.facts().sorted && source.facts().coflows == Some(2));
+    let flows: Vec<_> = source
+        .arrivals(1)
+        .map(|f| (f.at.as_ps(), f.source.0, f.destination.0, f.bytes.get(), f.coflow.map(|c| c.0)))
+        .collect();
+    assert_eq!(flows, [(100, 1, 2, 20, None), (100, 1, 0, 30, Some(0)), (100, 0, 2, 40, Some(1)), (500, 0, 1, 10, Some(1))]);
+    assert_eq!((source.coflow_name(CoflowId(0)), source.coflow_name(CoflowId(1))), (55, 77));
+    assert_eq!(source.coflow_arrival(CoflowId(1)), Some(Duration::from_ps(100)));
+    assert_eq!(source.coflow_arrival(CoflowId(2)), None);
+}
+
+#[test]
+fn parquet_says_the_same_as_csv() {
+    let columns: [(&str, ArrayRef); 6] = [
+        ("size_bytes", Arc::new(UInt64Array::from(vec![10, 20, 30]))),
+        ("flow", Arc::new(UInt64Array::from(vec![0, 1, 2]))),
+        ("destination", Arc::new(Int32Array::from(vec![1, 2, 0]))),
+        ("source", Arc::new(Int64Array::from(vec![0, 1, 2]))),
+        ("coflow", Arc::new(Int64Array::from(vec![Some(4), None, Some(3)]))),
+        ("start_ps", Arc::new(Int64Array::from(vec![5, 6, 7]))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let path = file("list.parquet", "");
+    let out = std::fs::File::create(path).unwrap();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(out, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    file("same.csv", "start_ps,source,destination,size_bytes,coflow\n5,0,1,10,4\n6,1,2,20,\n7,2,0,30,3\n");
+    let (a, b) = (list("list.parquet", 3), list("same.csv", 3));
+    assert!(a.arrivals(0).eq(b.arrivals(0)) && a.arrivals(0).count() == 3);
+    assert_eq!(a.coflow_name(CoflowId(1)), 3);
+    let error = load(&Workload::Flows(FlowList { file: "list.parquet".into() }), 2).unwrap_err().to_string();
+    assert!(error.ends_with("list.parquet:2: column `destination` is `2`: a host, 0 to 1"), "{error}");
+}
+
+#[test]
+fn a_shuffle_has_every_pair_once() {
+    for jitter in [Duration::ZERO, Duration::from_us(5)] {
+        let source = load(&Workload::Shuffle(Shuffle { bytes: Bytes::kb(1), jitter }), 7).unwrap();
+        let flows: Vec<_> = source.arrivals(3).collect();
+        assert!(flows.is_sorted_by_key(|f| f.at));
+        assert!(flows.iter().all(|f| f.at < jitter || f.at == Duration::ZERO));
+        let pairs: BTreeSet<_> = flows.iter().map(|f| (f.source, f.destination)).collect();
+        assert_eq!((flows.len(), pairs.len(), source.facts().flows), (42, 42, Some(42)));
+        assert_eq!(source.demand().unwrap().len(), 42);
+        if jitter == Duration::ZERO {
+            // Every seven flows are a permutation.
+            let permutation = flows.chunks(7).all(|step| step.iter().map(|f| f.destination).collect::<BTreeSet<_>>().len() == 7);
+            assert!(permutation);
+        }
+    }
+}
+
+/// `cargo test --release -p timeplane-workload -- --ignored --nocapture`
+#[test]
+#[ignore = "takes times"]
+fn a_million_flows_load_in_half_a_second() {
+    let source =
+        load(&common::poisson(0.5, Pattern::Uniform, Sizes::Cdf("datamining".into()), PacketMix::Mtu), 150).unwrap();
+    let path = file("million.csv", "");
+    let begin = std::time::Instant::now();
+    write_flow_list(&path, source.arrivals(1).take(1_000_000)).unwrap();
+    println!("drawn and written in {:?}", begin.elapsed());
+    let begin = std::time::Instant::now();
+    assert_eq!(list("million.csv", 150).facts().flows, Some(1_000_000));
+    println!("loaded in {:?}", begin.elapsed());
+    assert!(begin.elapsed().as_millis() < 500);
+}

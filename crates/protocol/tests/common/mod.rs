@@ -1,0 +1,355 @@
+//! A world in virtual time for agents: clocks that err, messages that are late, lost or doubled, queues of frames. No fabric: frames that
+//! are sent arrive, and whether they could have is asked of the record of openings.
+
+#![allow(dead_code)]
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+use timeplane_model::{Backlog, Bytes, Duration, Fabric, Framing, HostId, LinkSpec, Rate, Switch, Time, mix64};
+use timeplane_protocol::{
+    Address, Agent, Event, HostAgent, HostConfig, HostCounters, Input, Message, Opening, Output, SlotManager,
+    SlotManagerConfig,
+};
+use timeplane_schedule::{SlotParameters, WeightedRoundRobin};
+
+pub const RATE: Rate = Rate::gbps(10);
+/// Wire bytes of a jumbo frame.
+pub const FRAME: u64 = 9038;
+pub const OPEN: Duration = Duration::from_us(300);
+pub const GAP: Duration = Duration::from_us(15);
+/// How often buffers are looked at.
+const TICK: Duration = Duration::from_us(5);
+/// What a slot carries in whole frames.
+pub const SLOT_BYTES: u64 = 41 * FRAME;
+
+pub fn parameters() -> SlotParameters {
+    SlotParameters { open: OPEN, gap: GAP, slots: 32 }
+}
+
+pub fn one_switch(hosts: u32) -> Arc<Fabric> {
+    let link = LinkSpec { rate: RATE, propagation: Duration::ZERO, framing: Framing::Ethernet, bit_error: 0.0 };
+    Arc::new(Fabric::single_switch(hosts, Switch::default(), link).unwrap())
+}
+
+/// Shows true time plus an offset, and runs fast by parts per million.
+#[derive(Clone, Copy, Default)]
+pub struct Clock {
+    pub offset: Duration,
+    pub ppm: i64,
+}
+
+impl Clock {
+    pub fn read(&self, truth: i64) -> Time {
+        Time::from_ps(truth + self.offset.as_ps() + (i128::from(truth) * i128::from(self.ppm) / 1_000_000) as i64)
+    }
+    /// The first true instant at which it shows `time` or later.
+    pub fn truth(&self, time: Time) -> i64 {
+        let elapsed = time.as_ps() - self.offset.as_ps();
+        let mut guess = (i128::from(elapsed) * 1_000_000 / (1_000_000 + i128::from(self.ppm))) as i64 - 2;
+        while self.read(guess) < time {
+            guess += 1;
+        }
+        guess
+    }
+}
+
+/// What the control network does to messages.
+#[derive(Clone, Copy)]
+pub struct Network {
+    /// One way, at most; half of that at least.
+    pub latency: Duration,
+    /// Of 1000 messages, how many are lost, and how many arrive twice.
+    pub lost: u64,
+    pub doubled: u64,
+}
+
+/// One opening, in true time.
+#[derive(Clone, Copy, Debug)]
+pub struct Sending {
+    pub source: u32,
+    pub destination: u32,
+    pub from: i64,
+    pub until: i64,
+    pub bytes: u64,
+}
+
+pub struct Host {
+    pub agent: HostAgent,
+    pub clock: Clock,
+    pub queues: BTreeMap<u32, u64>,
+    /// The receive buffer's size, what is in it, and how fast the application takes it out.
+    pub buffer: Option<(u64, u64, Rate)>,
+    /// Openings that are not over: the opening, when its next frame may begin, what it sent, its place in the record.
+    open: Vec<(Opening, Time, u64, usize)>,
+    drained: i64,
+}
+
+pub struct World {
+    pub now: i64,
+    pub hosts: Vec<Host>,
+    pub manager: SlotManager,
+    pub manager_clock: Clock,
+    pub network: Network,
+    pub sendings: Vec<Sending>,
+    pub events: Vec<Event>,
+    pub messages: u64,
+    pub message_bytes: u64,
+    pub most_buffered: u64,
+    pub fabric: Arc<Fabric>,
+    pub config: SlotManagerConfig,
+    mail: BinaryHeap<Reverse<(i64, u64)>>,
+    letters: BTreeMap<u64, (Address, Address, Message)>,
+    dice: u64,
+}
+
+impl World {
+    pub fn new(hosts: u32, config: SlotManagerConfig) -> Self {
+        let fabric = one_switch(hosts);
+        let manager = manager(config, &fabric);
+        let hosts = (0..hosts)
+            .map(|h| Host {
+                agent: HostAgent::new(host_config(h, 0, config.start, &config)),
+                clock: Clock::default(),
+                queues: BTreeMap::new(),
+                buffer: None,
+                open: Vec::new(),
+                drained: 0,
+            })
+            .collect();
+        Self {
+            now: 0,
+            hosts,
+            manager,
+            manager_clock: Clock::default(),
+            network: Network { latency: config.control_latency, lost: 0, doubled: 0 },
+            sendings: Vec::new(),
+            events: Vec::new(),
+            messages: 0,
+            message_bytes: 0,
+            most_buffered: 0,
+            fabric,
+            config,
+            mail: BinaryHeap::new(),
+            letters: BTreeMap::new(),
+            dice: 0,
+        }
+    }
+
+    pub fn all_to_all(&mut self, bytes: u64) {
+        for i in 0..self.hosts.len() as u32 {
+            for j in (0..self.hosts.len() as u32).filter(|&j| j != i) {
+                self.hosts[i as usize].queues.insert(j, bytes);
+            }
+        }
+    }
+
+    pub fn waiting(&self) -> u64 {
+        self.hosts.iter().flat_map(|h| h.queues.values()).sum()
+    }
+
+    pub fn restart_host(&mut self, host: u32, epoch: u32) {
+        let start = self.hosts[host as usize].clock.read(self.now);
+        self.hosts[host as usize].agent = HostAgent::new(host_config(host, epoch, start, &self.config));
+    }
+
+    pub fn restart_manager(&mut self, epoch: u32) {
+        let start = self.manager_clock.read(self.now);
+        let config = SlotManagerConfig { epoch, start, quiet: self.config.memory(), ..self.config };
+        self.manager = manager(config, &self.fabric);
+    }
+
+    /// Runs until `until` is past; at every step `stop` may end it.
+    pub fn run(&mut self, until: Duration, mut stop: impl FnMut(&World) -> bool) {
+        let until = until.as_ps();
+        let mut out = Vec::new();
+        while !stop(self) {
+            let mut next = self.manager.deadline().map_or(i64::MAX, |d| self.manager_clock.truth(d));
+            let mut who = None;
+            for (h, host) in self.hosts.iter().enumerate() {
+                let due = host.agent.deadline().map_or(i64::MAX, |d| host.clock.truth(d));
+                if due < next {
+                    (next, who) = (due, Some(h));
+                }
+            }
+            let mail = self.mail.peek().map_or(i64::MAX, |m| m.0.0);
+            if self.hosts.iter().any(|h| h.buffer.is_some()) {
+                // Buffers fill and drain at once: look at both often.
+                while self.now + TICK.as_ps() < next.min(mail).min(until) {
+                    self.now += TICK.as_ps();
+                    (0..self.hosts.len()).for_each(|h| self.drain(h));
+                }
+            }
+            if next.min(mail) > until {
+                self.now = until;
+                break;
+            }
+            let (to, input) = if mail <= next {
+                let Reverse((at, letter)) = self.mail.pop().unwrap();
+                self.now = at.max(self.now);
+                let (from, to, message) = self.letters.remove(&letter).unwrap();
+                (to, Input::Message { from, message })
+            } else {
+                self.now = next.max(self.now);
+                (who.map_or(Address::Controller, |h| Address::Host(HostId(h as u32))), Input::Due)
+            };
+            self.call(to, input, &mut out);
+        }
+        for h in 0..self.hosts.len() {
+            self.drain(h);
+        }
+    }
+
+    /// Runs until no queue holds anything, and tells when that was.
+    pub fn run_until_empty(&mut self, limit: Duration) -> Duration {
+        self.run(limit, |w| w.sendings.len() % 8 == 7 && w.drained_by_now());
+        // Only the openings that are still in progress are left to send.
+        assert_eq!(self.finish(), 0, "{} B wait after {limit}", self.waiting());
+        Duration::from_ps(self.sendings.iter().filter(|s| s.bytes > 0).map(|s| s.until).max().unwrap_or(0))
+    }
+
+    fn drained_by_now(&self) -> bool {
+        self.waiting() == 0
+    }
+
+    /// Lets openings end; what still waits then.
+    fn finish(&mut self) -> u64 {
+        self.now += OPEN.as_ps();
+        for h in 0..self.hosts.len() {
+            self.drain(h);
+        }
+        self.waiting()
+    }
+
+    fn call(&mut self, who: Address, input: Input, out: &mut Vec<Output>) {
+        out.clear();
+        match who {
+            Address::Controller => {
+                let now = self.manager_clock.read(self.now);
+                self.manager.handle(now, input, out);
+            }
+            Address::Host(h) => {
+                self.drain(h.index());
+                let host = &mut self.hosts[h.index()];
+                let now = host.clock.read(self.now);
+                host.agent.handle(now, input, out);
+                if out.contains(&Output::ReadBacklog) {
+                    let mut row = Backlog::of_bytes(host.queues.iter().map(|(&j, &b)| (HostId(j), Bytes::new(b))));
+                    row.room = host.buffer.map(|(size, used, _)| Bytes::new(size - used));
+                    host.agent.handle(now, Input::Backlog(row), out);
+                }
+            }
+        }
+        for output in out.drain(..) {
+            match output {
+                Output::Send { to, message } => self.send(who, to, message),
+                Output::ReadBacklog => {}
+                Output::Log(event) => self.events.push(event),
+                Output::Open(opening) => {
+                    let Address::Host(h) = who else { panic!("the controller has no gate") };
+                    let clock = self.hosts[h.index()].clock;
+                    let sending = Sending {
+                        source: h.0,
+                        destination: opening.destination.0,
+                        from: clock.truth(opening.from),
+                        until: clock.truth(opening.until),
+                        bytes: 0,
+                    };
+                    self.hosts[h.index()].open.push((opening, opening.from, 0, self.sendings.len()));
+                    self.sendings.push(sending);
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, from: Address, to: Address, message: Message) {
+        self.messages += 1;
+        self.message_bytes += u64::from(message.wire_bytes());
+        let mut copies = 1;
+        if self.roll() % 1000 < self.network.lost {
+            copies = 0;
+        } else if self.roll() % 1000 < self.network.doubled {
+            copies = 2;
+        }
+        for _ in 0..copies {
+            let half = self.network.latency.as_ps() / 2;
+            let letter = self.roll();
+            let arrives = self.now + half + (letter % (half as u64 + 1)) as i64;
+            self.mail.push(Reverse((arrives, letter)));
+            self.letters.insert(letter, (from, to, message.clone()));
+        }
+    }
+
+    fn roll(&mut self) -> u64 {
+        self.dice += 1;
+        mix64(self.dice)
+    }
+
+    /// Sends the frames of a host that had begun by now.
+    fn drain(&mut self, h: usize) {
+        let now = self.hosts[h].clock.read(self.now);
+        let mut arrivals = Vec::new();
+        let host = &mut self.hosts[h];
+        if let Some((_, used, rate)) = &mut host.buffer {
+            let taken = rate.bytes_in(Duration::from_ps(self.now - host.drained)).get();
+            *used -= taken.min(*used);
+        }
+        host.drained = self.now;
+        let Host { open, queues, .. } = host;
+        for (opening, next, sent, record) in open.iter_mut() {
+            let queue = queues.entry(opening.destination.0).or_default();
+            let most = opening.bytes.map_or(u64::MAX, Bytes::get);
+            while *next <= now && *queue > 0 {
+                let frame = FRAME.min(*queue).min(most - *sent);
+                let end = *next + RATE.time_for(Bytes::new(frame));
+                // Frames can be cut to size here, as if a flow ended.
+                if frame == 0 || end > opening.until {
+                    break;
+                }
+                *queue -= frame;
+                *sent += frame;
+                *next = end;
+                self.sendings[*record].bytes = *sent;
+                arrivals.push((opening.destination.index(), frame));
+            }
+        }
+        open.retain(|(opening, ..)| opening.until > now);
+        for (j, bytes) in arrivals {
+            if let Some((_, used, _)) = &mut self.hosts[j].buffer {
+                *used += bytes;
+                self.most_buffered = self.most_buffered.max(*used);
+            }
+        }
+    }
+
+    /// Openings towards one receiver that were open at the same time.
+    pub fn overlaps(&self) -> Vec<(Sending, Sending)> {
+        let mut overlaps = Vec::new();
+        let mut by_receiver: BTreeMap<u32, Vec<Sending>> = BTreeMap::new();
+        for s in &self.sendings {
+            by_receiver.entry(s.destination).or_default().push(*s);
+        }
+        for mut list in by_receiver.into_values() {
+            list.sort_by_key(|s| s.from);
+            overlaps.extend(list.windows(2).filter(|w| w[1].from < w[0].until).map(|w| (w[0], w[1])));
+        }
+        overlaps
+    }
+
+    /// Openings that sent nothing.
+    pub fn wasted(&self) -> usize {
+        self.sendings.iter().filter(|s| s.bytes == 0).count()
+    }
+
+    pub fn counted(&self, count: impl Fn(&HostCounters) -> u64) -> u64 {
+        self.hosts.iter().map(|h| count(h.agent.counters())).sum()
+    }
+}
+
+pub fn host_config(host: u32, epoch: u32, start: Time, config: &SlotManagerConfig) -> HostConfig {
+    HostConfig { host: HostId(host), epoch, start, fallback: config.fallback() }
+}
+
+pub fn manager(config: SlotManagerConfig, fabric: &Arc<Fabric>) -> SlotManager {
+    SlotManager::new(config, Box::new(WeightedRoundRobin::new(config.slots)), Arc::clone(fabric))
+}

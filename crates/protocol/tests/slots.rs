@@ -1,0 +1,191 @@
+//! Slots, from reports to openings, in virtual time.
+
+mod common;
+
+use common::{Clock, GAP, OPEN, SLOT_BYTES, World, parameters};
+use std::collections::BTreeMap;
+use timeplane_model::{Duration, Rate};
+use timeplane_protocol::{Event, SlotManagerConfig};
+
+fn config() -> SlotManagerConfig {
+    SlotManagerConfig::new(parameters())
+}
+fn period() -> Duration {
+    OPEN + GAP
+}
+
+/// Start-up: first reports, first plan.
+fn start_up(c: &SlotManagerConfig) -> Duration {
+    c.message_time() + c.lead()
+}
+
+#[test]
+fn a_shuffle_takes_its_slots_and_no_more() {
+    for (hosts, slots) in [(2, 7), (8, 20), (24, 10)] {
+        let mut world = World::new(hosts, config());
+        world.all_to_all(slots * SLOT_BYTES);
+        let ideal = period() * (i64::from(hosts - 1) * slots as i64) - GAP;
+        let took = world.run_until_empty(ideal * 2);
+        // Until the last slot's end, without its gap.
+        assert_eq!(took, start_up(&config()) + ideal, "{hosts} hosts");
+        assert_eq!((world.wasted(), world.counted(|c| c.late + c.refused + c.missed + c.fallbacks)), (0, 0));
+        assert!(world.overlaps().is_empty());
+    }
+}
+
+#[test]
+fn a_long_shuffle_keeps_near_the_ideal() {
+    // 100 slots a pair in whole frames, which the manager does not know of: it counts 98.8 slots of bytes.
+    let mut world = World::new(8, config());
+    world.all_to_all(100 * SLOT_BYTES);
+    let ideal = period() * 700;
+    let took = world.run_until_empty(ideal * 2);
+    assert!(took < ideal.scale(1.02), "{took} of {ideal}");
+    assert!(world.overlaps().is_empty());
+}
+
+#[test]
+fn slots_are_told_as_planned() {
+    let mut world = World::new(4, config());
+    world.all_to_all(5 * SLOT_BYTES);
+    world.run_until_empty(Duration::from_ms(50));
+    let (mut pairs, mut until) = (0, i64::MIN);
+    for event in &world.events {
+        if let Event::SlotPlanned { start, open, gap, pairs: p, .. } = event {
+            assert!(start.as_ps() >= until && (*open, *gap) == (OPEN, GAP));
+            until = (*start + *open + *gap).as_ps();
+            pairs += p.len();
+        }
+    }
+    assert_eq!((pairs, world.counted(|c| c.executed)), (12 * 5, 12 * 5));
+}
+
+#[test]
+fn lost_and_doubled_messages_strand_nothing() {
+    for lost in [10, 50, 200] {
+        let mut world = World::new(12, config());
+        world.network.lost = lost;
+        world.network.doubled = 50;
+        world.all_to_all(20 * SLOT_BYTES);
+        let ideal = period() * 220;
+        let took = world.run_until_empty(ideal * 10);
+        println!(
+            "{lost} of 1000 lost: {took} of {ideal}, {} of {} openings empty",
+            world.wasted(),
+            world.sendings.len()
+        );
+        assert!(took < ideal.scale(1.0 + 8.0 * lost as f64 / 1000.0) + Duration::from_ms(30), "{took} of {ideal}");
+        // Bytes that were granted and may have been sent are never planned again before a report shows them.
+        assert_eq!(world.wasted(), 0);
+        assert!(world.overlaps().is_empty());
+        let mut openings: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        for s in &world.sendings {
+            *openings.entry((s.source, s.destination)).or_default() += 1;
+        }
+        assert!(openings.values().all(|&n| n <= 22), "{openings:?}");
+    }
+}
+
+#[test]
+fn clock_errors_within_the_guard_keep_senders_apart() {
+    // Offsets of up to 5 us, and drift of up to 10 ppm, which is 2 us more in 200 ms: two hosts differ by less than 15 us.
+    let mut c = config();
+    c.clock_error = Duration::from_us(7);
+    let mut world = World::new(8, c);
+    for (h, host) in world.hosts.iter_mut().enumerate() {
+        let h = h as i64;
+        host.clock = Clock { offset: Duration::from_ns((h * 3 % 8 - 4) * 1250), ppm: h * 5 % 8 * 2 - 10 };
+    }
+    world.manager_clock = Clock { offset: Duration::from_us(-4), ppm: 3 };
+    world.all_to_all(40 * SLOT_BYTES);
+    let took = world.run_until_empty(Duration::from_ms(200));
+    assert!(took < (period() * 280).scale(1.03), "{took}");
+    assert!(world.overlaps().is_empty());
+    assert_eq!((world.wasted(), world.counted(|c| c.late)), (0, 0));
+}
+
+#[test]
+fn clock_errors_beyond_the_guard_are_seen() {
+    let mut c = config();
+    c.clock_error = Duration::from_us(20);
+    let mut world = World::new(4, c);
+    world.hosts[1].clock.offset = Duration::from_us(20);
+    world.all_to_all(10 * SLOT_BYTES);
+    world.run_until_empty(Duration::from_ms(50));
+    assert!(!world.overlaps().is_empty());
+}
+
+#[test]
+fn a_restarted_host_takes_up_again() {
+    let mut world = World::new(6, config());
+    world.network.lost = 20;
+    world.all_to_all(40 * SLOT_BYTES);
+    for (k, at) in [(1, 7), (2, 23), (3, 24)] {
+        world.run(Duration::from_ms(at), |_| false);
+        world.restart_host(2, k);
+    }
+    let took = world.run_until_empty(Duration::from_ms(500));
+    assert!(took < period() * 200 + Duration::from_ms(60), "{took}");
+    assert!(world.overlaps().is_empty());
+}
+
+#[test]
+fn a_restarted_manager_takes_up_again() {
+    let mut world = World::new(6, config());
+    world.all_to_all(40 * SLOT_BYTES);
+    world.run(Duration::from_ms(23), |_| false);
+    world.restart_manager(1);
+    let took = world.run_until_empty(Duration::from_ms(500));
+    assert!(took < period() * 200 + config().memory() * 2, "{took}");
+    assert!(world.overlaps().is_empty());
+    assert_eq!(world.wasted(), 0);
+    assert!(world.counted(|c| c.withdrawn) > 0);
+}
+
+#[test]
+fn late_grants_are_counted_and_not_executed() {
+    let mut world = World::new(4, config());
+    // The control network is three times slower than the manager believes.
+    world.network.latency = config().control_latency * 3;
+    world.all_to_all(5 * SLOT_BYTES);
+    world.run(Duration::from_ms(20), |_| false);
+    assert!(world.counted(|c| c.late) > 0);
+    assert_eq!(world.counted(|c| c.executed), 0);
+    assert!(world.events.iter().any(|e| matches!(e, Event::GrantsLost { .. })));
+    // Once it is as believed, all is sent.
+    world.network.latency = config().control_latency;
+    world.run_until_empty(Duration::from_ms(80));
+}
+
+#[test]
+fn an_idle_network_is_asked_once_a_slot_and_wakes() {
+    let mut world = World::new(4, config());
+    world.run(Duration::from_ms(100), |_| false);
+    let rounds = 100_000.0 / 315.0;
+    let per_round = world.messages as f64 / rounds / 4.0;
+    assert!((1.9..2.1).contains(&per_round), "{per_round} messages per host and idle round");
+    assert_eq!(world.counted(|c| c.fallbacks), 0);
+
+    world.hosts[0].queues.insert(3, 1000);
+    world.run(Duration::from_ms(101), |_| false);
+    let first = world.sendings.first().expect("an opening");
+    // At worst: an idle round until the report, then the way to a round's begin.
+    let wait = Duration::from_ps(first.from) - Duration::from_ms(100);
+    assert!(wait < config().idle + config().lead() + config().message_time(), "{wait}");
+    assert_eq!(first.bytes, 1000);
+}
+
+#[test]
+fn a_receive_buffer_never_overflows() {
+    let mut world = World::new(5, config());
+    let size = 2_000_000;
+    // All send to host 0, which takes out 4 Gb/s of the 10 that come in.
+    world.hosts[0].buffer = Some((size, 0, Rate::gbps(4)));
+    for h in 1..5 {
+        world.hosts[h].queues.insert(0, 10 * SLOT_BYTES);
+    }
+    let took = world.run_until_empty(Duration::from_ms(500));
+    assert!(world.most_buffered <= size && world.most_buffered > size / 2, "{}", world.most_buffered);
+    let ideal = Rate::gbps(4).time_for(timeplane_model::Bytes::new(40 * SLOT_BYTES));
+    assert!(took < ideal.scale(1.6), "{took} of {ideal}");
+}

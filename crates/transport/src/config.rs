@@ -29,6 +29,10 @@ pub struct TcpConfig {
     pub slow_start_segments: u32,
     /// Selective acknowledgements (RFC 2018), and recovery by them (RFC 6675) instead of RFC 6582. Default on.
     pub sack: bool,
+    /// With SACK, notice that the first segment's repetition is lost, too, once something sent later has arrived, and
+    /// reduce the window again (RFC 5681, section 4.3); hosts with RACK (RFC 8985) do. Default on. Off leaves it to the
+    /// retransmission timer, as RFC 6675 does, which where `min_rto` is many round trips makes short queues look bad.
+    pub find_lost_repetitions: bool,
     /// Explicit congestion notification (RFC 3168). Default off; always on with [`CongestionKind::Dctcp`].
     pub ecn: bool,
     /// Spread segments over the round trip: one per payload / (f * cwnd / srtt), with f = 2 in slow start and
@@ -69,6 +73,7 @@ impl Default for TcpConfig {
             delayed_ack: DelayedAck::default(),
             slow_start_segments: 2,
             sack: true,
+            find_lost_repetitions: true,
             ecn: false,
             pacing: false,
             handshake: false,

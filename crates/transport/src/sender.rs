@@ -63,7 +63,8 @@ enum Repair {
 /// cut. See the crate's description for how to drive it. Memory: one record of 16 bytes per outstanding segment.
 ///
 /// Recovery follows RFC 6675 with SACK: all of NextSeg's rules, with the rescue retransmission, and the timer
-/// re-armed at each repetition (section 6). Without SACK it is RFC 6582, with RFC 3042's limited transmit in
+/// re-armed when the first segment is repeated (section 6). A repetition that is lost is found, beyond that RFC, if
+/// [`TcpConfig::find_lost_repetitions`] says so. Without SACK it is RFC 6582, with RFC 3042's limited transmit in
 /// both cases. What RFC 6582 writes as an inflated window is here a smaller count of bytes in the network;
 /// the sums are the same.
 #[derive(Clone, Debug)]
@@ -102,6 +103,8 @@ pub struct Sender {
     rto_at: Option<Time>,
     /// When pacing lets the next segment go.
     release: Time,
+    /// When the youngest of the segments that have arrived was sent, of those sent once.
+    youngest: Time,
 
     // Windows.
     window: Window,
@@ -129,6 +132,7 @@ pub struct Sender {
     paced_out: bool,
     cwr_due: bool,
     sack: bool,
+    repeat_twice: bool,
     ecn: bool,
     ecn_always: bool,
     pacing: bool,
@@ -155,6 +159,7 @@ impl Sender {
             rtt: RttEstimator::new(config.initial_rto, config.min_rto),
             rto_at: None,
             release: Time::ZERO,
+            youngest: Time::ZERO,
             window: Window::new(config.mss, config.initial_window),
             congestion: Congestion::new(config),
             receive_window: config.receive_window.map_or(u64::MAX, |w| w.max(1)),
@@ -172,6 +177,7 @@ impl Sender {
             paced_out: false,
             cwr_due: false,
             sack: config.sack,
+            repeat_twice: config.sack && config.find_lost_repetitions,
             ecn: config.uses_ecn(),
             ecn_always: config.congestion == CongestionKind::Dctcp,
             pacing: config.pacing,
@@ -290,6 +296,8 @@ impl Sender {
         }
         if self.sack && self.repair == Repair::None && self.lost_below > self.head {
             self.enter_recovery(now, outstanding);
+        } else if self.repeat_twice && self.repair == Repair::Fast {
+            self.find_lost_repetition(now, outstanding);
         }
     }
 
@@ -469,8 +477,10 @@ impl Sender {
         record.repeated = true;
         self.pipe += u64::from(len);
         self.retransmissions += 1;
-        // RFC 6675, section 6. RFC 6582, section 3.2, restarts the timer at the first partial acknowledgement only.
-        if self.sack || self.repair == Repair::Timeout || !self.partial_seen {
+        // RFC 6675, section 6, lets any repetition restart the timer. Here only the first segment's does: where
+        // repetitions are lost as well, a recovery would otherwise have no end. RFC 6582, section 3.2: at the first
+        // partial acknowledgement only.
+        if seq == self.head && (self.sack || self.repair == Repair::Timeout || !self.partial_seen) {
             self.arm(now);
         }
         self.pace(now, len);
@@ -521,6 +531,9 @@ impl Sender {
             if !record.sacked {
                 sent = Some(record.sent);
             }
+            if !record.repeated {
+                self.youngest = self.youngest.max(record.sent);
+            }
         }
         if self.repair == Repair::Fast {
             // RFC 6582: what arrives leaves the network once, as a duplicate or in this advance.
@@ -532,7 +545,7 @@ impl Sender {
             self.repeat_head = false;
         }
         if !self.sacked.is_empty() {
-            self.sacked.remove_below(ack);
+            self.sacked.remove_below(self.head);
         }
         let sample = sent.filter(|_| !repeated).map(|sent| now - sent);
         if let Some(rtt) = sample {
@@ -545,7 +558,7 @@ impl Sender {
     fn take_sacks(&mut self, blocks: &[Range]) {
         let mss = u64::from(self.window.mss);
         let (head, next, bytes) = (self.head, self.next, self.bytes);
-        let (records, pipe) = (&mut self.records, &mut self.pipe);
+        let (records, pipe, youngest) = (&mut self.records, &mut self.pipe, &mut self.youngest);
         let mut news = false;
         for block in blocks.iter().filter(|b| b.start < next && b.end > head) {
             // Only whole segments count.
@@ -562,6 +575,9 @@ impl Sender {
                     *pipe -= u64::from(record.copies) * len;
                     record.copies = 0;
                     record.sacked = true;
+                    if !record.repeated {
+                        *youngest = (*youngest).max(record.sent);
+                    }
                     seq += mss;
                     i += 1;
                 }
@@ -703,6 +719,21 @@ impl Sender {
         }
     }
 
+    /// Whether the repetition of the first segment is lost: something sent clearly later has arrived, by a quarter of
+    /// a round trip (the reordering window of RFC 8985, section 6.2). It is then repeated at once, and is a second sign of
+    /// congestion (RFC 5681, section 4.3).
+    fn find_lost_repetition(&mut self, now: Time, outstanding: u64) {
+        let tolerance = self.rtt.srtt().unwrap_or_default() / 4;
+        let lost = |r: &Record| r.lost && r.copies == 1 && r.sent.saturating_add(tolerance) < self.youngest;
+        if !self.repeat_head && self.records.front().is_some_and(lost) {
+            self.pipe -= u64::from(self.segment_len(self.head));
+            self.records[0].copies = 0;
+            self.repeat_head = true;
+            let flight = self.flight(outstanding);
+            self.congestion.on_loss(&mut self.window, flight, now);
+        }
+    }
+
     /// The retransmission timer has expired (RFC 5681, section 3.1; RFC 6675, section 5.1): whatever the receiver is
     /// not known to hold is lost, and repeated in slow start.
     fn collapse(&mut self) {
@@ -729,10 +760,67 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::SackBlocks;
+    use proptest::prelude::*;
 
     #[test]
     fn stays_small() {
-        assert!(size_of::<Sender>() <= 400, "{}", size_of::<Sender>());
+        assert!(size_of::<Sender>() <= 352, "{}", size_of::<Sender>());
         assert_eq!(size_of::<Record>(), 16);
+    }
+
+    /// The scoreboard against RFC 6675's definitions, worked out anew for each segment.
+    fn check_scoreboard(sender: &Sender) {
+        let mss = u64::from(sender.window.mss);
+        let mut pipe = 0;
+        for (i, record) in sender.records.iter().enumerate() {
+            let seq = sender.head + i as u64 * mss;
+            let sacked_above = sender.records.iter().skip(i + 1).filter(|r| r.sacked).count();
+            assert_eq!(record.sacked, sender.sacked.containing(seq).is_some());
+            assert_eq!(seq % mss, 0);
+            if sender.sack && !record.sacked {
+                let lost = sacked_above >= DUP_THRESH as usize;
+                assert!(record.lost == lost || (record.lost && sender.timeouts > 0), "segment at {seq}");
+            }
+            pipe += u64::from(record.copies) * u64::from(sender.segment_len(seq));
+        }
+        assert_eq!(sender.pipe, pipe);
+        assert_eq!(sender.records.len() as u64, (sender.next - sender.head).div_ceil(mss));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// A peer that acknowledges at random, in whole segments or not, some of it impossible.
+        #[test]
+        fn the_scoreboard_is_what_the_rfc_says(
+            segments in 1u64..60,
+            short in 0u64..10,
+            whole: bool,
+            sack: bool,
+            steps in prop::collection::vec((0u64..64, 0u64..10, 0u64..64, 1u64..8, 0u8..8), 1..80),
+        ) {
+            let config = TcpConfig { mss: 10, sack, ecn: true, ..TcpConfig::default() };
+            let mut sender = Sender::new(&config, segments * 10 - short);
+            let mut now = Time::ZERO;
+            sender.start(now);
+            for (ack, odd, block, blocks, kind) in steps {
+                for _ in 0..kind {
+                    sender.poll(now);
+                }
+                now += Duration::from_ms(7);
+                let odd = if whole { 0 } else { odd };
+                let mut sacks = SackBlocks::NONE;
+                sacks.push(Range { start: block * 10 + odd, end: (block + blocks) * 10 + odd / 2 });
+                // Mostly duplicates, as those are what the scoreboard is about.
+                let ack = if kind == 0 { sender.una.max(ack * 10 + odd) } else { sender.una };
+                sender.on_ack(now, &Ack { ack, sacks, ece: kind == 1, syn: false });
+                if kind == 7 && blocks == 7 {
+                    now = sender.deadline().unwrap_or(now);
+                    sender.on_timeout(now);
+                }
+                check_scoreboard(&sender);
+            }
+        }
     }
 }

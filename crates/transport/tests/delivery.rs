@@ -9,10 +9,10 @@ use timeplane_transport::{CongestionKind, DelayedAck, TcpConfig};
 
 fn tcp_config() -> impl Strategy<Value = TcpConfig> {
     let numbers = (prop::sample::select(CongestionKind::ALL), 100u32..2_000, 1u32..12, 1u32..4, 1i64..3_000);
-    let switches = prop::array::uniform5(any::<bool>());
+    let switches = prop::array::uniform6(any::<bool>());
     let window = prop::option::of(1u64..50_000);
     (numbers, switches, window).prop_map(|((congestion, mss, initial_window, count, timeout), switches, window)| {
-        let [sack, ecn, pacing, handshake, hystart] = switches;
+        let [sack, ecn, pacing, handshake, hystart, find_lost_repetitions] = switches;
         TcpConfig {
             congestion,
             mss,
@@ -24,6 +24,7 @@ fn tcp_config() -> impl Strategy<Value = TcpConfig> {
             pacing,
             handshake,
             hystart,
+            find_lost_repetitions,
             receive_window: window,
             ..TcpConfig::default()
         }

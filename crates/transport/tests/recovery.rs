@@ -152,6 +152,27 @@ fn sack_tells_what_to_repeat() {
     assert_eq!((sender.cwnd(), sender.retransmissions(), sender.timeouts()), (5_000, 3, 0));
 }
 
+#[test]
+fn a_lost_repetition_is_found_by_what_was_sent_later() {
+    for find_lost_repetitions in [false, true] {
+        let mut sender = started(&TcpConfig { find_lost_repetitions, initial_window: 20, ..tcp() }, 100);
+        poll(&mut sender, Time::ZERO);
+        sender.on_ack(ms(8), &ack(1_000));
+        poll(&mut sender, ms(8));
+        // Segment 1 is lost, and so is its repetition at 10 ms. 21 was sent before that, 22 and 23 more than 2 ms later.
+        sender.on_ack(ms(10), &sacked(1_000, &[(2_000, 5_000)]));
+        assert_eq!(seqs(&mut sender, ms(10)), [1]);
+        sender.on_ack(ms(13), &sacked(1_000, &[(2_000, 18_000)]));
+        assert_eq!(seqs(&mut sender, ms(13))[0], 22);
+        sender.on_ack(ms(16), &sacked(1_000, &[(2_000, 22_000)]));
+        let cwnd = sender.cwnd();
+        assert!(!seqs(&mut sender, ms(16)).contains(&1));
+        sender.on_ack(ms(26), &sacked(1_000, &[(2_000, 24_000)]));
+        assert_eq!(seqs(&mut sender, ms(26)).contains(&1), find_lost_repetitions);
+        assert_eq!(sender.cwnd() < cwnd, find_lost_repetitions, "lowered twice (RFC 5681, section 4.3)");
+    }
+}
+
 /// The last segments are lost while others repair: the rescue retransmission spares the timeout.
 #[test]
 fn rescue_repeats_the_tail_once() {

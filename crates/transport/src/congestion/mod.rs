@@ -41,12 +41,12 @@ impl Window {
         self.cwnd < self.ssthresh
     }
     /// Slow start with byte counting (RFC 3465): up to `limit` bytes per acknowledgement, and no further than
-    /// the threshold. The bytes acknowledged that remain for congestion avoidance.
+    /// the threshold. The rest of these bytes, which is for congestion avoidance.
     pub fn slow_start(&mut self, acked: u64, limit: u64) -> u64 {
         let growth = acked.min(limit);
         let room = self.ssthresh.saturating_sub(self.cwnd);
         self.cwnd += growth.min(room);
-        acked.saturating_sub(room)
+        growth.saturating_sub(room)
     }
     /// Two segments: the least threshold (RFC 5681, equation 4).
     pub const fn floor(&self) -> u64 {
@@ -190,7 +190,7 @@ mod tests {
     fn slow_start_stops_at_the_threshold() {
         let mut w = Window { cwnd: 1_000, ssthresh: 2_500, mss: 1_000 };
         assert_eq!(w.slow_start(1_000, 2_000), 0);
-        assert_eq!(w.slow_start(2_000, 2_000), 1_500);
+        assert_eq!(w.slow_start(9_000, 2_000), 1_500);
         assert_eq!((w.cwnd, w.in_slow_start()), (2_500, false));
     }
 }

@@ -720,8 +720,8 @@ impl Sender {
     }
 
     /// Whether the repetition of the first segment is lost: something sent clearly later has arrived, by a quarter of
-    /// a round trip (the reordering window of RFC 8985, section 6.2). It is then repeated at once, and is a second sign of
-    /// congestion (RFC 5681, section 4.3).
+    /// a round trip (the reordering window of RFC 8985, section 6.2). It is then repeated at once, and is a second
+    /// sign of congestion (RFC 5681, section 4.3).
     fn find_lost_repetition(&mut self, now: Time, outstanding: u64) {
         let tolerance = self.rtt.srtt().unwrap_or_default() / 4;
         let lost = |r: &Record| r.lost && r.copies == 1 && r.sent.saturating_add(tolerance) < self.youngest;
@@ -734,8 +734,8 @@ impl Sender {
         }
     }
 
-    /// The retransmission timer has expired (RFC 5681, section 3.1; RFC 6675, section 5.1): whatever the receiver is
-    /// not known to hold is lost, and repeated in slow start.
+    /// The retransmission timer has expired (RFC 5681, section 3.1; RFC 6675, section 5.1): whatever the receiver
+    /// is not known to hold is lost, and repeated in slow start.
     fn collapse(&mut self) {
         let flight = self.flight(self.next - self.una);
         self.congestion.on_timeout(&mut self.window, flight, !self.head_timed_out);

@@ -54,7 +54,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_byte_arrives_once(tcp in tcp_config(), path in path_config(), sizes in prop::collection::vec(0u64..200_000, 1..3)) {
+    fn every_byte_arrives_once(
+        tcp in tcp_config(),
+        path in path_config(),
+        sizes in prop::collection::vec(0u64..200_000, 1..3),
+    ) {
         let mut path = Path::new(path);
         for (i, &bytes) in sizes.iter().enumerate() {
             path.add(&tcp, bytes, Time::ZERO + Duration::from_us(i as i64 * 100));

@@ -159,7 +159,7 @@ fn a_lost_repetition_is_found_by_what_was_sent_later() {
         poll(&mut sender, Time::ZERO);
         sender.on_ack(ms(8), &ack(1_000));
         poll(&mut sender, ms(8));
-        // Segment 1 is lost, and so is its repetition at 10 ms. 21 was sent before that, 22 and 23 more than 2 ms later.
+        // Segment 1 is lost, and so is its repetition at 10 ms. 21 was sent before that, 22 and 23 over 2 ms later.
         sender.on_ack(ms(10), &sacked(1_000, &[(2_000, 5_000)]));
         assert_eq!(seqs(&mut sender, ms(10)), [1]);
         sender.on_ack(ms(13), &sacked(1_000, &[(2_000, 18_000)]));

@@ -120,3 +120,86 @@ impl Gate {
         self.grants.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use timeplane_model::{Class, HostId, Medium};
+
+    fn grant(start: i64, end: i64, lease: i64) -> Grant {
+        Grant {
+            destination: HostId(1),
+            class: Class(0),
+            medium: Medium::Fabric,
+            rate: None,
+            bytes: None,
+            start: Trigger::At(Time::from_ps(start)),
+            end: Trigger::At(Time::from_ps(end)),
+            lease: Time::from_ps(lease),
+        }
+    }
+    fn t(ps: i64) -> Time {
+        Time::from_ps(ps)
+    }
+
+    #[test]
+    fn a_grant_opens_once_and_ends_with_its_lease() {
+        let mut gate = Gate::new();
+        gate.accept(t(0), grant(10, 30, 20)).unwrap();
+        gate.accept(t(0), Grant { end: Trigger::Never, ..grant(40, 0, 50) }).unwrap();
+        assert_eq!((gate.due(), gate.next_change(t(10))), (Some(t(10)), Some(t(20))));
+        assert!(gate.open_at(t(9)).is_none() && gate.open_at(t(19)).is_some() && gate.open_at(t(20)).is_none());
+        assert!(gate.open_at(t(49)).is_some() && gate.open_at(t(50)).is_none());
+        assert_eq!(gate.advance(t(9)), (None, 0));
+        let opening = gate.advance(t(10)).0.unwrap();
+        assert_eq!((opening.from, opening.until), (t(10), t(20)));
+        assert_eq!(gate.advance(t(11)), (None, 0));
+        // Called late, it opens for what is left; called too late, it was missed.
+        let late = gate.advance(t(45)).0.unwrap();
+        assert_eq!((late.from, late.until), (t(45), t(50)));
+        gate.accept(t(45), grant(60, 70, 70)).unwrap();
+        assert_eq!(gate.advance(t(70)), (None, 1));
+        assert!(gate.is_empty());
+    }
+
+    #[test]
+    fn a_grant_is_taken_whole_or_not_at_all() {
+        let mut gate = Gate::new();
+        assert_eq!(gate.accept(t(11), grant(10, 30, 30)), Err(Refused::Late { start: t(10), now: t(11) }));
+        assert_eq!(gate.accept(t(0), grant(10, 30, 10)), Err(Refused::Empty));
+        assert_eq!(gate.accept(t(0), Grant { start: Trigger::Signal(1), ..grant(0, 9, 9) }), Err(Refused::NoTime));
+        gate.accept(t(0), grant(10, 30, 30)).unwrap();
+        for (start, end) in [(0, 11), (29, 40), (15, 16), (0, 50)] {
+            assert_eq!(gate.accept(t(0), grant(start, end, end)), Err(Refused::Overlap));
+        }
+        gate.accept(t(0), grant(30, 40, 40)).unwrap();
+        gate.accept(t(0), grant(0, 10, 10)).unwrap();
+        assert!(gate.advance(t(0)).0.is_some());
+        assert_eq!(gate.withdraw(), 2);
+        assert!(gate.open_at(t(9)).is_some() && gate.open_at(t(10)).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn openings_are_grants_in_order_and_never_overlap(
+            grants in proptest::collection::vec((0i64..1000, 0i64..100, 0i64..1000), 0..40),
+            calls in proptest::collection::vec(1i64..100, 0..40),
+        ) {
+            let mut gate = Gate::new();
+            let accepted = grants.iter().filter(|(s, l, lease)| gate.accept(t(0), grant(*s, s + l, *lease)).is_ok());
+            let leases: Vec<(i64, i64)> = accepted.map(|&(s, l, lease)| (s, lease.min(s + l))).collect();
+            let (mut now, mut openings, mut missed) = (0, Vec::new(), 0);
+            for step in calls.into_iter().chain([2000]) {
+                // Called at its deadline, or late by a step.
+                now = gate.due().filter(|_| step % 2 == 0).map_or(now + step, |d| d.as_ps().max(now));
+                let (opening, m) = gate.advance(t(now));
+                openings.extend(opening.map(|o| (o.from.as_ps(), o.until.as_ps())));
+                missed += m as usize;
+            }
+            prop_assert!(openings.windows(2).all(|w| w[0].1 <= w[1].0));
+            prop_assert!(openings.iter().all(|o| leases.iter().any(|l| l.0 <= o.0 && o.0 < o.1 && o.1 == l.1)));
+            prop_assert!(openings.len() + missed <= leases.len());
+        }
+    }
+}

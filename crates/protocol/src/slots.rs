@@ -363,3 +363,135 @@ impl Agent for SlotManager {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeplane_model::{Framing, LinkSpec, RateMatrix, Slot, Switch};
+    use timeplane_schedule::WeightedRoundRobin;
+
+    const US: Duration = Duration::from_us(1);
+    const PARAMETERS: SlotParameters =
+        SlotParameters { open: Duration::from_us(300), gap: Duration::from_us(15), slots: 4 };
+
+    fn fabric() -> Arc<Fabric> {
+        let link =
+            LinkSpec { rate: Rate::gbps(10), propagation: Duration::ZERO, framing: Framing::Ethernet, bit_error: 0.0 };
+        Arc::new(Fabric::single_switch(3, Switch::default(), link).unwrap())
+    }
+    fn manager(scheduler: Box<dyn Scheduler>) -> SlotManager {
+        SlotManager::new(SlotManagerConfig::new(PARAMETERS), scheduler, fabric())
+    }
+    fn at(us: i64) -> Time {
+        Time::ZERO + US * us
+    }
+    fn report(from: u32, sequence: u64, taken_at: Time, to: u32, bytes: u64) -> Input {
+        let backlog = Backlog::of_bytes([(HostId(to), Bytes::new(bytes))]);
+        let message = Message::Report(Report { epoch: 0, sequence, taken_at, backlog });
+        Input::Message { from: Address::Host(HostId(from)), message }
+    }
+    fn slots(out: &[Output]) -> Vec<u32> {
+        let planned = |o: &Output| match o {
+            Output::Log(Event::RoundPlanned { slots, .. }) => Some(*slots),
+            _ => None,
+        };
+        out.iter().filter_map(planned).collect()
+    }
+
+    #[test]
+    fn a_round_is_planned_granted_and_not_planned_again() {
+        let mut m = manager(Box::new(WeightedRoundRobin::new(PARAMETERS)));
+        let mut out = vec![];
+        // Six slots of bytes from host 0 to host 1.
+        m.handle(at(10), report(0, 0, at(0), 1, 6 * 375_000), &mut out);
+        assert_eq!((m.deadline(), out.len()), (Some(at(21)), 0));
+        m.handle(at(21), Input::Due, &mut out);
+        assert_eq!(slots(&out), [4]);
+        // Compute time later, one message to each host.
+        assert_eq!(m.deadline(), Some(at(121)));
+        out.clear();
+        m.handle(at(121), Input::Due, &mut out);
+        let sent: Vec<&Grants> = out
+            .iter()
+            .map(|o| match o {
+                Output::Send { message: Message::Grants(g), .. } => g,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        // Begins at 21 + 100 + 20 + 1, lasts 4 x 315; the next plan is made a lead before its end, of reports that then are in.
+        let begin = at(142);
+        assert_eq!(sent.iter().map(|g| g.grants.len()).collect::<Vec<_>>(), [4, 0, 0]);
+        assert!(sent.iter().all(|g| g.effective == begin && g.report_at == begin + US * (1260 - 121 - 21)));
+        assert!(sent[0].grants.iter().all(|g| g.known_end() == Some(g.lease)));
+        assert_eq!(m.deadline(), Some(begin + US * (1260 - 121)));
+        // The report of that time, in the fourth slot: what the slot still serves is not planned again. Two slots are left.
+        let taken = begin + US * (3 * 315 + 150);
+        out.clear();
+        m.handle(taken + US, report(0, 1, taken, 1, 2 * 375_000 + 187_500), &mut out);
+        m.handle(begin + US * (1260 - 121), Input::Due, &mut out);
+        assert_eq!(slots(&out), [2]);
+        // Nothing new is heard: by the last report, all is granted.
+        out.clear();
+        while slots(&out).is_empty() {
+            m.handle(m.deadline().unwrap(), Input::Due, &mut out);
+        }
+        assert_eq!(slots(&out), [0]);
+    }
+
+    #[test]
+    fn the_newest_report_wins() {
+        let mut m = manager(Box::new(WeightedRoundRobin::new(PARAMETERS)));
+        let mut out = vec![];
+        m.handle(at(1), report(0, 5, at(0), 1, 375_000), &mut out);
+        m.handle(at(2), report(0, 4, at(0), 1, 9 * 375_000), &mut out);
+        m.handle(at(3), report(0, 5, at(0), 1, 375_000), &mut out);
+        assert_eq!((m.counters().reports, m.counters().stale), (1, 2));
+        m.handle(at(21), Input::Due, &mut out);
+        assert_eq!(slots(&out), [1]);
+    }
+
+    #[test]
+    fn nonsense_is_counted_and_dropped() {
+        let mut m = manager(Box::new(WeightedRoundRobin::new(PARAMETERS)));
+        let mut out = vec![];
+        m.handle(at(1), report(0, 0, at(0), 0, 1), &mut out);
+        m.handle(at(1), report(0, 0, at(0), 3, 1), &mut out);
+        m.handle(at(1), report(7, 0, at(0), 1, 1), &mut out);
+        m.handle(at(1), Input::Backlog(Backlog::default()), &mut out);
+        assert_eq!((m.counters().malformed, m.counters().reports, out.len()), (4, 0, 0));
+        // A report from the end of time hides nothing, and breaks nothing.
+        m.handle(at(1), report(0, 1, Time::MAX, 1, 9 * 375_000), &mut out);
+        m.handle(at(1), report(1, 1, Time::from_ps(i64::MIN / 4), 0, 9 * 375_000), &mut out);
+        for _ in 0..20 {
+            m.handle(m.deadline().unwrap(), Input::Due, &mut out);
+        }
+        assert_eq!(slots(&out)[..4], [4, 4, 1, 0]);
+    }
+
+    struct Fixed(Plan);
+    impl Scheduler for Fixed {
+        fn name(&self) -> &str {
+            "fixed"
+        }
+        fn plan(&mut self, _: &Demand, _: &Fabric, _: &Standing) -> Plan {
+            self.0.clone()
+        }
+    }
+
+    #[test]
+    fn plans_that_are_no_slots_are_refused() {
+        let entry = |gap| ScheduleEntry { slot: Slot::new(vec![], US, &fabric()).unwrap(), gap };
+        let rates = Plan::Rates(RateMatrix::new(vec![Rate::ZERO; 9], &fabric()).unwrap());
+        for (plan, expected) in [
+            (rates, PlanFault::Rates),
+            (Plan::Slots(vec![entry(US); 5]), PlanFault::TooLong { slots: 5, most: 4 }),
+            (Plan::Slots(vec![entry(US), entry(-US)]), PlanFault::Gap { index: 1 }),
+        ] {
+            let mut m = manager(Box::new(Fixed(plan)));
+            let mut out = vec![];
+            m.handle(at(21), Input::Due, &mut out);
+            assert_eq!(out[0], Output::Log(Event::PlanRefused { round: Round(1), fault: expected }));
+            assert_eq!((slots(&out), m.counters().refused), (vec![0], 1));
+        }
+    }
+}

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Clock, GAP, OPEN, SLOT_BYTES, World, parameters};
+use proptest::prelude::*;
 use std::collections::BTreeMap;
 use timeplane_model::{Duration, Rate};
 use timeplane_protocol::{Event, SlotManagerConfig};
@@ -188,4 +189,42 @@ fn a_receive_buffer_never_overflows() {
     assert!(world.most_buffered <= size && world.most_buffered > size / 2, "{}", world.most_buffered);
     let ideal = Rate::gbps(4).time_for(timeplane_model::Bytes::new(40 * SLOT_BYTES));
     assert!(took < ideal.scale(1.6), "{took} of {ideal}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_demand_drains_whatever_happens_to_messages(
+        demand in proptest::collection::vec((0u32..6, 0u32..6, 1u64..20 * SLOT_BYTES), 1..40),
+        later in proptest::collection::vec((0u32..6, 0u32..6, 1u64..5 * SLOT_BYTES), 0..10),
+        (lost, doubled) in (0u64..300, 0u64..300),
+        offsets in proptest::collection::vec(-7_000i64..=7_000, 7),
+        slots in 1u32..40,
+        (latency, compute) in (1i64..400, 0i64..1000),
+    ) {
+        let mut c = config();
+        c.slots.slots = slots;
+        c.clock_error = Duration::from_us(7);
+        c.control_latency = Duration::from_us(latency);
+        c.compute_time = Duration::from_us(compute);
+        let mut world = World::new(6, c);
+        world.network.lost = lost;
+        world.network.doubled = doubled;
+        for (host, offset) in world.hosts.iter_mut().zip(&offsets) {
+            host.clock.offset = Duration::from_ns(*offset);
+        }
+        world.manager_clock.offset = Duration::from_ns(offsets[6]);
+        for (i, j, b) in demand.into_iter().filter(|(i, j, _)| i != j) {
+            *world.hosts[i as usize].queues.entry(j).or_default() += b;
+        }
+        world.run(Duration::from_ms(13), |_| false);
+        for (i, j, b) in later.into_iter().filter(|(i, j, _)| i != j) {
+            *world.hosts[i as usize].queues.entry(j).or_default() += b;
+        }
+        world.run_until_empty(Duration::from_secs(20));
+        prop_assert!(world.overlaps().is_empty());
+        prop_assert_eq!(world.wasted(), 0);
+        prop_assert_eq!(world.counted(|c| c.late + c.missed + c.refused), 0);
+    }
 }

@@ -11,8 +11,9 @@ pub(crate) struct Cover {
     /// Edges at node `v`: `edges[first[v]..first[v + 1]]`.
     first: Vec<u32>,
     edges: Vec<u32>,
-    full: Vec<u32>,
     capacity: Vec<u32>,
+    /// Per node, how often it may still be chosen.
+    spare: Vec<u32>,
     wanted: Vec<u32>,
     limit: Vec<u32>,
     times: Vec<u32>,
@@ -22,6 +23,14 @@ pub(crate) struct Cover {
     seen: Vec<(u32, u32)>,
     search: u32,
     queue: Vec<u32>,
+}
+
+/// Where an alternating path ended.
+enum Path {
+    /// At a node with capacity to spare: one edge more.
+    ToFree,
+    /// At a node that is covered more often than wanted: as many edges as before.
+    ToUnwanted,
 }
 
 impl Cover {
@@ -46,7 +55,7 @@ impl Cover {
         Self {
             first,
             edges,
-            full: capacity.clone(),
+            spare: capacity.clone(),
             capacity,
             wanted: vec![0; nodes],
             limit: vec![1; ends.len()],
@@ -66,7 +75,7 @@ impl Cover {
                 self.times[e as usize] = 0;
             }
         }
-        self.capacity.copy_from_slice(&self.full);
+        self.spare.copy_from_slice(&self.capacity);
         self.wanted.fill(0);
     }
 
@@ -77,12 +86,23 @@ impl Cover {
 
     /// How often a node should be covered, at most its capacity.
     pub(crate) fn want(&mut self, node: usize, times: u32) {
-        self.wanted[node] = times.min(self.capacity[node]);
+        self.wanted[node] = times.min(self.spare[node]);
     }
 
     /// Whether a node is covered less often than it could be.
     pub(crate) fn spare(&self, node: u32) -> bool {
-        (self.chosen[node as usize].len() as u32) < self.capacity[node as usize]
+        self.spare[node as usize] > 0
+    }
+
+    /// Whether both ends of an edge have capacity to spare.
+    pub(crate) fn both_spare(&self, edge: usize) -> bool {
+        let [a, b] = self.ends[edge];
+        self.spare(a) && self.spare(b)
+    }
+
+    /// The edges chosen at a node.
+    pub(crate) fn chosen(&self, node: usize) -> &[u32] {
+        &self.chosen[node]
     }
 
     /// How often an edge is chosen.
@@ -93,14 +113,13 @@ impl Cover {
     /// Uses a node once for something outside this graph.
     pub(crate) fn take_out(&mut self, node: u32) {
         let v = node as usize;
-        self.capacity[v] = self.capacity[v].saturating_sub(1);
+        self.spare[v] = self.spare[v].saturating_sub(1);
         self.wanted[v] = self.wanted[v].saturating_sub(1);
     }
 
     /// Chooses an edge once more, if it may be and both ends have room.
     pub(crate) fn choose(&mut self, edge: usize) -> bool {
-        let [a, b] = self.ends[edge];
-        if self.times[edge] >= self.limit[edge] || !self.spare(a) || !self.spare(b) {
+        if !self.both_spare(edge) || self.times[edge] >= self.limit[edge] {
             return false;
         }
         self.add(edge as u32);
@@ -111,6 +130,8 @@ impl Cover {
         self.times[edge as usize] += 1;
         for v in self.ends[edge as usize] {
             self.chosen[v as usize].push(edge);
+            // An alternating path fills a full node before it frees it.
+            self.spare[v as usize] = self.spare[v as usize].wrapping_sub(1);
         }
     }
 
@@ -120,22 +141,27 @@ impl Cover {
             let at = &mut self.chosen[v as usize];
             let i = at.iter().position(|&e| e == edge).expect("a chosen edge is at both its ends");
             at.swap_remove(i);
+            self.spare[v as usize] = self.spare[v as usize].wrapping_add(1);
         }
     }
 
-    /// Covers all wanted nodes, as far as that is possible. Whether the choice changed.
+    /// Covers all wanted nodes, as far as that is possible. Whether another node had to be given up, so that more edges may fit.
     pub(crate) fn cover(&mut self) -> bool {
-        let mut changed = false;
+        let mut given_up = false;
         for v in 0..self.wanted.len() {
-            while (self.chosen[v].len() as u32) < self.wanted[v] && self.augment(v as u32) {
-                changed = true;
+            while (self.chosen[v].len() as u32) < self.wanted[v] {
+                match self.augment(v as u32) {
+                    Some(Path::ToFree) => {}
+                    Some(Path::ToUnwanted) => given_up = true,
+                    None => break,
+                }
             }
         }
-        changed
+        given_up
     }
 
     /// Covers `from` once more by an alternating path, without uncovering a wanted node; breadth first.
-    fn augment(&mut self, from: u32) -> bool {
+    fn augment(&mut self, from: u32) -> Option<Path> {
         self.search += 1;
         self.queue.clear();
         self.queue.push(from);
@@ -156,7 +182,7 @@ impl Cover {
                 self.seen[v as usize] = (self.search, e);
                 if self.spare(v) {
                     self.flip(from, v, true);
-                    return true;
+                    return Some(Path::ToFree);
                 }
                 for k in 0..self.chosen[v as usize].len() {
                     let f = self.chosen[v as usize][k];
@@ -167,13 +193,13 @@ impl Cover {
                     self.seen[y as usize] = (self.search, f);
                     if self.chosen[y as usize].len() as u32 > self.wanted[y as usize] {
                         self.flip(from, y, false);
-                        return true;
+                        return Some(Path::ToUnwanted);
                     }
                     self.queue.push(y);
                 }
             }
         }
-        false
+        None
     }
 
     fn other(&self, edge: u32, end: u32) -> u32 {

@@ -11,7 +11,7 @@ mod cover;
 mod registry;
 mod weighted_round_robin;
 
-pub use registry::{Schedulers, UnknownScheduler};
+pub use registry::{SchedulerFactory, Schedulers, UnknownScheduler};
 pub use weighted_round_robin::WeightedRoundRobin;
 
 use timeplane_model::{Demand, Duration, Fabric, Plan, Round, Slot};

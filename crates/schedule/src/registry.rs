@@ -4,6 +4,9 @@ use crate::{Scheduler, SlotParameters, WeightedRoundRobin};
 use std::fmt;
 use std::sync::Arc;
 
+/// Makes a scheduler for these slots.
+pub type SchedulerFactory = Arc<dyn Fn(&SlotParameters) -> Box<dyn Scheduler> + Send + Sync>;
+
 /// Schedulers that can be asked for by name. A value: two runs of a process may know different ones.
 #[derive(Clone)]
 pub struct Schedulers {
@@ -13,7 +16,7 @@ pub struct Schedulers {
 #[derive(Clone)]
 struct Entry {
     name: String,
-    build: Arc<dyn Fn(&SlotParameters) -> Box<dyn Scheduler> + Send + Sync>,
+    build: SchedulerFactory,
 }
 
 /// No scheduler has this name.
@@ -40,11 +43,7 @@ impl Schedulers {
         all
     }
     /// Adds a scheduler; one of the same name is replaced.
-    pub fn register(
-        &mut self,
-        name: impl Into<String>,
-        build: Arc<dyn Fn(&SlotParameters) -> Box<dyn Scheduler> + Send + Sync>,
-    ) {
+    pub fn register(&mut self, name: impl Into<String>, build: SchedulerFactory) {
         let name = name.into();
         self.entries.retain(|e| e.name != name);
         self.entries.push(Entry { name, build });

@@ -134,8 +134,9 @@ struct Table {
     /// Pairs with demand and room, by due slot and turn.
     order: Vec<(u64, u32, u32)>,
     merged: Vec<(u64, u32, u32)>,
-    /// Pairs of this slot.
+    /// Pairs of this slot, and per pair, while they are taken off the order, whether it is one.
     picked: Vec<u32>,
+    served: Vec<bool>,
     /// Senders, then receivers: slots left, and whether one is spoken for while cores are chosen.
     left: Vec<u64>,
     spoken: Vec<bool>,
@@ -201,6 +202,7 @@ impl Table {
             order: Vec::with_capacity(pairs.len()),
             merged: Vec::with_capacity(pairs.len()),
             picked: Vec::new(),
+            served: vec![false; pairs.len()],
             left: vec![0; 2 * n],
             spoken: vec![false; 2 * n],
             bounded: room.iter().any(|&r| r != u64::MAX),
@@ -302,10 +304,8 @@ impl Table {
         if self.outer.cover() {
             self.greedy();
         }
-        for &(_, _, p) in &self.order {
-            if self.outer.times(p as usize) > 0 {
-                self.picked.push(p);
-            }
+        for sender in 0..self.hosts {
+            self.picked.extend(self.outer.chosen(sender));
         }
         true
     }
@@ -360,13 +360,24 @@ impl Table {
 
     /// Adds pairs that still fit, those due first.
     fn greedy(&mut self) {
+        let idle =
+            |side: std::ops::Range<usize>| side.filter(|&v| self.left[v] > 0 && self.outer.spare(v as u32)).count();
+        let (senders, receivers) = (idle(0..self.hosts), idle(self.hosts..2 * self.hosts));
+        let mut most = senders.min(receivers);
         for k in 0..self.order.len() {
+            if most == 0 {
+                return;
+            }
             let p = self.order[k].2;
+            if !self.outer.both_spare(p as usize) {
+                continue;
+            }
             let pair = &self.pairs[p as usize];
             if pair.core == NOBODY {
-                self.outer.choose(p as usize);
-            } else if self.hosts_free(pair) && self.fits(pair) {
+                most -= usize::from(self.outer.choose(p as usize));
+            } else if self.fits(pair) {
                 self.pick(p);
+                most -= 1;
             }
         }
     }
@@ -431,26 +442,34 @@ impl Table {
             if self.room[j] != u64::MAX {
                 self.room[j] -= bytes;
             }
+            if pair.left == 0 {
+                self.outer.limit(p, 0);
+            }
+            self.served[p] = true;
             self.lose(p, before - after);
         }
-        let mut again: Vec<_> = self.picked.iter().map(|&p| self.entry(p)).collect();
+        let mut again: Vec<_> =
+            self.picked.iter().map(|&p| self.entry(p)).filter(|&(.., p)| self.pairs[p as usize].left > 0).collect();
         again.sort_unstable();
         let mut again = again.into_iter().peekable();
         self.merged.clear();
-        for k in 0..self.order.len() {
-            let (due, turn, p) = self.order[k];
-            // Those of this slot have a later due slot by now.
-            if self.pairs[p as usize].due != due {
+        for &pair in &self.order {
+            if self.served[pair.2 as usize] {
                 continue;
             }
-            while let Some(earlier) = again.next_if(|&e| e < (due, turn, p)) {
+            while let Some(earlier) = again.next_if(|&e| e < pair) {
                 self.merged.push(earlier);
             }
-            self.merged.push((due, turn, p));
+            self.merged.push(pair);
         }
         self.merged.extend(again);
         std::mem::swap(&mut self.order, &mut self.merged);
-        self.leave();
+        for p in &self.picked {
+            self.served[*p as usize] = false;
+        }
+        if self.bounded {
+            self.leave();
+        }
     }
 
     fn entry(&self, p: u32) -> (u64, u32, u32) {
@@ -458,12 +477,12 @@ impl Table {
         (pair.due, pair.turn, p)
     }
 
-    /// Strikes out pairs that have nothing left or whose receiver has no room.
+    /// Strikes out pairs whose receiver has no room left.
     fn leave(&mut self) {
         let mut order = std::mem::take(&mut self.order);
         order.retain(|&(_, _, p)| {
             let pair = &self.pairs[p as usize];
-            let stays = pair.left > 0 && (!self.bounded || self.has_room(pair));
+            let stays = self.has_room(pair);
             if !stays {
                 let slots = pair.slots();
                 self.outer.limit(p as usize, 0);

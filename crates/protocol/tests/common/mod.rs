@@ -202,14 +202,14 @@ impl World {
 
     /// Runs until no queue holds anything, and tells when that was.
     pub fn run_until_empty(&mut self, limit: Duration) -> Duration {
-        self.run(limit, |w| w.sendings.len() % 8 == 7 && w.drained_by_now());
+        let mut steps = 0;
+        self.run(limit, |w| {
+            steps += 1;
+            steps % 64 == 0 && w.waiting() == 0
+        });
         // Only the openings that are still in progress are left to send.
         assert_eq!(self.finish(), 0, "{} B wait after {limit}", self.waiting());
         Duration::from_ps(self.sendings.iter().filter(|s| s.bytes > 0).map(|s| s.until).max().unwrap_or(0))
-    }
-
-    fn drained_by_now(&self) -> bool {
-        self.waiting() == 0
     }
 
     /// Lets openings end; what still waits then.

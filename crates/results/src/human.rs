@@ -1,1 +1,119 @@
-//! Numbers for people.
+//! Numbers for people: three digits that count, and the unit in which they are short.
+
+/// What a number is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Quantity {
+    /// Picoseconds.
+    Time,
+    /// Bit/s.
+    Rate,
+    /// Octets.
+    Bytes,
+    /// Things.
+    Count,
+    /// Without a unit.
+    Ratio,
+}
+
+impl Quantity {
+    /// Units from small to large, each a thousand of the one before.
+    const fn units(self) -> &'static [&'static str] {
+        match self {
+            Self::Time => &["ps", "ns", "us", "ms", "s"],
+            Self::Rate => &["b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s"],
+            Self::Bytes => &["B", "kB", "MB", "GB", "TB"],
+            Self::Count | Self::Ratio => &[""],
+        }
+    }
+
+    /// What to divide by, and the unit that is left.
+    fn scale(self, value: f64) -> (f64, &'static str) {
+        let units = self.units();
+        let mut factor = 1.0;
+        let mut at = 0;
+        while at + 1 < units.len() && value.abs() >= 999.5 * factor {
+            factor *= 1000.0;
+            at += 1;
+        }
+        (factor, units[at])
+    }
+
+    /// `12.3 us`, and `12.3 ± 0.4 us` with a half-width, which has the decimals of the value.
+    pub(crate) fn show(self, value: f64, half_width: Option<f64>) -> String {
+        let (factor, unit) = self.scale(value);
+        let whole = self == Self::Count && value.fract() == 0.0 && half_width.unwrap_or(0.0) == 0.0;
+        let decimals = if whole { 0 } else { decimals(value / factor) };
+        let half_width = half_width.map(|h| h / factor);
+        with_half_width(value / factor, half_width, visible(decimals, half_width), unit, false)
+    }
+
+    /// The same with a sign.
+    pub(crate) fn show_difference(self, value: f64, half_width: Option<f64>) -> String {
+        let (factor, unit) = self.scale(value);
+        let half_width = half_width.map(|h| h / factor);
+        with_half_width(value / factor, half_width, visible(decimals(value / factor), half_width), unit, true)
+    }
+}
+
+/// `-12.3 ± 1.1 %` of a relative difference.
+pub(crate) fn show_relative(value: f64, half_width: Option<f64>) -> String {
+    let decimals = if value.abs() >= 9.995 { 0 } else { 1 };
+    with_half_width(100.0 * value, half_width.map(|h| 100.0 * h), decimals, "%", true)
+}
+
+/// Decimals that make three digits.
+fn decimals(value: f64) -> usize {
+    if value == 0.0 || !value.is_finite() {
+        return 0;
+    }
+    // 9.996 is written 10.0, not 10.00.
+    let magnitude = (value.abs() * 1.000_500_1).log10().floor() as i32;
+    (2 - magnitude).clamp(0, 4) as usize
+}
+
+/// Up to two more decimals where the half-width is visible then, and none where it is not.
+fn visible(decimals: usize, half_width: Option<f64>) -> usize {
+    let shows = |decimals: &usize| half_width.is_some_and(|h| h >= 0.5 * 0.1f64.powi(*decimals as i32));
+    (decimals..=decimals + 2).find(shows).unwrap_or(decimals)
+}
+
+fn with_half_width(value: f64, half_width: Option<f64>, decimals: usize, unit: &str, sign: bool) -> String {
+    // No "-0.0".
+    let value = if value.abs() < 0.5 * 0.1f64.powi(decimals as i32) { 0.0 } else { value };
+    let mut text = if sign && value != 0.0 { format!("{value:+.decimals$}") } else { format!("{value:.decimals$}") };
+    if let Some(h) = half_width {
+        text += &format!(" ± {h:.decimals$}");
+    }
+    if !unit.is_empty() {
+        text.push(' ');
+        text += unit;
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_and_the_unit_in_which_they_are_short() {
+        let time = |ps| Quantity::Time.show(ps, None);
+        assert_eq!(time(12_345_678.0), "12.3 us");
+        assert_eq!(time(4.56e12), "4.56 s");
+        assert_eq!(time(123_456.0e12), "123456 s");
+        assert_eq!(time(999_600.0), "1.00 us");
+        assert_eq!(time(9_996.0), "10.0 ns");
+        assert_eq!(time(999_400.0), "999 ns");
+        assert_eq!(time(0.0), "0 ps");
+        assert_eq!(Quantity::Time.show(12_345_678.0, Some(400_000.0)), "12.3 ± 0.4 us");
+        assert_eq!(Quantity::Time.show(123.4e6, Some(0.04e6)), "123.40 ± 0.04 us");
+        assert_eq!(Quantity::Rate.show(9.413e9, None), "9.41 Gb/s");
+        assert_eq!(Quantity::Count.show(1234.0, None), "1234");
+        assert_eq!(Quantity::Count.show(3.0, Some(1.5)), "3.00 ± 1.50");
+        assert_eq!(Quantity::Ratio.show(0.98512, None), "0.985");
+        assert_eq!(show_relative(-0.1234, Some(0.011)), "-12.3 ± 1.1 %");
+        assert_eq!(show_relative(23.4, None), "+2340 %");
+        assert_eq!(show_relative(-0.0, Some(0.0)), "0.0 ± 0.0 %");
+        assert_eq!(Quantity::Count.show_difference(-12.0, None), "-12.0");
+    }
+}

@@ -18,7 +18,7 @@ mod store;
 mod summary;
 pub mod tables;
 
-// pub use comparison::{Bound, Comparison, Metric, Options};
+pub use comparison::{Bound, Cell, Comparison, Line, Metric, Options};
 pub use error::ResultsError;
 pub use recorder::{ROW_GROUP_ROWS, Recorder, Table, Tables};
 pub use store::{FORMAT, Manifest, ManifestRun, PartialRun, Store, run_key};

@@ -94,27 +94,11 @@ fn student(freedom: usize) -> StudentsT {
 
 /// The `p`-quantile of Student's t distribution.
 ///
-/// By bisection of the distribution function: statrs's own inverse is off by 2 % at `p = 0.8` with two degrees of freedom.
-///
 /// # Panics
 /// Where `p` is not between 0 and 1, or `freedom` is 0.
 pub fn t_quantile(p: f64, freedom: usize) -> f64 {
     assert!(p > 0.0 && p < 1.0, "probability {p} is not between 0 and 1");
-    if p < 0.5 {
-        return -t_quantile(1.0 - p, freedom);
-    }
-    let t = student(freedom);
-    let (mut low, mut high) = (0.0, 1.0);
-    while t.cdf(high) < p {
-        (low, high) = (high, high * 2.0);
-    }
-    loop {
-        let middle = 0.5 * (low + high);
-        if middle <= low || middle >= high {
-            return middle;
-        }
-        if t.cdf(middle) < p { low = middle } else { high = middle }
-    }
+    student(freedom).inverse_cdf(p)
 }
 
 /// A difference between two controls that saw the same arrivals.
@@ -188,4 +172,159 @@ pub fn batch_means(series: &[f64], batches: usize, level: f64) -> Option<Interva
     let rest = series.len() - length * batches;
     let means: Vec<f64> = series[rest..].chunks_exact(length).filter_map(mean).collect();
     Interval::of(&means, level)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn close(a: f64, b: f64, tolerance: f64) {
+        assert!((a - b).abs() <= tolerance * b.abs(), "{a} is not {b}");
+    }
+
+    #[test]
+    fn quantiles_of_t_are_those_of_scipy() {
+        // [scipy.stats.t.ppf(p, n) for p in (0.8, 0.975, 0.9995)]
+        let table = [
+            (1, [1.3763819204711738, 12.706204736174694, 636.6192487687897]),
+            (2, [1.0606601717798214, 4.302652729749462, 31.599054576445365]),
+            (3, [0.9784723123633042, 3.1824463052837078, 12.923978636687961]),
+            (4, [0.9409645772351816, 2.7764451051977934, 8.610301581379522]),
+            (9, [0.8834038596855346, 2.262157162798205, 4.780912585931217]),
+            (29, [0.8541919858818557, 2.045229642132703, 3.6594050194663748]),
+            (99, [0.8452670319534972, 1.9842169515864174, 3.391528833363685]),
+        ];
+        for (freedom, quantiles) in table {
+            for (p, quantile) in [0.8, 0.975, 0.9995].into_iter().zip(quantiles) {
+                close(t_quantile(p, freedom), quantile, 1e-10);
+            }
+        }
+    }
+
+    const X: [f64; 5] = [12.1, 11.8, 12.6, 12.3, 11.9];
+    const B: [f64; 5] = [13.0, 12.9, 13.3, 13.1, 12.8];
+
+    #[test]
+    fn intervals_and_paired_differences_are_those_of_scipy() {
+        // stats.t.interval(0.95, 4, loc=np.mean(x), scale=stats.sem(x))
+        let interval = Interval::of(&X, 0.95).unwrap();
+        close(interval.low().unwrap(), 11.741505160765108, 1e-12);
+        close(interval.high().unwrap(), 12.53849483923489, 1e-12);
+        // stats.ttest_rel(x, b).confidence_interval(0.95)
+        let paired = paired(&X, &B, 0.95).unwrap();
+        close(paired.absolute.low().unwrap(), -1.064168533299198, 1e-12);
+        close(paired.absolute.high().unwrap(), -0.6958314667008023, 1e-12);
+        // d = x / b - 1; stats.t.interval(0.95, 4, loc=d.mean(), scale=stats.sem(d))
+        let relative = paired.relative.unwrap();
+        close(relative.low().unwrap(), -0.08276951871938687, 1e-12);
+        close(relative.high().unwrap(), -0.0526364285996816, 1e-12);
+        assert!(relative.excludes_zero());
+    }
+
+    #[test]
+    fn equivalence_is_that_of_two_t_tests() {
+        // max(stats.ttest_1samp(d, -m, alternative="greater").pvalue, stats.ttest_1samp(d, m, alternative="less").pvalue)
+        for (margin, p_value, equivalent) in
+            [(0.05, 0.9844930278138564, false), (0.1, 0.00199964951258923, true), (0.2, 8.39776331400161e-06, true)]
+        {
+            let found = equivalence(&X, &B, margin, 0.95).unwrap();
+            close(found.p_value, p_value, 1e-9);
+            assert_eq!(found.equivalent, equivalent);
+        }
+        assert_eq!(equivalence(&[1.0], &[1.0], 0.1, 0.95), None);
+        assert_eq!(equivalence(&[1.0, 1.0], &[1.0, 0.0], 0.1, 0.95), None);
+        assert!(equivalence(&[1.0, 2.0], &[1.0, 2.0], 0.1, 0.95).unwrap().equivalent);
+        assert!(!equivalence(&[2.0, 4.0], &[1.0, 2.0], 0.1, 0.95).unwrap().equivalent);
+    }
+
+    #[test]
+    fn percentiles_are_those_of_numpy() {
+        let values = [1.0, 1.5, 2.6, 3.0, 4.0, 5.0, 9.0];
+        // np.percentile(values, p)
+        for (p, expected) in
+            [(0.0, 1.0), (10.0, 1.3), (25.0, 2.05), (50.0, 3.0), (95.0, 7.8), (99.0, 8.76), (100.0, 9.0)]
+        {
+            close(percentile(&values, p).unwrap(), expected, 1e-12);
+        }
+        assert_eq!(percentile(&[7.0], 99.0), Some(7.0));
+        assert_eq!(percentile(&[], 50.0), None);
+    }
+
+    #[test]
+    fn of_little_little_is_known() {
+        assert_eq!(Interval::of(&[], 0.95), None);
+        let one = Interval::of(&[3.0], 0.95).unwrap();
+        assert_eq!((one.half_width, one.excludes_zero()), (None, false));
+        assert_eq!(Interval::of(&[3.0, 3.0], 0.95).unwrap().half_width, Some(0.0));
+        assert_eq!(paired(&[1.0, 2.0], &[0.0, 1.0], 0.95).unwrap().relative, None);
+        assert_eq!(jain(&[0.0, 0.0]), None);
+        close(jain(&[1.0, 1.0, 2.0]).unwrap(), 16.0 / 18.0, 1e-15);
+    }
+
+    #[test]
+    fn batch_means_cover_what_resembles_its_neighbours() {
+        // An autoregressive series, x' = 0.9 x + u, mean 0: an interval over single values is far too short.
+        let mut state = 1u64;
+        let mut uniform = || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
+        };
+        let (mut covered, mut naive, runs) = (0, 0, 400);
+        for _ in 0..runs {
+            let mut x = 0.0;
+            let series: Vec<f64> = (0..4000)
+                .map(|_| {
+                    x = 0.9 * x + uniform();
+                    x
+                })
+                .collect();
+            covered += u32::from(!batch_means(&series, 20, 0.95).unwrap().excludes_zero());
+            naive += u32::from(!Interval::of(&series, 0.95).unwrap().excludes_zero());
+        }
+        let (covered, naive) = (f64::from(covered) / f64::from(runs), f64::from(naive) / f64::from(runs));
+        assert!((0.92..0.98).contains(&covered), "{covered}");
+        assert!(naive < 0.5, "{naive}");
+        assert_eq!(batch_means(&[1.0, 2.0], 3, 0.95), None);
+        assert_eq!(batch_means(&[1.0, 2.0], 0, 0.95), None);
+        // The first value fills no part.
+        assert_eq!(batch_means(&[99.0, 1.0, 3.0, 4.0, 6.0], 2, 0.95).unwrap().mean, 3.5);
+    }
+
+    proptest! {
+        #[test]
+        fn jain_is_between_one_nth_and_one(values in proptest::collection::vec(0.0..1e9, 1..50)) {
+            if let Some(index) = jain(&values) {
+                prop_assert!(index <= 1.0 + 1e-12 && index >= 1.0 / values.len() as f64 - 1e-12);
+            }
+        }
+
+        #[test]
+        fn percentiles_rise_and_stay_in_range(mut values in proptest::collection::vec(-1e9..1e9, 1..50),
+                                              p in 0.0..100.0, q in 0.0..100.0) {
+            values.sort_by(f64::total_cmp);
+            let at = |p| percentile(&values, p).unwrap();
+            prop_assert!(values[0] <= at(p) && at(p) <= values[values.len() - 1]);
+            prop_assert!((p <= q) == (at(p) <= at(q)) || at(p) == at(q));
+        }
+
+        #[test]
+        fn an_interval_moves_and_scales_with_its_values(values in proptest::collection::vec(-1e3f64..1e3, 2..20),
+                                                        by in -1e3f64..1e3, factor in 0.1f64..10.0) {
+            let before = Interval::of(&values, 0.95).unwrap();
+            let moved: Vec<f64> = values.iter().map(|x| factor * x + by).collect();
+            let after = Interval::of(&moved, 0.95).unwrap();
+            prop_assert!((after.mean - (factor * before.mean + by)).abs() < 1e-8);
+            let width = factor * before.half_width.unwrap();
+            prop_assert!((after.half_width.unwrap() - width).abs() <= 1e-6 * width + 1e-6);
+        }
+
+        #[test]
+        fn common_arrivals_cancel_out(base in proptest::collection::vec(1.0f64..1e3, 2..20), factor in 0.5f64..2.0) {
+            let values: Vec<f64> = base.iter().map(|b| b * factor).collect();
+            let relative = paired(&values, &base, 0.95).unwrap().relative.unwrap();
+            prop_assert!((relative.mean - (factor - 1.0)).abs() < 1e-12);
+            prop_assert!(relative.half_width.unwrap() < 1e-9);
+        }
+    }
 }

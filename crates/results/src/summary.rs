@@ -416,3 +416,96 @@ pub fn summary_batch<'a>(runs: impl IntoIterator<Item = (&'a str, &'a RunSummary
     }
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("columns of one length")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(destination: u32, start_ps: i64, fct_ps: Option<i64>, measured: bool) -> FlowRow {
+        FlowRow {
+            flow: 0,
+            coflow: None,
+            source: 0,
+            destination,
+            size_bytes: 1000,
+            start_ps,
+            fct_ps,
+            received_bytes: 1000,
+            ideal_ps: 50,
+            measured,
+            retransmissions: 2,
+            timeouts: 1,
+        }
+    }
+
+    fn facts() -> RunFacts {
+        RunFacts { received_ps: 1_000_000, received_bytes: vec![500, 0, 1000, 1000], ..RunFacts::default() }
+    }
+
+    #[test]
+    fn what_is_measured_and_finished_is_summed_up() {
+        let rows = [
+            flow(1, 0, Some(1_000_000), false),
+            flow(2, 10, Some(100), true),
+            flow(3, 20, Some(300), true),
+            flow(3, 30, Some(200), true),
+        ];
+        let mut summariser = Summariser::new();
+        rows.iter().for_each(|row| summariser.flow(row));
+        let summary = summariser.finish(facts());
+        assert_eq!(summary.flows, Counts { arrived: 4, measured: 3, finished: 3, unfinished: 0 });
+        let fct = summary.fct_ps.unwrap();
+        assert_eq!((fct.mean, fct.p50, fct.p95, fct.max), (200.0, 200.0, 290.0, 300.0));
+        assert_eq!(summary.slowdown.unwrap().mean, 4.0);
+        assert_eq!(summary.completion_ps, Some(1_000_000), "warm-up included");
+        // 2500 B in 1 us, by all hosts; fairness among hosts 1, 2 and 3, as nothing was sent to host 0.
+        assert!((summary.goodput_bps.unwrap() - 20e9).abs() < 1.0);
+        assert_eq!(summary.goodput_jain, Some(2.0 / 3.0));
+        assert_eq!((summary.retransmissions, summary.timeouts), (8, 4));
+        assert_eq!(summary.cct_ps, None);
+
+        // The order in which flows end changes nothing.
+        let mut backwards = Summariser::new();
+        rows.iter().rev().for_each(|row| backwards.flow(row));
+        assert_eq!(backwards.finish(facts()), summary);
+    }
+
+    #[test]
+    fn unfinished_flows_are_counted() {
+        let mut summariser = Summariser::new();
+        summariser.flow(&flow(1, 0, Some(100), true));
+        summariser.flow(&flow(1, 5, None, true));
+        summariser.flow(&flow(1, 9, None, false));
+        let summary = summariser.finish(facts());
+        assert_eq!(summary.flows, Counts { arrived: 3, measured: 2, finished: 1, unfinished: 1 });
+        assert_eq!(summary.completion_ps, None);
+        assert_eq!(summary.fct_ps.unwrap().max, 100.0);
+    }
+
+    #[test]
+    fn of_an_empty_run_nothing_is_invented() {
+        let summary = Summariser::new().finish(RunFacts::default());
+        assert_eq!((summary.fct_ps, summary.slowdown, summary.cct_ps), (None, None, None));
+        assert_eq!((summary.goodput_bps, summary.goodput_jain, summary.completion_ps), (None, None, None));
+        let text = serde_json::to_string(&summary).unwrap();
+        assert_eq!(serde_json::from_str::<RunSummary>(&text).unwrap(), summary);
+    }
+
+    #[test]
+    fn nothing_is_lost_between_sender_and_receiver() {
+        assert!(Tally { sent: 6, delivered: 3, dropped: 2, in_flight: 1 }.is_balanced());
+        assert!(!Tally { sent: 6, delivered: 3, dropped: 2, in_flight: 2 }.is_balanced());
+    }
+
+    #[test]
+    fn a_swept_key_does_not_hide_a_column() {
+        let point = IndexMap::from([("seed".to_owned(), "7".to_owned()), ("a.b".to_owned(), "x".to_owned())]);
+        let summary = Summariser::new().finish(RunFacts { point, ..RunFacts::default() });
+        let batch = summary_batch([("key", &summary)]);
+        let schema = batch.schema();
+        let names: Vec<_> = schema.fields().iter().take(5).map(|f| f.name().as_str()).collect();
+        assert_eq!(names, ["run", "control", "point.seed", "a.b", "seed"]);
+        let unique: BTreeSet<_> = schema.fields().iter().map(|f| f.name()).collect();
+        assert_eq!(unique.len(), schema.fields().len());
+    }
+}

@@ -1,0 +1,139 @@
+//! The comparison as people and programs see it.
+
+mod common;
+
+use common::{flow, summary};
+use indexmap::IndexMap;
+use timeplane_results::{Bound, CoflowRow, Comparison, Metric, Options, RunSummary, Summariser};
+
+const LOAD: &str = "workload.poisson.load";
+
+fn runs() -> Vec<RunSummary> {
+    let mut runs = Vec::new();
+    for load in ["0.2", "0.8"] {
+        for (control, factor) in [("tcp", 1.0), ("planned", 0.8), ("twin", 1.001)] {
+            for seed in 1..=3 {
+                let factor = factor * (1.0 + 0.003 * (seed as f64 - 2.0) * factor);
+                runs.push(summary(control, &[(LOAD, load)], seed, factor));
+            }
+        }
+    }
+    runs
+}
+
+fn point(load: &str) -> IndexMap<String, String> {
+    IndexMap::from([(LOAD.to_owned(), load.to_owned())])
+}
+
+#[test]
+fn a_sweep_with_bounds() {
+    let bound = Bound {
+        label: "ideal".into(),
+        metric: Metric::FctMean,
+        values: vec![(point("0.2"), 9_000_000.0), (point("0.8"), 9_500_000.0)],
+    };
+    let comparison = Comparison::new(&runs(), &Options { bounds: vec![bound], ..Options::default() });
+    insta::assert_snapshot!(comparison.to_text(120));
+}
+
+#[test]
+fn columns_that_do_not_fit_follow_in_another_table() {
+    let comparison = Comparison::new(&runs(), &Options::default());
+    let text = comparison.to_text(80);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    for metric in Metric::usual(&runs()) {
+        assert!(text.contains(metric.label()), "{}", metric.label());
+    }
+    insta::assert_snapshot!(text);
+    for width in [20, 40, 60, 100, 200] {
+        let text = comparison.to_text(width);
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+    }
+}
+
+/// A run with flows and coflows that do not finish.
+fn unfinished(control: &str, seed: u64, finishes: impl Fn(u32) -> bool) -> RunSummary {
+    let mut summariser = Summariser::new();
+    for i in 0..100 {
+        let mut row = flow(i);
+        row.fct_ps = finishes(i).then_some(12_000_000_000);
+        summariser.flow(&row);
+    }
+    for i in 0..10 {
+        summariser.coflow(&CoflowRow {
+            coflow: i,
+            name: i.into(),
+            flows: 10,
+            size_bytes: 1000,
+            start_ps: 0,
+            cct_ps: finishes(i).then_some(34_000_000_000 + i64::from(i)),
+            finished_flows: 0,
+            measured: true,
+        });
+    }
+    summariser.finish(common::facts(control, &[], seed))
+}
+
+#[test]
+fn nothing_is_left_out_in_silence() {
+    let mut runs = vec![unfinished("tcp", 1, |i| i != 7), unfinished("tcp", 2, |_| true)];
+    runs.push(unfinished("planned", 2, |_| false));
+    let comparison = Comparison::new(&runs, &Options::default());
+    insta::assert_snapshot!(comparison.to_text(120));
+    let text = comparison.to_text(120);
+    for part in ["1 of 160", "80 of 80", "did not finish", "Missing: planned has 1 of 2 seeds", "34.0 ± 0.0 ms !"] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn a_single_run() {
+    let comparison = Comparison::new(&[summary("tcp", &[], 1, 1.0)], &Options::default());
+    insta::assert_snapshot!(comparison.to_text(120));
+    assert_eq!(Comparison::new(&[], &Options::default()).to_text(120), "No run is complete.\n");
+}
+
+#[test]
+fn an_unknown_baseline_is_said() {
+    let options = Options { baseline: Some("nobody".into()), ..Options::default() };
+    let text = Comparison::new(&runs(), &options).to_text(120);
+    assert!(text.contains("There is no run of the baseline `nobody`"), "{text}");
+}
+
+#[test]
+fn programs_get_the_same() {
+    let bound = Bound { label: "ideal".into(), metric: Metric::FctMean, values: vec![(point("0.8"), 10_000_000.0)] };
+    let metrics = vec![Metric::FctMean, Metric::named("dropped_packets").unwrap()];
+    let options = Options { bounds: vec![bound], metrics, baseline: Some("tcp".into()), ..Options::default() };
+    let comparison = Comparison::new(&runs(), &options);
+    let json = comparison.to_json();
+    let line = &json["lines"][4];
+    assert_eq!((line["control"].as_str(), line["point"][LOAD].as_str()), (Some("planned"), Some("0.8")));
+    assert_eq!(line["seeds"], serde_json::json!([1, 2, 3]));
+    let cell = &line["metrics"]["fct_mean_ps"];
+    let mean = cell["value"]["mean"].as_f64().unwrap();
+    assert!((cell["over_bound"].as_f64().unwrap() - mean / 10_000_000.0).abs() < 1e-12);
+    assert!((cell["difference"]["relative"]["mean"].as_f64().unwrap() + 0.2).abs() < 0.001);
+    assert_eq!(cell["beyond_chance"], true);
+    assert_eq!(cell["equivalence"]["equivalent"], false);
+    assert_eq!(json["lines"][2]["metrics"]["fct_mean_ps"]["equivalence"]["equivalent"], true);
+
+    let csv = comparison.to_csv();
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    assert_eq!(&reader.headers().unwrap()[0], LOAD);
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), 2 * 3 * 2);
+    assert_eq!(rows[8].iter().take(4).collect::<Vec<_>>(), ["0.8", "planned", "fct_mean_ps", "3"]);
+    assert_eq!(rows[8][8].parse::<f64>().unwrap(), mean);
+    assert_eq!(&rows[8][16], "10000000");
+}
+
+#[test]
+fn metrics_have_names() {
+    for metric in Metric::ALL {
+        assert_eq!(Metric::named(metric.name()), Some(*metric));
+    }
+    assert_eq!(Metric::named("fct_mean"), Some(Metric::FctMean));
+    assert_eq!(Metric::named("goodput"), Some(Metric::Goodput));
+    assert_eq!(Metric::named("speed"), None);
+}

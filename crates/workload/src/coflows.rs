@@ -61,10 +61,10 @@ impl CoflowSource {
             let allowed = if zero { "0 to 1e9" } else { "above 0, at most 1e9" };
             Err(WorkloadError::Value { key, found: scale.to_string(), allowed: allowed.to_owned() })
         };
-        scale("coflows.time_scale", spec.time_scale, true)?;
-        scale("coflows.byte_scale", spec.byte_scale, false)?;
-        check_jitter("coflows.jitter", spec.jitter)?;
-        let input = Input::open("coflows.file", &spec.file, base, Some(BundledKind::Coflows))?;
+        scale("workload.coflows.time_scale", spec.time_scale, true)?;
+        scale("workload.coflows.byte_scale", spec.byte_scale, false)?;
+        check_jitter("workload.coflows.jitter", spec.jitter)?;
+        let input = Input::open("workload.coflows.file", &spec.file, base, Some(BundledKind::Coflows))?;
         Self::parse(&input, spec, fabric.hosts())
     }
 

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum WorkloadError {
     /// A key of the scenario has a value that does not fit.
-    #[error("workload.{key} is {found}: {allowed}")]
+    #[error("{key} is {found}: {allowed}")]
     Value {
-        /// The key below `workload`, dotted.
+        /// The key in the scenario, dotted.
         key: &'static str,
         /// Its value.
         found: String,
@@ -21,7 +21,7 @@ pub enum WorkloadError {
     #[error("{key}: there is no file {} and no bundled one named `{name}`{}; bundled: {bundled}", path.display(),
         nearest.map(|n| format!(" (is `{n}` meant?)")).unwrap_or_default())]
     Missing {
-        /// The key below `workload`, dotted.
+        /// The key in the scenario, dotted.
         key: &'static str,
         /// What the scenario names.
         name: String,

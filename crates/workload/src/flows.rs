@@ -53,13 +53,13 @@ impl Reader<'_> {
     /// Adds a row: its numbers, where cells hold such, and for messages its cells as found.
     fn push(
         &mut self,
-        line: u64,
+        line: impl Fn() -> u64,
         numbers: [Option<u64>; 4],
         coflow: Option<u64>,
         found: impl Fn(usize) -> String,
     ) -> Result<(), WorkloadError> {
         let input = self.input;
-        let bad = |c: usize, allowed: String| input.cell_error(line, COLUMNS[c], found(c), allowed);
+        let bad = |c: usize, allowed: String| input.cell_error(line(), COLUMNS[c], found(c), allowed);
         let at = numbers[0].and_then(|s| i64::try_from(s).ok()).filter(|s| *s <= LATEST);
         let at = at.ok_or_else(|| bad(0, "whole picoseconds, from 0 to 53 days (4.6e18)".to_owned()))?;
         let hosts = u64::from(self.hosts);
@@ -69,13 +69,13 @@ impl Reader<'_> {
         };
         let (source, destination) = (host(1)?, host(2)?);
         if source == destination {
-            return Err(input.line_error(line, format!("host {source} sends to itself"), "two different hosts"));
+            return Err(input.line_error(line(), format!("host {source} sends to itself"), "two different hosts"));
         }
         let bytes = numbers[3].filter(|b| (1..=LARGEST).contains(b));
         let bytes = bytes.ok_or_else(|| bad(3, "whole bytes, from 1 to 1e15".to_owned()))?;
         let total = self.total.checked_add(bytes);
         self.total =
-            total.ok_or_else(|| input.line_error(line, "more than 18 EB up to here", "less than that in all"))?;
+            total.ok_or_else(|| input.line_error(line(), "more than 18 EB up to here", "less than that in all"))?;
         let coflow = match coflow {
             None => NO_COFLOW,
             Some(name) => *self.numbers.entry(name).or_insert_with(|| {
@@ -128,25 +128,33 @@ impl Reader<'_> {
             return Err(input.file_error("columns are missing", COLUMNS_TEXT));
         };
         while read(&mut reader, &mut record)? {
-            let line = record.position().map_or(0, csv::Position::line);
+            let begin = record.position().map_or(0, csv::Position::byte) as usize;
+            let line = || line_at(bytes, begin);
             if record.len() != width {
                 let allowed = format!("as many as the header has, {width}");
-                return Err(input.line_error(line, format!("{} cells", record.len()), allowed));
+                return Err(input.line_error(line(), format!("{} cells", record.len()), allowed));
             }
-            let group = match coflow.map(|c| record[c].trim_ascii()) {
-                None | Some(b"") => None,
-                Some(text) => Some(
-                    whole(text)
-                        .ok_or_else(|| input.cell_error(line, COLUMNS[4], shown(text), "a whole number, or nothing"))?,
-                ),
-            };
+            let group =
+                match coflow.map(|c| record[c].trim_ascii()) {
+                    None | Some(b"") => None,
+                    Some(text) => Some(whole(text).ok_or_else(|| {
+                        input.cell_error(line(), COLUMNS[4], shown(text), "a whole number, or nothing")
+                    })?),
+                };
             let four = [start, source, destination, size];
             self.push(line, four.map(|i| whole(record[i].trim_ascii())), group, |c| shown(&record[four[c]]))?;
         }
         Ok(())
     }
 
+    /// Reads Parquet. The library that decodes it panics on some damaged files: such a panic ends here, as an error.
     fn parquet(&mut self, path: &Path) -> Result<(), WorkloadError> {
+        let input = self.input;
+        let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.decode_parquet(path)));
+        read.unwrap_or_else(|_| Err(input.file_error("damaged data", "the file must be Parquet")))
+    }
+
+    fn decode_parquet(&mut self, path: &Path) -> Result<(), WorkloadError> {
         let input = self.input;
         let bad = |e: &dyn std::fmt::Display| input.file_error(e.to_string(), "the file must be Parquet");
         let file = File::open(path).map_err(|source| WorkloadError::Read { path: path.to_owned(), source })?;
@@ -184,7 +192,12 @@ impl Reader<'_> {
                         })?),
                     };
                 let numbers = four.map(|column| column.get(row).and_then(|n| u64::try_from(n).ok()));
-                self.push(line, numbers, group, |c| four[c].get(row).map_or("nothing".to_owned(), |n| n.to_string()))?;
+                self.push(
+                    || line,
+                    numbers,
+                    group,
+                    |c| four[c].get(row).map_or("nothing".to_owned(), |n| n.to_string()),
+                )?;
             }
         }
         Ok(())
@@ -219,6 +232,14 @@ impl<'a> Integers<'a> {
     }
 }
 
+/// The line of the first cell at or after a place: lines that are empty stand before a record, and belong to it.
+fn line_at(bytes: &[u8], place: usize) -> u64 {
+    let rest = bytes.get(place..).unwrap_or_default();
+    let empty = rest.iter().take_while(|b| matches!(b, b'\r' | b'\n')).count();
+    let before = &bytes[..place.min(bytes.len()) + empty];
+    1 + before.iter().filter(|&&b| b == b'\n').count() as u64
+}
+
 /// A whole number in decimal digits, nothing else.
 fn whole(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
@@ -232,7 +253,7 @@ fn whole(text: &[u8]) -> Option<u64> {
 
 impl FlowSource {
     pub(crate) fn load(spec: &FlowList, base: &Path, fabric: &Fabric) -> Result<(Self, Facts), WorkloadError> {
-        let input = Input::open("flows.file", &spec.file, base, None)?;
+        let input = Input::open("workload.flows.file", &spec.file, base, None)?;
         let parquet = input.bytes.starts_with(b"PAR1").then(|| base.join(&spec.file));
         Self::parse(&input, parquet.as_deref(), fabric.hosts())
     }

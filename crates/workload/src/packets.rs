@@ -33,10 +33,8 @@ pub(crate) const WHOLE: u32 = u32::MAX - 65_536;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Rule {
-    /// So much payload each.
+    /// So much payload each; [`WHOLE`] for flows in one packet.
     Even(u32),
-    /// All that is left.
-    Whole,
     /// IP sizes drawn from pieces.
     Random(&'static [Piece]),
 }
@@ -53,16 +51,16 @@ impl Rule {
             PacketMix::Fixed(size) => Self::Even(largest_payload(mtu.min(*size), headers)),
             PacketMix::Bimodal => Self::Random(BIMODAL),
             PacketMix::FacebookWeb => Self::Random(FACEBOOK_WEB),
-            PacketMix::Single => Self::Whole,
+            PacketMix::Single => Self::Even(WHOLE),
         }
     }
 }
 
 /// The sizes of one flow's successive packets: the same for the same seed, whatever control sends them.
 ///
-/// A packet's payload is its size less `headers` bytes, at least 1 B and at most what the MTU allows; the last
-/// packet of a flow takes what is left. The draws do not depend on what is left, so that a retransmission does best to
-/// remember sizes, and a sizer can be started anew at any time. 32 bytes, no allocation.
+/// A packet's payload is its size less `headers` bytes, at least 1 B and at most what the MTU allows; the last packet of a
+/// flow takes what is left. Each call draws a new size: who sends a packet again remembers the size it had. 32 bytes, no
+/// allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketSizer {
     state: u64,
@@ -85,7 +83,6 @@ impl PacketSizer {
     pub fn next(&mut self, remaining: u64) -> u32 {
         let payload = match self.rule {
             Rule::Even(payload) => payload,
-            Rule::Whole => WHOLE,
             Rule::Random(pieces) => {
                 // SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): upper half for the piece, lower half within it.
                 self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);

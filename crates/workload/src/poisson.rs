@@ -78,15 +78,15 @@ impl PoissonSource {
         let mut facts = Facts { kind: "poisson", ..Facts::default() };
         let hosts = fabric.hosts();
         if !(spec.load > 0.0 && spec.load <= 10.0) {
-            return Err(value("poisson.load", spec.load, "above 0 and at most 10 (1 fills a link)"));
+            return Err(value("workload.poisson.load", spec.load, "above 0 and at most 10 (1 fills a link)"));
         }
         let sizes = match &spec.sizes {
             Sizes::Fixed(b) if (1..=LARGEST).contains(&b.get()) => SizeLaw::Fixed(b.get()),
-            Sizes::Fixed(b) => return Err(value("poisson.sizes.fixed", b, "from 1 B to 1 PB")),
+            Sizes::Fixed(b) => return Err(value("workload.poisson.sizes.fixed", b, "from 1 B to 1 PB")),
             Sizes::Exponential(b) if (1..=LARGEST).contains(&b.get()) => SizeLaw::Exponential(b.get() as f64),
-            Sizes::Exponential(b) => return Err(value("poisson.sizes.exponential", b, "from 1 B to 1 PB")),
+            Sizes::Exponential(b) => return Err(value("workload.poisson.sizes.exponential", b, "from 1 B to 1 PB")),
             Sizes::Cdf(name) => {
-                let input = Input::open("poisson.sizes.cdf", name, base, Some(BundledKind::Cdf))?;
+                let input = Input::open("workload.poisson.sizes.cdf", name, base, Some(BundledKind::Cdf))?;
                 facts.files.push(input.record());
                 SizeLaw::Cdf(Cdf::parse(&input)?)
             }
@@ -99,16 +99,16 @@ impl PoissonSource {
             &Pattern::Incast { receiver } if receiver < hosts => Pairs::Incast(receiver),
             Pattern::Incast { receiver } => {
                 let allowed = format!("a host, 0 to {}", hosts - 1);
-                return Err(value("poisson.pattern.incast.receiver", receiver, allowed));
+                return Err(value("workload.poisson.pattern.incast.receiver", receiver, allowed));
             }
             &Pattern::Stride { by } if !by.is_multiple_of(hosts) => Pairs::Stride(by % hosts),
             Pattern::Stride { by } => {
                 let allowed =
                     format!("no multiple of {hosts}, the number of hosts, as every host would send to itself");
-                return Err(value("poisson.pattern.stride.by", by, allowed));
+                return Err(value("workload.poisson.pattern.stride.by", by, allowed));
             }
             Pattern::Matrix { file } => {
-                let input = Input::open("poisson.pattern.matrix.file", file, base, Some(BundledKind::Matrix))?;
+                let input = Input::open("workload.poisson.pattern.matrix.file", file, base, Some(BundledKind::Matrix))?;
                 facts.files.push(input.record());
                 let m = Matrix::parse(&input, hosts)?;
                 let mut sum = 0.0;
@@ -150,7 +150,7 @@ impl PoissonSource {
         // The negation catches NaN as well.
         if !(gap > 0.0 && gap <= 1e18) {
             let allowed = "so that at least one flow arrives in 11 days; the rate of the hosts' links must be above 0";
-            return Err(value("poisson.load", spec.load, allowed));
+            return Err(value("workload.poisson.load", spec.load, allowed));
         }
         facts.arrivals_per_second = Some(rate);
         facts.mean_flow_bytes = sizes.mean_of(&FlowWire::identity());

@@ -29,13 +29,13 @@ pub(crate) fn check_jitter(key: &'static str, jitter: Duration) -> Result<(), Wo
 
 impl ShuffleSource {
     pub(crate) fn load(spec: &Shuffle, fabric: &Fabric) -> Result<(Self, Facts), WorkloadError> {
-        check_jitter("shuffle.jitter", spec.jitter)?;
+        check_jitter("workload.shuffle.jitter", spec.jitter)?;
         let hosts = fabric.hosts();
         let flows = u64::from(hosts) * (u64::from(hosts) - 1);
         let total = spec.bytes.get().checked_mul(flows).filter(|_| (1..=LARGEST).contains(&spec.bytes.get()));
         let Some(total) = total else {
             let allowed = "from 1 B to 1 PB, and less than 18 EB in all".to_owned();
-            return Err(WorkloadError::Value { key: "shuffle.bytes", found: spec.bytes.to_string(), allowed });
+            return Err(WorkloadError::Value { key: "workload.shuffle.bytes", found: spec.bytes.to_string(), allowed });
         };
         let facts = Facts {
             kind: "shuffle",

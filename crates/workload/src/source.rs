@@ -138,7 +138,7 @@ impl Source {
     pub fn load(workload: &Workload, base: &Path, fabric: &Fabric, mtu: Bytes) -> Result<Self, WorkloadError> {
         if !(29..=LARGEST_MTU).contains(&mtu.get()) {
             let allowed = "the MTU must leave room beside 28 B of headers, and be at most 1 MB".to_owned();
-            return Err(WorkloadError::Value { key: "(fabric.mtu)", found: mtu.to_string(), allowed });
+            return Err(WorkloadError::Value { key: "fabric.mtu", found: mtu.to_string(), allowed });
         }
         let mut packets = PacketMix::Mtu;
         let (kind, facts) = match workload {

@@ -1,7 +1,7 @@
 //! Bytes that a flow takes on the wire, on average over its packets' and its own random sizes.
 
 use crate::numbers::{exp_minus, one_minus_exp};
-use crate::packets::{Rule, largest_payload};
+use crate::packets::{Rule, WHOLE, largest_payload};
 use timeplane_model::{Bytes, Framing};
 use timeplane_scenario::PacketMix;
 
@@ -26,12 +26,9 @@ impl FlowWire {
     pub(crate) fn new(mix: &PacketMix, mtu: Bytes, headers: u32, framing: Framing) -> Self {
         let wire = |payload: u32| f64::from(framing.wire(payload + headers));
         match Rule::new(mix, mtu, headers) {
-            Rule::Even(p) => {
-                let w = std::iter::once(0.0).chain((1..=p).map(wire)).collect();
-                Self::of(w, p as usize, wire(p))
-            }
-            // Linear from the minimum frame on.
-            Rule::Whole => Self::of(std::iter::once(0.0).chain((1..=128).map(wire)).collect(), 1, 1.0),
+            // One packet: linear from the minimum frame on.
+            Rule::Even(WHOLE) => Self::of(std::iter::once(0.0).chain((1..=128).map(wire)).collect(), 1, 1.0),
+            Rule::Even(p) => Self::of(std::iter::once(0.0).chain((1..=p).map(wire)).collect(), p as usize, wire(p)),
             Rule::Random(pieces) => {
                 let largest = largest_payload(mtu, headers);
                 // The pieces in payload bytes: clamping splits off lumps at 1 B and at the largest payload.
@@ -177,5 +174,51 @@ impl FlowWire {
             reached *= factor;
         }
         total + tail / one_minus_exp(self.period as f64 / mean)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The closed forms against plain sums over every size.
+    #[test]
+    fn means_are_sums() {
+        let mixes = [PacketMix::Mtu, PacketMix::Fixed(Bytes::new(90)), PacketMix::Single, PacketMix::Bimodal];
+        for (mix, framing) in mixes.iter().flat_map(|m| [(m, Framing::Ethernet), (m, Framing::Ppp)]) {
+            let wire = FlowWire::new(mix, Bytes::new(576), 28, framing);
+            let sum: f64 = (1..=5_000).map(|s| wire.at(s)).sum();
+            assert!((wire.sum(5_000) / sum - 1.0).abs() < 1e-12, "{mix:?}");
+            // Sizes 3 to 4,000, of which the ends weigh half.
+            let inner: f64 = (4..4_000).map(|s| wire.at(s)).sum();
+            let uniform = (inner + 0.5 * (wire.at(3) + wire.at(4_000))) / 3_997.0;
+            assert!((wire.mean_uniform(3.0, 4_000.0) / uniform - 1.0).abs() < 1e-12, "{mix:?}");
+            for mean in [1.0f64, 30.0, 900.0] {
+                let reached = |s: u64| if s == 1 { 1.0 } else { (-(s as f64 - 0.5) / mean).exp() };
+                let exact: f64 = (1..40_000).map(|s| wire.at(s) * (reached(s) - reached(s + 1))).sum();
+                assert!((wire.mean_exponential(mean) / exact - 1.0).abs() < 1e-9, "{mix:?} {mean}");
+            }
+        }
+        assert_eq!(FlowWire::identity().mean_uniform(10.0, 20.0), 15.0);
+        assert!((FlowWire::identity().mean_exponential(1e9) / 1e9 - 1.0).abs() < 1e-9);
+    }
+
+    /// Random sizes: a flow that always takes one packet, one that may take one or two, and the seam of the table.
+    #[test]
+    fn random_packets_are_counted_exactly() {
+        let wire = FlowWire::new(&PacketMix::Bimodal, Bytes::new(1500), 28, Framing::Ethernet);
+        assert_eq!(wire.at(12), 84.0);
+        // 100 B: small packets until a large one takes the rest.
+        let (mut expected, mut likely) = (0.0, 1.0);
+        for sent in 0..9 {
+            let left = 100 - 12 * sent;
+            let small: f64 = if left <= 12 { 1.0 } else { 0.4 };
+            expected += likely * (small * 84.0 + (1.0 - small) * (f64::from(left) + 66.0).max(84.0));
+            likely *= 0.4;
+        }
+        assert!((wire.at(100) - expected).abs() < 1e-6, "{} {expected}", wire.at(100));
+        let seam = TABLE as u64;
+        let slope = wire.at(seam + 1_000_000) - wire.at(seam);
+        assert!((slope / (1e6 * (0.6 * 1538.0 + 0.4 * 84.0) / (0.6 * 1472.0 + 0.4 * 12.0)) - 1.0).abs() < 2e-4);
     }
 }

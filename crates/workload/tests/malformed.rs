@@ -56,7 +56,8 @@ fn nearly() -> impl Strategy<Value = String> {
         1 => any::<f64>().prop_map(|x| x.to_string()),
         1 => (0.0..1.0f64).prop_map(|x| x.to_string()),
     ];
-    let separator = prop_oneof![6 => Just(","), 3 => Just("\t"), 1 => Just("#"), 1 => Just(":"), 1 => Just("\""), 1 => Just("\r")];
+    let separator =
+        prop_oneof![6 => Just(","), 3 => Just("\t"), 1 => Just("#"), 1 => Just(":"), 1 => Just("\""), 1 => Just("\r")];
     let line = prop::collection::vec((number, separator), 1..7)
         .prop_map(|cells| cells.into_iter().map(|(n, s)| n + s).collect::<String>().trim_end_matches(',').to_owned());
     let header = prop_oneof![

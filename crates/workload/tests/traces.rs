@@ -49,7 +49,10 @@ fn facebooks_hour_has_its_known_size() {
     // The trace's first line: `1 0 1 1 22#65:1.0`.
     let first = source.arrivals(1).next().unwrap();
     assert_eq!((first.source.0, first.destination.0, first.bytes), (22, 65, Bytes::mb(1)));
-    assert_eq!((source.coflow_name(CoflowId(0)), source.coflow_arrival(CoflowId(1))), (1, Some(Duration::from_ms(10_833))));
+    assert_eq!(
+        (source.coflow_name(CoflowId(0)), source.coflow_arrival(CoflowId(1))),
+        (1, Some(Duration::from_ms(10_833)))
+    );
 }
 
 #[test]
@@ -92,7 +95,8 @@ fn both_layouts_of_a_trace_are_read() {
             .map(|f| (f.at.as_ps() / 1_000_000, f.source.0, f.destination.0, f.bytes.get(), f.coflow.unwrap().0))
             .collect();
         // Coflow 3 is first. Of coflow 7, mapper 1 shares rack 1 with a reducer, and 3 bytes make 2 and 1.
-        let expected = [(2_500, 2, 0, 4_000_000, 0), (5_000, 0, 1, 500_000, 1), (5_000, 1, 2, 1, 1), (5_000, 0, 2, 2, 1)];
+        let expected =
+            [(2_500, 2, 0, 4_000_000, 0), (5_000, 0, 1, 500_000, 1), (5_000, 1, 2, 1, 1), (5_000, 0, 2, 2, 1)];
         assert_eq!(flows, expected);
         assert_eq!((source.coflow_name(CoflowId(0)), source.coflow_name(CoflowId(1))), (3, 7));
     }
@@ -120,14 +124,20 @@ fn exported_flows_come_back() {
 
 #[test]
 fn flow_lists_are_sorted_and_columns_go_by_name() {
-    file("list.csv", "\u{feff}flow,size_bytes, coflow ,destination,source,start_ps\r\n9,10,77,1,0,500\n8,20,,2,1,100\n7,30,55,0,1,100\n\n6,40,77,2,0,100\n");
+    file(
+        "list.csv",
+        "\u{feff}flow,size_bytes, coflow ,destination,source,start_ps\r\n9,10,77,1,0,500\n8,20,,2,1,100\n7,30,55,0,1,100\n\n6,40,77,2,0,100\n",
+    );
     let source = list("list.csv", 3);
     assert!(source.facts().sorted && source.facts().coflows == Some(2));
     let flows: Vec<_> = source
         .arrivals(1)
         .map(|f| (f.at.as_ps(), f.source.0, f.destination.0, f.bytes.get(), f.coflow.map(|c| c.0)))
         .collect();
-    assert_eq!(flows, [(100, 1, 2, 20, None), (100, 1, 0, 30, Some(0)), (100, 0, 2, 40, Some(1)), (500, 0, 1, 10, Some(1))]);
+    assert_eq!(
+        flows,
+        [(100, 1, 2, 20, None), (100, 1, 0, 30, Some(0)), (100, 0, 2, 40, Some(1)), (500, 0, 1, 10, Some(1))]
+    );
     assert_eq!((source.coflow_name(CoflowId(0)), source.coflow_name(CoflowId(1))), (55, 77));
     assert_eq!(source.coflow_arrival(CoflowId(1)), Some(Duration::from_ps(100)));
     assert_eq!(source.coflow_arrival(CoflowId(2)), None);
@@ -169,7 +179,8 @@ fn a_shuffle_has_every_pair_once() {
         assert_eq!(source.demand().unwrap().len(), 42);
         if jitter == Duration::ZERO {
             // Every seven flows are a permutation.
-            let permutation = flows.chunks(7).all(|step| step.iter().map(|f| f.destination).collect::<BTreeSet<_>>().len() == 7);
+            let permutation =
+                flows.chunks(7).all(|step| step.iter().map(|f| f.destination).collect::<BTreeSet<_>>().len() == 7);
             assert!(permutation);
         }
     }

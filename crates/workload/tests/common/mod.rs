@@ -10,8 +10,12 @@ pub const MTU: Bytes = Bytes::new(1500);
 
 /// 10 Gb/s Ethernet under one switch.
 pub fn fabric(hosts: u32) -> Fabric {
-    let link =
-        LinkSpec { rate: Rate::gbps(10), propagation: Duration::from_us(1), framing: Framing::Ethernet, bit_error: 0.0 };
+    let link = LinkSpec {
+        rate: Rate::gbps(10),
+        propagation: Duration::from_us(1),
+        framing: Framing::Ethernet,
+        bit_error: 0.0,
+    };
     Fabric::single_switch(hosts, Switch::default(), link).unwrap()
 }
 
@@ -20,13 +24,7 @@ pub fn poisson(load: f64, pattern: Pattern, sizes: Sizes, packets: PacketMix) ->
 }
 
 pub fn trace(file: &str) -> CoflowTrace {
-    CoflowTrace {
-        file: file.to_owned(),
-        max_flows: None,
-        time_scale: 1.0,
-        byte_scale: 1.0,
-        jitter: Duration::ZERO,
-    }
+    CoflowTrace { file: file.to_owned(), max_flows: None, time_scale: 1.0, byte_scale: 1.0, jitter: Duration::ZERO }
 }
 
 pub fn load(workload: &Workload, hosts: u32) -> Result<Source, WorkloadError> {

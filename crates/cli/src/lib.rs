@@ -1,1 +1,191 @@
-//! See the crate's description.
+//! The `timeplane` command: answers on stdout, everything else on stderr, and an exit code that scripts can trust.
+//!
+//! It is a library so that the Python package can offer the same command.
+
+mod compare;
+mod export;
+mod fail;
+mod list;
+mod output;
+mod preview;
+mod progress;
+mod run;
+
+use clap::{Args, Parser, Subcommand};
+use fail::Failure;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use timeplane_scenario::{Loaded, split_override};
+
+/// What the command's exit code says.
+pub mod exit {
+    /// All is well.
+    pub const OK: u8 = 0;
+    /// A run failed.
+    pub const FAILED: u8 = 1;
+    /// The scenario or the command line is wrong; nothing was run.
+    pub const CONFIGURATION: u8 = 2;
+    /// All ran, and something that had to hold does not.
+    pub const CHECK: u8 = 3;
+    /// Interrupted; complete runs are kept.
+    pub const INTERRUPTED: u8 = 130;
+}
+
+/// Simulates data-center networks whose transmissions are planned in time.
+#[derive(Debug, Parser)]
+#[command(
+    name = "timeplane",
+    version,
+    max_term_width = 100,
+    after_help = "\
+Exit codes: 0 ok, 1 a run failed, 2 the scenario or the command line is wrong, 3 a check is not met, 130 interrupted."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs every control of a scenario with every seed and compares them
+    ///
+    /// Runs that are complete already are not run again; after an interrupt, the same command goes on.
+    Run(RunArgs),
+    /// Checks a scenario and everything that it names, and runs nothing
+    Validate(ValidateArgs),
+    /// Compares the complete runs of a results folder again
+    Compare(CompareArgs),
+    /// Writes the flows of a scenario's workload as CSV, for other simulators
+    ExportFlows(ExportArgs),
+    /// Lists what scenarios can name: topologies, workloads, controls, schedulers, bundled data; and what results hold
+    List(ListArgs),
+    /// Prints the JSON Schema of scenario files
+    Schema,
+    /// Runs a study of a paper
+    Study(StudyArgs),
+}
+
+/// A scenario and what is changed in it.
+#[derive(Debug, Args)]
+struct ScenarioArgs {
+    /// The scenario, a TOML file
+    file: PathBuf,
+    /// Changes a value; several values are tried one after the other, several keys make a grid
+    ///
+    /// As `--set workload.poisson.load=0.2,0.5` or `--set fabric.rate="10 Gb/s"`. May be given several times.
+    #[arg(long, value_name = "KEY=VALUE,..", value_parser = split_override)]
+    set: Vec<(String, Vec<String>)>,
+}
+
+impl ScenarioArgs {
+    fn load(&self) -> Result<Loaded, Failure> {
+        Ok(Loaded::from_file(&self.file, &self.set)?)
+    }
+}
+
+#[derive(Debug, Args)]
+struct RunArgs {
+    #[command(flatten)]
+    scenario: ScenarioArgs,
+    /// How many seeds, instead of the scenario's own number
+    #[arg(long, value_name = "N")]
+    seeds: Option<u32>,
+    /// Runs at the same time [default: one per processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    jobs: Option<u32>,
+    /// Prints the comparison as JSON
+    #[arg(long)]
+    json: bool,
+    /// Says what would run, and runs nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Folder in which results/NAME is made
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    results: PathBuf,
+    /// No progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Debug, Args)]
+struct ValidateArgs {
+    #[command(flatten)]
+    scenario: ScenarioArgs,
+    /// Prints what is wrong as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct CompareArgs {
+    /// A folder of results, as results/NAME
+    folder: PathBuf,
+    /// The control that differences are to [default: the first]
+    #[arg(long, value_name = "CONTROL")]
+    baseline: Option<String>,
+    /// Columns, by the names that `list results` shows [default: the usual ones]
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    metrics: Vec<String>,
+    /// Prints JSON
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Prints CSV: one row per point, control and metric
+    #[arg(long)]
+    csv: bool,
+}
+
+#[derive(Debug, Args)]
+struct ExportArgs {
+    #[command(flatten)]
+    scenario: ScenarioArgs,
+    /// Where to: columns start_ps, source, destination, size_bytes, coflow
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// The seed, instead of the scenario's first
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// Only this
+    #[arg(value_enum)]
+    what: Option<list::What>,
+    /// Prints JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct StudyArgs {
+    /// Its name, and arguments of its own
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
+
+/// Runs the command and returns its exit code.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(e) => {
+            // Help and version come this way, too; clap knows where each belongs.
+            let _ = e.print();
+            return e.exit_code().try_into().unwrap_or(exit::CONFIGURATION);
+        }
+    };
+    let done = match cli.command {
+        Command::Run(args) => run::run(&args),
+        Command::Validate(args) => preview::validate(&args),
+        Command::Compare(args) => compare::compare(&args),
+        Command::ExportFlows(args) => export::export(&args),
+        Command::List(args) => list::list(&args),
+        Command::Schema => output::json(&timeplane_scenario::schema()),
+        Command::Study(_) => Err(Failure::configuration(
+            "studies are Python programs: `pip install timeplane` brings a `timeplane` that runs them, as in `timeplane study NAME`",
+        )),
+    };
+    match done {
+        Ok(()) => exit::OK,
+        Err(failure) => failure.report(),
+    }
+}

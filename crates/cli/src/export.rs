@@ -1,0 +1,35 @@
+//! `export-flows`: the arrivals of a workload, for other simulators.
+
+use crate::fail::{self, Failure};
+use crate::preview::{Sources, names};
+use crate::{ExportArgs, output};
+use timeplane_model::Duration;
+use timeplane_schedule::Schedulers;
+use timeplane_workload::write_flow_list;
+
+pub fn export(args: &ExportArgs) -> Result<(), Failure> {
+    let loaded = args.scenario.load()?;
+    let schedulers = Schedulers::built_in();
+    fail::warnings(&loaded.validate(&names(&schedulers))?);
+    let points = loaded.points()?;
+    let [point] = &points[..] else {
+        let keys: Vec<&str> = loaded.scenario.sweep.keys().map(String::as_str).collect();
+        let message = format!(
+            "the scenario has {}, one has to be chosen: give {} one value with --set",
+            output::count(points.len() as u64, "point"),
+            keys.join(" and "),
+        );
+        return Err(Failure::configuration(message));
+    };
+    let scenario = &point.scenario;
+    let both = Sources::default().of(scenario, &loaded)?;
+    let source = &both.1;
+    let window = scenario.window;
+    // As long as flows arrive in a run: to the end of the window, or of the drain where there is one.
+    let end = window.measure.map(|m| window.warmup + m + window.drain.unwrap_or(Duration::ZERO));
+    let seed = args.seed.unwrap_or(scenario.seed);
+    let flows = source.arrivals(seed).take_while(|f| end.is_none_or(|end| f.at < end));
+    let written = write_flow_list(&args.out, flows).map_err(Failure::failed)?;
+    eprintln!("{} of seed {seed} in {}", output::count(written, "flow"), args.out.display());
+    Ok(())
+}

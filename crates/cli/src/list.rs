@@ -1,0 +1,106 @@
+//! `list`: what scenarios can name, from the same definitions that read them.
+
+use crate::fail::Failure;
+use crate::{ListArgs, output};
+use clap::ValueEnum;
+use comfy_table::{ContentArrangement, Table, presets};
+use serde_json::{Value, json};
+use timeplane_results::{Metric, tables};
+use timeplane_schedule::Schedulers;
+use timeplane_workload::{BUNDLED, BundledKind};
+
+/// What to list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum What {
+    /// Shapes of a fabric
+    Topologies,
+    /// What can be sent, and between whom
+    Workloads,
+    /// What carries flows from host to host
+    Transports,
+    /// Congestion controls of TCP
+    Congestion,
+    /// Planning algorithms
+    Schedulers,
+    /// Traces and distributions that need no file
+    Data,
+    /// Metrics and tables of results
+    Results,
+}
+
+/// One list: its title with the key that takes its names, and names with their meaning.
+struct List {
+    what: What,
+    title: &'static str,
+    entries: Vec<(String, String)>,
+}
+
+pub fn list(args: &ListArgs) -> Result<(), Failure> {
+    let lists: Vec<List> = all().into_iter().filter(|l| args.what.is_none_or(|w| w == l.what)).collect();
+    if args.json {
+        let entry = |(name, about): &(String, String)| json!({ "name": name, "about": about });
+        let one = |l: &List| json!({ "title": l.title, "entries": l.entries.iter().map(entry).collect::<Vec<_>>() });
+        return output::json(&lists.iter().map(one).collect());
+    }
+    let text: Vec<String> = lists.iter().map(List::to_text).collect();
+    output::text(&text.join("\n"))
+}
+
+impl List {
+    fn to_text(&self) -> String {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(output::width().min(u16::MAX.into()) as u16);
+        for (name, about) in &self.entries {
+            table.add_row([format!(" {name}"), about.clone()]);
+        }
+        let lines: Vec<String> = table.lines().map(|l| format!("{}\n", l.trim_end())).collect();
+        format!("{}\n{}", self.title, lines.concat())
+    }
+}
+
+fn all() -> Vec<List> {
+    let schema = timeplane_scenario::schema();
+    let list = |what, title, entries| List { what, title, entries };
+    let of = |name: &str| alternatives(&schema["$defs"][name]);
+    let mut lists = vec![
+        list(What::Topologies, "Topologies (fabric.topology)", of("Topology")),
+        list(What::Workloads, "Workloads (workload)", of("Workload")),
+        list(What::Workloads, "Patterns of a Poisson workload (workload.poisson.pattern)", of("Pattern")),
+        list(What::Workloads, "Sizes of its flows (workload.poisson.sizes)", of("Sizes")),
+        list(What::Workloads, "Packets of its flows (workload.poisson.packets)", of("PacketMix")),
+        list(What::Transports, "Transports (control.NAME.transport)", of("Transport")),
+        list(What::Congestion, "Congestion controls (control.NAME.transport.tcp.congestion)", of("Congestion")),
+    ];
+    let schedulers = Schedulers::built_in().names().map(|n| (n.to_owned(), String::new())).collect();
+    lists.push(list(What::Schedulers, "Schedulers (control.NAME.plan.slots.scheduler)", schedulers));
+    let bundled = |b: &timeplane_workload::Bundled| {
+        let kind = match b.kind {
+            BundledKind::Coflows => "workload.coflows.file",
+            BundledKind::Cdf => "workload.poisson.sizes.cdf",
+            BundledKind::Matrix => "workload.poisson.pattern.matrix.file",
+        };
+        (b.name.to_owned(), format!("{} ({kind})", b.about))
+    };
+    lists.push(list(What::Data, "Bundled data", BUNDLED.iter().map(bundled).collect()));
+    let metric = |m: &Metric| (m.name().to_owned(), m.label().to_owned());
+    lists.push(list(What::Results, "Metrics of a run (summary.parquet)", Metric::ALL.iter().map(metric).collect()));
+    let tables = tables::all().into_iter().map(|(name, schema)| {
+        let columns: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+        (name.to_owned(), columns.join(", "))
+    });
+    lists.push(list(What::Results, "Tables of a run (runs/KEY/NAME.parquet) and their columns", tables.collect()));
+    lists
+}
+
+/// Names and first sentences of a choice of the schema.
+fn alternatives(schema: &Value) -> Vec<(String, String)> {
+    let none = vec![];
+    let entry = |alternative: &Value| {
+        let name = alternative["const"].as_str().map(str::to_owned);
+        let key = || alternative["properties"].as_object().and_then(|p| p.keys().next().cloned());
+        let about = alternative["description"].as_str().unwrap_or_default().replace('\n', " ");
+        name.or_else(key).map(|name| (name, about.trim_end_matches('.').to_owned()))
+    };
+    schema["oneOf"].as_array().unwrap_or(&none).iter().filter_map(entry).collect()
+}

@@ -1,0 +1,63 @@
+//! Answers, on stdout.
+
+use crate::fail::Failure;
+use std::io::{self, IsTerminal, Write};
+
+/// Prints a text as it is. A reader that closes the pipe has read enough: that is no failure.
+pub fn text(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("cannot write the answer: {e}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints JSON.
+pub fn json(value: &serde_json::Value) -> Result<(), Failure> {
+    text(&format!("{value:#}\n"))
+}
+
+/// Columns of the terminal; 120 where there is none.
+pub fn width() -> usize {
+    // The one of our libraries that asks the terminal.
+    let detected = comfy_table::Table::new().width().filter(|_| io::stdout().is_terminal());
+    detected.map_or(120, usize::from)
+}
+
+/// A word in plain or plural: `1 run`, `2 runs`.
+pub fn count(n: impl Into<u128>, word: &str) -> String {
+    let n: u128 = n.into();
+    let mut digits = n.to_string();
+    for at in (1..digits.len()).rev().filter(|at| (digits.len() - at).is_multiple_of(3)).collect::<Vec<_>>() {
+        digits.insert(at, ',');
+    }
+    format!("{digits} {word}{}", if n == 1 { "" } else { "s" })
+}
+
+/// A large number, roughly: `3.4 M`.
+pub fn rough(n: f64) -> String {
+    match n {
+        n if n >= 1e12 => format!("{:.1} T", n / 1e12),
+        n if n >= 1e9 => format!("{:.1} G", n / 1e9),
+        n if n >= 1e6 => format!("{:.1} M", n / 1e6),
+        n if n >= 1e3 => format!("{:.1} k", n / 1e3),
+        n => format!("{n:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_readable() {
+        assert_eq!(count(1u32, "run"), "1 run");
+        assert_eq!(count(1_234_567u32, "frame"), "1,234,567 frames");
+        assert_eq!(count(100u32, "host"), "100 hosts");
+        assert_eq!(count(1000u32, "host"), "1,000 hosts");
+        assert_eq!(rough(999.0), "999");
+        assert_eq!(rough(3_400_000.0), "3.4 M");
+    }
+}

@@ -1,0 +1,156 @@
+//! `validate` and `run --dry-run`: everything short of running.
+
+use crate::fail::{self, Failure};
+use crate::run::Planned;
+use crate::{ValidateArgs, output};
+use serde_json::json;
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::rc::Rc;
+use timeplane_model::{Duration, Fabric};
+use timeplane_scenario::{Loaded, Pattern, Point, Scenario, Workload};
+use timeplane_schedule::Schedulers;
+use timeplane_workload::{Source, WorkloadError};
+
+/// The names that a plan may use.
+pub fn names(schedulers: &Schedulers) -> Vec<&str> {
+    schedulers.names().collect()
+}
+
+/// Builds the fabric and reads the files of the workload. Points of a sweep often share them.
+#[derive(Default)]
+pub struct Sources(HashMap<String, Rc<(Fabric, Source)>>);
+
+impl Sources {
+    /// Those of one point.
+    pub fn of(&mut self, scenario: &Scenario, loaded: &Loaded) -> Result<Rc<(Fabric, Source)>, Failure> {
+        let key = json!([scenario.workload, scenario.fabric]).to_string();
+        if let Some(known) = self.0.get(&key) {
+            return Ok(Rc::clone(known));
+        }
+        let fabric = scenario.fabric.build().map_err(Failure::configuration)?;
+        let source = Source::load(&scenario.workload, &loaded.base, &fabric, scenario.fabric.mtu).map_err(|e| {
+            let key = match &e {
+                WorkloadError::Value { key, .. } | WorkloadError::Missing { key, .. } => *key,
+                _ => "workload",
+            };
+            Failure::configuration(loaded.locate(key).map_or(e.to_string(), |place| format!("{place}: {e}")))
+        })?;
+        let both = Rc::new((fabric, source));
+        self.0.insert(key, Rc::clone(&both));
+        Ok(both)
+    }
+}
+
+pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
+    let checked = args.scenario.load().and_then(|loaded| {
+        let (points, warnings) = check(&loaded)?;
+        Ok((product(&loaded.scenario, points.len()), warnings))
+    });
+    let json = |valid: bool, errors: serde_json::Value, warnings| {
+        output::json(&json!({ "valid": valid, "errors": errors, "warnings": warnings }))
+    };
+    match checked {
+        Ok((_, warnings)) if args.json => json(true, json!([]), fail::as_json(&warnings)),
+        Ok((runs, warnings)) => {
+            fail::warnings(&warnings);
+            output::text(&format!("{}: ok: {runs}\n", args.scenario.file.display()))
+        }
+        Err(failure) if args.json => {
+            let (errors, code) = match &failure {
+                Failure::Scenario(e) => (fail::as_json(e.issues()), crate::exit::CONFIGURATION),
+                Failure::Said(code, what) => (json!([{ "message": what }]), *code),
+                Failure::Silent(code) => (json!([]), *code),
+            };
+            json(false, errors, json!([]))?;
+            Err(Failure::Silent(code))
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// All checks that need no run: values, fabrics, files. Gives the points and what is doubtful.
+pub fn check(loaded: &Loaded) -> Result<(Vec<Point>, Vec<timeplane_scenario::Issue>), Failure> {
+    let schedulers = Schedulers::built_in();
+    let warnings = loaded.validate(&names(&schedulers))?;
+    let points = loaded.points()?;
+    let mut sources = Sources::default();
+    for point in &points {
+        sources.of(&point.scenario, loaded)?;
+    }
+    Ok((points, warnings))
+}
+
+/// `3 points x 2 controls x 3 seeds = 18 runs`
+fn product(scenario: &Scenario, points: usize) -> String {
+    let (controls, seeds) = (scenario.control.len() as u64, u64::from(scenario.seeds));
+    format!(
+        "{} x {} x {} = {}",
+        output::count(points as u64, "point"),
+        output::count(controls, "control"),
+        output::count(seeds, "seed"),
+        output::count(points as u64 * controls * seeds, "run"),
+    )
+}
+
+/// What would run, for people.
+pub fn dry_run(loaded: &Loaded, points: &[Point], planned: &[Planned]) -> Result<String, Failure> {
+    let scenario = &points[0].scenario;
+    let mut sources = Sources::default();
+    let first = sources.of(scenario, loaded)?;
+    let (fabric, source) = &*first;
+    let mut text = String::new();
+    let mut line = |what: &str, value: String| writeln!(text, "{what:<9} {value}").expect("a String takes all");
+    line("scenario", loaded.name());
+    if let Some(description) = &scenario.description {
+        line("", description.trim().to_owned());
+    }
+    line(
+        "fabric",
+        format!(
+            "{}: {}, {}, {} at {}",
+            scenario.fabric.topology.key(),
+            output::count(fabric.hosts(), "host"),
+            output::count(fabric.switches() as u64, "switche").replace("1 switche", "1 switch"),
+            output::count(fabric.links().len() as u64, "link"),
+            scenario.fabric.rate,
+        ),
+    );
+    line("workload", source.facts().to_string());
+    for (key, values) in &loaded.scenario.sweep {
+        let values: Vec<String> = values.iter().map(|v| v.as_str().map_or(v.to_string(), str::to_owned)).collect();
+        line("sweep", format!("{key} = {}", values.join(", ")));
+    }
+    line("controls", scenario.control.keys().cloned().collect::<Vec<_>>().join(", "));
+    line("runs", product(&loaded.scenario, points.len()));
+    let complete = planned.iter().filter(|p| p.complete).count();
+    if complete > 0 {
+        line("", format!("{complete} complete already, {} to run", planned.len() - complete));
+    }
+    let mut frames = 0.0;
+    for point in points {
+        let both = sources.of(&point.scenario, loaded)?;
+        frames += frames_of_run(&point.scenario, &both.0, &both.1);
+    }
+    let per_point = scenario.control.len() as f64 * f64::from(scenario.seeds);
+    line("frames", format!("about {} data frames sent by hosts in all runs", output::rough(frames * per_point)));
+    Ok(text)
+}
+
+/// How many frames of the MTU the hosts send in one run, about.
+fn frames_of_run(scenario: &Scenario, fabric: &Fabric, source: &Source) -> f64 {
+    let f = &scenario.fabric;
+    let mtu = f.mtu.get() as f64;
+    let facts = source.facts();
+    let window = scenario.window;
+    let seconds = (window.warmup + window.measure.unwrap_or(Duration::ZERO) + window.drain.unwrap_or(Duration::ZERO))
+        .as_secs_f64();
+    if let Some(bytes) = facts.bytes {
+        return (bytes as f64 / mtu).max(facts.flows.unwrap_or(0) as f64);
+    }
+    let Workload::Poisson(p) = &scenario.workload else { return 0.0 };
+    let receivers = if matches!(p.pattern, Pattern::Incast { .. }) { 1.0 } else { f64::from(fabric.hosts()) };
+    let wire = f64::from(f.framing.wire(f.mtu.get() as u32));
+    let full = p.load * receivers * f.rate.as_bps() as f64 * seconds / (8.0 * wire);
+    full.max(facts.arrivals_per_second.unwrap_or(0.0) * seconds)
+}

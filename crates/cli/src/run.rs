@@ -1,0 +1,113 @@
+//! `run`: every control of a scenario, every point, every seed.
+
+use crate::fail::{self, Failure};
+use crate::preview::{check, dry_run};
+use crate::progress::{Display, Progress};
+use crate::{RunArgs, exit, output};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use timeplane_scenario::Loaded;
+use timeplane_schedule::Schedulers;
+
+/// A run that is to be, or is complete.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// Whether it is complete already.
+    pub complete: bool,
+}
+
+pub fn run(args: &RunArgs) -> Result<(), Failure> {
+    let mut overrides = args.scenario.set.clone();
+    overrides.extend(args.seeds.map(|n| ("seeds".to_owned(), vec![n.to_string()])));
+    let loaded = Loaded::from_file(&args.scenario.file, &overrides)?;
+    let (points, warnings) = check(&loaded)?;
+    if !args.quiet {
+        fail::warnings(&warnings);
+    }
+    let schedulers = Schedulers::built_in();
+    let jobs = args.jobs.map(|n| n as usize).or_else(|| std::thread::available_parallelism().ok().map(usize::from));
+    let options = batch::Options { jobs: jobs.unwrap_or(1), results: args.results.clone() };
+    if args.dry_run {
+        return output::text(&dry_run(&loaded, &points, &batch::plan(&loaded, &options)?)?);
+    }
+    let cancel = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&cancel);
+    // A second interrupt does not wait for runs to notice. Where a handler is there already (Python's), it stays.
+    let _ = ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(exit::INTERRUPTED.into());
+        }
+    });
+    let total = points.len() * loaded.scenario.control.len() * loaded.scenario.seeds as usize;
+    let display = Display::new(total, args.quiet);
+    let outcome = batch::run(&loaded, &schedulers, &options, &cancel, &|p: Progress| display.on(p));
+    display.end();
+    let outcome = outcome.map_err(Failure::failed)?;
+    if args.json {
+        let mut json = outcome.comparison.to_json();
+        json["directory"] = outcome.directory.display().to_string().into();
+        json["runs"] = outcome.runs.into();
+        json["cached"] = outcome.cached.into();
+        json["interrupted"] = outcome.interrupted.into();
+        output::json(&json)?;
+    } else {
+        if let Some(description) = &loaded.scenario.description {
+            output::text(&format!("{}\n\n", description.trim()))?;
+        }
+        output::text(&outcome.comparison.to_text(output::width()))?;
+    }
+    if outcome.interrupted {
+        eprintln!(
+            "interrupted: {} of {total} runs are complete and stay in {}; the same command goes on from there",
+            outcome.runs,
+            outcome.directory.display()
+        );
+        return Err(Failure::Silent(exit::INTERRUPTED));
+    }
+    if !args.quiet {
+        let (events, seconds) = display.total();
+        eprintln!(
+            "{} ({} were complete before) in {seconds:.1} s, {} events/s; results in {}",
+            output::count(outcome.runs as u64, "run"),
+            outcome.cached,
+            output::rough(events as f64 / seconds.max(1e-3)),
+            outcome.directory.display()
+        );
+    }
+    Ok(())
+}
+
+/// Stands where the simulator's batches will be.
+mod batch {
+    use super::*;
+    use timeplane_results::Comparison;
+
+    pub struct Options {
+        pub jobs: usize,
+        pub results: PathBuf,
+    }
+    pub struct Outcome {
+        pub directory: PathBuf,
+        pub comparison: Comparison,
+        pub runs: usize,
+        pub cached: usize,
+        pub interrupted: bool,
+    }
+    pub fn plan(_: &Loaded, _: &Options) -> Result<Vec<Planned>, Failure> {
+        Ok(vec![])
+    }
+    pub fn run(
+        _: &Loaded,
+        _: &Schedulers,
+        options: &Options,
+        _: &AtomicBool,
+        _: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Outcome, String> {
+        Err(format!(
+            "nothing can be run yet, with {} jobs or any other number, into {}",
+            options.jobs,
+            options.results.display()
+        ))
+    }
+}

@@ -3,7 +3,7 @@
 use crate::error::ResultsError;
 use crate::tables::{CoflowRow, ControlRow, DropRow, FlowRow, LinkRow, QueueRow, Row, SlotRow};
 use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::datatypes::{Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -22,8 +22,8 @@ pub(crate) fn writer_properties(schema: &Schema) -> WriterProperties {
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS));
     for field in schema.fields() {
-        // Times hardly ever repeat: differences are short, a dictionary is not.
-        if *field.data_type() == DataType::Int64 {
+        // Times, byte counts and numbers hardly ever repeat: differences are short, a dictionary is not.
+        if field.data_type().is_integer() {
             let column = ColumnPath::from(field.name().as_str());
             properties = properties
                 .set_column_dictionary_enabled(column.clone(), false)

@@ -6,7 +6,7 @@
 //!   manifest.json            what was asked: scenario, seeds, version, keys of the runs
 //!   summary.parquet, .csv    one row per run
 //!   runs/KEY/                one complete run: summary.json and its tables
-//!   runs/.partial-KEY-PID/   a run in progress
+//!   runs/.partial-KEY-PID.N/ a run in progress
 //! ```
 //!
 //! A run is written beside its place and renamed when it is complete: whenever a process is killed, `runs/KEY` is there
@@ -35,7 +35,7 @@ const SUMMARY: &str = "summary.json";
 const KEY_LENGTH: usize = 16;
 
 /// The key of a run: 16 hexadecimal digits, a hash (BLAKE3) of everything that determines it. `scenario` is the resolved
-/// scenario of this run, with its control and sweep point; the order of keys in tables does not matter.
+/// scenario of this run, with its control (and the control's name, which is in the summary) and its sweep point; the order of keys in tables does not matter.
 pub fn run_key(scenario: &Value, seed: u64, version: &str) -> String {
     let mut text = String::new();
     canonical(&json!({ "scenario": scenario, "seed": seed, "version": version }), &mut text);
@@ -192,14 +192,24 @@ impl Store {
         serde_json::from_slice(&text).map_err(broken)
     }
 
-    /// Begins a run: an empty folder for its tables.
+    /// Begins a run: an empty folder for its tables. The same run may be begun twice; the first to be committed stays.
     ///
     /// # Errors
     /// Where the folder cannot be created.
     pub fn begin(&self, key: &str) -> Result<PartialRun, ResultsError> {
-        let dir = self.dir.join("runs").join(format!("{PARTIAL}{key}-{}", std::process::id()));
-        fs::create_dir(&dir).map_err(|e| ResultsError::io("create", &dir, e))?;
-        Ok(PartialRun { dir, target: self.run_dir(key), done: false })
+        let mut attempt = 0;
+        loop {
+            let dir = self.partial_dir(key, attempt);
+            match fs::create_dir(&dir) {
+                Ok(()) => return Ok(PartialRun { dir, target: self.run_dir(key), done: false }),
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
+                Err(e) => return Err(ResultsError::io("create", &dir, e)),
+            }
+        }
+    }
+
+    fn partial_dir(&self, key: &str, attempt: u32) -> PathBuf {
+        self.dir.join("runs").join(format!("{PARTIAL}{key}-{}.{attempt}", std::process::id()))
     }
 
     /// Removes a run, complete or not, so that it is run again.
@@ -212,9 +222,8 @@ impl Store {
             return Ok(());
         }
         // Removed under another name: half a run never looks like a complete one.
-        let away = self.dir.join("runs").join(format!("{PARTIAL}{key}-{}", std::process::id()));
-        fs::rename(&dir, &away).map_err(|e| ResultsError::io("remove", &dir, e))?;
-        fs::remove_dir_all(&away).map_err(|e| ResultsError::io("remove", &away, e))
+        let away = self.begin(key)?;
+        fs::rename(&dir, away.dir.join("removed")).map_err(|e| ResultsError::io("remove", &dir, e))
     }
 
     /// Writes `manifest.json`, in one step.
@@ -281,7 +290,7 @@ impl PartialRun {
         fs::write(&path, to_json(summary)).map_err(|e| ResultsError::io("write", &path, e))?;
         for entry in fs::read_dir(&self.dir).map_err(|e| ResultsError::io("read", &self.dir, e))? {
             let path = entry.map_err(|e| ResultsError::io("read", &self.dir, e))?.path();
-            let synced = File::open(&path).and_then(|file| file.sync_all());
+            let synced = OpenOptions::new().write(true).open(&path).and_then(|file| file.sync_all());
             synced.map_err(|e| ResultsError::io("write", &path, e))?;
         }
         sync_dir(&self.dir);
@@ -306,9 +315,10 @@ impl Drop for PartialRun {
     }
 }
 
-/// The pid in the name of a partial run, `.partial-KEY-PID`.
+/// The pid in the name of a partial run, `.partial-KEY-PID.N`.
 fn partial_pid(name: &str) -> Option<u32> {
-    let (key, pid) = name.strip_prefix(PARTIAL)?.rsplit_once('-')?;
+    let (key, rest) = name.strip_prefix(PARTIAL)?.rsplit_once('-')?;
+    let (pid, _) = rest.split_once('.')?;
     let is_key = key.len() == KEY_LENGTH && key.bytes().all(|b| b.is_ascii_hexdigit());
     if is_key { pid.parse().ok() } else { None }
 }

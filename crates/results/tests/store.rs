@@ -53,6 +53,13 @@ fn a_run_is_complete_or_not_there() {
     drop(store.begin(HALF).unwrap());
     run(&store, DONE, 1);
     assert_eq!(names(&store.dir().join("runs")), [DONE]);
+    let twice = [store.begin(HALF).unwrap(), store.begin(HALF).unwrap()];
+    for (run, seed) in twice.into_iter().zip(5..) {
+        run.commit(&summary("tcp", &[], seed, 1.0)).unwrap();
+    }
+    assert_eq!(store.summary(HALF).unwrap().seed, 5);
+    assert_eq!(names(&store.dir().join("runs")), [DONE, HALF]);
+    store.remove(HALF).unwrap();
     store.remove(DONE).unwrap();
     store.remove(DONE).unwrap();
     assert_eq!(names(&store.dir().join("runs")), [""; 0]);
@@ -115,7 +122,7 @@ fn only_partial_runs_are_cleaned_away() {
     let runs = store.dir().join("runs");
     drop(store);
     let kept = [".partial-notes", ".partial-zzzzzzzzzzzzzzzz-1", "mine"];
-    for name in kept.iter().copied().chain([&*format!(".partial-{HALF}-1"), &*format!(".partial-{HALF}-4000000")]) {
+    for name in kept.iter().copied().chain([&*format!(".partial-{HALF}-1.0"), &*format!(".partial-{HALF}-4000000.3")]) {
         fs::create_dir(runs.join(name)).unwrap();
         fs::write(runs.join(name).join("flows.parquet"), "half").unwrap();
     }
@@ -160,7 +167,7 @@ fn a_killed_process_leaves_complete_runs_only() {
     child.kill().unwrap();
     child.wait().unwrap();
     let runs = scratch.path().join("study/runs");
-    assert_eq!(names(&runs), [format!(".partial-{HALF}-{}", child.id()), DONE.to_owned()]);
+    assert_eq!(names(&runs), [format!(".partial-{HALF}-{}.0", child.id()), DONE.to_owned()]);
     let store = Store::open(scratch.path(), "study").unwrap();
     assert_eq!(names(&runs), [DONE]);
     assert!(store.is_complete(DONE) && !store.is_complete(HALF));
@@ -180,6 +187,8 @@ fn a_store_is_held_by_one() {
 
 #[test]
 fn threads_share_a_store() {
+    const fn may_move<T: Send>() {}
+    may_move::<Recorder>();
     let scratch = Scratch::new("threads");
     let store = Store::open(scratch.path(), "study").unwrap();
     let keys: Vec<String> = (0..16).map(|seed| run_key(&json!({}), seed, "0.1.0")).collect();

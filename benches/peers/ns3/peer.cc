@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdint>
@@ -442,7 +443,11 @@ ReceiveAtHost(uint32_t host, Ptr<NetDevice>, Ptr<const Packet> packet, uint16_t,
 }
 
 bool
-ReceiveAtSwitch(uint32_t node, Ptr<NetDevice>, Ptr<const Packet> packet, uint16_t protocol, const Address& from)
+ReceiveAtSwitch(uint32_t node,
+                Ptr<NetDevice>,
+                Ptr<const Packet> packet,
+                uint16_t protocol,
+                const Address& from)
 {
     uint8_t headers[kIpHeader + 4];
     packet->CopyData(headers, sizeof headers);
@@ -533,8 +538,9 @@ ReadFlows(const std::string& path, uint64_t salt)
                                        &size,
                                        &used);
         const uint32_t hosts = g_fabric.Hosts();
-        if (fields != 4 || line[used] != '\0' || start < previous || source >= hosts ||
-            destination >= hosts || source == destination || size == 0 || id > UINT32_MAX)
+        if (fields != 4 || line[used] != '\0' || std::strchr(line, '-') || start < previous ||
+            source >= hosts || destination >= hosts || source == destination || size == 0 ||
+            id > UINT32_MAX)
         {
             Fail("%s: flow %" PRIu64 " is malformed, out of order, out of range or empty: %s",
                  path.c_str(),
@@ -625,16 +631,23 @@ class Options
         return value;
     }
 
-    uint64_t Number(const std::string& name, uint64_t least, uint64_t most, const char* fallback = nullptr)
+    uint64_t Number(const std::string& name,
+                    uint64_t least,
+                    uint64_t most,
+                    const char* fallback = nullptr)
     {
         const std::string text = Text(name, fallback);
         char* end = nullptr;
         errno = 0;
         const uint64_t value = std::strtoull(text.c_str(), &end, 0);
-        if (text.empty() || text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value < least ||
-            value > most)
+        if (text.empty() || text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
+            value < least || value > most)
         {
-            Fail("--%s: %s is not a number from %" PRIu64 " to %" PRIu64, name.c_str(), text.c_str(), least, most);
+            Fail("--%s: %s is not a number from %" PRIu64 " to %" PRIu64,
+                 name.c_str(),
+                 text.c_str(),
+                 least,
+                 most);
         }
         return value;
     }
@@ -712,7 +725,8 @@ Main(int argc, char** argv)
     const auto mtu = static_cast<uint16_t>(options.Number("mtu", 68, UINT16_MAX, "1500"));
     const uint32_t headers = kIpHeader + kUdpHeader;
     const std::string fullPayload = std::to_string(mtu - headers - kPppHeader);
-    g_payload = static_cast<uint32_t>(options.Number("payload", 1, mtu - headers, fullPayload.c_str()));
+    g_payload =
+        static_cast<uint32_t>(options.Number("payload", 1, mtu - headers, fullPayload.c_str()));
     const uint64_t salt = options.Number("salt", 0, UINT64_MAX, "0");
     const std::string stack = options.Text("stack", "ipv4");
     const std::string scheduler = options.Text("scheduler", "ns3::MapScheduler");

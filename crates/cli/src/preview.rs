@@ -1,7 +1,7 @@
 //! `validate` and `run --dry-run`: everything short of running.
 
 use crate::fail::{self, Failure};
-use crate::run::Planned;
+use timeplane_sim::batch::Planned;
 use crate::{ValidateArgs, output};
 use serde_json::json;
 use std::collections::HashMap;

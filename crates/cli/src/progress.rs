@@ -5,18 +5,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-
-/// What is heard from the runs; they are numbered from 0.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[allow(dead_code, reason = "until the simulator's batches tell")]
-pub enum Progress {
-    /// A run began.
-    Started { run: usize },
-    /// It goes on: the share of its simulated time that has passed, and its events so far.
-    Tick { run: usize, fraction: f64, events: u64 },
-    /// It is complete; `cached` where it had been before.
-    Finished { run: usize, cached: bool },
-}
+use timeplane_sim::batch::Progress;
 
 /// Steps of the bar for each run.
 const STEPS: f64 = 1000.0;
@@ -115,7 +104,8 @@ impl State {
                     *seen = events.max(*seen);
                 }
             }
-            Progress::Finished { run, cached } => {
+            Progress::Finished { run, cached, events } => {
+                self.events[run] = self.events[run].max(events);
                 if let Some(done) = self.done.get_mut(run) {
                     *done = 1.0;
                 }
@@ -172,7 +162,7 @@ mod tests {
             begun: Instant::now(),
             shown: None,
         };
-        state.take(Progress::Finished { run: 0, cached: true });
+        state.take(Progress::Finished { run: 0, cached: true, events: 0 });
         state.take(Progress::Started { run: 1 });
         state.take(Progress::Tick { run: 1, fraction: 0.5, events: 20_000_000 });
         // Half a run took 10 s, two and a half are left.

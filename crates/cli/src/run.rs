@@ -2,20 +2,13 @@
 
 use crate::fail::{self, Failure};
 use crate::preview::{check, dry_run};
-use crate::progress::{Display, Progress};
+use crate::progress::Display;
 use crate::{RunArgs, exit, output};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use timeplane_scenario::Loaded;
 use timeplane_schedule::Schedulers;
-
-/// A run that is to be, or is complete.
-#[derive(Clone, Debug)]
-pub struct Planned {
-    /// Whether it is complete already.
-    pub complete: bool,
-}
+use timeplane_sim::batch::{self, Progress};
 
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let mut overrides = args.scenario.set.clone();
@@ -76,38 +69,4 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         );
     }
     Ok(())
-}
-
-/// Stands where the simulator's batches will be.
-mod batch {
-    use super::*;
-    use timeplane_results::Comparison;
-
-    pub struct Options {
-        pub jobs: usize,
-        pub results: PathBuf,
-    }
-    pub struct Outcome {
-        pub directory: PathBuf,
-        pub comparison: Comparison,
-        pub runs: usize,
-        pub cached: usize,
-        pub interrupted: bool,
-    }
-    pub fn plan(_: &Loaded, _: &Options) -> Result<Vec<Planned>, Failure> {
-        Ok(vec![])
-    }
-    pub fn run(
-        _: &Loaded,
-        _: &Schedulers,
-        options: &Options,
-        _: &AtomicBool,
-        _: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Outcome, String> {
-        Err(format!(
-            "nothing can be run yet, with {} jobs or any other number, into {}",
-            options.jobs,
-            options.results.display()
-        ))
-    }
 }

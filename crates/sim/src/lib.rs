@@ -1,1 +1,23 @@
-//! See the crate's description.
+//! The packet-level simulator: virtual time for the agents of `protocol`, and the network between them.
+//!
+//! One run is single-threaded and deterministic: the same scenario, control and seed give the same bytes on any machine.
+//! Independent runs share nothing but their workload's parsed files.
+
+pub mod batch;
+pub mod bench;
+pub mod bounds;
+pub mod calendar;
+mod control;
+pub mod endpoints;
+pub mod engine;
+pub mod flow;
+pub mod ideal;
+pub mod ledger;
+pub mod link;
+pub mod network;
+pub mod nic;
+pub mod packet;
+pub mod run;
+mod time;
+
+pub use time::SimTime;

@@ -1,0 +1,388 @@
+//! All runs of a scenario: points x controls x seeds, on all cores, kept as they complete.
+
+use crate::bounds::bounds;
+use crate::engine::Pulse;
+use crate::run::{RunError, RunSpec, simulate};
+use indexmap::IndexMap;
+use rayon::prelude::*;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration as Wall;
+use timeplane_model::Fabric;
+use timeplane_results::{
+    Bound, Comparison, FORMAT, Manifest, ManifestRun, Metric, Recorder, ResultsError, Store, run_key,
+};
+use timeplane_scenario::{Loaded, Point, ScenarioError, Workload};
+use timeplane_schedule::Schedulers;
+use timeplane_workload::{Source, WorkloadError};
+
+/// Version of the program, part of every run's key.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// How to run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Runs at a time.
+    pub jobs: usize,
+    /// Folder that holds the folders of results.
+    pub results: PathBuf,
+}
+
+/// What happens, for a progress bar.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress {
+    /// A run begins.
+    Started {
+        /// Its place in the plan.
+        run: usize,
+    },
+    /// A run goes on; comes a few times a second.
+    Tick {
+        /// Its place in the plan.
+        run: usize,
+        /// How much of it is done, 0 to 1.
+        fraction: f64,
+        /// Events handled so far.
+        events: u64,
+    },
+    /// A run is complete.
+    Finished {
+        /// Its place in the plan.
+        run: usize,
+        /// It was complete before.
+        cached: bool,
+        /// Events handled.
+        events: u64,
+    },
+}
+
+/// What came out.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The folder of results.
+    pub directory: PathBuf,
+    /// Controls side by side, over what is complete.
+    pub comparison: Comparison,
+    /// Complete runs.
+    pub runs: usize,
+    /// Of them, complete before.
+    pub cached: usize,
+    /// It was told to end before all were complete.
+    pub interrupted: bool,
+}
+
+/// Why there is no outcome. Runs that are complete stay.
+#[derive(Debug, thiserror::Error)]
+pub enum BatchError {
+    /// The scenario.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// Its workload.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// Its fabric.
+    #[error("fabric: {0}")]
+    Fabric(#[from] timeplane_model::FabricError),
+    /// The results.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+    /// A run.
+    #[error("control `{control}`, seed {seed}: {source}")]
+    Run {
+        /// Which control.
+        control: String,
+        /// Which seed.
+        seed: u64,
+        /// Why.
+        source: RunError,
+    },
+    /// The threads.
+    #[error("no threads for {jobs} jobs: {reason}")]
+    Threads {
+        /// How many were asked for.
+        jobs: usize,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// One run of a batch.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// Which point, counted from 0.
+    pub point: usize,
+    /// Its values, as text.
+    pub values: IndexMap<String, String>,
+    /// Which control.
+    pub control: String,
+    /// Which seed.
+    pub seed: u64,
+    /// Names its folder; the same for the same question.
+    pub key: String,
+    /// Whether it is complete already.
+    pub complete: bool,
+}
+
+fn text(values: &IndexMap<String, serde_json::Value>) -> IndexMap<String, String> {
+    let plain = |v: &serde_json::Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
+    values.iter().map(|(k, v)| (k.clone(), plain(v))).collect()
+}
+
+/// A hash of the files that a workload names, so that a changed trace is a changed question. What is bundled changes with the version only.
+fn digest(workload: &Workload, base: &Path) -> String {
+    let json = serde_json::to_value(workload).expect("a workload is JSON");
+    let mut hash = blake3::Hasher::new();
+    let mut stack = vec![&json];
+    while let Some(value) = stack.pop() {
+        match value {
+            serde_json::Value::String(name) => {
+                if let Ok(bytes) = std::fs::read(base.join(name)) {
+                    hash.update(&bytes);
+                }
+            }
+            serde_json::Value::Object(fields) => stack.extend(fields.values()),
+            serde_json::Value::Array(items) => stack.extend(items),
+            _ => {}
+        }
+    }
+    hash.finalize().to_hex()[..16].to_owned()
+}
+
+/// All runs of a scenario, in the order of tables: points, controls, seeds. Nothing is created.
+///
+/// # Errors
+/// Where a sweep names what does not exist.
+pub fn plan(loaded: &Loaded, options: &Options) -> Result<Vec<Planned>, ScenarioError> {
+    let runs = options.results.join(loaded.name()).join("runs");
+    let mut planned = Vec::new();
+    for (p, point) in loaded.points()?.iter().enumerate() {
+        let digest = digest(&point.scenario.workload, &loaded.base);
+        for control in point.scenario.control.keys() {
+            for seed in seeds(loaded) {
+                let mut json = point.run_json(control, seed).expect("a control of this scenario");
+                json["files"] = digest.clone().into();
+                let key = run_key(&json, seed, VERSION);
+                let complete = runs.join(&key).is_dir();
+                let values = text(&point.values);
+                planned.push(Planned { point: p, values, control: control.clone(), seed, key, complete });
+            }
+        }
+    }
+    Ok(planned)
+}
+
+fn seeds(loaded: &Loaded) -> std::ops::Range<u64> {
+    loaded.scenario.seed..loaded.scenario.seed + u64::from(loaded.scenario.seeds)
+}
+
+/// A point, ready to be run.
+pub struct Prepared {
+    /// Its scenario.
+    pub point: Point,
+    /// Its fabric.
+    pub fabric: Arc<Fabric>,
+    /// Its workload, files read.
+    pub source: Source,
+    /// Flows of a run where that is known.
+    pub flows: Option<u64>,
+}
+
+/// Builds fabrics and reads workloads: everything that can be refused before anything runs.
+///
+/// # Errors
+/// Where a fabric or a workload is refused.
+pub fn prepare(loaded: &Loaded) -> Result<Vec<Prepared>, BatchError> {
+    loaded
+        .points()?
+        .into_iter()
+        .map(|point| {
+            let fabric = Arc::new(point.scenario.fabric.build()?);
+            let source = Source::load(&point.scenario.workload, &loaded.base, &fabric, point.scenario.fabric.mtu)?;
+            let flows = (!source.is_endless()).then(|| source.facts().flows.unwrap_or(0));
+            Ok(Prepared { point, fabric, source, flows })
+        })
+        .collect()
+}
+
+/// Runs what is missing, and compares what is complete.
+///
+/// # Errors
+/// Where the scenario or its workload is refused, results cannot be written, or a run fails. Complete runs stay in any case.
+pub fn run(
+    loaded: &Loaded,
+    schedulers: &Schedulers,
+    options: &Options,
+    cancel: &AtomicBool,
+    observer: &(dyn Fn(Progress) + Sync),
+) -> Result<Outcome, BatchError> {
+    let prepared = prepare(loaded)?;
+    let planned = plan(loaded, options)?;
+    let store = Store::open(&options.results, &loaded.name())?;
+    let complete: Vec<bool> = planned.iter().map(|p| store.is_complete(&p.key)).collect();
+    store.write_manifest(&manifest(loaded, &planned))?;
+    for (run, done) in complete.iter().enumerate() {
+        if *done {
+            observer(Progress::Finished { run, cached: true, events: 0 });
+        }
+    }
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(options.jobs.max(1))
+        .build()
+        .map_err(|e| BatchError::Threads { jobs: options.jobs, reason: e.to_string() })?;
+    let pulses: Vec<Pulse> = planned.iter().map(|_| Pulse::default()).collect();
+    let active: Vec<AtomicBool> = planned.iter().map(|_| AtomicBool::new(false)).collect();
+    let failure: Mutex<Option<BatchError>> = Mutex::new(None);
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| watch(&prepared, &planned, &pulses, &active, cancel, &over, observer));
+        pool.install(|| {
+            // A sweep over one control leaves the others' questions the same: each is asked once.
+            let mut asked = std::collections::BTreeSet::new();
+            let missing: Vec<usize> =
+                (0..planned.len()).filter(|&r| !complete[r] && asked.insert(&planned[r].key)).collect();
+            missing.par_iter().with_max_len(1).for_each(|&r| {
+                if cancel.load(Ordering::Relaxed) || failure.lock().expect("no panic").is_some() {
+                    return;
+                }
+                observer(Progress::Started { run: r });
+                active[r].store(true, Ordering::Relaxed);
+                let result = one(&prepared[planned[r].point], &planned[r], schedulers, &store, &pulses[r]);
+                active[r].store(false, Ordering::Relaxed);
+                match result {
+                    Ok(events) => observer(Progress::Finished { run: r, cached: false, events }),
+                    Err(RunError::Cancelled) => {}
+                    Err(source) => {
+                        let Planned { control, seed, .. } = planned[r].clone();
+                        failure.lock().expect("no panic").get_or_insert(BatchError::Run { control, seed, source });
+                        // The others end soon; what they did not complete is run again next time.
+                        pulses.iter().for_each(|p| p.cancel.store(true, Ordering::Relaxed));
+                    }
+                }
+            });
+        });
+        over.store(true, Ordering::Relaxed);
+    });
+    if let Some(error) = failure.into_inner().expect("no panic") {
+        return Err(error);
+    }
+    let keys: Vec<String> = planned.iter().map(|p| p.key.clone()).collect();
+    let mut summaries = store.combine(&keys)?;
+    // A run is kept under what it depends on; the names are those of this scenario.
+    let done: Vec<&Planned> = planned.iter().filter(|p| store.is_complete(&p.key)).collect();
+    for (summary, run) in summaries.iter_mut().zip(&done) {
+        summary.control.clone_from(&run.control);
+        summary.point.clone_from(&run.values);
+    }
+    let comparison = timeplane_results::Options { bounds: all_bounds(&prepared, loaded), ..Default::default() };
+    Ok(Outcome {
+        directory: store.dir().to_owned(),
+        comparison: Comparison::new(&summaries, &comparison),
+        runs: done.len(),
+        cached: complete.iter().filter(|c| **c).count(),
+        interrupted: done.len() < planned.len(),
+    })
+}
+
+/// Runs one, and keeps it.
+fn one(
+    prepared: &Prepared,
+    planned: &Planned,
+    schedulers: &Schedulers,
+    store: &Store,
+    pulse: &Pulse,
+) -> Result<u64, RunError> {
+    let partial = store.begin(&planned.key)?;
+    let spec = RunSpec {
+        scenario: &prepared.point.scenario,
+        control: &planned.control,
+        point: planned.values.clone(),
+        seed: planned.seed,
+    };
+    let recorder = Recorder::files(partial.dir())?;
+    let (summary, _) = simulate(&spec, &prepared.fabric, &prepared.source, schedulers, recorder, pulse)?;
+    partial.commit(&summary)?;
+    Ok(summary.events)
+}
+
+/// Tells the observer how runs go on, and runs that they are cancelled.
+fn watch(
+    prepared: &[Prepared],
+    planned: &[Planned],
+    pulses: &[Pulse],
+    active: &[AtomicBool],
+    cancel: &AtomicBool,
+    over: &AtomicBool,
+    observer: &(dyn Fn(Progress) + Sync),
+) {
+    while !over.load(Ordering::Relaxed) {
+        for (run, pulse) in pulses.iter().enumerate().filter(|(r, _)| active[*r].load(Ordering::Relaxed)) {
+            if cancel.load(Ordering::Relaxed) {
+                pulse.cancel.store(true, Ordering::Relaxed);
+            }
+            let point = &prepared[planned[run].point];
+            let window = point.point.scenario.window;
+            let fraction = match (point.flows, window.measure) {
+                (Some(flows), None) => pulse.flows.load(Ordering::Relaxed) as f64 / flows.max(1) as f64,
+                (_, measure) => {
+                    let end = window.warmup + measure.unwrap_or_default() + window.drain.unwrap_or_default();
+                    pulse.now_ps.load(Ordering::Relaxed) as f64 / end.as_ps().max(1) as f64
+                }
+            };
+            let events = pulse.events.load(Ordering::Relaxed);
+            observer(Progress::Tick { run, fraction: fraction.clamp(0.0, 1.0), events });
+        }
+        std::thread::park_timeout(Wall::from_millis(50));
+    }
+}
+
+fn manifest(loaded: &Loaded, planned: &[Planned]) -> Manifest {
+    Manifest {
+        format: FORMAT,
+        name: loaded.name(),
+        version: VERSION.to_owned(),
+        source: loaded.text().map(str::to_owned),
+        scenario: loaded.scenario.to_json(),
+        seeds: seeds(loaded).collect(),
+        runs: planned
+            .iter()
+            .map(|p| ManifestRun {
+                key: p.key.clone(),
+                control: p.control.clone(),
+                point: p.values.clone(),
+                seed: p.seed,
+            })
+            .collect(),
+    }
+}
+
+/// The bounds of every point whose workload ends, mean over seeds.
+fn all_bounds(prepared: &[Prepared], loaded: &Loaded) -> Vec<Bound> {
+    let mut completion = Vec::new();
+    let mut cct = Vec::new();
+    for point in prepared.iter().filter(|p| !p.source.is_endless()) {
+        let mtu = point.point.scenario.fabric.mtu.get();
+        let each: Vec<_> = seeds(loaded)
+            .filter_map(|seed| bounds(&point.fabric, &point.source.arrivals(seed).collect::<Vec<_>>(), mtu))
+            .collect();
+        if each.is_empty() {
+            continue;
+        }
+        let mean = |v: Vec<f64>| v.iter().sum::<f64>() / v.len() as f64;
+        let values = text(&point.point.values);
+        completion.push((values.clone(), mean(each.iter().map(|b| b.completion_ps).collect())));
+        let ccts: Vec<f64> = each.iter().filter_map(|b| b.cct_mean_ps).collect();
+        if !ccts.is_empty() {
+            cct.push((values, mean(ccts)));
+        }
+    }
+    let bound = |label: &str, metric, values: Vec<_>| Bound { label: label.to_owned(), metric, values };
+    let mut all = Vec::new();
+    if !completion.is_empty() {
+        all.push(bound("busiest link", Metric::Completion, completion));
+    }
+    if !cct.is_empty() {
+        all.push(bound("each coflow alone", Metric::CctMean, cct));
+    }
+    all
+}

@@ -1,0 +1,575 @@
+//! Both ends of every flow: what hosts put on the wire, and what they do with what comes in.
+//!
+//! The network is behind the [`Wire`] trait, so that the engine and the reference engine of the tests drive the very same ends.
+
+use crate::flow::{Flow, Flows, NONE, State, UNARMED};
+use crate::ideal::IdealPath;
+use crate::ledger::Ledger;
+use crate::link::LinkState;
+use crate::packet::{NO_SACK, Packet, flags};
+use crate::time::SimTime;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use timeplane_model::{Bytes, Duration, Fabric, HostId, Time, flow_hash, mix64};
+use timeplane_scenario::PacketMix;
+use timeplane_transport::{
+    Ack, Arrival, HEADER_BYTES, RawConfig, RawReceiver, RawSender, Receiver, Report, SackBlocks, Sender, TcpConfig,
+};
+use timeplane_workload::{FlowArrival, PacketSizer};
+
+/// Bytes of the headers of a datagram: IPv4 (20) and UDP (8).
+pub const DATAGRAM_HEADER: u32 = 28;
+
+/// What carries flows, resolved for the fabric.
+#[derive(Clone, Copy, Debug)]
+pub enum Carrier {
+    /// Open-loop datagrams.
+    Datagrams,
+    /// Raw frames with repair: bytes of a frame's own header, and timers.
+    Raw {
+        /// Bytes of each frame's payload that name its flow and offset.
+        header: u32,
+        /// Timers of the repair.
+        config: RawConfig,
+    },
+    /// TCP.
+    Tcp(TcpConfig),
+}
+
+impl Carrier {
+    /// Bytes of a packet that are not the application's.
+    pub fn header(&self) -> u32 {
+        match self {
+            Self::Datagrams => DATAGRAM_HEADER,
+            Self::Raw { header, .. } => *header,
+            Self::Tcp(_) => HEADER_BYTES,
+        }
+    }
+}
+
+/// What the ends ask of the network and the engine.
+pub trait Wire {
+    /// Hands a packet to a host's interface.
+    fn transmit(&mut self, now: SimTime, host: u32, packet: Packet);
+    /// Asks for [`Endpoints::timer`] at `at`.
+    fn arm(&mut self, at: SimTime, number: u32, slot: u32);
+    /// Carries a receiver's report back to the sender, beside the network.
+    fn report(&mut self, now: SimTime, from: u32, number: u32, slot: u32, report: Report);
+}
+
+/// What a flow does when it begins or has something to repair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// Nothing that the network has to know.
+    Nothing,
+    /// The flow at this slot of this host holds bytes for this destination, to be asked for packet by packet.
+    Queue {
+        /// The sending host.
+        host: u32,
+        /// To whom.
+        destination: u32,
+        /// The flow.
+        slot: u32,
+    },
+}
+
+/// What all ends share.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// What carries flows.
+    pub carrier: Carrier,
+    /// How datagrams are cut.
+    pub packets: PacketMix,
+    /// Largest packet.
+    pub mtu: u32,
+    /// Salt of the ECMP hash.
+    pub salt: u64,
+    /// Each packet takes its own path.
+    pub per_packet: bool,
+    /// Seed of the packet sizes.
+    pub packet_seed: u64,
+    /// The measured window.
+    pub measured: core::ops::Range<SimTime>,
+    /// When the run ends at the latest.
+    pub stop: SimTime,
+}
+
+/// Both ends of every flow.
+pub struct Endpoints {
+    fabric: Arc<Fabric>,
+    setting: Setting,
+    /// Flows in progress.
+    pub flows: Flows,
+    /// SACK blocks under way.
+    sacks: Vec<SackBlocks>,
+    free_sacks: Vec<u32>,
+    arrived: u32,
+    /// What happened.
+    pub ledger: Ledger,
+    /// Every packet's end, where somebody wants to know.
+    pub log: Option<Vec<PacketEvent>>,
+}
+
+impl Endpoints {
+    /// No flows yet.
+    pub fn new(fabric: Arc<Fabric>, setting: Setting, ledger: Ledger) -> Self {
+        Self { fabric, setting, flows: Flows::default(), sacks: vec![], free_sacks: vec![], arrived: 0, ledger, log: None }
+    }
+
+    /// What all ends share.
+    pub fn setting(&self) -> &Setting {
+        &self.setting
+    }
+
+    /// Whether what arrives at a host makes it send or wait for nothing at that instant, so that a last hop needs no event.
+    pub fn is_passive(&self) -> bool {
+        !matches!(self.setting.carrier, Carrier::Tcp(_))
+    }
+
+    /// A flow begins.
+    pub fn start(&mut self, now: SimTime, arrival: &FlowArrival, wire: &mut impl Wire) -> Then {
+        let number = self.arrived;
+        self.arrived += 1;
+        let (source, destination) = (arrival.source.0, arrival.destination.0);
+        let (label, salt) = (u64::from(number), self.setting.salt);
+        let hash = flow_hash(source, destination, label, salt);
+        let bytes = arrival.bytes.get();
+        let packet_seed = mix64(self.setting.packet_seed ^ label);
+        let state = match &self.setting.carrier {
+            Carrier::Datagrams => State::Datagrams { unsent: bytes, sizer: self.sizer(packet_seed) },
+            Carrier::Raw { config, .. } => {
+                State::Raw(Box::new((RawSender::new(config, bytes), RawReceiver::new(config, bytes))))
+            }
+            Carrier::Tcp(config) => State::Tcp(Box::new((Sender::new(config, bytes), Receiver::new(config, bytes)))),
+        };
+        let ideal = self.ideal(source, destination, hash, bytes, packet_seed);
+        let flow = Flow {
+            number,
+            source,
+            destination,
+            coflow: arrival.coflow.map_or(NONE, |c| c.0),
+            hash,
+            hash_back: flow_hash(destination, source, label, salt),
+            in_flight: 0,
+            sent: 0,
+            bytes,
+            received: 0,
+            start: now.as_ps(),
+            last: now.as_ps(),
+            ideal: ideal.as_ps(),
+            armed: UNARMED,
+            measured: self.setting.measured.contains(&now),
+            state,
+        };
+        self.ledger.arrived(&flow);
+        let slot = self.flows.insert(flow);
+        if let State::Tcp(ends) = &mut self.flows.get_mut(slot).state {
+            ends.0.start(now.on_perfect_clock());
+            self.pump(now, slot, wire);
+            Then::Nothing
+        } else {
+            Then::Queue { host: source, destination, slot }
+        }
+    }
+
+    fn sizer(&self, seed: u64) -> PacketSizer {
+        PacketSizer::new(&self.setting.packets, Bytes::new(u64::from(self.setting.mtu)), DATAGRAM_HEADER, seed)
+    }
+
+    /// The flow's completion time in an empty network.
+    fn ideal(&self, source: u32, destination: u32, hash: u32, bytes: u64, packet_seed: u64) -> Duration {
+        let path = IdealPath::new(&self.fabric, HostId(source), HostId(destination), hash);
+        let header = self.setting.carrier.header();
+        let random = matches!(self.setting.carrier, Carrier::Datagrams) && self.setting.packets != PacketMix::Mtu;
+        if random {
+            let mut sizer = self.sizer(packet_seed);
+            let mut left = bytes;
+            return path.completion(std::iter::from_fn(|| {
+                (left > 0).then(|| {
+                    let payload = sizer.next(left);
+                    left -= u64::from(payload);
+                    (payload + header, 1)
+                })
+            }));
+        }
+        let most = u64::from(self.setting.mtu - header);
+        let rest = bytes % most;
+        let runs = [(self.setting.mtu, bytes / most), (rest as u32 + header, u64::from(rest > 0))];
+        path.completion(runs)
+    }
+
+    /// The next packet of a flow that holds bytes, of at most `largest` bytes (its framing not included); `at` is when it
+    /// begins to leave. `None` where it holds none, or where the next one is larger and cannot be cut.
+    pub fn next_packet(&mut self, at: SimTime, slot: u32, largest: u32) -> Option<Packet> {
+        let setting = &self.setting;
+        let flow = self.flows.get_mut(slot);
+        let (seq, payload, header, retransmission) = match &mut flow.state {
+            State::Datagrams { unsent, sizer } => {
+                if *unsent == 0 {
+                    return None;
+                }
+                // A sizer's state moves with each draw: ask a copy first.
+                let mut drawn = *sizer;
+                let payload = drawn.next(*unsent);
+                if payload + DATAGRAM_HEADER > largest {
+                    return None;
+                }
+                *sizer = drawn;
+                let seq = flow.bytes - *unsent;
+                *unsent -= u64::from(payload);
+                (seq, payload, DATAGRAM_HEADER, 0)
+            }
+            State::Raw(ends) => {
+                let Carrier::Raw { header, .. } = setting.carrier else { unreachable!("a raw flow is carried raw") };
+                let most = largest.min(setting.mtu).checked_sub(header)?;
+                let frame = ends.0.next_frame(at.on_perfect_clock(), most)?;
+                let again = if frame.retransmission { flags::RETRANSMISSION } else { 0 };
+                (frame.offset, frame.len, header, again)
+            }
+            State::Tcp(_) => unreachable!("TCP hands its segments over by itself"),
+        };
+        flow.in_flight += 1;
+        flow.sent += 1;
+        let packet = Packet {
+            flow: slot,
+            destination: flow.destination,
+            hash: path_hash(flow.hash, flow.sent, setting.per_packet),
+            bytes: payload + header,
+            seq,
+            sack: NO_SACK,
+            path: 0,
+            flags: retransmission,
+        };
+        self.ledger.sent(packet.bytes);
+        Some(packet)
+    }
+
+    /// Wire bytes on `link` of what a flow still holds, in packets of the MTU.
+    pub fn unsent_wire_bytes(&self, slot: u32, link: &LinkState) -> u64 {
+        let header = self.setting.carrier.header();
+        let most = u64::from(self.setting.mtu - header);
+        let unsent = self.flows.get(slot).unsent();
+        let rest = (unsent % most) as u32;
+        let tail = if rest > 0 { u64::from(link.wire(rest + header)) } else { 0 };
+        unsent / most * u64::from(link.wire(self.setting.mtu)) + tail
+    }
+
+    /// After a raw sender's queue ran empty its timer may run: the engine calls this where it took the last packet.
+    pub fn sent_all(&mut self, slot: u32, wire: &mut impl Wire) {
+        self.rearm(slot, wire);
+    }
+
+    /// A packet arrives at its destination, its last bit at `at`.
+    #[inline]
+    pub fn receive(&mut self, at: SimTime, packet: Packet, wire: &mut impl Wire) -> Then {
+        self.ledger.delivered(packet.bytes);
+        let header = self.setting.carrier.header();
+        let flow = self.flows.get_mut(packet.flow);
+        flow.in_flight -= 1;
+        if let Some(log) = &mut self.log {
+            log.push(PacketEvent {
+                at,
+                flow: flow.number,
+                seq: packet.seq,
+                bytes: packet.bytes,
+                flags: packet.flags,
+                lost: false,
+            });
+        }
+        match &mut flow.state {
+            State::Datagrams { .. } => {
+                let payload = u64::from(packet.bytes - header);
+                flow.received += payload;
+                flow.last = flow.last.max(at.as_ps());
+                self.ledger.received(at, packet.destination, payload);
+                if flow.in_flight == 0 && flow.is_over() {
+                    self.finish(packet.flow);
+                }
+                Then::Nothing
+            }
+            State::Raw(ends) => {
+                let payload = packet.bytes - header;
+                let new = ends.1.on_frame(at.on_perfect_clock(), packet.seq, payload);
+                if new > 0 {
+                    flow.received += new;
+                    flow.last = flow.last.max(at.as_ps());
+                    self.ledger.received(at, packet.destination, new);
+                }
+                self.raw_reports(at, packet.flow, wire);
+                self.settle(packet.flow);
+                Then::Nothing
+            }
+            State::Tcp(_) => {
+                self.segment(at, packet, wire);
+                Then::Nothing
+            }
+        }
+    }
+
+    fn segment(&mut self, at: SimTime, packet: Packet, wire: &mut impl Wire) {
+        let now = at.on_perfect_clock();
+        let slot = packet.flow;
+        let flow = self.flows.get_mut(slot);
+        let State::Tcp(ends) = &mut flow.state else { unreachable!("a TCP flow") };
+        if packet.flags & flags::ACK != 0 {
+            let sacks = if packet.sack == NO_SACK {
+                SackBlocks::NONE
+            } else {
+                self.free_sacks.push(packet.sack);
+                self.sacks[packet.sack as usize]
+            };
+            let ack = Ack {
+                ack: packet.seq,
+                sacks,
+                ece: packet.flags & flags::ECE != 0,
+                syn: packet.flags & flags::SYN != 0,
+            };
+            ends.0.on_ack(now, &ack);
+            if ends.0.is_done() {
+                self.settle(slot);
+            } else {
+                self.pump(at, slot, wire);
+            }
+        } else {
+            let arrival = Arrival {
+                seq: packet.seq,
+                len: packet.bytes - HEADER_BYTES,
+                syn: packet.flags & flags::SYN != 0,
+                cwr: packet.flags & flags::CWR != 0,
+                ce: packet.flags & flags::CE != 0,
+            };
+            let before = flow.received;
+            let ack = ends.1.on_segment(now, &arrival);
+            flow.received = ends.1.delivered_unique();
+            if flow.received > before {
+                flow.last = at.as_ps();
+                self.ledger.received(at, packet.destination, flow.received - before);
+            }
+            match ack {
+                Some(ack) => self.acknowledge(at, slot, &ack, wire),
+                None => self.rearm(slot, wire),
+            }
+            self.settle(slot);
+        }
+    }
+
+    /// Sends what the sender may send now.
+    fn pump(&mut self, at: SimTime, slot: u32, wire: &mut impl Wire) {
+        let per_packet = self.setting.per_packet;
+        let flow = self.flows.get_mut(slot);
+        let State::Tcp(ends) = &mut flow.state else { unreachable!("a TCP flow") };
+        while let Some(segment) = ends.0.poll(at.on_perfect_clock()) {
+            let bit = |set: bool, bit: u16| if set { bit } else { 0 };
+            flow.in_flight += 1;
+            flow.sent += 1;
+            let packet = Packet {
+                flow: slot,
+                destination: flow.destination,
+                hash: path_hash(flow.hash, flow.sent, per_packet),
+                bytes: segment.len + HEADER_BYTES,
+                seq: segment.seq,
+                sack: NO_SACK,
+                path: 0,
+                flags: bit(segment.syn, flags::SYN)
+                    | bit(segment.cwr, flags::CWR)
+                    | bit(segment.ect, flags::ECT)
+                    | bit(segment.retransmission, flags::RETRANSMISSION),
+            };
+            self.ledger.sent(packet.bytes);
+            wire.transmit(at, flow.source, packet);
+        }
+        self.rearm(slot, wire);
+    }
+
+    fn acknowledge(&mut self, at: SimTime, slot: u32, ack: &Ack, wire: &mut impl Wire) {
+        let per_packet = self.setting.per_packet;
+        let sack = if ack.sacks.is_empty() {
+            NO_SACK
+        } else if let Some(free) = self.free_sacks.pop() {
+            self.sacks[free as usize] = ack.sacks;
+            free
+        } else {
+            self.sacks.push(ack.sacks);
+            (self.sacks.len() - 1) as u32
+        };
+        let flow = self.flows.get_mut(slot);
+        flow.in_flight += 1;
+        flow.sent += 1;
+        let packet = Packet {
+            flow: slot,
+            destination: flow.source,
+            hash: path_hash(flow.hash_back, flow.sent, per_packet),
+            bytes: ack.wire_bytes(),
+            seq: ack.ack,
+            sack,
+            path: 0,
+            flags: flags::ACK | if ack.ece { flags::ECE } else { 0 } | if ack.syn { flags::SYN } else { 0 },
+        };
+        self.ledger.sent(packet.bytes);
+        let host = flow.destination;
+        self.rearm(slot, wire);
+        wire.transmit(at, host, packet);
+    }
+
+    /// A packet is lost. Its flow learns of it as it would in the world: not at all.
+    pub fn lost(&mut self, packet: Packet) {
+        if packet.sack != NO_SACK {
+            self.free_sacks.push(packet.sack);
+        }
+        let flow = self.flows.get_mut(packet.flow);
+        flow.in_flight -= 1;
+        if let Some(log) = &mut self.log {
+            let Packet { seq, bytes, flags, .. } = packet;
+            log.push(PacketEvent { at: SimTime::ZERO, flow: flow.number, seq, bytes, flags, lost: true });
+        }
+        self.settle(packet.flow);
+    }
+
+    /// A receiver's report has come to the sender.
+    pub fn report(&mut self, at: SimTime, number: u32, slot: u32, report: &Report, wire: &mut impl Wire) -> Then {
+        let Some(flow) = self.flows.find(slot, number) else { return Then::Nothing };
+        flow.in_flight -= 1;
+        let State::Raw(ends) = &mut flow.state else { unreachable!("only raw flows report") };
+        ends.0.on_report(at.on_perfect_clock(), report);
+        let then = if ends.0.backlog() > 0 {
+            Then::Queue { host: flow.source, destination: flow.destination, slot }
+        } else {
+            Then::Nothing
+        };
+        self.rearm(slot, wire);
+        self.settle(slot);
+        then
+    }
+
+    /// A flow's timer fires. Stale ones are told by their time.
+    pub fn timer(&mut self, at: SimTime, number: u32, slot: u32, wire: &mut impl Wire) -> Then {
+        let Some(flow) = self.flows.find(slot, number) else { return Then::Nothing };
+        if flow.armed != at.as_ps() {
+            return Then::Nothing;
+        }
+        flow.armed = UNARMED;
+        let now = at.on_perfect_clock();
+        let due = |deadline: Option<Time>| deadline.is_some_and(|d| d <= now);
+        match &mut flow.state {
+            State::Datagrams { .. } => Then::Nothing,
+            State::Raw(ends) => {
+                let mut then = Then::Nothing;
+                if due(ends.0.deadline()) {
+                    ends.0.on_timeout(now);
+                    if ends.0.backlog() > 0 {
+                        then = Then::Queue { host: flow.source, destination: flow.destination, slot };
+                    }
+                }
+                self.raw_reports(at, slot, wire);
+                then
+            }
+            State::Tcp(ends) => {
+                let expired = due(ends.0.deadline());
+                if expired {
+                    ends.0.on_timeout(now);
+                }
+                let ack = if due(ends.1.deadline()) { ends.1.on_timeout(now) } else { None };
+                if expired {
+                    self.pump(at, slot, wire);
+                }
+                match ack {
+                    Some(ack) => self.acknowledge(at, slot, &ack, wire),
+                    None => self.rearm(slot, wire),
+                }
+                Then::Nothing
+            }
+        }
+    }
+
+    fn raw_reports(&mut self, at: SimTime, slot: u32, wire: &mut impl Wire) {
+        let flow = self.flows.get_mut(slot);
+        let State::Raw(ends) = &mut flow.state else { unreachable!("a raw flow") };
+        if let Some(report) = ends.1.report(at.on_perfect_clock()) {
+            flow.in_flight += 1;
+            wire.report(at, flow.destination, flow.number, slot, report);
+        }
+        self.rearm(slot, wire);
+    }
+
+    /// Keeps one timer pending, no later than the earliest deadline of either end.
+    fn rearm(&mut self, slot: u32, wire: &mut impl Wire) {
+        let flow = self.flows.get_mut(slot);
+        let (a, b) = match &flow.state {
+            State::Datagrams { .. } => (None, None),
+            State::Raw(ends) => (ends.0.deadline(), ends.1.deadline()),
+            State::Tcp(ends) => (ends.0.deadline(), ends.1.deadline()),
+        };
+        let at = a.unwrap_or(Time::MAX).min(b.unwrap_or(Time::MAX));
+        if at.as_ps() < flow.armed {
+            flow.armed = at.as_ps();
+            wire.arm(SimTime::from_ps(at.as_ps()), flow.number, slot);
+        }
+    }
+
+    /// Ends a flow of which nothing is left.
+    fn settle(&mut self, slot: u32) {
+        let flow = self.flows.get_mut(slot);
+        if flow.in_flight == 0 && flow.is_over() {
+            self.finish(slot);
+        }
+    }
+
+    #[inline(never)]
+    fn finish(&mut self, slot: u32) {
+        let flow = self.flows.remove(slot);
+        self.ledger.ended(&flow, self.setting.stop);
+    }
+
+    /// The run is over: what is in progress is unfinished.
+    pub fn close(&mut self) {
+        for flow in self.flows.drain() {
+            self.ledger.ended(&flow, self.setting.stop);
+        }
+    }
+}
+
+fn path_hash(hash: u32, sent: u32, per_packet: bool) -> u32 {
+    if per_packet { (mix64(u64::from(hash) << 32 | u64::from(sent)) >> 32) as u32 } else { hash }
+}
+
+/// Flows that hold bytes at one host, with the time they came: first come, first served.
+#[derive(Debug, Default)]
+pub struct Trains {
+    waiting: VecDeque<(u32, SimTime)>,
+}
+
+impl Trains {
+    /// A flow holds bytes.
+    pub fn push(&mut self, slot: u32, since: SimTime) {
+        self.waiting.push_back((slot, since));
+    }
+    /// The flow that sends now, and when it came.
+    pub fn front(&self) -> Option<(u32, SimTime)> {
+        self.waiting.front().copied()
+    }
+    /// It holds no more.
+    pub fn pop(&mut self) {
+        self.waiting.pop_front();
+    }
+    /// All flows that hold bytes.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.waiting.iter().map(|w| w.0)
+    }
+}
+
+/// A packet that arrived at its destination, or was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PacketEvent {
+    /// Its last bit's arrival; the run's begin where it was lost.
+    pub at: SimTime,
+    /// Number of its flow.
+    pub flow: u32,
+    /// First byte, or acknowledgement number.
+    pub seq: u64,
+    /// Size without framing.
+    pub bytes: u32,
+    /// What it was.
+    pub flags: u16,
+    /// Whether it was lost.
+    pub lost: bool,
+}

@@ -1,0 +1,237 @@
+//! The event loop: single-threaded, deterministic, ordered by `(time, phase, element)` alone.
+
+use crate::calendar::{Event, Key, Phase};
+use crate::control::Slots;
+use crate::endpoints::{Endpoints, Then};
+use crate::network::Network;
+use crate::time::SimTime;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use timeplane_model::{Duration, LinkId};
+use timeplane_results::QueueRow;
+use timeplane_workload::FlowArrival;
+
+/// What a run tells the outside while it goes, and is told.
+#[derive(Debug, Default)]
+pub struct Pulse {
+    /// Set from outside: end soon, incomplete.
+    pub cancel: AtomicBool,
+    /// Events handled so far.
+    pub events: AtomicU64,
+    /// Simulated time so far, in ps.
+    pub now_ps: AtomicU64,
+    /// Flows that are over.
+    pub flows: AtomicU64,
+}
+
+/// How the loop ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Nothing was left to do, or the time was up.
+    Complete,
+    /// It was told to, or its results could not be written.
+    Cancelled,
+}
+
+/// A run in progress.
+pub struct Engine<'a> {
+    /// The fabric and everything in flight.
+    pub network: Network,
+    /// Both ends of every flow.
+    pub ends: Endpoints,
+    /// The plan, where there is one.
+    pub slots: Option<Slots>,
+    arrivals: std::iter::Peekable<Box<dyn Iterator<Item = FlowArrival> + Send + 'a>>,
+    /// No flow arrives from here on.
+    arrivals_end: SimTime,
+    stop: SimTime,
+    sample_every: Option<Duration>,
+    next_sample: SimTime,
+    /// Events handled.
+    pub events: u64,
+    /// The time of the last one.
+    pub now: SimTime,
+    /// Once every flow is over the run is, whatever agents still wait for.
+    until_done: bool,
+}
+
+const END: Event = Event { at: SimTime::MAX, key: Key::LAST };
+
+impl<'a> Engine<'a> {
+    /// A run that has not begun.
+    pub fn new(
+        network: Network,
+        ends: Endpoints,
+        slots: Option<Slots>,
+        arrivals: Box<dyn Iterator<Item = FlowArrival> + Send + 'a>,
+        arrivals_end: SimTime,
+        sample_every: Option<Duration>,
+    ) -> Self {
+        let stop = ends.setting().stop;
+        Self {
+            network,
+            ends,
+            slots,
+            arrivals: arrivals.peekable(),
+            arrivals_end,
+            stop,
+            sample_every,
+            next_sample: SimTime::ZERO,
+            events: 0,
+            now: SimTime::ZERO,
+            until_done: stop == SimTime::MAX,
+        }
+    }
+
+    /// Runs to the end, or until `pulse.cancel`.
+    pub fn run(&mut self, pulse: &Pulse) -> Ended {
+        if let Some(slots) = &mut self.slots {
+            slots.begin(&mut self.network);
+        }
+        let mut check = 0u32;
+        loop {
+            // What does not come from the calendar bounds what does: arrivals of flows, control messages, samples.
+            let outside = self.next_outside();
+            while let Some(event) = self.network.calendar.pop_before(outside) {
+                if event.at > self.stop {
+                    self.now = self.stop;
+                    return Ended::Complete;
+                }
+                self.now = event.at;
+                self.events += 1;
+                let changed = self.handle(event);
+                check += 1;
+                if check == 1 << 16 {
+                    check = 0;
+                    if self.tell(pulse) {
+                        return Ended::Cancelled;
+                    }
+                }
+                // Most events cannot bring an outside one nearer.
+                if changed {
+                    break;
+                }
+            }
+            let outside = self.next_outside();
+            let pending = self.network.calendar.peek();
+            if pending.is_some_and(|p| p < outside) {
+                continue;
+            }
+            if outside == END || outside.at > self.stop || self.is_done() {
+                self.now = if outside == END || self.is_done() { self.now } else { self.stop };
+                return Ended::Complete;
+            }
+            self.now = outside.at;
+            self.events += 1;
+            self.handle_outside(outside);
+            if self.tell(pulse) {
+                return Ended::Cancelled;
+            }
+        }
+    }
+
+    /// Whether every flow of a run that lasts until then is over.
+    fn is_done(&mut self) -> bool {
+        self.until_done && self.ends.flows.is_empty() && self.next_arrival().is_none()
+    }
+
+    fn tell(&self, pulse: &Pulse) -> bool {
+        pulse.events.store(self.events, Ordering::Relaxed);
+        pulse.now_ps.store(self.now.as_ps() as u64, Ordering::Relaxed);
+        pulse.flows.store(self.ends.ledger.ended, Ordering::Relaxed);
+        pulse.cancel.load(Ordering::Relaxed) || self.ends.ledger.recorder.failed()
+    }
+
+    fn next_arrival(&mut self) -> Option<SimTime> {
+        let at = SimTime::ZERO + self.arrivals.peek()?.at;
+        (at < self.arrivals_end).then_some(at)
+    }
+
+    /// The first event that is not in the calendar.
+    fn next_outside(&mut self) -> Event {
+        let mut first = END;
+        if let Some(at) = self.next_arrival() {
+            first = Event { at, key: Key::new(Phase::Start, 0, 0) };
+        }
+        if let Some((&(at, flow, _), _)) = self.network.reports.first_key_value() {
+            first = first.min(Event { at, key: Key::new(Phase::Open, 0, 1 + (flow & 0xfff_ffff).min((1 << 28) - 2)) });
+        }
+        if let Some(at) = self.slots.as_ref().and_then(Slots::next_message) {
+            first = first.min(Event { at, key: Key::new(Phase::Open, 0, 0) });
+        }
+        // Samples alone keep no run alive.
+        if self.sample_every.is_some() && (first != END || !self.network.calendar.is_empty()) {
+            first = first.min(Event { at: self.next_sample, key: Key::new(Phase::Sample, 0, 0) });
+        }
+        first
+    }
+
+    /// True where an outside event may have come nearer.
+    #[inline]
+    fn handle(&mut self, event: Event) -> bool {
+        match event.key.phase() {
+            Phase::Arrive => {
+                let before = self.network.reports.len();
+                self.network.arrive(event.at, event.key.element(), &mut self.ends);
+                self.network.reports.len() != before
+            }
+            Phase::Timer => {
+                let then = self.ends.timer(event.at, event.key.element(), event.key.slot(), &mut self.network);
+                self.network.hold(event.at, then, &mut self.ends);
+                true
+            }
+            Phase::Send => {
+                self.network.serve(event.at, event.key.element(), &mut self.ends);
+                false
+            }
+            Phase::Open => {
+                let slots = self.slots.as_mut().expect("only a plan opens gates");
+                slots.due(event.at, event.key.element(), &mut self.network, &mut self.ends);
+                true
+            }
+            Phase::Retune | Phase::Start | Phase::Sample => unreachable!("{event:?} is not kept in the calendar"),
+        }
+    }
+
+    fn handle_outside(&mut self, event: Event) {
+        match event.key.phase() {
+            Phase::Start => {
+                let arrival = self.arrivals.next().expect("it was there");
+                let then = self.ends.start(event.at, &arrival, &mut self.network);
+                if then != Then::Nothing {
+                    self.network.hold(event.at, then, &mut self.ends);
+                }
+            }
+            Phase::Open if event.key.slot() == 0 => {
+                let slots = self.slots.as_mut().expect("its message");
+                slots.deliver(event.at, &mut self.network, &mut self.ends);
+            }
+            Phase::Open => {
+                let ((at, flow, _), (slot, report)) = self.network.reports.pop_first().expect("it was there");
+                let then = self.ends.report(at, flow, slot, &report, &mut self.network);
+                self.network.hold(at, then, &mut self.ends);
+            }
+            _ => self.sample(event.at),
+        }
+    }
+
+    fn sample(&mut self, at: SimTime) {
+        let fabric_hosts = self.network.fabric().hosts();
+        for host in 0..fabric_hosts {
+            self.network.refill(at, host, &mut self.ends);
+        }
+        for link in 0..self.network.links.len() as u32 {
+            let from = self.network.fabric().link(LinkId(link)).from.0;
+            let state = &self.network.links[link as usize];
+            let mut queue_bytes = state.backlog_bytes(at);
+            let queue_packets = state.backlog_packets(at);
+            if from < fabric_hosts {
+                queue_bytes += self.network.waiting_bytes(from, &self.ends);
+            }
+            if queue_bytes > 0 {
+                let row = QueueRow { time_ps: at.as_ps(), link, node: from, queue_bytes, queue_packets };
+                self.ends.ledger.recorder.queue(&row);
+            }
+        }
+        self.next_sample = at + self.sample_every.expect("only then is it sampled");
+    }
+}

@@ -1,0 +1,141 @@
+//! Flows in progress. A flow's slot is used again once nothing of it is left in the network.
+
+use timeplane_transport::{RawReceiver, RawSender, Receiver, Sender};
+use timeplane_workload::PacketSizer;
+
+/// No coflow, no timer, no index.
+pub const NONE: u32 = u32::MAX;
+/// [`Flow::armed`] of a flow without a pending timer.
+pub const UNARMED: i64 = i64::MAX;
+
+/// A flow in progress, both ends of it.
+#[derive(Debug)]
+pub struct Flow {
+    /// Its number in the order of arrival.
+    pub number: u32,
+    /// Who sends.
+    pub source: u32,
+    /// To whom.
+    pub destination: u32,
+    /// Its coflow, or `NONE`.
+    pub coflow: u32,
+    /// ECMP hash towards the destination.
+    pub hash: u32,
+    /// ECMP hash of what comes back.
+    pub hash_back: u32,
+    /// Packets and reports of it that are under way.
+    pub in_flight: u32,
+    /// Packets sent, both ways.
+    pub sent: u32,
+    /// Application bytes to carry.
+    pub bytes: u64,
+    /// Application bytes that arrived, each once.
+    pub received: u64,
+    /// When it arrived at the sender, in ps.
+    pub start: i64,
+    /// When the latest new byte arrived at the receiver, in ps.
+    pub last: i64,
+    /// The same in a network that is empty otherwise, as a span in ps.
+    pub ideal: i64,
+    /// When its pending timer fires, or `UNARMED`.
+    pub armed: i64,
+    /// Whether it counts.
+    pub measured: bool,
+    /// Its transport.
+    pub state: State,
+}
+
+/// Both ends of a flow's transport.
+#[derive(Debug)]
+pub enum State {
+    /// Open-loop datagrams: what is not yet sent, and how it is cut.
+    Datagrams {
+        /// Application bytes to be sent.
+        unsent: u64,
+        /// Sizes of the packets.
+        sizer: PacketSizer,
+    },
+    /// Raw frames with repair.
+    Raw(Box<(RawSender, RawReceiver)>),
+    /// TCP.
+    Tcp(Box<(Sender, Receiver)>),
+}
+
+impl Flow {
+    /// Application bytes that its sender would send now if it could: what a train still holds.
+    pub fn unsent(&self) -> u64 {
+        match &self.state {
+            State::Datagrams { unsent, .. } => *unsent,
+            State::Raw(ends) => ends.0.backlog(),
+            State::Tcp(_) => 0,
+        }
+    }
+    /// Whether neither end has anything left to do, once nothing is in flight.
+    pub fn is_over(&self) -> bool {
+        match &self.state {
+            State::Datagrams { unsent, .. } => *unsent == 0,
+            State::Raw(ends) => ends.0.is_done(),
+            State::Tcp(ends) => ends.0.is_done(),
+        }
+    }
+}
+
+/// Flows by slot.
+#[derive(Debug, Default)]
+pub struct Flows {
+    slots: Vec<Option<Flow>>,
+    free: Vec<u32>,
+}
+
+impl Flows {
+    /// Keeps a flow.
+    pub fn insert(&mut self, flow: Flow) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize] = Some(flow);
+            slot
+        } else {
+            self.slots.push(Some(flow));
+            (self.slots.len() - 1) as u32
+        }
+    }
+    /// The flow at a slot.
+    ///
+    /// # Panics
+    /// Where there is none: what refers to a flow keeps it alive.
+    #[inline]
+    pub fn get_mut(&mut self, slot: u32) -> &mut Flow {
+        self.slots[slot as usize].as_mut().expect("a flow in progress")
+    }
+    /// The flow at a slot.
+    ///
+    /// # Panics
+    /// Where there is none.
+    pub fn get(&self, slot: u32) -> &Flow {
+        self.slots[slot as usize].as_ref().expect("a flow in progress")
+    }
+    /// The flow at a slot, if it is still this one.
+    pub fn find(&mut self, slot: u32, number: u32) -> Option<&mut Flow> {
+        self.slots[slot as usize].as_mut().filter(|f| f.number == number)
+    }
+    /// Takes a flow out.
+    pub fn remove(&mut self, slot: u32) -> Flow {
+        self.free.push(slot);
+        self.slots[slot as usize].take().expect("a flow in progress")
+    }
+    /// Takes all out, by number.
+    pub fn drain(&mut self) -> Vec<Flow> {
+        let mut all: Vec<Flow> = self.slots.iter_mut().filter_map(Option::take).collect();
+        all.sort_unstable_by_key(|f| f.number);
+        self.slots.clear();
+        self.free.clear();
+        all
+    }
+    /// How many are in progress.
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

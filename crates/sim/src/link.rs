@@ -1,0 +1,261 @@
+//! One direction of a wire, with the queue at its sending end, as one FIFO whose departures are computed when packets join it.
+//!
+//! The queue of a link is what is not yet sent, measured in line time: `free_at - now`. Its bound and its ECN
+//! threshold are line times too, so that no counter has to follow departures. The link keeps one event for all packets in
+//! flight: the arrival of the first.
+
+use crate::time::SimTime;
+use std::collections::VecDeque;
+use timeplane_model::{Buffer, Bytes, Duration, Forwarding, Link, Rate, Switch};
+
+/// Bytes that a cut-through switch reads before it sends: preamble 8, Ethernet 14, IP and transport 42.
+pub const CUT_THROUGH_HEADER: u32 = 64;
+
+/// A packet on its way: when its last bit leaves the sender, and how many bytes it takes on the wire.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    departure: i64,
+    packet: u32,
+    wire: u32,
+}
+
+/// A packet that a queue could not take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+/// When a packet is sent, as computed when it joined the queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Sending {
+    /// Its last bit leaves.
+    pub departure: SimTime,
+    /// It found at least the ECN threshold in the queue.
+    pub mark: bool,
+}
+
+/// What makes a link more than rate and delay, and what its receiving end is. Ordinary links have none of it: one test.
+mod special {
+    pub const BOUND: u16 = 1;
+    pub const ECN: u16 = 2;
+    pub const ERRORS: u16 = 4;
+    pub const CUT_THROUGH: u16 = 8;
+    pub const INEXACT: u16 = 16;
+    pub const SHARED: u16 = 32;
+}
+
+/// A link and its queue. What every packet needs comes first, in one cache line.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct LinkState {
+    /// When the last queued packet will have left.
+    free_at: i64,
+    ring: VecDeque<InFlight>,
+    propagation: i64,
+    /// The receiving node.
+    pub to: u32,
+    /// Exact where a byte takes whole picoseconds; `INEXACT` otherwise.
+    ps_per_byte: u32,
+    overhead: u8,
+    minimum: u8,
+    special: u16,
+    /// The host that sends on it, or `u32::MAX`.
+    pub host: u32,
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Wire bytes sent.
+    pub sent_bytes: u64,
+    /// The longest queue, in line time.
+    longest: i64,
+    /// Line time that the queue may hold.
+    limit: i64,
+    /// Line time from which packets are marked.
+    ecn: i64,
+    rate: Rate,
+    /// Logarithm of the probability that a byte survives.
+    ln_byte_survival: f64,
+}
+
+impl LinkState {
+    /// A link as the fabric has it, with the switches at its ends.
+    pub fn new(link: &Link, from: Option<&Switch>, to: Option<&Switch>) -> Self {
+        let rate = link.spec.rate;
+        let line_time = |b: Option<Bytes>| b.map_or(i64::MAX, |b| rate.time_for(b).as_ps());
+        let limit = match from.map(|s| s.buffer) {
+            Some(Buffer::PerPort(bytes)) => Some(bytes),
+            _ => None,
+        };
+        let ecn = from.and_then(|s| s.ecn);
+        let exact = 8_000_000_000_000 % rate.as_bps() == 0 && rate.as_bps() >= 2_000;
+        let when = |set: bool, bit: u16| if set { bit } else { 0 };
+        let special = when(limit.is_some(), special::BOUND)
+            | when(ecn.is_some(), special::ECN)
+            | when(link.spec.bit_error > 0.0, special::ERRORS)
+            | when(to.is_some_and(|s| s.forwarding == Forwarding::CutThrough), special::CUT_THROUGH)
+            | when(from.is_some_and(|s| s.forwarding == Forwarding::CutThrough), special::BOUND)
+            | when(!exact, special::INEXACT)
+            | when(matches!(from.map(|s| s.buffer), Some(Buffer::Shared { .. })), special::SHARED);
+        Self {
+            free_at: 0,
+            ring: VecDeque::new(),
+            propagation: link.spec.propagation.as_ps(),
+            to: link.to.0,
+            ps_per_byte: if exact { (8_000_000_000_000 / rate.as_bps()) as u32 } else { 0 },
+            overhead: link.spec.framing.overhead() as u8,
+            minimum: link.spec.framing.minimum() as u8,
+            special,
+            host: if from.is_none() { link.from.0 } else { u32::MAX },
+            sent_packets: 0,
+            sent_bytes: 0,
+            longest: 0,
+            limit: line_time(limit),
+            ecn: line_time(ecn),
+            rate,
+            ln_byte_survival: 8.0 * (-link.spec.bit_error).ln_1p(),
+        }
+    }
+
+    /// Whether its sending end shares a memory.
+    #[inline]
+    pub fn is_shared(&self) -> bool {
+        self.special & special::SHARED != 0
+    }
+
+    /// Probability that a frame of `wire` bytes arrives whole; none on a clean link.
+    #[inline]
+    pub fn survival(&self, wire: u32) -> Option<f64> {
+        (self.special & special::ERRORS != 0).then(|| (self.ln_byte_survival * f64::from(wire)).exp())
+    }
+
+    /// Wire bytes of a packet of `bytes`.
+    #[inline]
+    pub fn wire(&self, bytes: u32) -> u32 {
+        (bytes + u32::from(self.overhead)).max(u32::from(self.minimum))
+    }
+
+    /// The largest packet that takes at most `wire` bytes on the wire; 0 where none does.
+    pub fn payload_within(&self, wire: u64) -> u32 {
+        if wire < u64::from(self.minimum) { 0 } else { u32::try_from(wire).unwrap_or(u32::MAX).saturating_sub(u32::from(self.overhead)) }
+    }
+
+    /// Line time of `wire` bytes.
+    #[inline]
+    pub fn line_time(&self, wire: u32) -> i64 {
+        if self.special & special::INEXACT == 0 {
+            i64::from(wire) * i64::from(self.ps_per_byte)
+        } else {
+            self.rate.time_for(Bytes::new(u64::from(wire))).as_ps()
+        }
+    }
+
+    /// Line time of what a packet that joins at `at` finds unsent.
+    #[inline]
+    pub fn backlog(&self, at: SimTime) -> Duration {
+        Duration::from_ps((self.free_at - at.0).max(0))
+    }
+
+    /// What is unsent at `at`, in wire bytes, rounded up.
+    pub fn backlog_bytes(&self, at: SimTime) -> u64 {
+        line_bytes(self.rate, self.backlog(at))
+    }
+
+    /// Packets not wholly sent at `at`.
+    pub fn backlog_packets(&self, at: SimTime) -> u32 {
+        (self.ring.len() - self.ring.partition_point(|p| p.departure <= at.0)) as u32
+    }
+
+    /// The longest queue that a packet has found together with itself, in wire bytes.
+    pub fn longest_bytes(&self) -> u64 {
+        line_bytes(self.rate, Duration::from_ps(self.longest))
+    }
+
+    /// Time spent sending what was accepted.
+    pub fn busy(&self) -> Duration {
+        if self.special & special::INEXACT == 0 {
+            return Duration::from_ps((self.sent_bytes * u64::from(self.ps_per_byte)) as i64);
+        }
+        self.rate.time_for(Bytes::new(self.sent_bytes))
+    }
+
+    /// Packets that were accepted and have not arrived.
+    pub fn in_flight(&self) -> impl Iterator<Item = u32> + '_ {
+        self.ring.iter().map(|p| p.packet)
+    }
+
+    /// When the link is free for another packet.
+    #[inline]
+    pub fn free_at(&self) -> SimTime {
+        SimTime(self.free_at)
+    }
+
+    /// Whether something is in flight.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    /// Lets a packet join at `ready`; `whole` is when its last bit is there to be sent (later than `ready` only
+    /// behind a cut-through switch), `room` a bound in line time beside the link's own.
+    #[inline]
+    pub fn accept(&mut self, ready: SimTime, whole: SimTime, wire: u32, room: i64) -> Result<Sending, Full> {
+        let line = self.line_time(wire);
+        let wait = (self.free_at - ready.0).max(0);
+        let mut departure = ready.0 + wait + line;
+        let mut mark = false;
+        if self.special & (special::BOUND | special::ECN | special::SHARED) != 0 {
+            if wait.saturating_add(line) > self.limit.min(room) {
+                return Err(Full);
+            }
+            mark = wait >= self.ecn;
+            // A faster link than the packet came by must not run dry in its middle.
+            departure = departure.max(whole.0);
+        }
+        self.free_at = departure;
+        self.longest = self.longest.max(departure - ready.0);
+        self.sent_packets += 1;
+        self.sent_bytes += u64::from(wire);
+        Ok(Sending { departure: SimTime(departure), mark })
+    }
+
+    /// When the next node may act on a packet of `wire` bytes that departs at `departure`.
+    #[inline]
+    pub fn arrival(&self, departure: SimTime, wire: u32) -> SimTime {
+        let at = departure.0 + self.propagation;
+        if self.special & special::CUT_THROUGH != 0 {
+            SimTime(at - (self.line_time(wire) - self.line_time(wire.min(CUT_THROUGH_HEADER))))
+        } else {
+            SimTime(at)
+        }
+    }
+
+    /// How long after [`arrival`](Self::arrival) the last bit of a packet is there.
+    #[inline]
+    pub fn tail_lag(&self, wire: u32) -> Duration {
+        if self.special & special::CUT_THROUGH != 0 {
+            Duration::from_ps(self.line_time(wire) - self.line_time(wire.min(CUT_THROUGH_HEADER)))
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    /// Puts a packet into flight. True where it is the only one, so that its arrival has to be awaited.
+    #[inline]
+    pub fn fly(&mut self, departure: SimTime, packet: u32, wire: u32) -> bool {
+        let first = self.ring.is_empty();
+        self.ring.push_back(InFlight { departure: departure.0, packet, wire });
+        first
+    }
+
+    /// Takes the packet that arrives, its wire bytes, and the arrival of the next one in flight.
+    ///
+    /// # Panics
+    /// Where nothing is in flight.
+    #[inline]
+    pub fn land(&mut self) -> (u32, u32, Option<SimTime>) {
+        let first = self.ring.pop_front().expect("an arrival without a packet");
+        let next = self.ring.front().map(|p| self.arrival(SimTime(p.departure), p.wire));
+        (first.packet, first.wire, next)
+    }
+}
+
+fn line_bytes(rate: Rate, time: Duration) -> u64 {
+    (time.as_ps() as u128 * u128::from(rate.as_bps())).div_ceil(8_000_000_000_000) as u64
+}

@@ -1,0 +1,246 @@
+//! One run: a scenario's point, one of its controls, one seed.
+
+use crate::control::Slots;
+use crate::endpoints::{Carrier, Endpoints, Setting};
+use crate::engine::{Ended, Engine, Pulse};
+use crate::ledger::Ledger;
+use crate::network::Network;
+use crate::time::SimTime;
+use indexmap::IndexMap;
+use std::sync::Arc;
+use timeplane_model::{Duration, Fabric, LinkId};
+use timeplane_results::{
+    ControlRow, DropRow, LinkRow, Recorder, ResultsError, RunFacts, RunSummary, Tables, Tally, WindowSummary,
+};
+use timeplane_scenario::{Congestion, Control, Discipline, Ecmp, PlanSpec, Scenario, Transport};
+use timeplane_schedule::{Schedulers, UnknownScheduler};
+use timeplane_transport::{CongestionKind, DelayedAck, RawConfig, TcpConfig};
+use timeplane_workload::{Source, Streams};
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub struct RunSpec<'a> {
+    /// The scenario, with the values of its point.
+    pub scenario: &'a Scenario,
+    /// Which of its controls.
+    pub control: &'a str,
+    /// The swept keys and their values, for the summary.
+    pub point: IndexMap<String, String>,
+    /// The seed.
+    pub seed: u64,
+}
+
+/// Why a run has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The scenario has no such control.
+    #[error("there is no control `{0}`")]
+    Control(String),
+    /// No such scheduler.
+    #[error(transparent)]
+    Scheduler(#[from] UnknownScheduler),
+    /// The scheduler's plan cannot be executed.
+    #[error("{0}")]
+    Plan(String),
+    /// The results could not be written.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+    /// Packets or bytes are missing, or came from nowhere: a mistake of the simulator.
+    #[error("{what} are not conserved: {tally:?}; this is a mistake of the simulator, its results are void")]
+    Conservation {
+        /// Packets or bytes.
+        what: &'static str,
+        /// The counts.
+        tally: Tally,
+    },
+    /// It was told to end.
+    #[error("interrupted")]
+    Cancelled,
+}
+
+/// The least time in which a host hears of anything beside the network where no plan sets a latency.
+const REPORT_LATENCY: Duration = Duration::from_us(20);
+
+/// Runs.
+///
+/// # Errors
+/// Where the scenario names what does not exist, results cannot be written, packets are not conserved, or it is cancelled.
+pub fn simulate(
+    spec: &RunSpec<'_>,
+    fabric: &Arc<Fabric>,
+    source: &Source,
+    schedulers: &Schedulers,
+    recorder: Recorder,
+    pulse: &Pulse,
+) -> Result<(RunSummary, Tables), RunError> {
+    let mut engine = prepare(spec, fabric, source, schedulers, recorder)?;
+    if engine.run(pulse) == Ended::Cancelled {
+        // A write that failed says more than that the run ended.
+        engine.ends.ledger.recorder.finish()?;
+        return Err(RunError::Cancelled);
+    }
+    conclude(engine, spec, source)
+}
+
+/// A run that is ready to begin.
+///
+/// # Errors
+/// Where the scenario names what does not exist.
+pub fn prepare<'a>(
+    spec: &RunSpec<'_>,
+    fabric: &Arc<Fabric>,
+    source: &'a Source,
+    schedulers: &Schedulers,
+    recorder: Recorder,
+) -> Result<Engine<'a>, RunError> {
+    let scenario = spec.scenario;
+    let control = scenario.control.get(spec.control).ok_or_else(|| RunError::Control(spec.control.to_owned()))?;
+    let streams = Streams::new(spec.seed);
+    let window = scenario.window;
+    let at = |d: Duration| SimTime::ZERO + d;
+    let begin = at(window.warmup);
+    let end = window.measure.map_or(SimTime::MAX, |m| begin + m);
+    let (stop, arrivals_end) = match (window.measure, window.drain) {
+        (Some(_), Some(drain)) => (end + drain, end + drain),
+        (Some(_), None) => (SimTime::MAX, end),
+        (None, Some(drain)) => {
+            let last = source.arrivals(spec.seed).last().map_or(Duration::ZERO, |f| f.at);
+            (at(last + drain), SimTime::MAX)
+        }
+        (None, None) => (SimTime::MAX, SimTime::MAX),
+    };
+    let mtu = scenario.fabric.mtu.get() as u32;
+    let plan = control.plan.as_ref().map(|PlanSpec::Slots(slots)| slots);
+    let setting = Setting {
+        carrier: carrier(control, mtu, plan.map_or(REPORT_LATENCY, |s| s.control_latency)),
+        packets: source.packets().clone(),
+        mtu,
+        salt: streams.number("fabric", 0, "ecmp salt"),
+        per_packet: control.ecmp == Ecmp::Packet,
+        packet_seed: streams.number("workload", 0, "packet sizes"),
+        measured: begin..end,
+        stop,
+    };
+    let ledger = Ledger::new(fabric.hosts(), begin..end, recorder);
+    let ends = Endpoints::new(Arc::clone(fabric), setting, ledger);
+    // What a raw sender sends next depends on the reports that have come by then: it is asked when the link is free, not ahead.
+    let raw = matches!(control.transport, Transport::Raw(_));
+    let plain = plan.is_none() && !raw && control.nic.discipline == Discipline::Fifo && control.nic.burst.get() == 0;
+    let nic = (!plain).then_some((control.nic, plan.is_some()));
+    // Packets that arrive without an event are in no queue that a sample could see.
+    let passive = ends.is_passive() && scenario.record.queues_every.is_none();
+    let report_latency = plan.map_or(REPORT_LATENCY, |s| s.control_latency * 2);
+    let network = Network::new(Arc::clone(fabric), &streams, passive, stop, report_latency, nic);
+    let slots = plan.map(|p| Slots::new(p, fabric, schedulers, &streams)).transpose()?;
+    let arrivals = source.arrivals(spec.seed);
+    Ok(Engine::new(network, ends, slots, arrivals, arrivals_end, scenario.record.queues_every))
+}
+
+fn carrier(control: &Control, mtu: u32, report_latency: Duration) -> Carrier {
+    match &control.transport {
+        Transport::Datagrams {} => Carrier::Datagrams,
+        Transport::Raw(raw) => {
+            let config = RawConfig {
+                report_interval: raw.report_every,
+                // Longer than a report takes, or what is under way is sent twice.
+                resend_timeout: raw.report_every.max(report_latency * 10),
+            };
+            Carrier::Raw { header: raw.header.get() as u32, config }
+        }
+        Transport::Tcp(tcp) => Carrier::Tcp(TcpConfig {
+            congestion: match tcp.congestion {
+                Congestion::NewReno => CongestionKind::NewReno,
+                Congestion::Cubic => CongestionKind::Cubic,
+                Congestion::Dctcp => CongestionKind::Dctcp,
+            },
+            mss: mtu - timeplane_transport::HEADER_BYTES,
+            initial_window: tcp.initial_window,
+            min_rto: tcp.min_rto,
+            delayed_ack: DelayedAck { count: tcp.delayed_ack.segments, timeout: tcp.delayed_ack.timeout },
+            sack: tcp.sack,
+            ecn: tcp.ecn,
+            pacing: tcp.pacing,
+            handshake: tcp.handshake,
+            receive_window: tcp.receive_window.map(|b| b.get()),
+            ..TcpConfig::default()
+        }),
+    }
+}
+
+/// Closes the books of a run that is over.
+fn conclude(mut engine: Engine<'_>, spec: &RunSpec<'_>, source: &Source) -> Result<(RunSummary, Tables), RunError> {
+    if let Some(fault) = engine.slots.as_mut().and_then(|s| s.fault.take()) {
+        return Err(RunError::Plan(fault));
+    }
+    let network = &mut engine.network;
+    let in_flight = network.in_flight();
+    let (mut dropped, mut dropped_bytes) = (0, 0);
+    let fabric = network.fabric_shared();
+    let ledger = &mut engine.ends.ledger;
+    for (&(link, reason), &(packets, bytes)) in &network.losses {
+        let node = fabric.link(LinkId(link)).from.0;
+        let row = DropRow { link, node, reason: reason.name(), packets, bytes };
+        ledger.recorder.drop(&row);
+        ledger.summary.drop(&row);
+        dropped += packets;
+        dropped_bytes += bytes;
+    }
+    for (l, state) in network.links.iter().enumerate() {
+        let link = fabric.link(LinkId(l as u32));
+        let busy = state.busy();
+        ledger.recorder.link(&LinkRow {
+            link: l as u32,
+            from: link.from.0,
+            to: link.to.0,
+            sent_packets: state.sent_packets,
+            sent_bytes: state.sent_bytes,
+            busy_ps: busy.as_ps(),
+            max_queue_bytes: state.longest_bytes(),
+        });
+    }
+    let mut control_rows = Vec::new();
+    if network.reported.0 > 0 {
+        let (messages, bytes) = network.reported;
+        control_rows.push(ControlRow { kind: "repair", sender: None, messages, bytes, lost: 0, late: 0 });
+    }
+    if let Some(slots) = &mut engine.slots {
+        control_rows.extend(slots.close(network, &mut ledger.recorder));
+    }
+    for row in &control_rows {
+        ledger.recorder.control(row);
+        ledger.summary.control(row);
+    }
+    let simulated = engine.now;
+    engine.ends.close();
+    let ledger = engine.ends.ledger;
+    let packets = Tally { sent: ledger.sent.0, delivered: ledger.delivered.0, dropped, in_flight: in_flight.0 };
+    let bytes =
+        Tally { sent: ledger.sent.1, delivered: ledger.delivered.1, dropped: dropped_bytes, in_flight: in_flight.1 };
+    for (what, tally) in [("packets", packets), ("bytes", bytes)] {
+        if !tally.is_balanced() {
+            return Err(RunError::Conservation { what, tally });
+        }
+    }
+    let mut ledger = ledger;
+    ledger.close(|c| source.coflow_name(timeplane_model::CoflowId(c)));
+    let window = spec.scenario.window;
+    let facts = RunFacts {
+        control: spec.control.to_owned(),
+        point: spec.point.clone(),
+        seed: spec.seed,
+        window: WindowSummary {
+            warmup_ps: window.warmup.as_ps(),
+            measure_ps: window.measure.map(Duration::as_ps),
+            drain_ps: window.drain.map(Duration::as_ps),
+        },
+        received_ps: window.measure.map_or(simulated.as_ps() - window.warmup.as_ps(), Duration::as_ps),
+        received_bytes: ledger.received,
+        packets,
+        bytes,
+        simulated_ps: simulated.as_ps(),
+        packet_hops: engine.network.hops,
+        events: engine.events,
+    };
+    let summary = ledger.summary.finish(facts);
+    Ok((summary, ledger.recorder.finish()?))
+}

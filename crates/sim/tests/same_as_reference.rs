@@ -1,0 +1,203 @@
+//! On random small networks the engine and the reference engine agree on every packet: when it arrived, marked or not, or that it was lost.
+
+mod reference;
+
+use proptest::prelude::*;
+use reference::Reference;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use timeplane_model::{Buffer, Bytes, Duration, Fabric, Forwarding, Framing, HostId, LinkSpec, NodeId, Rate, Switch, mix64};
+use timeplane_results::Recorder;
+use timeplane_scenario::PacketMix;
+use timeplane_sim::SimTime;
+use timeplane_sim::endpoints::{Carrier, Endpoints, PacketEvent, Setting};
+use timeplane_sim::engine::{Ended, Engine, Pulse};
+use timeplane_sim::ledger::Ledger;
+use timeplane_sim::network::Network;
+use timeplane_transport::{CongestionKind, TcpConfig};
+use timeplane_workload::{FlowArrival, Streams};
+
+/// A network and its flows, drawn from a seed.
+#[derive(Clone, Debug)]
+struct Case {
+    seed: u64,
+    hosts: u32,
+    switches: u32,
+    extra: u32,
+    flows: u32,
+    tcp: Option<CongestionKind>,
+    mix: bool,
+    buffer: u8,
+    ecn: bool,
+    errors: bool,
+    cut_through: bool,
+    per_packet: bool,
+    latency_ns: i64,
+    passive: bool,
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let tcp = prop_oneof![
+        Just(None),
+        Just(Some(CongestionKind::NewReno)),
+        Just(Some(CongestionKind::Cubic)),
+        Just(Some(CongestionKind::Dctcp))
+    ];
+    let shape = (any::<u64>(), 2u32..9, 1u32..6, 0u32..5, 1u32..40);
+    let network = (0u8..4, any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), 0i64..900);
+    (shape, tcp, any::<bool>(), network, any::<bool>()).prop_map(|(shape, tcp, mix, network, passive)| Case {
+        seed: shape.0,
+        hosts: shape.1,
+        switches: shape.2,
+        extra: shape.3,
+        flows: shape.4,
+        tcp,
+        mix,
+        buffer: network.0,
+        ecn: network.1,
+        errors: network.2,
+        cut_through: network.3,
+        per_packet: network.4,
+        latency_ns: network.5,
+        passive,
+    })
+}
+
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix64(self.0) % below
+    }
+}
+
+fn build(case: &Case) -> (Arc<Fabric>, Vec<FlowArrival>) {
+    let mut draw = Draw(case.seed);
+    let rates = [Rate::gbps(1), Rate::gbps(10), Rate::mbps(700), Rate::gbps(3)];
+    let spec = |draw: &mut Draw| LinkSpec {
+        rate: rates[draw.next(4) as usize],
+        propagation: Duration::from_ps(1_000 + draw.next(3) as i64 * 500_000),
+        framing: [Framing::Ethernet, Framing::Ppp][draw.next(2) as usize],
+        bit_error: if case.errors && draw.next(3) == 0 { 3e-6 } else { 0.0 },
+    };
+    let switch = |_: u32| Switch {
+        latency: Duration::from_ns(case.latency_ns),
+        forwarding: if case.cut_through { Forwarding::CutThrough } else { Forwarding::StoreAndForward },
+        buffer: match case.buffer {
+            0 => Buffer::Unbounded,
+            1 => Buffer::PerPort(Bytes::kb(6)),
+            2 => Buffer::PerPort(Bytes::kb(30)),
+            _ => Buffer::Shared { memory: Bytes::kb(40), alpha: 1.0 },
+        },
+        ecn: case.ecn.then_some(Bytes::kb(5)),
+    };
+    let mut wires = Vec::new();
+    for h in 0..case.hosts {
+        let to = NodeId(case.hosts + draw.next(u64::from(case.switches)) as u32);
+        wires.push((NodeId(h), to, spec(&mut draw)));
+    }
+    // A random tree of switches, and a few wires more.
+    for s in 1..case.switches {
+        let to = NodeId(case.hosts + draw.next(u64::from(s)) as u32);
+        wires.push((NodeId(case.hosts + s), to, spec(&mut draw)));
+    }
+    for _ in 0..case.extra {
+        let a = draw.next(u64::from(case.switches)) as u32;
+        let b = draw.next(u64::from(case.switches)) as u32;
+        if a != b {
+            wires.push((NodeId(case.hosts + a), NodeId(case.hosts + b), spec(&mut draw)));
+        }
+    }
+    let fabric = Arc::new(Fabric::new(case.hosts, (0..case.switches).map(switch).collect(), &wires).unwrap());
+    let mut at = 0;
+    let arrivals = (0..case.flows)
+        .map(|_| {
+            // Simultaneous arrivals are wanted, too.
+            at += draw.next(5) as i64 * 7_000_000;
+            let source = draw.next(u64::from(case.hosts)) as u32;
+            let other = 1 + draw.next(u64::from(case.hosts) - 1) as u32;
+            FlowArrival {
+                at: Duration::from_ps(at),
+                source: HostId(source),
+                destination: HostId((source + other) % case.hosts),
+                bytes: Bytes::new(1 + draw.next(60_000)),
+                coflow: None,
+            }
+        })
+        .collect();
+    (fabric, arrivals)
+}
+
+fn ends(case: &Case, fabric: &Arc<Fabric>) -> Endpoints {
+    let all = SimTime::ZERO..SimTime::MAX;
+    let carrier = match case.tcp {
+        None => Carrier::Datagrams,
+        Some(congestion) => Carrier::Tcp(TcpConfig {
+            congestion,
+            min_rto: Duration::from_ms(2),
+            initial_rto: Duration::from_ms(5),
+            ecn: case.ecn,
+            handshake: case.mix,
+            pacing: case.seed % 4 == 0,
+            sack: case.seed % 3 != 0,
+            ..TcpConfig::default()
+        }),
+    };
+    let setting = Setting {
+        carrier,
+        packets: if case.mix && case.tcp.is_none() { PacketMix::Bimodal } else { PacketMix::Mtu },
+        mtu: 1500,
+        salt: case.seed,
+        per_packet: case.per_packet,
+        packet_seed: case.seed,
+        measured: all.clone(),
+        stop: SimTime::MAX,
+    };
+    let mut ends = Endpoints::new(Arc::clone(fabric), setting, Ledger::new(case.hosts, all, Recorder::discard()));
+    ends.log = Some(Vec::new());
+    ends
+}
+
+fn sorted(ends: &mut Endpoints) -> Vec<PacketEvent> {
+    let mut log = ends.log.take().unwrap();
+    log.sort_unstable();
+    log
+}
+
+fn both(case: &Case) -> Result<(), TestCaseError> {
+    let (fabric, arrivals) = build(case);
+    let latency = Duration::from_us(20);
+
+    let mut slow_ends = ends(case, &fabric);
+    let mut slow = Reference::new(Arc::clone(&fabric), &Streams::new(case.seed), latency);
+    slow.run(&mut slow_ends, &arrivals);
+
+    let fast_ends = ends(case, &fabric);
+    let passive = case.passive && fast_ends.is_passive();
+    let streams = Streams::new(case.seed);
+    let network = Network::new(Arc::clone(&fabric), &streams, passive, SimTime::MAX, latency, None);
+    let mut fast = Engine::new(network, fast_ends, None, Box::new(arrivals.iter().copied()), SimTime::MAX, None);
+    prop_assert_eq!(fast.run(&Pulse::default()), Ended::Complete);
+
+    let losses: BTreeMap<_, _> = fast.network.losses.iter().map(|(&(l, why), n)| ((l, why.name()), n.0)).collect();
+    let (a, b) = (sorted(&mut fast.ends), sorted(&mut slow_ends));
+    if let Some(i) = (0..a.len().max(b.len())).find(|&i| a.get(i) != b.get(i)) {
+        return Err(TestCaseError::fail(format!("event {i}: {:?}, reference {:?}", a.get(i), b.get(i))));
+    }
+    prop_assert_eq!(&losses, &slow.losses);
+    prop_assert_eq!(fast.network.hops, slow.hops);
+    prop_assert_eq!(fast.ends.ledger.sent, slow_ends.ledger.sent);
+    prop_assert_eq!(fast.network.in_flight(), (0, 0));
+    // Open-loop flows that lost packets, and no others, are over without being finished.
+    prop_assert!(fast.ends.flows.is_empty());
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn packet_by_packet(case in case()) {
+        both(&case)?;
+    }
+}

@@ -109,6 +109,9 @@ impl Metric {
         let has = |metric: Self| runs.iter().any(|r| metric.value(r).is_some());
         let mut metrics = if runs.iter().any(|r| r.coflows.measured > 0) {
             vec![Self::CctMean, Self::CctP95, Self::Completion, Self::FctMean, Self::FctP99]
+        } else if runs.iter().all(|r| r.window.measure_ps.is_none()) {
+            // The workload ends: when it is done is the first question.
+            vec![Self::Completion, Self::FctMean, Self::FctP99, Self::SlowdownMean, Self::Goodput]
         } else {
             vec![Self::FctMean, Self::FctP99, Self::SlowdownMean, Self::SlowdownP99, Self::Goodput]
         };

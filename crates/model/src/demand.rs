@@ -114,7 +114,10 @@ mod tests {
     fn a_row_is_sorted_and_without_holes() {
         let b = |h, n| (HostId(h), Bytes::new(n));
         let row = Backlog::of_bytes([b(3, 5), b(1, 7), b(2, 0), b(3, 1)]);
-        assert_eq!(row.entries().iter().map(|e| (e.destination.0, e.bytes.get())).collect::<Vec<_>>(), [(1, 7), (3, 6)]);
+        assert_eq!(
+            row.entries().iter().map(|e| (e.destination.0, e.bytes.get())).collect::<Vec<_>>(),
+            [(1, 7), (3, 6)]
+        );
         assert_eq!(row.bytes(HostId(3)), Bytes::new(6));
         assert_eq!(row.bytes(HostId(2)), Bytes::ZERO);
     }

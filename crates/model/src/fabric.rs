@@ -202,11 +202,7 @@ impl Fabric {
     ///
     /// # Errors
     /// Where a link names a node that does not exist, a host has not exactly one wire, or hosts cannot reach each other.
-    pub fn new(
-        hosts: u32,
-        switches: Vec<Switch>,
-        wires: &[(NodeId, NodeId, LinkSpec)],
-    ) -> Result<Self, FabricError> {
+    pub fn new(hosts: u32, switches: Vec<Switch>, wires: &[(NodeId, NodeId, LinkSpec)]) -> Result<Self, FabricError> {
         if hosts < 2 {
             return Err(FabricError::TooFewHosts { hosts });
         }

@@ -22,8 +22,7 @@ pub use grant::{Class, Grant, Medium, PathTag, Trigger};
 pub use hash::{ecmp_index, flow_hash, mix64};
 pub use ids::{CoflowId, FlowId, HostId, LinkId, NodeId};
 pub use plan::{
-    Matching, MatchingError, Plan, RateMatrix, Round, Schedule, ScheduleEntry, Slot, SlotError,
-    Transmission,
+    Matching, MatchingError, Plan, RateMatrix, Round, Schedule, ScheduleEntry, Slot, SlotError, Transmission,
 };
 pub use text::UnitError;
 pub use units::{Bytes, Duration, Rate, Time};

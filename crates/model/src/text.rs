@@ -46,9 +46,7 @@ struct Family {
 /// Splits `text` and gives its value in the family's base unit, exactly where the decimal fits.
 fn parse(text: &str, family: &Family) -> Result<i128, UnitError> {
     let t = text.trim();
-    let end = t
-        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '+')))
-        .unwrap_or(t.len());
+    let end = t.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '+'))).unwrap_or(t.len());
     let (number, unit) = (t[..end].replace('_', ""), t[end..].trim());
     let bad_number = || UnitError::Number { text: text.to_owned(), example: family.example };
     let out_of_range = || UnitError::Range { text: text.to_owned(), range: family.range };
@@ -92,13 +90,7 @@ const DURATION: Family = Family {
     range: "a duration is at most 106 days",
 };
 const RATE: Family = Family {
-    units: &[
-        ("b/s", 1),
-        ("kb/s", 1_000),
-        ("Mb/s", 1_000_000),
-        ("Gb/s", 1_000_000_000),
-        ("Tb/s", 1_000_000_000_000),
-    ],
+    units: &[("b/s", 1), ("kb/s", 1_000), ("Mb/s", 1_000_000), ("Gb/s", 1_000_000_000), ("Tb/s", 1_000_000_000_000)],
     allowed: "b/s, kb/s, Mb/s, Gb/s, Tb/s (bits per second)",
     example: "10 Gb/s",
     range: "a rate is positive and at most 18,000,000 Tb/s",
@@ -142,9 +134,7 @@ impl FromStr for Bytes {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let b = parse(text, &BYTES)?;
-        u64::try_from(b)
-            .map(Bytes::new)
-            .map_err(|_| UnitError::Range { text: text.to_owned(), range: BYTES.range })
+        u64::try_from(b).map(Bytes::new).map_err(|_| UnitError::Range { text: text.to_owned(), range: BYTES.range })
     }
 }
 

@@ -46,6 +46,10 @@ macro_rules! metrics {
                 let get: fn(&RunSummary) -> Option<f64> = match self { $(Self::$variant => $get),+ };
                 get(run)
             }
+            /// A value of it for people: three digits and a unit.
+            pub fn show(self, value: f64) -> String {
+                self.quantity().show(value, None)
+            }
             const fn quantity(self) -> Quantity {
                 match self { $(Self::$variant => Quantity::$quantity),+ }
             }
@@ -289,6 +293,11 @@ impl Comparison {
         &self.baseline
     }
 
+    /// The bounds from theory that it was made with.
+    pub fn bounds(&self) -> &[Bound] {
+        &self.bounds
+    }
+
     /// For a terminal of `width` columns. Columns that do not fit follow in further tables; below about 50 columns cells are
     /// broken into lines.
     pub fn to_text(&self, width: usize) -> String {
@@ -421,16 +430,31 @@ impl Comparison {
             }
             notes.push(note + ".");
         }
+        let shows = |prefix: &str| self.metrics.iter().any(|m| m.name().starts_with(prefix));
+        let words = [
+            ("fct_", "FCT: from a flow's arrival to its last byte at the receiver"),
+            ("cct_", "CCT: from a coflow's arrival to the end of its last flow"),
+            ("slowdown_", "slowdown: FCT over that in an empty network"),
+            ("completion_", "completion: from the first arrival to the last byte"),
+            ("goodput_bps", "goodput: application bits, all hosts together"),
+        ];
+        let words: Vec<&str> = words.into_iter().filter(|(prefix, _)| shows(prefix)).map(|(_, text)| text).collect();
+        if !words.is_empty() {
+            notes.push(format!("{}.", words.join("; ")));
+        }
         match self.windows[..] {
             [w] => {
                 let time = Duration::from_ps;
-                let end =
-                    w.measure_ps.map_or("the end of the workload".to_owned(), |m| time(w.warmup_ps + m).to_string());
+                let counts = match (w.warmup_ps, w.measure_ps) {
+                    (0, None) => "all arrivals count".to_owned(),
+                    (from, None) => format!("arrivals from {} on count", time(from)),
+                    (from, Some(m)) => format!("arrivals from {} to {} count", time(from), time(from + m)),
+                };
                 let drain = match w.drain_ps {
                     Some(drain) => format!("the run goes on for {} after that", time(drain)),
                     None => "the run ends when every flow is done".to_owned(),
                 };
-                notes.push(format!("Window: arrivals from {} to {end} count; {drain}.", time(w.warmup_ps)));
+                notes.push(format!("Window: {counts}; {drain}."));
             }
             _ => notes.push("Window: not the same in all runs; see the manifest.".to_owned()),
         }

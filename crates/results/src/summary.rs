@@ -122,9 +122,9 @@ pub struct RunFacts {
     pub received_ps: i64,
     /// Application bytes that each host got in that span, without repetitions; by host.
     pub received_bytes: Vec<u64>,
-    /// Data packets.
+    /// Packets, acknowledgements too.
     pub packets: Tally,
-    /// Wire bytes of data packets.
+    /// Bytes of packets, acknowledgements too, without link framing.
     pub bytes: Tally,
     /// When the run ended, in ps from its beginning.
     pub simulated_ps: i64,
@@ -168,9 +168,9 @@ pub struct RunSummary {
     pub goodput_jain: Option<f64>,
     /// Packets lost in the whole run, by reason.
     pub dropped_packets: BTreeMap<String, u64>,
-    /// Data packets of the whole run.
+    /// Packets of the whole run, acknowledgements too.
     pub packets: Tally,
-    /// Wire bytes of the data packets of the whole run.
+    /// Bytes of the packets of the whole run, without link framing.
     pub bytes: Tally,
     /// Control messages of the whole run, by kind.
     pub control_messages: BTreeMap<String, ControlTotals>,

@@ -139,8 +139,8 @@ fn ends(case: &Case, fabric: &Arc<Fabric>) -> Endpoints {
             initial_rto: Duration::from_ms(5),
             ecn: case.ecn,
             handshake: case.mix,
-            pacing: case.seed % 4 == 0,
-            sack: case.seed % 3 != 0,
+            pacing: case.seed.is_multiple_of(4),
+            sack: !case.seed.is_multiple_of(3),
             ..TcpConfig::default()
         }),
     };

@@ -6,6 +6,7 @@ use serde_json::json;
 use std::fmt::{self, Display};
 use std::io::{self, IsTerminal};
 use timeplane_scenario::{Issue, Location, ScenarioError};
+use timeplane_sim::batch::BatchError;
 
 /// Why the command ends without an answer.
 #[derive(Debug)]
@@ -21,6 +22,16 @@ pub enum Failure {
 impl From<ScenarioError> for Failure {
     fn from(e: ScenarioError) -> Self {
         Self::Scenario(Box::new(e))
+    }
+}
+
+impl From<BatchError> for Failure {
+    fn from(e: BatchError) -> Self {
+        match e {
+            BatchError::Scenario(e) => e.into(),
+            e @ (BatchError::Workload(_) | BatchError::Fabric(_)) => Self::configuration(e),
+            e @ (BatchError::Results(_) | BatchError::Run { .. } | BatchError::Threads { .. }) => Self::failed(e),
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! It is a library so that the Python package can offer the same command.
 
+mod bench;
+mod checks;
 mod compare;
 mod export;
 mod fail;
@@ -57,6 +59,8 @@ enum Command {
     Compare(CompareArgs),
     /// Writes the flows of a scenario's workload as CSV, for other simulators
     ExportFlows(ExportArgs),
+    /// Measures the speed of the engine on this machine
+    Bench(BenchArgs),
     /// Lists what scenarios can name: topologies, workloads, controls, schedulers, bundled data; and what results hold
     List(ListArgs),
     /// Prints the JSON Schema of scenario files
@@ -138,12 +142,22 @@ struct CompareArgs {
 struct ExportArgs {
     #[command(flatten)]
     scenario: ScenarioArgs,
-    /// Where to: columns start_ps, source, destination, size_bytes, coflow
+    /// Where to: columns start_ps, source, destination, size_bytes, and coflow where there are any
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// The seed, instead of the scenario's first
     #[arg(long)]
     seed: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+struct BenchArgs {
+    /// A smaller measurement, in a few seconds
+    #[arg(long)]
+    quick: bool,
+    /// Prints JSON
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -178,6 +192,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Validate(args) => preview::validate(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::ExportFlows(args) => export::export(&args),
+        Command::Bench(args) => bench::bench(&args),
         Command::List(args) => list::list(&args),
         Command::Schema => output::json(&timeplane_scenario::schema()),
         Command::Study(_) => Err(Failure::configuration(

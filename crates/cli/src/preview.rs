@@ -1,8 +1,7 @@
 //! `validate` and `run --dry-run`: everything short of running.
 
 use crate::fail::{self, Failure};
-use timeplane_sim::batch::Planned;
-use crate::{ValidateArgs, output};
+use crate::{ValidateArgs, checks, output};
 use serde_json::json;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -10,6 +9,7 @@ use std::rc::Rc;
 use timeplane_model::{Duration, Fabric};
 use timeplane_scenario::{Loaded, Pattern, Point, Scenario, Workload};
 use timeplane_schedule::Schedulers;
+use timeplane_sim::batch::Planned;
 use timeplane_workload::{Source, WorkloadError};
 
 /// The names that a plan may use.
@@ -73,6 +73,7 @@ pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
 pub fn check(loaded: &Loaded) -> Result<(Vec<Point>, Vec<timeplane_scenario::Issue>), Failure> {
     let schedulers = Schedulers::built_in();
     let warnings = loaded.validate(&names(&schedulers))?;
+    checks::validate(loaded)?;
     let points = loaded.points()?;
     let mut sources = Sources::default();
     for point in &points {

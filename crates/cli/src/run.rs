@@ -1,11 +1,13 @@
 //! `run`: every control of a scenario, every point, every seed.
 
+use crate::checks;
 use crate::fail::{self, Failure};
 use crate::preview::{check, dry_run};
 use crate::progress::Display;
 use crate::{RunArgs, exit, output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use timeplane_results::{RunSummary, Store};
 use timeplane_scenario::Loaded;
 use timeplane_schedule::Schedulers;
 use timeplane_sim::batch::{self, Progress};
@@ -36,12 +38,20 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let display = Display::new(total, args.quiet);
     let outcome = batch::run(&loaded, &schedulers, &options, &cancel, &|p: Progress| display.on(p));
     display.end();
-    let outcome = outcome.map_err(Failure::failed)?;
+    let outcome = outcome?;
+    // What an interrupt left says nothing about what had to come out.
+    let checked = if outcome.interrupted || loaded.scenario.check.is_empty() {
+        Vec::new()
+    } else {
+        let runs = summaries(&loaded, &options)?;
+        checks::evaluate(&loaded, &checks::validate(&loaded)?, &runs, outcome.comparison.bounds())
+    };
     if args.json {
         let mut json = outcome.comparison.to_json();
         json["directory"] = outcome.directory.display().to_string().into();
         json["runs"] = outcome.runs.into();
         json["cached"] = outcome.cached.into();
+        json["checks"] = checks::to_json(&checked);
         json["interrupted"] = outcome.interrupted.into();
         output::json(&json)?;
     } else {
@@ -49,6 +59,9 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
             output::text(&format!("{}\n\n", description.trim()))?;
         }
         output::text(&outcome.comparison.to_text(output::width()))?;
+        if !checked.is_empty() {
+            output::text(&checks::to_text(&checked))?;
+        }
     }
     if outcome.interrupted {
         eprintln!(
@@ -68,5 +81,17 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
             outcome.directory.display()
         );
     }
-    Ok(())
+    if checks::all_met(&checked) { Ok(()) } else { Err(Failure::Silent(exit::CHECK)) }
+}
+
+/// The runs of a scenario as they were kept, under the names of this scenario.
+fn summaries(loaded: &Loaded, options: &batch::Options) -> Result<Vec<RunSummary>, Failure> {
+    let store = Store::open(&options.results, &loaded.name()).map_err(Failure::failed)?;
+    let one = |run: batch::Planned| {
+        let mut summary = store.summary(&run.key).map_err(Failure::failed)?;
+        summary.control = run.control;
+        summary.point = run.values;
+        Ok(summary)
+    };
+    batch::plan(loaded, options)?.into_iter().map(one).collect()
 }

@@ -189,7 +189,7 @@ impl ScenarioError {
 }
 
 /// The one of `allowed` that looks most like `found`, if any does.
-pub(crate) fn nearest<'a>(found: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<String> {
+pub fn nearest<'a>(found: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let plain = |s: &str| s.to_lowercase().replace('-', "_");
     let found = plain(found);
     let length = found.chars().count();

@@ -4,6 +4,7 @@
 //! all come from them. Keys are snake_case; quantities are strings with a unit. A choice among alternatives is a table with one key, the
 //! alternative's name: `topology.leaf_spine = { leaves = 4, hosts_per_leaf = 30, spines = 3 }`.
 
+mod check;
 mod control;
 mod document;
 mod error;
@@ -13,8 +14,9 @@ mod shape;
 mod validate;
 mod workload;
 
+pub use check::{Check, Limit};
 pub use control::{Congestion, Control, DelayedAck, Discipline, Ecmp, Nic, PlanSpec, Raw, SlotsSpec, Tcp, Transport};
-pub use error::{Issue, Location, Problem, ScenarioError, Source};
+pub use error::{Issue, Location, Problem, ScenarioError, Source, nearest};
 pub use fabric::{FabricSpec, GraphLink, MOST_HOSTS, MOST_SWITCHES, MOST_WIRES, Topology};
 pub use load::{Loaded, Point, split_override};
 pub use workload::{CoflowTrace, FlowList, PacketMix, Pattern, Poisson, Shuffle, Sizes, Workload};
@@ -55,6 +57,9 @@ pub struct Scenario {
     /// Values to try, by dotted key: `"workload.poisson.load" = [0.2, 0.5]`; several keys make a grid.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub sweep: IndexMap<String, Vec<serde_json::Value>>,
+    /// What must come out; where it does not, the command ends with 3.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub check: Vec<Check>,
 }
 
 impl Scenario {

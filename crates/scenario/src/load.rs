@@ -14,7 +14,7 @@ const LARGEST_FILE: u64 = 64 << 20;
 /// Points of a grid; more are a mistake in all likelihood.
 const MOST_POINTS: usize = 100_000;
 /// Keys that are no dimension of a sweep.
-const NOT_SWEPT: [&str; 5] = ["name", "description", "seed", "seeds", "sweep"];
+const NOT_SWEPT: [&str; 6] = ["name", "description", "seed", "seeds", "sweep", "check"];
 
 /// A scenario that was read, with the places of all its values.
 ///
@@ -383,7 +383,7 @@ fn check_sweep(shape: &Shape, document: &mut Node) -> Vec<Finding> {
         };
         // Anything but a list is refused by the walk over the whole document.
         let Value::List(values) = &node.value else { continue };
-        if NOT_SWEPT.contains(&key.as_str()) {
+        if NOT_SWEPT.contains(&key.split('.').next().unwrap_or(key)) {
             conflict(format!("`{key}` is no dimension of a sweep"), origin);
             continue;
         }

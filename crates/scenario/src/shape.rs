@@ -2,6 +2,7 @@
 //!
 //! The schema is made from the same types that serde fills, so that what passes here deserialises.
 
+use crate::check::Limit;
 use crate::document::{Node, Origin, Value};
 use crate::error::{Problem, nearest};
 use indexmap::IndexMap;
@@ -28,6 +29,7 @@ enum Kind<'a> {
     Integer { least: i128, most: i128 },
     Number,
     Quantity(&'a str),
+    Limit,
     Table { properties: Option<&'a Map<String, Json>>, required: Vec<&'a str> },
     Named(&'a Json),
     List { items: &'a Json, least: usize, most: usize },
@@ -52,6 +54,7 @@ impl Shape {
         if let Some(name) = schema["$ref"].as_str().and_then(|r| r.strip_prefix("#/$defs/")) {
             return match name {
                 "Duration" | "Rate" | "Bytes" => Kind::Quantity(name),
+                "Limit" => Kind::Limit,
                 _ => self.kind(&self.schema["$defs"][name]),
             };
         }
@@ -224,6 +227,12 @@ impl Shape {
                 if let Err(e) = quantity(name, text) {
                     found(e.into(), None);
                 }
+            }
+            (Kind::Limit, Value::Integer(_)) => {}
+            (Kind::Limit, Value::Float(x)) if x.is_finite() => {}
+            (Kind::Limit, Value::Text(text)) if Limit::reads(text) => {}
+            (Kind::Limit, _) => {
+                found(expected("a number, or a quantity with its unit, in quotes, as \"1.3 s\" or \"9 Gb/s\""), None);
             }
             (Kind::Quantity(name), _) => found(expected(quantity_in_words(name)), None),
             (Kind::Table { properties, required }, Value::Table(table)) => {

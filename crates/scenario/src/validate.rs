@@ -3,8 +3,8 @@
 use crate::error::{Problem, nearest};
 use crate::shape::one_of;
 use crate::{
-    Congestion, Control, FabricSpec, PacketMix, Pattern, PlanSpec, Poisson, Scenario, Sizes, SlotsSpec, Tcp, Topology,
-    Transport, Workload,
+    Check, Congestion, Control, FabricSpec, Limit, PacketMix, Pattern, PlanSpec, Poisson, Scenario, Sizes, SlotsSpec,
+    Tcp, Topology, Transport, Workload,
 };
 use std::fmt::Display;
 use std::path::Path;
@@ -44,6 +44,9 @@ pub(crate) fn check(scenario: &Scenario, schedulers: &[&str], base: &Path) -> Ch
     }
     for (name, control) in &scenario.control {
         c.control(name, control, scenario, schedulers);
+    }
+    for (i, check) in scenario.check.iter().enumerate() {
+        c.check(&format!("check.{i}"), check, scenario);
     }
     c
 }
@@ -351,6 +354,47 @@ impl Checked {
             } else if tcp.ecn {
                 self.warn(&at("ecn"), "these switches mark nothing: set fabric.switch.ecn too".to_owned());
             }
+        }
+    }
+
+    /// What is checked exists; names of metrics are known to others.
+    fn check(&mut self, at: &str, check: &Check, s: &Scenario) {
+        for (key, name) in [("control", Some(&check.control)), ("relative_to", check.relative_to.as_ref())] {
+            if let Some(name) = name.filter(|n| !s.control.contains_key(*n)) {
+                let known: Vec<&str> = s.control.keys().map(String::as_str).collect();
+                let problem = Problem::UnknownName {
+                    what: "control",
+                    found: name.clone(),
+                    nearest: nearest(name, known.iter().copied()),
+                    allowed: known.iter().map(|n| (*n).to_owned()).collect(),
+                };
+                self.error(&format!("{at}.{key}"), problem, Some(&one_of("one of", &known)));
+            }
+        }
+        if check.relative_to.as_ref() == Some(&check.control) {
+            self.conflict(&format!("{at}.relative_to"), "the ratio of a control to itself is always 1", None);
+        }
+        if check.relative_to.is_some() && check.relative_to_bound {
+            self.conflict(at, "a check is relative to a control or to the bound, not to both", None);
+        }
+        let limits = [("at_most", check.at_most), ("at_least", check.at_least)];
+        if limits.iter().all(|(_, limit)| limit.is_none()) {
+            self.conflict(at, "a check without `at_most` or `at_least` checks nothing", None);
+        }
+        for (key, limit) in limits {
+            if let Some(limit) = limit
+                && check.is_relative()
+                && !matches!(limit, Limit::Number(_))
+            {
+                let message = format!("a ratio has no unit, found {limit}");
+                self.conflict(&format!("{at}.{key}"), &message, Some("write a number, as 0.8"));
+            }
+        }
+        if let (Some(most), Some(least)) = (check.at_most, check.at_least)
+            && most.suffix() == least.suffix()
+            && least.value() > most.value()
+        {
+            self.conflict(at, &format!("nothing is at least {least} and at most {most}"), None);
         }
     }
 

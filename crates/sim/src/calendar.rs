@@ -1,9 +1,9 @@
 //! Pending events in a calendar queue that adapts the length of its days (Brown, CACM 31(10), 1988).
 //!
 //! Events order by `(time, phase, element)`, never by insertion, so that engines which schedule differently order alike. The
-//! calendar is a ring of days, each a cache line of at most four events; a bitmap finds the next day with events, and events beyond the ring
-//! or over four a day wait in a heap. The day's length follows the mean distance of events, the ring's size their number. How it
-//! adapts changes no order.
+//! calendar is a ring of days, each an unordered chain of events; a day is sorted as a whole when it opens. A bitmap finds the next
+//! day with events, and events beyond the ring wait in a heap. While days are shorter than the shortest hop, hardly an event falls into
+//! the open one. The days' length follows the number of events found in them. How it adapts changes no order.
 
 use crate::time::SimTime;
 use std::cmp::Reverse;
@@ -77,7 +77,7 @@ impl core::fmt::Debug for Key {
 }
 
 /// An event: when and what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// When.
     pub at: SimTime,
@@ -85,69 +85,97 @@ pub struct Event {
     pub key: Key,
 }
 
-/// After all others: an empty place.
-const NEVER: Event = Event { at: SimTime::MAX, key: Key::LAST };
-/// Events of a day, in one cache line and in no order: the first is found by looking at all. What does not fit waits in the heap.
-const PLACES: usize = 4;
-
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Day([Event; PLACES]);
-
-impl Day {
-    const EMPTY: Self = Self([NEVER; PLACES]);
-
-    /// The first event and its place.
+impl Event {
+    /// One number to compare, without a branch; no time is negative.
     #[inline]
-    fn first(&self) -> (usize, Event) {
-        let [a, b, c, d] = self.0;
-        let (i, x) = if b < a { (1, b) } else { (0, a) };
-        let (j, y) = if d < c { (3, d) } else { (2, c) };
-        if y < x { (j, y) } else { (i, x) }
+    const fn order(self) -> u128 {
+        (self.at.0 as u128) << 64 | self.key.0 as u128
     }
 }
 
+impl Ord for Event {
+    #[inline]
+    fn cmp(&self, other: &Self) -> core::cmp::Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
+impl PartialOrd for Event {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// After all others.
+const NEVER: Event = Event { at: SimTime::MAX, key: Key::LAST };
+/// The end of a chain.
+const NONE: u32 = u32::MAX;
+
+/// An event in the chain of its day, or a free place.
+#[derive(Clone, Copy)]
+struct Node {
+    event: Event,
+    next: u32,
+}
+
+/// Events of a day that the calendar aims at: enough to share the cost of opening it, and soon sorted.
+const WANTED: u32 = 6;
+/// No day is shorter than `2^SHORTEST` ps.
+const SHORTEST: u32 = 8;
 const SMALLEST: usize = 256;
 const LARGEST: usize = 1 << 18;
+/// So many events left today are few: another one is put among them, otherwise into the heap.
+const FEW: usize = 48;
 
 /// The queue of pending events.
 pub struct Calendar {
-    days: Vec<Day>,
+    /// Per day of the ring the first node of its chain.
+    days: Vec<u32>,
     /// One bit per day: whether it has events.
     occupied: Vec<u64>,
+    nodes: Vec<Node>,
+    /// The first free node.
+    free: u32,
+    /// The events of the open day in order, taken up to `next`.
+    today: Vec<Event>,
+    next: usize,
     /// A day lasts `2^shift` ps.
     shift: u32,
-    /// The day of the last event taken, counted from time zero; none earlier holds an event.
+    /// The open day, counted from time zero: chains hold later days only.
     day: i64,
-    /// Events beyond the ring, and those that found their day full.
+    /// Events beyond the ring, and those that came into a crowded day while it was open.
     far: BinaryHeap<Reverse<Event>>,
     /// The first of them, or `NEVER`.
     far_first: Event,
-    /// Events in the ring.
-    linked: usize,
-    /// Events until the next look at the day's length.
-    countdown: u32,
-    /// Events taken since the last look, and when it was.
-    served: u32,
-    since: i64,
-    /// Events that found their day full since the last look.
-    crowded: u32,
+    /// Events in chains.
+    chained: usize,
+    /// What the days are adapted to, since the last look: days opened, events found in them, events put into an
+    /// open day, and into the heap.
+    opened: u32,
+    found: u32,
+    inserted: u32,
+    deferred: u32,
 }
 
 impl Default for Calendar {
     fn default() -> Self {
         Self {
-            days: vec![Day::EMPTY; SMALLEST],
+            days: vec![NONE; SMALLEST],
             occupied: vec![0; SMALLEST / 64],
+            nodes: Vec::new(),
+            free: NONE,
+            today: Vec::new(),
+            next: 0,
             shift: 18,
-            day: 0,
+            day: -1,
             far: BinaryHeap::new(),
             far_first: NEVER,
-            linked: 0,
-            countdown: 256,
-            served: 0,
-            since: 0,
-            crowded: 0,
+            chained: 0,
+            opened: 0,
+            found: 0,
+            inserted: 0,
+            deferred: 0,
         }
     }
 }
@@ -155,7 +183,7 @@ impl Default for Calendar {
 impl Calendar {
     /// How many events are pending.
     pub fn len(&self) -> usize {
-        self.linked + self.far.len()
+        self.chained + self.today.len() - self.next + self.far.len()
     }
     /// Whether none is.
     pub fn is_empty(&self) -> bool {
@@ -167,56 +195,57 @@ impl Calendar {
     pub fn push(&mut self, at: SimTime, key: Key) {
         let event = Event { at, key };
         let day = at.0 >> self.shift;
-        debug_assert!(day >= self.day, "an event in the past");
-        if ((day - self.day) as u64) < self.days.len() as u64 {
-            let d = day as usize & (self.days.len() - 1);
-            let places = &mut self.days[d].0;
-            for place in places {
-                if place.at == SimTime::MAX {
-                    *place = event;
-                    self.occupied[d >> 6] |= 1 << (d & 63);
-                    self.linked += 1;
-                    return;
-                }
+        let ahead = (day - self.day) as u64;
+        let mask = self.days.len() - 1;
+        if ahead.wrapping_sub(1) < mask as u64 {
+            let d = day as usize & mask;
+            let node = Node { event, next: self.days[d] };
+            let mut id = self.free;
+            if let Some(place) = self.nodes.get_mut(id as usize) {
+                self.free = place.next;
+                *place = node;
+            } else {
+                id = self.nodes.len() as u32;
+                self.nodes.push(node);
             }
-            self.crowded += 1;
+            self.days[d] = id;
+            self.occupied[d >> 6] |= 1 << (d & 63);
+            self.chained += 1;
+        } else {
+            self.push_beside(event);
         }
-        self.push_far(event);
     }
 
+    /// Adds an event of the open day, or beyond the ring.
     #[inline(never)]
-    fn push_far(&mut self, event: Event) {
-        self.far_first = self.far_first.min(event);
-        self.far.push(Reverse(event));
+    fn push_beside(&mut self, event: Event) {
+        let left = &self.today[self.next..];
+        if event.at.0 >> self.shift <= self.day && left.len() < FEW {
+            let place = self.next + left.iter().rposition(|e| *e < event).map_or(0, |i| i + 1);
+            self.today.insert(place, event);
+            self.inserted += 1;
+        } else {
+            self.far_first = self.far_first.min(event);
+            self.far.push(Reverse(event));
+            self.deferred += 1;
+        }
     }
 
     /// Takes the first event, if it comes before `bound`.
     #[inline]
     pub fn pop_before(&mut self, bound: Event) -> Option<Event> {
-        let mut d = self.day as usize & (self.days.len() - 1);
-        let (mut place, mut first) = self.days[d].first();
-        if first.at == SimTime::MAX && self.linked > 0 {
-            d = self.next_occupied(d);
-            (place, first) = self.days[d].first();
+        let mut first = self.today.get(self.next).copied();
+        if first.is_none() && self.chained > 0 {
+            first = self.open(bound.min(self.far_first));
         }
+        let first = first.unwrap_or(NEVER);
         if self.far_first < first {
             return self.pop_far(bound);
         }
         if first >= bound {
             return None;
         }
-        self.day = first.at.0 >> self.shift;
-        self.linked -= 1;
-        let places = &mut self.days[d].0;
-        places[place] = NEVER;
-        if places.iter().all(|p| p.at == SimTime::MAX) {
-            self.occupied[d >> 6] &= !(1 << (d & 63));
-        }
-        self.served += 1;
-        self.countdown -= 1;
-        if self.countdown == 0 {
-            self.adapt();
-        }
+        self.next += 1;
         Some(first)
     }
 
@@ -227,67 +256,123 @@ impl Calendar {
         }
         let Reverse(event) = self.far.pop()?;
         self.far_first = self.far.peek().map_or(NEVER, |r| r.0);
-        self.day = event.at.0 >> self.shift;
+        // The ring turns; the event's own day is not open yet.
+        self.day = self.day.max((event.at.0 >> self.shift) - 1);
         Some(event)
     }
 
     /// The first event, without taking it.
     pub fn peek(&self) -> Option<Event> {
-        let d = self.day as usize & (self.days.len() - 1);
-        let mut first = self.days[d].first().1;
-        if first.at == SimTime::MAX && self.linked > 0 {
-            first = self.days[self.next_occupied(d)].first().1;
+        let mut first = self.far_first;
+        if let Some(&today) = self.today.get(self.next) {
+            first = first.min(today);
+        } else if self.chained > 0 {
+            let mut node = self.days[self.next_occupied().0];
+            while let Some(n) = self.nodes.get(node as usize) {
+                first = first.min(n.event);
+                node = n.next;
+            }
         }
-        let first = first.min(self.far_first);
         (first != NEVER).then_some(first)
     }
 
-    /// The next day of the ring with events, after place `d` and round to it; there is one.
+    /// The next day with a chain, as a place of the ring and counted from time zero; there is one.
     #[inline]
-    fn next_occupied(&self, d: usize) -> usize {
+    fn next_occupied(&self) -> (usize, i64) {
+        let mask = self.days.len() - 1;
+        let open = self.day as usize & mask;
         let words = self.occupied.len();
-        let mut w = d >> 6;
-        let mut bits = self.occupied[w] & (!0 << (d & 63));
+        let mut w = open >> 6;
+        let mut bits = self.occupied[w] & (!0 << (open & 63));
         while bits == 0 {
             w = if w + 1 == words { 0 } else { w + 1 };
             bits = self.occupied[w];
         }
-        (w << 6) + bits.trailing_zeros() as usize
+        let d = (w << 6) + bits.trailing_zeros() as usize;
+        (d, self.day + (d.wrapping_sub(open) & mask) as i64)
     }
 
-    /// Fits the day to the mean distance of events and the ring to their number.
+    /// Opens the next day, unless it begins after `bound`, and gives its first event.
+    #[inline(never)]
+    fn open(&mut self, bound: Event) -> Option<Event> {
+        let (d, day) = self.next_occupied();
+        if day << self.shift > bound.at.0 {
+            return None;
+        }
+        self.day = day;
+        self.today.clear();
+        self.next = 0;
+        self.occupied[d >> 6] &= !(1 << (d & 63));
+        let mut id = core::mem::replace(&mut self.days[d], NONE);
+        while let Some(node) = self.nodes.get_mut(id as usize) {
+            self.today.push(node.event);
+            let next = core::mem::replace(&mut node.next, self.free);
+            self.free = id;
+            id = next;
+        }
+        self.chained -= self.today.len();
+        self.today.sort_unstable();
+        self.opened += 1;
+        self.found += self.today.len() as u32;
+        let first = self.today.first().copied();
+        if self.opened == 1 << 12 {
+            self.adapt();
+        }
+        first
+    }
+
+    /// Fits the days' length to the events found in them, and the ring to how far events lie ahead.
     #[cold]
     #[inline(never)]
     fn adapt(&mut self) {
-        let now = self.day << self.shift;
-        let gap = (now - self.since) / i64::from(self.served.max(1));
-        let size = (self.linked.max(SMALLEST / 4) * 4).next_power_of_two().clamp(SMALLEST, LARGEST);
-        // Half an event a day: it rarely is crowded, and a bitmap skips empty days.
-        let shift = (62 - gap.max(4).leading_zeros()).min(50);
-        let misfit = shift.abs_diff(self.shift) > 1
-            || size > self.days.len()
-            || size * 8 < self.days.len()
-            || (self.crowded > self.served / 16 && shift < self.shift);
-        if misfit && self.served > 64 {
-            let mut events: Vec<Event> = std::mem::take(&mut self.far).into_iter().map(|r| r.0).collect();
-            events.extend(self.days.iter().flat_map(|d| d.0).filter(|e| *e != NEVER));
-            // The new first day holds the same instant.
-            self.day = now >> shift;
-            self.shift = shift;
-            self.days.clear();
-            self.days.resize(size, Day::EMPTY);
-            self.occupied.clear();
-            self.occupied.resize(size / 64, 0);
-            self.far_first = NEVER;
-            self.linked = 0;
-            for e in events {
-                self.push(e.at, e.key);
+        let events = self.found + self.inserted;
+        let (mut shift, mut size) = (self.shift, self.days.len());
+        if self.deferred > events / 8 {
+            if size < LARGEST {
+                size *= 2;
+            } else {
+                shift += 1;
+            }
+        } else if events > self.opened * WANTED * 2 || self.inserted > self.found {
+            let factor = (events / (self.opened * WANTED)).max(2).ilog2();
+            shift = shift.saturating_sub(factor).max(SHORTEST);
+            size = (size << (self.shift - shift)).min(LARGEST);
+        } else if events < self.opened * WANTED / 2 {
+            shift += 1;
+            size = (size / 2).max(SMALLEST);
+        }
+        if (shift, size) != (self.shift, self.days.len()) && shift < 50 {
+            self.rebuild(shift, size);
+        }
+        (self.opened, self.found, self.inserted, self.deferred) = (0, 0, 0, 0);
+    }
+
+    fn rebuild(&mut self, shift: u32, size: usize) {
+        let mut events: Vec<Event> = core::mem::take(&mut self.far).into_iter().map(|r| r.0).collect();
+        events.extend_from_slice(&self.today[self.next..]);
+        for &head in &self.days {
+            let mut id = head;
+            while let Some(node) = self.nodes.get(id as usize) {
+                events.push(node.event);
+                id = node.next;
             }
         }
-        self.since = now;
-        self.served = 0;
-        self.crowded = 0;
-        self.countdown = (self.linked as u32 * 4).clamp(1 << 12, 1 << 20);
+        // No event is left before the open day's begin.
+        self.day = ((self.day << self.shift) >> shift) - 1;
+        self.shift = shift;
+        self.days.clear();
+        self.days.resize(size, NONE);
+        self.occupied.clear();
+        self.occupied.resize(size / 64, 0);
+        self.nodes.clear();
+        self.free = NONE;
+        self.today.clear();
+        self.next = 0;
+        self.far_first = NEVER;
+        self.chained = 0;
+        for e in events {
+            self.push(e.at, e.key);
+        }
     }
 }
 

@@ -312,23 +312,34 @@ impl FlowSource {
     }
 }
 
-/// Writes flows as a CSV file that a [`FlowList`] reads and other simulators can: `start_ps,source,destination,size_bytes,coflow`,
-/// the last one empty for a flow without a coflow. Returns how many there were.
+/// Writes flows as a CSV file that a [`FlowList`] reads and other simulators can: `start_ps,source,destination,size_bytes`, and
+/// `coflow` where there are coflows, empty for a flow without one. Returns how many there were.
 ///
-/// An endless workload's arrivals must be cut by the caller.
+/// Whether there are coflows is known with the first flow that has one: those before it are held in memory. An endless workload's arrivals must be cut by the caller.
 ///
 /// # Errors
 /// Where the file cannot be written.
-pub fn write_flow_list(path: &Path, flows: impl Iterator<Item = FlowArrival>) -> Result<u64, WorkloadError> {
-    let write = || -> std::io::Result<u64> {
+pub fn write_flow_list(path: &Path, mut flows: impl Iterator<Item = FlowArrival>) -> Result<u64, WorkloadError> {
+    let mut write = || -> std::io::Result<u64> {
         let mut out = BufWriter::new(File::create(path)?);
-        writeln!(out, "{}", COLUMNS.join(","))?;
+        let mut coflows = false;
+        let mut held = Vec::new();
+        for flow in flows.by_ref() {
+            coflows = flow.coflow.is_some();
+            held.push(flow);
+            if coflows {
+                break;
+            }
+        }
+        let columns = if coflows { &COLUMNS[..] } else { &COLUMNS[..4] };
+        writeln!(out, "{}", columns.join(","))?;
         let mut count = 0;
-        for f in flows {
-            write!(out, "{},{},{},{},", f.at.as_ps(), f.source.0, f.destination.0, f.bytes.get())?;
+        for f in held.into_iter().chain(flows.by_ref()) {
+            write!(out, "{},{},{},{}", f.at.as_ps(), f.source.0, f.destination.0, f.bytes.get())?;
             match f.coflow {
-                Some(coflow) => writeln!(out, "{}", coflow.0)?,
-                None => writeln!(out)?,
+                Some(coflow) if coflows => writeln!(out, ",{}", coflow.0)?,
+                _ if coflows => writeln!(out, ",")?,
+                _ => writeln!(out)?,
             }
             count += 1;
         }

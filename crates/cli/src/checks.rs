@@ -1,0 +1,150 @@
+//! `[[check]]`: whether what had to come out came out.
+
+use crate::fail::Failure;
+use crate::output;
+use serde_json::{Value, json};
+use timeplane_results::{Bound, Comparison, Metric, Options, RunSummary};
+use timeplane_scenario::{Check, Limit, Loaded, nearest};
+
+/// One check at one point.
+pub struct Checked {
+    /// Where it stands among the checks of the scenario.
+    number: usize,
+    check: Check,
+    metric: Metric,
+    point: String,
+    /// The mean, or the ratio; none where a run has no value.
+    value: Option<f64>,
+    met: bool,
+}
+
+/// Refuses metrics that do not exist, and limits in another unit than theirs.
+pub fn validate(loaded: &Loaded) -> Result<Vec<Metric>, Failure> {
+    let at = |i: usize, key: &str, message: String| {
+        let key = format!("check.{i}.{key}");
+        let place = loaded.locate(&key).map(|l| format!("{l}: ")).unwrap_or_default();
+        Failure::configuration(format!("{place}{key}: {message}"))
+    };
+    let mut metrics = Vec::new();
+    for (i, check) in loaded.scenario.check.iter().enumerate() {
+        let metric = Metric::named(&check.metric).ok_or_else(|| {
+            let bare = |m: &Metric| m.name().trim_end_matches("_ps").trim_end_matches("_bps");
+            let names = Metric::ALL.iter().map(bare).chain(Metric::ALL.iter().map(|m| m.name()));
+            let near = nearest(&check.metric, names).map_or(String::new(), |n| format!(", did you mean `{n}`?"));
+            at(
+                i,
+                "metric",
+                format!("unknown metric `{}`{near}\n  help: `timeplane list results` shows all", check.metric),
+            )
+        })?;
+        for (key, limit) in [("at_most", check.at_most), ("at_least", check.at_least)] {
+            let Some(limit) = limit.filter(|_| !check.is_relative()) else { continue };
+            let example = match unit(metric) {
+                "" => "a number without a unit",
+                "_ps" => "a span of time, as \"1.3 s\"",
+                "_bps" => "a rate, as \"9 Gb/s\"",
+                _ => "a size, as \"1 MB\"",
+            };
+            if limit.suffix() != unit(metric) {
+                return Err(at(i, key, format!("{} takes {example}, found {limit}", metric.name())));
+            }
+        }
+        metrics.push(metric);
+    }
+    Ok(metrics)
+}
+
+/// What a metric's name ends with: its unit.
+fn unit(metric: Metric) -> &'static str {
+    ["_ps", "_bps", "_bytes"].into_iter().find(|u| metric.name().ends_with(u)).unwrap_or("")
+}
+
+/// Evaluates all checks at every point.
+pub fn evaluate(loaded: &Loaded, metrics: &[Metric], runs: &[RunSummary], bounds: &[Bound]) -> Vec<Checked> {
+    let options = Options { metrics: metrics.to_vec(), bounds: bounds.to_vec(), ..Options::default() };
+    let comparison = Comparison::new(runs, &options);
+    let mut all = Vec::new();
+    for (number, (check, &metric)) in loaded.scenario.check.iter().zip(metrics).enumerate() {
+        for line in comparison.lines().iter().filter(|l| l.control == check.control) {
+            let cell = &line.cells[number];
+            // A mean over some of the seeds is not what was asked for.
+            let complete = |count: u64, seeds: usize| count == seeds as u64;
+            let mean = cell.value.filter(|v| complete(v.count, line.seeds.len())).map(|v| v.mean);
+            let value = if let Some(other) = &check.relative_to {
+                let other = comparison.lines().iter().find(|l| l.control == *other && l.point == line.point);
+                let theirs = other.and_then(|l| l.cells[number].value.filter(|v| complete(v.count, l.seeds.len())));
+                mean.zip(theirs).map(|(own, theirs)| own / theirs.mean)
+            } else if check.relative_to_bound {
+                mean.zip(cell.bound).map(|(own, bound)| own / bound)
+            } else {
+                mean
+            };
+            let within = |v: f64| {
+                check.at_most.is_none_or(|most| v <= most.value())
+                    && check.at_least.is_none_or(|least| v >= least.value())
+            };
+            let point: Vec<String> = line.point.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+            let met = value.is_some_and(within);
+            all.push(Checked { number, check: check.clone(), metric, point: point.join(", "), value, met });
+        }
+    }
+    all
+}
+
+/// How many are met, and each that is not.
+pub fn to_text(all: &[Checked]) -> String {
+    let unmet: Vec<&Checked> = all.iter().filter(|c| !c.met).collect();
+    let mut text = match (all.len(), unmet.len()) {
+        (n, 0) => format!("{} met.\n", output::count(n as u64, "check")),
+        (n, unmet) => format!("{} of {} not met:\n", unmet, output::count(n as u64, "check")),
+    };
+    for checked in unmet {
+        text += &format!("  {}\n", checked.to_text());
+    }
+    text
+}
+
+/// Whether all are met.
+pub fn all_met(all: &[Checked]) -> bool {
+    all.iter().all(|c| c.met)
+}
+
+/// For programs. Limits are in the unit of the metric's name, or ratios.
+pub fn to_json(all: &[Checked]) -> Value {
+    let one = |c: &Checked| {
+        json!({
+            "check": c.number,
+            "metric": c.metric.name(),
+            "control": c.check.control,
+            "point": c.point,
+            "relative_to": c.check.relative_to,
+            "relative_to_bound": c.check.relative_to_bound,
+            "at_least": c.check.at_least.map(Limit::value),
+            "at_most": c.check.at_most.map(Limit::value),
+            "value": c.value,
+            "met": c.met,
+        })
+    };
+    all.iter().map(one).collect()
+}
+
+impl Checked {
+    /// `slots: completion is 1.02 of cubic's, at most 1 is wanted`
+    fn to_text(&self) -> String {
+        let Check { control, at_most, at_least, relative_to, .. } = &self.check;
+        let at = if self.point.is_empty() { String::new() } else { format!(" at {}", self.point) };
+        let number = |v: f64| if self.check.is_relative() { format!("{v:.3}") } else { self.metric.show(v) };
+        let of = match relative_to {
+            Some(other) => format!(" times that of {other}"),
+            None if self.check.relative_to_bound => " times its bound".to_owned(),
+            None => String::new(),
+        };
+        let is = match self.value {
+            Some(value) => format!("is {}{of}", number(value)),
+            None => "has no value in every run (and its reference, where there is one)".to_owned(),
+        };
+        let limits = [at_least.map(|l| format!("at least {l}")), at_most.map(|l| format!("at most {l}"))];
+        let limits: Vec<String> = limits.into_iter().flatten().collect();
+        format!("{control}{at}: {} {is}, wanted {}", self.metric.label(), limits.join(" and "))
+    }
+}

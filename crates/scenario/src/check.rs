@@ -1,0 +1,100 @@
+//! The `[[check]]` tables: what must come out, for scripts and for CI.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+use timeplane_model::{Bytes, Duration, Rate};
+
+/// A bound on what comes out, at every point of the sweep. It changes nothing in the runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// The metric, with or without its unit: `completion`, `fct_p99`, ...; `timeplane list results` shows all.
+    pub metric: String,
+    /// The control whose mean over seeds is checked.
+    pub control: String,
+    /// The mean must not be above this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<Limit>,
+    /// The mean must not be below this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<Limit>,
+    /// Checks the ratio to the mean of this control instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relative_to: Option<String>,
+    /// Checks the ratio to the bound that theory gives instead.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub relative_to_bound: bool,
+}
+
+impl Check {
+    /// Whether a ratio is checked, which has no unit.
+    pub const fn is_relative(&self) -> bool {
+        self.relative_to.is_some() || self.relative_to_bound
+    }
+}
+
+/// A number, or a quantity with its unit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Limit {
+    /// A ratio or a count.
+    Number(f64),
+    /// A span of time.
+    Time(Duration),
+    /// A rate.
+    Rate(Rate),
+    /// A size.
+    Size(Bytes),
+}
+
+impl Limit {
+    /// In the unit of results: ps, bit/s, octets.
+    pub fn value(self) -> f64 {
+        match self {
+            Self::Number(x) => x,
+            Self::Time(d) => d.as_ps() as f64,
+            Self::Rate(r) => r.as_bps() as f64,
+            Self::Size(b) => b.get() as f64,
+        }
+    }
+
+    /// Ending of the names of the metrics that it fits.
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::Number(_) => "",
+            Self::Time(_) => "_ps",
+            Self::Rate(_) => "_bps",
+            Self::Size(_) => "_bytes",
+        }
+    }
+
+    /// Whether a text is a quantity of any kind.
+    pub(crate) fn reads(text: &str) -> bool {
+        text.parse::<Duration>().is_ok() || text.parse::<Rate>().is_ok() || text.parse::<Bytes>().is_ok()
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(x) => x.fmt(f),
+            Self::Time(d) => d.fmt(f),
+            Self::Rate(r) => r.fmt(f),
+            Self::Size(b) => b.fmt(f),
+        }
+    }
+}
+
+impl JsonSchema for Limit {
+    fn schema_name() -> Cow<'static, str> {
+        "Limit".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": ["number", "string"],
+            "description": "A number, or a quantity with its unit, as \"1.3 s\", \"9 Gb/s\" or \"1 MB\"."
+        })
+    }
+}

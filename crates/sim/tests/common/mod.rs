@@ -1,0 +1,92 @@
+//! Runs of a scenario's text, as a user would start them, and their tables as plain numbers.
+
+// Each test file is a crate of its own and uses a part of this.
+#![allow(dead_code)]
+
+use arrow::array::{Array, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type};
+use indexmap::IndexMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use timeplane_results::{Recorder, RunSummary, Tables};
+use timeplane_scenario::Loaded;
+use timeplane_schedule::Schedulers;
+use timeplane_sim::engine::Pulse;
+use timeplane_sim::run::{RunError, RunSpec, simulate};
+use timeplane_workload::Source;
+
+/// A run that is over.
+pub struct Ran {
+    pub summary: RunSummary,
+    pub tables: Tables,
+}
+
+impl Ran {
+    /// A column that may be null.
+    pub fn nullable(&self, table: &str, column: &str) -> Vec<Option<i64>> {
+        let table = self.tables.get(table).expect("a table");
+        let mut values = Vec::new();
+        for batch in &table.batches {
+            let array = cast(batch.column_by_name(column).expect("a column"), &DataType::Int64).expect("numbers");
+            values.extend(array.as_primitive::<Int64Type>().iter());
+        }
+        values
+    }
+
+    /// A column of numbers.
+    pub fn column(&self, table: &str, column: &str) -> Vec<i64> {
+        self.nullable(table, column).into_iter().map(|v| v.expect("not null")).collect()
+    }
+
+    /// A column of words.
+    pub fn words(&self, table: &str, column: &str) -> Vec<String> {
+        let table = self.tables.get(table).expect("a table");
+        let mut values = Vec::new();
+        for batch in &table.batches {
+            let array = cast(batch.column_by_name(column).expect("a column"), &DataType::Utf8).expect("words");
+            let array = array.as_string::<i32>();
+            values.extend((0..array.len()).map(|i| array.value(i).to_owned()));
+        }
+        values
+    }
+}
+
+/// Where files that a test writes for its scenarios are kept, and looked up.
+pub fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+}
+
+/// Writes a list of flows (start in ps, source, destination, bytes) for `workload.flows.file`.
+pub fn flow_list(name: &str, flows: &[(i64, u32, u32, u64)]) {
+    let mut text = "start_ps,source,destination,size_bytes\n".to_owned();
+    for (start, source, destination, bytes) in flows {
+        text += &format!("{start},{source},{destination},{bytes}\n");
+    }
+    std::fs::write(folder().join(name), text).expect("a folder that can be written to");
+}
+
+/// A scenario of one point.
+pub fn load(text: &str) -> Loaded {
+    match Loaded::from_str(text, "test", folder(), &[]) {
+        Ok(loaded) => loaded,
+        Err(e) => panic!("{e}\n{text}"),
+    }
+}
+
+/// Runs one control with one seed; tables in memory.
+pub fn run(text: &str, control: &str, seed: u64) -> Ran {
+    try_run(text, control, seed).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+/// Runs one control with one seed, or says why not.
+pub fn try_run(text: &str, control: &str, seed: u64) -> Result<Ran, RunError> {
+    let loaded = load(text);
+    let scenario = &loaded.scenario;
+    let fabric = Arc::new(scenario.fabric.build().expect("a fabric"));
+    let source = Source::load(&scenario.workload, &loaded.base, &fabric, scenario.fabric.mtu).expect("a workload");
+    let spec = RunSpec { scenario, control, point: IndexMap::new(), seed };
+    let schedulers = Schedulers::built_in();
+    let (summary, tables) = simulate(&spec, &fabric, &source, &schedulers, Recorder::memory(), &Pulse::default())?;
+    Ok(Ran { summary, tables })
+}

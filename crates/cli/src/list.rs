@@ -72,7 +72,8 @@ fn all() -> Vec<List> {
         list(What::Transports, "Transports (control.NAME.transport)", of("Transport")),
         list(What::Congestion, "Congestion controls (control.NAME.transport.tcp.congestion)", of("Congestion")),
     ];
-    let schedulers = Schedulers::built_in().names().map(|n| (n.to_owned(), String::new())).collect();
+    let known = Schedulers::built_in();
+    let schedulers = known.names().zip(known.abouts()).map(|(n, about)| (n.to_owned(), about.to_owned())).collect();
     lists.push(list(What::Schedulers, "Schedulers (control.NAME.plan.slots.scheduler)", schedulers));
     let bundled = |b: &timeplane_workload::Bundled| {
         let kind = match b.kind {

@@ -73,13 +73,17 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     if !args.quiet {
         let (events, seconds) = display.total();
-        eprintln!(
-            "{} ({} were complete before) in {seconds:.1} s, {} events/s; results in {}",
-            output::count(outcome.runs as u64, "run"),
-            outcome.cached,
-            output::rough(events as f64 / seconds.max(1e-3)),
-            outcome.directory.display()
-        );
+        let runs = output::count(outcome.runs as u64, "run");
+        let place = outcome.directory.display();
+        if outcome.cached == outcome.runs {
+            eprintln!("{runs}, complete before; results in {place}");
+        } else {
+            let speed = output::rough(events as f64 / seconds.max(1e-3));
+            eprintln!(
+                "{runs} ({} complete before) in {seconds:.1} s, {speed} events/s; results in {place}",
+                outcome.cached
+            );
+        }
     }
     if checks::all_met(&checked) { Ok(()) } else { Err(Failure::Silent(exit::CHECK)) }
 }

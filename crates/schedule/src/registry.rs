@@ -16,6 +16,7 @@ pub struct Schedulers {
 #[derive(Clone)]
 struct Entry {
     name: String,
+    about: String,
     build: SchedulerFactory,
 }
 
@@ -39,14 +40,25 @@ impl Schedulers {
     /// Those of this crate: one line each.
     pub fn built_in() -> Self {
         let mut all = Self::empty();
-        all.register(WeightedRoundRobin::NAME, Arc::new(|p| Box::new(WeightedRoundRobin::new(*p))));
+        all.add(
+            WeightedRoundRobin::NAME,
+            WeightedRoundRobin::ABOUT,
+            Arc::new(|p| Box::new(WeightedRoundRobin::new(*p))),
+        );
         all
     }
     /// Adds a scheduler; one of the same name is replaced.
     pub fn register(&mut self, name: impl Into<String>, build: SchedulerFactory) {
+        self.add(name, "", build);
+    }
+    fn add(&mut self, name: impl Into<String>, about: &str, build: SchedulerFactory) {
         let name = name.into();
         self.entries.retain(|e| e.name != name);
-        self.entries.push(Entry { name, build });
+        self.entries.push(Entry { name, about: about.to_owned(), build });
+    }
+    /// What each does, in a line; empty for those from outside. In the order of [`names`](Self::names).
+    pub fn abouts(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|e| e.about.as_str())
     }
     /// All names, in the order of registration.
     pub fn names(&self) -> impl Iterator<Item = &str> {

@@ -312,13 +312,14 @@ impl Comparison {
         let mut from = fixed;
         while from < widths.len() {
             let mut to = from + 1;
-            while to < widths.len() && left + widths[from..=to].iter().sum::<usize>() <= width {
+            while to < widths.len() && left + widths[from..=to].iter().sum::<usize>() <= width + 1 {
                 to += 1;
             }
             if from > fixed {
                 text.push('\n');
             }
-            self.table(&mut text, &rows, from..to, width);
+            let fits = left + widths[from..to].iter().sum::<usize>() <= width + 1;
+            self.table(&mut text, &rows, from..to, (!fits).then_some(width));
             from = to;
         }
         text.push('\n');
@@ -379,13 +380,15 @@ impl Comparison {
         if self.keys.iter().filter(|k| last(k) == name).count() == 1 { name } else { key.to_owned() }
     }
 
-    /// The columns at the left and those of `columns`.
-    fn table(&self, text: &mut String, rows: &[Vec<String>], columns: Range<usize>, width: usize) {
+    /// The columns at the left and those of `columns`, in `squeeze` columns of the terminal where they are too wide.
+    fn table(&self, text: &mut String, rows: &[Vec<String>], columns: Range<usize>, squeeze: Option<usize>) {
         let fixed = self.keys.len() + 1;
         let mut table = Table::new();
         let rule = LineStyle::none().fill('─').junction('─');
         table.load_style(TableStyle::new().header_separator(rule)).force_no_tty();
-        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.min(1 << 15) as u16);
+        if let Some(width) = squeeze {
+            table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.min(1 << 15) as u16);
+        }
         let cells = |row: &[String]| {
             let one_line = !row[columns.clone()].iter().any(|cell| cell.contains('\n'));
             let left = row[..fixed].iter().map(|cell| match cell.split_once('\n') {
@@ -463,9 +466,9 @@ impl Comparison {
             let (measured, unfinished) = (count(|c| c.measured), count(|c| c.unfinished));
             match (measured, unfinished) {
                 (0, _) => None,
-                (_, 0) => Some(format!("All {measured} measured {what} finished.")),
+                (_, 0) => Some(format!("All {measured} measured {what} of all runs finished.")),
                 _ => Some(format!(
-                    "! over finished {what} only: {unfinished} of {measured} measured {what} did not finish ({:.2} %).",
+                    "! over finished {what} only: {unfinished} of {measured} measured {what} of all runs did not finish ({:.2} %).",
                     100.0 * unfinished as f64 / measured as f64
                 )),
             }
@@ -595,9 +598,9 @@ impl Cell {
     }
 }
 
-/// Width of a column in a terminal, with the space around it.
+/// Width of a column in a terminal, with the space around it and after it.
 fn column_width<'a>(cells: impl Iterator<Item = &'a str>) -> usize {
-    cells.flat_map(str::lines).map(|line| line.chars().count()).max().unwrap_or(0) + 2
+    cells.flat_map(str::lines).map(|line| line.chars().count()).max().unwrap_or(0) + 3
 }
 
 /// Adds `note` in lines of at most `width` characters, where its words allow.

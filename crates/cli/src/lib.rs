@@ -65,7 +65,8 @@ enum Command {
     List(ListArgs),
     /// Prints the JSON Schema of scenario files
     Schema,
-    /// Runs a study of a paper
+    /// Runs a study of a paper; there are none yet
+    #[command(hide = true)]
     Study(StudyArgs),
 }
 
@@ -196,7 +197,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::List(args) => list::list(&args),
         Command::Schema => output::json(&timeplane_scenario::schema()),
         Command::Study(_) => Err(Failure::configuration(
-            "studies are Python programs: `pip install timeplane` brings a `timeplane` that runs them, as in `timeplane study NAME`",
+            "this version comes without studies; they will be Python programs, which the Python package runs",
         )),
     };
     match done {

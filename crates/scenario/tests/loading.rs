@@ -26,6 +26,20 @@ fn a_file_knows_its_folder_and_its_name() {
 }
 
 #[test]
+fn a_check_changes_no_run() {
+    let checked = format!(
+        "{GOOD}\n[[check]]\nmetric = \"completion\"\ncontrol = \"cubic\"\nat_least = 1\nrelative_to = \"dctcp\"\n"
+    );
+    let (with, without) = (points(&checked, &[]), points(GOOD, &[]));
+    assert_eq!(with[0].scenario.check.len(), 1);
+    assert_eq!(with[0].run_json("cubic", 1), without[0].run_json("cubic", 1));
+    // The canonical form has it, and reads as the same.
+    let json = with[0].scenario.to_json();
+    assert_eq!(json["check"][0]["at_least"], 1.0);
+    assert_eq!(Loaded::from_json(&json, ".", &[]).unwrap().scenario, with[0].scenario);
+}
+
+#[test]
 fn a_sweep_is_a_grid_in_the_order_of_the_file() {
     let text = format!("{GOOD}\"control.cubic.transport.tcp.min_rto\" = [\"10 ms\", \"200 ms\"]\n");
     let grid = points(&text, &[]);

@@ -165,6 +165,24 @@ fn values_that_do_not_go_together() {
 }
 
 #[test]
+fn checks() {
+    let good = format!("{GOOD}\n[[check]]\nmetric = \"fct_p99\"\ncontrol = \"dctcp\"\nat_most = \"5 ms\"\n");
+    assert_eq!(load(&good, &[("check.0.at_most", "2 s")]).unwrap(), [""; 0]);
+    let mut a = Answers::default();
+    a.with(&good, "control = \"dctcp\"", "control = \"dctp\"");
+    a.with(&good, "at_most = \"5 ms\"", "");
+    a.with(&good, "at_most = \"5 ms\"", "at_most = \"5 mss\"");
+    a.with(&good, "at_most = \"5 ms\"", "at_most = true");
+    a.with(&good, "at_most = \"5 ms\"", "at_most = 0.5\nrelative_to = \"dctcp\"");
+    a.with(&good, "at_most = \"5 ms\"", "at_most = \"5 ms\"\nrelative_to = \"cubic\"");
+    a.with(&good, "at_most = \"5 ms\"", "at_most = 1\nrelative_to = \"cubic\"\nrelative_to_bound = true");
+    a.with(&good, "at_most = \"5 ms\"", "at_most = \"5 ms\"\nat_least = \"6 ms\"");
+    a.set(&good, &[("check.0.at_most", "1 ms,2 ms")]);
+    a.set(&good, &[("check.1.at_most", "1 ms")]);
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
 fn sweeps() {
     let mut a = Answers::default();
     a.with(GOOD, "\"workload.poisson.load\"", "\"workload.poisson.laod\"");

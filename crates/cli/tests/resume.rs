@@ -1,0 +1,142 @@
+//! A sweep that is killed, or finds the disk full, keeps what is complete; the same command then ends with the very files of a sweep that
+//! nothing disturbed.
+#![cfg(target_os = "linux")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Twelve runs of some 100 ms, with tables of some 100 kB.
+const SCENARIO: &str = r#"
+name = "sweep"
+seeds = 6
+[fabric]
+topology.single_switch = { hosts = 8 }
+rate = "10 Gb/s"
+switch.buffer.per_port = "100 kB"
+[workload.poisson]
+load = 0.6
+sizes.exponential = "10 kB"
+[window]
+measure = "20 ms"
+drain = "1 ms"
+[control.datagrams]
+transport.datagrams = {}
+[control.cubic]
+transport.tcp = { min_rto = "5 ms" }
+"#;
+const RUNS: usize = 12;
+
+fn folder(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("sweep.toml"), SCENARIO).unwrap();
+    dir
+}
+
+/// The command in a folder, with results in `results` there.
+fn timeplane(dir: &Path, results: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_timeplane"));
+    command.current_dir(dir).args(["run", "sweep.toml", "--quiet", "--jobs", "1", "--results", results]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Folders of complete runs.
+fn complete(results: &Path) -> Vec<String> {
+    let runs = std::fs::read_dir(results.join("sweep/runs")).map(|d| d.flatten().collect()).unwrap_or_else(|_| vec![]);
+    let names = runs.into_iter().map(|e| e.file_name().to_string_lossy().into_owned());
+    names.filter(|n| !n.starts_with('.')).collect()
+}
+
+/// Every file under a folder, by its path there; without the lock, which names the process that had it last.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(&next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.file_name().is_none_or(|n| n != ".timeplane-results") {
+                all.insert(path.strip_prefix(folder).unwrap().to_owned(), std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    all
+}
+
+fn same(found: &Path, expected: &Path) {
+    let (found, expected) = (files(found), files(expected));
+    assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+    for (path, bytes) in &found {
+        assert!(*bytes == expected[path], "{} differs", path.display());
+    }
+}
+
+#[test]
+fn a_killed_sweep_goes_on_to_the_same_files() {
+    let dir = folder("killed");
+    let whole = timeplane(&dir, "whole").output().unwrap();
+    assert!(whole.status.success(), "{}", said(&whole));
+    // Killed twice, each time in the middle of a run, without a chance to tidy up.
+    for at in [3, 7] {
+        let mut child = timeplane(&dir, "killed").spawn().unwrap();
+        let begin = Instant::now();
+        while complete(&dir.join("killed")).len() < at {
+            assert!(begin.elapsed() < Duration::from_secs(60), "it takes too long");
+            assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!((at..RUNS).contains(&complete(&dir.join("killed")).len()));
+    }
+    let resumed = timeplane(&dir, "killed").output().unwrap();
+    assert!(resumed.status.success(), "{}", said(&resumed));
+    assert_eq!(resumed.stdout, whole.stdout);
+    same(&dir.join("killed/sweep"), &dir.join("whole/sweep"));
+}
+
+/// On a file system of 900 kB, mounted where only this process sees it; where that is not allowed there is nothing to test.
+#[test]
+fn a_full_disk_keeps_complete_runs() {
+    let dir = folder("full");
+    let whole = timeplane(&dir, "whole").output().unwrap();
+    assert!(whole.status.success(), "{}", said(&whole));
+    std::fs::create_dir_all(dir.join("small")).unwrap();
+    let script = r#"
+        mount -t tmpfs -o size=900k none small || exit 77
+        "$0" run sweep.toml --quiet --jobs 1 --results small
+        code=$?
+        cp -r small kept
+        exit $code
+    "#;
+    let output = Command::new("unshare")
+        .args(["--mount", "--map-root-user", "sh", "-c", script, env!("CARGO_BIN_EXE_timeplane")])
+        .current_dir(&dir)
+        .output();
+    let output = match output {
+        Ok(output) if output.status.code() != Some(77) && !said(&output).starts_with("unshare") => output,
+        _ => return println!("no mounts here: not tested"),
+    };
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let message = said(&output);
+    assert!(message.starts_with("error: ") && message.contains("no space left to write"), "{message}");
+    assert!(message.trim().lines().count() == 1, "{message}");
+    let kept = complete(&dir.join("kept"));
+    assert!(!kept.is_empty() && kept.len() < RUNS, "{} runs", kept.len());
+    for run in &kept {
+        same(&dir.join("kept/sweep/runs").join(run), &dir.join("whole/sweep/runs").join(run));
+    }
+    // With room again, the rest follows.
+    let resumed = timeplane(&dir, "kept").output().unwrap();
+    assert!(resumed.status.success(), "{}", said(&resumed));
+    same(&dir.join("kept/sweep"), &dir.join("whole/sweep"));
+}

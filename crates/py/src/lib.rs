@@ -1,1 +1,56 @@
-//! See the crate's description.
+//! Python classes over the Rust crates: `timeplane._core`.
+//!
+//! Only what has to be in Rust is here: reading scenarios, running them without the interpreter's lock, tables as Arrow
+//! streams, schedulers written in Python. What a user sees is the package in `python/timeplane`.
+
+mod error;
+mod results;
+mod run;
+mod scenario;
+mod scheduler;
+mod table;
+
+use pyo3::prelude::*;
+
+/// The compiled part of timeplane; use the classes of `timeplane` itself.
+#[pymodule]
+mod _core {
+    use super::*;
+
+    #[pymodule_export]
+    use crate::results::{Comparison, Results};
+    #[pymodule_export]
+    use crate::run::run;
+    #[pymodule_export]
+    use crate::scenario::{Loaded, schema};
+    #[pymodule_export]
+    use crate::scheduler::SlotParameters;
+    #[pymodule_export]
+    use crate::table::Table;
+
+    /// The version of the program.
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)]
+    const __version__: &str = timeplane_sim::batch::VERSION;
+
+    /// The `timeplane` command: takes the arguments with the program's name in front, returns the exit code.
+    #[pyfunction]
+    fn main(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
+        py.detach(|| timeplane_cli::main(arguments))
+    }
+
+    /// Names of the schedulers that are built in.
+    #[pyfunction]
+    fn schedulers() -> Vec<String> {
+        timeplane_schedule::Schedulers::built_in().names().map(str::to_owned).collect()
+    }
+
+    /// Quantile `p` of Student's t distribution.
+    #[pyfunction]
+    fn t_quantile(p: f64, freedom: usize) -> PyResult<f64> {
+        if freedom == 0 || !(p > 0.0 && p < 1.0) {
+            return Err(pyo3::exceptions::PyValueError::new_err("p is within 0 and 1, freedom is at least 1"));
+        }
+        Ok(timeplane_results::stats::t_quantile(p, freedom))
+    }
+}

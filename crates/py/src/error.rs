@@ -1,0 +1,94 @@
+//! From errors in Rust to exceptions in Python: the one place where that is done.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use timeplane_model::FabricError;
+use timeplane_results::ResultsError;
+use timeplane_scenario::{Issue, ScenarioError};
+use timeplane_sim::batch::BatchError;
+use timeplane_workload::WorkloadError;
+
+fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("timeplane._errors")?.getattr(name)
+}
+
+/// An exception of a class of `timeplane._errors`; where even that fails, what failed.
+fn make(py: Python<'_>, name: &str, fill: impl FnOnce(&Bound<'_, PyDict>) -> PyResult<()>, text: &str) -> PyErr {
+    let built = class(py, name).and_then(|class| {
+        let keywords = PyDict::new(py);
+        fill(&keywords)?;
+        class.call((text,), Some(&keywords))
+    });
+    built.map_or_else(|e| e, PyErr::from_value)
+}
+
+/// One thing about a scenario, as `timeplane.Issue`.
+pub(crate) fn issue(py: Python<'_>, issue: &Issue) -> PyResult<Py<PyAny>> {
+    let place = issue.location.as_ref();
+    let fields = (
+        &issue.key,
+        issue.problem.to_string(),
+        &issue.help,
+        place.map(|l| &l.name),
+        place.and_then(|l| l.line),
+        place.and_then(|l| l.column),
+    );
+    Ok(class(py, "Issue")?.call1(fields)?.unbind())
+}
+
+pub(crate) fn scenario(py: Python<'_>, error: &ScenarioError) -> PyErr {
+    let fill = |keywords: &Bound<'_, PyDict>| {
+        let issues: Vec<Py<PyAny>> = error.issues().iter().map(|i| issue(py, i)).collect::<PyResult<_>>()?;
+        keywords.set_item("issues", issues)
+    };
+    make(py, "ScenarioError", fill, &error.to_string())
+}
+
+/// A scenario that is refused for one reason outside of its own text.
+fn refused(py: Python<'_>, key: &str, text: &str, file: Option<&str>, line: Option<u64>) -> PyErr {
+    let fill = |keywords: &Bound<'_, PyDict>| {
+        let issue = class(py, "Issue")?.call1((key, text, None::<&str>, file, line, None::<u64>))?;
+        keywords.set_item("issues", vec![issue])
+    };
+    make(py, "ScenarioError", fill, text)
+}
+
+fn workload(py: Python<'_>, error: &WorkloadError) -> PyErr {
+    let text = error.to_string();
+    match error {
+        WorkloadError::Value { key, .. } | WorkloadError::Missing { key, .. } => refused(py, key, &text, None, None),
+        WorkloadError::File { file, .. } => refused(py, "workload", &text, Some(file), None),
+        WorkloadError::Line { file, line, .. } | WorkloadError::Cell { file, line, .. } => {
+            refused(py, "workload", &text, Some(file), Some(*line))
+        }
+        _ => refused(py, "workload", &text, None, None),
+    }
+}
+
+fn fabric(py: Python<'_>, error: &FabricError) -> PyErr {
+    refused(py, "fabric", &format!("fabric: {error}"), None, None)
+}
+
+/// A run that failed, or its results.
+pub(crate) fn failed(py: Python<'_>, text: &str, control: Option<&str>, seed: Option<u64>) -> PyErr {
+    let fill = |keywords: &Bound<'_, PyDict>| {
+        keywords.set_item("control", control)?;
+        keywords.set_item("seed", seed)
+    };
+    make(py, "RunError", fill, text)
+}
+
+pub(crate) fn results(py: Python<'_>, error: &ResultsError) -> PyErr {
+    failed(py, &error.to_string(), None, None)
+}
+
+pub(crate) fn batch(py: Python<'_>, error: &BatchError) -> PyErr {
+    match error {
+        BatchError::Scenario(e) => scenario(py, e),
+        BatchError::Workload(e) => workload(py, e),
+        BatchError::Fabric(e) => fabric(py, e),
+        BatchError::Results(e) => results(py, e),
+        BatchError::Run { control, seed, .. } => failed(py, &error.to_string(), Some(control), Some(*seed)),
+        _ => failed(py, &error.to_string(), None, None),
+    }
+}

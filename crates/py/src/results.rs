@@ -1,0 +1,200 @@
+//! A folder of results, to be read.
+
+use crate::error;
+use crate::table::{Label, Part, Table};
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::{Field, Schema};
+use indexmap::{IndexMap, IndexSet};
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use timeplane_results::{
+    FORMAT, Manifest, ManifestRun, Metric, Options, ResultsError, RunSummary, summary_batch, tables,
+};
+
+/// A complete run.
+struct Run {
+    folder: PathBuf,
+    about: ManifestRun,
+    summary: RunSummary,
+}
+
+/// The complete runs of a folder of results.
+#[pyclass(frozen, module = "timeplane._core")]
+pub(crate) struct Results {
+    directory: PathBuf,
+    manifest: Manifest,
+    runs: Vec<Run>,
+    labels: Arc<Vec<Label>>,
+    keep: Option<Arc<Py<PyAny>>>,
+}
+
+fn read<T: serde::de::DeserializeOwned>(path: PathBuf) -> Result<T, ResultsError> {
+    let text = fs::read(&path).map_err(|source| ResultsError::Io { action: "read", path: path.clone(), source })?;
+    serde_json::from_slice(&text).map_err(|e| ResultsError::Broken { path, reason: e.to_string() })
+}
+
+impl Results {
+    /// Reads what there is; nothing is locked or written.
+    pub fn read(directory: &Path, keep: Option<Py<PyAny>>) -> Result<Self, ResultsError> {
+        let manifest: Manifest = read(directory.join("manifest.json"))?;
+        if manifest.format != FORMAT {
+            let found = manifest.format.to_string();
+            return Err(ResultsError::Format { path: directory.to_owned(), found, known: FORMAT });
+        }
+        let mut runs = Vec::new();
+        for about in &manifest.runs {
+            let folder = directory.join("runs").join(&about.key);
+            if folder.join("summary.json").is_file() {
+                let mut summary: RunSummary = read(folder.join("summary.json"))?;
+                // A run is kept under what it depends on; the names are those of this manifest.
+                summary.control.clone_from(&about.control);
+                summary.point.clone_from(&about.point);
+                runs.push(Run { folder, about: about.clone(), summary });
+            }
+        }
+        let labels = Arc::new(labels(&runs));
+        Ok(Self { directory: directory.to_owned(), manifest, runs, labels, keep: keep.map(Arc::new) })
+    }
+
+    fn summaries(&self) -> Vec<RunSummary> {
+        self.runs.iter().map(|r| r.summary.clone()).collect()
+    }
+}
+
+/// Run, control, swept keys, seed.
+fn labels(runs: &[Run]) -> Vec<Label> {
+    fn column<'a>(runs: &'a [Run], get: impl Fn(&'a Run) -> &'a str) -> Vec<Option<&'a str>> {
+        runs.iter().map(|r| Some(get(r))).collect()
+    }
+    let mut labels = vec![
+        Label::text("run", &column(runs, |r| &r.about.key)),
+        Label::text("control", &column(runs, |r| &r.about.control)),
+    ];
+    let keys: IndexSet<&String> = runs.iter().flat_map(|r| r.about.point.keys()).collect();
+    for key in keys {
+        let values: Vec<Option<&str>> = runs.iter().map(|r| r.about.point.get(key).map(String::as_str)).collect();
+        labels.push(Label::point(key, &values));
+    }
+    labels.push(Label::number("seed", runs.iter().map(|r| r.about.seed).collect()));
+    labels
+}
+
+#[pymethods]
+impl Results {
+    /// Opens a folder; `keep` is kept as long as somebody may read from it.
+    #[staticmethod]
+    #[pyo3(signature = (directory, keep=None))]
+    fn open(py: Python<'_>, directory: PathBuf, keep: Option<Py<PyAny>>) -> PyResult<Self> {
+        Self::read(&directory, keep).map_err(|e| error::results(py, &e))
+    }
+
+    /// The folder.
+    #[getter]
+    fn directory(&self) -> PathBuf {
+        self.directory.clone()
+    }
+
+    /// Name of the results.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.manifest.name
+    }
+
+    /// The manifest, as JSON text.
+    fn manifest(&self) -> String {
+        serde_json::to_string(&self.manifest).expect("a manifest is JSON")
+    }
+
+    /// Key, control, point and seed of every complete run.
+    fn runs(&self) -> Vec<(&str, &str, &IndexMap<String, String>, u64)> {
+        self.runs
+            .iter()
+            .map(|r| (r.about.key.as_str(), r.about.control.as_str(), &r.about.point, r.about.seed))
+            .collect()
+    }
+
+    /// How many runs were asked for, complete or not.
+    #[getter]
+    fn planned(&self) -> usize {
+        self.manifest.runs.len()
+    }
+
+    /// A table of all complete runs, or of one by its place.
+    #[pyo3(signature = (name, run=None))]
+    fn table(&self, name: &str, run: Option<usize>) -> PyResult<Table> {
+        let all = tables::all();
+        let Some((name, schema)) = all.iter().find(|(n, _)| *n == name) else {
+            let names: Vec<&str> = all.iter().map(|(n, _)| *n).collect();
+            return Err(PyKeyError::new_err(format!("there is no table `{name}`; there are {}", names.join(", "))));
+        };
+        let part = |run: usize| Part { path: self.runs[run].folder.join(name).with_extension("parquet"), run };
+        let parts = match run {
+            Some(run) if run >= self.runs.len() => return Err(PyIndexError::new_err(run)),
+            Some(run) => vec![part(run)],
+            None => (0..self.runs.len()).map(part).collect(),
+        };
+        Ok(Table::files(name, schema, parts, Arc::clone(&self.labels), self.keep.clone()))
+    }
+
+    /// One row per run.
+    fn summary(&self) -> PyResult<Table> {
+        let batch = summary_batch(self.runs.iter().map(|r| (r.about.key.as_str(), &r.summary)));
+        // The columns in front are those of the other tables, so that tables can be joined.
+        let count = self.labels.len();
+        let (old, batch_schema) = (batch.columns(), batch.schema());
+        let fields: Vec<Field> = self.labels.iter().map(|l| l.field().clone()).collect();
+        let fields = fields.into_iter().chain(batch_schema.fields()[count..].iter().map(|f| f.as_ref().clone()));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let columns: Vec<ArrayRef> =
+            self.labels.iter().map(|l| Arc::clone(l.values())).chain(old[count..].iter().cloned()).collect();
+        let batch = RecordBatch::try_new(schema, columns).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        Ok(Table::memory("summary", batch))
+    }
+
+    /// Controls side by side.
+    #[pyo3(signature = (baseline=None, metrics=vec![]))]
+    fn compare(&self, baseline: Option<String>, metrics: Vec<String>) -> PyResult<Comparison> {
+        if let Some(name) = &baseline
+            && !self.manifest.runs.iter().any(|r| r.control == *name)
+        {
+            return Err(PyKeyError::new_err(format!("there is no control `{name}`")));
+        }
+        let metric = |name: &String| {
+            Metric::named(name).ok_or_else(|| {
+                let all: Vec<&str> = Metric::ALL.iter().map(|m| m.name()).collect();
+                PyKeyError::new_err(format!("there is no metric `{name}`; there are {}", all.join(", ")))
+            })
+        };
+        let metrics = metrics.iter().map(metric).collect::<PyResult<_>>()?;
+        let options = Options { baseline, metrics, ..Options::default() };
+        Ok(Comparison(timeplane_results::Comparison::new(&self.summaries(), &options)))
+    }
+}
+
+/// Controls side by side.
+#[pyclass(frozen, module = "timeplane._core")]
+pub(crate) struct Comparison(pub timeplane_results::Comparison);
+
+#[pymethods]
+impl Comparison {
+    /// For a terminal of so many columns.
+    fn text(&self, width: usize) -> String {
+        self.0.to_text(width)
+    }
+    /// Everything, as JSON text.
+    fn json(&self) -> String {
+        self.0.to_json().to_string()
+    }
+    /// One row per point, control and metric.
+    fn csv(&self) -> String {
+        self.0.to_csv()
+    }
+    /// Names of metrics for people, by name, in the order of columns.
+    fn labels(&self) -> IndexMap<&str, &str> {
+        let cells = self.0.lines().first().map_or(&[][..], |line| &line.cells);
+        cells.iter().map(|c| (c.metric.name(), c.metric.label())).collect()
+    }
+}

@@ -1,0 +1,149 @@
+//! Runs a scenario beside the interpreter: its lock is free, and the main thread looks for signals meanwhile.
+
+use crate::error;
+use crate::results::{Comparison, Results};
+use crate::scenario::Loaded;
+use crate::scheduler::{self, Failure};
+use pyo3::prelude::*;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use timeplane_results::{ResultsError, Store};
+use timeplane_scenario::PlanSpec;
+use timeplane_schedule::Schedulers;
+use timeplane_sim::batch::{self, BatchError, Options, Planned, Progress};
+
+/// How often signals are looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How far all runs are.
+#[derive(Default)]
+struct State {
+    /// 0 to 1, by run.
+    fractions: Vec<f64>,
+    /// Events of the runs in progress and of those that ended.
+    events: Vec<u64>,
+    done: usize,
+    cached: usize,
+}
+
+impl State {
+    fn on(&mut self, progress: Progress) {
+        match progress {
+            Progress::Started { .. } => {}
+            Progress::Tick { run, fraction, events } => {
+                self.fractions[run] = self.fractions[run].max(fraction);
+                self.events[run] = self.events[run].max(events);
+            }
+            Progress::Finished { run, cached, events } => {
+                self.fractions[run] = 1.0;
+                self.events[run] = events;
+                self.done += 1;
+                self.cached += usize::from(cached);
+            }
+        }
+    }
+}
+
+/// Whether what a run does depends on Python code, which its key knows nothing of.
+fn is_python(loaded: &timeplane_scenario::Loaded, run: &Planned, schedulers: &HashMap<String, Py<PyAny>>) -> bool {
+    // A sweep may change the scheduler.
+    let swept = run.values.iter().any(|(key, value)| key.ends_with(".scheduler") && schedulers.contains_key(value));
+    let plan = loaded.scenario.control.get(&run.control).and_then(|c| c.plan.as_ref());
+    swept || plan.is_some_and(|PlanSpec::Slots(slots)| schedulers.contains_key(&slots.scheduler))
+}
+
+/// Removes runs of schedulers written in Python, so that they are run again.
+fn forget(
+    loaded: &timeplane_scenario::Loaded,
+    planned: &[Planned],
+    options: &Options,
+    schedulers: &HashMap<String, Py<PyAny>>,
+) -> Result<(), ResultsError> {
+    let stale: Vec<&Planned> = planned.iter().filter(|p| p.complete && is_python(loaded, p, schedulers)).collect();
+    if stale.is_empty() {
+        return Ok(());
+    }
+    let store = Store::open(&options.results, &loaded.name())?;
+    stale.iter().try_for_each(|p| store.remove(&p.key))
+}
+
+/// Runs everything that is missing in `root` and compares what is complete.
+///
+/// `progress` is called about ten times a second with (fraction, runs complete, of them complete before, runs in all, events);
+/// `keep` is kept as long as somebody may read the results.
+#[pyfunction]
+#[pyo3(signature = (loaded, jobs, root, progress, schedulers, keep))]
+pub(crate) fn run(
+    py: Python<'_>,
+    loaded: &Loaded,
+    jobs: usize,
+    root: PathBuf,
+    progress: Option<Bound<'_, PyAny>>,
+    schedulers: HashMap<String, Py<PyAny>>,
+    keep: Option<Py<PyAny>>,
+) -> PyResult<(Results, Comparison)> {
+    let loaded = &loaded.0;
+    let options = Options { jobs, results: root };
+    let planned = py.detach(|| batch::plan(loaded, &options)).map_err(|e| error::scenario(py, &e))?;
+    py.detach(|| forget(loaded, &planned, &options, &schedulers)).map_err(|e| error::results(py, &e))?;
+    let failure = Arc::new(Failure::default());
+    let mut known = Schedulers::built_in();
+    for (name, scheduler) in schedulers {
+        known.register(name.clone(), scheduler::factory(name, scheduler, Arc::clone(&failure)));
+    }
+    let (cancel, total) = (AtomicBool::new(false), planned.len());
+    let state = State { fractions: vec![0.0; total], events: vec![0; total], ..State::default() };
+    let state = Mutex::new(state);
+    let tell = |progress: &Bound<'_, PyAny>| {
+        let (fraction, done, cached, events) = {
+            let s = state.lock().expect("no panic");
+            let fraction = s.fractions.iter().sum::<f64>() / total.max(1) as f64;
+            (fraction, s.done, s.cached, s.events.iter().sum::<u64>())
+        };
+        progress.call1((fraction, done, cached, total, events)).map(drop)
+    };
+    let waiting = std::thread::current();
+    let (outcome, stopped) = std::thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            let observer = |p: Progress| state.lock().expect("no panic").on(p);
+            let outcome = batch::run(loaded, &known, &options, &cancel, &observer);
+            waiting.unpark();
+            outcome
+        });
+        let mut stopped = None;
+        let mut told = Instant::now();
+        while !worker.is_finished() {
+            py.detach(|| std::thread::park_timeout(LOOK));
+            if stopped.is_some() {
+                continue;
+            }
+            let mut look = || {
+                py.check_signals()?;
+                if let Some(progress) = progress.as_ref().filter(|_| told.elapsed() >= 2 * LOOK) {
+                    told = Instant::now();
+                    tell(progress)?;
+                }
+                Ok(())
+            };
+            stopped = look().err();
+            if stopped.is_some() || failure.is_set() {
+                cancel.store(true, Ordering::Relaxed);
+            }
+        }
+        (py.detach(|| worker.join()), stopped)
+    });
+    if let Some(error) = stopped.or_else(|| failure.take()) {
+        return Err(error);
+    }
+    let outcome =
+        outcome.map_err(|_| error::failed(py, "the simulator panicked; this is a mistake of it", None, None))?;
+    let outcome = outcome.map_err(|e: BatchError| error::batch(py, &e))?;
+    if let Some(progress) = &progress {
+        tell(progress)?;
+    }
+    let results = Results::read(&outcome.directory, keep).map_err(|e| error::results(py, &e))?;
+    Ok((results, Comparison(outcome.comparison)))
+}

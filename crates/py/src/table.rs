@@ -1,0 +1,372 @@
+//! Tables as Arrow streams: read from Parquet a row group at a time, with the run, the control, the point and the seed in front.
+
+use crate::error;
+use arrow::array::{
+    Array, ArrayRef, AsArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, RecordBatchIterator,
+    RecordBatchReader, StringArray, UInt64Array,
+};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, Schema, SchemaRef, UInt32Type, UInt64Type};
+use arrow::error::ArrowError;
+use arrow::ffi::FFI_ArrowSchema;
+use arrow::ffi_stream::FFI_ArrowArrayStream;
+use numpy::PyArray1;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Rows of a batch, as they are written.
+const BATCH: usize = timeplane_results::ROW_GROUP_ROWS;
+
+/// A column that says which run a row is of: one value for each run.
+#[derive(Clone, Debug)]
+pub(crate) struct Label {
+    field: Field,
+    /// One row per run.
+    values: ArrayRef,
+}
+
+impl Label {
+    /// Texts, as a dictionary that all batches share.
+    pub fn text(name: &str, values: &[Option<&str>]) -> Self {
+        let mut words: Vec<&str> = Vec::new();
+        let keys: Int32Array = values
+            .iter()
+            .map(|value| {
+                value.map(|value| {
+                    let known = words.iter().position(|w| *w == value);
+                    known.unwrap_or_else(|| {
+                        words.push(value);
+                        words.len() - 1
+                    }) as i32
+                })
+            })
+            .collect();
+        let values = DictionaryArray::new(keys, Arc::new(StringArray::from(words)));
+        Self::new(name, Arc::new(values))
+    }
+
+    /// Numbers where all values are some, texts otherwise.
+    pub fn point(name: &str, values: &[Option<&str>]) -> Self {
+        fn all<T: std::str::FromStr>(values: &[Option<&str>]) -> Option<Vec<Option<T>>> {
+            values.iter().map(|v| v.map(str::parse).transpose().ok()).collect()
+        }
+        if let Some(numbers) = all::<i64>(values) {
+            return Self::new(name, Arc::new(Int64Array::from(numbers)));
+        }
+        match all::<f64>(values) {
+            Some(numbers) => Self::new(name, Arc::new(Float64Array::from(numbers))),
+            None => Self::text(name, values),
+        }
+    }
+
+    pub fn number(name: &str, values: Vec<u64>) -> Self {
+        Self::new(name, Arc::new(UInt64Array::from(values)))
+    }
+
+    fn new(name: &str, values: ArrayRef) -> Self {
+        Self { field: Field::new(name, values.data_type().clone(), true), values }
+    }
+
+    pub fn field(&self) -> &Field {
+        &self.field
+    }
+
+    pub fn values(&self) -> &ArrayRef {
+        &self.values
+    }
+
+    /// The value of one run, `rows` times.
+    fn repeat(&self, run: usize, rows: usize) -> Result<ArrayRef, ArrowError> {
+        let run = run as u32;
+        arrow::compute::take(&self.values, &arrow::array::UInt32Array::from_value(run, rows), None)
+    }
+}
+
+/// Rows of one run, in a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub path: PathBuf,
+    /// Its row among the labels.
+    pub run: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Rows {
+    Files { parts: Arc<Vec<Part>>, labels: Arc<Vec<Label>> },
+    Memory(RecordBatch),
+}
+
+/// A table of results, as columns.
+///
+/// polars, pandas, pyarrow and DuckDB take it as it is (`polars.DataFrame(table)`); nothing is read before it is asked for.
+/// Times are picoseconds; the unit of every other column is in its name.
+#[pyclass(frozen, module = "timeplane")]
+pub(crate) struct Table {
+    name: String,
+    schema: SchemaRef,
+    rows: Rows,
+    /// Keeps a temporary folder while somebody may read from it.
+    keep: Option<Arc<Py<PyAny>>>,
+}
+
+impl Table {
+    /// The tables of some runs, one after the other. `schema` is that of the files.
+    pub fn files(
+        name: &str,
+        schema: &Schema,
+        parts: Vec<Part>,
+        labels: Arc<Vec<Label>>,
+        keep: Option<Arc<Py<PyAny>>>,
+    ) -> Self {
+        let fields: Vec<Field> =
+            labels.iter().map(|l| l.field.clone()).chain(schema.fields().iter().map(|f| f.as_ref().clone())).collect();
+        let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
+        Self { name: name.to_owned(), schema, rows: Rows::Files { parts: Arc::new(parts), labels }, keep }
+    }
+
+    pub fn memory(name: &str, batch: RecordBatch) -> Self {
+        Self { name: name.to_owned(), schema: batch.schema(), rows: Rows::Memory(batch), keep: None }
+    }
+
+    /// All rows, of these columns or of all.
+    fn reader(&self, column: Option<usize>) -> Box<dyn RecordBatchReader + Send> {
+        let project = |schema: &SchemaRef| match column {
+            Some(c) => Arc::new(Schema::new(vec![schema.field(c).clone()])),
+            None => Arc::clone(schema),
+        };
+        match &self.rows {
+            Rows::Memory(batch) => {
+                let batch = column.map_or_else(|| Ok(batch.clone()), |c| batch.project(&[c]));
+                Box::new(RecordBatchIterator::new([batch], project(&self.schema)))
+            }
+            Rows::Files { parts, labels } => Box::new(Chain {
+                schema: project(&self.schema),
+                parts: Arc::clone(parts),
+                labels: Arc::clone(labels),
+                column,
+                next: 0,
+                current: None,
+                _keep: self.keep.clone(),
+            }),
+        }
+    }
+
+    fn collect(&self, py: Python<'_>, column: Option<usize>) -> PyResult<Vec<RecordBatch>> {
+        let mut reader = self.reader(column);
+        py.detach(|| (&mut reader).collect::<Result<Vec<_>, _>>()).map_err(|e| self.broken(py, &e))
+    }
+
+    fn broken(&self, py: Python<'_>, e: &ArrowError) -> PyErr {
+        error::failed(py, &format!("cannot read the table {}: {e}", self.name), None, None)
+    }
+
+    fn count(&self) -> Result<usize, ArrowError> {
+        match &self.rows {
+            Rows::Memory(batch) => Ok(batch.num_rows()),
+            Rows::Files { parts, .. } => parts.iter().try_fold(0, |sum, part| {
+                let builder = ParquetRecordBatchReaderBuilder::try_new(open(part)?)?;
+                Ok(sum + builder.metadata().file_metadata().num_rows() as usize)
+            }),
+        }
+    }
+}
+
+fn open(part: &Part) -> Result<File, ArrowError> {
+    File::open(&part.path).map_err(|e| ArrowError::IoError(format!("{}: {e}", part.path.display()), e))
+}
+
+/// The files of several runs as one stream.
+struct Chain {
+    schema: SchemaRef,
+    parts: Arc<Vec<Part>>,
+    labels: Arc<Vec<Label>>,
+    /// The only column that is wanted.
+    column: Option<usize>,
+    next: usize,
+    current: Option<(usize, ParquetRecordBatchReader)>,
+    _keep: Option<Arc<Py<PyAny>>>,
+}
+
+impl Chain {
+    fn open(&self, part: &Part) -> Result<ParquetRecordBatchReader, ArrowError> {
+        let builder = ParquetRecordBatchReaderBuilder::try_new(open(part)?)?.with_batch_size(BATCH);
+        let file = match self.column {
+            Some(c) => c.checked_sub(self.labels.len()).into_iter().collect(),
+            None => (0..builder.schema().fields().len()).collect::<Vec<_>>(),
+        };
+        let mask = ProjectionMask::roots(builder.parquet_schema(), file);
+        Ok(builder.with_projection(mask).build()?)
+    }
+
+    fn label(&self, batch: &RecordBatch, run: usize) -> Result<RecordBatch, ArrowError> {
+        let rows = batch.num_rows();
+        let wanted = |i: &usize| self.column.is_none_or(|c| c == *i);
+        let labels = (0..self.labels.len()).filter(wanted).map(|i| self.labels[i].repeat(run, rows));
+        let mut columns = labels.collect::<Result<Vec<_>, _>>()?;
+        columns.extend(batch.columns().iter().cloned());
+        RecordBatch::try_new(Arc::clone(&self.schema), columns)
+    }
+}
+
+impl Iterator for Chain {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some((run, reader)) = &mut self.current {
+                let run = *run;
+                match reader.next() {
+                    Some(batch) => return Some(batch.and_then(|b| self.label(&b, run))),
+                    None => self.current = None,
+                }
+            }
+            let parts = Arc::clone(&self.parts);
+            let part = parts.get(self.next)?;
+            self.next += 1;
+            match self.open(part) {
+                Ok(reader) => self.current = Some((part.run, reader)),
+                Err(e) => {
+                    self.next = parts.len();
+                    return Some(Err(e));
+                }
+            }
+        }
+    }
+}
+
+impl RecordBatchReader for Chain {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// Its name: `flows`, `coflows`, ...
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Names of its columns, with their units.
+    #[getter]
+    fn columns(&self) -> Vec<&str> {
+        self.schema.fields().iter().map(|f| f.name().as_str()).collect()
+    }
+
+    /// What every column means, by name; empty for columns that name the run.
+    #[getter]
+    fn descriptions(&self) -> indexmap::IndexMap<&str, &str> {
+        self.schema
+            .fields()
+            .iter()
+            .map(|f| (f.name().as_str(), f.metadata().get("description").map_or("", String::as_str)))
+            .collect()
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        py.detach(|| self.count()).map_err(|e| self.broken(py, &e))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("<table {}: {} rows of {}>", self.name, self.__len__(py)?, self.columns().join(", ")))
+    }
+
+    /// One column as a numpy array: integers, booleans, floats (`nan` where a value is missing) or texts as objects.
+    fn __getitem__<'py>(&self, py: Python<'py>, column: &str) -> PyResult<Bound<'py, PyAny>> {
+        let Ok(index) = self.schema.index_of(column) else {
+            let text =
+                format!("the table {} has no column `{column}`; it has {}", self.name, self.columns().join(", "));
+            return Err(PyKeyError::new_err(text));
+        };
+        let batches = self.collect(py, Some(index))?;
+        let arrays: Vec<&ArrayRef> = batches.iter().map(|b| b.column(0)).collect();
+        let missing = arrays.iter().any(|a| a.null_count() > 0);
+        let data_type = self.schema.field(index).data_type().clone();
+        let as_type = |to: &DataType| -> PyResult<Vec<ArrayRef>> {
+            arrays.iter().map(|a| cast(a, to)).collect::<Result<_, _>>().map_err(|e| self.broken(py, &e))
+        };
+        macro_rules! numbers {
+            ($type:ty) => {
+                PyArray1::from_vec(
+                    py,
+                    arrays.iter().flat_map(|a| a.as_primitive::<$type>().values().iter().copied()).collect(),
+                )
+                .into_any()
+            };
+        }
+        Ok(match data_type {
+            DataType::UInt32 if !missing => numbers!(UInt32Type),
+            DataType::UInt64 if !missing => numbers!(UInt64Type),
+            DataType::Int64 if !missing => numbers!(Int64Type),
+            DataType::Float64 if !missing => numbers!(Float64Type),
+            DataType::Boolean => {
+                let values: Vec<bool> =
+                    arrays.iter().flat_map(|a| a.as_boolean().iter().map(|b| b.unwrap_or(false))).collect();
+                PyArray1::from_vec(py, values).into_any()
+            }
+            DataType::UInt32 | DataType::UInt64 | DataType::Int64 | DataType::Float64 => {
+                let arrays = as_type(&DataType::Float64)?;
+                let values =
+                    arrays.iter().flat_map(|a| a.as_primitive::<Float64Type>().iter().map(|v| v.unwrap_or(f64::NAN)));
+                PyArray1::from_vec(py, values.collect()).into_any()
+            }
+            _ => {
+                let arrays = as_type(&DataType::Utf8)?;
+                let values: Vec<Option<&str>> = arrays.iter().flat_map(|a| a.as_string::<i32>().iter()).collect();
+                py.import("numpy")?.call_method1("array", (values, "object"))?
+            }
+        })
+    }
+
+    /// A stream of the Arrow C data interface, which other libraries ask for.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // A producer may ignore what is asked for; whoever asks casts then.
+        drop(requested_schema);
+        let stream = FFI_ArrowArrayStream::new(self.reader(None));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+
+    /// The schema of the Arrow C data interface.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema =
+            FFI_ArrowSchema::try_from(self.schema.as_ref()).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    }
+
+    /// As a polars data frame.
+    fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        library(slf.py(), "polars", "polars")?.call_method1("DataFrame", (slf,))
+    }
+
+    /// As a pyarrow table.
+    fn to_pyarrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        library(slf.py(), "pyarrow", "pandas")?.call_method1("table", (slf,))
+    }
+
+    /// As a pandas data frame; pyarrow does it.
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        library(slf.py(), "pandas", "pandas")?;
+        Self::to_pyarrow(slf)?.call_method0("to_pandas")
+    }
+}
+
+fn library<'py>(py: Python<'py>, name: &str, extra: &str) -> PyResult<Bound<'py, PyModule>> {
+    py.import(name).map_err(|e| {
+        let text = format!("{name} is not installed: pip install 'timeplane[{extra}]'");
+        let error = pyo3::exceptions::PyImportError::new_err(text);
+        error.set_cause(py, Some(e));
+        error
+    })
+}

@@ -1,0 +1,107 @@
+"""The compiled part of timeplane."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pyarrow
+
+from timeplane._errors import Issue
+
+__version__: str
+
+def main(arguments: Sequence[str]) -> int: ...
+def schedulers() -> list[str]: ...
+def schema() -> str: ...
+def t_quantile(p: float, freedom: int) -> float: ...
+def run(
+    loaded: Loaded,
+    jobs: int,
+    root: str,
+    progress: Callable[[float, int, int, int, int], object] | None,
+    schedulers: Mapping[str, Any],
+    keep: object | None,
+) -> tuple[Results, Comparison]: ...
+
+class Loaded:
+    """A scenario that was read, with the places of its values."""
+
+    @staticmethod
+    def from_file(path: str, overrides: Sequence[tuple[str, Sequence[str]]] = ...) -> Loaded: ...
+    @staticmethod
+    def from_json(text: str, base: str, overrides: Sequence[tuple[str, Sequence[str]]] = ...) -> Loaded: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def base(self) -> Path: ...
+    def to_json(self) -> str: ...
+    def validate(self, schedulers: Sequence[str]) -> list[Issue]: ...
+
+class Results:
+    """The complete runs of a folder of results."""
+
+    @staticmethod
+    def open(directory: str, keep: object | None = None) -> Results: ...
+    @property
+    def directory(self) -> Path: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def planned(self) -> int: ...
+    def manifest(self) -> str: ...
+    def runs(self) -> list[tuple[str, str, dict[str, str], int]]: ...
+    def table(self, name: str, run: int | None = None) -> Table: ...
+    def summary(self) -> Table: ...
+    def compare(self, baseline: str | None = None, metrics: Sequence[str] = ...) -> Comparison: ...
+
+class Comparison:
+    """Controls side by side."""
+
+    def text(self, width: int) -> str: ...
+    def json(self) -> str: ...
+    def csv(self) -> str: ...
+    def labels(self) -> dict[str, str]: ...
+
+class SlotParameters:
+    """What the scenario says about slots: given to a scheduler that is a class when it is made."""
+
+    @property
+    def slot(self) -> float:
+        """How long the gates of a slot are open, in seconds."""
+    @property
+    def guard(self) -> float:
+        """From a slot's end to the next one's begin, in seconds."""
+    @property
+    def round_slots(self) -> int:
+        """The most slots of a round."""
+
+class Table:
+    """A table of results, as columns.
+
+    polars, pandas, pyarrow and DuckDB take it as it is (``polars.DataFrame(table)``); nothing is read before it is asked for.
+    Times are picoseconds; the unit of every other column is in its name.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name: ``flows``, ``coflows``, ..."""
+    @property
+    def columns(self) -> list[str]:
+        """Names of its columns, with their units."""
+    @property
+    def descriptions(self) -> dict[str, str]:
+        """What every column means, by name; empty for columns that name the run."""
+    def __len__(self) -> int: ...
+    def __getitem__(self, column: str) -> np.ndarray:
+        """One column: integers, booleans, floats (``nan`` where a value is missing) or texts as objects."""
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def to_polars(self) -> polars.DataFrame:
+        """As a polars data frame."""
+    def to_pyarrow(self) -> pyarrow.Table:
+        """As a pyarrow table."""
+    def to_pandas(self) -> pandas.DataFrame:
+        """As a pandas data frame; pyarrow does it."""

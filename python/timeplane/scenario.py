@@ -1,0 +1,642 @@
+"""Scenarios in Python: one class for every table of a scenario file.
+
+Made by ``python/tools/generate_scenario.py`` from the JSON Schema of scenarios; do not edit. Quantities are texts with a unit, as in
+scenario files: ``"10 Gb/s"``, ``"20 us"``, ``"46 kB"``. A choice among alternatives is an object of the alternative's class, or its bare
+name where it has no values. Classes only hold values; :meth:`Scenario.validate` checks them.
+
+>>> import timeplane as tp
+>>> scenario = tp.Scenario(
+...     name="two_hosts",
+...     fabric=tp.Fabric(topology=tp.SingleSwitch(hosts=2), rate="10 Gb/s"),
+...     workload=tp.Shuffle(bytes="1 MB"),
+...     control={"cubic": tp.Control(transport=tp.Tcp())},
+... )
+>>> results = scenario.run(results=None)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from timeplane._run import Runnable
+from timeplane._values import Values
+
+__all__ = [
+    "Buffer",
+    "Bytes",
+    "Cdf",
+    "Check",
+    "Coflows",
+    "Congestion",
+    "Control",
+    "Datagrams",
+    "DelayedAck",
+    "Discipline",
+    "Duration",
+    "Ecmp",
+    "Exponential",
+    "Fabric",
+    "FatTree",
+    "Fixed",
+    "Flows",
+    "Forwarding",
+    "Framing",
+    "Graph",
+    "GraphLink",
+    "Incast",
+    "LeafSpine",
+    "Limit",
+    "Matrix",
+    "Nic",
+    "PacketMix",
+    "Pattern",
+    "PerPort",
+    "Plan",
+    "Poisson",
+    "Rate",
+    "Raw",
+    "Record",
+    "Scenario",
+    "Shared",
+    "Shuffle",
+    "SingleSwitch",
+    "Sizes",
+    "Slots",
+    "Stride",
+    "Switch",
+    "Tcp",
+    "Topology",
+    "Transport",
+    "Tree",
+    "Window",
+    "Workload",
+]
+
+
+@dataclass(kw_only=True)
+class SingleSwitch(Values):
+    """All hosts under one switch."""
+
+    _key: ClassVar[str] = "single_switch"
+
+    hosts: int
+    """How many hosts."""
+
+
+@dataclass(kw_only=True)
+class LeafSpine(Values):
+    """Every leaf joined to every spine."""
+
+    _key: ClassVar[str] = "leaf_spine"
+
+    leaves: int
+    """Leaf switches."""
+    hosts_per_leaf: int
+    """Hosts under each."""
+    spines: int
+    """Spine switches."""
+
+
+@dataclass(kw_only=True)
+class Tree(Values):
+    """Edge switches under one root."""
+
+    _key: ClassVar[str] = "tree"
+
+    edges: int
+    """Edge switches."""
+    hosts_per_edge: int
+    """Hosts under each."""
+
+
+@dataclass(kw_only=True)
+class FatTree(Values):
+    """The k-ary fat tree (Al-Fares et al., SIGCOMM 2008): k³/4 hosts."""
+
+    _key: ClassVar[str] = "fat_tree"
+
+    k: int
+    """Ports of a switch; even."""
+
+
+#: Bits per second: a number and one of b/s, kb/s, Mb/s, Gb/s, Tb/s.
+Rate: TypeAlias = str
+
+#: A span of time: a number and one of ps, ns, us, ms, s, min, h.
+Duration: TypeAlias = str
+
+
+@dataclass(kw_only=True)
+class GraphLink(Values):
+    """One wire of a graph."""
+
+    nodes: tuple[int, int]
+    """The two nodes."""
+    rate: Rate | None = None
+    """Its rate, where it is not the fabric's."""
+    propagation: Duration | None = None
+    """Its propagation delay, where it is not the fabric's."""
+
+
+@dataclass(kw_only=True)
+class Graph(Values):
+    """Any graph, written out."""
+
+    _key: ClassVar[str] = "graph"
+
+    _reads: ClassVar[dict[str, str]] = {"links": "[GraphLink]"}
+
+    hosts: int
+    """Hosts are nodes 0 to hosts - 1."""
+    switches: int
+    """Switches follow."""
+    links: list[GraphLink]
+    """Its wires."""
+
+
+#: A fabric's shape.
+#: - :class:`SingleSwitch`: All hosts under one switch.
+#: - :class:`LeafSpine`: Every leaf joined to every spine.
+#: - :class:`Tree`: Edge switches under one root.
+#: - :class:`FatTree`: The k-ary fat tree (Al-Fares et al., SIGCOMM 2008): k³/4 hosts.
+#: - :class:`Graph`: Any graph, written out.
+Topology: TypeAlias = SingleSwitch | LeafSpine | Tree | FatTree | Graph
+_Topology = {"single_switch": SingleSwitch, "leaf_spine": LeafSpine, "tree": Tree, "fat_tree": FatTree, "graph": Graph}
+
+#: What a link's layer adds to a packet on the wire.
+#: - ``"ethernet"``: Ethernet: 38 B (preamble 8, header 14, FCS 4, gap 12), never under 84 B on the wire (IEEE
+#:   802.3, clause 3).
+#: - ``"ppp"``: Point-to-point protocol, as ns-3's point-to-point link: 2 B.
+#: - ``"none"``: Nothing: a wire byte is a byte of the packet.
+Framing: TypeAlias = Literal["ethernet", "ppp", "none"]
+
+#: A count of octets: a number and one of B, kB, MB, GB, TB, KiB, MiB, GiB.
+Bytes: TypeAlias = str
+
+#: When a switch begins to send a packet on.
+#: - ``"store_and_forward"``: After its last bit came in.
+#: - ``"cut_through"``: After its first 64 B came in, where the outgoing link is free and not faster than the
+#:   incoming one needs.
+Forwarding: TypeAlias = Literal["store_and_forward", "cut_through"]
+
+
+@dataclass
+class PerPort(Values):
+    """At most so much at each output port."""
+
+    _key: ClassVar[str] = "per_port"
+    _bare: ClassVar[bool] = True
+
+    value: Bytes
+
+
+@dataclass(kw_only=True)
+class Shared(Values):
+    """One memory for all ports; a port takes at most `alpha` times what is still free (dynamic thresholds:
+    Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998).
+    """
+
+    _key: ClassVar[str] = "shared"
+
+    memory: Bytes
+    """The memory of the switch."""
+    alpha: float
+    """The share of the free memory that one port may take; 0.125 to 8 in hardware."""
+
+
+#: How much of a queue a switch keeps. Sizes count wire bytes.
+#: - ``"unbounded"``: All of it.
+#: - :class:`PerPort`: At most so much at each output port.
+#: - :class:`Shared`: One memory for all ports; a port takes at most `alpha` times what is still free (dynamic
+#:   thresholds: Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998).
+Buffer: TypeAlias = Literal["unbounded"] | PerPort | Shared
+_Buffer = {"per_port": PerPort, "shared": Shared}
+
+
+@dataclass(kw_only=True)
+class Switch(Values):
+    """A packet switch with output queues."""
+
+    _reads: ClassVar[dict[str, str]] = {"buffer": "_Buffer"}
+
+    latency: Duration = "0 ps"
+    """From a packet's arrival to its place in an output queue."""
+    forwarding: Forwarding = "store_and_forward"
+    """Store-and-forward or cut-through."""
+    buffer: Buffer = "unbounded"
+    """Bound of the output queues."""
+    ecn: Bytes | None = None
+    """Marks a packet (Congestion Experienced) that finds at least so many wire bytes in its output queue (the
+    step marking that DCTCP asks for, RFC 8257 section 3.1).
+    """
+
+
+@dataclass(kw_only=True)
+class Fabric(Values):
+    """Everything between hosts."""
+
+    _reads: ClassVar[dict[str, str]] = {"topology": "_Topology", "switch": "Switch"}
+
+    topology: Topology
+    """Its shape."""
+    rate: Rate
+    """Rate of the hosts' links."""
+    uplink_rate: Rate | None = None
+    """Rate of links between switches; the hosts' rate where it is missing."""
+    propagation: Duration = "1 us"
+    """Propagation delay of every link."""
+    framing: Framing = "ethernet"
+    """What the link layer adds to a packet."""
+    mtu: Bytes = "1500 B"
+    """The largest packet, as an IP packet or as the payload of a raw frame."""
+    bit_error: float = 0.0
+    """Probability that a bit on a link is wrong."""
+    switch: Switch = field(default_factory=Switch)
+    """All switches."""
+
+
+@dataclass(kw_only=True)
+class Incast(Values):
+    """All others to one host."""
+
+    _key: ClassVar[str] = "incast"
+
+    receiver: int
+    """Who receives."""
+
+
+@dataclass(kw_only=True)
+class Stride(Values):
+    """Host i to host i + by, modulo the hosts."""
+
+    _key: ClassVar[str] = "stride"
+
+    by: int
+    """By how much."""
+
+
+@dataclass(kw_only=True)
+class Matrix(Values):
+    """Pairs drawn with the weights of a matrix: a CSV file `source,destination,weight` with a header, or the
+    name of a bundled one.
+    """
+
+    _key: ClassVar[str] = "matrix"
+
+    file: str
+    """The file, looked up beside the scenario, or a bundled name (`projector`)."""
+
+
+#: Who sends to whom.
+#: - ``"uniform"``: A random host to a random other one, flow by flow.
+#: - :class:`Incast`: All others to one host.
+#: - ``"permutation"``: Every host to one other, drawn once from the seed; everyone receives from one (no host
+#:   from itself).
+#: - :class:`Stride`: Host i to host i + by, modulo the hosts.
+#: - ``"all_to_all"``: Every host to all others in turn.
+#: - :class:`Matrix`: Pairs drawn with the weights of a matrix: a CSV file `source,destination,weight` with a
+#:   header, or the name of a bundled one.
+Pattern: TypeAlias = Literal["uniform", "permutation", "all_to_all"] | Incast | Stride | Matrix
+_Pattern = {"incast": Incast, "stride": Stride, "matrix": Matrix}
+
+
+@dataclass
+class Fixed(Values):
+    """All the same. Or: All of one size."""
+
+    _key: ClassVar[str] = "fixed"
+    _bare: ClassVar[bool] = True
+
+    value: Bytes
+
+
+@dataclass
+class Exponential(Values):
+    """Exponential with this mean, at least 1 B."""
+
+    _key: ClassVar[str] = "exponential"
+    _bare: ClassVar[bool] = True
+
+    value: Bytes
+
+
+@dataclass
+class Cdf(Values):
+    """From a CDF: a CSV file `bytes,cdf` (linear between its points), or the name of a bundled one."""
+
+    _key: ClassVar[str] = "cdf"
+    _bare: ClassVar[bool] = True
+
+    value: str
+
+
+#: Bytes of a flow.
+#: - :class:`Fixed`: All the same.
+#: - :class:`Exponential`: Exponential with this mean, at least 1 B.
+#: - :class:`Cdf`: From a CDF: a CSV file `bytes,cdf` (linear between its points), or the name of a bundled
+#:   one.
+Sizes: TypeAlias = Fixed | Exponential | Cdf
+_Sizes = {"fixed": Fixed, "exponential": Exponential, "cdf": Cdf}
+
+#: How a flow is cut into packets. Sizes are of IP packets, headers included.
+#: - ``"mtu"``: As large as the MTU allows.
+#: - :class:`Fixed`: All of one size.
+#: - ``"bimodal"``: 40 B with probability 0.4, else 1500 B.
+#: - ``"facebook_web"``: A Facebook web server's: median about 150 B, 15 % at 1500 B (Roy et al., SIGCOMM
+#:   2015).
+#: - ``"single"``: One packet a flow, however large: for queueing theory.
+PacketMix: TypeAlias = Literal["mtu", "bimodal", "facebook_web", "single"] | Fixed
+_PacketMix = {"fixed": Fixed}
+
+
+@dataclass(kw_only=True)
+class Poisson(Values):
+    """Flows that arrive as a Poisson process."""
+
+    _key: ClassVar[str] = "poisson"
+
+    _reads: ClassVar[dict[str, str]] = {"pattern": "_Pattern", "sizes": "_Sizes", "packets": "_PacketMix"}
+
+    load: float
+    """Wire bytes over the rate of the hosts' links, as datagrams of the fabric's MTU would fill them: averaged
+    over receivers, or at the one receiver of an incast. A matrix is scaled so that its most loaded host link
+    has this load.
+    """
+    pattern: Pattern = "uniform"
+    """Who sends to whom."""
+    sizes: Sizes
+    """Bytes of a flow."""
+    packets: PacketMix = "mtu"
+    """How a flow is cut into packets; datagrams and raw frames only."""
+
+
+@dataclass(kw_only=True)
+class Flows(Values):
+    """A list of flows: CSV or Parquet with the columns `start_ps`, `source`, `destination`, `size_bytes`."""
+
+    _key: ClassVar[str] = "flows"
+
+    file: str
+    """The file, looked up beside the scenario."""
+
+
+@dataclass(kw_only=True)
+class Shuffle(Values):
+    """Every host sends `bytes` to every other, all from time zero."""
+
+    _key: ClassVar[str] = "shuffle"
+
+    bytes: Bytes
+    """For each pair."""
+    jitter: Duration = "0 ps"
+    """Each flow starts at a random time in `[0, jitter)`."""
+
+
+@dataclass(kw_only=True)
+class Coflows(Values):
+    """Coflows of a trace in the format of the Coflow benchmark; racks are hosts."""
+
+    _key: ClassVar[str] = "coflows"
+
+    file: str
+    """The file, looked up beside the scenario, or a bundled name (`fb2010`)."""
+    max_flows: int | None = None
+    """Only coflows of at most so many flows that cross the fabric."""
+    time_scale: float = 1.0
+    """Arrival times are multiplied by this."""
+    byte_scale: float = 1.0
+    """Sizes are multiplied by this; at least 1 B is left."""
+    jitter: Duration = "0 ps"
+    """Each flow starts at a random time in `[0, jitter)` after its coflow: mappers do not end in the same
+    picosecond.
+    """
+
+
+#: What is sent.
+#: - :class:`Poisson`: Flows that arrive as a Poisson process.
+#: - :class:`Flows`: A list of flows from a file.
+#: - :class:`Shuffle`: Every host sends the same amount to every other.
+#: - :class:`Coflows`: Groups of flows from a trace; a group is done when its last flow is.
+Workload: TypeAlias = Poisson | Flows | Shuffle | Coflows
+_Workload = {"poisson": Poisson, "flows": Flows, "shuffle": Shuffle, "coflows": Coflows}
+
+
+@dataclass(kw_only=True)
+class Window(Values):
+    """What counts. A flow is measured where it arrives in `[warmup, warmup + measure)`."""
+
+    warmup: Duration = "0 ps"
+    """Flows before this are simulated and not counted."""
+    measure: Duration | None = None
+    """Length of the measured window. Missing: until the workload ends, which a Poisson workload never does.
+    """
+    drain: Duration | None = None
+    """How long the run goes on after the last arrival; flows that do not finish are counted as unfinished.
+    Arrivals go on in the drain, so that the load stays. Missing: arrivals end with the window and the run
+    ends when every flow is done.
+    """
+
+
+@dataclass(kw_only=True)
+class Record(Values):
+    """What is recorded."""
+
+    queues_every: Duration | None = None
+    """Takes the length of every queue that is not empty, once in each such interval."""
+
+
+@dataclass(kw_only=True)
+class Datagrams(Values):
+    """Open-loop UDP datagrams (28 B of headers): what is lost stays lost."""
+
+    _key: ClassVar[str] = "datagrams"
+
+
+@dataclass(kw_only=True)
+class Raw(Values):
+    """Raw frames with repair."""
+
+    _key: ClassVar[str] = "raw"
+
+    header: Bytes = "16 B"
+    """Bytes of each frame's payload that name its flow and offset."""
+    report_every: Duration = "10 ms"
+    """A receiver reports after this long with a flow incomplete, and at once where it sees a gap."""
+
+
+#: A congestion control.
+#: - ``"new_reno"``: RFC 5681, 6582.
+#: - ``"cubic"``: RFC 9438.
+#: - ``"dctcp"``: RFC 8257.
+Congestion: TypeAlias = Literal["new_reno", "cubic", "dctcp"]
+
+
+@dataclass(kw_only=True)
+class DelayedAck(Values):
+    """When a receiver holds an acknowledgement back (RFC 5681 section 4.2)."""
+
+    segments: int = 2
+    """One acknowledgement for so many segments; 1 acknowledges each."""
+    timeout: Duration = "1 ms"
+    """But never later than this after the first of them."""
+
+
+@dataclass(kw_only=True)
+class Tcp(Values):
+    """TCP: SACK (RFC 2018, 6675), RTO (RFC 6298), 40 B of headers without timestamps."""
+
+    _key: ClassVar[str] = "tcp"
+
+    _reads: ClassVar[dict[str, str]] = {"delayed_ack": "DelayedAck"}
+
+    congestion: Congestion = "cubic"
+    """The congestion control."""
+    initial_window: int = 10
+    """Segments that a connection begins with (RFC 6928)."""
+    min_rto: Duration = "200 ms"
+    """The least retransmission timeout: 1 s in RFC 6298, 200 ms in Linux."""
+    delayed_ack: DelayedAck = field(default_factory=DelayedAck)
+    """When a receiver holds an acknowledgement back."""
+    sack: bool = True
+    """Selective acknowledgements."""
+    ecn: bool = False
+    """Asks switches to mark instead of drop (RFC 3168); DCTCP always does."""
+    pacing: bool = False
+    """Spreads a window over its round trip."""
+    handshake: bool = True
+    """Opens each flow with SYN and SYN-ACK, which is then part of its completion time."""
+    receive_window: Bytes | None = None
+    """The receiver's window; missing: without bound."""
+
+
+#: What carries flows.
+#: - :class:`Datagrams`: Open-loop UDP datagrams (28 B of headers): what is lost stays lost.
+#: - :class:`Raw`: Raw frames with an end-to-end repair: receivers report what is missing, senders resend it.
+#: - :class:`Tcp`: TCP.
+Transport: TypeAlias = Datagrams | Raw | Tcp
+_Transport = {"datagrams": Datagrams, "raw": Raw, "tcp": Tcp}
+
+#: How packets choose among equal paths.
+#: - ``"flow"``: All packets of a flow take one path, by a hash.
+#: - ``"packet"``: Each packet takes its own, by a hash of flow and sequence.
+Ecmp: TypeAlias = Literal["flow", "packet"]
+
+#: Which queue sends next.
+#: - ``"fifo"``: The packet that came first.
+#: - ``"round_robin"``: Destinations in turn.
+Discipline: TypeAlias = Literal["fifo", "round_robin"]
+
+
+@dataclass(kw_only=True)
+class Nic(Values):
+    """A host's network interface."""
+
+    discipline: Discipline = "fifo"
+    """Which queue sends next where several may."""
+    burst: Bytes = "0 B"
+    """Segmentation offload: packets of one queue are emitted back to back in bursts of at most so many bytes,
+    and a burst is handed to the interface whole.
+    """
+
+
+@dataclass(kw_only=True)
+class Slots(Values):
+    """Slots."""
+
+    _key: ClassVar[str] = "slots"
+
+    slot: Duration = "300 us"
+    """How long the gates of a slot are open."""
+    guard: Duration = "15 us"
+    """From a slot's end to the next one's begin."""
+    round_slots: int = 32
+    """Slots in a round; a round is planned whole."""
+    scheduler: str = "weighted_round_robin"
+    """The planning algorithm: `weighted_round_robin`, or one registered by name."""
+    control_latency: Duration = "20 us"
+    """One way between manager and hosts over the control network."""
+    control_loss: float = 0.0
+    """Probability that a control message is lost."""
+    compute_time: Duration = "100 us"
+    """How long the scheduler computes; charged before its grants go out."""
+    clock_error: Duration = "0 ps"
+    """Hosts' clocks are off by up to so much either way."""
+
+
+#: Who decides when hosts send.
+#: - :class:`Slots`: Slots: a manager takes reports, plans a round of slots ahead and grants them; gates at
+#:   the hosts execute.
+Plan: TypeAlias = Slots
+_Plan = {"slots": Slots}
+
+
+@dataclass(kw_only=True)
+class Control(Values):
+    """How the network is run: what carries the flows, how they are routed, and what plans them."""
+
+    _reads: ClassVar[dict[str, str]] = {"transport": "_Transport", "nic": "Nic", "plan": "_Plan"}
+
+    transport: Transport
+    """What carries flows from host to host."""
+    ecmp: Ecmp = "flow"
+    """How packets choose among equal paths."""
+    nic: Nic = field(default_factory=Nic)
+    """The hosts' network interface."""
+    plan: Plan | None = None
+    """Who decides when hosts send; missing: nobody, a plain network."""
+
+
+#: A number, or a quantity with its unit, as "1.3 s", "9 Gb/s" or "1 MB".
+Limit: TypeAlias = float | str
+
+
+@dataclass(kw_only=True)
+class Check(Values):
+    """A bound on what comes out, at every point of the sweep. It changes nothing in the runs."""
+
+    metric: str
+    """The metric, with or without its unit: `completion`, `fct_p99`, ...; `timeplane list results` shows all.
+    """
+    control: str
+    """The control whose mean over seeds is checked."""
+    at_most: Limit | None = None
+    """The mean must not be above this."""
+    at_least: Limit | None = None
+    """The mean must not be below this."""
+    relative_to: str | None = None
+    """Checks the ratio to the mean of this control instead."""
+    relative_to_bound: bool = field(default_factory=dict)
+    """Checks the ratio to the bound that theory gives instead."""
+
+
+@dataclass(kw_only=True)
+class Scenario(Values, Runnable):
+    """A question: one workload on one fabric, under several controls."""
+
+    _reads: ClassVar[dict[str, str]] = {"fabric": "Fabric", "workload": "_Workload", "window": "Window", "record": "Record", "control": "{Control}", "check": "[Check]"}
+
+    name: str | None = None
+    """Name of the results folder; the file's name where it is missing."""
+    description: str | None = None
+    """What is asked, in a sentence or two; printed above the table."""
+    seed: int = 1
+    """The first seed."""
+    seeds: int = 1
+    """How many seeds, counted up from the first; intervals need at least two."""
+    fabric: Fabric
+    """Everything between hosts."""
+    workload: Workload
+    """What is sent. It never depends on the control."""
+    window: Window = field(default_factory=Window)
+    """What counts: warm-up, measured window, drain."""
+    record: Record = field(default_factory=Record)
+    """What is recorded beside flows, coflows, drops and control messages."""
+    control: dict[str, Control]
+    """The controls to compare, by name; the first is the baseline of differences."""
+    sweep: dict[str, list[Any]] = field(default_factory=dict)
+    """Values to try, by dotted key: `"workload.poisson.load" = [0.2, 0.5]`; several keys make a grid."""
+    check: list[Check] = field(default_factory=list)
+    """What must come out; where it does not, the command ends with 3."""
+    base: str = field(default=".", repr=False, compare=False)
+    """The folder in which files that the scenario names are looked up; no part of what is asked."""

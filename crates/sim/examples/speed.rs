@@ -1,18 +1,24 @@
-//! Flow list and completion times of the comparison with other simulators.
+//! Prints the benchmark of the event loop: `speed` in full, `speed quick` a tenth of it, and `speed datagrams MS` or `speed tcp MS` for one
+//! measurement over 120 hosts, of MS milliseconds of arrivals.
+
 use std::sync::Arc;
 use timeplane_model::Duration;
 use timeplane_sim::bench;
 use timeplane_sim::endpoints::Carrier;
+
 fn main() {
-    let ms: i64 = std::env::args().nth(1).map_or(1000, |a| a.parse().unwrap());
-    let fabric = Arc::new(bench::leaf_spine(4, 30, 3).unwrap());
-    let source = bench::uniform(&fabric, 0.6).unwrap();
-    let arrivals = bench::first(&source, 1, Duration::from_ms(ms));
-    if let Some(path) = std::env::args().nth(2) {
-        timeplane_workload::write_flow_list(std::path::Path::new(&path), arrivals.iter().copied()).unwrap();
-    }
-    for (name, c) in [("open", Carrier::Datagrams), ("tcp", bench::tcp()), ("open", Carrier::Datagrams), ("tcp", bench::tcp())] {
-        let m = bench::carry(name, &fabric, &arrivals, c, 0);
-        println!("{} {:.1} M/s {:.1} events M/s {} kB", m.name, m.packet_hops_per_cpu_s/1e6, m.events as f64/m.cpu_s/1e6, m.peak_rss_kb);
-    }
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let rows = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => bench::report(false),
+        ["quick"] => bench::report(true),
+        [name @ ("datagrams" | "tcp"), ms] => {
+            let fabric = Arc::new(bench::leaf_spine(4, 30, 3).expect("dimensions above zero"));
+            let source = bench::uniform(&fabric, 0.6).expect("a load below one");
+            let span = Duration::from_ms(ms.parse().expect("milliseconds"));
+            let carrier = if name == "tcp" { bench::tcp() } else { Carrier::Datagrams };
+            vec![bench::carry(name, &fabric, &source, span, carrier)]
+        }
+        _ => panic!("usage: speed [quick | datagrams MS | tcp MS]"),
+    };
+    print!("{}", bench::table(&rows));
 }

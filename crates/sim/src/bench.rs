@@ -1,4 +1,4 @@
-//! The engine's speed, measured on one core: programs that anyone can run, apart from the tests.
+//! The engine's speed, measured on one core, for anyone to repeat: `cargo run --release -p timeplane-sim --example speed`.
 
 use crate::endpoints::{Carrier, Endpoints, Setting};
 use crate::engine::{Engine, Pulse};
@@ -52,37 +52,124 @@ pub const MTU: u32 = 1498;
 /// # Errors
 /// Never for a load in (0, 1].
 pub fn uniform(fabric: &Fabric, load: f64) -> Result<Source, WorkloadError> {
-    let poisson = Poisson {
-        load,
-        pattern: Pattern::Uniform,
-        sizes: Sizes::Exponential(Bytes::kb(46)),
-        packets: PacketMix::Mtu,
-    };
+    let poisson =
+        Poisson { load, pattern: Pattern::Uniform, sizes: Sizes::Exponential(Bytes::kb(46)), packets: PacketMix::Mtu };
     Source::load(&Workload::Poisson(poisson), Path::new("."), fabric, Bytes::new(u64::from(MTU)))
 }
 
-/// Runs these flows to their end over unbounded queues.
-pub fn carry(name: &str, fabric: &Arc<Fabric>, arrivals: &[FlowArrival], carrier: Carrier, salt: u64) -> Measured {
-    let mut engine = engine(fabric, arrivals, carrier, salt, Recorder::discard());
+/// Runs the flows of a source's first `span` to their end over unbounded queues. They are drawn while it runs, a few at a time, and the
+/// time that it takes to draw them does not count.
+pub fn carry(name: &str, fabric: &Arc<Fabric>, source: &Source, span: Duration, carrier: Carrier) -> Measured {
+    // Linux resets a process's peak memory on request; elsewhere the peak is that of all measurements so far.
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+    let mut drawing = 0.0;
+    let arrivals = Drawn {
+        arrivals: source.arrivals(1).take_while(|f| f.at < span),
+        some: Vec::with_capacity(SOME),
+        drawing: &mut drawing,
+    };
+    let mut engine = carrying(fabric, Box::new(arrivals), carrier, 0, Recorder::discard());
     let before = cpu();
     engine.run(&Pulse::default());
-    let cpu_s = cpu() - before;
+    let total = cpu() - before;
+    let (flows, packet_hops, events) = (engine.ends.ledger.ended, engine.network.hops, engine.events);
+    drop(engine);
+    let cpu_s = total - drawing;
     Measured {
         name: name.to_owned(),
         hosts: fabric.hosts(),
-        flows: engine.ends.ledger.ended,
-        packet_hops: engine.network.hops,
-        events: engine.events,
+        flows,
+        packet_hops,
+        events,
         cpu_s,
-        packet_hops_per_cpu_s: engine.network.hops as f64 / cpu_s,
+        packet_hops_per_cpu_s: packet_hops as f64 / cpu_s,
         peak_rss_kb: peak_rss_kb(),
     }
+}
+
+const SOME: usize = 1 << 10;
+
+/// Flows drawn in advance, some at a time, and how long drawing them took.
+struct Drawn<'a, I> {
+    arrivals: I,
+    /// The next ones, last first.
+    some: Vec<FlowArrival>,
+    drawing: &'a mut f64,
+}
+
+impl<I: Iterator<Item = FlowArrival>> Iterator for Drawn<'_, I> {
+    type Item = FlowArrival;
+    fn next(&mut self) -> Option<FlowArrival> {
+        if self.some.is_empty() {
+            let before = cpu();
+            self.some.extend(self.arrivals.by_ref().take(SOME));
+            self.some.reverse();
+            *self.drawing += cpu() - before;
+        }
+        self.some.pop()
+    }
+}
+
+/// The benchmark: datagrams and TCP over a leaf-spine of 120 hosts at load 0.6, the flow list of the comparison with other simulators; then
+/// datagrams over leaf-spines of 128 to 16,384 hosts, 32 a leaf, for about as many packets each.
+///
+/// # Panics
+/// Never: its fabrics and loads are valid.
+pub fn report(quick: bool) -> Vec<Measured> {
+    let parts = if quick { 10 } else { 1 };
+    let measure = |name: &str, leaves: u32, per_leaf: u32, span_us: i64, carrier| {
+        let fabric = Arc::new(leaf_spine(leaves, per_leaf, 3).expect("dimensions above zero"));
+        let source = uniform(&fabric, 0.6).expect("a load below one");
+        carry(name, &fabric, &source, Duration::from_us(span_us / parts), carrier)
+    };
+    let mut rows =
+        vec![measure("datagrams", 4, 30, 1_000_000, Carrier::Datagrams), measure("tcp", 4, 30, 1_000_000, tcp())];
+    // Short spans would measure the fabric's filling: two mean flows take 1 ms.
+    for (leaves, span_us) in [(4, 1_000_000), (32, 200_000), (512, 40_000)] {
+        rows.push(measure("scaling", leaves, 32, span_us, Carrier::Datagrams));
+    }
+    rows
+}
+
+/// The benchmark as a table, one line a measurement; the last column is the time per packet-hop against the smallest fabric's.
+pub fn table(rows: &[Measured]) -> String {
+    let mut text = format!(
+        "{:<10} {:>6} {:>9} {:>12} {:>13} {:>7} {:>8} {:>6}\n",
+        "", "hosts", "flows", "packet-hops", "M hops/CPU s", "ns/hop", "peak MB", "ratio"
+    );
+    let base = rows.iter().find(|r| r.name == "scaling").map(|r| r.packet_hops_per_cpu_s);
+    for r in rows {
+        let rate = r.packet_hops_per_cpu_s;
+        let ratio = base.filter(|_| r.name == "scaling").map_or(String::new(), |b| format!("{:.2}", b / rate));
+        text += &format!(
+            "{:<10} {:>6} {:>9} {:>12} {:>13.1} {:>7.1} {:>8.1} {:>6}\n",
+            r.name,
+            r.hosts,
+            r.flows,
+            r.packet_hops,
+            rate / 1e6,
+            1e9 / rate,
+            r.peak_rss_kb as f64 / 1e3,
+            ratio
+        );
+    }
+    text
 }
 
 /// An engine that carries these flows to their end.
 pub fn engine<'a>(
     fabric: &Arc<Fabric>,
     arrivals: &'a [FlowArrival],
+    carrier: Carrier,
+    salt: u64,
+    recorder: Recorder,
+) -> Engine<'a> {
+    carrying(fabric, Box::new(arrivals.iter().copied()), carrier, salt, recorder)
+}
+
+fn carrying<'a>(
+    fabric: &Arc<Fabric>,
+    arrivals: Box<dyn Iterator<Item = FlowArrival> + Send + 'a>,
     carrier: Carrier,
     salt: u64,
     recorder: Recorder,
@@ -103,7 +190,7 @@ pub fn engine<'a>(
     let passive = ends.is_passive();
     let network =
         Network::new(Arc::clone(fabric), &Streams::new(1), passive, SimTime::MAX, Duration::from_us(20), None);
-    Engine::new(network, ends, None, Box::new(arrivals.iter().copied()), SimTime::MAX, None)
+    Engine::new(network, ends, None, arrivals, SimTime::MAX, None)
 }
 
 /// The arrivals of a source's first `span`.

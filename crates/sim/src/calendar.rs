@@ -30,8 +30,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    const ALL: [Self; 7] =
-        [Self::Retune, Self::Arrive, Self::Start, Self::Open, Self::Send, Self::Timer, Self::Sample];
+    const ALL: [Self; 7] = [Self::Retune, Self::Arrive, Self::Start, Self::Open, Self::Send, Self::Timer, Self::Sample];
 }
 
 /// A phase, its element, and a slot number that names the same element within the engine (it orders nothing new).
@@ -115,14 +114,25 @@ const NONE: u32 = u32::MAX;
 /// An event in the chain of its day, or a free place.
 #[derive(Clone, Copy)]
 struct Node {
-    event: Event,
+    key: Key,
+    /// Picoseconds after the day's begin.
+    offset: u32,
     next: u32,
 }
 
 /// Events of a day that the calendar aims at: enough to share the cost of opening it, and soon sorted.
-const WANTED: u32 = 6;
+const WANTED: u32 = 4;
+/// No day is longer than `2^LONGEST` ps, so that 32 bits hold a time within it.
+const LONGEST: u32 = 32;
 /// No day is shorter than `2^SHORTEST` ps.
 const SHORTEST: u32 = 8;
+impl Node {
+    #[inline]
+    const fn event(&self, begin: i64) -> Event {
+        Event { at: SimTime(begin + self.offset as i64), key: self.key }
+    }
+}
+
 const SMALLEST: usize = 256;
 const LARGEST: usize = 1 << 18;
 /// So many events left today are few: another one is put among them, otherwise into the heap.
@@ -199,7 +209,7 @@ impl Calendar {
         let mask = self.days.len() - 1;
         if ahead.wrapping_sub(1) < mask as u64 {
             let d = day as usize & mask;
-            let node = Node { event, next: self.days[d] };
+            let node = Node { key, offset: (at.0 - (day << self.shift)) as u32, next: self.days[d] };
             let mut id = self.free;
             if let Some(place) = self.nodes.get_mut(id as usize) {
                 self.free = place.next;
@@ -234,9 +244,16 @@ impl Calendar {
     /// Takes the first event, if it comes before `bound`.
     #[inline]
     pub fn pop_before(&mut self, bound: Event) -> Option<Event> {
+        self.pop_before_and(bound, |_| ())
+    }
+
+    /// The same; where a day opens for it, `opened` is shown the day's events, in order.
+    #[inline]
+    pub fn pop_before_and(&mut self, bound: Event, opened: impl FnOnce(&[Event])) -> Option<Event> {
         let mut first = self.today.get(self.next).copied();
         if first.is_none() && self.chained > 0 {
             first = self.open(bound.min(self.far_first));
+            opened(&self.today[self.next..]);
         }
         let first = first.unwrap_or(NEVER);
         if self.far_first < first {
@@ -267,9 +284,10 @@ impl Calendar {
         if let Some(&today) = self.today.get(self.next) {
             first = first.min(today);
         } else if self.chained > 0 {
-            let mut node = self.days[self.next_occupied().0];
+            let (d, day) = self.next_occupied();
+            let mut node = self.days[d];
             while let Some(n) = self.nodes.get(node as usize) {
-                first = first.min(n.event);
+                first = first.min(n.event(day << self.shift));
                 node = n.next;
             }
         }
@@ -295,6 +313,12 @@ impl Calendar {
     /// Opens the next day, unless it begins after `bound`, and gives its first event.
     #[inline(never)]
     fn open(&mut self, bound: Event) -> Option<Event> {
+        if self.opened == 1 << 10 {
+            self.adapt();
+            if self.chained == 0 {
+                return None;
+            }
+        }
         let (d, day) = self.next_occupied();
         if day << self.shift > bound.at.0 {
             return None;
@@ -304,8 +328,9 @@ impl Calendar {
         self.next = 0;
         self.occupied[d >> 6] &= !(1 << (d & 63));
         let mut id = core::mem::replace(&mut self.days[d], NONE);
+        let begin = day << self.shift;
         while let Some(node) = self.nodes.get_mut(id as usize) {
-            self.today.push(node.event);
+            self.today.push(node.event(begin));
             let next = core::mem::replace(&mut node.next, self.free);
             self.free = id;
             id = next;
@@ -314,11 +339,7 @@ impl Calendar {
         self.today.sort_unstable();
         self.opened += 1;
         self.found += self.today.len() as u32;
-        let first = self.today.first().copied();
-        if self.opened == 1 << 12 {
-            self.adapt();
-        }
-        first
+        self.today.first().copied()
     }
 
     /// Fits the days' length to the events found in them, and the ring to how far events lie ahead.
@@ -341,7 +362,7 @@ impl Calendar {
             shift += 1;
             size = (size / 2).max(SMALLEST);
         }
-        if (shift, size) != (self.shift, self.days.len()) && shift < 50 {
+        if (shift, size) != (self.shift, self.days.len()) && shift <= LONGEST {
             self.rebuild(shift, size);
         }
         (self.opened, self.found, self.inserted, self.deferred) = (0, 0, 0, 0);
@@ -349,11 +370,12 @@ impl Calendar {
 
     fn rebuild(&mut self, shift: u32, size: usize) {
         let mut events: Vec<Event> = core::mem::take(&mut self.far).into_iter().map(|r| r.0).collect();
-        events.extend_from_slice(&self.today[self.next..]);
-        for &head in &self.days {
-            let mut id = head;
+        debug_assert_eq!(self.next, self.today.len(), "only between days");
+        let mask = self.days.len() as i64 - 1;
+        for day in self.day..=self.day + mask {
+            let mut id = self.days[(day & mask) as usize];
             while let Some(node) = self.nodes.get(id as usize) {
-                events.push(node.event);
+                events.push(node.event(day << self.shift));
                 id = node.next;
             }
         }
@@ -433,5 +455,35 @@ mod tests {
             })
             .collect();
         same_as_heap(&steps, |i| [1, 1_000, 1, 60_000][i / 100_000]);
+    }
+
+    #[test]
+    fn pops_like_a_heap_as_links_use_it() {
+        // Each event brings the next of its link; some links wait long; a bound stops the loop now and then.
+        let (mut calendar, mut heap) = (Calendar::default(), BinaryHeap::new());
+        let mut x = 3u64;
+        let mut draw = |below: i64| {
+            x = timeplane_model::mix64(x.wrapping_add(0x9e37_79b9_7f4a_7c15));
+            (x >> 20) as i64 % below
+        };
+        let push = |c: &mut Calendar, h: &mut BinaryHeap<_>, at: i64, link| {
+            let event = Event { at: SimTime(at), key: Key::new(Phase::Arrive, link, 0) };
+            c.push(event.at, event.key);
+            h.push(Reverse(event));
+        };
+        for link in 0..300 {
+            push(&mut calendar, &mut heap, draw(2_000_000), link);
+        }
+        for i in 0..300_000 {
+            let Reverse(expected) = heap.pop().unwrap();
+            if draw(8) == 0 {
+                assert_eq!(calendar.peek(), Some(expected));
+                assert_eq!(calendar.pop_before(expected), None);
+            }
+            assert_eq!(calendar.pop_before(END), Some(expected), "step {i}");
+            let scale = [1, 100, 1, 10_000][i / 75_000];
+            let ahead = if draw(50) == 0 { draw(1_000_000_000) } else { 1_000 + draw(12_000) * scale };
+            push(&mut calendar, &mut heap, expected.at.0 + ahead, expected.key.element());
+        }
     }
 }

@@ -91,7 +91,7 @@ impl<'a> Engine<'a> {
         loop {
             // What does not come from the calendar bounds what does: arrivals of flows, control messages, samples.
             let outside = self.next_outside();
-            while let Some(event) = self.network.calendar.pop_before(outside) {
+            while let Some(event) = self.network.next_event(outside) {
                 if event.at > self.stop {
                     self.now = self.stop;
                     return Ended::Complete;
@@ -223,7 +223,7 @@ impl<'a> Engine<'a> {
             let from = self.network.fabric().link(LinkId(link)).from.0;
             let state = &self.network.links[link as usize];
             let mut queue_bytes = state.backlog_bytes(at);
-            let queue_packets = state.backlog_packets(at);
+            let queue_packets = state.backlog_packets(at, &self.network.packets);
             if from < fabric_hosts {
                 queue_bytes += self.network.waiting_bytes(from, &self.ends);
             }

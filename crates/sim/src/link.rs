@@ -4,20 +4,12 @@
 //! threshold are line times too, so that no counter has to follow departures. The link keeps one event for all packets in
 //! flight: the arrival of the first.
 
+use crate::packet::{LAST, Packets};
 use crate::time::SimTime;
-use std::collections::VecDeque;
 use timeplane_model::{Buffer, Bytes, Duration, Forwarding, Link, Rate, Switch};
 
 /// Bytes that a cut-through switch reads before it sends: preamble 8, Ethernet 14, IP and transport 42.
 pub const CUT_THROUGH_HEADER: u32 = 64;
-
-/// A packet on its way: when its last bit leaves the sender, and how many bytes it takes on the wire.
-#[derive(Clone, Copy, Debug)]
-struct InFlight {
-    departure: i64,
-    packet: u32,
-    wire: u32,
-}
 
 /// A packet that a queue could not take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +40,16 @@ mod special {
 pub struct LinkState {
     /// When the last queued packet will have left.
     free_at: i64,
-    ring: VecDeque<InFlight>,
     propagation: i64,
+    /// The longest queue, in line time.
+    longest: i64,
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Wire bytes sent.
+    pub sent_bytes: u64,
+    /// The packets in flight, first and last; `LAST` where there are none.
+    head: u32,
+    tail: u32,
     /// The receiving node.
     pub to: u32,
     /// Exact where a byte takes whole picoseconds; `INEXACT` otherwise.
@@ -59,12 +59,6 @@ pub struct LinkState {
     special: u16,
     /// The host that sends on it, or `u32::MAX`.
     pub host: u32,
-    /// Packets sent.
-    pub sent_packets: u64,
-    /// Wire bytes sent.
-    pub sent_bytes: u64,
-    /// The longest queue, in line time.
-    longest: i64,
     /// Line time that the queue may hold.
     limit: i64,
     /// Line time from which packets are marked.
@@ -95,7 +89,8 @@ impl LinkState {
             | when(matches!(from.map(|s| s.buffer), Some(Buffer::Shared { .. })), special::SHARED);
         Self {
             free_at: 0,
-            ring: VecDeque::new(),
+            head: LAST,
+            tail: LAST,
             propagation: link.spec.propagation.as_ps(),
             to: link.to.0,
             ps_per_byte: if exact { (8_000_000_000_000 / rate.as_bps()) as u32 } else { 0 },
@@ -133,7 +128,11 @@ impl LinkState {
 
     /// The largest packet that takes at most `wire` bytes on the wire; 0 where none does.
     pub fn payload_within(&self, wire: u64) -> u32 {
-        if wire < u64::from(self.minimum) { 0 } else { u32::try_from(wire).unwrap_or(u32::MAX).saturating_sub(u32::from(self.overhead)) }
+        if wire < u64::from(self.minimum) {
+            0
+        } else {
+            u32::try_from(wire).unwrap_or(u32::MAX).saturating_sub(u32::from(self.overhead))
+        }
     }
 
     /// Line time of `wire` bytes.
@@ -158,8 +157,8 @@ impl LinkState {
     }
 
     /// Packets not wholly sent at `at`.
-    pub fn backlog_packets(&self, at: SimTime) -> u32 {
-        (self.ring.len() - self.ring.partition_point(|p| p.departure <= at.0)) as u32
+    pub fn backlog_packets(&self, at: SimTime, packets: &Packets) -> u32 {
+        self.in_flight(packets).filter(|&id| packets.departure(id).0 > at.0).count() as u32
     }
 
     /// The longest queue that a packet has found together with itself, in wire bytes.
@@ -176,8 +175,9 @@ impl LinkState {
     }
 
     /// Packets that were accepted and have not arrived.
-    pub fn in_flight(&self) -> impl Iterator<Item = u32> + '_ {
-        self.ring.iter().map(|p| p.packet)
+    pub fn in_flight<'a>(&self, packets: &'a Packets) -> impl Iterator<Item = u32> + 'a {
+        let some = |id: u32| (id != LAST).then_some(id);
+        std::iter::successors(some(self.head), move |&id| some(packets.next(id)))
     }
 
     /// When the link is free for another packet.
@@ -189,7 +189,13 @@ impl LinkState {
     /// Whether something is in flight.
     #[inline]
     pub fn is_idle(&self) -> bool {
-        self.ring.is_empty()
+        self.head == LAST
+    }
+
+    /// The packet that arrives next, where there is one.
+    #[inline]
+    pub(crate) fn first(&self) -> u32 {
+        self.head
     }
 
     /// Lets a packet join at `ready`; `whole` is when its last bit is there to be sent (later than `ready` only
@@ -238,21 +244,27 @@ impl LinkState {
 
     /// Puts a packet into flight. True where it is the only one, so that its arrival has to be awaited.
     #[inline]
-    pub fn fly(&mut self, departure: SimTime, packet: u32, wire: u32) -> bool {
-        let first = self.ring.is_empty();
-        self.ring.push_back(InFlight { departure: departure.0, packet, wire });
+    pub fn fly(&mut self, departure: SimTime, packet: u32, packets: &mut Packets) -> bool {
+        let first = self.is_idle();
+        packets.append(self.tail, packet, departure.0);
+        self.tail = packet;
+        if first {
+            self.head = packet;
+        }
         first
     }
 
-    /// Takes the packet that arrives, its wire bytes, and the arrival of the next one in flight.
-    ///
-    /// # Panics
-    /// Where nothing is in flight.
+    /// Takes the packet that arrives, and gives the arrival of the next one in flight.
     #[inline]
-    pub fn land(&mut self) -> (u32, u32, Option<SimTime>) {
-        let first = self.ring.pop_front().expect("an arrival without a packet");
-        let next = self.ring.front().map(|p| self.arrival(SimTime(p.departure), p.wire));
-        (first.packet, first.wire, next)
+    pub fn land(&mut self, packets: &Packets) -> (u32, Option<SimTime>) {
+        let first = self.head;
+        self.head = packets.next(first);
+        if self.head == LAST {
+            self.tail = LAST;
+            return (first, None);
+        }
+        let (departure, bytes) = packets.departure(self.head);
+        (first, Some(self.arrival(SimTime(departure), self.wire(bytes))))
     }
 }
 

@@ -44,10 +44,24 @@ pub mod flags {
 /// [`Packet::sack`] of a packet without SACK blocks.
 pub const NO_SACK: u32 = u32::MAX;
 
+/// A packet's place, in one cache line: with it what the link needs that carries it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct Slot {
+    packet: Packet,
+    /// Its last bit leaves the sending end, in ps.
+    departure: i64,
+    /// The packet behind it on the same link, or `LAST`.
+    next: u32,
+}
+
+/// No packet.
+pub(crate) const LAST: u32 = u32::MAX;
+
 /// Packets by number; freed numbers are used again, the latest first, while they are still in the cache.
 #[derive(Debug, Default)]
 pub struct Packets {
-    slots: Vec<Packet>,
+    slots: Vec<Slot>,
     free: Vec<u32>,
 }
 
@@ -55,11 +69,12 @@ impl Packets {
     /// Keeps a packet.
     #[inline]
     pub fn insert(&mut self, packet: Packet) -> u32 {
+        let slot = Slot { packet, departure: 0, next: LAST };
         if let Some(id) = self.free.pop() {
-            self.slots[id as usize] = packet;
+            self.slots[id as usize] = slot;
             id
         } else {
-            self.slots.push(packet);
+            self.slots.push(slot);
             (self.slots.len() - 1) as u32
         }
     }
@@ -67,16 +82,37 @@ impl Packets {
     #[inline]
     pub fn remove(&mut self, id: u32) -> Packet {
         self.free.push(id);
-        self.slots[id as usize]
+        self.slots[id as usize].packet
     }
     /// A packet.
     pub fn get(&self, id: u32) -> &Packet {
-        &self.slots[id as usize]
+        &self.slots[id as usize].packet
     }
     /// A packet, to read or change.
     #[inline]
     pub fn get_mut(&mut self, id: u32) -> &mut Packet {
-        &mut self.slots[id as usize]
+        &mut self.slots[id as usize].packet
+    }
+    /// When a packet leaves, and its size.
+    #[inline]
+    pub(crate) fn departure(&self, id: u32) -> (i64, u32) {
+        let slot = &self.slots[id as usize];
+        (slot.departure, slot.packet.bytes)
+    }
+    /// The packet behind one.
+    #[inline]
+    pub(crate) fn next(&self, id: u32) -> u32 {
+        self.slots[id as usize].next
+    }
+    /// Puts a packet behind `last`, or first.
+    #[inline]
+    pub(crate) fn append(&mut self, last: u32, id: u32, departure: i64) {
+        let slot = &mut self.slots[id as usize];
+        slot.departure = departure;
+        slot.next = LAST;
+        if let Some(slot) = self.slots.get_mut(last as usize) {
+            slot.next = id;
+        }
     }
     /// How many there are.
     pub fn len(&self) -> usize {

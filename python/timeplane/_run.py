@@ -80,12 +80,13 @@ class Bar:
     def __init__(self, file: TextIO | None = None) -> None:
         self.file = file or sys.stderr
         self.live = self.file.isatty()
-        self.written = False
+        self.written = self.over = False
 
     def __call__(self, progress: Progress) -> None:
         last = progress.done == progress.total
-        if not (self.live or last):
+        if self.over or not (self.live or last):
             return
+        self.over = last
         left = progress.remaining
         text = f"{100 * progress.fraction:5.1f} %  {progress.done} of {progress.total} runs"
         text += f"  {progress.elapsed:.0f} s" if last or left is None else f"  {left:.0f} s left"

@@ -1,7 +1,7 @@
 """Figures for papers: 3.33 inch columns, 7 pt text, fonts that journals take, colours and lines that differ for everyone.
 
 Every function draws into ``axes`` or makes a figure, and returns the axes. Lines are means over seeds; bands are 95 % confidence
-intervals of these means (Student's t), where there are at least two seeds.
+intervals of these means (Student's t), where there are at least two seeds and nothing else is said.
 
 >>> axes = tp.plot.cct_cdf(results)
 >>> axes.figure.savefig("cct.pdf")
@@ -135,15 +135,27 @@ def _draw(
     markers: int = 6,
     limits: tuple[float, float] | None = None,
     offset: int = 0,
+    extremes: bool = False,
 ) -> None:
     mean, half = _band(curves)
     every = max(1, len(x) // markers)
     axes.plot(x, mean, label=label, markevery=(min(offset * every // 4, len(x) - 1), every) if len(x) > markers * 2 else None, **looks)
     if half is not None:
-        low, high = mean - half, mean + half
+        low, high = (curves.min(axis=0), curves.max(axis=0)) if extremes else (mean - half, mean + half)
         if limits:
             low, high = np.clip(low, *limits), np.clip(high, *limits)
         axes.fill_between(x, low, high, color=looks["color"], alpha=0.2, linewidth=0)
+
+
+def _legend(axes: Axes) -> None:
+    """Above the axes, where it covers no line."""
+    labels = axes.get_legend_handles_labels()[1]
+    if len(labels) > 1:
+        row = sum(len(label) + 7 for label in labels) <= 54
+        columns = len(labels) if row else max(1, 50 // (max(map(len, labels)) + 7))
+        axes.legend(
+            loc="lower left", bbox_to_anchor=(0, 1.0), ncols=columns, borderaxespad=0.2, columnspacing=1.2, handletextpad=0.5
+        )
 
 
 def _cdf(
@@ -183,8 +195,7 @@ def _cdf(
         axes.set_xlabel(f"{label} ({unit})")
         axes.set_ylabel("CDF")
         _log_ticks(axes.xaxis)
-        if len(times) > 1:
-            axes.legend(loc="best")
+        _legend(axes)
     return axes
 
 
@@ -278,8 +289,7 @@ def slowdown_by_size(
         _log_ticks(axes.yaxis)
         axes.set_xlabel(f"Flow size ({unit})")
         axes.set_ylabel(name)
-        if len(data) > 1:
-            axes.legend(loc="best")
+        _legend(axes)
     return axes
 
 
@@ -289,11 +299,15 @@ def queue_over_time(
     point: Mapping[str, Any] | None = None,
     controls: Sequence[str] | None = None,
     link: int | None = None,
+    hosts: bool = False,
     bins: int = 200,
 ) -> Axes:
-    """Length of the queue in front of a link over time; without ``link`` the longest in the network at each moment.
+    """Length of the queue in front of a link over time; without ``link`` the longest of all switches at each moment.
 
-    Needs ``record.queues_every``. Of the samples in each of ``bins`` spans the longest is shown.
+    With ``hosts`` it is the longest of all hosts: what waits for its turn there is no queue in the network.
+
+    Needs ``record.queues_every``. Of the samples in each of ``bins`` spans the longest is shown. Bands are the least and
+    the most of all seeds: an interval could be wider than a buffer.
     """
     data: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
     end = 0
@@ -301,11 +315,14 @@ def queue_over_time(
         for run in runs:
             queues = run.queues
             time, length = queues["time_ps"], queues["queue_bytes"]
+            end = max(end, int(time.max(initial=0)))
             if link is not None:
                 use = queues["link"] == link
-                time, length = time[use], length[use]
-            data.setdefault(control, []).append((time, length))
-            end = max(end, int(time.max(initial=0)))
+            else:
+                # A host has one link out.
+                nodes, links = np.unique(run.links["from"], return_counts=True)
+                use = np.isin(queues["node"], nodes[links == 1]) == hosts
+            data.setdefault(control, []).append((time[use], length[use]))
     if not end:
         raise ValueError("no queue was recorded: set record.queues_every, as in --set record.queues_every='100 us'")
     edges = np.linspace(0, end, bins + 1)
@@ -321,11 +338,11 @@ def queue_over_time(
     with style():
         for i, (control, rows) in enumerate(curves.items()):
             looks = _looks(results, control)
-            _draw(axes, centres / time_factor, rows / factor, control, looks, limits=(0.0, np.inf), offset=i)
+            _draw(axes, centres / time_factor, rows / factor, control, looks, offset=i, extremes=True)
         axes.set_xlim(0, end / time_factor)
         axes.set_ylim(bottom=0)
         axes.set_xlabel(f"Time ({time_unit})")
-        axes.set_ylabel(f"{'Longest queue' if link is None else f'Queue of link {link}'} ({unit})")
-        if len(data) > 1:
-            axes.legend(loc="best")
+        what = f"Queue of link {link}" if link is not None else f"Longest {'host' if hosts else 'switch'} queue"
+        axes.set_ylabel(f"{what} ({unit})")
+        _legend(axes)
     return axes

@@ -1,6 +1,9 @@
 """Scenarios: classes, files, errors."""
 
+import copy
+import dataclasses
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -116,6 +119,15 @@ def test_a_changed_scenario_is_what_runs(tmp_path):
     scenario.seeds = 1
     del scenario.control["cubic"]
     assert len(scenario.run(results=None).runs) == 1
+
+
+def test_scenarios_are_copied_and_sent(tmp_path):
+    file = tmp_path / "shuffle.toml"
+    file.write_text(TOML)
+    scenario = tp.Scenario.from_file(file)
+    for again in (copy.deepcopy(scenario), pickle.loads(pickle.dumps(scenario)), dataclasses.replace(scenario)):
+        assert again == scenario and again.base == str(tmp_path)
+        assert again.resolved() == scenario.resolved()
 
 
 def test_importing_is_cheap():

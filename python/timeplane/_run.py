@@ -140,6 +140,10 @@ class Runnable:
         scenario.__dict__["_loaded"] = (scenario.to_dict(), scenario.base, loaded)
         return scenario
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Copies and pickles hold values; places in the file stay behind.
+        return {key: value for key, value in self.__dict__.items() if key != "_loaded"}
+
     def _load(self) -> _core.Loaded:
         values = self.to_dict()
         before, base, loaded = self.__dict__.get("_loaded", (None, None, None))

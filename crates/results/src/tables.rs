@@ -191,7 +191,7 @@ tables! {
         reason: &'static str,
         /// Packets lost.
         packets: u64,
-        /// Wire bytes lost.
+        /// Bytes lost, without link framing.
         bytes: u64,
     }
 

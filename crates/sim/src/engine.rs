@@ -96,6 +96,10 @@ impl<'a> Engine<'a> {
                     self.now = self.stop;
                     return Ended::Complete;
                 }
+                // Timers of flows that are over, and agents that ask on, keep no run alive.
+                if matches!(event.key.phase(), Phase::Timer | Phase::Open) && self.is_done() {
+                    return Ended::Complete;
+                }
                 self.now = event.at;
                 self.events += 1;
                 let changed = self.handle(event);

@@ -48,8 +48,7 @@ pub fn bounds(fabric: &Fabric, arrivals: &[FlowArrival], mtu: u64) -> Option<Bou
         }
     }
     let busiest = |links: &BTreeMap<u32, f64>| links.values().copied().fold(0.0, f64::max);
-    let cct_mean_ps =
-        (!coflows.is_empty()).then(|| coflows.values().map(busiest).sum::<f64>() / coflows.len() as f64);
+    let cct_mean_ps = (!coflows.is_empty()).then(|| coflows.values().map(busiest).sum::<f64>() / coflows.len() as f64);
     Some(Bounds { completion_ps: completion, cct_mean_ps })
 }
 

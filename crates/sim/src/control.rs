@@ -1,8 +1,8 @@
 //! The agents of a planned control in virtual time: the manager, one agent per host, and the control network between them.
 
+use crate::calendar::{Key, Phase};
 use crate::endpoints::Endpoints;
 use crate::network::Network;
-use crate::calendar::{Key, Phase};
 use crate::nic::Window;
 use crate::time::SimTime;
 use rand_xoshiro::Xoshiro256PlusPlus;

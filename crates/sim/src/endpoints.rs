@@ -71,6 +71,15 @@ pub enum Then {
         /// The flow.
         slot: u32,
     },
+    /// The flow at this slot has nothing left to send, but its host's queue for this destination still refers to it.
+    Withdraw {
+        /// The sending host.
+        host: u32,
+        /// To whom.
+        destination: u32,
+        /// The flow.
+        slot: u32,
+    },
 }
 
 /// What all ends share.
@@ -113,7 +122,16 @@ pub struct Endpoints {
 impl Endpoints {
     /// No flows yet.
     pub fn new(fabric: Arc<Fabric>, setting: Setting, ledger: Ledger) -> Self {
-        Self { fabric, setting, flows: Flows::default(), sacks: vec![], free_sacks: vec![], arrived: 0, ledger, log: None }
+        Self {
+            fabric,
+            setting,
+            flows: Flows::default(),
+            sacks: vec![],
+            free_sacks: vec![],
+            arrived: 0,
+            ledger,
+            log: None,
+        }
     }
 
     /// What all ends share.
@@ -158,6 +176,7 @@ impl Endpoints {
             last: now.as_ps(),
             ideal: ideal.as_ps(),
             armed: UNARMED,
+            queued: false,
             measured: self.setting.measured.contains(&now),
             state,
         };
@@ -282,7 +301,7 @@ impl Endpoints {
                 flow.received += payload;
                 flow.last = flow.last.max(at.as_ps());
                 self.ledger.received(at, packet.destination, payload);
-                if flow.in_flight == 0 && flow.is_over() {
+                if flow.in_flight == 0 && !flow.queued && flow.is_over() {
                     self.finish(packet.flow);
                 }
                 Then::Nothing
@@ -431,8 +450,11 @@ impl Endpoints {
         flow.in_flight -= 1;
         let State::Raw(ends) = &mut flow.state else { unreachable!("only raw flows report") };
         ends.0.on_report(at.on_perfect_clock(), report);
+        let (host, destination) = (flow.source, flow.destination);
         let then = if ends.0.backlog() > 0 {
-            Then::Queue { host: flow.source, destination: flow.destination, slot }
+            Then::Queue { host, destination, slot }
+        } else if flow.queued {
+            Then::Withdraw { host, destination, slot }
         } else {
             Then::Nothing
         };
@@ -506,10 +528,16 @@ impl Endpoints {
         }
     }
 
+    /// A queue of the flow's host refers to it no longer.
+    pub fn unqueued(&mut self, slot: u32) {
+        self.flows.get_mut(slot).queued = false;
+        self.settle(slot);
+    }
+
     /// Ends a flow of which nothing is left.
     fn settle(&mut self, slot: u32) {
         let flow = self.flows.get_mut(slot);
-        if flow.in_flight == 0 && flow.is_over() {
+        if flow.in_flight == 0 && !flow.queued && flow.is_over() {
             self.finish(slot);
         }
     }

@@ -39,6 +39,8 @@ pub struct Flow {
     pub ideal: i64,
     /// When its pending timer fires, or `UNARMED`.
     pub armed: i64,
+    /// Whether a queue of its host's interface refers to it.
+    pub queued: bool,
     /// Whether it counts.
     pub measured: bool,
     /// Its transport.

@@ -242,14 +242,17 @@ impl Network {
         (packets, bytes)
     }
 
-    /// A flow of `host` holds bytes for `destination`.
+    /// A flow holds bytes for a queue of its host, or has none any more.
     pub fn hold(&mut self, now: SimTime, then: Then, ends: &mut Endpoints) {
-        let Then::Queue { host, destination, slot } = then else { return };
-        match &mut self.nics {
-            None => self.train(now, host, slot, ends),
-            Some(nics) => {
-                nics[host as usize].push_flow(now, destination, slot);
+        match (then, &mut self.nics) {
+            (Then::Nothing, _) | (Then::Withdraw { .. }, None) => {}
+            (Then::Queue { host, slot, .. }, None) => self.train(now, host, slot, ends),
+            (Then::Queue { host, destination, slot }, Some(nics)) => {
+                nics[host as usize].push_flow(now, destination, slot, ends);
                 self.wake(now, host);
+            }
+            (Then::Withdraw { host, destination, slot }, Some(nics)) => {
+                nics[host as usize].withdraw(destination, slot, ends);
             }
         }
     }

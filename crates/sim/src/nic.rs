@@ -95,11 +95,22 @@ impl Nic {
     }
 
     /// A flow holds bytes for a destination; nothing changes where it is queued already.
-    pub fn push_flow(&mut self, now: SimTime, destination: u32, slot: u32) {
-        let flows = &mut self.queues.entry(destination).or_default().flows;
-        if !flows.iter().any(|f| f.1 == slot) {
-            flows.push_back((now, slot));
+    pub fn push_flow(&mut self, now: SimTime, destination: u32, slot: u32, ends: &mut Endpoints) {
+        let flow = ends.flows.get_mut(slot);
+        if !std::mem::replace(&mut flow.queued, true) {
+            self.queues.entry(destination).or_default().flows.push_back((now, slot));
         }
+    }
+
+    /// Takes a flow out of a destination's queue.
+    pub fn withdraw(&mut self, destination: u32, slot: u32, ends: &mut Endpoints) {
+        if let Some(queue) = self.queues.get_mut(&destination) {
+            queue.flows.retain(|f| f.1 != slot);
+            if queue.packets.is_empty() && queue.flows.is_empty() {
+                self.queues.remove(&destination);
+            }
+        }
+        ends.unqueued(slot);
     }
 
     /// A gate opens. Windows that have ended are given back.
@@ -147,7 +158,8 @@ impl Nic {
             let mut best: Option<usize> = None;
             for (i, w) in self.windows.iter().enumerate() {
                 let open = w.from <= now && now < w.until && self.queues.contains_key(&w.destination);
-                let earlier = |b: usize| (self.windows[b].until, self.windows[b].destination) <= (w.until, w.destination);
+                let earlier =
+                    |b: usize| (self.windows[b].until, self.windows[b].destination) <= (w.until, w.destination);
                 if open && !best.is_some_and(earlier) {
                     best = Some(i);
                 }
@@ -203,23 +215,14 @@ impl Nic {
             }
             queue.packets.pop_front().map(|p| p.1)
         } else {
-            loop {
-                let (_, slot) = *queue.flows.front()?;
-                // What was reported as arrived meanwhile need not be sent again.
-                if ends.flows.get(slot).unsent() == 0 {
-                    queue.flows.pop_front();
-                    if queue.flows.is_empty() {
-                        break None;
-                    }
-                    continue;
-                }
-                let packet = ends.next_packet(now, slot, largest)?;
-                if ends.flows.get(slot).unsent() == 0 {
-                    queue.flows.pop_front();
-                    emptied = Some(slot);
-                }
-                break Some(packet);
+            let (_, slot) = *queue.flows.front()?;
+            let packet = ends.next_packet(now, slot, largest)?;
+            if ends.flows.get(slot).unsent() == 0 {
+                queue.flows.pop_front();
+                ends.unqueued(slot);
+                emptied = Some(slot);
             }
+            Some(packet)
         };
         if queue.packets.is_empty() && queue.flows.is_empty() {
             self.queues.remove(&destination);

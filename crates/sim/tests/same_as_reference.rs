@@ -6,7 +6,9 @@ use proptest::prelude::*;
 use reference::Reference;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use timeplane_model::{Buffer, Bytes, Duration, Fabric, Forwarding, Framing, HostId, LinkSpec, NodeId, Rate, Switch, mix64};
+use timeplane_model::{
+    Buffer, Bytes, Duration, Fabric, Forwarding, Framing, HostId, LinkSpec, NodeId, Rate, Switch, mix64,
+};
 use timeplane_results::Recorder;
 use timeplane_scenario::PacketMix;
 use timeplane_sim::SimTime;

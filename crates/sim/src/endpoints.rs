@@ -263,14 +263,14 @@ impl Endpoints {
         Some(packet)
     }
 
-    /// Wire bytes on `link` of what a flow still holds, in packets of the MTU.
-    pub fn unsent_wire_bytes(&self, slot: u32, link: &LinkState) -> u64 {
+    /// Packets, and their wire bytes on `link`, that a flow still holds, as if cut by the MTU.
+    pub fn unsent(&self, slot: u32, link: &LinkState) -> (u64, u64) {
         let header = self.setting.carrier.header();
         let most = u64::from(self.setting.mtu - header);
         let unsent = self.flows.get(slot).unsent();
         let rest = (unsent % most) as u32;
         let tail = if rest > 0 { u64::from(link.wire(rest + header)) } else { 0 };
-        unsent / most * u64::from(link.wire(self.setting.mtu)) + tail
+        (unsent.div_ceil(most), unsent / most * u64::from(link.wire(self.setting.mtu)) + tail)
     }
 
     /// After a raw sender's queue ran empty its timer may run: the engine calls this where it took the last packet.

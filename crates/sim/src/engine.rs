@@ -227,11 +227,15 @@ impl<'a> Engine<'a> {
             let from = self.network.fabric().link(LinkId(link)).from.0;
             let state = &self.network.links[link as usize];
             let mut queue_bytes = state.backlog_bytes(at);
-            let queue_packets = state.backlog_packets(at, &self.network.packets);
+            let mut queue_packets = state.backlog_packets(at, &self.network.packets);
             if from < fabric_hosts {
-                queue_bytes += self.network.waiting_bytes(from, &self.ends);
+                let (packets, bytes) = self.network.waiting(from, &self.ends);
+                queue_packets += packets as u32;
+                queue_bytes += bytes;
             }
             if queue_bytes > 0 {
+                // Behind cut-through the last packet may have arrived, by its header, while its end is still being sent.
+                let queue_packets = queue_packets.max(1);
                 let row = QueueRow { time_ps: at.as_ps(), link, node: from, queue_bytes, queue_packets };
                 self.ends.ledger.recorder.queue(&row);
             }

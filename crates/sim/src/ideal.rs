@@ -1,4 +1,6 @@
 //! The least completion time of a flow: alone in the network, at once, without acknowledgements or ramp-up.
+//!
+//! It is that of the path of the flow's hash. Where each packet takes its own path and equal paths have different delays, a flow may be faster.
 
 use timeplane_model::{Duration, Fabric, Forwarding, HostId};
 

@@ -208,12 +208,13 @@ impl Network {
         Step::Sent
     }
 
-    /// Wire bytes that wait at a host's interface, beside what its link has taken.
-    pub fn waiting_bytes(&self, host: u32, ends: &Endpoints) -> u64 {
+    /// Packets and their wire bytes that wait at a host's interface, beside what its link has taken.
+    pub fn waiting(&self, host: u32, ends: &Endpoints) -> (u64, u64) {
         let link = &self.links[self.uplinks[host as usize] as usize];
+        let add = |a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1);
         match &self.nics {
-            None => self.trains[host as usize].iter().map(|slot| ends.unsent_wire_bytes(slot, link)).sum(),
-            Some(nics) => nics[host as usize].backlog(link, ends).total().get(),
+            None => self.trains[host as usize].iter().map(|slot| ends.unsent(slot, link)).fold((0, 0), add),
+            Some(nics) => nics[host as usize].waiting(link, ends).map(|w| w.1).fold((0, 0), add),
         }
     }
 

@@ -140,11 +140,16 @@ impl Nic {
 
     /// Wire bytes waiting, per destination.
     pub fn backlog(&self, link: &LinkState, ends: &Endpoints) -> Backlog {
-        Backlog::of_bytes(self.queues.iter().map(|(&d, q)| {
-            let packets: u64 = q.packets.iter().map(|(_, p)| u64::from(link.wire(p.bytes))).sum();
-            let flows: u64 = q.flows.iter().map(|f| ends.unsent_wire_bytes(f.1, link)).sum();
-            (HostId(d), Bytes::new(packets + flows))
-        }))
+        Backlog::of_bytes(self.waiting(link, ends).map(|(d, (_, bytes))| (HostId(d), Bytes::new(bytes))))
+    }
+
+    /// Packets and their wire bytes that wait, per destination.
+    pub fn waiting(&self, link: &LinkState, ends: &Endpoints) -> impl Iterator<Item = (u32, (u64, u64))> {
+        self.queues.iter().map(|(&d, q)| {
+            let packets = q.packets.iter().map(|(_, p)| (1, u64::from(link.wire(p.bytes))));
+            let flows = q.flows.iter().map(|f| ends.unsent(f.1, link));
+            (d, packets.chain(flows).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1)))
+        })
     }
 
     /// Whether anything waits.

@@ -173,14 +173,14 @@ proptest! {
         }
         prop_assume!(load(&text).validate(&["weighted_round_robin"]).is_ok());
         let mut first: Option<Ran> = None;
-        for i in 0..controls.len() {
+        for (i, control) in controls.iter().enumerate() {
             let name = format!("c{i}");
             let once = || match try_run(&text, &name, seed) {
                 Ok(ran) => Ok(ran),
                 Err(e) => Err(TestCaseError::fail(format!("{name}: {e}\n{text}"))),
             };
             let (ran, again) = (once()?, once()?);
-            consistent(&ran, !controls[i].contains("ecmp"));
+            consistent(&ran, !control.contains("ecmp"));
             prop_assert_eq!(serde_json::to_string(&ran.summary).unwrap(), serde_json::to_string(&again.summary).unwrap());
             for (a, b) in ran.tables.iter().zip(again.tables.iter()) {
                 prop_assert_eq!(&a.batches, &b.batches, "{} of {}\n{}", a.name, name, text);

@@ -192,6 +192,8 @@ impl Nic {
 
     /// The queue to serve where no gate decides.
     fn choose(&mut self) -> Option<u32> {
+        // What was withdrawn has no burst to finish.
+        self.burst = self.burst.filter(|b| self.queues.contains_key(&b.0));
         if let Some((destination, _)) = self.burst {
             return Some(destination);
         }
@@ -238,5 +240,69 @@ impl Nic {
     /// Packets that wait here.
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.queues.values().flat_map(|q| q.packets.iter().map(|p| &p.1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoints::{Carrier, Setting, Then, Wire};
+    use crate::ledger::Ledger;
+    use std::sync::Arc;
+    use timeplane_model::{Duration, Fabric, LinkSpec, Switch};
+    use timeplane_results::Recorder;
+    use timeplane_scenario::PacketMix;
+    use timeplane_transport::{RawConfig, Report};
+    use timeplane_workload::FlowArrival;
+
+    struct Nothing;
+
+    impl Wire for Nothing {
+        fn transmit(&mut self, _: SimTime, _: u32, _: Packet) {}
+        fn arm(&mut self, _: SimTime, _: u32, _: u32) {}
+        fn report(&mut self, _: SimTime, _: u32, _: u32, _: u32, _: Report) {}
+    }
+
+    #[test]
+    fn a_withdrawn_burst_lets_others_go_on() {
+        let (rate, framing) = (Rate::gbps(10), timeplane_model::Framing::Ethernet);
+        let spec = LinkSpec { rate, propagation: Duration::ZERO, framing, bit_error: 0.0 };
+        let fabric = Arc::new(Fabric::single_switch(3, Switch::default(), spec).unwrap());
+        let all = SimTime::ZERO..SimTime::MAX;
+        let setting = Setting {
+            carrier: Carrier::Raw { header: 16, config: RawConfig::default() },
+            packets: PacketMix::Mtu,
+            mtu: 1500,
+            salt: 0,
+            per_packet: false,
+            packet_seed: 0,
+            measured: all.clone(),
+            stop: SimTime::MAX,
+        };
+        let mut ends = Endpoints::new(Arc::clone(&fabric), setting, Ledger::new(3, all, Recorder::discard()));
+        let link = LinkState::new(fabric.link(fabric.uplink(HostId(0))), None, None);
+        let mut nic = Nic::new(NicSpec { burst: Bytes::kb(64), ..NicSpec::default() }, false);
+        let mut first = None;
+        for destination in [1, 2] {
+            let arrival = FlowArrival {
+                at: Duration::ZERO,
+                source: HostId(0),
+                destination: HostId(destination),
+                bytes: Bytes::kb(30),
+                coflow: None,
+            };
+            let then = ends.start(SimTime::ZERO, &arrival, &mut Nothing);
+            let Then::Queue { slot, .. } = then else { panic!("{then:?}") };
+            nic.push_flow(SimTime::ZERO, destination, slot, &mut ends);
+            first.get_or_insert(slot);
+        }
+        let mut next = || match nic.serve(SimTime::ZERO, &link, rate, &mut ends) {
+            Served::Packet { packet, .. } => Some(packet.destination),
+            Served::Idle => None,
+        };
+        assert_eq!((next(), next()), (Some(1), Some(1)));
+        nic.withdraw(1, first.unwrap(), &mut ends);
+        let after = nic.serve(SimTime::ZERO, &link, rate, &mut ends);
+        assert!(matches!(after, Served::Packet { packet: Packet { destination: 2, .. }, .. }), "{after:?}");
     }
 }

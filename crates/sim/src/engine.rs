@@ -156,8 +156,9 @@ impl<'a> Engine<'a> {
         if let Some(at) = self.next_arrival() {
             first = Event { at, key: Key::new(Phase::Start, 0, 0) };
         }
-        if let Some((&(at, flow, _), _)) = self.network.reports.first_key_value() {
-            first = first.min(Event { at, key: Key::new(Phase::Open, 0, 1 + (flow & 0xfff_ffff).min((1 << 28) - 2)) });
+        // Slot 0 is a control message, slot 1 a report; several of either have an order of their own.
+        if let Some((&(at, ..), _)) = self.network.reports.first_key_value() {
+            first = first.min(Event { at, key: Key::new(Phase::Open, 0, 1) });
         }
         if let Some(at) = self.slots.as_ref().and_then(Slots::next_message) {
             first = first.min(Event { at, key: Key::new(Phase::Open, 0, 0) });

@@ -7,6 +7,7 @@
 //! [`Schedulers`] knows them by name. A new algorithm of this crate is a file and a line in [`Schedulers::built_in`]; one
 //! from outside (Python, a test) is [registered](Schedulers::register) at run time.
 
+pub mod colouring;
 mod cover;
 mod registry;
 mod weighted_round_robin;

@@ -1,0 +1,304 @@
+//! Colouring all edges at once by Euler splits.
+
+use super::table::Table;
+
+/// Not on a trail yet.
+const UNSEEN: u8 = 2;
+/// Taken out of a split.
+const REST: u8 = 3;
+
+/// Colours all edges of a bipartite multigraph at once, by halving it again and again.
+///
+/// **Halving.** At every vertex, edges are paired as they come; pairs string edges into trails, the edges of a trail go to the
+/// two halves alternately (closed trails have even length, as the graph is bipartite). So each half gets half of every vertex's
+/// edges, rounded up or down. It takes one pass over the edges and one along the trails: no adjacency lists, no dummy edges.
+/// Later halvings treat all parts at once.
+///
+/// **Any degree** D (after H. N. Gabow, "Using Euler partitions to edge color bipartite multigraphs", 1976): halve into
+/// parts of degree a and b, a + b = D; colour the first recursively, add as many of its colours to the second as
+/// make its degree a power of two, and colour that by halving alone. With D odd, the vertices of degree D are to get the smaller half
+/// in the first part. Trails that begin at them are laid so; one that joins two on the same side can not be, and
+/// loses its last edge. Those few edges come last, by alternating paths (as in [`Paull`](super::Paull)).
+///
+/// O(E log D) for E edges, plus O(V) per edge left out, of which there are at most V/2 per odd degree met. Buffers are kept: no
+/// allocation once calls have been as large as they get. The same edges in the same order get the same colours.
+#[derive(Clone, Debug, Default)]
+pub struct EulerSplit {
+    halver: Halver,
+    /// Edges; after a split, those of its first half come first.
+    order: Vec<u32>,
+    second: Vec<u32>,
+    rest: Vec<u32>,
+    /// The splits on the way down.
+    levels: Vec<Level>,
+    /// A part that is coloured by halving alone: its edges, their ends and classes.
+    part: Vec<u32>,
+    ends: Vec<(u32, u32)>,
+    class: Vec<u16>,
+    table: Table,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Level {
+    /// In `order`, where the second half ends.
+    end: usize,
+    /// Colours of the halves.
+    first: usize,
+    second: usize,
+}
+
+impl EulerSplit {
+    /// With empty buffers.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Properly colours `edges`, (left, right) vertices each below `left` and `right`, with the fewest colours: the largest
+    /// degree, which is returned. `out` is filled with a colour for every edge.
+    ///
+    /// # Panics
+    /// Where an edge names a vertex that does not exist, or a degree is above 32 768.
+    pub fn colour(&mut self, left: usize, right: usize, edges: &[(u32, u32)], out: &mut Vec<u16>) -> usize {
+        check(left, right, edges);
+        out.clear();
+        out.resize(edges.len(), 0);
+        let degree = self.halver.count_degrees(left, right, edges);
+        assert!(degree <= 1 << 15, "degree {degree}");
+        if degree.is_power_of_two() {
+            self.halver.halve_all(left, right, edges, degree.trailing_zeros(), out);
+            return degree;
+        }
+        if degree > 0 {
+            self.split_down(left, right, edges, degree);
+            self.colour_up(left, right, edges, out);
+            self.colour_rest(left, right, edges, degree, out);
+        }
+        degree
+    }
+
+    /// Spreads `edges` evenly over `colours`, a power of two, by halving alone: a vertex of degree d has at least d / `colours`
+    /// edges of each rounded down, and at most that rounded up. So the colouring is proper if no degree is above `colours`. `out` is
+    /// filled with a colour for every edge.
+    ///
+    /// This is how Fastpass (Perry et al., SIGCOMM 2014, section 4) chooses paths: with hosts of one rack over four paths of equal
+    /// rate, each path gets a quarter of every rack's packets.
+    ///
+    /// # Panics
+    /// Where an edge names a vertex that does not exist, or `colours` is not a power of two up to 32 768.
+    pub fn colour_within(
+        &mut self,
+        left: usize,
+        right: usize,
+        edges: &[(u32, u32)],
+        colours: usize,
+        out: &mut Vec<u16>,
+    ) {
+        check(left, right, edges);
+        assert!(colours.is_power_of_two() && colours <= 1 << 15, "{colours} colours");
+        out.clear();
+        out.resize(edges.len(), 0);
+        self.halver.halve_all(left, right, edges, colours.trailing_zeros(), out);
+    }
+
+    /// Splits until the first half's degree is a power of two; halves are ranges of `order` afterwards.
+    fn split_down(&mut self, left: usize, right: usize, edges: &[(u32, u32)], mut degree: usize) {
+        self.order.clear();
+        self.order.extend(0..edges.len() as u32);
+        self.rest.clear();
+        self.levels.clear();
+        while !degree.is_power_of_two() {
+            self.ends.clear();
+            self.ends.extend(self.order.iter().map(|&e| edges[e as usize]));
+            self.halver.halve_by_degree(left, right, &self.ends, degree);
+            let (first, second) = (degree / 2, degree.div_ceil(2));
+            // `order` may have shrunk to the first half; what lies behind it belongs to earlier levels.
+            let mut kept = 0;
+            for i in 0..self.order.len() {
+                let e = self.order[i];
+                match self.halver.half[i] {
+                    0 => {
+                        self.order[kept] = e;
+                        kept += 1;
+                    }
+                    1 => self.second.push(e),
+                    _ => self.rest.push(e),
+                }
+            }
+            self.order.truncate(kept);
+            self.levels.push(Level { end: self.second.len(), first, second });
+            degree = first;
+        }
+    }
+
+    /// Colours the innermost first half, then adds the second halves from the innermost outwards.
+    fn colour_up(&mut self, left: usize, right: usize, edges: &[(u32, u32)], out: &mut [u16]) {
+        let innermost = self.levels.last().expect("a degree that is no power of two is split").first;
+        self.part.clear();
+        self.part.extend_from_slice(&self.order);
+        self.halve_part(left, right, edges, innermost, 0, out);
+        while let Some(level) = self.levels.pop() {
+            // Colours of the first half that make the second one's number a power of two.
+            let all = level.second.next_power_of_two();
+            let keep = level.first - (all - level.second);
+            self.part.clear();
+            self.part.extend(self.order.iter().filter(|&&e| usize::from(out[e as usize]) >= keep));
+            let begin = self.levels.last().map_or(0, |l| l.end);
+            self.part.extend_from_slice(&self.second[begin..level.end]);
+            self.order.extend(self.second.drain(begin..));
+            self.halve_part(left, right, edges, all, keep, out);
+        }
+    }
+
+    /// Colours the edges of `part` with `colours`, a power of two, from colour `base` on.
+    fn halve_part(
+        &mut self,
+        left: usize,
+        right: usize,
+        edges: &[(u32, u32)],
+        colours: usize,
+        base: usize,
+        out: &mut [u16],
+    ) {
+        self.ends.clear();
+        self.ends.extend(self.part.iter().map(|&e| edges[e as usize]));
+        self.class.clear();
+        self.class.resize(self.part.len(), 0);
+        self.halver.halve_all(left, right, &self.ends, colours.trailing_zeros(), &mut self.class);
+        for (&e, &class) in self.part.iter().zip(&self.class) {
+            out[e as usize] = base as u16 + class;
+        }
+    }
+
+    /// Colours the edges that splits left out.
+    fn colour_rest(&mut self, left: usize, right: usize, edges: &[(u32, u32)], degree: usize, out: &mut [u16]) {
+        if self.rest.is_empty() {
+            return;
+        }
+        self.table.reset(left, right, degree);
+        for &e in &self.order {
+            self.table.place(e as usize, edges[e as usize], out[e as usize]);
+        }
+        for &e in &self.rest {
+            self.table.insert(e as usize, edges, out).expect("no vertex has more edges than there are colours");
+        }
+    }
+}
+
+fn check(left: usize, right: usize, edges: &[(u32, u32)]) {
+    let outside = edges.iter().fold(false, |bad, &(u, v)| bad | (u as usize >= left) | (v as usize >= right));
+    assert!(!outside, "an edge names a vertex that does not exist: there are {left} and {right}");
+    assert!(edges.len() < u32::MAX as usize / 2, "{} edges", edges.len());
+}
+
+/// Halves graphs; buffers of one halving.
+#[derive(Clone, Debug, Default)]
+struct Halver {
+    /// Per vertex (left ones first) and class, the edge that has no partner there yet.
+    single: Vec<u32>,
+    /// Per edge, its partners at the left and the right end; its own number after the last edge's is nobody.
+    partner: Vec<[u32; 2]>,
+    /// Per edge, 0 or 1, [`UNSEEN`] before; [`REST`].
+    half: Vec<u8>,
+    /// Per vertex.
+    degree: Vec<u32>,
+}
+
+impl Halver {
+    /// Counts all degrees; returns the largest.
+    fn count_degrees(&mut self, left: usize, right: usize, ends: &[(u32, u32)]) -> usize {
+        self.degree.clear();
+        self.degree.resize(left + right, 0);
+        for &(u, v) in ends {
+            self.degree[u as usize] += 1;
+            self.degree[left + v as usize] += 1;
+        }
+        self.degree.iter().copied().max().unwrap_or(0) as usize
+    }
+
+    /// Halves `times` times; `class` begins as zeros, and each halving adds a bit to it at the low end.
+    fn halve_all(&mut self, left: usize, right: usize, ends: &[(u32, u32)], times: u32, class: &mut [u16]) {
+        for time in 0..times {
+            self.pair(left, right, ends, class, time);
+            for e in 0..ends.len() {
+                if self.half[e] == UNSEEN {
+                    // Both ways from here; where the trail is closed, the second way has been gone.
+                    self.half[e] = 0;
+                    self.walk(e, 0);
+                    self.walk(e, 1);
+                }
+            }
+            for (class, &half) in class.iter_mut().zip(&self.half) {
+                *class = *class << 1 | u16::from(half);
+            }
+        }
+    }
+
+    /// Halves a graph of at most `degree`; vertices of just that degree, if it is odd, have less in the first half.
+    fn halve_by_degree(&mut self, left: usize, right: usize, ends: &[(u32, u32)], degree: usize) {
+        self.pair(left, right, ends, &[], 0);
+        if degree % 2 == 1 {
+            self.count_degrees(left, right, ends);
+            for vertex in 0..left + right {
+                if self.degree[vertex] as usize != degree {
+                    continue;
+                }
+                let e = self.single[vertex] as usize;
+                if self.half[e] != UNSEEN {
+                    // The end of another one's trail: in the first half, if that began on this side.
+                    if self.half[e] == 0 {
+                        self.half[e] = REST;
+                    }
+                    continue;
+                }
+                self.half[e] = 1;
+                self.walk(e, usize::from(vertex < left));
+            }
+        }
+        for e in 0..ends.len() {
+            if self.half[e] == UNSEEN {
+                self.half[e] = 0;
+                self.walk(e, 0);
+                self.walk(e, 1);
+            }
+        }
+    }
+
+    /// Pairs edges at all vertices of all classes.
+    fn pair(&mut self, left: usize, right: usize, ends: &[(u32, u32)], class: &[u16], bits: u32) {
+        let nobody = ends.len() as u32;
+        self.single.clear();
+        self.single.resize((left + right) << bits, nobody);
+        self.partner.clear();
+        self.partner.resize(ends.len() + 1, [nobody; 2]);
+        self.half.clear();
+        self.half.resize(ends.len() + 1, UNSEEN);
+        // Trails end where they were before, and at nobody.
+        self.half[ends.len()] = 0;
+        for (e, &(u, v)) in ends.iter().enumerate() {
+            let of = if bits > 0 { class[e] as usize } else { 0 };
+            for (side, vertex) in [u as usize, left + v as usize].into_iter().enumerate() {
+                // Without a branch: whether a partner waits is as good as random.
+                let waits = &mut self.single[vertex << bits | of];
+                let with = *waits;
+                *waits = if with == nobody { e as u32 } else { nobody };
+                self.partner[e][side] = with;
+                self.partner[with as usize][side] = e as u32;
+            }
+        }
+    }
+
+    /// Along a trail from edge `e`, over its end on `side` first, until nobody follows or who does was there before.
+    fn walk(&mut self, mut e: usize, side: usize) {
+        let mut half = self.half[e];
+        let mut side = side;
+        loop {
+            e = self.partner[e][side] as usize;
+            if self.half[e] != UNSEEN {
+                return;
+            }
+            half ^= 1;
+            side ^= 1;
+            self.half[e] = half;
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Colourings are proper, use the fewest colours, and move few edges.
+
+use proptest::prelude::*;
+use timeplane_model::mix64;
+use timeplane_schedule::colouring::{EulerSplit, Paull};
+
+/// A bipartite multigraph.
+#[derive(Clone, Debug)]
+struct Graph {
+    left: usize,
+    right: usize,
+    edges: Vec<(u32, u32)>,
+}
+
+impl Graph {
+    fn degree(&self) -> usize {
+        self.degrees(|_| true).into_iter().max().unwrap_or(0)
+    }
+    /// Of the edges chosen; left vertices, then right ones.
+    fn degrees(&self, chosen: impl Fn(usize) -> bool) -> Vec<usize> {
+        let mut degrees = vec![0; self.left + self.right];
+        for (_, &(u, v)) in self.edges.iter().enumerate().filter(|&(e, _)| chosen(e)) {
+            degrees[u as usize] += 1;
+            degrees[self.left + v as usize] += 1;
+        }
+        degrees
+    }
+    fn assert_proper(&self, colours: &[u16], number: usize) {
+        assert_eq!(colours.len(), self.edges.len());
+        assert!(colours.iter().all(|&c| usize::from(c) < number), "colours beyond {number}");
+        for c in 0..number {
+            let degrees = self.degrees(|e| usize::from(colours[e]) == c);
+            assert!(degrees.iter().all(|&d| d <= 1), "colour {c} of {number} meets itself in {self:?}");
+        }
+    }
+}
+
+fn graphs() -> impl Strategy<Value = Graph> {
+    (1usize..12, 1usize..12, 0usize..150).prop_flat_map(|(left, right, edges)| {
+        prop::collection::vec((0..left as u32, 0..right as u32), edges).prop_map(move |edges| Graph {
+            left,
+            right,
+            edges,
+        })
+    })
+}
+
+/// As many edges at every vertex: the sum of permutations.
+fn regular(n: usize, degree: usize, seed: u64) -> Graph {
+    let mut edges = Vec::new();
+    for d in 0..degree {
+        let mut to: Vec<u32> = (0..n as u32).collect();
+        to.sort_by_key(|&v| mix64(seed << 32 ^ (d as u64) << 16 ^ u64::from(v)));
+        edges.extend(to.into_iter().enumerate().map(|(u, v)| (u as u32, v)));
+    }
+    edges.sort_by_key(|&(u, v)| mix64(u64::from(u) << 20 ^ u64::from(v) ^ seed));
+    Graph { left: n, right: n, edges }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn euler_colours_with_the_largest_degree(graphs in prop::collection::vec(graphs(), 1..4)) {
+        // One value colours several graphs: buffers carry nothing over.
+        let (mut euler, mut out) = (EulerSplit::new(), vec![7; 3]);
+        for graph in graphs {
+            let number = euler.colour(graph.left, graph.right, &graph.edges, &mut out);
+            prop_assert_eq!(number, graph.degree());
+            graph.assert_proper(&out, number);
+        }
+    }
+
+    #[test]
+    fn euler_colours_regular_graphs(n in 1usize..20, degree in 1usize..40, seed: u64) {
+        let graph = regular(n, degree, seed);
+        let mut out = vec![];
+        prop_assert_eq!(EulerSplit::new().colour(n, n, &graph.edges, &mut out), degree);
+        graph.assert_proper(&out, degree);
+    }
+
+    #[test]
+    fn halving_spreads_every_vertex_evenly(graph in graphs(), bits in 0u32..6) {
+        let colours = 1 << bits;
+        let mut out = vec![];
+        EulerSplit::new().colour_within(graph.left, graph.right, &graph.edges, colours, &mut out);
+        let all = graph.degrees(|_| true);
+        for c in 0..colours {
+            for (&d, &of) in all.iter().zip(&graph.degrees(|e| usize::from(out[e]) == c)) {
+                prop_assert!((d / colours..=d.div_ceil(colours)).contains(&of), "{} of {} in {} parts", of, d, colours);
+            }
+        }
+    }
+
+    /// Edges come and go at random; a graph of full degree leaves no colour to spare.
+    #[test]
+    fn paull_moves_few(left in 1usize..10, right in 1usize..10, colours in 1usize..8, dice in prop::collection::vec(any::<u64>(), 0..400)) {
+        let mut paull = Paull::new(left, right, colours);
+        let mut there: Vec<(u32, u32, u32)> = vec![];
+        let (mut at_left, mut at_right) = (vec![0; left], vec![0; right]);
+        for d in dice {
+            let (u, v) = ((d >> 8) as usize % left, (d >> 32) as usize % right);
+            if d % 4 == 0 && !there.is_empty() {
+                let (edge, u, v) = there.swap_remove((d >> 8) as usize % there.len());
+                prop_assert!(paull.remove(edge) && !paull.remove(edge) && paull.colour(edge).is_none());
+                at_left[u as usize] -= 1;
+                at_right[v as usize] -= 1;
+            } else {
+                let before: Vec<_> = there.iter().map(|&(e, _, _)| (e, paull.colour(e))).collect();
+                match paull.insert(u, v) {
+                    None => prop_assert!(at_left[u] == colours || at_right[v] == colours),
+                    Some(new) => {
+                        prop_assert!(new.moved < left.min(right), "{} of {} x {}", new.moved, left, right);
+                        let moved: Vec<u32> = before.iter().filter(|b| paull.colour(b.0) != b.1).map(|b| b.0).collect();
+                        let mut told = paull.moved().to_vec();
+                        told.sort_unstable();
+                        let mut moved_sorted = moved.clone();
+                        moved_sorted.sort_unstable();
+                        prop_assert_eq!(told.len(), new.moved);
+                        prop_assert_eq!(told, moved_sorted);
+                        prop_assert_eq!(paull.colour(new.edge), Some(new.colour));
+                        there.push((new.edge, u as u32, v as u32));
+                        at_left[u] += 1;
+                        at_right[v] += 1;
+                    }
+                }
+            }
+            prop_assert_eq!(paull.len(), there.len());
+            let graph = Graph { left, right, edges: there.iter().map(|&(_, u, v)| (u, v)).collect() };
+            let now: Vec<u16> = there.iter().map(|&(e, _, _)| paull.colour(e).unwrap()).collect();
+            graph.assert_proper(&now, colours);
+        }
+        paull.clear();
+        prop_assert!(paull.is_empty() && paull.insert(0, 0).is_some());
+    }
+}
+
+#[test]
+fn paull_fills_a_clos_network() {
+    // Every vertex gets as many edges as there are colours: the hardest case, and paths get long.
+    for (n, colours) in [(4, 30), (32, 32), (100, 3)] {
+        let (mut paull, mut longest) = (Paull::new(n, n, colours), 0);
+        for (u, v) in regular(n, colours, 5).edges {
+            longest = longest.max(paull.insert(u as usize, v as usize).unwrap().moved);
+        }
+        assert!((1..n).contains(&longest), "{longest} moved among {n}");
+        assert_eq!(paull.len(), n * colours);
+        assert!((0..n).all(|v| paull.insert(v, (v * 7 + 1) % n).is_none()));
+    }
+}
+
+#[test]
+fn empty_graphs_need_no_colour() {
+    let mut out = vec![1, 2];
+    assert_eq!(EulerSplit::new().colour(0, 0, &[], &mut out), 0);
+    assert_eq!(EulerSplit::new().colour(3, 2, &[], &mut out), 0);
+    EulerSplit::new().colour_within(3, 2, &[], 4, &mut out);
+    assert!(out.is_empty());
+}
+
+#[test]
+#[should_panic(expected = "does not exist")]
+fn a_vertex_that_does_not_exist_is_refused() {
+    EulerSplit::new().colour(2, 2, &[(0, 2)], &mut vec![]);
+}

@@ -7,6 +7,7 @@
 //! [`Paull`] keeps a colouring while edges come and go, and moves few of them; [`EulerSplit`] colours a whole slot at once.
 
 mod euler;
+mod halving;
 mod paull;
 mod table;
 

@@ -36,7 +36,7 @@ impl Graph {
 }
 
 fn graphs() -> impl Strategy<Value = Graph> {
-    (1usize..12, 1usize..12, 0usize..150).prop_flat_map(|(left, right, edges)| {
+    (1usize..12, 1usize..12, 0usize..500).prop_flat_map(|(left, right, edges)| {
         prop::collection::vec((0..left as u32, 0..right as u32), edges).prop_map(move |edges| Graph {
             left,
             right,
@@ -72,7 +72,7 @@ proptest! {
     }
 
     #[test]
-    fn euler_colours_regular_graphs(n in 1usize..20, degree in 1usize..40, seed: u64) {
+    fn euler_colours_regular_graphs(n in 1usize..16, degree in 1usize..150, seed: u64) {
         let graph = regular(n, degree, seed);
         let mut out = vec![];
         prop_assert_eq!(EulerSplit::new().colour(n, n, &graph.edges, &mut out), degree);

@@ -1,9 +1,12 @@
 //! Colouring all edges at once by Euler splits.
 
+use super::halving::Halving;
 use super::table::Table;
 
 /// Not on a trail yet.
 const UNSEEN: u8 = 2;
+/// Up to this degree, colouring edge by edge is faster: free colours of a vertex fit a word, and paths are short.
+const ONE_BY_ONE: usize = 64;
 /// Taken out of a split.
 const REST: u8 = 3;
 
@@ -20,11 +23,15 @@ const REST: u8 = 3;
 /// in the first part. Trails that begin at them are laid so; one that joins two on the same side can not be, and
 /// loses its last edge. Those few edges come last, by alternating paths (as in [`Paull`](super::Paull)).
 ///
-/// O(E log D) for E edges, plus O(V) per edge left out, of which there are at most V/2 per odd degree met. Buffers are kept: no
-/// allocation once calls have been as large as they get. The same edges in the same order get the same colours.
+/// Up to degree 64 that is slower than to colour all edges one after the other by such paths, which is done then: O(V) per
+/// edge at worst, but few edges need a path, and those are short. Above, it is O(E log D) for E edges, plus O(V) per edge left
+/// out, of which there are at most V/2 per odd degree met.
+///
+/// Buffers are kept: no allocation once calls have been as large as they get. The same edges in the same order get the same colours.
 #[derive(Clone, Debug, Default)]
 pub struct EulerSplit {
-    halver: Halver,
+    halving: Halving,
+    trails: Trails,
     /// Edges; after a split, those of its first half come first.
     order: Vec<u32>,
     second: Vec<u32>,
@@ -60,19 +67,24 @@ impl EulerSplit {
     /// Where an edge names a vertex that does not exist, or a degree is above 32 768.
     pub fn colour(&mut self, left: usize, right: usize, edges: &[(u32, u32)], out: &mut Vec<u16>) -> usize {
         check(left, right, edges);
+        let degree = self.trails.count_degrees(left, right, edges);
+        assert!(degree <= 1 << 15, "degree {degree}");
         out.clear();
         out.resize(edges.len(), 0);
-        let degree = self.halver.count_degrees(left, right, edges);
-        assert!(degree <= 1 << 15, "degree {degree}");
-        if degree.is_power_of_two() {
-            self.halver.halve_all(left, right, edges, degree.trailing_zeros(), out);
+        if degree <= ONE_BY_ONE {
+            self.order.clear();
+            self.rest.clear();
+            self.rest.extend(0..edges.len() as u32);
+            self.colour_rest(left, right, edges, degree, out);
             return degree;
         }
-        if degree > 0 {
-            self.split_down(left, right, edges, degree);
-            self.colour_up(left, right, edges, out);
-            self.colour_rest(left, right, edges, degree, out);
+        if degree.is_power_of_two() {
+            self.halving.classes(left, right, edges, degree.trailing_zeros(), out);
+            return degree;
         }
+        self.split_down(left, right, edges, degree);
+        self.colour_up(left, right, edges, out);
+        self.colour_rest(left, right, edges, degree, out);
         degree
     }
 
@@ -93,11 +105,8 @@ impl EulerSplit {
         colours: usize,
         out: &mut Vec<u16>,
     ) {
-        check(left, right, edges);
         assert!(colours.is_power_of_two() && colours <= 1 << 15, "{colours} colours");
-        out.clear();
-        out.resize(edges.len(), 0);
-        self.halver.halve_all(left, right, edges, colours.trailing_zeros(), out);
+        self.halving.classes(left, right, edges, colours.trailing_zeros(), out);
     }
 
     /// Splits until the first half's degree is a power of two; halves are ranges of `order` afterwards.
@@ -109,13 +118,13 @@ impl EulerSplit {
         while !degree.is_power_of_two() {
             self.ends.clear();
             self.ends.extend(self.order.iter().map(|&e| edges[e as usize]));
-            self.halver.halve_by_degree(left, right, &self.ends, degree);
+            self.trails.halve_by_degree(left, right, &self.ends, degree);
             let (first, second) = (degree / 2, degree.div_ceil(2));
             // `order` may have shrunk to the first half; what lies behind it belongs to earlier levels.
             let mut kept = 0;
             for i in 0..self.order.len() {
                 let e = self.order[i];
-                match self.halver.half[i] {
+                match self.trails.half[i] {
                     0 => {
                         self.order[kept] = e;
                         kept += 1;
@@ -161,9 +170,7 @@ impl EulerSplit {
     ) {
         self.ends.clear();
         self.ends.extend(self.part.iter().map(|&e| edges[e as usize]));
-        self.class.clear();
-        self.class.resize(self.part.len(), 0);
-        self.halver.halve_all(left, right, &self.ends, colours.trailing_zeros(), &mut self.class);
+        self.halving.classes(left, right, &self.ends, colours.trailing_zeros(), &mut self.class);
         for (&e, &class) in self.part.iter().zip(&self.class) {
             out[e as usize] = base as u16 + class;
         }
@@ -190,10 +197,10 @@ fn check(left: usize, right: usize, edges: &[(u32, u32)]) {
     assert!(edges.len() < u32::MAX as usize / 2, "{} edges", edges.len());
 }
 
-/// Halves graphs; buffers of one halving.
+/// Halves a graph with a wish for some vertices; buffers of one halving.
 #[derive(Clone, Debug, Default)]
-struct Halver {
-    /// Per vertex (left ones first) and class, the edge that has no partner there yet.
+struct Trails {
+    /// Per vertex (left ones first), the edge that has no partner there yet.
     single: Vec<u32>,
     /// Per edge, its partners at the left and the right end; its own number after the last edge's is nobody.
     partner: Vec<[u32; 2]>,
@@ -203,7 +210,7 @@ struct Halver {
     degree: Vec<u32>,
 }
 
-impl Halver {
+impl Trails {
     /// Counts all degrees; returns the largest.
     fn count_degrees(&mut self, left: usize, right: usize, ends: &[(u32, u32)]) -> usize {
         self.degree.clear();
@@ -215,27 +222,9 @@ impl Halver {
         self.degree.iter().copied().max().unwrap_or(0) as usize
     }
 
-    /// Halves `times` times; `class` begins as zeros, and each halving adds a bit to it at the low end.
-    fn halve_all(&mut self, left: usize, right: usize, ends: &[(u32, u32)], times: u32, class: &mut [u16]) {
-        for time in 0..times {
-            self.pair(left, right, ends, class, time);
-            for e in 0..ends.len() {
-                if self.half[e] == UNSEEN {
-                    // Both ways from here; where the trail is closed, the second way has been gone.
-                    self.half[e] = 0;
-                    self.walk(e, 0);
-                    self.walk(e, 1);
-                }
-            }
-            for (class, &half) in class.iter_mut().zip(&self.half) {
-                *class = *class << 1 | u16::from(half);
-            }
-        }
-    }
-
     /// Halves a graph of at most `degree`; vertices of just that degree, if it is odd, have less in the first half.
     fn halve_by_degree(&mut self, left: usize, right: usize, ends: &[(u32, u32)], degree: usize) {
-        self.pair(left, right, ends, &[], 0);
+        self.pair(left, right, ends);
         if degree % 2 == 1 {
             self.count_degrees(left, right, ends);
             for vertex in 0..left + right {
@@ -263,11 +252,11 @@ impl Halver {
         }
     }
 
-    /// Pairs edges at all vertices of all classes.
-    fn pair(&mut self, left: usize, right: usize, ends: &[(u32, u32)], class: &[u16], bits: u32) {
+    /// Pairs edges at all vertices.
+    fn pair(&mut self, left: usize, right: usize, ends: &[(u32, u32)]) {
         let nobody = ends.len() as u32;
         self.single.clear();
-        self.single.resize((left + right) << bits, nobody);
+        self.single.resize(left + right, nobody);
         self.partner.clear();
         self.partner.resize(ends.len() + 1, [nobody; 2]);
         self.half.clear();
@@ -275,10 +264,9 @@ impl Halver {
         // Trails end where they were before, and at nobody.
         self.half[ends.len()] = 0;
         for (e, &(u, v)) in ends.iter().enumerate() {
-            let of = if bits > 0 { class[e] as usize } else { 0 };
             for (side, vertex) in [u as usize, left + v as usize].into_iter().enumerate() {
                 // Without a branch: whether a partner waits is as good as random.
-                let waits = &mut self.single[vertex << bits | of];
+                let waits = &mut self.single[vertex];
                 let with = *waits;
                 *waits = if with == nobody { e as u32 } else { nobody };
                 self.partner[e][side] = with;

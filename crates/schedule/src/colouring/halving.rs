@@ -50,7 +50,7 @@ impl Halving {
             }
             let mask = (1u32 << times) - 1;
             for (pair, (slots, &first)) in (0u32..).zip(self.slots.chunks_exact(2).zip(&self.first)) {
-                let of = 2 * pair & mask | u32::from(first);
+                let of = ((2 * pair) & mask) | u32::from(first);
                 class[(slots[0] >> 32) as usize] = of as u16;
                 class[(slots[1] >> 32) as usize] = (of ^ 1) as u16;
             }
@@ -61,7 +61,7 @@ impl Halving {
     /// Puts the edges into slots, with partners for the first halving.
     fn place(&mut self, left: usize, right: usize, ends: &[(u32, u32)], times: u32) {
         let block = 1u32 << times;
-        let none = (ends.len() as u64) << 32 | right as u64;
+        let none = ((ends.len() as u64) << 32) | right as u64;
         // A vertex fills all its blocks but one.
         let most = ends.len() + (left.min(ends.len()) + 1) * block as usize;
         self.slots.clear();
@@ -83,7 +83,7 @@ impl Halving {
                 unused += block;
             }
             at[u as usize] = slot + 1;
-            slots[slot as usize] = edge << 32 | u64::from(v);
+            slots[slot as usize] = (edge << 32) | u64::from(v);
             meet(&mut single[v as usize], onward, slot);
         }
         // An odd number of edges at the left leaves half a pair.
@@ -111,7 +111,7 @@ impl Halving {
                 if *first != UNSEEN {
                     break;
                 }
-                *first = (out & 1 ^ 1) as u8;
+                *first = ((out & 1) ^ 1) as u8;
             }
         }
     }

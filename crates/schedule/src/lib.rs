@@ -7,11 +7,13 @@
 //! [`Schedulers`] knows them by name. A new algorithm of this crate is a file and a line in [`Schedulers::built_in`]; one
 //! from outside (Python, a test) is [registered](Schedulers::register) at run time.
 
+mod allocator;
 pub mod colouring;
 mod cover;
 mod registry;
 mod weighted_round_robin;
 
+pub use allocator::{Allocation, Allocator};
 pub use registry::{SchedulerFactory, Schedulers, UnknownScheduler};
 pub use weighted_round_robin::WeightedRoundRobin;
 

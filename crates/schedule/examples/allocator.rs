@@ -1,0 +1,120 @@
+//! How fast timeslots are allocated: `cargo run --release --example allocator`.
+//!
+//! The workload is that of Fastpass's own benchmark: requests arrive at each source by a Poisson process, for an evenly drawn other
+//! node, with exponential sizes of 10 slots in the mean. A batch knows what has arrived before it begins.
+
+use std::time::Instant;
+use timeplane_model::mix64;
+use timeplane_schedule::{Allocation, Allocator};
+
+const MEAN: f64 = 10.0;
+/// Batches to fill the queues, batches that are timed, and repetitions, of which the fastest counts.
+const WARM_UP: u32 = 100;
+const TIMED: u32 = 400;
+const REPETITIONS: u32 = 7;
+
+fn main() {
+    println!(
+        "{:>6} {:>6} {:>6} {:>10} {:>8} {:>12} {:>12} {:>12} {:>14} {:>8}",
+        "nodes", "load", "batch", "M alloc/s", "spread", "ns/alloc", "us/slot", "fill", "pairs waiting", "maximal"
+    );
+    for (nodes, load, batch) in
+        [(256, 0.9, 64), (256, 0.9, 16), (1024, 0.9, 64), (1024, 0.9, 16), (256, 0.5, 64), (256, 0.99, 64)]
+    {
+        let mut seconds: Vec<f64> = Vec::new();
+        let mut sum = Sum::default();
+        for _ in 0..REPETITIONS {
+            sum = run(nodes, load, batch);
+            seconds.push(sum.seconds);
+        }
+        seconds.sort_by(f64::total_cmp);
+        let (best, worst) = (seconds[0], seconds[seconds.len() - 1]);
+        let slots = f64::from(TIMED * batch);
+        let allocations = sum.allocations as f64;
+        println!(
+            "{nodes:>6} {:>4.0} % {batch:>6} {:>10.1} {:>8.1} {:>12.1} {:>12.2} {:>10.1} % {:>14.0} {:>8}",
+            load * 100.0,
+            allocations / best / 1e6,
+            allocations / worst / 1e6,
+            best * 1e9 / allocations,
+            best * 1e6 / slots,
+            100.0 * allocations / (slots * f64::from(nodes)),
+            sum.waiting as f64 / f64::from(TIMED),
+            if sum.maximal { "yes" } else { "NO" },
+        );
+    }
+}
+
+#[derive(Default)]
+struct Sum {
+    allocations: usize,
+    seconds: f64,
+    waiting: usize,
+    maximal: bool,
+}
+
+/// Requests and allocation are timed; drawing and checking are not.
+fn run(nodes: u32, load: f64, batch: u32) -> Sum {
+    let mut allocator = Allocator::new(nodes as usize, batch);
+    let mut sum = Sum { maximal: true, ..Sum::default() };
+    let (mut out, mut requests) = (Vec::new(), Vec::new());
+    let mut draw = Draw { dice: 0 };
+    let mut next = 0.0;
+    let (mut at_source, mut at_destination) = (vec![0u64; nodes as usize], vec![0u64; nodes as usize]);
+    for b in 0..WARM_UP + TIMED {
+        requests.clear();
+        while next < f64::from(b * batch) {
+            let source = draw.below(nodes);
+            let destination = (source + 1 + draw.below(nodes - 1)) % nodes;
+            let slots = draw.exponential(MEAN).round() as u32;
+            requests.push((source as u16, destination as u16, slots));
+            next += draw.exponential(MEAN / load / f64::from(nodes));
+        }
+        let start = Instant::now();
+        for &(source, destination, slots) in &requests {
+            allocator.request(source, destination, slots);
+        }
+        allocator.allocate_batch(&mut out);
+        if b >= WARM_UP {
+            sum.seconds += start.elapsed().as_secs_f64();
+            sum.allocations += out.len();
+            sum.waiting += allocator.waiting().count();
+            sum.maximal &= is_maximal(&allocator, &out, &mut at_source, &mut at_destination);
+        }
+    }
+    sum
+}
+
+/// Whether no pair that waits has both ends free in a slot, and no node is used twice.
+fn is_maximal(allocator: &Allocator, out: &[Allocation], source: &mut [u64], destination: &mut [u64]) -> bool {
+    let all = u64::MAX >> (64 - allocator.slots());
+    source.fill(all);
+    destination.fill(all);
+    for a in out {
+        let bit = 1 << a.slot;
+        if source[usize::from(a.source)] & destination[usize::from(a.destination)] & bit == 0 {
+            return false;
+        }
+        source[usize::from(a.source)] ^= bit;
+        destination[usize::from(a.destination)] ^= bit;
+    }
+    allocator.waiting().all(|(s, d, _)| source[usize::from(s)] & destination[usize::from(d)] == 0)
+}
+
+struct Draw {
+    dice: u64,
+}
+
+impl Draw {
+    fn next(&mut self) -> u64 {
+        self.dice += 1;
+        mix64(self.dice)
+    }
+    fn below(&mut self, n: u32) -> u32 {
+        ((self.next() >> 32) * u64::from(n) >> 32) as u32
+    }
+    fn exponential(&mut self, mean: f64) -> f64 {
+        let u = ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+        -u.ln() * mean
+    }
+}

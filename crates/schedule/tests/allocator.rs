@@ -1,0 +1,150 @@
+//! Allocations are valid and maximal, keep to the demand, and leave nobody behind.
+
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use timeplane_schedule::{Allocation, Allocator};
+
+/// The allocator beside a plain account of the demand.
+struct Checked {
+    allocator: Allocator,
+    left: BTreeMap<(u16, u16), u64>,
+    out: Vec<Allocation>,
+}
+
+impl Checked {
+    fn new(nodes: usize, slots: u32) -> Self {
+        Self { allocator: Allocator::new(nodes, slots), left: BTreeMap::new(), out: Vec::new() }
+    }
+    fn request(&mut self, source: u16, destination: u16, slots: u32) {
+        self.allocator.request(source, destination, slots);
+        if slots > 0 {
+            *self.left.entry((source, destination)).or_default() += u64::from(slots);
+        }
+    }
+    fn batch(&mut self) {
+        self.allocator.allocate_batch(&mut self.out);
+        let (mut sources, mut destinations) = (BTreeSet::new(), BTreeSet::new());
+        for a in &self.out {
+            assert!(u32::from(a.slot) < self.allocator.slots());
+            assert!(sources.insert((a.slot, a.source)), "{a:?}: source used twice");
+            assert!(destinations.insert((a.slot, a.destination)), "{a:?}: destination used twice");
+            let left = self.left.get_mut(&(a.source, a.destination)).expect("no allocation without demand");
+            *left -= 1;
+            if *left == 0 {
+                self.left.remove(&(a.source, a.destination));
+            }
+        }
+        for &(s, d) in self.left.keys() {
+            for slot in 0..self.allocator.slots() as u16 {
+                assert!(
+                    sources.contains(&(slot, s)) || destinations.contains(&(slot, d)),
+                    "{s} -> {d} fits slot {slot}"
+                );
+            }
+        }
+        self.account();
+    }
+    fn account(&self) {
+        let mut waiting: Vec<_> = self.allocator.waiting().map(|(s, d, n)| ((s, d), n)).collect();
+        waiting.sort_unstable();
+        assert_eq!(waiting, self.left.iter().map(|(&pair, &n)| (pair, n)).collect::<Vec<_>>());
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Request(u16, u16, u32),
+    Batch,
+    Forget(u16),
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn every_slot_is_a_maximal_matching(
+        slots in prop_oneof![Just(64u32), 1u32..=64],
+        steps in prop::collection::vec(prop_oneof![
+            40 => (0u16..9, 0u16..9, 0u32..40).prop_map(|(s, d, n)| Step::Request(s, d, n)),
+            4 => Just(Step::Batch),
+            1 => (0u16..9).prop_map(Step::Forget),
+        ], 0..300),
+    ) {
+        let mut checked = Checked::new(9, slots);
+        for step in steps {
+            match step {
+                Step::Request(s, d, n) => checked.request(s, d, n),
+                Step::Batch => checked.batch(),
+                Step::Forget(source) => {
+                    checked.allocator.forget(source);
+                    checked.left.retain(|&(s, _), _| s != source);
+                    checked.account();
+                }
+            }
+        }
+        // Nothing new: a slot serves every node that is critical at least every other time, so that all ends.
+        let rest: u64 = checked.left.values().sum();
+        for _ in 0..=2 * rest / u64::from(slots) {
+            checked.batch();
+        }
+        prop_assert!(checked.left.is_empty(), "{:?}", checked.left);
+    }
+}
+
+#[test]
+fn pairs_at_one_node_share_it_evenly() {
+    // Incast: 7 sources to one destination, all with more than enough.
+    let mut checked = Checked::new(8, 64);
+    let mut got = [0u32; 7];
+    for s in 0..7 {
+        checked.request(s, 7, 1000);
+    }
+    for _ in 0..7 {
+        checked.batch();
+        assert_eq!(checked.out.len(), 64);
+        for a in &checked.out {
+            got[usize::from(a.source)] += 1;
+        }
+        assert!(got.iter().max().unwrap() - got.iter().min().unwrap() <= 1, "{got:?}");
+    }
+}
+
+#[test]
+fn who_was_idle_longer_comes_first() {
+    let mut checked = Checked::new(4, 2);
+    // 0 and 1 had their turn, one batch apart.
+    checked.request(1, 3, 2);
+    checked.batch();
+    checked.request(0, 3, 2);
+    checked.batch();
+    for s in [0, 1, 2] {
+        checked.request(s, 3, 1);
+    }
+    checked.batch();
+    assert_eq!(checked.out.iter().map(|a| a.source).collect::<Vec<_>>(), [2, 1], "never served, then longest ago");
+    // Who was left over is before anyone served since, and behind nobody who asks again all the time.
+    checked.request(1, 3, 5);
+    checked.request(2, 3, 5);
+    checked.batch();
+    assert_eq!(checked.out[0].source, 0);
+}
+
+#[test]
+fn demand_above_a_batch_waits_for_the_next() {
+    let mut checked = Checked::new(2, 64);
+    checked.request(0, 1, 100);
+    checked.request(0, 1, 28);
+    checked.batch();
+    assert_eq!(checked.out.len(), 64);
+    checked.request(1, 0, 1);
+    checked.batch();
+    assert_eq!(checked.out.len(), 65);
+    checked.batch();
+    assert!(checked.out.is_empty());
+}
+
+#[test]
+#[should_panic(expected = "no nodes")]
+fn a_node_that_does_not_exist_is_refused() {
+    Allocator::new(4, 16).request(0, 4, 1);
+}

@@ -19,34 +19,29 @@ struct Waiting {
     left: u32,
 }
 
-/// What is kept of every pair, waiting or not.
-#[derive(Clone, Copy, Debug, Default)]
-struct Record {
-    /// Slots asked for since it was last looked at; the rest is in its [`Waiting`].
-    new: u32,
-    /// While it waits, [`WAITS`]; else the batch after its last service.
-    state: u32,
-}
+/// What is kept of every pair: while it waits, [`WAITS`] and the slots asked for since (the rest is in its [`Waiting`]); else the
+/// number of the batch after its last service. One word, as these are looked up at random.
+type Record = u32;
 
-const WAITS: u32 = u32::MAX;
+const WAITS: Record = 1 << 31;
 /// Pairs that were not served for so many batches, or never, are alike.
 const AGES: usize = 64;
 
 /// The pipelined timeslot allocator of Fastpass (Perry et al., SIGCOMM 2014, section 3): a greedy maximal matching in every slot,
 /// least recently served pairs first.
 ///
-/// The slots of a batch are bits of a word, one word per source and one per destination: free slots. A pair's first slot is the
-/// lowest bit that both words have, and a visit to a pair serves any slot of the batch. Pairs are visited in the order of
-/// their last service; a pair that gets slot k and wants more comes again after the pairs whose last slot is before k.
+/// The slots of a batch are bits of a word, one word per source and one per destination: free slots. A pair gets the lowest bit
+/// that both words have, so that a visit to a pair looks at all slots of the batch at once. Pairs are visited in rounds, in the order
+/// of their last service: a pair that wants more than it got comes again in the next round.
 ///
 /// - **Maximal.** A pair is given up for a batch only when no slot is free at both its ends, and slots are not freed again. So after
 ///   a batch no pair that still waits has both ends free in any slot.
 /// - **Valid.** Each node sends to at most one and receives from at most one in a slot.
-/// - **Nobody waits for ever.** Who is served goes behind all who were not; who asks again after an idle time is as old as its last
-///   service, counted in batches.
+/// - **Nobody waits for ever.** Who is served in a round goes behind all who were not served since; who asks again after an idle
+///   time is as old as its last service, counted in batches. So pairs that wait share what they compete for evenly (max-min).
 ///
 /// Demand is counted in slots. A request adds to it: a protocol that carries totals, as Fastpass's does, asks for the difference.
-/// Memory: 8 bytes for each pair of nodes. No allocation once buffers are as large as they get. The same calls give the same slots.
+/// Memory: 4 bytes for each pair of nodes. No allocation once buffers are as large as they get. The same calls give the same slots.
 #[derive(Clone, Debug)]
 pub struct Allocator {
     nodes: usize,
@@ -56,7 +51,7 @@ pub struct Allocator {
     /// Free slots.
     sources: Vec<u64>,
     destinations: Vec<u64>,
-    /// By pair.
+    /// By pair, row by row.
     records: Vec<Record>,
     /// Pairs left over, least recently served first; per age (in batches, the last one for all older), where it ends from the
     /// oldest on.
@@ -64,9 +59,12 @@ pub struct Allocator {
     ends: [usize; AGES],
     /// Pairs that asked since the last batch, by age.
     fresh: Vec<Vec<Waiting>>,
-    /// By the slot of this batch that served them last.
-    served: Vec<Vec<Waiting>>,
-    next: Vec<Waiting>,
+    /// Pairs to visit in the next round; pairs given up for this batch.
+    again: Vec<Waiting>,
+    given_up: Vec<Waiting>,
+    /// Pairs whose demand as it was at their turn is done.
+    done: Vec<(u16, u16)>,
+    allocations: Vec<Allocation>,
 }
 
 impl Allocator {
@@ -83,12 +81,15 @@ impl Allocator {
             batch: 1,
             sources: vec![0; nodes],
             destinations: vec![0; nodes],
-            records: vec![Record::default(); nodes * nodes],
+            records: vec![0; nodes * nodes],
             waiting: Vec::new(),
             ends: [0; AGES],
             fresh: vec![Vec::new(); AGES],
-            served: vec![Vec::new(); slots as usize],
-            next: Vec::new(),
+            again: Vec::new(),
+            given_up: Vec::new(),
+            done: Vec::new(),
+            // One more than there can be: a visit writes before it knows.
+            allocations: vec![Allocation { slot: 0, source: 0, destination: 0 }; nodes * slots as usize + 1],
         }
     }
 
@@ -100,7 +101,8 @@ impl Allocator {
     /// Adds `slots` to what a pair wants.
     ///
     /// # Panics
-    /// Where a node does not exist, or a pair would want more than 2^32 - 1 slots at once.
+    /// Where a node does not exist, or 2^31 slots and more are asked for a pair while it waits.
+    #[inline]
     pub fn request(&mut self, source: u16, destination: u16, slots: u32) {
         let (s, d) = (usize::from(source), usize::from(destination));
         assert!(s < self.nodes && d < self.nodes, "no nodes {s}, {d} among {}", self.nodes);
@@ -108,22 +110,24 @@ impl Allocator {
             return;
         }
         let record = &mut self.records[s * self.nodes + d];
-        if record.state == WAITS {
-            record.new = record.new.checked_add(slots).expect("a pair's demand fits 32 bits");
+        if *record & WAITS != 0 {
+            let more = (*record & !WAITS).checked_add(slots).filter(|&more| more < WAITS);
+            *record = WAITS | more.expect("what is asked for a waiting pair fits 31 bits");
         } else {
-            let age = (self.batch - record.state) as usize;
-            record.state = WAITS;
             // Never served is oldest.
-            let age = if age == self.batch as usize { AGES - 1 } else { age.min(AGES - 1) };
-            self.fresh[age].push(Waiting { source, destination, left: slots });
+            let age = if *record == 0 { AGES } else { (self.batch - *record) as usize };
+            *record = WAITS;
+            self.fresh[age.min(AGES - 1)].push(Waiting { source, destination, left: slots });
         }
     }
 
-    /// Forgets all demand of a source, as when its host starts anew.
+    /// Forgets all demand of a source, as when its host starts anew; its pairs that waited count as never served.
     pub fn forget(&mut self, source: u16) {
         let row = usize::from(source) * self.nodes;
         for record in &mut self.records[row..row + self.nodes] {
-            *record = Record { new: 0, state: if record.state == WAITS { 0 } else { record.state } };
+            if *record & WAITS != 0 {
+                *record = 0;
+            }
         }
         let mut begin = 0;
         let mut kept = 0;
@@ -146,114 +150,125 @@ impl Allocator {
     /// Pairs that wait, with the slots they still want; in no order of meaning.
     pub fn waiting(&self) -> impl Iterator<Item = (u16, u16, u64)> + '_ {
         self.waiting.iter().chain(self.fresh.iter().flatten()).map(|w| {
-            let new = self.records[usize::from(w.source) * self.nodes + usize::from(w.destination)].new;
-            (w.source, w.destination, u64::from(w.left) + u64::from(new))
+            let more = self.records[usize::from(w.source) * self.nodes + usize::from(w.destination)] & !WAITS;
+            (w.source, w.destination, u64::from(w.left) + u64::from(more))
         })
     }
 
     /// Keeps the numbers of batches small; ages stay.
     fn renumber(&mut self) {
-        if self.batch < 1 << 31 {
+        if self.batch < WAITS - 1 {
             return;
         }
         let shift = self.batch - AGES as u32;
         self.batch -= shift;
-        for record in self.records.iter_mut().filter(|r| r.state != WAITS) {
-            record.state = record.state.saturating_sub(shift);
+        for record in self.records.iter_mut().filter(|r| **r & WAITS == 0) {
+            *record = record.saturating_sub(shift);
         }
     }
 
     /// Allocates the next batch of slots and takes it off the demand. `out` is emptied first; what is in it comes in the order of
     /// allocation, not by slot.
     pub fn allocate_batch(&mut self, out: &mut Vec<Allocation>) {
-        out.clear();
-        // There can not be more, so that nothing below grows.
-        out.reserve(self.nodes * self.slots as usize);
         let all = u64::MAX >> (64 - self.slots);
         self.sources.fill(all);
         self.destinations.fill(all);
         self.renumber();
         self.batch += 1;
+        // A pair is given up once, and done twice if it asked for more.
+        let most = self.waiting.len() + self.fresh.iter().map(Vec::len).sum::<usize>() + 1;
+        let none = Waiting { source: 0, destination: 0, left: 0 };
+        self.again.resize(most, none);
+        self.given_up.resize(most, none);
+        self.done.resize(2 * most, (0, 0));
         let mut table = Table {
-            nodes: self.nodes,
-            batch: self.batch,
             sources: &mut self.sources,
             destinations: &mut self.destinations,
-            records: &mut self.records,
-            next: &mut self.next,
-            out,
+            again: (&mut self.again, 0),
+            given_up: (&mut self.given_up, 0),
+            done: (&mut self.done, 0),
+            allocations: (&mut self.allocations, 0),
         };
         let mut begin = 0;
         let mut unserved = [0; AGES];
         for age in (0..AGES).rev() {
-            let fresh = &mut self.fresh[age];
-            for &pair in self.waiting[begin..self.ends[age]].iter().chain(fresh.iter()) {
-                if let Some((slot, pair)) = table.visit(pair) {
-                    self.served[slot].push(pair);
+            for pairs in [&self.waiting[begin..self.ends[age]], &self.fresh[age]] {
+                for &pair in pairs {
+                    table.visit(pair);
                 }
             }
-            fresh.clear();
+            self.fresh[age].clear();
             begin = self.ends[age];
-            unserved[age] = table.next.len();
+            unserved[age] = table.given_up.1;
         }
-        for k in 0..self.served.len() {
-            // Those that get an earlier slot are still last served in k.
-            let mut of_k = core::mem::take(&mut self.served[k]);
-            let mut i = 0;
-            while let Some(&pair) = of_k.get(i) {
-                i += 1;
-                if let Some((slot, pair)) = table.visit(pair) {
-                    let later = if slot > k { &mut self.served[slot] } else { &mut of_k };
-                    later.push(pair);
-                }
+        while table.again.1 > 0 {
+            // Written behind where it is read.
+            for i in 0..core::mem::take(&mut table.again.1) {
+                table.visit(table.again.0[i]);
             }
-            of_k.clear();
-            self.served[k] = of_k;
         }
-        core::mem::swap(&mut self.waiting, &mut self.next);
-        self.next.clear();
+        // At last those who asked for more while they waited. To look for them earlier would stall on memory each time.
+        let mut i = 0;
+        while i < table.done.1 {
+            let (source, destination) = table.done.0[i];
+            i += 1;
+            let record = &mut self.records[usize::from(source) * self.nodes + usize::from(destination)];
+            let more = *record & !WAITS;
+            if more == 0 {
+                *record = self.batch;
+                continue;
+            }
+            *record = WAITS;
+            table.visit(Waiting { source, destination, left: more });
+            while core::mem::take(&mut table.again.1) > 0 {
+                table.visit(table.again.0[0]);
+            }
+        }
+        out.clear();
+        let (allocations, given_up) = (table.allocations.1, table.given_up.1);
+        out.extend_from_slice(&self.allocations[..allocations]);
+        core::mem::swap(&mut self.waiting, &mut self.given_up);
+        self.waiting.truncate(given_up);
         // Who was not served is a batch older; who was, is of age 0.
         self.ends[0] = self.waiting.len();
         self.ends[1..].copy_from_slice(&unserved[..AGES - 1]);
     }
 }
 
-/// What a visit to a pair needs.
+/// What a visit to a pair needs: free slots, and lists with how much of them is filled.
 struct Table<'a> {
-    nodes: usize,
-    batch: u32,
     sources: &'a mut [u64],
     destinations: &'a mut [u64],
-    records: &'a mut [Record],
-    next: &'a mut Vec<Waiting>,
-    out: &'a mut Vec<Allocation>,
+    again: (&'a mut [Waiting], usize),
+    given_up: (&'a mut [Waiting], usize),
+    done: (&'a mut [(u16, u16)], usize),
+    allocations: (&'a mut [Allocation], usize),
 }
 
 impl Table<'_> {
-    /// Gives a pair its first free slot; the pair comes back with it if it wants more.
+    /// Gives a pair its first free slot, if there is one, and puts it into the list where it belongs now.
+    ///
+    /// Writes to all lists and counts what holds: branches here would be mispredicted more often than not.
     #[inline(always)]
-    fn visit(&mut self, mut pair: Waiting) -> Option<(usize, Waiting)> {
-        let source = &mut self.sources[usize::from(pair.source)];
-        let destination = &mut self.destinations[usize::from(pair.destination)];
-        let free = *source & *destination;
-        if free == 0 {
-            self.next.push(pair);
-            return None;
-        }
-        let slot = free.trailing_zeros();
+    fn visit(&mut self, pair: Waiting) {
+        let Waiting { source, destination, left } = pair;
+        let at_source = &mut self.sources[usize::from(source)];
+        let at_destination = &mut self.destinations[usize::from(destination)];
+        let free = *at_source & *at_destination;
         let bit = free & free.wrapping_neg();
-        *source ^= bit;
-        *destination ^= bit;
-        self.out.push(Allocation { slot: slot as u16, source: pair.source, destination: pair.destination });
-        pair.left -= 1;
-        if pair.left == 0 {
-            let record = &mut self.records[usize::from(pair.source) * self.nodes + usize::from(pair.destination)];
-            if record.new == 0 {
-                record.state = self.batch;
-                return None;
-            }
-            pair.left = core::mem::take(&mut record.new);
-        }
-        Some((slot as usize, pair))
+        *at_source ^= bit;
+        *at_destination ^= bit;
+        let (served, last) = (free != 0, left == 1);
+        put(&mut self.allocations, Allocation { slot: free.trailing_zeros() as u16, source, destination }, served);
+        put(&mut self.given_up, pair, !served);
+        put(&mut self.done, (source, destination), served & last);
+        put(&mut self.again, Waiting { left: left - 1, ..pair }, served & !last);
     }
+}
+
+/// Writes to the end of a list, which it makes longer only if so told.
+#[inline(always)]
+fn put<T>((list, len): &mut (&mut [T], usize), value: T, counts: bool) {
+    list[*len] = value;
+    *len += usize::from(counts);
 }

@@ -1,7 +1,8 @@
 //! What waits at the hosts.
 
+use crate::grant::Class;
 use crate::ids::HostId;
-use crate::units::{Bytes, Duration};
+use crate::units::{Bytes, Time};
 
 /// What one host holds for one destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,16 +11,31 @@ pub struct BacklogEntry {
     pub destination: HostId,
     /// Bytes waiting, as the host will put them on the wire.
     pub bytes: Bytes,
-    /// How long the first packet has waited; where a control asks for it.
-    pub head_age: Option<Duration>,
-    /// Bytes left of the shortest flow; where a control asks for it.
-    pub least_remaining: Option<Bytes>,
+    /// Bytes that have ever been queued for it since the host began, sent or not; where a control asks for it.
+    pub arrived: Option<Bytes>,
+}
+
+/// Packets of one flow that wait in one queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Burst {
+    /// The queue: for whom.
+    pub destination: HostId,
+    /// The queue: which class.
+    pub class: Class,
+    /// When they came, by the host's clock.
+    pub arrived: Time,
+    /// How many.
+    pub packets: u32,
+    /// Their bytes, as the host will put them on the wire.
+    pub bytes: Bytes,
 }
 
 /// One host's row of the demand. Entries are ordered by destination, each at most once, none empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     entries: Vec<BacklogEntry>,
+    /// The same flow by flow, where a control asks for it: ordered by destination and class, within a queue as they will leave.
+    pub bursts: Vec<Burst>,
     /// Room in the host's receive buffer; `None` where it has no bound.
     pub room: Option<Bytes>,
 }
@@ -36,11 +52,11 @@ impl Backlog {
             }
             same
         });
-        Self { entries, room: None }
+        Self { entries, bursts: Vec::new(), room: None }
     }
     /// Bytes per destination, and nothing else.
     pub fn of_bytes(bytes: impl IntoIterator<Item = (HostId, Bytes)>) -> Self {
-        let entry = |(destination, bytes)| BacklogEntry { destination, bytes, head_age: None, least_remaining: None };
+        let entry = |(destination, bytes)| BacklogEntry { destination, bytes, arrived: None };
         Self::new(bytes.into_iter().map(entry).collect())
     }
     /// By destination.

@@ -192,6 +192,8 @@ pub struct Fabric {
     /// Per host, its last switch's number (from 0), or its own "group" where hosts are joined directly.
     group: Vec<u32>,
     groups: u32,
+    /// Per switch, whether hosts are joined to it.
+    has_hosts: Vec<bool>,
     /// Per (switch, group): where in `sets` its candidates lie, and how many.
     table: Vec<(u32, u32)>,
     sets: Vec<LinkId>,
@@ -232,7 +234,17 @@ impl Fabric {
                 ref other => return Err(FabricError::HostWires { host: h, wires: other.len() }),
             }
         }
-        let mut fabric = Self { hosts, nodes, links, uplink, group: vec![], groups: 0, table: vec![], sets: vec![] };
+        let mut fabric = Self {
+            hosts,
+            nodes,
+            links,
+            uplink,
+            group: vec![],
+            groups: 0,
+            has_hosts: vec![],
+            table: vec![],
+            sets: vec![],
+        };
         fabric.route(&out)?;
         Ok(fabric)
     }
@@ -264,6 +276,7 @@ impl Fabric {
                 }
             }
         }
+        self.has_hosts = occupied.iter().map(Option::is_some).collect();
         let mut distance = vec![u32::MAX; switches];
         let mut queue = VecDeque::new();
         let mut scratch: Vec<LinkId> = Vec::new();
@@ -382,7 +395,7 @@ impl Fabric {
         }
     }
 
-    /// The links that a packet with this tag crosses: at every switch candidate number `tag` modulo their count.
+    /// The links that a packet with this tag crosses.
     pub fn tagged_path(&self, from: HostId, to: HostId, tag: PathTag) -> Vec<LinkId> {
         let mut path = vec![self.uplink(from)];
         loop {
@@ -394,13 +407,21 @@ impl Fabric {
         }
     }
 
-    /// The link that switch `at` takes for a packet with this tag.
+    /// The link that switch `at` takes for a packet with this tag, see [`PathTag`].
     #[inline]
     pub fn tagged_link(&self, at: NodeId, to: HostId, tag: PathTag) -> LinkId {
         match self.candidates(at, to) {
             Candidates::Host(link) => link,
-            Candidates::Set(set) => set[usize::from(tag.0) % set.len()],
+            Candidates::Set(set) => {
+                let shift = if self.has_hosts[(at.0 - self.hosts) as usize] { 0 } else { 8 };
+                set[usize::from(tag.0 >> shift & 0xff) % set.len()]
+            }
         }
+    }
+
+    /// Whether hosts are joined to a switch.
+    pub fn has_hosts(&self, switch: NodeId) -> bool {
+        self.has_hosts[(switch.0 - self.hosts) as usize]
     }
 
     /// Whether all packets from one host to the other take the same links.

@@ -7,10 +7,18 @@ use crate::units::{Bytes, Rate, Time};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Class(pub u8);
 
-/// A path through the fabric, as two bytes in a packet: at every switch the tag picks among the equal candidates
-/// instead of the flow's hash (tag modulo their number).
+/// A path through the fabric, as two bytes in a packet: at every switch the tag picks among the equal candidates instead of the flow's
+/// hash. A switch that has hosts takes the low byte, any other the high byte, modulo the number of candidates: so two bytes name every
+/// path of a Clos network of three layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathTag(pub u16);
+
+impl PathTag {
+    /// Candidate `first` at switches with hosts, `second` at others.
+    pub const fn new(first: u8, second: u8) -> Self {
+        Self(first as u16 | (second as u16) << 8)
+    }
+}
 
 /// Over what a grant sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -51,6 +59,8 @@ pub struct Grant {
     pub rate: Option<Rate>,
     /// The most wire bytes that may be sent; `None` is what the time allows.
     pub bytes: Option<Bytes>,
+    /// The most packets that may be sent; `None` is what the time allows.
+    pub packets: Option<u32>,
     /// When it begins.
     pub start: Trigger,
     /// When it ends; the instant itself is outside.

@@ -4,6 +4,7 @@
 //! exists overloads no link, a [`Fabric`] that exists is connected. Nothing here reads a clock, opens a file or
 //! draws a random number.
 
+mod clos;
 mod demand;
 mod fabric;
 mod grant;
@@ -14,7 +15,8 @@ mod text;
 mod topology;
 mod units;
 
-pub use demand::{Backlog, BacklogEntry, Demand};
+pub use clos::{Clos, ClosError, Layer};
+pub use demand::{Backlog, BacklogEntry, Burst, Demand};
 pub use fabric::{
     Buffer, Candidates, Fabric, FabricError, Forwarding, Framing, Link, LinkSpec, Node, Switch, Utilisation,
 };

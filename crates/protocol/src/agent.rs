@@ -38,6 +38,8 @@ pub enum Input {
     },
     /// What waits in the host's queues at this moment, and its receive buffer's room: the answer to [`Output::ReadBacklog`].
     Backlog(Backlog),
+    /// Packets came to wait in a queue that the agent has not heard of, or one ran empty.
+    Changed,
 }
 
 /// What an agent wants done.
@@ -50,8 +52,11 @@ pub enum Output {
         /// What it says.
         message: Message,
     },
-    /// Call again at once with [`Input::Backlog`].
-    ReadBacklog,
+    /// Call again at once with [`Input::Backlog`], flow by flow where `bursts`.
+    ReadBacklog {
+        /// Whether [`Backlog::bursts`] is asked for.
+        bursts: bool,
+    },
     /// Let a queue send.
     Open(Opening),
     /// For the results; changes nothing.
@@ -60,7 +65,8 @@ pub enum Output {
 
 /// A queue may send, from now on and until a known end.
 ///
-/// A frame is begun only if its last bit leaves before `until`. No call says that it closes.
+/// A frame is begun only if its last bit leaves before `until`. No call says that it closes. One with a `rate` replaces the rate that its queue
+/// had; [`Rate::ZERO`] takes it away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
     /// The queue: to whom.
@@ -73,6 +79,8 @@ pub struct Opening {
     pub rate: Option<Rate>,
     /// The most wire bytes; `None` is what the time allows.
     pub bytes: Option<Bytes>,
+    /// The most packets; `None` is what the time allows.
+    pub packets: Option<u32>,
     /// When it opens: now.
     pub from: Time,
     /// When it closes, by the host's own clock; the instant itself is outside. Never later than the grant's lease.
@@ -82,8 +90,8 @@ pub struct Opening {
 impl Opening {
     /// What a grant opens at `from`.
     pub fn of(grant: &Grant, from: Time, until: Time) -> Self {
-        let Grant { destination, class, medium, rate, bytes, .. } = *grant;
-        Self { destination, class, medium, rate, bytes, from, until }
+        let Grant { destination, class, medium, rate, bytes, packets, .. } = *grant;
+        Self { destination, class, medium, rate, bytes, packets, from, until }
     }
 }
 
@@ -115,6 +123,20 @@ pub enum Event {
         gap: Duration,
         /// Who sends to whom.
         pairs: Vec<(HostId, HostId)>,
+    },
+    /// A slot of packets was allocated.
+    SlotAllocated {
+        /// When it begins, by the controller's clock.
+        start: Time,
+        /// For how long.
+        open: Duration,
+        /// How many pairs send in it.
+        pairs: u32,
+    },
+    /// The rates of a host were computed anew.
+    RatesChanged {
+        /// How many of its queues have one.
+        rates: u32,
     },
     /// The scheduler's plan cannot be granted as slots; the round stays empty.
     PlanRefused {

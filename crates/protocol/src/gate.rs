@@ -134,6 +134,7 @@ mod tests {
             medium: Medium::Fabric,
             rate: None,
             bytes: None,
+            packets: None,
             start: Trigger::At(Time::from_ps(start)),
             end: Trigger::At(Time::from_ps(end)),
             lease: Time::from_ps(lease),

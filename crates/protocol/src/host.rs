@@ -1,10 +1,10 @@
 //! A host's side: reports go out, grants come in, gates open.
 
-use crate::agent::{Address, Agent, Event, Input, Output};
+use crate::agent::{Address, Agent, Event, Input, Opening, Output};
 use crate::gate::{Gate, Refused};
-use crate::message::{Grants, Message, Report};
+use crate::message::{Grants, Message, Rates, Report};
 use std::collections::BTreeMap;
-use timeplane_model::{Backlog, Class, Duration, HostId, Round, Time};
+use timeplane_model::{Backlog, Class, Duration, HostId, Medium, Rate, Round, Time};
 
 /// What a host's agent is told at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,19 @@ pub struct HostConfig {
     /// It reports at the latest this long after it last reported or heard of the controller: a lost message strands no queue. Longer than a round, see
     /// [`SlotManagerConfig::fallback`](crate::SlotManagerConfig::fallback).
     pub fallback: Duration,
+    /// When it reports besides, and what.
+    pub reporting: Reporting,
+}
+
+/// What the controller of a host wants to be told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reporting {
+    /// Flow by flow, see [`Backlog::bursts`].
+    pub bursts: bool,
+    /// At once when told that its queues have [changed](Input::Changed).
+    pub on_change: bool,
+    /// When a queue's last grant ends: the controller does not know how much of it was used.
+    pub after_grants: bool,
 }
 
 /// What a host's agent has counted since its start.
@@ -46,7 +59,8 @@ pub struct HostCounters {
 /// Reports a host's backlog when told, and opens its gates as granted.
 ///
 /// A report is sent at the time that the last [`Grants`] named. Without such a word it is sent after
-/// [`fallback`](HostConfig::fallback), again and again. An unasked [`Input::Backlog`] is reported at once.
+/// [`fallback`](HostConfig::fallback), again and again. An unasked [`Input::Backlog`] is reported at once, and so are changes where
+/// the controller [wants](Reporting) to hear of them.
 #[derive(Clone, Debug)]
 pub struct HostAgent {
     config: HostConfig,
@@ -60,6 +74,8 @@ pub struct HostAgent {
     gates: BTreeMap<(HostId, Class), Gate>,
     /// When the next gate opens.
     opens: Option<Time>,
+    /// Rates in force, and until when.
+    rates: BTreeMap<(HostId, Class), (Rate, Time)>,
     counters: HostCounters,
 }
 
@@ -74,6 +90,7 @@ impl HostAgent {
             newest: None,
             gates: BTreeMap::new(),
             opens: None,
+            rates: BTreeMap::new(),
             counters: HostCounters::default(),
         }
     }
@@ -95,28 +112,80 @@ impl HostAgent {
         out.push(Output::Send { to: Address::Controller, message: Message::Report(report) });
     }
 
+    fn read(&self) -> Output {
+        Output::ReadBacklog { bursts: self.config.reporting.bursts }
+    }
+
     fn due(&mut self, now: Time, out: &mut Vec<Output>) {
         if self.report_at <= now {
             self.counters.fallbacks += u64::from(!self.asked);
             self.asked = false;
             self.report_at = now.saturating_add(self.config.fallback);
-            out.push(Output::ReadBacklog);
+            out.push(self.read());
         }
         if self.opens.is_some_and(|t| t <= now) {
             let counters = &mut self.counters;
+            let mut report_at = self.report_at;
+            let after = self.config.reporting.after_grants;
             self.gates.retain(|_, gate| {
                 let (opening, missed) = gate.advance(now);
                 counters.missed += u64::from(missed);
                 counters.executed += u64::from(opening.is_some());
+                if let Some(last) = opening.filter(|_| after && gate.due().is_none()) {
+                    report_at = report_at.min(last.until);
+                }
                 out.extend(opening.map(Output::Open));
                 !gate.is_empty()
             });
+            self.asked |= report_at < self.report_at;
+            self.report_at = report_at;
             self.find_next();
         }
     }
 
     fn find_next(&mut self) {
         self.opens = self.gates.values().filter_map(Gate::due).min();
+    }
+
+    /// Takes all rates of this host, in place of those before.
+    fn rates(&mut self, now: Time, message: &Rates, out: &mut Vec<Output>) {
+        let this = (message.epoch, message.round);
+        if self.newest.is_some_and(|newest| newest >= this) {
+            self.counters.stale += 1;
+            return;
+        }
+        self.newest = Some(this);
+        self.report_at = now.saturating_add(self.config.fallback);
+        self.asked = true;
+        if message.lease <= now {
+            self.counters.late += message.rates.len() as u64;
+            return;
+        }
+        let mut old = std::mem::take(&mut self.rates);
+        for &(destination, class, rate) in &message.rates {
+            let key = (destination, class);
+            // A lease that has more than half of its time left is not renewed.
+            let holds = old
+                .remove(&key)
+                .filter(|(r, until)| *r == rate && *until - now > (message.lease - now) / 2)
+                .map(|(_, until)| until);
+            if holds.is_none() {
+                self.counters.accepted += 1;
+                self.counters.executed += 1;
+                out.push(Self::open(key, rate, now, message.lease));
+            }
+            self.rates.insert(key, (rate, holds.unwrap_or(message.lease)));
+        }
+        for (key, (_, until)) in old {
+            if until > now {
+                out.push(Self::open(key, Rate::ZERO, now, until));
+            }
+        }
+    }
+
+    fn open((destination, class): (HostId, Class), rate: Rate, from: Time, until: Time) -> Output {
+        let medium = Medium::Fabric;
+        Output::Open(Opening { destination, class, medium, rate: Some(rate), bytes: None, packets: None, from, until })
     }
 
     fn grants(&mut self, now: Time, message: Grants, out: &mut Vec<Output>) {
@@ -176,6 +245,11 @@ impl Agent for HostAgent {
             Input::Message { message: Message::Grants(grants), from: Address::Controller } => {
                 self.grants(now, grants, out);
             }
+            Input::Message { message: Message::Rates(rates), from: Address::Controller } => {
+                self.rates(now, &rates, out)
+            }
+            Input::Changed if self.config.reporting.on_change => out.push(self.read()),
+            Input::Changed => {}
             // A host listens to its controller alone.
             Input::Message { .. } => self.counters.stale += 1,
             Input::Backlog(backlog) => self.report(now, backlog, out),

@@ -12,10 +12,14 @@ mod agent;
 mod gate;
 mod host;
 mod message;
+mod rates;
 mod slots;
+mod timeslots;
 
 pub use agent::{Address, Agent, Event, Input, Opening, Output, PlanFault};
 pub use gate::{Gate, Refused};
-pub use host::{HostAgent, HostConfig, HostCounters};
-pub use message::{Grants, Message, Report};
+pub use host::{HostAgent, HostConfig, HostCounters, Reporting};
+pub use message::{Grants, Message, Rates, Report};
+pub use rates::{Estimator, RateManager, RateManagerConfig, RateManagerCounters};
 pub use slots::{ManagerCounters, SlotManager, SlotManagerConfig};
+pub use timeslots::{TimeslotManager, TimeslotManagerConfig, TimeslotManagerCounters};

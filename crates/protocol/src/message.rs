@@ -1,6 +1,6 @@
 //! What agents say to each other.
 
-use timeplane_model::{Backlog, Framing, Grant, Medium, Round, Time};
+use timeplane_model::{Backlog, Class, Framing, Grant, HostId, Medium, Rate, Round, Time};
 
 /// A message between a controller and a host.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,6 +9,8 @@ pub enum Message {
     Report(Report),
     /// Controller to host: what it may send, and when to report next.
     Grants(Grants),
+    /// Controller to host: how fast it may send.
+    Rates(Rates),
 }
 
 /// Everything that waits at a host at one moment. A total, not a change: the newest report makes all earlier ones worthless, so that a
@@ -40,29 +42,49 @@ pub struct Grants {
     pub report_at: Time,
 }
 
+/// All rates of a host. A total, not a change: a queue that is not named may not send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rates {
+    /// Counts the starts of the controller.
+    pub epoch: u32,
+    /// Counts the messages of rates; an older one is dropped.
+    pub round: Round,
+    /// Until when they hold, by the host's clock, unless newer ones come: a controller that falls silent opens no gate for good.
+    pub lease: Time,
+    /// By destination and class, in wire bits per second; none is zero.
+    pub rates: Vec<(HostId, Class, Rate)>,
+}
+
 impl Message {
     /// Bytes on the wire, with Ethernet framing, if it went as UDP over IPv4.
     ///
     /// - Each datagram: Ethernet 38 (preamble 8, header 14, FCS 4, gap 12), IPv4 20, UDP 8, and a header of 24: version 1, kind 1, count 2,
     ///   epoch 4, sequence or round 8, time 8. No frame is under 84, no IP packet over 1500; what does not fit goes into more datagrams.
-    /// - A report: 8 where it has room; per destination 12 (destination 4, bytes 8), and 8 each for age and least remaining.
+    /// - A report: 8 where it has room; per destination 12 (destination 4, bytes 8), and 8 for what has ever arrived; or, where it has
+    ///   bursts, these instead: 24 each (destination 4, class 1, packets 3, bytes 8, time 8).
     /// - Grants: 8 for the time to report; per grant 24 (destination 4, class 1, flags 1, path 2, begin and end as 8 + 4 from the
-    ///   round's begin, lease 4), and 8 for a rate, 8 for a limit of bytes, 4 for a link.
+    ///   round's begin, lease 4), and 8 for a rate, 8 for a limit of bytes, 4 for one of packets, 4 for a link.
+    /// - Rates: 8 for the lease; 12 each (destination 4, class 1, rate 7).
     pub fn wire_bytes(&self) -> u32 {
         const HEADER: u32 = 24;
         const ROOM: u32 = 1500 - 28 - HEADER;
         let optional = |present: bool, bytes: u32| if present { bytes } else { 0 };
         let (fixed, items): (u32, Vec<u32>) = match self {
             Self::Report(r) => {
-                let entry = |e: &timeplane_model::BacklogEntry| {
-                    12 + optional(e.head_age.is_some(), 8) + optional(e.least_remaining.is_some(), 8)
+                let entry = |e: &timeplane_model::BacklogEntry| 12 + optional(e.arrived.is_some(), 8);
+                let items = if r.backlog.bursts.is_empty() {
+                    r.backlog.entries().iter().map(entry).collect()
+                } else {
+                    vec![24; r.backlog.bursts.len()]
                 };
-                (optional(r.backlog.room.is_some(), 8), r.backlog.entries().iter().map(entry).collect())
+                (optional(r.backlog.room.is_some(), 8), items)
             }
+            Self::Rates(r) => (8, vec![12; r.rates.len()]),
             Self::Grants(g) => {
                 let grant = |g: &Grant| {
                     24 + optional(g.rate.is_some(), 8)
                         + optional(g.bytes.is_some(), 8)
+                        + optional(g.packets.is_some(), 4)
                         + optional(matches!(g.medium, Medium::Link(_)), 4)
                 };
                 (8, g.grants.iter().map(grant).collect())
@@ -86,7 +108,7 @@ impl Message {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timeplane_model::{Bytes, HostId};
+    use timeplane_model::Bytes;
 
     fn report(destinations: u32) -> Message {
         let backlog = Backlog::of_bytes((0..destinations).map(|d| (HostId(d), Bytes::new(1))));

@@ -313,6 +313,7 @@ impl SlotManager {
                     medium: t.path.map_or(Medium::Fabric, Medium::Path),
                     rate: t.rate,
                     bytes: t.bytes,
+                    packets: None,
                     start: Trigger::At(start),
                     end: Trigger::At(end),
                     lease: end,
@@ -342,7 +343,7 @@ impl Agent for SlotManager {
         match input {
             Input::Due => {}
             Input::Message { from, message: Message::Report(report) } => return self.report(now, from, report),
-            Input::Message { .. } | Input::Backlog(_) => {
+            Input::Message { .. } | Input::Backlog(_) | Input::Changed => {
                 self.counters.malformed += 1;
                 return;
             }

@@ -52,7 +52,8 @@ fn is_python(loaded: &timeplane_scenario::Loaded, run: &Planned, schedulers: &Ha
     // A sweep may change the scheduler.
     let swept = run.values.iter().any(|(key, value)| key.ends_with(".scheduler") && schedulers.contains_key(value));
     let plan = loaded.scenario.control.get(&run.control).and_then(|c| c.plan.as_ref());
-    swept || plan.is_some_and(|PlanSpec::Slots(slots)| schedulers.contains_key(&slots.scheduler))
+    let named = |p: &PlanSpec| matches!(p, PlanSpec::Slots(slots) if schedulers.contains_key(&slots.scheduler));
+    swept || plan.is_some_and(named)
 }
 
 /// Removes runs of schedulers written in Python, so that they are run again.

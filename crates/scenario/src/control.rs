@@ -164,6 +164,21 @@ pub enum Discipline {
 pub enum PlanSpec {
     /// Slots: a manager takes reports, plans a round of slots ahead and grants them; gates at the hosts execute.
     Slots(SlotsSpec),
+    /// Timeslots: an arbiter gives each packet a slot and a path (SYN, Fastpass).
+    Timeslots(TimeslotsSpec),
+    /// Rates: a controller gives each pair that has something to send a rate (ASY, Flowtune).
+    Rates(RatesSpec),
+}
+
+impl PlanSpec {
+    /// One way between controller and hosts.
+    pub fn control_latency(&self) -> Duration {
+        match self {
+            Self::Slots(s) => s.control_latency,
+            Self::Timeslots(t) => t.control_latency,
+            Self::Rates(r) => r.control_latency,
+        }
+    }
 }
 
 /// Slots.
@@ -201,4 +216,164 @@ impl Default for SlotsSpec {
             clock_error: Duration::ZERO,
         }
     }
+}
+
+/// Timeslots of one packet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TimeslotsSpec {
+    /// From one slot's begin to the next one's; missing: a frame of the MTU on a host's link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slot: Option<Duration>,
+    /// Which pair goes first.
+    pub metric: SlotMetric,
+    /// What may fill a slot.
+    pub fill: SlotFill,
+    /// How paths are found.
+    pub colouring: PathColouring,
+    /// Flows of at most these sizes go first, the smallest first of all; each size opens a class. None: all flows are of one class.
+    pub classes: Vec<Bytes>,
+    /// Slots that are allocated together and granted in one message.
+    pub batch: u32,
+    /// From the allocation of a batch until its first slot begins; missing: just enough to compute and to tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<Duration>,
+    /// A host reports on every change, and at the latest after so long without a word of the arbiter.
+    pub report_every: Duration,
+    /// One way between arbiter and hosts over the control network.
+    pub control_latency: Duration,
+    /// Probability that a control message is lost.
+    pub control_loss: f64,
+    /// How long the allocation of a batch takes; batches are computed in a pipeline.
+    pub compute_time: Duration,
+    /// Hosts' clocks are off by up to so much either way.
+    pub clock_error: Duration,
+}
+
+impl TimeslotsSpec {
+    /// The least time from an allocation to its slot: computing, telling, and a host's clock that is ahead.
+    pub fn least_ahead(&self) -> Duration {
+        self.compute_time + self.control_latency + self.clock_error
+    }
+}
+
+impl Default for TimeslotsSpec {
+    fn default() -> Self {
+        Self {
+            slot: None,
+            metric: SlotMetric::default(),
+            fill: SlotFill::default(),
+            colouring: PathColouring::default(),
+            classes: Vec::new(),
+            batch: 1,
+            ahead: None,
+            report_every: Duration::from_ms(1),
+            control_latency: Duration::ZERO,
+            control_loss: 0.0,
+            compute_time: Duration::ZERO,
+            clock_error: Duration::ZERO,
+        }
+    }
+}
+
+/// Which pair goes first in a timeslot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SlotMetric {
+    /// Oldest cell first: that whose first packet has waited longest.
+    Ocf,
+    /// Shortest remaining job first: that whose first flow has the fewest bytes left.
+    Srjf,
+    /// Max-min fairness: that whose first packet has been first for longest.
+    #[default]
+    Mmf,
+}
+
+/// What may fill a timeslot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SlotFill {
+    /// One packet, however small.
+    #[default]
+    Packet,
+    /// As many whole packets of the pair as fit.
+    Packets,
+    /// As many packets as fit, and a part of the next one.
+    Fragments,
+}
+
+/// How the paths of a timeslot's packets are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PathColouring {
+    /// All at once, halving the slot along Euler circuits.
+    #[default]
+    EulerSplit,
+    /// One after the other, exchanging the colours along a path where none is free (Paull).
+    Paull,
+}
+
+/// A rate for each pair.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RatesSpec {
+    /// Rates asked for.
+    pub estimator: RateEstimator,
+    /// Rates given.
+    pub normaliser: RateNormaliser,
+    /// From one computation to the next, at least; between them, on change.
+    pub every: Duration,
+    /// A host is told of new rates where one has moved by more than this share of it; at 0, of every change.
+    pub threshold: f64,
+    /// A host reports on every change, and at the latest after so long without a word of the controller. Rates hold ten times as long.
+    pub report_every: Duration,
+    /// One way between controller and hosts over the control network.
+    pub control_latency: Duration,
+    /// Probability that a control message is lost.
+    pub control_loss: f64,
+    /// How long a computation takes.
+    pub compute_time: Duration,
+}
+
+impl Default for RatesSpec {
+    fn default() -> Self {
+        Self {
+            estimator: RateEstimator::default(),
+            normaliser: RateNormaliser::default(),
+            every: Duration::ZERO,
+            threshold: 0.0,
+            report_every: Duration::from_ms(1),
+            control_latency: Duration::ZERO,
+            control_loss: 0.0,
+            compute_time: Duration::ZERO,
+        }
+    }
+}
+
+/// How the rate that a pair asks for is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RateEstimator {
+    /// The whole link, while anything waits.
+    #[default]
+    Backlogged,
+    /// What it takes to send all that waits within this time.
+    Horizon(Duration),
+    /// What arrives, averaged over this time, and what it takes to send all that waits within it.
+    Arrivals(Duration),
+}
+
+/// How rates asked for become rates that no link of a host exceeds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RateNormaliser {
+    /// Rows and columns in turn, up and down (Sinkhorn), for the highest total.
+    #[default]
+    ScaleBoth,
+    /// Rows, then columns, down only.
+    ScaleDown,
+    /// Max-min fairness.
+    MaxMin,
+    /// Proportional fairness, by prices of links (Flowtune's NED).
+    Proportional,
 }

@@ -3,12 +3,12 @@
 use crate::error::{Problem, nearest};
 use crate::shape::one_of;
 use crate::{
-    Check, Congestion, Control, FabricSpec, Limit, PacketMix, Pattern, PlanSpec, Poisson, Scenario, Sizes, SlotsSpec,
-    Tcp, Topology, Transport, Workload,
+    Check, Congestion, Control, FabricSpec, Limit, PacketMix, Pattern, PlanSpec, Poisson, RateEstimator, RatesSpec,
+    Scenario, Sizes, SlotFill, SlotsSpec, Tcp, TimeslotsSpec, Topology, Transport, Workload,
 };
 use std::fmt::Display;
 use std::path::Path;
-use timeplane_model::{Buffer, Bytes, Duration, FabricError, Rate};
+use timeplane_model::{Buffer, Bytes, Clos, Duration, FabricError, Rate};
 
 /// One thing that is wrong or doubtful, at a dotted key.
 pub(crate) struct Note {
@@ -330,6 +330,8 @@ impl Checked {
         }
         match &control.plan {
             Some(PlanSpec::Slots(slots)) => self.slots(&at("plan.slots"), slots, s, schedulers),
+            Some(PlanSpec::Timeslots(timeslots)) => self.timeslots(&at("plan.timeslots"), timeslots, s),
+            Some(PlanSpec::Rates(rates)) => self.rates(&at("plan.rates"), rates, s),
             None => {}
         }
     }
@@ -444,6 +446,91 @@ impl Checked {
                 let message = format!("reports, planning and grants take {ahead}, more than a round, {round}");
                 self.warn(&at("round_slots"), message);
             }
+        }
+    }
+
+    /// A host's link and a frame of the MTU on it, where both make sense.
+    fn frame(f: &FabricSpec) -> Option<(Bytes, Duration)> {
+        if f.mtu.get() > 65_535 || f.rate.as_bps() < 1_000 {
+            return None;
+        }
+        let wire = Bytes::new(f.framing.wire(f.mtu.get() as u32).into());
+        Some((wire, f.rate.time_for(wire)))
+    }
+
+    /// Whether links stand for parallel unit links, as paths of timeslots and rates for pairs want it.
+    fn unit_links(&mut self, key: &str, f: &FabricSpec) {
+        if let Ok(fabric) = f.build()
+            && let Err(e) = Clos::of(&fabric)
+        {
+            self.conflict(key, &e.to_string(), None);
+        }
+    }
+
+    fn timeslots(&mut self, key: &str, t: &TimeslotsSpec, s: &Scenario) {
+        let at = |name: &str| format!("{key}.{name}");
+        self.unit_links(key, &s.fabric);
+        if let Some((_, frame)) = Self::frame(&s.fabric)
+            && let Some(slot) = t.slot
+        {
+            self.positive_span(&at("slot"), slot, LONGEST_DELAY);
+            if Duration::ZERO < slot && slot < frame {
+                let allowed =
+                    format!("a packet of the MTU takes {frame} at {}: a timeslot must hold one", s.fabric.rate);
+                self.value(&at("slot"), slot, &allowed);
+            }
+        }
+        self.count(&at("batch"), t.batch, 1, 65_536);
+        if t.classes.len() > 7 {
+            self.value(&at("classes"), t.classes.len(), "at most 7 sizes, for 8 classes");
+        }
+        if t.classes.windows(2).any(|w| w[0] >= w[1]) {
+            self.conflict(&at("classes"), "the sizes must grow: each opens a class for larger flows", None);
+        }
+        self.common(key, t.control_latency, t.control_loss, t.compute_time, t.report_every);
+        self.span(&at("clock_error"), t.clock_error, LONGEST_DELAY);
+        if let Some(ahead) = t.ahead {
+            self.span(&at("ahead"), ahead, LONGEST_DELAY);
+            let least = t.least_ahead();
+            if ahead < least {
+                let allowed = format!(
+                    "computing ({}), telling ({}) and hosts' clocks ({}) take {least}: what is granted later is never followed",
+                    t.compute_time, t.control_latency, t.clock_error
+                );
+                self.value(&at("ahead"), ahead, &allowed);
+            }
+        }
+        if t.fill != SlotFill::Packet
+            && let Workload::Poisson(p) = &s.workload
+            && p.packets == PacketMix::Single
+        {
+            self.conflict(&at("fill"), "packets `single` are longer than any slot", None);
+        }
+    }
+
+    fn rates(&mut self, key: &str, r: &RatesSpec, s: &Scenario) {
+        let at = |name: &str| format!("{key}.{name}");
+        self.unit_links(key, &s.fabric);
+        self.span(&at("every"), r.every, LONGEST_DELAY);
+        self.probability(&at("threshold"), r.threshold);
+        self.common(key, r.control_latency, r.control_loss, r.compute_time, r.report_every);
+        match r.estimator {
+            RateEstimator::Backlogged => {}
+            RateEstimator::Horizon(time) => self.positive_span(&at("estimator.horizon"), time, LONGEST_DELAY),
+            RateEstimator::Arrivals(time) => self.positive_span(&at("estimator.arrivals"), time, LONGEST_DELAY),
+        }
+    }
+
+    /// What every central control has.
+    fn common(&mut self, key: &str, latency: Duration, loss: f64, compute_time: Duration, report_every: Duration) {
+        let at = |name: &str| format!("{key}.{name}");
+        self.span(&at("control_latency"), latency, LONGEST_DELAY);
+        self.probability(&at("control_loss"), loss);
+        self.span(&at("compute_time"), compute_time, LONGEST_DELAY);
+        self.positive_span(&at("report_every"), report_every, LONGEST_DELAY);
+        if Duration::ZERO < report_every && report_every < latency * 4 {
+            let message = format!("a host repeats its report every {report_every}, before an answer can come");
+            self.warn(&at("report_every"), message);
         }
     }
 }

@@ -10,11 +10,18 @@
 mod allocator;
 pub mod colouring;
 mod cover;
+mod paths;
+mod rate_allocator;
+pub mod rates;
 mod registry;
+mod timeslots;
 mod weighted_round_robin;
 
 pub use allocator::{Allocation, Allocator};
+pub use paths::{ClosPaths, Colouring};
+pub use rate_allocator::{Normaliser, RateAllocator};
 pub use registry::{SchedulerFactory, Schedulers, UnknownScheduler};
+pub use timeslots::{Arbiter, Fill, Metric, PacketSlot};
 pub use weighted_round_robin::WeightedRoundRobin;
 
 use timeplane_model::{Demand, Duration, Fabric, Plan, Round, Slot};

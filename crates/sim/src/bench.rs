@@ -182,6 +182,8 @@ fn carrying<'a>(
         salt,
         per_packet: false,
         packet_seed: 0,
+        fragments: false,
+        classes: Vec::new(),
         measured: all.clone(),
         stop: SimTime::MAX,
     };

@@ -9,13 +9,16 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use timeplane_model::{Bytes, Duration, Fabric, HostId, Medium, Time};
+use timeplane_model::{Bytes, ClosError, Duration, Fabric, HostId, Medium, Rate, Time};
 use timeplane_protocol::{
-    Address, Agent, Event, HostAgent, HostConfig, Input, Message, Opening, Output, SlotManager, SlotManagerConfig,
+    Address, Agent, Estimator, Event, HostAgent, HostConfig, Input, Message, Opening, Output, RateManager,
+    RateManagerConfig, Reporting, SlotManager, SlotManagerConfig, TimeslotManager, TimeslotManagerConfig,
 };
 use timeplane_results::{ControlRow, Recorder, SlotRow};
-use timeplane_scenario::SlotsSpec;
-use timeplane_schedule::{Schedulers, SlotParameters, UnknownScheduler};
+use timeplane_scenario::{
+    PathColouring, PlanSpec, RateEstimator, RateNormaliser, RatesSpec, SlotFill, SlotMetric, SlotsSpec, TimeslotsSpec,
+};
+use timeplane_schedule::{Colouring, Fill, Metric, Normaliser, Schedulers, SlotParameters, UnknownScheduler};
 use timeplane_workload::Streams;
 
 /// Messages of one sender.
@@ -39,13 +42,15 @@ struct Planned {
 }
 
 /// Manager and host agents.
-pub struct Slots {
-    manager: SlotManager,
+pub struct Controllers {
+    manager: Box<dyn Agent + Send>,
     hosts: Vec<HostAgent>,
     /// How much each host's clock is ahead of the truth; the manager's is the last.
     ahead: Vec<Duration>,
     /// When each agent's pending event fires.
     armed: Vec<SimTime>,
+    /// When each host's agent is told next that its queues have changed.
+    telling: Vec<SimTime>,
     latency: Duration,
     loss: f64,
     losses: Xoshiro256PlusPlus,
@@ -53,56 +58,122 @@ pub struct Slots {
     messages: BTreeMap<(SimTime, u32, u32, u64), Message>,
     number: u64,
     sent: Vec<Sent>,
+    /// Whether transmissions are written down one by one, and for how long after its end a slot may still be used.
+    slots: Option<Duration>,
     planned: VecDeque<Planned>,
     /// Wire bytes sent in windows, by begin on the host's clock, source and destination.
     used: BTreeMap<(Time, u32, u32), u64>,
-    rates: Vec<timeplane_model::Rate>,
+    line: Vec<Rate>,
     /// The first plan that the manager had to refuse.
     pub fault: Option<String>,
     out: Vec<Output>,
 }
 
-impl Slots {
+/// Why a run has no agents.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ControlError {
+    /// No such scheduler.
+    #[error(transparent)]
+    Scheduler(#[from] UnknownScheduler),
+    /// Timeslots need paths that can be told apart.
+    #[error(transparent)]
+    Clos(#[from] ClosError),
+}
+
+/// What all kinds of plans have in common.
+struct Common {
+    latency: Duration,
+    loss: f64,
+    clock_error: Duration,
+    fallback: Duration,
+    start: Time,
+    reporting: Reporting,
+}
+
+impl Controllers {
     /// Agents that have not begun.
     ///
     /// # Errors
-    /// Where no scheduler has that name.
+    /// Where no scheduler has that name, or the fabric does not suit the plan.
     pub fn new(
-        spec: &SlotsSpec,
+        spec: &PlanSpec,
         fabric: &Arc<Fabric>,
+        mtu: u32,
         schedulers: &Schedulers,
         streams: &Streams,
-    ) -> Result<Self, UnknownScheduler> {
-        let slots = SlotParameters { open: spec.slot, gap: spec.guard, slots: spec.round_slots };
-        let scheduler = schedulers.build(&spec.scheduler, &slots)?;
-        let mut config = SlotManagerConfig::new(slots);
-        config.control_latency = spec.control_latency;
-        config.compute_time = spec.compute_time;
-        config.clock_error = spec.clock_error;
+    ) -> Result<Self, ControlError> {
+        let (manager, common, slots): (Box<dyn Agent + Send>, Common, Option<Duration>) = match spec {
+            PlanSpec::Slots(spec) => {
+                let config = slot_manager(spec);
+                let common = Common {
+                    latency: spec.control_latency,
+                    loss: spec.control_loss,
+                    clock_error: spec.clock_error,
+                    fallback: config.fallback(),
+                    start: config.start,
+                    reporting: Reporting::default(),
+                };
+                let scheduler = schedulers.build(&spec.scheduler, &config.slots)?;
+                let manager = SlotManager::new(config, scheduler, Arc::clone(fabric));
+                (Box::new(manager), common, Some(spec.clock_error * 2))
+            }
+            PlanSpec::Timeslots(spec) => {
+                let config = timeslot_manager(spec, fabric, mtu);
+                let common = Common {
+                    latency: spec.control_latency,
+                    loss: spec.control_loss,
+                    clock_error: spec.clock_error,
+                    fallback: config.fallback,
+                    start: config.start,
+                    reporting: config.reporting(),
+                };
+                (Box::new(TimeslotManager::new(config, fabric)?), common, None)
+            }
+            PlanSpec::Rates(spec) => {
+                let config = rate_manager(spec);
+                let common = Common {
+                    latency: spec.control_latency,
+                    loss: spec.control_loss,
+                    clock_error: Duration::ZERO,
+                    fallback: config.fallback,
+                    start: Time::ZERO,
+                    reporting: config.reporting(),
+                };
+                (Box::new(RateManager::new(config, fabric)?), common, None)
+            }
+        };
         let count = fabric.hosts();
-        let host = |h| HostConfig { host: HostId(h), epoch: 0, start: config.start, fallback: config.fallback() };
+        let host = |h| HostConfig {
+            host: HostId(h),
+            epoch: 0,
+            start: common.start,
+            fallback: common.fallback,
+            reporting: common.reporting,
+        };
         let error = |h: u32| {
             let mut stream = streams.fast("host", u64::from(h), "clock error");
             let uniform = (stream.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-            spec.clock_error.scale(2.0 * uniform - 1.0)
+            common.clock_error.scale(2.0 * uniform - 1.0)
         };
         let ahead = (0..count).map(error).chain([Duration::ZERO]).collect();
         Ok(Self {
             hosts: (0..count).map(|h| HostAgent::new(host(h))).collect(),
             ahead,
             armed: vec![SimTime::MAX; count as usize + 1],
-            latency: spec.control_latency,
-            loss: spec.control_loss,
+            telling: vec![SimTime::MAX; count as usize],
+            latency: common.latency,
+            loss: common.loss,
             losses: streams.fast("control", 0, "loss"),
             messages: BTreeMap::new(),
             number: 0,
             sent: vec![Sent::default(); count as usize + 1],
+            slots,
             planned: VecDeque::new(),
             used: BTreeMap::new(),
-            rates: (0..count).map(|h| fabric.link(fabric.uplink(HostId(h))).spec.rate).collect(),
+            line: (0..count).map(|h| fabric.link(fabric.uplink(HostId(h))).spec.rate).collect(),
             fault: None,
             out: Vec::new(),
-            manager: SlotManager::new(config, scheduler, Arc::clone(fabric)),
+            manager,
         })
     }
 
@@ -137,10 +208,24 @@ impl Slots {
         }
     }
 
+    /// The queues of a host have changed at `at`: its agent is told, once for all that happens at this instant.
+    pub fn changed(&mut self, at: SimTime, host: u32, network: &mut Network) {
+        if self.telling[host as usize] != at {
+            self.telling[host as usize] = at;
+            network.calendar.push(at, Key::new(Phase::Open, host, 1));
+        }
+    }
+
+    /// Tells a host's agent that its queues have changed.
+    pub fn tell_change(&mut self, at: SimTime, host: u32, network: &mut Network, ends: &mut Endpoints) {
+        self.telling[host as usize] = SimTime::MAX;
+        self.tell(at, host, Input::Changed, network, ends);
+    }
+
     fn agent(&mut self, node: u32) -> &mut dyn Agent {
         match self.hosts.get_mut(node as usize) {
             Some(host) => host,
-            None => &mut self.manager,
+            None => self.manager.as_mut(),
         }
     }
 
@@ -153,7 +238,10 @@ impl Slots {
             self.agent(node).handle(now, next, &mut out);
             for output in out.drain(..) {
                 match output {
-                    Output::ReadBacklog => input = Some(Input::Backlog(network.backlog(node, ends))),
+                    Output::ReadBacklog { bursts } => {
+                        let ahead = self.ahead[node as usize];
+                        input = Some(Input::Backlog(network.backlog(node, ahead, bursts, ends)));
+                    }
                     Output::Send { to, message } => self.send(at, node, to, message),
                     Output::Open(opening) => self.open(at, node, &opening, network),
                     Output::Log(event) => self.log(at, node, event, network, ends),
@@ -198,22 +286,26 @@ impl Slots {
             Medium::Fabric | Medium::Link(_) => 0,
         };
         let window = Window {
-            destination: opening.destination.0,
+            queue: (opening.destination.0, opening.class.0),
             from: at,
             until,
             opened: opening.from,
             rate: opening.rate,
             most: opening.bytes.map_or(u64::MAX, Bytes::get),
+            most_packets: opening.packets.unwrap_or(u32::MAX),
             path,
             sent: 0,
+            eligible: at,
         };
         let ended = network.open(at, host, window);
         self.book(host, &ended);
     }
 
     fn book(&mut self, host: u32, ended: &[Window]) {
-        for w in ended {
-            *self.used.entry((w.opened, host, w.destination)).or_default() += w.sent;
+        if self.slots.is_some() {
+            for w in ended {
+                *self.used.entry((w.opened, host, w.queue.0)).or_default() += w.sent;
+            }
         }
     }
 
@@ -222,6 +314,7 @@ impl Slots {
             Event::SlotPlanned { round, index, start, open, gap, pairs } => {
                 self.planned.push_back(Planned { round: round.0, index, start, open, gap, pairs });
             }
+            Event::SlotAllocated { .. } | Event::RatesChanged { .. } => {}
             Event::RoundPlanned { .. } => self.write(Some(at), network, &mut ends.ledger.recorder),
             Event::PlanRefused { round, fault } => {
                 self.fault.get_or_insert_with(|| format!("the plan of round {} was refused: {fault}", round.0));
@@ -232,11 +325,11 @@ impl Slots {
 
     /// Writes down slots that have ended at `at`, or all.
     fn write(&mut self, at: Option<SimTime>, network: &mut Network, recorder: &mut Recorder) {
+        let Some(slack) = self.slots else { return };
         for host in 0..self.manager_node() {
             let ended = network.expire(at.unwrap_or(SimTime::MAX), host);
             self.book(host, &ended);
         }
-        let slack = self.manager.config().clock_error * 2;
         while let Some(first) = self.planned.front() {
             if at.is_some_and(|at| first.start + first.open + slack > at.on_clock(Duration::ZERO)) {
                 break;
@@ -251,7 +344,7 @@ impl Slots {
                     gap_ps: slot.gap.as_ps(),
                     source: source.0,
                     destination: destination.0,
-                    granted_bytes: self.rates[source.index()].bytes_in(slot.open).get(),
+                    granted_bytes: self.line[source.index()].bytes_in(slot.open).get(),
                     sent_bytes: self.used.remove(&(slot.start, source.0, destination.0)).unwrap_or(0),
                 });
             }
@@ -275,5 +368,67 @@ impl Slots {
         let late = self.sent.iter().map(|s| s.late).sum();
         rows.iter_mut().filter(|r| r.sender.is_none()).for_each(|r| r.late = late);
         rows
+    }
+}
+
+fn slot_manager(spec: &SlotsSpec) -> SlotManagerConfig {
+    let slots = SlotParameters { open: spec.slot, gap: spec.guard, slots: spec.round_slots };
+    SlotManagerConfig {
+        control_latency: spec.control_latency,
+        compute_time: spec.compute_time,
+        clock_error: spec.clock_error,
+        ..SlotManagerConfig::new(slots)
+    }
+}
+
+fn timeslot_manager(spec: &TimeslotsSpec, fabric: &Fabric, mtu: u32) -> TimeslotManagerConfig {
+    let link = &fabric.link(fabric.uplink(HostId(0))).spec;
+    let frame = Bytes::new(u64::from(link.framing.wire(mtu)));
+    let slot = spec.slot.unwrap_or_else(|| link.rate.time_for(frame));
+    TimeslotManagerConfig {
+        epoch: 0,
+        start: Time::ZERO,
+        slot,
+        slot_bytes: link.rate.bytes_in(slot),
+        fill: match spec.fill {
+            SlotFill::Packet => Fill::Packet,
+            SlotFill::Packets => Fill::Packets,
+            SlotFill::Fragments => Fill::Fragments,
+        },
+        metric: match spec.metric {
+            SlotMetric::Ocf => Metric::Ocf,
+            SlotMetric::Srjf => Metric::Srjf,
+            SlotMetric::Mmf => Metric::Mmf,
+        },
+        colouring: match spec.colouring {
+            PathColouring::EulerSplit => Colouring::EulerSplit,
+            PathColouring::Paull => Colouring::Paull,
+        },
+        batch: spec.batch,
+        ahead: spec.ahead.unwrap_or_else(|| spec.least_ahead()),
+        compute_time: spec.compute_time,
+        fallback: spec.report_every,
+    }
+}
+
+fn rate_manager(spec: &RatesSpec) -> RateManagerConfig {
+    RateManagerConfig {
+        epoch: 0,
+        estimator: match spec.estimator {
+            RateEstimator::Backlogged => Estimator::Backlogged,
+            RateEstimator::Horizon(horizon) => Estimator::Horizon(horizon),
+            RateEstimator::Arrivals(constant) => Estimator::Arrivals(constant),
+        },
+        normaliser: match spec.normaliser {
+            RateNormaliser::ScaleBoth => Normaliser::ScaleBoth,
+            RateNormaliser::ScaleDown => Normaliser::ScaleDown,
+            RateNormaliser::MaxMin => Normaliser::MaxMin,
+            RateNormaliser::Proportional => Normaliser::Proportional,
+        },
+        every: spec.every,
+        compute_time: spec.compute_time,
+        lease: spec.report_every * 10 + spec.control_latency * 2 + spec.compute_time,
+        threshold_ppm: (spec.threshold * 1e6) as u32,
+        fallback: spec.report_every,
     }
 }

@@ -97,6 +97,10 @@ pub struct Setting {
     pub per_packet: bool,
     /// Seed of the packet sizes.
     pub packet_seed: u64,
+    /// Whether a datagram may be cut where only a part of it fits.
+    pub fragments: bool,
+    /// Largest flows of the classes 0, 1, ...; larger ones are of the class after the last.
+    pub classes: Vec<Bytes>,
     /// The measured window.
     pub measured: core::ops::Range<SimTime>,
     /// When the run ends at the latest.
@@ -154,7 +158,7 @@ impl Endpoints {
         let bytes = arrival.bytes.get();
         let packet_seed = mix64(self.setting.packet_seed ^ label);
         let state = match &self.setting.carrier {
-            Carrier::Datagrams => State::Datagrams { unsent: bytes, sizer: self.sizer(packet_seed) },
+            Carrier::Datagrams => State::Datagrams { unsent: bytes, sizer: self.sizer(packet_seed), fragment: 0 },
             Carrier::Raw { config, .. } => {
                 State::Raw(Box::new((RawSender::new(config, bytes), RawReceiver::new(config, bytes))))
             }
@@ -177,6 +181,7 @@ impl Endpoints {
             ideal: ideal.as_ps(),
             armed: UNARMED,
             queued: false,
+            class: self.setting.classes.partition_point(|most| *most < arrival.bytes) as u8,
             measured: self.setting.measured.contains(&now),
             state,
         };
@@ -223,16 +228,22 @@ impl Endpoints {
         let setting = &self.setting;
         let flow = self.flows.get_mut(slot);
         let (seq, payload, header, retransmission) = match &mut flow.state {
-            State::Datagrams { unsent, sizer } => {
+            State::Datagrams { unsent, sizer, fragment } => {
                 if *unsent == 0 {
                     return None;
                 }
                 // A sizer's state moves with each draw: ask a copy first.
                 let mut drawn = *sizer;
-                let payload = drawn.next(*unsent);
+                let mut payload = if *fragment > 0 { *fragment } else { drawn.next(*unsent) };
+                let mut left = 0;
                 if payload + DATAGRAM_HEADER > largest {
-                    return None;
+                    if !setting.fragments || largest <= DATAGRAM_HEADER {
+                        return None;
+                    }
+                    left = payload + DATAGRAM_HEADER - largest;
+                    payload -= left;
                 }
+                *fragment = left;
                 *sizer = drawn;
                 let seq = flow.bytes - *unsent;
                 *unsent -= u64::from(payload);
@@ -257,7 +268,7 @@ impl Endpoints {
             seq,
             sack: NO_SACK,
             path: 0,
-            flags: retransmission,
+            flags: retransmission | u16::from(flow.class) << flags::CLASS_SHIFT,
         };
         self.ledger.sent(packet.bytes);
         Some(packet)
@@ -271,6 +282,28 @@ impl Endpoints {
         let rest = (unsent % most) as u32;
         let tail = if rest > 0 { u64::from(link.wire(rest + header)) } else { 0 };
         (unsent.div_ceil(most), unsent / most * u64::from(link.wire(self.setting.mtu)) + tail)
+    }
+
+    /// The same as [`unsent`](Self::unsent), as the packets will be cut.
+    pub fn unsent_exact(&self, slot: u32, link: &LinkState) -> (u64, u64) {
+        let State::Datagrams { unsent, sizer, fragment } = &self.flows.get(slot).state else {
+            return self.unsent(slot, link);
+        };
+        if self.setting.packets == PacketMix::Mtu && *fragment == 0 {
+            return self.unsent(slot, link);
+        }
+        let (mut left, mut sizer, mut packets, mut bytes) = (*unsent, *sizer, 0, 0);
+        let mut payload = *fragment;
+        while left > 0 {
+            if payload == 0 {
+                payload = sizer.next(left);
+            }
+            left -= u64::from(payload);
+            packets += 1;
+            bytes += u64::from(link.wire(payload + DATAGRAM_HEADER));
+            payload = 0;
+        }
+        (packets, bytes)
     }
 
     /// After a raw sender's queue ran empty its timer may run: the engine calls this where it took the last packet.
@@ -389,7 +422,8 @@ impl Endpoints {
                 seq: segment.seq,
                 sack: NO_SACK,
                 path: 0,
-                flags: bit(segment.syn, flags::SYN)
+                flags: u16::from(flow.class) << flags::CLASS_SHIFT
+                    | bit(segment.syn, flags::SYN)
                     | bit(segment.cwr, flags::CWR)
                     | bit(segment.ect, flags::ECT)
                     | bit(segment.retransmission, flags::RETRANSMISSION),
@@ -422,7 +456,10 @@ impl Endpoints {
             seq: ack.ack,
             sack,
             path: 0,
-            flags: flags::ACK | if ack.ece { flags::ECE } else { 0 } | if ack.syn { flags::SYN } else { 0 },
+            flags: u16::from(flow.class) << flags::CLASS_SHIFT
+                | flags::ACK
+                | if ack.ece { flags::ECE } else { 0 }
+                | if ack.syn { flags::SYN } else { 0 },
         };
         self.ledger.sent(packet.bytes);
         let host = flow.destination;

@@ -1,7 +1,7 @@
 //! The event loop: single-threaded, deterministic, ordered by `(time, phase, element)` alone.
 
 use crate::calendar::{Event, Key, Phase};
-use crate::control::Slots;
+use crate::control::Controllers;
 use crate::endpoints::{Endpoints, Then};
 use crate::network::Network;
 use crate::time::SimTime;
@@ -39,7 +39,7 @@ pub struct Engine<'a> {
     /// Both ends of every flow.
     pub ends: Endpoints,
     /// The plan, where there is one.
-    pub slots: Option<Slots>,
+    pub control: Option<Controllers>,
     arrivals: std::iter::Peekable<Box<dyn Iterator<Item = FlowArrival> + Send + 'a>>,
     /// No flow arrives from here on.
     arrivals_end: SimTime,
@@ -61,7 +61,7 @@ impl<'a> Engine<'a> {
     pub fn new(
         network: Network,
         ends: Endpoints,
-        slots: Option<Slots>,
+        control: Option<Controllers>,
         arrivals: Box<dyn Iterator<Item = FlowArrival> + Send + 'a>,
         arrivals_end: SimTime,
         sample_every: Option<Duration>,
@@ -70,7 +70,7 @@ impl<'a> Engine<'a> {
         Self {
             network,
             ends,
-            slots,
+            control,
             arrivals: arrivals.peekable(),
             arrivals_end,
             stop,
@@ -84,8 +84,8 @@ impl<'a> Engine<'a> {
 
     /// Runs to the end, or until `pulse.cancel`.
     pub fn run(&mut self, pulse: &Pulse) -> Ended {
-        if let Some(slots) = &mut self.slots {
-            slots.begin(&mut self.network);
+        if let Some(control) = &mut self.control {
+            control.begin(&mut self.network);
         }
         let mut check = 0u32;
         loop {
@@ -103,6 +103,7 @@ impl<'a> Engine<'a> {
                 self.now = event.at;
                 self.events += 1;
                 let changed = self.handle(event);
+                self.tell_changes();
                 check += 1;
                 if check == 1 << 16 {
                     check = 0;
@@ -127,6 +128,7 @@ impl<'a> Engine<'a> {
             self.now = outside.at;
             self.events += 1;
             self.handle_outside(outside);
+            self.tell_changes();
             if self.tell(pulse) {
                 return Ended::Cancelled;
             }
@@ -160,7 +162,7 @@ impl<'a> Engine<'a> {
         if let Some((&(at, ..), _)) = self.network.reports.first_key_value() {
             first = first.min(Event { at, key: Key::new(Phase::Open, 0, 1) });
         }
-        if let Some(at) = self.slots.as_ref().and_then(Slots::next_message) {
+        if let Some(at) = self.control.as_ref().and_then(Controllers::next_message) {
             first = first.min(Event { at, key: Key::new(Phase::Open, 0, 0) });
         }
         // Samples alone keep no run alive.
@@ -189,11 +191,25 @@ impl<'a> Engine<'a> {
                 false
             }
             Phase::Open => {
-                let slots = self.slots.as_mut().expect("only a plan opens gates");
-                slots.due(event.at, event.key.element(), &mut self.network, &mut self.ends);
+                let control = self.control.as_mut().expect("only a plan opens gates");
+                let (network, ends) = (&mut self.network, &mut self.ends);
+                match event.key.slot() {
+                    0 => control.due(event.at, event.key.element(), network, ends),
+                    _ => control.tell_change(event.at, event.key.element(), network, ends),
+                }
                 true
             }
             Phase::Retune | Phase::Start | Phase::Sample => unreachable!("{event:?} is not kept in the calendar"),
+        }
+    }
+
+    /// Agents hear of what has changed in their hosts' queues.
+    #[inline]
+    fn tell_changes(&mut self) {
+        while let Some(host) = self.network.changed.pop() {
+            if let Some(control) = &mut self.control {
+                control.changed(self.now, host, &mut self.network);
+            }
         }
     }
 
@@ -207,8 +223,8 @@ impl<'a> Engine<'a> {
                 }
             }
             Phase::Open if event.key.slot() == 0 => {
-                let slots = self.slots.as_mut().expect("its message");
-                slots.deliver(event.at, &mut self.network, &mut self.ends);
+                let control = self.control.as_mut().expect("its message");
+                control.deliver(event.at, &mut self.network, &mut self.ends);
             }
             Phase::Open => {
                 let ((at, flow, _), (slot, report)) = self.network.reports.pop_first().expect("it was there");

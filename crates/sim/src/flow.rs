@@ -41,6 +41,8 @@ pub struct Flow {
     pub armed: i64,
     /// Whether a queue of its host's interface refers to it.
     pub queued: bool,
+    /// Its traffic class: 0 goes first.
+    pub class: u8,
     /// Whether it counts.
     pub measured: bool,
     /// Its transport.
@@ -56,6 +58,8 @@ pub enum State {
         unsent: u64,
         /// Sizes of the packets.
         sizer: PacketSizer,
+        /// What is left of a packet that was cut, in bytes of payload.
+        fragment: u32,
     },
     /// Raw frames with repair.
     Raw(Box<(RawSender, RawReceiver)>),

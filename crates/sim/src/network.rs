@@ -57,6 +57,20 @@ struct Shared {
     always_ask: bool,
 }
 
+/// Which changes of a host's queues its agent is told of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Watch {
+    /// None.
+    #[default]
+    Nothing,
+    /// A flow or a packet came.
+    Arrivals,
+    /// A queue began to wait, or ran empty.
+    Transitions,
+    /// Both.
+    Everything,
+}
+
 /// What left a host by one train step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
@@ -92,6 +106,10 @@ pub struct Network {
     pub beyond: (u64, u64),
     stop: SimTime,
     report_latency: Duration,
+    /// Which changes of a host's queues an agent is told of.
+    pub watch: Watch,
+    /// Hosts whose queues have changed since they were taken out last.
+    pub changed: Vec<u32>,
     /// Reports of raw receivers under way, by arrival, flow and sequence.
     pub reports: BTreeMap<(SimTime, u32, u32), (u32, Report)>,
     report_sequence: u32,
@@ -162,6 +180,8 @@ impl Network {
             beyond: (0, 0),
             stop,
             report_latency,
+            watch: Watch::Nothing,
+            changed: Vec::new(),
             reports: BTreeMap::new(),
             report_sequence: 0,
             reported: (0, 0),
@@ -249,23 +269,48 @@ impl Network {
             (Then::Nothing, _) | (Then::Withdraw { .. }, None) => {}
             (Then::Queue { host, slot, .. }, None) => self.train(now, host, slot, ends),
             (Then::Queue { host, destination, slot }, Some(nics)) => {
-                nics[host as usize].push_flow(now, destination, slot, ends);
+                let link = &self.links[self.uplinks[host as usize] as usize];
+                let was_empty = nics[host as usize].push_flow(now, destination, slot, link, ends);
+                self.note_arrival(host, was_empty);
                 self.wake(now, host);
             }
             (Then::Withdraw { host, destination, slot }, Some(nics)) => {
-                nics[host as usize].withdraw(destination, slot, ends);
+                let empty = nics[host as usize].withdraw(destination, slot, ends);
+                self.note_departure(host, empty);
             }
+        }
+    }
+
+    fn note_arrival(&mut self, host: u32, was_empty: bool) {
+        let told = match self.watch {
+            Watch::Nothing => false,
+            Watch::Arrivals | Watch::Everything => true,
+            Watch::Transitions => was_empty,
+        };
+        if told {
+            self.changed.push(host);
+        }
+    }
+
+    fn note_departure(&mut self, host: u32, empty: bool) {
+        if empty && matches!(self.watch, Watch::Transitions | Watch::Everything) {
+            self.changed.push(host);
         }
     }
 
     /// Has a queued interface served as soon as its link is free.
     fn wake(&mut self, now: SimTime, host: u32) {
         let free = self.links[self.uplinks[host as usize] as usize].free_at();
+        self.serve_at(now.max(free), host);
+    }
+
+    /// Has a queued interface served at `at`, unless it is earlier; another event that is still pending for it becomes stale.
+    fn serve_at(&mut self, at: SimTime, host: u32) {
         if let Some(nics) = &mut self.nics {
             let nic = &mut nics[host as usize];
-            if !nic.pending {
-                nic.pending = true;
-                self.calendar.push(now.max(free), Key::new(Phase::Send, host, 0));
+            if at < nic.armed {
+                nic.armed = at;
+                self.calendar.push(at, Key::new(Phase::Send, host, 0));
             }
         }
     }
@@ -283,33 +328,46 @@ impl Network {
         self.nics.as_mut().map_or_else(Vec::new, |nics| nics[host as usize].expire(now))
     }
 
-    /// What waits at a host, per destination.
-    pub fn backlog(&self, host: u32, ends: &Endpoints) -> Backlog {
+    /// What waits at a host, per destination, and flow by flow where `bursts`; its clock is `ahead` of the truth.
+    pub fn backlog(&self, host: u32, ahead: Duration, bursts: bool, ends: &Endpoints) -> Backlog {
         let link = &self.links[self.uplinks[host as usize] as usize];
-        self.nics.as_ref().map_or_else(Backlog::default, |nics| nics[host as usize].backlog(link, ends))
+        let of = |nics: &Vec<Nic>| nics[host as usize].backlog(link, ahead, bursts, ends);
+        self.nics.as_ref().map_or_else(Backlog::default, of)
     }
 
-    /// A queued interface is free.
+    /// Has all interfaces count what arrives.
+    pub fn count_arrivals(&mut self) {
+        self.nics.iter_mut().flatten().for_each(Nic::count_arrivals);
+    }
+
+    /// A queued interface may be free.
     pub fn serve(&mut self, now: SimTime, host: u32, ends: &mut Endpoints) {
         let Some(nics) = &mut self.nics else { return };
         let nic = &mut nics[host as usize];
-        nic.pending = false;
+        if nic.armed != now {
+            return;
+        }
+        nic.armed = SimTime::MAX;
         let uplink = self.uplinks[host as usize];
         let link = &self.links[uplink as usize];
         if link.free_at() > now {
             return self.wake(now, host);
         }
         let rate = self.fabric.link(LinkId(uplink)).spec.rate;
-        if let Served::Packet { packet, not_before, emptied } = nic.serve(now, link, rate, ends) {
-            let departure = self.send(uplink, now, packet);
-            if let Some(slot) = emptied {
-                ends.sent_all(slot, self);
+        match nic.serve(now, link, rate, ends) {
+            Served::Packet { packet, emptied, last } => {
+                let departure = self.send(uplink, now, packet);
+                if let Some(slot) = emptied {
+                    ends.sent_all(slot, self);
+                }
+                self.note_departure(host, last);
+                let nics = self.nics.as_ref().expect("still there");
+                if !nics[host as usize].is_empty() {
+                    self.serve_at(departure, host);
+                }
             }
-            let nics = self.nics.as_mut().expect("still there");
-            if !nics[host as usize].is_empty() {
-                nics[host as usize].pending = true;
-                self.calendar.push(departure.max(not_before), Key::new(Phase::Send, host, 0));
-            }
+            Served::Wait(until) => self.serve_at(until, host),
+            Served::Idle => {}
         }
     }
 
@@ -533,7 +591,9 @@ impl Wire for Network {
     #[inline]
     fn transmit(&mut self, now: SimTime, host: u32, packet: Packet) {
         if let Some(nics) = &mut self.nics {
-            nics[host as usize].push_packet(now, packet);
+            let link = &self.links[self.uplinks[host as usize] as usize];
+            let was_empty = nics[host as usize].push_packet(now, packet, link);
+            self.note_arrival(host, was_empty);
             return self.wake(now, host);
         }
         let link = self.uplinks[host as usize];

@@ -8,14 +8,18 @@ use crate::link::LinkState;
 use crate::packet::Packet;
 use crate::time::SimTime;
 use std::collections::{BTreeMap, VecDeque};
-use timeplane_model::{Backlog, Bytes, HostId, Rate, Time};
+use std::ops::Bound;
+use timeplane_model::{Backlog, BacklogEntry, Burst, Bytes, Class, Duration, HostId, Rate, Time};
 use timeplane_scenario::{Discipline, Nic as NicSpec};
+
+/// A queue of an interface: destination and class.
+pub type QueueId = (u32, u8);
 
 /// When a queue may send: an executed grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Which queue.
-    pub destination: u32,
+    pub queue: QueueId,
     /// From here.
     pub from: SimTime,
     /// No bit may leave at or after this.
@@ -28,8 +32,12 @@ pub struct Window {
     pub opened: Time,
     /// The most wire bytes that may be sent in it.
     pub most: u64,
+    /// The most packets that may be sent in it.
+    pub most_packets: u32,
     /// Wire bytes sent in it.
     pub sent: u64,
+    /// A rate's next packet leaves no earlier (leaky bucket).
+    pub eligible: SimTime,
 }
 
 /// What waits for one destination.
@@ -57,71 +65,128 @@ impl Queue {
 pub struct Nic {
     spec: NicSpec,
     gated: bool,
-    queues: BTreeMap<u32, Queue>,
+    queues: BTreeMap<QueueId, Queue>,
     windows: Vec<Window>,
-    /// Whether an event will serve it.
-    pub pending: bool,
+    /// When an event will serve it next; others that are still pending are stale.
+    pub armed: SimTime,
     /// Queue of the burst that is being sent, and what is left of it in bytes.
-    burst: Option<(u32, u64)>,
-    /// Where the round robin goes on: after this destination.
-    last: u32,
+    burst: Option<(QueueId, u64)>,
+    /// Where the round robin goes on: after this queue.
+    last: QueueId,
+    /// Wire bytes that have ever been queued, by destination; where the controller asks for them.
+    arrived: Option<BTreeMap<u32, u64>>,
 }
 
 /// What an interface did when it was served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
-    /// It sends this packet; it wants to be served again no earlier than `not_before`.
+    /// It sends this packet.
     Packet {
         /// What it sends.
         packet: Packet,
-        /// A rate limit's next packet.
-        not_before: SimTime,
         /// The flow that has now handed over its last byte.
         emptied: Option<u32>,
+        /// Its queue is empty now.
+        last: bool,
     },
-    /// Nothing may be sent now. Woken by a new packet or window.
+    /// Nothing may be sent before this time, unless a new packet or window comes.
+    Wait(SimTime),
+    /// Nothing may be sent. Woken by a new packet or window.
     Idle,
 }
 
 impl Nic {
     /// An empty interface. A gated one sends only in windows.
     pub fn new(spec: NicSpec, gated: bool) -> Self {
-        Self { spec, gated, queues: BTreeMap::new(), windows: vec![], pending: false, burst: None, last: u32::MAX }
+        Self {
+            spec,
+            gated,
+            queues: BTreeMap::new(),
+            windows: vec![],
+            armed: SimTime::MAX,
+            burst: None,
+            last: (u32::MAX, u8::MAX),
+            arrived: None,
+        }
     }
 
-    /// A packet joins its destination's queue.
-    pub fn push_packet(&mut self, now: SimTime, packet: Packet) {
-        self.queues.entry(packet.destination).or_default().packets.push_back((now, packet));
+    /// Counts what arrives from now on.
+    pub fn count_arrivals(&mut self) {
+        self.arrived = Some(BTreeMap::new());
     }
 
-    /// A flow holds bytes for a destination; nothing changes where it is queued already.
-    pub fn push_flow(&mut self, now: SimTime, destination: u32, slot: u32, ends: &mut Endpoints) {
+    fn arrives(&mut self, destination: u32, wire: u64) {
+        if let Some(arrived) = &mut self.arrived {
+            *arrived.entry(destination).or_default() += wire;
+        }
+    }
+
+    /// A packet joins its queue; whether that was empty.
+    pub fn push_packet(&mut self, now: SimTime, packet: Packet, link: &LinkState) -> bool {
+        self.arrives(packet.destination, u64::from(link.wire(packet.bytes)));
+        let queue = self.queues.entry((packet.destination, packet.class())).or_default();
+        queue.packets.push_back((now, packet));
+        queue.packets.len() + queue.flows.len() == 1
+    }
+
+    /// A flow holds bytes for a destination; nothing changes where it is queued already. Whether the queue was empty.
+    pub fn push_flow(
+        &mut self,
+        now: SimTime,
+        destination: u32,
+        slot: u32,
+        link: &LinkState,
+        ends: &mut Endpoints,
+    ) -> bool {
         let flow = ends.flows.get_mut(slot);
-        if !std::mem::replace(&mut flow.queued, true) {
-            self.queues.entry(destination).or_default().flows.push_back((now, slot));
+        let class = flow.class;
+        if std::mem::replace(&mut flow.queued, true) {
+            return false;
         }
+        self.arrives(destination, ends.unsent(slot, link).1);
+        let queue = self.queues.entry((destination, class)).or_default();
+        queue.flows.push_back((now, slot));
+        queue.packets.len() + queue.flows.len() == 1
     }
 
-    /// Takes a flow out of a destination's queue.
-    pub fn withdraw(&mut self, destination: u32, slot: u32, ends: &mut Endpoints) {
-        if let Some(queue) = self.queues.get_mut(&destination) {
-            queue.flows.retain(|f| f.1 != slot);
-            if queue.packets.is_empty() && queue.flows.is_empty() {
-                self.queues.remove(&destination);
-            }
-        }
+    /// Takes a flow out of a destination's queue. Whether that is empty now.
+    pub fn withdraw(&mut self, destination: u32, slot: u32, ends: &mut Endpoints) -> bool {
+        let id = (destination, ends.flows.get(slot).class);
         ends.unqueued(slot);
+        let Some(queue) = self.queues.get_mut(&id) else { return false };
+        queue.flows.retain(|f| f.1 != slot);
+        let empty = queue.packets.is_empty() && queue.flows.is_empty();
+        if empty {
+            self.queues.remove(&id);
+        }
+        empty
     }
 
     /// A gate opens. Windows that have ended are given back.
-    pub fn open(&mut self, now: SimTime, window: Window) -> Vec<Window> {
+    pub fn open(&mut self, now: SimTime, mut window: Window) -> Vec<Window> {
         let mut ended = self.expire(now);
+        if let Some(rate) = window.rate {
+            // A queue has one rate. What the bucket still holds drains at the new one.
+            if let Some(i) = self.windows.iter().position(|w| w.rate.is_some() && w.queue == window.queue) {
+                let old = self.windows.swap_remove(i);
+                let wait = (old.eligible - now).as_ps().max(0) as u128;
+                let bits = wait * u128::from(old.rate.map_or(0, Rate::as_bps));
+                if rate > Rate::ZERO {
+                    let wait = bits.div_ceil(u128::from(rate.as_bps()));
+                    window.eligible = now + Duration::from_ps(wait as i64);
+                }
+            }
+            if rate > Rate::ZERO {
+                self.windows.push(window);
+            }
+            return ended;
+        }
         // The same queue, medium and time twice is one window: a repeated grant changes nothing.
-        if self.windows.iter().any(|w| (w.destination, w.from) == (window.destination, window.from)) {
+        if self.windows.iter().any(|w| (w.queue, w.from) == (window.queue, window.from)) {
             return ended;
         }
         self.windows.push(window);
-        ended.sort_unstable_by_key(|w| (w.from, w.destination));
+        ended.sort_unstable_by_key(|w| (w.from, w.queue));
         ended
     }
 
@@ -138,14 +203,48 @@ impl Nic {
         ended
     }
 
-    /// Wire bytes waiting, per destination.
-    pub fn backlog(&self, link: &LinkState, ends: &Endpoints) -> Backlog {
-        Backlog::of_bytes(self.waiting(link, ends).map(|(d, (_, bytes))| (HostId(d), Bytes::new(bytes))))
+    /// Wire bytes waiting, per destination; flow by flow where `bursts`.
+    pub fn backlog(&self, link: &LinkState, ahead: Duration, bursts: bool, ends: &Endpoints) -> Backlog {
+        let entry = |(destination, (_, bytes))| BacklogEntry {
+            destination: HostId(destination),
+            bytes: Bytes::new(bytes),
+            arrived: self.arrived.as_ref().map(|a| Bytes::new(a.get(&destination).copied().unwrap_or(0))),
+        };
+        let mut backlog = Backlog::new(self.waiting(link, ends).map(entry).collect());
+        if bursts {
+            backlog.bursts = self.bursts(link, ahead, ends);
+        }
+        backlog
+    }
+
+    /// What waits, flow by flow, as it will leave its queue.
+    fn bursts(&self, link: &LinkState, ahead: Duration, ends: &Endpoints) -> Vec<Burst> {
+        let mut bursts: Vec<Burst> = Vec::new();
+        for (&(destination, class), queue) in &self.queues {
+            let mut add = |since: SimTime, packets: u64, bytes: u64| {
+                let burst = Burst {
+                    destination: HostId(destination),
+                    class: Class(class),
+                    arrived: since.on_clock(ahead),
+                    packets: packets as u32,
+                    bytes: Bytes::new(bytes),
+                };
+                bursts.push(burst);
+            };
+            for (since, packet) in &queue.packets {
+                add(*since, 1, u64::from(link.wire(packet.bytes)));
+            }
+            for &(since, slot) in &queue.flows {
+                let (packets, bytes) = ends.unsent_exact(slot, link);
+                add(since, packets, bytes);
+            }
+        }
+        bursts
     }
 
     /// Packets and their wire bytes that wait, per destination.
     pub fn waiting(&self, link: &LinkState, ends: &Endpoints) -> impl Iterator<Item = (u32, (u64, u64))> {
-        self.queues.iter().map(|(&d, q)| {
+        self.queues.iter().map(|(&(d, _), q)| {
             let packets = q.packets.iter().map(|(_, p)| (1, u64::from(link.wire(p.bytes))));
             let flows = q.flows.iter().map(|f| ends.unsent(f.1, link));
             (d, packets.chain(flows).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1)))
@@ -160,61 +259,82 @@ impl Nic {
     /// The interface is free at `now`: what does it send?
     pub fn serve(&mut self, now: SimTime, link: &LinkState, rate: Rate, ends: &mut Endpoints) -> Served {
         if self.gated {
-            let mut best: Option<usize> = None;
-            for (i, w) in self.windows.iter().enumerate() {
-                let open = w.from <= now && now < w.until && self.queues.contains_key(&w.destination);
-                let earlier =
-                    |b: usize| (self.windows[b].until, self.windows[b].destination) <= (w.until, w.destination);
-                if open && !best.is_some_and(earlier) {
-                    best = Some(i);
-                }
-            }
-            let Some(i) = best else { return Served::Idle };
-            let w = self.windows[i];
-            let room = rate.bytes_in(w.until - now).get().min(w.most - w.sent);
-            let largest = link.payload_within(room);
-            let Some((mut packet, emptied)) = self.take(now, w.destination, largest, ends) else { return Served::Idle };
-            packet.path = w.path;
-            let wire = link.wire(packet.bytes);
-            self.windows[i].sent += u64::from(wire);
-            let not_before = w.rate.map_or(now, |r| now + r.time_for(Bytes::new(u64::from(wire))));
-            return Served::Packet { packet, not_before, emptied };
+            return self.serve_gated(now, link, rate, ends);
         }
-        let Some(destination) = self.choose() else { return Served::Idle };
-        let Some((packet, emptied)) = self.take(now, destination, u32::MAX, ends) else { return Served::Idle };
+        let Some(queue) = self.choose() else { return Served::Idle };
+        let Some((packet, emptied)) = self.take(now, queue, u32::MAX, ends) else { return Served::Idle };
         let spent = u64::from(packet.bytes);
         let left = self.burst.map_or(self.spec.burst.get(), |b| b.1).saturating_sub(spent);
-        let more = self.queues.contains_key(&destination);
-        self.burst = (left > 0 && more).then_some((destination, left));
-        self.last = destination;
-        Served::Packet { packet, not_before: now, emptied }
+        let more = self.queues.contains_key(&queue);
+        self.burst = (left > 0 && more).then_some((queue, left));
+        self.last = queue;
+        Served::Packet { packet, emptied, last: !more }
+    }
+
+    /// Of the queues whose gates are open, that sends whose window ends first and holds its next packet; then that whose rate has been waited
+    /// for longest.
+    fn serve_gated(&mut self, now: SimTime, link: &LinkState, rate: Rate, ends: &mut Endpoints) -> Served {
+        // Refused: windows in which the next packet does not fit.
+        let mut after = None;
+        loop {
+            let mut best: Option<((SimTime, SimTime, QueueId), usize)> = None;
+            let mut wait = SimTime::MAX;
+            for (i, w) in self.windows.iter().enumerate() {
+                if w.from > now || now >= w.until || !self.queues.contains_key(&w.queue) {
+                    continue;
+                }
+                if w.eligible > now {
+                    wait = wait.min(w.eligible);
+                    continue;
+                }
+                let turn = if w.rate.is_some() { (SimTime::MAX, w.eligible, w.queue) } else { (w.until, now, w.queue) };
+                if after.is_none_or(|a| turn > a) && best.is_none_or(|b| turn < b.0) {
+                    best = Some((turn, i));
+                }
+            }
+            let Some((turn, i)) = best else {
+                return if wait == SimTime::MAX { Served::Idle } else { Served::Wait(wait) };
+            };
+            after = Some(turn);
+            let w = self.windows[i];
+            let room = if w.most_packets == 0 { 0 } else { rate.bytes_in(w.until - now).get().min(w.most - w.sent) };
+            let largest = link.payload_within(room);
+            let Some((mut packet, emptied)) = self.take(now, w.queue, largest, ends) else { continue };
+            packet.path = w.path;
+            let wire = link.wire(packet.bytes);
+            let more = self.queues.contains_key(&w.queue);
+            let window = &mut self.windows[i];
+            window.sent += u64::from(wire);
+            window.most_packets = window.most_packets.saturating_sub(1);
+            if let Some(r) = w.rate {
+                // Where another packet was in the way, the bucket has drained meanwhile; it never holds more than a packet's credit.
+                let line = r.time_for(Bytes::new(u64::from(wire)));
+                let since = if now - w.eligible < line { w.eligible } else { now };
+                window.eligible = since + line;
+            }
+            return Served::Packet { packet, emptied, last: !more };
+        }
     }
 
     /// The queue to serve where no gate decides.
-    fn choose(&mut self) -> Option<u32> {
+    fn choose(&mut self) -> Option<QueueId> {
         // What was withdrawn has no burst to finish.
         self.burst = self.burst.filter(|b| self.queues.contains_key(&b.0));
-        if let Some((destination, _)) = self.burst {
-            return Some(destination);
+        if let Some((queue, _)) = self.burst {
+            return Some(queue);
         }
         match self.spec.discipline {
             Discipline::Fifo => self.queues.iter().filter_map(|(&d, q)| Some((q.since()?, d))).min().map(|x| x.1),
             Discipline::RoundRobin => {
-                let after = self.queues.range(self.last.wrapping_add(1)..).next();
+                let after = self.queues.range((Bound::Excluded(self.last), Bound::Unbounded)).next();
                 after.or_else(|| self.queues.iter().next()).map(|(&d, _)| d)
             }
         }
     }
 
-    /// Takes the next packet for a destination, of at most `largest` bytes.
-    fn take(
-        &mut self,
-        now: SimTime,
-        destination: u32,
-        largest: u32,
-        ends: &mut Endpoints,
-    ) -> Option<(Packet, Option<u32>)> {
-        let queue = self.queues.get_mut(&destination)?;
+    /// Takes the next packet of a queue, of at most `largest` bytes.
+    fn take(&mut self, now: SimTime, id: QueueId, largest: u32, ends: &mut Endpoints) -> Option<(Packet, Option<u32>)> {
+        let queue = self.queues.get_mut(&id)?;
         let mut emptied = None;
         let packet = if let Some((_, packet)) = queue.packets.front() {
             if packet.bytes > largest {
@@ -232,7 +352,7 @@ impl Nic {
             Some(packet)
         };
         if queue.packets.is_empty() && queue.flows.is_empty() {
-            self.queues.remove(&destination);
+            self.queues.remove(&id);
         }
         packet.map(|p| (p, emptied))
     }
@@ -276,6 +396,8 @@ mod tests {
             salt: 0,
             per_packet: false,
             packet_seed: 0,
+            fragments: false,
+            classes: Vec::new(),
             measured: all.clone(),
             stop: SimTime::MAX,
         };

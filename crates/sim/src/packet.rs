@@ -21,6 +21,14 @@ pub struct Packet {
     pub flags: u16,
 }
 
+impl Packet {
+    /// Its traffic class: the high byte of its flags.
+    #[inline]
+    pub const fn class(&self) -> u8 {
+        (self.flags >> flags::CLASS_SHIFT) as u8
+    }
+}
+
 /// Bits of [`Packet::flags`].
 pub mod flags {
     /// An acknowledgement; data otherwise.
@@ -39,6 +47,8 @@ pub mod flags {
     pub const RETRANSMISSION: u16 = 64;
     /// A bit was wrong: lost on arrival.
     pub const CORRUPT: u16 = 128;
+    /// The high byte is the traffic class.
+    pub const CLASS_SHIFT: u16 = 8;
 }
 
 /// [`Packet::sack`] of a packet without SACK blocks.

@@ -1,10 +1,10 @@
 //! One run: a scenario's point, one of its controls, one seed.
 
-use crate::control::Slots;
+use crate::control::{ControlError, Controllers};
 use crate::endpoints::{Carrier, Endpoints, Setting};
 use crate::engine::{Ended, Engine, Pulse};
 use crate::ledger::Ledger;
-use crate::network::Network;
+use crate::network::{Network, Watch};
 use crate::time::SimTime;
 use indexmap::IndexMap;
 use std::sync::Arc;
@@ -12,8 +12,10 @@ use timeplane_model::{Duration, Fabric, LinkId};
 use timeplane_results::{
     ControlRow, DropRow, LinkRow, Recorder, ResultsError, RunFacts, RunSummary, Tables, Tally, WindowSummary,
 };
-use timeplane_scenario::{Congestion, Control, Discipline, Ecmp, PlanSpec, Scenario, Transport};
-use timeplane_schedule::{Schedulers, UnknownScheduler};
+use timeplane_scenario::{
+    Congestion, Control, Discipline, Ecmp, PlanSpec, RateEstimator, RatesSpec, Scenario, SlotFill, Transport,
+};
+use timeplane_schedule::Schedulers;
 use timeplane_transport::{CongestionKind, DelayedAck, RawConfig, TcpConfig};
 use timeplane_workload::{Source, Streams};
 
@@ -36,9 +38,9 @@ pub enum RunError {
     /// The scenario has no such control.
     #[error("there is no control `{0}`")]
     Control(String),
-    /// No such scheduler.
+    /// The control cannot be set up.
     #[error(transparent)]
-    Scheduler(#[from] UnknownScheduler),
+    Setup(#[from] ControlError),
     /// The scheduler's plan cannot be executed.
     #[error("{0}")]
     Plan(String),
@@ -110,14 +112,20 @@ pub fn prepare<'a>(
         (None, None) => (SimTime::MAX, SimTime::MAX),
     };
     let mtu = scenario.fabric.mtu.get() as u32;
-    let plan = control.plan.as_ref().map(|PlanSpec::Slots(slots)| slots);
+    let plan = control.plan.as_ref();
+    let (fragments, classes) = match plan {
+        Some(PlanSpec::Timeslots(t)) => (t.fill == SlotFill::Fragments, t.classes.clone()),
+        _ => (false, Vec::new()),
+    };
     let setting = Setting {
-        carrier: carrier(control, mtu, plan.map_or(REPORT_LATENCY, |s| s.control_latency)),
+        carrier: carrier(control, mtu, plan.map_or(REPORT_LATENCY, PlanSpec::control_latency)),
         packets: source.packets().clone(),
         mtu,
         salt: streams.number("fabric", 0, "ecmp salt"),
         per_packet: control.ecmp == Ecmp::Packet,
         packet_seed: streams.number("workload", 0, "packet sizes"),
+        fragments,
+        classes,
         measured: begin..end,
         stop,
     };
@@ -129,11 +137,25 @@ pub fn prepare<'a>(
     let nic = (!plain).then_some((control.nic, plan.is_some()));
     // Packets that arrive without an event are in no queue that a sample could see.
     let passive = ends.is_passive() && scenario.record.queues_every.is_none();
-    let report_latency = plan.map_or(REPORT_LATENCY, |s| s.control_latency * 2);
-    let network = Network::new(Arc::clone(fabric), &streams, passive, stop, report_latency, nic);
-    let slots = plan.map(|p| Slots::new(p, fabric, schedulers, &streams)).transpose()?;
+    let report_latency = plan.map_or(REPORT_LATENCY, |p| p.control_latency() * 2);
+    let mut network = Network::new(Arc::clone(fabric), &streams, passive, stop, report_latency, nic);
+    network.watch = watch(plan);
+    if let Some(PlanSpec::Rates(RatesSpec { estimator: RateEstimator::Arrivals(_), .. })) = plan {
+        network.count_arrivals();
+    }
+    let controllers = plan.map(|p| Controllers::new(p, fabric, mtu, schedulers, &streams)).transpose()?;
     let arrivals = source.arrivals(spec.seed);
-    Ok(Engine::new(network, ends, slots, arrivals, arrivals_end, scenario.record.queues_every))
+    Ok(Engine::new(network, ends, controllers, arrivals, arrivals_end, scenario.record.queues_every))
+}
+
+/// Which changes of their queues hosts tell the controller.
+fn watch(plan: Option<&PlanSpec>) -> Watch {
+    match plan {
+        None | Some(PlanSpec::Slots(_)) => Watch::Nothing,
+        Some(PlanSpec::Timeslots(_)) => Watch::Arrivals,
+        Some(PlanSpec::Rates(rates)) if rates.estimator == RateEstimator::Backlogged => Watch::Transitions,
+        Some(PlanSpec::Rates(_)) => Watch::Everything,
+    }
 }
 
 fn carrier(control: &Control, mtu: u32, report_latency: Duration) -> Carrier {
@@ -169,7 +191,7 @@ fn carrier(control: &Control, mtu: u32, report_latency: Duration) -> Carrier {
 
 /// Closes the books of a run that is over.
 fn conclude(mut engine: Engine<'_>, spec: &RunSpec<'_>, source: &Source) -> Result<(RunSummary, Tables), RunError> {
-    if let Some(fault) = engine.slots.as_mut().and_then(|s| s.fault.take()) {
+    if let Some(fault) = engine.control.as_mut().and_then(|s| s.fault.take()) {
         return Err(RunError::Plan(fault));
     }
     let network = &mut engine.network;
@@ -203,8 +225,8 @@ fn conclude(mut engine: Engine<'_>, spec: &RunSpec<'_>, source: &Source) -> Resu
         let (messages, bytes) = network.reported;
         control_rows.push(ControlRow { kind: "repair", sender: None, messages, bytes, lost: 0, late: 0 });
     }
-    if let Some(slots) = &mut engine.slots {
-        control_rows.extend(slots.close(network, &mut ledger.recorder));
+    if let Some(control) = &mut engine.control {
+        control_rows.extend(control.close(network, &mut ledger.recorder));
     }
     for row in &control_rows {
         ledger.recorder.control(row);

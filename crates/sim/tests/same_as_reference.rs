@@ -153,6 +153,8 @@ fn ends(case: &Case, fabric: &Arc<Fabric>) -> Endpoints {
         salt: case.seed,
         per_packet: case.per_packet,
         packet_seed: case.seed,
+        fragments: false,
+        classes: Vec::new(),
         measured: all.clone(),
         stop: SimTime::MAX,
     };

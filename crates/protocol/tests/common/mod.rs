@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use timeplane_model::{Backlog, Bytes, Duration, Fabric, Framing, HostId, LinkSpec, Rate, Switch, Time, mix64};
 use timeplane_protocol::{
-    Address, Agent, Event, HostAgent, HostConfig, HostCounters, Input, Message, Opening, Output, SlotManager,
-    SlotManagerConfig,
+    Address, Agent, Event, HostAgent, HostConfig, HostCounters, Input, Message, Opening, Output, Reporting,
+    SlotManager, SlotManagerConfig,
 };
 use timeplane_schedule::{SlotParameters, WeightedRoundRobin};
 
@@ -233,7 +233,7 @@ impl World {
                 let host = &mut self.hosts[h.index()];
                 let now = host.clock.read(self.now);
                 host.agent.handle(now, input, out);
-                if out.contains(&Output::ReadBacklog) {
+                if out.iter().any(|o| matches!(o, Output::ReadBacklog { .. })) {
                     let mut row = Backlog::of_bytes(host.queues.iter().map(|(&j, &b)| (HostId(j), Bytes::new(b))));
                     row.room = host.buffer.map(|(size, used, _)| Bytes::new(size - used));
                     host.agent.handle(now, Input::Backlog(row), out);
@@ -243,7 +243,7 @@ impl World {
         for output in out.drain(..) {
             match output {
                 Output::Send { to, message } => self.send(who, to, message),
-                Output::ReadBacklog => {}
+                Output::ReadBacklog { .. } => {}
                 Output::Log(event) => self.events.push(event),
                 Output::Open(opening) => {
                     let Address::Host(h) = who else { panic!("the controller has no gate") };
@@ -347,7 +347,7 @@ impl World {
 }
 
 pub fn host_config(host: u32, epoch: u32, start: Time, config: &SlotManagerConfig) -> HostConfig {
-    HostConfig { host: HostId(host), epoch, start, fallback: config.fallback() }
+    HostConfig { host: HostId(host), epoch, start, fallback: config.fallback(), reporting: Reporting::default() }
 }
 
 pub fn manager(config: SlotManagerConfig, fabric: &Arc<Fabric>) -> SlotManager {

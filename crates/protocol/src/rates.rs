@@ -1,0 +1,282 @@
+//! The controller of rates: who has something to send comes in, a rate for each pair goes out.
+//!
+//! ASY of the comparison of synchronous with asynchronous central control; with [`Normaliser::Proportional`] Flowtune's allocator (Perry,
+//! Balakrishnan, Shah, NSDI 2017).
+
+use crate::agent::{Address, Agent, Event, Input, Output};
+use crate::host::Reporting;
+use crate::message::{Message, Rates, Report};
+use std::collections::{BTreeMap, VecDeque};
+use timeplane_model::{BacklogEntry, Bytes, Class, ClosError, Duration, Fabric, HostId, Rate, Round, Time};
+use timeplane_schedule::{Normaliser, RateAllocator};
+
+/// How the rate that a pair asks for is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Estimator {
+    /// The whole link, while anything waits.
+    Backlogged,
+    /// What it takes to send all that waits within this time, at most the whole link.
+    Horizon(Duration),
+    /// What has arrived, averaged with this time constant, and what it takes to send all that waits within it; at most the whole link.
+    Arrivals(Duration),
+}
+
+/// What a [`RateManager`] is told at its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateManagerConfig {
+    /// Counts its starts.
+    pub epoch: u32,
+    /// Rates asked for.
+    pub estimator: Estimator,
+    /// Rates given.
+    pub normaliser: Normaliser,
+    /// From one computation to the next, at least.
+    pub every: Duration,
+    /// How long a computation takes.
+    pub compute_time: Duration,
+    /// How long rates hold without a word of the manager.
+    pub lease: Duration,
+    /// A host is told of new rates where one has moved by more than this share of it, or begins or ends; 0 tells of every change.
+    pub threshold_ppm: u32,
+    /// A host reports at the latest this long after it last reported or heard.
+    pub fallback: Duration,
+}
+
+impl RateManagerConfig {
+    /// What hosts are to report: on change.
+    pub fn reporting(&self) -> Reporting {
+        Reporting { bursts: false, on_change: true, after_grants: false }
+    }
+}
+
+/// What a manager has counted since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RateManagerCounters {
+    /// Computations.
+    pub computations: u64,
+    /// Messages of rates sent.
+    pub messages: u64,
+    /// Reports received that were newer than all before.
+    pub reports: u64,
+    /// Reports received that were not.
+    pub stale: u64,
+    /// Messages that no host could mean.
+    pub malformed: u64,
+}
+
+/// What is known of a pair.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    waiting: Bytes,
+    /// All that has ever arrived, when that was told, and bytes a second on average.
+    arrived: Bytes,
+    told: Time,
+    average: f64,
+}
+
+/// One host's side.
+#[derive(Debug, Default)]
+struct Row {
+    newest: Option<(u32, u64)>,
+    pairs: BTreeMap<u32, Pair>,
+    /// What it was told last.
+    rates: Vec<(HostId, Class, Rate)>,
+    /// Until when that holds.
+    lease: Option<Time>,
+}
+
+/// Gives each pair that has something to send a rate.
+///
+/// Reports and rates are totals. A host that reports what is known already has missed the answer, and gets it again.
+#[derive(Debug)]
+pub struct RateManager {
+    config: RateManagerConfig,
+    allocator: RateAllocator,
+    rows: Vec<Row>,
+    line: Vec<Rate>,
+    round: Round,
+    /// Something has changed since the last computation.
+    dirty: bool,
+    /// Hosts that want to be told again.
+    again: Vec<bool>,
+    /// No computation before.
+    next: Time,
+    computing: VecDeque<(Time, Vec<(HostId, Rates)>)>,
+    offered: Vec<(u32, u32, f64)>,
+    given: Vec<f64>,
+    counters: RateManagerCounters,
+}
+
+impl RateManager {
+    /// A manager that knows of no demand.
+    ///
+    /// # Errors
+    /// Where the fabric's links do not stand for parallel unit links.
+    pub fn new(config: RateManagerConfig, fabric: &Fabric) -> Result<Self, ClosError> {
+        let hosts = fabric.hosts();
+        Ok(Self {
+            allocator: RateAllocator::new(fabric, config.normaliser)?,
+            rows: (0..hosts).map(|_| Row::default()).collect(),
+            line: (0..hosts).map(|h| fabric.link(fabric.uplink(HostId(h))).spec.rate).collect(),
+            round: Round(0),
+            dirty: false,
+            again: vec![false; hosts as usize],
+            next: Time::from_ps(i64::MIN / 2),
+            computing: VecDeque::new(),
+            offered: Vec::new(),
+            given: Vec::new(),
+            counters: RateManagerCounters::default(),
+            config,
+        })
+    }
+
+    /// What it has counted.
+    pub fn counters(&self) -> &RateManagerCounters {
+        &self.counters
+    }
+
+    fn report(&mut self, now: Time, from: Address, report: &Report) {
+        let hosts = self.rows.len() as u32;
+        let Address::Host(host) = from else {
+            self.counters.malformed += 1;
+            return;
+        };
+        let known = |e: &BacklogEntry| e.destination.0 < hosts && e.destination != host;
+        if host.0 >= hosts || !report.backlog.entries().iter().all(known) {
+            self.counters.malformed += 1;
+            return;
+        }
+        let estimator = self.config.estimator;
+        let row = &mut self.rows[host.index()];
+        let this = (report.epoch, report.sequence);
+        if row.newest.is_some_and(|n| n >= this) {
+            self.counters.stale += 1;
+            return;
+        }
+        row.newest = Some(this);
+        self.counters.reports += 1;
+        let mut old = std::mem::take(&mut row.pairs);
+        let mut changed = false;
+        for e in report.backlog.entries() {
+            let known = old.remove(&e.destination.0);
+            changed |= known.is_none_or(|k| k.waiting == Bytes::ZERO || estimator != Estimator::Backlogged);
+            let mut pair = Pair { waiting: e.bytes, arrived: e.arrived.unwrap_or(e.bytes), told: now, average: 0.0 };
+            if let Estimator::Arrivals(constant) = estimator {
+                let (since, before, average) =
+                    known.map_or((constant, Bytes::ZERO, 0.0), |k| (now - k.told, k.arrived, k.average));
+                pair.average = decayed(average, since, constant)
+                    + pair.arrived.saturating_sub(before).get() as f64 / constant.as_secs_f64();
+            }
+            row.pairs.insert(e.destination.0, pair);
+        }
+        for (destination, gone) in old {
+            changed |= gone.waiting > Bytes::ZERO;
+            // What has arrived is remembered for as long as it counts.
+            if let Estimator::Arrivals(constant) = estimator
+                && now - gone.told < constant * 8
+            {
+                let average = decayed(gone.average, now - gone.told, constant);
+                row.pairs.insert(destination, Pair { waiting: Bytes::ZERO, told: now, average, ..gone });
+            }
+        }
+        if changed {
+            self.dirty = true;
+        } else if !row.rates.is_empty() || !row.pairs.is_empty() {
+            // It says what is known: has it heard of its rates?
+            self.again[host.index()] = true;
+            self.dirty = true;
+        }
+    }
+
+    fn compute(&mut self, now: Time) {
+        let c = self.config;
+        self.dirty = false;
+        self.next = now + c.every;
+        self.counters.computations += 1;
+        self.offered.clear();
+        for (source, row) in self.rows.iter().enumerate() {
+            let line = self.line[source].as_bps() as f64 / 8.0;
+            for (&destination, pair) in row.pairs.iter().filter(|p| p.1.waiting > Bytes::ZERO) {
+                let within = |horizon: Duration| pair.waiting.get() as f64 / horizon.as_secs_f64();
+                let asked = match c.estimator {
+                    Estimator::Backlogged => line,
+                    Estimator::Horizon(horizon) => within(horizon),
+                    Estimator::Arrivals(constant) => {
+                        decayed(pair.average, now - pair.told, constant) + within(constant)
+                    }
+                };
+                self.offered.push((source as u32, destination, (asked / line).min(1.0)));
+            }
+        }
+        self.given.clear();
+        self.allocator.allocate(&self.offered, &mut self.given);
+        self.round = Round(self.round.0 + 1);
+        let lease = now + c.compute_time + c.lease;
+        let mut messages = Vec::new();
+        let mut at = 0;
+        for (source, row) in self.rows.iter_mut().enumerate() {
+            let first = at;
+            at += self.offered[first..].iter().take_while(|o| o.0 as usize == source).count();
+            let line = self.line[source];
+            let rates: Vec<(HostId, Class, Rate)> = self.offered[first..at]
+                .iter()
+                .zip(&self.given[first..at])
+                .map(|(o, share)| (HostId(o.1), Class(0), Rate::bps((line.as_bps() as f64 * share) as u64)))
+                .filter(|r| r.2 > Rate::ZERO)
+                .collect();
+            let again = std::mem::take(&mut self.again[source]);
+            // Half of a lease is left when it is renewed by the way.
+            let ending = !rates.is_empty() && row.lease.is_none_or(|l| l - now < c.lease / 2);
+            if again || ending || moved(&row.rates, &rates, c.threshold_ppm) {
+                row.rates.clone_from(&rates);
+                row.lease = Some(lease);
+                messages.push((HostId(source as u32), Rates { epoch: c.epoch, round: self.round, lease, rates }));
+            }
+        }
+        self.counters.messages += messages.len() as u64;
+        self.computing.push_back((now + c.compute_time, messages));
+    }
+}
+
+/// An average after `since` without arrivals: `(1 + x / 8)^-8` for `e^-x`, made of operations that give the same on every machine.
+fn decayed(average: f64, since: Duration, constant: Duration) -> f64 {
+    average / (1.0 + since.as_secs_f64() / constant.as_secs_f64() / 8.0).powi(8)
+}
+
+/// Whether a host has to hear of new rates.
+fn moved(old: &[(HostId, Class, Rate)], new: &[(HostId, Class, Rate)], threshold_ppm: u32) -> bool {
+    old.len() != new.len()
+        || old.iter().zip(new).any(|(o, n)| {
+            let apart = u128::from(o.2.as_bps().abs_diff(n.2.as_bps())) * 1_000_000;
+            (o.0, o.1) != (n.0, n.1) || apart > u128::from(o.2.as_bps()) * u128::from(threshold_ppm)
+        })
+}
+
+impl Agent for RateManager {
+    fn deadline(&self) -> Option<Time> {
+        let sending = self.computing.front().map(|c| c.0);
+        sending.into_iter().chain(self.dirty.then_some(self.next)).min()
+    }
+
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
+        match input {
+            Input::Due => {}
+            Input::Message { from, message: Message::Report(report) } => return self.report(now, from, &report),
+            Input::Message { .. } | Input::Backlog(_) | Input::Changed => {
+                self.counters.malformed += 1;
+                return;
+            }
+        }
+        // Of several reports that come in at the deadline, all count: messages alone compute nothing.
+        if self.dirty && self.next <= now {
+            self.compute(now);
+        }
+        while self.computing.front().is_some_and(|c| c.0 <= now) {
+            let (_, messages) = self.computing.pop_front().expect("it is there");
+            for (host, rates) in messages {
+                out.push(Output::Log(Event::RatesChanged { rates: rates.rates.len() as u32 }));
+                out.push(Output::Send { to: Address::Host(host), message: Message::Rates(rates) });
+            }
+        }
+    }
+}

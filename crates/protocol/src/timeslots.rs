@@ -1,0 +1,232 @@
+//! The controller of timeslots: what waits comes in packet by packet, a slot and a path for each packet go out.
+//!
+//! As Fastpass (Perry et al., SIGCOMM 2014) does it, and SYN of the comparison of synchronous with asynchronous central control.
+
+use crate::agent::{Address, Agent, Event, Input, Output};
+use crate::host::Reporting;
+use crate::message::{Grants, Message, Report};
+use std::collections::VecDeque;
+use timeplane_model::{Burst, Bytes, Class, ClosError, Duration, Fabric, Grant, HostId, Medium, Round, Time, Trigger};
+use timeplane_schedule::{Arbiter, Colouring, Fill, Metric};
+
+/// What a [`TimeslotManager`] is told at its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeslotManagerConfig {
+    /// Counts its starts.
+    pub epoch: u32,
+    /// When it begins, and its first slot.
+    pub start: Time,
+    /// From one slot's begin to the next one's; a gate is open for all of it.
+    pub slot: Duration,
+    /// Wire bytes that a slot carries.
+    pub slot_bytes: Bytes,
+    /// What may fill a slot.
+    pub fill: Fill,
+    /// Who goes first.
+    pub metric: Metric,
+    /// How paths are found.
+    pub colouring: Colouring,
+    /// Slots that are allocated together, and granted in one message to each host that sends in any of them; at least 1.
+    pub batch: u32,
+    /// From the allocation of a batch until its first slot begins. At least the time to compute and to tell, or grants come late.
+    pub ahead: Duration,
+    /// How long the allocation of a batch takes; batches are computed in a pipeline.
+    pub compute_time: Duration,
+    /// A host reports at the latest this long after it last reported or heard: what loss has hidden comes to light.
+    pub fallback: Duration,
+}
+
+impl TimeslotManagerConfig {
+    /// What hosts are to report: flow by flow and on change, so that the arbiter knows each packet that waits.
+    pub fn reporting(&self) -> Reporting {
+        Reporting { bursts: true, on_change: true, after_grants: self.fill != Fill::Packet }
+    }
+}
+
+/// What a manager has counted since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TimeslotManagerCounters {
+    /// Slots allocated.
+    pub slots: u64,
+    /// Packets' rights to a slot.
+    pub allocations: u64,
+    /// Reports received that were newer than all before.
+    pub reports: u64,
+    /// Reports received that were not.
+    pub stale: u64,
+    /// Messages that no host could mean.
+    pub malformed: u64,
+}
+
+/// Gives each waiting packet a timeslot and a path.
+///
+/// A host's report is a total: all that waits there, at one moment. What is granted for that moment or later is taken off it; what is not
+/// granted any more by then, sent or lost, is in it or is not. So a lost report, a lost grant or a slot that was not used costs time until the next
+/// report, and never strands a packet.
+#[derive(Debug)]
+pub struct TimeslotManager {
+    config: TimeslotManagerConfig,
+    arbiter: Arbiter,
+    hosts: u32,
+    /// Per host: epoch and sequence of its newest report.
+    newest: Vec<Option<(u32, u64)>>,
+    /// Per host: begin and queue of what is granted and not over as far as reports tell.
+    granted: Vec<VecDeque<(Time, HostId, Class)>>,
+    /// The next slot that is not allocated begins here.
+    next: Time,
+    round: Round,
+    /// Allocated and still being computed: when they go out.
+    computing: VecDeque<(Time, Vec<(HostId, Grants)>)>,
+    counters: TimeslotManagerCounters,
+}
+
+impl TimeslotManager {
+    /// A manager that knows of no packet.
+    ///
+    /// # Errors
+    /// Where the fabric's paths cannot be coloured.
+    pub fn new(config: TimeslotManagerConfig, fabric: &Fabric) -> Result<Self, ClosError> {
+        let arbiter = Arbiter::new(fabric, config.metric, config.colouring, config.fill, config.slot_bytes)?;
+        let hosts = fabric.hosts();
+        Ok(Self {
+            arbiter,
+            hosts,
+            newest: vec![None; hosts as usize],
+            granted: vec![VecDeque::new(); hosts as usize],
+            next: config.start,
+            round: Round(0),
+            computing: VecDeque::new(),
+            counters: TimeslotManagerCounters::default(),
+            config,
+        })
+    }
+
+    /// What it has counted.
+    pub fn counters(&self) -> &TimeslotManagerCounters {
+        &self.counters
+    }
+
+    fn report(&mut self, now: Time, from: Address, report: &Report) {
+        let Address::Host(host) = from else {
+            self.counters.malformed += 1;
+            return;
+        };
+        let known = |b: &Burst| b.destination.0 < self.hosts && b.destination != host;
+        if host.0 >= self.hosts || !report.backlog.bursts.iter().all(known) {
+            self.counters.malformed += 1;
+            return;
+        }
+        let newest = &mut self.newest[host.index()];
+        let this = (report.epoch, report.sequence);
+        if newest.is_some_and(|n| n >= this) {
+            self.counters.stale += 1;
+            return;
+        }
+        *newest = Some(this);
+        self.counters.reports += 1;
+        self.arbiter.set(host, now, report.backlog.bursts.iter().copied());
+        let granted = &mut self.granted[host.index()];
+        while granted.front().is_some_and(|g| g.0 < report.taken_at) {
+            granted.pop_front();
+        }
+        for &(_, destination, class) in granted.iter() {
+            self.arbiter.discount(host, destination, class);
+        }
+    }
+
+    /// The begin of the first slot that can still be allocated at `now`.
+    fn first_slot(&self, now: Time) -> Time {
+        let earliest = (now + self.config.ahead).max(self.next);
+        let since = (earliest - self.config.start).as_ps();
+        let slot = self.config.slot.as_ps();
+        self.config.start + Duration::from_ps((since + slot - 1).div_euclid(slot) * slot)
+    }
+
+    /// When the next batch is allocated.
+    fn allocate_at(&self) -> Option<Time> {
+        // The slot of an instant that is past is found when the time is known; it is due at once.
+        (!self.arbiter.is_empty()).then(|| self.next - self.config.ahead)
+    }
+
+    fn allocate(&mut self, now: Time, out: &mut Vec<Output>) {
+        let c = self.config;
+        let first = self.first_slot(now);
+        let (mut start, mut allocations) = (first, Vec::new());
+        self.round = Round(self.round.0 + 1);
+        let mut messages: Vec<(HostId, Grants)> = Vec::new();
+        let mut place = vec![None; self.hosts as usize];
+        for _ in 0..c.batch.max(1) {
+            allocations.clear();
+            self.arbiter.allocate(start, &mut allocations);
+            self.counters.slots += 1;
+            self.counters.allocations += allocations.len() as u64;
+            let end = start + c.slot;
+            for a in &allocations {
+                let at = *place[a.source.index()].get_or_insert_with(|| {
+                    let grants = Grants {
+                        epoch: c.epoch,
+                        round: self.round,
+                        effective: first,
+                        grants: Vec::new(),
+                        report_at: Time::MAX,
+                    };
+                    messages.push((a.source, grants));
+                    messages.len() - 1
+                });
+                messages[at].1.grants.push(Grant {
+                    destination: a.destination,
+                    class: a.class,
+                    medium: a.path.map_or(Medium::Fabric, Medium::Path),
+                    rate: None,
+                    bytes: None,
+                    packets: (c.fill == Fill::Packet).then_some(1),
+                    start: Trigger::At(start),
+                    end: Trigger::At(end),
+                    lease: end,
+                });
+                self.granted[a.source.index()].push_back((start, a.destination, a.class));
+            }
+            if !allocations.is_empty() {
+                out.push(Output::Log(Event::SlotAllocated { start, open: c.slot, pairs: allocations.len() as u32 }));
+            }
+            start = end;
+        }
+        self.next = start;
+        messages.sort_unstable_by_key(|m| m.0);
+        self.computing.push_back((now + c.compute_time, messages));
+    }
+}
+
+impl Agent for TimeslotManager {
+    fn deadline(&self) -> Option<Time> {
+        let sending = self.computing.front().map(|c| c.0);
+        sending.into_iter().chain(self.allocate_at()).min()
+    }
+
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
+        match input {
+            Input::Due => {}
+            Input::Message { from, message: Message::Report(report) } => return self.report(now, from, &report),
+            Input::Message { .. } | Input::Backlog(_) | Input::Changed => {
+                self.counters.malformed += 1;
+                return;
+            }
+        }
+        // Of several reports that come in at the deadline, all count: messages alone allocate nothing.
+        if self.allocate_at().is_some_and(|t| t <= now) {
+            // An idle network's first packet waits for the next slot, not for one that is past.
+            let first = self.first_slot(now);
+            if first - self.config.ahead <= now {
+                self.allocate(now, out);
+            } else {
+                self.next = first;
+            }
+        }
+        while self.computing.front().is_some_and(|c| c.0 <= now) {
+            let (_, messages) = self.computing.pop_front().expect("it is there");
+            for (host, grants) in messages {
+                out.push(Output::Send { to: Address::Host(host), message: Message::Grants(grants) });
+            }
+        }
+    }
+}

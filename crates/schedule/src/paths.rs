@@ -1,0 +1,128 @@
+//! Paths through a Clos network: which of its equal paths each packet of a timeslot takes, so that no two share a link.
+//!
+//! Links that are `f` times as fast as a host's stand for `f` parallel unit links. The packets of a slot are the edges of a bipartite
+//! multigraph between the switches that have hosts; a proper colouring of it with as many colours as such a switch has unit uplinks gives every
+//! packet a unit link of its own (Clos, BSTJ 32(2), 1953; Koenig's theorem). A third layer is coloured again, plane by plane, between pods.
+
+use crate::colouring::{EulerSplit, Paull};
+use timeplane_model::{Clos, ClosError, Fabric, HostId, PathTag};
+
+/// How the multigraph of a slot is coloured. Both find a colouring wherever there is one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Colouring {
+    /// The whole slot at once, halving it along Euler circuits.
+    #[default]
+    EulerSplit,
+    /// One packet after the other, exchanging the colours along a path where none is free (Paull, BSTJ 41(5), 1962).
+    Paull,
+}
+
+impl Colouring {
+    /// All there are.
+    pub const ALL: [Self; 2] = [Self::EulerSplit, Self::Paull];
+
+    /// Its name in text.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::EulerSplit => "euler_split",
+            Self::Paull => "paull",
+        }
+    }
+}
+
+/// The paths of one fabric.
+#[derive(Debug)]
+pub struct ClosPaths {
+    clos: Clos,
+    colouring: Colouring,
+    euler: EulerSplit,
+    graph: Vec<(u32, u32)>,
+    colours: Vec<u16>,
+    /// Of each edge of `graph`, the packet's place.
+    place: Vec<usize>,
+}
+
+impl ClosPaths {
+    /// The paths of a fabric.
+    ///
+    /// # Errors
+    /// Where its links do not stand for parallel unit links, or it is no Clos network.
+    pub fn new(fabric: &Fabric, colouring: Colouring) -> Result<Self, ClosError> {
+        Ok(Self {
+            clos: Clos::of(fabric)?,
+            colouring,
+            euler: EulerSplit::new(),
+            graph: Vec::new(),
+            colours: Vec::new(),
+            place: Vec::new(),
+        })
+    }
+
+    /// The network.
+    pub fn clos(&self) -> &Clos {
+        &self.clos
+    }
+
+    /// A path for each packet of a slot, in place; `None` where there is only one.
+    ///
+    /// # Panics
+    /// Where a switch would send or receive more than its [capacity](Clos::capacity) from above.
+    pub fn assign(&mut self, slot: &[(HostId, HostId)], tags: &mut Vec<Option<PathTag>>) {
+        tags.clear();
+        tags.resize(slot.len(), None);
+        let (first, second) = (self.clos.first(), self.clos.second());
+        if first.choices <= 1 && second.choices <= 1 {
+            return;
+        }
+        self.graph.clear();
+        self.place.clear();
+        for (i, &(source, destination)) in slot.iter().enumerate() {
+            let (s, d) = (self.clos.edge(source), self.clos.edge(destination));
+            if s != d {
+                self.graph.push((s, d));
+                self.place.push(i);
+            }
+        }
+        self.colour(self.clos.edges(), self.clos.capacity());
+        for (&i, &c) in self.place.iter().zip(&self.colours) {
+            tags[i] = Some(PathTag::new((u32::from(c) % first.choices) as u8, 0));
+        }
+        if second.choices <= 1 {
+            return;
+        }
+        for plane in 0..first.choices as u8 {
+            self.graph.clear();
+            self.place.clear();
+            for (i, &(source, destination)) in slot.iter().enumerate() {
+                let pod = |h| self.clos.pod(self.clos.edge(h));
+                let (s, d) = (pod(source), pod(destination));
+                if s != d && tags[i] == Some(PathTag::new(plane, 0)) {
+                    self.graph.push((s, d));
+                    self.place.push(i);
+                }
+            }
+            self.colour(self.clos.pods(), second.choices * second.units);
+            for (&i, &c) in self.place.iter().zip(&self.colours) {
+                tags[i] = Some(PathTag::new(plane, (u32::from(c) % second.choices) as u8));
+            }
+        }
+    }
+
+    fn colour(&mut self, nodes: usize, capacity: u32) {
+        let used = match self.colouring {
+            Colouring::EulerSplit => self.euler.colour(nodes, nodes, &self.graph, &mut self.colours),
+            Colouring::Paull => {
+                let mut paull = Paull::new(nodes, nodes, capacity as usize);
+                let edges: Vec<u32> = self
+                    .graph
+                    .iter()
+                    .map(|&(u, v)| paull.insert(u as usize, v as usize).expect("within the capacity").edge)
+                    .collect();
+                self.colours.clear();
+                self.colours.extend(edges.iter().map(|&e| paull.colour(e).expect("it was inserted")));
+                capacity as usize
+            }
+        };
+        assert!(used <= capacity as usize, "{used} unit links are needed of {capacity}");
+    }
+}

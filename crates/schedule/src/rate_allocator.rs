@@ -1,0 +1,136 @@
+//! A rate for each pair that asks for one, so that no host's link, and no switch's uplinks together, carry more than they can.
+
+use crate::rates::{Flows, Hosts, Offered, Proportional, max_min, scale_both, scale_down};
+use timeplane_model::{Clos, ClosError, Fabric, HostId};
+
+/// How rates asked for become rates that can be carried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Normaliser {
+    /// Rows and columns in turn, up and down, for the highest total ([`scale_both`]).
+    #[default]
+    ScaleBoth,
+    /// Rows, then columns, down only ([`scale_down`]).
+    ScaleDown,
+    /// Max-min fairness ([`max_min`]).
+    MaxMin,
+    /// Proportional fairness, by prices of links ([`Proportional`]).
+    Proportional,
+}
+
+/// [`scale_both`] ends this near its bound, or after so many rounds.
+const TOLERANCE: f64 = 0.01;
+const ROUNDS: u32 = 50;
+/// Steps of the prices after each change.
+const STEPS: u32 = 20;
+
+/// Gives rates as shares of a host's link.
+///
+/// Bounds are the hosts' links, and, where switches with hosts have less above them than hosts below (oversubscription), what leaves and
+/// enters each of them: flows spread over the links between switches by chance, so that only their sums can be kept.
+#[derive(Debug)]
+pub struct RateAllocator {
+    normaliser: Normaliser,
+    hosts: Hosts,
+    clos: Clos,
+    /// Whether the switches' sums can bind at all.
+    oversubscribed: bool,
+    /// Hosts that send, hosts that receive, switches up, switches down.
+    capacity: Vec<f64>,
+    prices: Proportional,
+    offered: Vec<Offered>,
+    flows: Flows,
+}
+
+impl RateAllocator {
+    /// For a fabric of hosts with equal links.
+    ///
+    /// # Errors
+    /// Where links do not stand for parallel unit links.
+    pub fn new(fabric: &Fabric, normaliser: Normaliser) -> Result<Self, ClosError> {
+        let clos = Clos::of(fabric)?;
+        let n = fabric.hosts() as usize;
+        let mut under = vec![0u32; clos.edges()];
+        (0..fabric.hosts()).for_each(|h| under[clos.edge(HostId(h)) as usize] += 1);
+        let oversubscribed = clos.edges() > 1 && under.iter().any(|&u| u > clos.capacity());
+        let above = if oversubscribed { 2 * clos.edges() } else { 0 };
+        let capacity: Vec<f64> =
+            std::iter::repeat_n(1.0, 2 * n).chain(std::iter::repeat_n(f64::from(clos.capacity()), above)).collect();
+        Ok(Self {
+            normaliser,
+            hosts: Hosts::equal(n),
+            oversubscribed,
+            prices: Proportional::new(capacity.clone()),
+            capacity,
+            offered: Vec::new(),
+            flows: Flows::new(),
+            clos,
+        })
+    }
+
+    /// Rates for pairs (source, destination, share of the link that is asked for); one number for each is appended to `given`.
+    pub fn allocate(&mut self, offered: &[(u32, u32, f64)], given: &mut Vec<f64>) {
+        self.offered.clear();
+        let entry = |&(source, destination, rate): &(u32, u32, f64)| Offered { source, destination, rate };
+        self.offered.extend(offered.iter().map(entry));
+        match self.normaliser {
+            Normaliser::ScaleBoth => {
+                given.extend(scale_both(&self.hosts, &self.offered, TOLERANCE, ROUNDS).rates);
+                self.keep_above(given);
+            }
+            Normaliser::ScaleDown => {
+                given.extend(scale_down(&self.hosts, &self.offered));
+                self.keep_above(given);
+            }
+            Normaliser::MaxMin => {
+                self.find_links();
+                given.extend(max_min(&self.capacity, &self.flows));
+            }
+            Normaliser::Proportional => {
+                self.find_links();
+                self.prices.rates(&self.flows, STEPS, given);
+            }
+        }
+    }
+
+    /// The switches of a pair that have different ones.
+    fn crossing(&self, o: &Offered) -> Option<(usize, usize)> {
+        let (s, d) = (self.clos.edge(HostId(o.source)), self.clos.edge(HostId(o.destination)));
+        (self.oversubscribed && s != d).then_some((s as usize, d as usize))
+    }
+
+    fn find_links(&mut self) {
+        self.flows.clear();
+        let n = self.hosts.len() as u32;
+        for o in &self.offered {
+            let own = [o.source, n + o.destination];
+            match self.crossing(o) {
+                None => self.flows.push(&own, 1.0, o.rate),
+                Some((s, d)) => {
+                    let (up, down) = (2 * n + s as u32, 2 * n + (self.clos.edges() + d) as u32);
+                    self.flows.push(&[own[0], own[1], up, down], 1.0, o.rate);
+                }
+            }
+        }
+    }
+
+    /// Scales down what crosses a switch that it would overload; all else stays feasible.
+    fn keep_above(&self, rates: &mut [f64]) {
+        if !self.oversubscribed {
+            return;
+        }
+        for side in 0..2 {
+            let mut sum = vec![0.0; self.clos.edges()];
+            let switch = |o: &Offered| self.crossing(o).map(|c| if side == 0 { c.0 } else { c.1 });
+            for (o, rate) in self.offered.iter().zip(rates.iter()) {
+                if let Some(e) = switch(o) {
+                    sum[e] += rate;
+                }
+            }
+            for (o, rate) in self.offered.iter().zip(rates.iter_mut()) {
+                if let Some(e) = switch(o) {
+                    *rate *= (f64::from(self.clos.capacity()) / sum[e]).min(1.0);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Who sends in a timeslot: a greedy maximal matching of the pairs that have packets waiting, and a path for each.
+//!
+//! One packet a slot for each pair of the matching, as Fastpass has it (Perry et al., SIGCOMM 2014). Pairs are taken in the order of a
+//! [`Metric`]; a pair is matched where neither end is taken yet and the switches over both still have unit links. A greedy maximal matching
+//! carries at least half of what the best one could.
+
+use crate::paths::{ClosPaths, Colouring};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use timeplane_model::{Burst, Bytes, Class, ClosError, Fabric, HostId, PathTag, Time, mix64};
+
+/// Which pair goes first; within a pair it is always the packet that came first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Metric {
+    /// Oldest cell first: the pair whose first packet has waited longest.
+    Ocf,
+    /// Shortest remaining job first: the pair whose first flow has the fewest bytes left.
+    Srjf,
+    /// Max-min fairness: the pair whose first packet has been first for longest.
+    #[default]
+    Mmf,
+}
+
+impl Metric {
+    /// All there are.
+    pub const ALL: [Self; 3] = [Self::Ocf, Self::Srjf, Self::Mmf];
+
+    /// Its name in text.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ocf => "ocf",
+            Self::Srjf => "srjf",
+            Self::Mmf => "mmf",
+        }
+    }
+}
+
+/// What may fill a slot, which is one frame of the largest size long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Fill {
+    /// One packet, however small.
+    #[default]
+    Packet,
+    /// As many whole packets of the pair as fit.
+    Packets,
+    /// As many packets as fit, and a part of the next one.
+    Fragments,
+}
+
+impl Fill {
+    /// All there are.
+    pub const ALL: [Self; 3] = [Self::Packet, Self::Packets, Self::Fragments];
+
+    /// Its name in text.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Packet => "packet",
+            Self::Packets => "packets",
+            Self::Fragments => "fragments",
+        }
+    }
+}
+
+/// One packet's right to a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketSlot {
+    /// Who sends.
+    pub source: HostId,
+    /// To whom.
+    pub destination: HostId,
+    /// Which of its queues.
+    pub class: Class,
+    /// By which path; `None` where there is only one.
+    pub path: Option<PathTag>,
+}
+
+/// Where a pair stands among all: class first, then the metric; ties by a hash, so that no host is ahead of another for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    class: u8,
+    metric: i64,
+    tie: u64,
+    source: u32,
+    destination: u32,
+}
+
+/// Packets that wait in one queue, as far as is known.
+#[derive(Debug, Default)]
+struct Queue {
+    /// First to leave first: when they came, how many, their bytes.
+    bursts: VecDeque<(Time, u32, u64)>,
+    /// When the first packet became first.
+    first_since: Time,
+}
+
+/// What waits at every host, and who is allocated next.
+#[derive(Debug)]
+pub struct Arbiter {
+    metric: Metric,
+    fill: Fill,
+    /// Bytes on the wire that fit into a slot.
+    slot_bytes: u64,
+    paths: ClosPaths,
+    /// Per source, its queues that are not empty.
+    queues: Vec<BTreeMap<(u32, u8), Queue>>,
+    order: BTreeSet<Rank>,
+    /// Per host and slot: taken as a source, as a destination. Stamped with the slot's number, so that nothing is cleared.
+    taken: Vec<[u64; 2]>,
+    /// Per switch with hosts: packets that leave and enter it in the slot.
+    crossing: Vec<[u32; 2]>,
+    stamp: u64,
+    chosen: Vec<Rank>,
+    pairs: Vec<(HostId, HostId)>,
+    tags: Vec<Option<PathTag>>,
+}
+
+impl Arbiter {
+    /// Nothing waits anywhere; a slot holds `slot_bytes` on the wire.
+    ///
+    /// # Errors
+    /// Where the fabric has paths that cannot be told apart by colours, see [`ClosPaths::new`].
+    pub fn new(
+        fabric: &Fabric,
+        metric: Metric,
+        colouring: Colouring,
+        fill: Fill,
+        slot_bytes: Bytes,
+    ) -> Result<Self, ClosError> {
+        let paths = ClosPaths::new(fabric, colouring)?;
+        let hosts = fabric.hosts() as usize;
+        Ok(Self {
+            metric,
+            fill,
+            slot_bytes: slot_bytes.get(),
+            queues: (0..hosts).map(|_| BTreeMap::new()).collect(),
+            order: BTreeSet::new(),
+            taken: vec![[0; 2]; hosts],
+            crossing: vec![[0; 2]; paths.clos().edges()],
+            stamp: 0,
+            chosen: Vec::new(),
+            pairs: Vec::new(),
+            tags: Vec::new(),
+            paths,
+        })
+    }
+
+    /// Replaces what waits at `source`, of which it has told at `now`. A queue that was known keeps its turn.
+    pub fn set(&mut self, source: HostId, now: Time, bursts: impl IntoIterator<Item = Burst>) {
+        let mut old = std::mem::take(&mut self.queues[source.index()]);
+        let mut new: BTreeMap<(u32, u8), Queue> = BTreeMap::new();
+        for b in bursts.into_iter().filter(|b| b.packets > 0) {
+            let queue = new.entry((b.destination.0, b.class.0)).or_default();
+            queue.bursts.push_back((b.arrived, b.packets, b.bytes.get()));
+        }
+        for (&key, queue) in &mut new {
+            let known = old.remove(&key);
+            queue.first_since = known.as_ref().map_or(now, |k| k.first_since);
+            let rank = self.rank(source.0, key, queue);
+            if let Some(known) = known {
+                let was = self.rank(source.0, key, &known);
+                if was == rank {
+                    continue;
+                }
+                self.order.remove(&was);
+            }
+            self.order.insert(rank);
+        }
+        for (key, gone) in old {
+            let rank = self.rank(source.0, key, &gone);
+            self.order.remove(&rank);
+        }
+        self.queues[source.index()] = new;
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    fn rank(&self, source: u32, (destination, class): (u32, u8), queue: &Queue) -> Rank {
+        let &(arrived, _, bytes) = queue.bursts.front().expect("a queue that is kept is not empty");
+        let metric = match self.metric {
+            Metric::Ocf => arrived.as_ps(),
+            Metric::Srjf => bytes as i64,
+            Metric::Mmf => queue.first_since.as_ps(),
+        };
+        let pair = u64::from(source) << 32 | u64::from(destination);
+        Rank { class, metric, tie: mix64(pair ^ mix64(metric as u64)), source, destination }
+    }
+
+    /// Allocates a slot that begins at `start`: a maximal matching with its paths.
+    pub fn allocate(&mut self, start: Time, out: &mut Vec<PacketSlot>) {
+        self.stamp += 1;
+        self.chosen.clear();
+        self.crossing.fill([0; 2]);
+        let capacity = self.paths.clos().capacity();
+        let mut left = self.queues.iter().filter(|q| !q.is_empty()).count();
+        for rank in &self.order {
+            let (s, d) = (rank.source as usize, rank.destination as usize);
+            if self.taken[s][0] == self.stamp || self.taken[d][1] == self.stamp {
+                continue;
+            }
+            let (from, to) =
+                (self.paths.clos().edge(HostId(rank.source)), self.paths.clos().edge(HostId(rank.destination)));
+            if from != to {
+                if self.crossing[from as usize][0] == capacity || self.crossing[to as usize][1] == capacity {
+                    continue;
+                }
+                self.crossing[from as usize][0] += 1;
+                self.crossing[to as usize][1] += 1;
+            }
+            self.taken[s][0] = self.stamp;
+            self.taken[d][1] = self.stamp;
+            self.chosen.push(*rank);
+            left -= 1;
+            if left == 0 {
+                break;
+            }
+        }
+        self.pairs.clear();
+        self.pairs.extend(self.chosen.iter().map(|r| (HostId(r.source), HostId(r.destination))));
+        self.paths.assign(&self.pairs, &mut self.tags);
+        for i in 0..self.chosen.len() {
+            let rank = self.chosen[i];
+            self.take(&rank, start);
+            let (source, destination) = self.pairs[i];
+            out.push(PacketSlot { source, destination, class: Class(rank.class), path: self.tags[i] });
+        }
+    }
+
+    /// Takes what one slot carries off a queue, as it is granted already; the queue keeps its turn.
+    pub fn discount(&mut self, source: HostId, destination: HostId, class: Class) {
+        let key = (destination.0, class.0);
+        let Some(queue) = self.queues[source.index()].get(&key) else { return };
+        let (rank, since) = (self.rank(source.0, key, queue), queue.first_since);
+        self.take(&rank, since);
+    }
+
+    /// Takes what one slot carries off a queue, whose next packet is first since `since`.
+    fn take(&mut self, rank: &Rank, since: Time) {
+        self.order.remove(rank);
+        let key = (rank.destination, rank.class);
+        let mut queue = self.queues[rank.source as usize].remove(&key).expect("what is in the order waits");
+        let mut room = self.slot_bytes;
+        let mut first = true;
+        while let Some((_, packets, bytes)) = queue.bursts.front_mut() {
+            // As if the packets of a burst were alike; where they are not, the host will tell.
+            let each = bytes.div_ceil(u64::from(*packets));
+            let cut = self.fill == Fill::Fragments && each > room;
+            if !first && !cut && each > room {
+                break;
+            }
+            *bytes -= each.min(room).min(*bytes);
+            *packets -= u32::from(!cut);
+            room = room.saturating_sub(each);
+            first = false;
+            if *packets == 0 || *bytes == 0 {
+                queue.bursts.pop_front();
+            }
+            if room == 0 || self.fill == Fill::Packet {
+                break;
+            }
+        }
+        if queue.bursts.is_empty() {
+            return;
+        }
+        queue.first_since = since;
+        self.order.insert(self.rank(rank.source, key, &queue));
+        self.queues[rank.source as usize].insert(key, queue);
+    }
+}

@@ -1,0 +1,183 @@
+//! Matchings of timeslots and their paths: maximal, valid, in the order of their metric, no two packets on one unit link.
+
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use timeplane_model::{Burst, Bytes, Class, Duration, Fabric, Framing, HostId, LinkSpec, Rate, Switch, Time};
+use timeplane_schedule::{Arbiter, Colouring, Fill, Metric, PacketSlot};
+
+const UNIT: Rate = Rate::gbps(1);
+
+fn link(units: u64) -> LinkSpec {
+    let rate = Rate::gbps(units);
+    LinkSpec { rate, propagation: Duration::ZERO, framing: Framing::Ethernet, bit_error: 0.0 }
+}
+
+fn fabrics() -> Vec<Fabric> {
+    let s = Switch::default();
+    vec![
+        Fabric::single_switch(9, s, link(1)).unwrap(),
+        Fabric::leaf_spine(3, 4, 4, s, link(1), link(1)).unwrap(),
+        Fabric::leaf_spine(4, 6, 2, s, link(1), link(3)).unwrap(),
+        Fabric::leaf_spine(3, 6, 3, s, link(1), link(1)).unwrap(),
+        Fabric::tree(3, 4, s, link(1), link(2)).unwrap(),
+        Fabric::fat_tree(4, s, link(1), link(1)).unwrap(),
+    ]
+}
+
+fn burst(destination: u32, arrived: i64, packets: u32, bytes: u64) -> Burst {
+    let (destination, class, arrived) = (HostId(destination), Class(0), Time::from_ps(arrived));
+    Burst { destination, class, arrived, packets, bytes: Bytes::new(bytes) }
+}
+
+fn arbiter(fabric: &Fabric, metric: Metric, colouring: Colouring, fill: Fill) -> Arbiter {
+    Arbiter::new(fabric, metric, colouring, fill, Bytes::new(1538)).unwrap()
+}
+
+fn slot(arbiter: &mut Arbiter, start: i64) -> Vec<PacketSlot> {
+    let mut out = vec![];
+    arbiter.allocate(Time::from_ps(start), &mut out);
+    out
+}
+
+fn pairs(slot: &[PacketSlot]) -> Vec<(u32, u32)> {
+    let mut pairs: Vec<_> = slot.iter().map(|a| (a.source.0, a.destination.0)).collect();
+    pairs.sort_unstable();
+    pairs
+}
+
+/// No host twice on a side, no more packets on a link than it stands for units.
+fn is_valid(fabric: &Fabric, slot: &[PacketSlot]) {
+    let mut on: BTreeMap<u32, u64> = BTreeMap::new();
+    for a in slot {
+        let path = match a.path {
+            Some(tag) => fabric.tagged_path(a.source, a.destination, tag),
+            None => {
+                assert!(fabric.is_single_path(a.source, a.destination), "{a:?} needs a path");
+                fabric.path(a.source, a.destination, 0)
+            }
+        };
+        for link in path {
+            let packets = on.entry(link.0).or_default();
+            *packets += 1;
+            let units = fabric.link(link).spec.rate.as_bps() / UNIT.as_bps();
+            assert!(*packets <= units, "{packets} packets on {units} unit links of {link:?}");
+        }
+    }
+}
+
+/// Nobody who waits could be added.
+fn is_maximal(fabric: &Fabric, waiting: &BTreeMap<(u32, u32), u32>, slot: &[PacketSlot]) {
+    let clos = timeplane_model::Clos::of(fabric).unwrap();
+    let pairs = pairs(slot);
+    let edge = |h: u32| clos.edge(HostId(h));
+    let crossing = |side: fn(&(u32, u32)) -> u32, e: u32| {
+        pairs.iter().filter(|p| edge(p.0) != edge(p.1) && edge(side(p)) == e).count() as u32
+    };
+    for &(s, d) in waiting.keys() {
+        let ends = pairs.iter().any(|p| p.0 == s || p.1 == d);
+        let full = edge(s) != edge(d)
+            && (crossing(|p| p.0, edge(s)) == clos.capacity() || crossing(|p| p.1, edge(d)) == clos.capacity());
+        assert!(ends || full, "{s} -> {d} could be sent beside {pairs:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #[test]
+    fn every_slot_is_valid_and_maximal_and_every_packet_gets_one(
+        fabric in 0usize..6,
+        metric in 0usize..3,
+        paull in any::<bool>(),
+        demand in proptest::collection::vec((0u32..16, 0u32..16, 1u32..6, 0i64..1000), 1..60),
+    ) {
+        let fabric = &fabrics()[fabric];
+        let colouring = if paull { Colouring::Paull } else { Colouring::EulerSplit };
+        let mut arbiter = arbiter(fabric, Metric::ALL[metric], colouring, Fill::Packet);
+        let mut waiting: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        let mut bursts: BTreeMap<u32, Vec<Burst>> = BTreeMap::new();
+        for (s, d, packets, arrived) in demand {
+            let (s, d) = (s % fabric.hosts(), d % fabric.hosts());
+            if s != d {
+                *waiting.entry((s, d)).or_default() += packets;
+                bursts.entry(s).or_default().push(burst(d, arrived, packets, u64::from(packets) * 1538));
+            }
+        }
+        for (s, b) in bursts {
+            arbiter.set(HostId(s), Time::ZERO, b);
+        }
+        let mut start = 0;
+        while !arbiter.is_empty() {
+            let slot = slot(&mut arbiter, start);
+            is_valid(fabric, &slot);
+            is_maximal(fabric, &waiting, &slot);
+            for pair in pairs(&slot) {
+                let left = waiting.get_mut(&pair).expect("only who waits is served");
+                *left -= 1;
+                if *left == 0 {
+                    waiting.remove(&pair);
+                }
+            }
+            start += 1;
+        }
+        prop_assert!(waiting.is_empty());
+    }
+}
+
+#[test]
+fn metrics_order_pairs_as_they_say() {
+    let fabric = &fabrics()[0];
+    // Into host 8: host 0's packet is oldest, host 1's flow shortest, host 2 has waited since an earlier report.
+    let first = |metric| {
+        let mut a = arbiter(fabric, metric, Colouring::EulerSplit, Fill::Packet);
+        a.set(HostId(2), Time::from_ps(10), [burst(8, 10, 3, 3 * 1538)]);
+        a.set(HostId(0), Time::from_ps(20), [burst(8, 5, 3, 3 * 1538)]);
+        a.set(HostId(1), Time::from_ps(20), [burst(8, 20, 1, 1538)]);
+        (0..4).map(|k| pairs(&slot(&mut a, 30 + k))[0].0).collect::<Vec<_>>()
+    };
+    assert_eq!(first(Metric::Ocf), [0, 0, 0, 2]);
+    assert_eq!(first(Metric::Srjf)[0], 1);
+    let mmf = first(Metric::Mmf);
+    assert_eq!(mmf[0], 2);
+    let mut once = mmf[..3].to_vec();
+    once.sort_unstable();
+    assert_eq!(once, [0, 1, 2], "each in turn");
+}
+
+#[test]
+fn small_packets_share_a_slot_where_they_may() {
+    let fabric = &fabrics()[0];
+    let slots = |fill, packets, bytes| {
+        let mut a = arbiter(fabric, Metric::Ocf, Colouring::EulerSplit, fill);
+        a.set(HostId(0), Time::ZERO, [burst(1, 0, packets, bytes)]);
+        let mut n = 0;
+        while !a.is_empty() {
+            slot(&mut a, n);
+            n += 1;
+        }
+        n
+    };
+    // 36 frames of 84 B; 18 fit into 1538 B. Three of 1000 B: one each, or two slots where they may be cut.
+    assert_eq!([Fill::Packet, Fill::Packets, Fill::Fragments].map(|f| slots(f, 36, 36 * 84)), [36, 2, 2]);
+    assert_eq!([Fill::Packet, Fill::Packets, Fill::Fragments].map(|f| slots(f, 3, 3000)), [3, 3, 2]);
+}
+
+#[test]
+fn classes_go_before_metrics() {
+    let fabric = &fabrics()[0];
+    let mut a = arbiter(fabric, Metric::Ocf, Colouring::EulerSplit, Fill::Packet);
+    a.set(HostId(0), Time::ZERO, [Burst { class: Class(1), ..burst(8, 0, 1, 1538) }]);
+    a.set(HostId(1), Time::ZERO, [burst(8, 9, 1, 1538)]);
+    assert_eq!(pairs(&slot(&mut a, 10)), [(1, 8)]);
+    assert_eq!(pairs(&slot(&mut a, 11)), [(0, 8)]);
+}
+
+#[test]
+fn what_is_granted_already_is_not_granted_again() {
+    let fabric = &fabrics()[0];
+    let mut a = arbiter(fabric, Metric::Mmf, Colouring::EulerSplit, Fill::Packet);
+    a.set(HostId(0), Time::ZERO, [burst(1, 0, 2, 2 * 1538)]);
+    a.discount(HostId(0), HostId(1), Class(0));
+    a.discount(HostId(0), HostId(2), Class(0));
+    assert_eq!(slot(&mut a, 1).len(), 1);
+    assert!(a.is_empty());
+}

@@ -10,6 +10,7 @@
 mod allocator;
 pub mod colouring;
 mod cover;
+pub mod rates;
 mod registry;
 mod weighted_round_robin;
 

@@ -1,0 +1,148 @@
+//! Rates for flows that share links, from what they offer or want.
+//!
+//! Rates are plain numbers in the unit of the capacities; with links of capacity 1 they are shares of the link rate. Two kinds of
+//! problems: a matrix of pairs of hosts, bounded by the hosts' own links ([`scale_both`], [`scale_down`], [`max_min_hosts`]),
+//! and flows over any links ([`max_min`], [`MaxMin`], [`Proportional`]). Everything is deterministic: the same calls give the same bits.
+
+mod fill;
+mod max_min;
+mod proportional;
+mod scale;
+
+pub use fill::{max_min, max_min_hosts};
+pub use max_min::MaxMin;
+pub use proportional::Proportional;
+pub use scale::{Scaled, scale_both, scale_down};
+
+/// What hosts can send and receive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hosts {
+    send: Vec<f64>,
+    receive: Vec<f64>,
+}
+
+impl Hosts {
+    /// Capacities of each host, to send and to receive.
+    ///
+    /// # Panics
+    /// Where there are not as many of both, or one is negative or not finite.
+    pub fn new(send: Vec<f64>, receive: Vec<f64>) -> Self {
+        assert_eq!(send.len(), receive.len(), "a capacity to send and one to receive for every host");
+        assert!(send.iter().chain(&receive).all(|c| c.is_finite() && *c >= 0.0), "capacities are finite, not negative");
+        Self { send, receive }
+    }
+    /// Hosts with links of capacity 1.
+    pub fn equal(hosts: usize) -> Self {
+        Self { send: vec![1.0; hosts], receive: vec![1.0; hosts] }
+    }
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.send.len()
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.send.is_empty()
+    }
+    /// By host.
+    pub fn send(&self) -> &[f64] {
+        &self.send
+    }
+    /// By host.
+    pub fn receive(&self) -> &[f64] {
+        &self.receive
+    }
+    fn check(&self, offered: &[Offered]) {
+        let n = self.len();
+        for o in offered {
+            assert!((o.source as usize) < n && (o.destination as usize) < n, "{o:?} among {n} hosts");
+            assert!(o.rate >= 0.0, "{o:?}: a rate is not negative");
+        }
+    }
+}
+
+/// What a pair of hosts offers: an entry of a sparse matrix. A pair may have several.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Offered {
+    /// Who sends.
+    pub source: u32,
+    /// To whom.
+    pub destination: u32,
+    /// How much; not negative.
+    pub rate: f64,
+}
+
+/// Flows over links, by numbers in the order of [`push`](Self::push).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Flows {
+    /// Links of flow f: `links[first[f]..first[f + 1]]`.
+    first: Vec<u32>,
+    links: Vec<u32>,
+    weight: Vec<f64>,
+    demand: Vec<f64>,
+}
+
+impl Flows {
+    /// None.
+    pub fn new() -> Self {
+        Self { first: vec![0], ..Self::default() }
+    }
+    /// Adds a flow that crosses `links`, each at most once, with a weight (its share against others', 1 if all are alike) and the most
+    /// it can use, [`f64::INFINITY`] if that has no bound.
+    ///
+    /// # Panics
+    /// Where the weight is not positive and finite, the demand negative, or a flow without links has no bound.
+    pub fn push(&mut self, links: &[u32], weight: f64, demand: f64) {
+        assert!(weight > 0.0 && weight.is_finite() && demand >= 0.0, "weight {weight}, demand {demand}");
+        assert!(!links.is_empty() || demand.is_finite(), "a flow over no link has a bounded demand");
+        if self.first.is_empty() {
+            self.first.push(0);
+        }
+        self.links.extend_from_slice(links);
+        self.first.push(self.links.len() as u32);
+        self.weight.push(weight);
+        self.demand.push(demand);
+    }
+    /// Flows between hosts, each over its source's and its destination's link: links are senders, then receivers. A rate offered is
+    /// the flow's demand.
+    pub fn between(hosts: &Hosts, offered: &[Offered]) -> Self {
+        hosts.check(offered);
+        let n = hosts.len() as u32;
+        Self {
+            first: (0..=offered.len() as u32).map(|f| 2 * f).collect(),
+            links: offered.iter().flat_map(|o| [o.source, n + o.destination]).collect(),
+            weight: vec![1.0; offered.len()],
+            demand: offered.iter().map(|o| o.rate).collect(),
+        }
+    }
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.weight.len()
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.weight.is_empty()
+    }
+    /// Removes all.
+    pub fn clear(&mut self) {
+        self.first.truncate(1);
+        self.links.clear();
+        self.weight.clear();
+        self.demand.clear();
+    }
+    /// A flow's links.
+    pub fn path(&self, flow: usize) -> &[u32] {
+        &self.links[self.first[flow] as usize..self.first[flow + 1] as usize]
+    }
+    /// A flow's weight.
+    pub fn weight(&self, flow: usize) -> f64 {
+        self.weight[flow]
+    }
+    /// The most a flow can use.
+    pub fn demand(&self, flow: usize) -> f64 {
+        self.demand[flow]
+    }
+    fn check(&self, capacity: &[f64]) {
+        assert!(self.links.iter().all(|&l| (l as usize) < capacity.len()), "a flow over a link that does not exist");
+        assert!(capacity.iter().all(|&c| c >= 0.0 && c.is_finite()), "capacities are finite, not negative");
+    }
+}

@@ -1,0 +1,237 @@
+//! Water-filling: the rate per weight rises for all flows alike until a link is full or a demand is met.
+
+use super::{Flows, Hosts, Offered};
+
+/// Weighted max-min fair rates of flows over links, by flow.
+///
+/// A flow's rate over its weight can not rise without lowering that of a flow that has no more. So each flow meets its demand or has
+/// a bottleneck: a full link on which no flow has more per weight (Bertsekas and Gallager, Data Networks, 6.5.2).
+///
+/// O((sum of path lengths) + B log L) for L links with B visits to a link that may be the next one to be full; every visit is to the
+/// link that seems lowest, so that there are few.
+///
+/// # Panics
+/// Where a flow crosses a link that does not exist, or a capacity is negative or not finite.
+pub fn max_min(capacity: &[f64], flows: &Flows) -> Vec<f64> {
+    flows.check(capacity);
+    let on = ByLink::new(capacity.len(), flows);
+    // Without links, a demand is all there is.
+    let mut rates = flows.demand.clone();
+    Filling::default().fill(&Network { flows, on: &on, capacity }, &mut rates);
+    rates
+}
+
+/// Max-min fair rates of pairs of hosts, bounded by the hosts' links and by what is offered ([`f64::INFINITY`] for no bound); one for
+/// every entry.
+///
+/// # Panics
+/// Where a host does not exist, or a rate is negative.
+pub fn max_min_hosts(hosts: &Hosts, offered: &[Offered]) -> Vec<f64> {
+    let capacity: Vec<f64> = hosts.send.iter().chain(&hosts.receive).copied().collect();
+    max_min(&capacity, &Flows::between(hosts, offered))
+}
+
+/// What water-filling asks of a network. Flows are numbers below those of rates; some may be out of use.
+pub(super) trait Links {
+    fn capacity(&self) -> &[f64];
+    fn path(&self, flow: u32) -> &[u32];
+    fn weight(&self, flow: u32) -> f64;
+    fn demand(&self, flow: u32) -> f64;
+    /// Whether any demand is bounded.
+    fn any_demand(&self) -> bool;
+    /// The sum of the weights of the flows on a link, up to rounding, and how many they are.
+    fn load(&self, link: u32) -> (f64, u32);
+    /// Flows on a link.
+    fn on(&self, link: u32) -> impl Iterator<Item = u32>;
+}
+
+/// The flows of each link.
+struct ByLink {
+    first: Vec<u32>,
+    flows: Vec<u32>,
+    weight: Vec<f64>,
+}
+
+impl ByLink {
+    fn new(links: usize, flows: &Flows) -> Self {
+        let mut first = vec![0u32; links + 1];
+        for &l in &flows.links {
+            first[l as usize + 1] += 1;
+        }
+        for l in 0..links {
+            first[l + 1] += first[l];
+        }
+        let mut at = first.clone();
+        let (mut on, mut weight) = (vec![0; flows.links.len()], vec![0.0; links]);
+        for f in 0..flows.len() {
+            for &l in flows.path(f) {
+                on[at[l as usize] as usize] = f as u32;
+                at[l as usize] += 1;
+                weight[l as usize] += flows.weight[f];
+            }
+        }
+        Self { first, flows: on, weight }
+    }
+}
+
+struct Network<'a> {
+    flows: &'a Flows,
+    on: &'a ByLink,
+    capacity: &'a [f64],
+}
+
+impl Links for Network<'_> {
+    fn capacity(&self) -> &[f64] {
+        self.capacity
+    }
+    fn path(&self, flow: u32) -> &[u32] {
+        self.flows.path(flow as usize)
+    }
+    fn weight(&self, flow: u32) -> f64 {
+        self.flows.weight[flow as usize]
+    }
+    fn demand(&self, flow: u32) -> f64 {
+        self.flows.demand[flow as usize]
+    }
+    fn any_demand(&self) -> bool {
+        self.flows.demand.iter().any(|d| d.is_finite())
+    }
+    fn load(&self, link: u32) -> (f64, u32) {
+        let l = link as usize;
+        (self.on.weight[l], self.on.first[l + 1] - self.on.first[l])
+    }
+    fn on(&self, link: u32) -> impl Iterator<Item = u32> {
+        let of = self.on.first[link as usize] as usize..self.on.first[link as usize + 1] as usize;
+        self.on.flows[of].iter().copied()
+    }
+}
+
+/// A link as the level rises.
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    /// Capacity that settled flows leave.
+    left: f64,
+    /// Sum of the weights of flows that are not settled, and how many those are: the sum alone would not come back to 0.
+    weight: f64,
+    flows: u32,
+}
+
+impl State {
+    /// The rate per weight at which the link is full, up to rounding.
+    fn level(&self) -> f64 {
+        // Rounding may leave nothing of small weights beside large ones: looked at last, with the sum anew.
+        if self.weight > 0.0 { (self.left / self.weight).max(0.0) } else { f64::INFINITY }
+    }
+}
+
+/// Buffers of water-filling.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Filling {
+    links: Vec<State>,
+    /// A heap, lowest first: links with a level that is theirs or below it, as levels only rise.
+    heap: Vec<(f64, u32)>,
+    /// Flows to settle next.
+    settled: Vec<u32>,
+}
+
+/// The rate of a flow that is not settled.
+const NOT_YET: f64 = -1.0;
+
+impl Filling {
+    /// Writes the rates of all flows on links; others are left as they are.
+    pub(super) fn fill(&mut self, network: &impl Links, rates: &mut [f64]) {
+        for (f, rate) in (0..).zip(rates.iter_mut()) {
+            if !network.path(f).is_empty() {
+                *rate = NOT_YET;
+            }
+        }
+        self.links.clear();
+        self.heap.clear();
+        for (l, &left) in (0..).zip(network.capacity()) {
+            let (weight, flows) = network.load(l);
+            let state = State { left, weight, flows };
+            self.links.push(state);
+            if flows > 0 {
+                self.heap.push((state.level(), l));
+            }
+        }
+        for i in (0..self.heap.len() / 2).rev() {
+            self.sift_down(i);
+        }
+        let any_demand = network.any_demand();
+        while let Some(&(seen, link)) = self.heap.first() {
+            let state = self.links[link as usize];
+            if state.flows == 0 {
+                self.pop();
+                continue;
+            }
+            let level = state.level();
+            if level > seen {
+                self.heap[0].0 = level;
+                self.sift_down(0);
+                continue;
+            }
+            if any_demand && self.settle_demands(network, link, level, rates) {
+                // The link's level may have risen.
+                continue;
+            }
+            self.settled.clear();
+            self.settled.extend(network.on(link).filter(|&f| rates[f as usize] == NOT_YET));
+            let weight: f64 = self.settled.iter().map(|&f| network.weight(f)).sum();
+            let level = (state.left / weight).max(0.0);
+            for i in 0..self.settled.len() {
+                let f = self.settled[i];
+                let rate = (network.weight(f) * level).min(network.demand(f));
+                self.settle(network, f, rate, rates);
+            }
+            self.pop();
+        }
+    }
+
+    /// Settles flows of a link whose demand is met at a level or below; whether there were any.
+    fn settle_demands(&mut self, network: &impl Links, link: u32, level: f64, rates: &mut [f64]) -> bool {
+        self.settled.clear();
+        let met = |f: &u32| rates[*f as usize] == NOT_YET && network.demand(*f) <= network.weight(*f) * level;
+        self.settled.extend(network.on(link).filter(met));
+        for i in 0..self.settled.len() {
+            let f = self.settled[i];
+            self.settle(network, f, network.demand(f), rates);
+        }
+        !self.settled.is_empty()
+    }
+
+    fn settle(&mut self, network: &impl Links, flow: u32, rate: f64, rates: &mut [f64]) {
+        rates[flow as usize] = rate;
+        let weight = network.weight(flow);
+        for &l in network.path(flow) {
+            let state = &mut self.links[l as usize];
+            state.left -= rate;
+            state.weight -= weight;
+            state.flows -= 1;
+        }
+    }
+
+    fn pop(&mut self) {
+        self.heap.swap_remove(0);
+        self.sift_down(0);
+    }
+
+    fn sift_down(&mut self, mut i: usize) {
+        let Some(&item) = self.heap.get(i) else { return };
+        loop {
+            let mut child = 2 * i + 1;
+            if child >= self.heap.len() {
+                break;
+            }
+            if child + 1 < self.heap.len() && self.heap[child + 1].0 < self.heap[child].0 {
+                child += 1;
+            }
+            if self.heap[child].0 >= item.0 {
+                break;
+            }
+            self.heap[i] = self.heap[child];
+            i = child;
+        }
+        self.heap[i] = item;
+    }
+}

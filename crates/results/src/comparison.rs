@@ -91,6 +91,12 @@ metrics! {
     Goodput "goodput_bps", "goodput", Rate, All, |r| r.goodput_bps;
     /// Jain's index of the hosts' goodput.
     GoodputJain "goodput_jain", "Jain's index", Ratio, All, |r| r.goodput_jain;
+    /// Mean time of packets in the network.
+    NetworkLatencyMean "network_latency_mean_ps", "network latency mean", Time, All, |r| r.network_latency_ps.map(|d| d.mean);
+    /// Median time of packets in the network.
+    NetworkLatencyP50 "network_latency_p50_ps", "network latency median", Time, All, |r| r.network_latency_ps.map(|d| d.p50);
+    /// 99th percentile of the times of packets in the network.
+    NetworkLatencyP99 "network_latency_p99_ps", "network latency p99", Time, All, |r| r.network_latency_ps.map(|d| d.p99);
     /// Data packets lost.
     DroppedPackets "dropped_packets", "dropped packets", Count, All, |r| Some(r.packets.dropped as f64);
     /// Packets sent again.
@@ -119,6 +125,7 @@ impl Metric {
         } else {
             vec![Self::FctMean, Self::FctP99, Self::SlowdownMean, Self::SlowdownP99, Self::Goodput]
         };
+        metrics.push(Self::NetworkLatencyP50);
         metrics.retain(|m| has(*m));
         if runs.iter().any(|r| r.packets.dropped > 0) {
             metrics.push(Self::DroppedPackets);

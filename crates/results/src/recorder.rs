@@ -1,7 +1,7 @@
 //! Rows on their way into tables.
 
 use crate::error::ResultsError;
-use crate::tables::{CoflowRow, ControlRow, DropRow, FlowRow, LinkRow, QueueRow, Row, SlotRow};
+use crate::tables::{CoflowRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, Row, SlotRow};
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
@@ -125,6 +125,7 @@ pub struct Recorder {
     control: Buffer<ControlRow>,
     slots: Buffer<SlotRow>,
     links: Buffer<LinkRow>,
+    latency: Buffer<LatencyRow>,
     error: Option<ResultsError>,
 }
 
@@ -149,6 +150,7 @@ impl Recorder {
             control: Buffer::new(Sink::Discard),
             slots: Buffer::new(Sink::Discard),
             links: Buffer::new(Sink::Discard),
+            latency: Buffer::new(Sink::Discard),
             error: None,
         }
     }
@@ -163,6 +165,7 @@ impl Recorder {
             control: Buffer::new(Sink::Memory(Vec::new())),
             slots: Buffer::new(Sink::Memory(Vec::new())),
             links: Buffer::new(Sink::Memory(Vec::new())),
+            latency: Buffer::new(Sink::Memory(Vec::new())),
             error: None,
         }
     }
@@ -181,6 +184,7 @@ impl Recorder {
             control: Buffer::create(dir)?,
             slots: Buffer::create(dir)?,
             links: Buffer::create(dir)?,
+            latency: Buffer::create(dir)?,
             error: None,
         })
     }
@@ -200,6 +204,8 @@ impl Recorder {
         slot(SlotRow) -> slots;
         /// Records what a link did.
         link(LinkRow) -> links;
+        /// Records packets of one latency.
+        latency(LatencyRow) -> latency;
     }
 
     /// Whether a row group could not be written. A run should end soon then: [`finish`](Self::finish) will return the reason.
@@ -222,6 +228,7 @@ impl Recorder {
             self.control.finish(&mut error),
             self.slots.finish(&mut error),
             self.links.finish(&mut error),
+            self.latency.finish(&mut error),
         ];
         match error {
             Some(error) => Err(error),
@@ -233,7 +240,7 @@ impl Recorder {
 /// One table of a finished run.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// `flows`, `coflows`, `queues`, `drops`, `control`, `slots` or `links`.
+    /// `flows`, `coflows`, `queues`, `drops`, `control`, `slots`, `links` or `latency`.
     pub name: &'static str,
     /// Rows recorded; 0 where they were discarded.
     pub rows: u64,

@@ -122,6 +122,8 @@ pub struct RunFacts {
     pub received_ps: i64,
     /// Application bytes that each host got in that span, without repetitions; by host.
     pub received_bytes: Vec<u64>,
+    /// Times that packets spent in the network, in ps; where that was recorded.
+    pub network_latency_ps: Option<Distribution>,
     /// Packets, acknowledgements too.
     pub packets: Tally,
     /// Bytes of packets, acknowledgements too, without link framing.
@@ -158,6 +160,10 @@ pub struct RunSummary {
     pub slowdown: Option<Distribution>,
     /// Coflow completion times, in ps.
     pub cct_ps: Option<Distribution>,
+    /// Times that packets spent in the network, in ps: the mean is exact, percentiles are those of the table `latency`; `None` where that
+    /// was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_latency_ps: Option<Distribution>,
     /// From the first arrival to the last finish of the run, warm-up included, in ps; `None` where any flow of the run is
     /// unfinished.
     pub completion_ps: Option<i64>,
@@ -291,6 +297,7 @@ impl Summariser {
             fct_ps: Distribution::of_ps(self.fct_ps),
             slowdown: Distribution::of(self.slowdown),
             cct_ps: Distribution::of_ps(self.cct_ps),
+            network_latency_ps: facts.network_latency_ps,
             completion_ps,
             goodput_bps,
             goodput_jain: jain(&per_host),
@@ -354,6 +361,14 @@ fn columns() -> Vec<(&'static str, Get)> {
         p95 = "cct_p95_ps",
         p99 = "cct_p99_ps",
         max = "cct_max_ps"
+    ));
+    columns.extend(distribution!(
+        network_latency_ps,
+        mean = "network_latency_mean_ps",
+        p50 = "network_latency_p50_ps",
+        p95 = "network_latency_p95_ps",
+        p99 = "network_latency_p99_ps",
+        max = "network_latency_max_ps"
     ));
     columns.extend([
         ("completion_ps", Get::Time(|s| s.completion_ps)),

@@ -124,4 +124,7 @@ pub struct Record {
     /// Takes the length of every queue that is not empty, once in each such interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queues_every: Option<Duration>,
+    /// Takes the time that each packet spends in the network.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub latency: bool,
 }

@@ -112,7 +112,7 @@ impl Draw {
         mix64(self.dice)
     }
     fn below(&mut self, n: u32) -> u32 {
-        ((self.next() >> 32) * u64::from(n) >> 32) as u32
+        (((self.next() >> 32) * u64::from(n)) >> 32) as u32
     }
     fn exponential(&mut self, mean: f64) -> f64 {
         let u = ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64;

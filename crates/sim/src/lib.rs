@@ -12,6 +12,7 @@ pub mod endpoints;
 pub mod engine;
 pub mod flow;
 pub mod ideal;
+pub mod latency;
 pub mod ledger;
 pub mod link;
 pub mod network;

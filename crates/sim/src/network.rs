@@ -3,6 +3,7 @@
 use crate::calendar::{Calendar, Event, Key, Phase};
 use crate::endpoints::{Endpoints, Then, Trains, Wire};
 use crate::flow::NONE;
+use crate::latency::Latencies;
 use crate::link::LinkState;
 use crate::nic::{Nic, Served, Window};
 use crate::packet::{Packet, Packets, flags};
@@ -108,6 +109,8 @@ pub struct Network {
     report_latency: Duration,
     /// Which changes of a host's queues an agent is told of.
     pub watch: Watch,
+    /// How long packets are on their way, where that is recorded.
+    pub latencies: Option<Latencies>,
     /// Hosts whose queues have changed since they were taken out last.
     pub changed: Vec<u32>,
     /// Reports of raw receivers under way, by arrival, flow and sequence.
@@ -181,6 +184,7 @@ impl Network {
             stop,
             report_latency,
             watch: Watch::Nothing,
+            latencies: None,
             changed: Vec::new(),
             reports: BTreeMap::new(),
             report_sequence: 0,
@@ -383,6 +387,9 @@ impl Network {
         }
         let id = self.packets.insert(packet);
         let state = &mut self.links[link as usize];
+        if let Some(latencies) = &mut self.latencies {
+            latencies.begin(id, SimTime(sending.departure.0 - state.line_time(wire)));
+        }
         if state.fly(sending.departure, id, &mut self.packets) {
             self.calendar.push(state.arrival(sending.departure, wire), Key::new(Phase::Arrive, link, 0));
         }
@@ -419,6 +426,9 @@ impl Network {
         }
         self.hops += 1;
         if to < self.hosts {
+            if let Some(latencies) = &mut self.latencies {
+                latencies.end(id, at);
+            }
             let packet = self.packets.remove(id);
             if packet.flags & flags::CORRUPT != 0 {
                 self.lose(link, Loss::BitError, packet, ends);
@@ -469,6 +479,9 @@ impl Network {
         }
         if self.passive && link.to == destination.0 {
             let arrival = link.arrival(sending.departure, wire);
+            if let Some(latencies) = self.latencies.as_mut().filter(|_| arrival <= self.stop) {
+                latencies.end(id, arrival);
+            }
             let packet = self.packets.remove(id);
             self.passive_arrival(arrival, out.0, packet, ends);
         } else if link.fly(sending.departure, id, &mut self.packets) {

@@ -3,6 +3,7 @@
 use crate::control::{ControlError, Controllers};
 use crate::endpoints::{Carrier, Endpoints, Setting};
 use crate::engine::{Ended, Engine, Pulse};
+use crate::latency::Latencies;
 use crate::ledger::Ledger;
 use crate::network::{Network, Watch};
 use crate::time::SimTime;
@@ -10,7 +11,8 @@ use indexmap::IndexMap;
 use std::sync::Arc;
 use timeplane_model::{Duration, Fabric, LinkId};
 use timeplane_results::{
-    ControlRow, DropRow, LinkRow, Recorder, ResultsError, RunFacts, RunSummary, Tables, Tally, WindowSummary,
+    ControlRow, DropRow, LatencyRow, LinkRow, Recorder, ResultsError, RunFacts, RunSummary, Tables, Tally,
+    WindowSummary,
 };
 use timeplane_scenario::{
     Congestion, Control, Discipline, Ecmp, PlanSpec, RateEstimator, RatesSpec, Scenario, SlotFill, Transport,
@@ -140,6 +142,7 @@ pub fn prepare<'a>(
     let report_latency = plan.map_or(REPORT_LATENCY, |p| p.control_latency() * 2);
     let mut network = Network::new(Arc::clone(fabric), &streams, passive, stop, report_latency, nic);
     network.watch = watch(plan);
+    network.latencies = scenario.record.latency.then(|| Latencies::new(begin..end));
     if let Some(PlanSpec::Rates(RatesSpec { estimator: RateEstimator::Arrivals(_), .. })) = plan {
         network.count_arrivals();
     }
@@ -220,6 +223,12 @@ fn conclude(mut engine: Engine<'_>, spec: &RunSpec<'_>, source: &Source) -> Resu
             max_queue_bytes: state.longest_bytes(),
         });
     }
+    if let Some(latencies) = &network.latencies {
+        for (latency, packets) in latencies.histogram() {
+            ledger.recorder.latency(&LatencyRow { latency_ps: latency.as_ps(), packets });
+        }
+    }
+    let network_latency_ps = network.latencies.as_ref().and_then(Latencies::distribution);
     let mut control_rows = Vec::new();
     if network.reported.0 > 0 {
         let (messages, bytes) = network.reported;
@@ -257,6 +266,7 @@ fn conclude(mut engine: Engine<'_>, spec: &RunSpec<'_>, source: &Source) -> Resu
         },
         received_ps: window.measure.map_or(simulated.as_ps() - window.warmup.as_ps(), Duration::as_ps),
         received_bytes: ledger.received,
+        network_latency_ps,
         packets,
         bytes,
         simulated_ps: simulated.as_ps(),

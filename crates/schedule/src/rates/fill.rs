@@ -39,6 +39,8 @@ pub(super) trait Links {
     fn demand(&self, flow: u32) -> f64;
     /// Whether any demand is bounded.
     fn any_demand(&self) -> bool;
+    /// The sum of the weights of the flows on a link, up to rounding, and how many they are.
+    fn load(&self, link: u32) -> (f64, u32);
     /// Flows on a link.
     fn on(&self, link: u32) -> impl Iterator<Item = u32>;
 }
@@ -47,6 +49,7 @@ pub(super) trait Links {
 struct ByLink {
     first: Vec<u32>,
     flows: Vec<u32>,
+    weight: Vec<f64>,
 }
 
 impl ByLink {
@@ -59,14 +62,15 @@ impl ByLink {
             first[l + 1] += first[l];
         }
         let mut at = first.clone();
-        let mut on = vec![0; flows.links.len()];
+        let (mut on, mut weight) = (vec![0; flows.links.len()], vec![0.0; links]);
         for f in 0..flows.len() {
             for &l in flows.path(f) {
                 on[at[l as usize] as usize] = f as u32;
                 at[l as usize] += 1;
+                weight[l as usize] += flows.weight[f];
             }
         }
-        Self { first, flows: on }
+        Self { first, flows: on, weight }
     }
 }
 
@@ -91,6 +95,10 @@ impl Links for Network<'_> {
     }
     fn any_demand(&self) -> bool {
         self.flows.demand.iter().any(|d| d.is_finite())
+    }
+    fn load(&self, link: u32) -> (f64, u32) {
+        let l = link as usize;
+        (self.on.weight[l], self.on.first[l + 1] - self.on.first[l])
     }
     fn on(&self, link: u32) -> impl Iterator<Item = u32> {
         let of = self.on.first[link as usize] as usize..self.on.first[link as usize + 1] as usize;
@@ -132,17 +140,19 @@ const NOT_YET: f64 = -1.0;
 impl Filling {
     /// Writes the rates of all flows on links; others are left as they are.
     pub(super) fn fill(&mut self, network: &impl Links, rates: &mut [f64]) {
-        self.links.clear();
-        self.links.extend(network.capacity().iter().map(|&left| State { left, weight: 0.0, flows: 0 }));
-        self.heap.clear();
-        for (l, state) in self.links.iter_mut().enumerate() {
-            for f in network.on(l as u32) {
-                rates[f as usize] = NOT_YET;
-                state.weight += network.weight(f);
-                state.flows += 1;
+        for (f, rate) in (0..).zip(rates.iter_mut()) {
+            if !network.path(f).is_empty() {
+                *rate = NOT_YET;
             }
-            if state.flows > 0 {
-                self.heap.push((state.level(), l as u32));
+        }
+        self.links.clear();
+        self.heap.clear();
+        for (l, &left) in (0..).zip(network.capacity()) {
+            let (weight, flows) = network.load(l);
+            let state = State { left, weight, flows };
+            self.links.push(state);
+            if flows > 0 {
+                self.heap.push((state.level(), l));
             }
         }
         for i in (0..self.heap.len() / 2).rev() {

@@ -28,6 +28,8 @@ struct Kept {
     place: Vec<u32>,
     /// By link, flows, and the place in `links` from where they are there.
     on: Vec<Vec<(u32, u32)>>,
+    /// By link, the sum of its flows' weights.
+    weight: Vec<f64>,
     /// Flows with a bounded demand.
     bounded: usize,
 }
@@ -58,6 +60,9 @@ impl Links for Kept {
     fn any_demand(&self) -> bool {
         self.bounded > 0
     }
+    fn load(&self, link: u32) -> (f64, u32) {
+        (self.weight[link as usize], self.on[link as usize].len() as u32)
+    }
     fn on(&self, link: u32) -> impl Iterator<Item = u32> {
         self.on[link as usize].iter().map(|&(flow, _)| flow)
     }
@@ -70,9 +75,9 @@ impl MaxMin {
     /// Where a capacity is negative or not finite.
     pub fn new(capacity: Vec<f64>) -> Self {
         assert!(capacity.iter().all(|&c| c >= 0.0 && c.is_finite()), "capacities are finite, not negative");
-        let on = vec![Vec::new(); capacity.len()];
+        let (on, weight) = (vec![Vec::new(); capacity.len()], vec![0.0; capacity.len()]);
         Self {
-            network: Kept { capacity, on, ..Kept::default() },
+            network: Kept { capacity, on, weight, ..Kept::default() },
             rates: Vec::new(),
             unused: Vec::new(),
             filling: Filling::default(),
@@ -110,6 +115,7 @@ impl MaxMin {
             network.links[at as usize] = l;
             network.place[at as usize] = network.on[l as usize].len() as u32;
             network.on[l as usize].push((name, at));
+            network.weight[l as usize] += weight;
         }
         // Without links, nothing else says what it gets.
         self.rates[name as usize] = demand;
@@ -120,20 +126,23 @@ impl MaxMin {
     /// Removes a flow; whether it was there.
     pub fn remove(&mut self, flow: u32) -> bool {
         let network = &mut self.network;
-        let Some(Flow { first, hops, demand, used, .. }) = network.flows.get_mut(flow as usize).filter(|f| f.used)
+        let Some(Flow { first, hops, weight, demand, used }) = network.flows.get_mut(flow as usize).filter(|f| f.used)
         else {
             return false;
         };
         *used = false;
-        let (first, hops) = (*first, *hops as usize);
+        let (first, hops, weight) = (*first, core::mem::take(hops) as usize, *weight);
         network.bounded -= usize::from(demand.is_finite());
         for at in first..first + hops as u32 {
-            let on = &mut network.on[network.links[at as usize] as usize];
+            let l = network.links[at as usize] as usize;
+            let on = &mut network.on[l];
             let place = network.place[at as usize];
             on.swap_remove(place as usize);
             if let Some(&(_, moved)) = on.get(place as usize) {
                 network.place[moved as usize] = place;
             }
+            // Rounding does not add up for ever.
+            network.weight[l] = if on.is_empty() { 0.0 } else { network.weight[l] - weight };
         }
         if self.stretches.len() <= hops {
             self.stretches.resize(hops + 1, Vec::new());

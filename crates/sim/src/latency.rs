@@ -1,0 +1,111 @@
+//! How long packets spend in the network: from their first bit on the host's link to their last bit at the destination.
+//!
+//! A histogram of 64 bins an octave: a bin is told by its lower end, at most 1.6 % below what fell into it.
+
+use crate::time::SimTime;
+use std::collections::BTreeMap;
+use timeplane_model::Duration;
+use timeplane_results::Distribution;
+
+/// Linear bins of an octave, as a power of two.
+const SUB_BITS: u32 = 6;
+
+/// Times of packets on their way, and the histogram of those that have arrived.
+#[derive(Debug)]
+pub struct Latencies {
+    /// When a packet's first bit left, by its number.
+    begun: Vec<SimTime>,
+    /// Those that left in this window count.
+    window: core::ops::Range<SimTime>,
+    bins: BTreeMap<u32, u64>,
+    sum: u128,
+}
+
+impl Latencies {
+    /// Of packets that leave their host in `window`.
+    pub fn new(window: core::ops::Range<SimTime>) -> Self {
+        Self { begun: Vec::new(), window, bins: BTreeMap::new(), sum: 0 }
+    }
+
+    /// A packet's first bit leaves its host.
+    pub fn begin(&mut self, packet: u32, at: SimTime) {
+        let at_least = packet as usize + 1;
+        if self.begun.len() < at_least {
+            self.begun.resize(at_least, SimTime::MAX);
+        }
+        self.begun[packet as usize] = at;
+    }
+
+    /// Its last bit arrives.
+    pub fn end(&mut self, packet: u32, at: SimTime) {
+        let begun = self.begun[packet as usize];
+        if self.window.contains(&begun) {
+            let latency = (at - begun).as_ps() as u64;
+            *self.bins.entry(bin(latency)).or_default() += 1;
+            self.sum += u128::from(latency);
+        }
+    }
+
+    /// Lower ends of the bins that are not empty, and how many packets are in each.
+    pub fn histogram(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
+        self.bins.iter().map(|(&b, &n)| (Duration::from_ps(lower(b) as i64), n))
+    }
+
+    /// In five numbers: the mean is exact, the others are bins.
+    pub fn distribution(&self) -> Option<Distribution> {
+        let count: u64 = self.bins.values().sum();
+        let (&last, _) = self.bins.last_key_value()?;
+        let at = |share: f64| {
+            let mut before = 0;
+            let found = self.bins.iter().find(|(_, n)| {
+                before += **n;
+                before as f64 >= share * count as f64
+            });
+            lower(*found.expect("the last one has all").0) as f64
+        };
+        let mean = self.sum as f64 / count as f64;
+        Some(Distribution { mean, p50: at(0.5), p95: at(0.95), p99: at(0.99), max: lower(last) as f64 })
+    }
+}
+
+fn bin(value: u64) -> u32 {
+    let octave = (u64::BITS - value.leading_zeros()).saturating_sub(SUB_BITS + 1);
+    (octave << SUB_BITS) + (value >> octave) as u32
+}
+
+fn lower(bin: u32) -> u64 {
+    // The leading one of a value above the first octave is in its bin's number, too.
+    let octave = (bin >> SUB_BITS).saturating_sub(1);
+    u64::from(bin - (octave << SUB_BITS)) << octave
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_are_narrow_and_in_order() {
+        let mut last = 0;
+        for value in (0..200).chain((1..40).map(|k| (1u64 << k) + 7)).chain((8..40).map(|k| (1u64 << k) - 1)) {
+            let low = lower(bin(value));
+            assert!(low <= value && value - low <= value / 64, "{value}: {low}");
+        }
+        for value in 0..5000 {
+            assert!(bin(value) >= last && bin(value) <= last + 1, "{value}");
+            last = bin(value);
+        }
+    }
+
+    #[test]
+    fn what_left_in_the_window_counts() {
+        let t = SimTime::from_ps;
+        let mut l = Latencies::new(t(10)..t(20));
+        for (packet, begin, end) in [(0, 9, 99), (1, 10, 40), (7, 19, 29), (0, 15, 35)] {
+            l.begin(packet, t(begin));
+            l.end(packet, t(end));
+        }
+        let d = l.distribution().unwrap();
+        assert_eq!((d.mean, d.p50, d.max), (20.0, 20.0, 30.0));
+        assert_eq!(l.histogram().map(|h| h.1).sum::<u64>(), 3);
+    }
+}

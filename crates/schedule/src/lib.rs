@@ -10,11 +10,13 @@
 mod allocator;
 pub mod colouring;
 mod cover;
+mod greedy;
 pub mod rates;
 mod registry;
 mod weighted_round_robin;
 
 pub use allocator::{Allocation, Allocator};
+pub use greedy::Greedy;
 pub use registry::{SchedulerFactory, Schedulers, UnknownScheduler};
 pub use weighted_round_robin::WeightedRoundRobin;
 

@@ -2,7 +2,7 @@
 //!
 //! The network is behind the [`Wire`] trait, so that the engine and the reference engine of the tests drive the very same ends.
 
-use crate::flow::{Flow, Flows, NONE, State, UNARMED};
+use crate::flow::{Cut, Flow, Flows, NONE, State, UNARMED};
 use crate::ideal::IdealPath;
 use crate::ledger::Ledger;
 use crate::link::LinkState;
@@ -113,6 +113,8 @@ pub struct Endpoints {
     sacks: Vec<SackBlocks>,
     free_sacks: Vec<u32>,
     arrived: u32,
+    /// That of the flow that began last.
+    path: IdealPath,
     /// What happened.
     pub ledger: Ledger,
     /// Every packet's end, where somebody wants to know.
@@ -129,6 +131,7 @@ impl Endpoints {
             sacks: vec![],
             free_sacks: vec![],
             arrived: 0,
+            path: IdealPath::default(),
             ledger,
             log: None,
         }
@@ -154,7 +157,7 @@ impl Endpoints {
         let bytes = arrival.bytes.get();
         let packet_seed = mix64(self.setting.packet_seed ^ label);
         let state = match &self.setting.carrier {
-            Carrier::Datagrams => State::Datagrams { unsent: bytes, sizer: self.sizer(packet_seed) },
+            Carrier::Datagrams => State::Datagrams { unsent: bytes, cut: self.cut(packet_seed) },
             Carrier::Raw { config, .. } => {
                 State::Raw(Box::new((RawSender::new(config, bytes), RawReceiver::new(config, bytes))))
             }
@@ -195,13 +198,24 @@ impl Endpoints {
         PacketSizer::new(&self.setting.packets, Bytes::new(u64::from(self.setting.mtu)), DATAGRAM_HEADER, seed)
     }
 
+    /// Whether the packets of a flow are all alike, but for the last.
+    fn is_even(&self) -> bool {
+        matches!(self.setting.packets, PacketMix::Mtu | PacketMix::Fixed(_) | PacketMix::Single)
+    }
+
+    fn cut(&self, seed: u64) -> Cut {
+        let mut sizer = self.sizer(seed);
+        if self.is_even() { Cut::Even(sizer.next(u64::MAX)) } else { Cut::Random(Box::new(sizer)) }
+    }
+
     /// The flow's completion time in an empty network.
-    fn ideal(&self, source: u32, destination: u32, hash: u32, bytes: u64, packet_seed: u64) -> Duration {
-        let path = IdealPath::new(&self.fabric, HostId(source), HostId(destination), hash);
+    fn ideal(&mut self, source: u32, destination: u32, hash: u32, bytes: u64, packet_seed: u64) -> Duration {
+        let mut sizer = self.sizer(packet_seed);
+        let path = &mut self.path;
+        path.find(&self.fabric, HostId(source), HostId(destination), hash);
         let header = self.setting.carrier.header();
         let random = matches!(self.setting.carrier, Carrier::Datagrams) && self.setting.packets != PacketMix::Mtu;
         if random {
-            let mut sizer = self.sizer(packet_seed);
             let mut left = bytes;
             return path.completion(std::iter::from_fn(|| {
                 (left > 0).then(|| {
@@ -220,47 +234,50 @@ impl Endpoints {
     /// The next packet of a flow that holds bytes, of at most `largest` bytes (its framing not included); `at` is when it
     /// begins to leave. `None` where it holds none, or where the next one is larger and cannot be cut.
     pub fn next_packet(&mut self, at: SimTime, slot: u32, largest: u32) -> Option<Packet> {
+        self.take_packet(at, slot, largest).map(|p| p.0)
+    }
+
+    /// The same, and whether the flow now holds no more.
+    #[inline(always)]
+    pub(crate) fn take_packet(&mut self, at: SimTime, slot: u32, largest: u32) -> Option<(Packet, bool)> {
         let setting = &self.setting;
         let flow = self.flows.get_mut(slot);
-        let (seq, payload, header, retransmission) = match &mut flow.state {
-            State::Datagrams { unsent, sizer } => {
+        let (seq, bytes, flags, last) = match &mut flow.state {
+            State::Datagrams { unsent, cut } => {
                 if *unsent == 0 {
                     return None;
                 }
-                // A sizer's state moves with each draw: ask a copy first.
-                let mut drawn = *sizer;
-                let payload = drawn.next(*unsent);
-                if payload + DATAGRAM_HEADER > largest {
-                    return None;
-                }
-                *sizer = drawn;
+                let fits = |payload: u32| payload.saturating_add(DATAGRAM_HEADER) <= largest;
+                let payload = match cut {
+                    Cut::Even(each) => Some(u64::from(*each).min(*unsent) as u32).filter(|&p| fits(p))?,
+                    Cut::Random(sizer) => {
+                        // A sizer's state moves with each draw: ask a copy first.
+                        let mut drawn = **sizer;
+                        let payload = Some(drawn.next(*unsent)).filter(|&p| fits(p))?;
+                        **sizer = drawn;
+                        payload
+                    }
+                };
                 let seq = flow.bytes - *unsent;
                 *unsent -= u64::from(payload);
-                (seq, payload, DATAGRAM_HEADER, 0)
+                (seq, payload + DATAGRAM_HEADER, 0, *unsent == 0)
             }
             State::Raw(ends) => {
                 let Carrier::Raw { header, .. } = setting.carrier else { unreachable!("a raw flow is carried raw") };
                 let most = largest.min(setting.mtu).checked_sub(header)?;
                 let frame = ends.0.next_frame(at.on_perfect_clock(), most)?;
                 let again = if frame.retransmission { flags::RETRANSMISSION } else { 0 };
-                (frame.offset, frame.len, header, again)
+                (frame.offset, frame.len + header, again, ends.0.backlog() == 0)
             }
             State::Tcp(_) => unreachable!("TCP hands its segments over by itself"),
         };
         flow.in_flight += 1;
         flow.sent += 1;
-        let packet = Packet {
-            flow: slot,
-            destination: flow.destination,
-            hash: path_hash(flow.hash, flow.sent, setting.per_packet),
-            bytes: payload + header,
-            seq,
-            sack: NO_SACK,
-            path: 0,
-            flags: retransmission,
-        };
-        self.ledger.sent(packet.bytes);
-        Some(packet)
+        let hash = path_hash(flow.hash, flow.sent, setting.per_packet);
+        let packet =
+            Packet { flow: slot, destination: flow.destination, hash, bytes, seq, sack: NO_SACK, path: 0, flags };
+        self.ledger.sent(bytes);
+        Some((packet, last))
     }
 
     /// Packets, and their wire bytes on `link`, that a flow still holds, as if cut by the MTU.
@@ -274,15 +291,15 @@ impl Endpoints {
     }
 
     /// After a raw sender's queue ran empty its timer may run: the engine calls this where it took the last packet.
+    #[inline]
     pub fn sent_all(&mut self, slot: u32, wire: &mut impl Wire) {
         self.rearm(slot, wire);
     }
 
     /// A packet arrives at its destination, its last bit at `at`.
-    #[inline]
+    #[inline(always)]
     pub fn receive(&mut self, at: SimTime, packet: Packet, wire: &mut impl Wire) -> Then {
         self.ledger.delivered(packet.bytes);
-        let header = self.setting.carrier.header();
         let flow = self.flows.get_mut(packet.flow);
         flow.in_flight -= 1;
         if let Some(log) = &mut self.log {
@@ -296,35 +313,37 @@ impl Endpoints {
             });
         }
         match &mut flow.state {
-            State::Datagrams { .. } => {
-                let payload = u64::from(packet.bytes - header);
+            State::Datagrams { unsent, .. } => {
+                let payload = u64::from(packet.bytes - DATAGRAM_HEADER);
                 flow.received += payload;
                 flow.last = flow.last.max(at.as_ps());
                 self.ledger.received(at, packet.destination, payload);
-                if flow.in_flight == 0 && !flow.queued && flow.is_over() {
+                if flow.in_flight == 0 && *unsent == 0 && !flow.queued {
                     self.finish(packet.flow);
                 }
-                Then::Nothing
             }
-            State::Raw(ends) => {
-                let payload = packet.bytes - header;
-                let new = ends.1.on_frame(at.on_perfect_clock(), packet.seq, payload);
-                if new > 0 {
-                    flow.received += new;
-                    flow.last = flow.last.max(at.as_ps());
-                    self.ledger.received(at, packet.destination, new);
-                }
-                self.raw_reports(at, packet.flow, wire);
-                self.settle(packet.flow);
-                Then::Nothing
-            }
-            State::Tcp(_) => {
-                self.segment(at, packet, wire);
-                Then::Nothing
-            }
+            State::Raw(_) => self.frame(at, &packet, wire),
+            State::Tcp(_) => self.segment(at, packet, wire),
         }
+        Then::Nothing
     }
 
+    #[inline(never)]
+    fn frame(&mut self, at: SimTime, packet: &Packet, wire: &mut impl Wire) {
+        let payload = packet.bytes - self.setting.carrier.header();
+        let flow = self.flows.get_mut(packet.flow);
+        let State::Raw(ends) = &mut flow.state else { unreachable!("a raw flow") };
+        let new = ends.1.on_frame(at.on_perfect_clock(), packet.seq, payload);
+        if new > 0 {
+            flow.received += new;
+            flow.last = flow.last.max(at.as_ps());
+            self.ledger.received(at, packet.destination, new);
+        }
+        self.raw_reports(at, packet.flow, wire);
+        self.settle(packet.flow);
+    }
+
+    #[inline(never)]
     fn segment(&mut self, at: SimTime, packet: Packet, wire: &mut impl Wire) {
         let now = at.on_perfect_clock();
         let slot = packet.flow;

@@ -55,12 +55,21 @@ pub enum State {
         /// Application bytes to be sent.
         unsent: u64,
         /// Sizes of the packets.
-        sizer: PacketSizer,
+        cut: Cut,
     },
     /// Raw frames with repair.
     Raw(Box<(RawSender, RawReceiver)>),
     /// TCP.
     Tcp(Box<(Sender, Receiver)>),
+}
+
+/// How a flow of datagrams is cut into packets.
+#[derive(Debug)]
+pub enum Cut {
+    /// Into so much payload each, and the rest.
+    Even(u32),
+    /// Into drawn sizes.
+    Random(Box<PacketSizer>),
 }
 
 impl Flow {

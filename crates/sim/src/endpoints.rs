@@ -6,7 +6,8 @@ use crate::flow::{Cut, Flow, Flows, NONE, State, UNARMED};
 use crate::ideal::IdealPath;
 use crate::ledger::Ledger;
 use crate::link::LinkState;
-use crate::packet::{NO_SACK, Packet, flags};
+use crate::packet::{NO_SACK, Packet, UNKNOWN, flags};
+use crate::routes::ahead;
 use crate::time::SimTime;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -164,13 +165,19 @@ impl Endpoints {
             Carrier::Tcp(config) => State::Tcp(Box::new((Sender::new(config, bytes), Receiver::new(config, bytes)))),
         };
         let ideal = self.ideal(source, destination, hash, bytes, packet_seed);
+        let hash_back = flow_hash(destination, source, label, salt);
+        let ahead = |from, to, hash, used: bool| {
+            if used && !self.setting.per_packet { ahead(&self.fabric, HostId(from), HostId(to), hash) } else { UNKNOWN }
+        };
         let flow = Flow {
             number,
             source,
             destination,
             coflow: arrival.coflow.map_or(NONE, |c| c.0),
             hash,
-            hash_back: flow_hash(destination, source, label, salt),
+            hash_back,
+            ahead: ahead(source, destination, hash, true),
+            ahead_back: ahead(destination, source, hash_back, matches!(state, State::Tcp(_))),
             in_flight: 0,
             sent: 0,
             bytes,
@@ -274,8 +281,17 @@ impl Endpoints {
         flow.in_flight += 1;
         flow.sent += 1;
         let hash = path_hash(flow.hash, flow.sent, setting.per_packet);
-        let packet =
-            Packet { flow: slot, destination: flow.destination, hash, bytes, seq, sack: NO_SACK, path: 0, flags };
+        let packet = Packet {
+            flow: slot,
+            destination: flow.destination,
+            hash,
+            bytes,
+            seq,
+            sack: NO_SACK,
+            path: 0,
+            flags,
+            ahead: flow.ahead,
+        };
         self.ledger.sent(bytes);
         Some((packet, last))
     }
@@ -412,6 +428,7 @@ impl Endpoints {
                     | bit(segment.cwr, flags::CWR)
                     | bit(segment.ect, flags::ECT)
                     | bit(segment.retransmission, flags::RETRANSMISSION),
+                ahead: flow.ahead,
             };
             self.ledger.sent(packet.bytes);
             wire.transmit(at, flow.source, packet);
@@ -442,6 +459,7 @@ impl Endpoints {
             sack,
             path: 0,
             flags: flags::ACK | if ack.ece { flags::ECE } else { 0 } | if ack.syn { flags::SYN } else { 0 },
+            ahead: flow.ahead_back,
         };
         self.ledger.sent(packet.bytes);
         let host = flow.destination;

@@ -193,7 +193,7 @@ impl<'a> Engine<'a> {
         first
     }
 
-    /// Handles an event. True where an outside one may have come nearer.
+    /// Handles an event that is not first by its time alone. True where an outside one may have come nearer.
     #[inline(never)]
     fn handle(&mut self, event: Event) -> bool {
         self.now = event.at;

@@ -1,5 +1,6 @@
 //! Flows in progress. A flow's slot is used again once nothing of it is left in the network.
 
+use crate::packet::Ahead;
 use timeplane_transport::{RawReceiver, RawSender, Receiver, Sender};
 use timeplane_workload::PacketSizer;
 
@@ -23,6 +24,10 @@ pub struct Flow {
     pub hash: u32,
     /// ECMP hash of what comes back.
     pub hash_back: u32,
+    /// The links of packets towards the destination.
+    pub ahead: Ahead,
+    /// The links of what comes back.
+    pub ahead_back: Ahead,
     /// Packets and reports of it that are under way.
     pub in_flight: u32,
     /// Packets sent, both ways.

@@ -70,6 +70,8 @@ pub struct Network {
     routes: Routes,
     uplinks: Vec<u32>,
     trains: Vec<Trains>,
+    /// Flows in all trains.
+    trains_waiting: u32,
     /// Interfaces with queues, where something decides among them.
     nics: Option<Vec<Nic>>,
     /// Streams of bit errors, one per link that has any.
@@ -147,6 +149,7 @@ impl Network {
             hosts,
             routes: Routes::new(&fabric),
             uplinks,
+            trains_waiting: 0,
             trains: (0..hosts).map(|_| Trains::default()).collect(),
             nics: nic.map(|(spec, gated)| (0..hosts).map(|_| Nic::new(spec, gated)).collect()),
             errors,
@@ -172,6 +175,7 @@ impl Network {
     /// A flow at `host` holds bytes: they leave first come, first served.
     pub fn train(&mut self, now: SimTime, host: u32, slot: u32, ends: &mut Endpoints) {
         self.trains[host as usize].push(slot, now);
+        self.trains_waiting += 1;
         self.refill(now, host, ends);
     }
 
@@ -196,15 +200,20 @@ impl Network {
         let Some((slot, since)) = self.trains[host as usize].front() else { return false };
         let begin = since.max(self.links[link as usize].free_at());
         let Some((packet, last)) = ends.take_packet(begin, slot, u32::MAX) else {
-            self.trains[host as usize].pop();
+            self.end_train(host);
             return true;
         };
         if last {
-            self.trains[host as usize].pop();
+            self.end_train(host);
             ends.sent_all(slot, self);
         }
         self.send(link, since, packet);
         true
+    }
+
+    fn end_train(&mut self, host: u32) {
+        self.trains[host as usize].pop();
+        self.trains_waiting -= 1;
     }
 
     /// Packets and their wire bytes that wait at a host's interface, beside what its link has taken.
@@ -368,7 +377,7 @@ impl Network {
     }
 
     /// The first packet in flight on `link` arrives.
-    #[inline]
+    #[inline(always)]
     pub fn arrive(&mut self, at: SimTime, link: u32, ends: &mut Endpoints) {
         let state = &mut self.links[link as usize];
         let (id, next) = state.land(&self.packets);
@@ -377,7 +386,8 @@ impl Network {
             self.calendar.push_arrival(self.packets.arrival(next), link);
         }
         // Mostly the link takes one packet more; a loop for the rest is elsewhere.
-        if host != NONE
+        if self.trains_waiting > 0
+            && host != NONE
             && self.takes_more(link, at)
             && self.step(host, link, ends)
             && self.links[link as usize].free_at() <= at
@@ -400,17 +410,20 @@ impl Network {
     /// A switch that may act on a packet from `at` on sends it on.
     #[inline(always)]
     fn forward(&mut self, at: SimTime, from: u32, node: NodeId, id: u32, ends: &mut Endpoints) {
-        let packet = self.packets.get(id);
+        let packet = self.packets.get_mut(id);
         if packet.flags & flags::CORRUPT != 0 {
             let packet = self.packets.remove(id);
             return self.lose(from, Loss::BitError, packet, ends);
         }
         let (destination, bytes) = (packet.destination, packet.bytes);
         let number = node.0 - self.hosts;
-        let out = if packet.path == 0 {
-            self.routes.next(number, destination, packet.hash)
+        let [out, ahead @ ..] = packet.ahead;
+        let out = if out == LAST {
+            self.route(number, id)
         } else {
-            self.fabric.tagged_link(node, HostId(destination), PathTag(packet.path - 1)).0
+            packet.ahead[..ahead.len()].copy_from_slice(&ahead);
+            packet.ahead[ahead.len()] = LAST;
+            out
         };
         let ready = at + self.switches[number as usize].latency;
         let link = &mut self.links[out as usize];
@@ -431,6 +444,18 @@ impl Network {
             self.passive_arrival(arrival, out, packet, ends);
         } else {
             self.fly(out, arrival, id);
+        }
+    }
+
+    /// The link that a switch takes for a packet which does not know it.
+    #[inline(never)]
+    fn route(&self, switch: u32, id: u32) -> u32 {
+        let packet = self.packets.get(id);
+        if packet.path == 0 {
+            self.routes.next(switch, packet.destination, packet.hash)
+        } else {
+            let (node, to) = (NodeId(switch + self.hosts), HostId(packet.destination));
+            self.fabric.tagged_link(node, to, PathTag(packet.path - 1)).0
         }
     }
 

@@ -5,7 +5,7 @@
 
 use crate::endpoints::Endpoints;
 use crate::link::LinkState;
-use crate::packet::Packet;
+use crate::packet::{Packet, UNKNOWN};
 use crate::time::SimTime;
 use std::collections::{BTreeMap, VecDeque};
 use timeplane_model::{Backlog, Bytes, HostId, Rate, Time};
@@ -174,7 +174,10 @@ impl Nic {
             let room = rate.bytes_in(w.until - now).get().min(w.most - w.sent);
             let largest = link.payload_within(room);
             let Some((mut packet, emptied)) = self.take(now, w.destination, largest, ends) else { return Served::Idle };
-            packet.path = w.path;
+            if w.path != 0 {
+                packet.path = w.path;
+                packet.ahead = UNKNOWN;
+            }
             let wire = link.wire(packet.bytes);
             self.windows[i].sent += u64::from(wire);
             let not_before = w.rate.map_or(now, |r| now + r.time_for(Bytes::new(u64::from(wire))));

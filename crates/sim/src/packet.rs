@@ -1,9 +1,9 @@
-//! The simulated unit: 32 bytes a packet, in one slab.
+//! The simulated unit: 48 bytes a packet, in one slab.
 
 use crate::time::SimTime;
 
 /// A packet under way. What its transport means by it is in its flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// Slot of its flow in the flow table.
     pub flow: u32,
@@ -21,7 +21,17 @@ pub struct Packet {
     pub path: u16,
     /// What it is, from the constants of [`flags`].
     pub flags: u16,
+    /// The links that it takes next, as far as they are known; `LAST` where its switch has to look.
+    pub ahead: Ahead,
 }
+
+/// The links that a packet takes after a host's, as many as there is room for; `LAST` in the rest.
+///
+/// All packets of a flow mostly go one way, so that it is found once, and comes with a packet in its cache line.
+pub type Ahead = [u32; 4];
+
+/// Nothing is known.
+pub const UNKNOWN: Ahead = [LAST; 4];
 
 /// Bits of [`Packet::flags`].
 pub mod flags {

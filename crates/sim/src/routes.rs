@@ -1,12 +1,27 @@
 //! The fabric's routes, as the event loop wants them: few loads, in little memory.
 
+use crate::packet::{Ahead, UNKNOWN};
 use timeplane_model::{Candidates, Fabric, HostId, LinkId, NodeId, ecmp_index};
+
+/// The links after the first that packets of this hash take from one host to another.
+pub(crate) fn ahead(fabric: &Fabric, from: HostId, to: HostId, hash: u32) -> Ahead {
+    let mut ahead = UNKNOWN;
+    let mut last = fabric.uplink(from);
+    for link in &mut ahead {
+        let at = fabric.link(last).to;
+        if at == to.node() {
+            break;
+        }
+        last = fabric.next_link(at, to, hash);
+        *link = last.0;
+    }
+    ahead
+}
 
 /// Which link a switch takes towards a host.
 ///
 /// A row per switch says how to come to each switch that has hosts. Where all of a row is the same, as on the way up in a tree, it is
-/// kept once: what is left of a large fabric fits into the cache. A single path is a set of one, and hashed like any: a branch
-/// that cannot be foreseen takes longer.
+/// kept once: what is left of a large fabric fits into the cache.
 #[derive(Debug)]
 pub(crate) struct Routes {
     hosts: u32,
@@ -85,19 +100,17 @@ impl Routes {
                 table.push(last.map_or(Set { start: 0, count: 1 }, |l| l.1));
             }
         }
-        if links.is_empty() {
-            links.push(NONE);
-        }
         Self { hosts, attached, rows, table, links }
     }
 
-    #[inline]
     pub fn next(&self, switch: u32, destination: u32, hash: u32) -> u32 {
         let (over, down) = self.attached[destination as usize];
         let row = self.rows[switch as usize];
+        if over == row.own {
+            return down;
+        }
         let set = self.table[(row.start + (over & row.mask)) as usize];
-        let on = self.links[(set.start + ecmp_index(hash, self.hosts + switch, set.count)) as usize];
-        if over == row.own { down } else { on }
+        self.links[(set.start + ecmp_index(hash, self.hosts + switch, set.count)) as usize]
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::endpoints::Endpoints;
 use crate::link::LinkState;
-use crate::packet::Packet;
+use crate::packet::{Packet, UNKNOWN};
 use crate::time::SimTime;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -298,7 +298,7 @@ impl Nic {
             let room = if w.most_packets == 0 { 0 } else { rate.bytes_in(w.until - now).get().min(w.most - w.sent) };
             let (queue, path, largest) = (w.queue, w.path, link.payload_within(room));
             let Some((mut packet, emptied)) = self.take(now, queue, largest, ends) else { continue };
-            packet.path = path;
+            follow(&mut packet, path);
             let window = &mut self.windows[i];
             window.sent += u64::from(link.wire(packet.bytes));
             window.most_packets = window.most_packets.saturating_sub(1);
@@ -318,7 +318,7 @@ impl Nic {
             let w = self.rates[i];
             let largest = link.payload_within(rate.bytes_in(w.until - now).get());
             let (mut packet, emptied) = self.take(now, w.queue, largest, ends)?;
-            packet.path = w.path;
+            follow(&mut packet, w.path);
             // Where another packet was in the way, the bucket has drained meanwhile; it never holds more than a packet's credit.
             let line = w.rate?.time_for(Bytes::new(u64::from(link.wire(packet.bytes))));
             let since = if now - w.eligible < line { w.eligible } else { now };
@@ -372,6 +372,14 @@ impl Nic {
     /// Packets that wait here.
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.queues.values().flat_map(|q| q.packets.iter().map(|p| &p.1))
+    }
+}
+
+/// A packet takes its window's path, where that has one, instead of its flow's.
+fn follow(packet: &mut Packet, path: u16) {
+    if path != 0 {
+        packet.path = path;
+        packet.ahead = UNKNOWN;
     }
 }
 

@@ -139,6 +139,12 @@ pub struct Sender {
     handshake: bool,
 }
 
+/// Room for the records of a flow's segments, or of the first window's and what slow start makes of it in a round trip.
+fn first_records(config: &TcpConfig, bytes: u64) -> usize {
+    let segments = bytes.div_ceil(u64::from(config.mss.max(1)));
+    segments.min(4 * u64::from(config.initial_window)).min(64) as usize
+}
+
 impl Sender {
     /// A flow of `bytes`. Nothing is sent before [`Sender::start`].
     pub fn new(config: &TcpConfig, bytes: u64) -> Self {
@@ -151,7 +157,7 @@ impl Sender {
             lost_below: 0,
             repeat_from: 0,
             reduced_below: 0,
-            records: VecDeque::new(),
+            records: VecDeque::with_capacity(first_records(config, bytes)),
             sacked: RangeSet::new(),
             pipe: 0,
             duplicates: 0,

@@ -107,8 +107,11 @@ def fixed(outcomes: Outcomes, quantity: str, low: float, high: float, smaller: b
 def ratio(outcomes: Outcomes, name: str, low: float, high: float) -> list[tuple[float, float, float]]:
     """Load, SYN's mean slowdown over ASY's, share of SYN's flows that were not done."""
     o = outcomes[name]
-    get = lambda x, c: _mean(o, "slowdown_mean", x, c)
-    return [(x, get(x, "syn") / get(x, "asy"), _mean(o, "unfinished", x, "syn")) for x in _loads(o, low, high)]
+    rows = []
+    for load in _loads(o, low, high):
+        syn, asy = (_mean(o, "slowdown_mean", load, control) for control in ("syn", "asy"))
+        rows.append((load, syn / asy, _mean(o, "unfinished", load, "syn")))
+    return rows
 
 
 def _ratios(rows: Sequence[tuple[float, float, float]]) -> str:

@@ -69,7 +69,8 @@ def base() -> dict[str, Any]:
 BOTH = {"syn": syn(), "asy": asy()}
 METRICS = {"syn_ocf": syn(metric="ocf"), "syn_srjf": syn(metric="srjf"), "syn_mmf": syn(), "asy": asy()}
 ALL_LOADS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-PARTIAL_LOADS = (0.1, 0.2, 0.3, 0.35, 0.4, 0.5, 0.6, 0.65, 0.7, 0.8, 0.9)
+PARTIAL_LOADS = (0.2, 0.4, 0.5, 0.6, 0.65, 0.8, 0.95)
+SHORTER = ("10 ms", "20 ms", "30 ms")
 
 ESTIMATORS = {
     "syn": syn(),
@@ -116,26 +117,27 @@ LARGE = {
 }
 
 FULL = [
-    Experiment("fixed", BOTH, ALL_LOADS),
+    Experiment("fixed", BOTH, ALL_LOADS, ("20 ms", "20 ms", "30 ms")),
     Experiment(
         "incast", METRICS, (0.5, 0.8, 0.9), ("200 ms", "1 s", "500 ms"), {"workload.poisson.pattern": {"incast": {"receiver": 0}}}
     ),
-    Experiment("bimodal", BOTH, PARTIAL_LOADS, changes={"workload.poisson.packets": "bimodal"}),
-    Experiment("web", BOTH, PARTIAL_LOADS, changes={"workload.poisson.packets": "facebook_web"}),
-    Experiment("alternating", BOTH, (0.4, 0.5, 0.6, 0.8, 0.95), changes={"workload.poisson.packets": "alternating"}, seeds=5),
+    Experiment("bimodal", BOTH, PARTIAL_LOADS, SHORTER, changes={"workload.poisson.packets": "bimodal"}),
+    Experiment("web", BOTH, PARTIAL_LOADS, SHORTER, changes={"workload.poisson.packets": "facebook_web"}),
+    Experiment("alternating", BOTH, (0.4, 0.5, 0.6, 0.8, 0.95), SHORTER, changes={"workload.poisson.packets": "alternating"}, seeds=5),
     Experiment("trace", BOTH | {"ecmp": None}, (0.8,), ("20 ms", "100 ms", "30 ms"), queues_every=SAMPLED),
-    Experiment("estimators", ESTIMATORS, (0.8,), queues_every=SAMPLED, seeds=5),
-    Experiment("fill", FILLS, (0.4, 0.6, 0.7, 0.8, 0.9), changes={"workload.poisson.packets": "bimodal"}, seeds=5),
+    Experiment("estimators", ESTIMATORS, (0.8,), ("20 ms", "20 ms", "20 ms"), queues_every=SAMPLED, seeds=5),
+    Experiment("fill", FILLS, (0.4, 0.6, 0.65, 0.8, 0.95), SHORTER, changes={"workload.poisson.packets": "bimodal"}, seeds=5),
     Experiment("imperfect", imperfect(), (0.8,), ("20 ms", "20 ms", "20 ms"), seeds=5),
     Experiment("imperfect_1024", imperfect(), (0.8,), ("5 ms", "5 ms", "10 ms"), LARGE, seeds=2),
     Experiment(
-        "oversubscribed", BOTH | {"ecmp": None}, (0.2, 0.4, 0.5, 0.55, 0.6), changes={"fabric.uplink_rate": "5 Gb/s"}, seeds=5
+        "oversubscribed", BOTH | {"ecmp": None}, (0.2, 0.4, 0.5, 0.6), SHORTER, {"fabric.uplink_rate": "5 Gb/s"}, seeds=5
     ),
     Experiment(
         "fat_tree",
         BOTH | {"ecmp": None},
         (0.2, 0.4, 0.6, 0.8),
-        changes={"fabric.topology": {"fat_tree": {"k": 8}}, "fabric.uplink_rate": "1 Gb/s"},
+        SHORTER,
+        {"fabric.topology": {"fat_tree": {"k": 8}}, "fabric.uplink_rate": "1 Gb/s"},
         seeds=5,
     ),
 ]

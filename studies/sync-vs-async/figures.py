@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import matplotlib.pyplot as plt
+import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -62,8 +62,8 @@ def curve(axes: Axes, outcome: Outcome, control: str, quantity: str, factor: flo
 
 def panels(count: int, width: float = WIDE, height: float = 2.15) -> tuple[Figure, Sequence[Axes]]:
     """Axes side by side."""
-    figure, axes = plt.subplots(1, count, figsize=(width, height), squeeze=False)
-    return figure, list(axes[0])
+    figure = Figure(figsize=(width, height))
+    return figure, list(figure.subplots(1, count, squeeze=False)[0])
 
 
 def legend(figure: Figure, axes: Iterable[Axes]) -> None:
@@ -400,8 +400,7 @@ FIGURES: Mapping[str, Drawing] = {
 def save(name: str, outcomes: Outcomes, folder: Path) -> None:
     """Draws a figure as PNG and SVG."""
     folder.mkdir(parents=True, exist_ok=True)
-    with tp.plot.style(), plt.rc_context({"svg.hashsalt": "sync-vs-async", "svg.fonttype": "none", "savefig.dpi": 200}):
+    with tp.plot.style(), matplotlib.rc_context({"svg.hashsalt": "sync-vs-async", "svg.fonttype": "none", "savefig.dpi": 200}):
         figure = FIGURES[name].draw(outcomes)
         figure.savefig(folder / f"{name}.png", metadata={"Software": None})
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-        plt.close(figure)

@@ -74,8 +74,8 @@ pub struct HostAgent {
     gates: BTreeMap<(HostId, Class), Gate>,
     /// When the next gate opens.
     opens: Option<Time>,
-    /// Rates in force, and until when.
-    rates: BTreeMap<(HostId, Class), (Rate, Time)>,
+    /// Rates in force and until when, in the order of queues.
+    rates: Vec<((HostId, Class), Rate, Time)>,
     counters: HostCounters,
 }
 
@@ -90,7 +90,7 @@ impl HostAgent {
             newest: None,
             gates: BTreeMap::new(),
             opens: None,
-            rates: BTreeMap::new(),
+            rates: Vec::new(),
             counters: HostCounters::default(),
         }
     }
@@ -161,26 +161,25 @@ impl HostAgent {
             self.counters.late += message.rates.len() as u64;
             return;
         }
-        let mut old = std::mem::take(&mut self.rates);
+        // Both are in the order of queues.
+        let old = std::mem::take(&mut self.rates);
+        let mut old = old.into_iter().filter(|r| r.2 > now).peekable();
         for &(destination, class, rate) in &message.rates {
             let key = (destination, class);
+            while let Some((gone, _, until)) = old.next_if(|o| o.0 < key) {
+                out.push(Self::open(gone, Rate::ZERO, now, until));
+            }
+            let known = old.next_if(|o| o.0 == key);
             // A lease that has more than half of its time left is not renewed.
-            let holds = old
-                .remove(&key)
-                .filter(|(r, until)| *r == rate && *until - now > (message.lease - now) / 2)
-                .map(|(_, until)| until);
+            let holds = known.filter(|k| k.1 == rate && k.2 - now > (message.lease - now) / 2);
             if holds.is_none() {
                 self.counters.accepted += 1;
                 self.counters.executed += 1;
                 out.push(Self::open(key, rate, now, message.lease));
             }
-            self.rates.insert(key, (rate, holds.unwrap_or(message.lease)));
+            self.rates.push((key, rate, holds.map_or(message.lease, |h| h.2)));
         }
-        for (key, (_, until)) in old {
-            if until > now {
-                out.push(Self::open(key, Rate::ZERO, now, until));
-            }
-        }
+        out.extend(old.map(|(gone, _, until)| Self::open(gone, Rate::ZERO, now, until)));
     }
 
     fn open((destination, class): (HostId, Class), rate: Rate, from: Time, until: Time) -> Output {

@@ -51,7 +51,7 @@ pub struct Rates {
     pub round: Round,
     /// Until when they hold, by the host's clock, unless newer ones come: a controller that falls silent opens no gate for good.
     pub lease: Time,
-    /// By destination and class, in wire bits per second; none is zero.
+    /// In the order of destination and class, each at most once; in wire bits per second, none is zero.
     pub rates: Vec<(HostId, Class, Rate)>,
 }
 

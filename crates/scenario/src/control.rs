@@ -340,7 +340,7 @@ impl Default for RatesSpec {
         Self {
             estimator: RateEstimator::default(),
             normaliser: RateNormaliser::default(),
-            every: Duration::ZERO,
+            every: Duration::from_us(10),
             threshold: 0.0,
             report_every: Duration::from_ms(1),
             control_latency: Duration::ZERO,

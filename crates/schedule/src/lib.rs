@@ -10,6 +10,7 @@
 mod allocator;
 pub mod colouring;
 mod cover;
+mod greedy;
 mod paths;
 mod rate_allocator;
 pub mod rates;
@@ -18,6 +19,7 @@ mod timeslots;
 mod weighted_round_robin;
 
 pub use allocator::{Allocation, Allocator};
+pub use greedy::Greedy;
 pub use paths::{ClosPaths, Colouring};
 pub use rate_allocator::{Normaliser, RateAllocator};
 pub use registry::{SchedulerFactory, Schedulers, UnknownScheduler};

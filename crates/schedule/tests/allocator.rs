@@ -1,8 +1,9 @@
 //! Allocations are valid and maximal, keep to the demand, and leave nobody behind.
 
+use petgraph::{algo::maximum_matching, graph::UnGraph};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use timeplane_schedule::{Allocation, Allocator};
+use timeplane_schedule::{Allocation, Allocator, Greedy};
 
 /// The allocator beside a plain account of the demand.
 struct Checked {
@@ -88,6 +89,42 @@ proptest! {
             checked.batch();
         }
         prop_assert!(checked.left.is_empty(), "{:?}", checked.left);
+    }
+}
+
+/// How many of these pairs can send at once, at most.
+fn maximum(pairs: &BTreeSet<(u16, u16)>) -> usize {
+    let edges = pairs.iter().map(|&(s, d)| (u32::from(s), 20 + u32::from(d)));
+    maximum_matching(&UnGraph::<(), ()>::from_edges(edges)).edges().count()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn a_slot_has_half_of_the_most_pairs(pairs in prop::collection::btree_set((0u16..20, 0u16..20), 0..80), dice: u64) {
+        let mut checked = Checked::new(20, 1);
+        pairs.iter().for_each(|&(s, d)| checked.request(s, d, 1));
+        checked.batch();
+        prop_assert!(2 * checked.out.len() >= maximum(&pairs));
+
+        // By priority, several slots: who goes without was beaten by someone before.
+        let wanted = |&(s, d): &(u16, u16)| (s, d, (dice >> (s + d)) as u32 % 4);
+        let order: Vec<_> = pairs.iter().map(wanted).collect();
+        let mut out = vec![];
+        Greedy::new(20, 5).allocate(order.iter().copied(), &mut out);
+        let mut taken = BTreeSet::new();
+        let mut allocations = out.iter().peekable();
+        for (s, d, n) in order {
+            let free: Vec<u16> = (0..5).filter(|&k| !taken.contains(&(k, s, 0)) && !taken.contains(&(k, d, 1))).collect();
+            for &slot in free.iter().take(n as usize) {
+                prop_assert_eq!(allocations.next(), Some(&Allocation { slot, source: s, destination: d }));
+                taken.extend([(slot, s, 0), (slot, d, 1)]);
+            }
+        }
+        prop_assert_eq!(allocations.next(), None);
+        Greedy::new(20, 1).allocate(pairs.iter().map(|&(s, d)| (s, d, 1)), &mut out);
+        prop_assert!(2 * out.len() >= maximum(&pairs));
     }
 }
 

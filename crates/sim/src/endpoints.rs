@@ -2,11 +2,12 @@
 //!
 //! The network is behind the [`Wire`] trait, so that the engine and the reference engine of the tests drive the very same ends.
 
-use crate::flow::{Flow, Flows, NONE, State, UNARMED};
+use crate::flow::{Cut, Flow, Flows, NONE, State, UNARMED};
 use crate::ideal::IdealPath;
 use crate::ledger::Ledger;
 use crate::link::LinkState;
-use crate::packet::{NO_SACK, Packet, flags};
+use crate::packet::{NO_SACK, Packet, UNKNOWN, flags};
+use crate::routes::ahead;
 use crate::time::SimTime;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -117,6 +118,8 @@ pub struct Endpoints {
     sacks: Vec<SackBlocks>,
     free_sacks: Vec<u32>,
     arrived: u32,
+    /// That of the flow that began last.
+    path: IdealPath,
     /// What happened.
     pub ledger: Ledger,
     /// Every packet's end, where somebody wants to know.
@@ -133,6 +136,7 @@ impl Endpoints {
             sacks: vec![],
             free_sacks: vec![],
             arrived: 0,
+            path: IdealPath::default(),
             ledger,
             log: None,
         }
@@ -158,20 +162,26 @@ impl Endpoints {
         let bytes = arrival.bytes.get();
         let packet_seed = mix64(self.setting.packet_seed ^ label);
         let state = match &self.setting.carrier {
-            Carrier::Datagrams => State::Datagrams { unsent: bytes, sizer: self.sizer(packet_seed), fragment: 0 },
+            Carrier::Datagrams => State::Datagrams { unsent: bytes, cut: self.cut(packet_seed), fragment: 0 },
             Carrier::Raw { config, .. } => {
                 State::Raw(Box::new((RawSender::new(config, bytes), RawReceiver::new(config, bytes))))
             }
             Carrier::Tcp(config) => State::Tcp(Box::new((Sender::new(config, bytes), Receiver::new(config, bytes)))),
         };
         let ideal = self.ideal(source, destination, hash, bytes, packet_seed);
+        let hash_back = flow_hash(destination, source, label, salt);
+        let ahead = |from, to, hash, used: bool| {
+            if used && !self.setting.per_packet { ahead(&self.fabric, HostId(from), HostId(to), hash) } else { UNKNOWN }
+        };
         let flow = Flow {
             number,
             source,
             destination,
             coflow: arrival.coflow.map_or(NONE, |c| c.0),
             hash,
-            hash_back: flow_hash(destination, source, label, salt),
+            hash_back,
+            ahead: ahead(source, destination, hash, true),
+            ahead_back: ahead(destination, source, hash_back, matches!(state, State::Tcp(_))),
             in_flight: 0,
             sent: 0,
             bytes,
@@ -200,13 +210,24 @@ impl Endpoints {
         PacketSizer::new(&self.setting.packets, Bytes::new(u64::from(self.setting.mtu)), DATAGRAM_HEADER, seed)
     }
 
+    /// Whether the packets of a flow are all alike, but for the last.
+    fn is_even(&self) -> bool {
+        matches!(self.setting.packets, PacketMix::Mtu | PacketMix::Fixed(_) | PacketMix::Single)
+    }
+
+    fn cut(&self, seed: u64) -> Cut {
+        let mut sizer = self.sizer(seed);
+        if self.is_even() { Cut::Even(sizer.next(u64::MAX)) } else { Cut::Random(Box::new(sizer)) }
+    }
+
     /// The flow's completion time in an empty network.
-    fn ideal(&self, source: u32, destination: u32, hash: u32, bytes: u64, packet_seed: u64) -> Duration {
-        let path = IdealPath::new(&self.fabric, HostId(source), HostId(destination), hash);
+    fn ideal(&mut self, source: u32, destination: u32, hash: u32, bytes: u64, packet_seed: u64) -> Duration {
+        let mut sizer = self.sizer(packet_seed);
+        let path = &mut self.path;
+        path.find(&self.fabric, HostId(source), HostId(destination), hash);
         let header = self.setting.carrier.header();
         let random = matches!(self.setting.carrier, Carrier::Datagrams) && self.setting.packets != PacketMix::Mtu;
         if random {
-            let mut sizer = self.sizer(packet_seed);
             let mut left = bytes;
             return path.completion(std::iter::from_fn(|| {
                 (left > 0).then(|| {
@@ -225,53 +246,66 @@ impl Endpoints {
     /// The next packet of a flow that holds bytes, of at most `largest` bytes (its framing not included); `at` is when it
     /// begins to leave. `None` where it holds none, or where the next one is larger and cannot be cut.
     pub fn next_packet(&mut self, at: SimTime, slot: u32, largest: u32) -> Option<Packet> {
+        self.take_packet(at, slot, largest).map(|p| p.0)
+    }
+
+    /// The same, and whether the flow now holds no more.
+    #[inline(always)]
+    pub(crate) fn take_packet(&mut self, at: SimTime, slot: u32, largest: u32) -> Option<(Packet, bool)> {
         let setting = &self.setting;
         let flow = self.flows.get_mut(slot);
-        let (seq, payload, header, retransmission) = match &mut flow.state {
-            State::Datagrams { unsent, sizer, fragment } => {
+        let (seq, bytes, flags, last) = match &mut flow.state {
+            State::Datagrams { unsent, cut, fragment } => {
                 if *unsent == 0 {
                     return None;
                 }
-                // A sizer's state moves with each draw: ask a copy first.
-                let mut drawn = *sizer;
-                let mut payload = if *fragment > 0 { *fragment } else { drawn.next(*unsent) };
-                let mut left = 0;
-                if payload + DATAGRAM_HEADER > largest {
-                    if !setting.fragments || largest <= DATAGRAM_HEADER {
-                        return None;
+                let fits = |payload: u32| payload.saturating_add(DATAGRAM_HEADER) <= largest;
+                let payload = match cut {
+                    Cut::Even(each) if *fragment == 0 => {
+                        let payload = u64::from(*each).min(*unsent) as u32;
+                        if fits(payload) { payload } else { part(payload, largest, setting.fragments, fragment)? }
                     }
-                    left = payload + DATAGRAM_HEADER - largest;
-                    payload -= left;
-                }
-                *fragment = left;
-                *sizer = drawn;
+                    Cut::Random(sizer) if *fragment == 0 => {
+                        // A sizer's state moves with each draw: ask a copy first.
+                        let mut drawn = **sizer;
+                        let payload = drawn.next(*unsent);
+                        let payload =
+                            if fits(payload) { payload } else { part(payload, largest, setting.fragments, fragment)? };
+                        **sizer = drawn;
+                        payload
+                    }
+                    _ if fits(*fragment) => std::mem::take(fragment),
+                    _ => part(*fragment, largest, setting.fragments, fragment)?,
+                };
                 let seq = flow.bytes - *unsent;
                 *unsent -= u64::from(payload);
-                (seq, payload, DATAGRAM_HEADER, 0)
+                (seq, payload + DATAGRAM_HEADER, 0, *unsent == 0)
             }
             State::Raw(ends) => {
                 let Carrier::Raw { header, .. } = setting.carrier else { unreachable!("a raw flow is carried raw") };
                 let most = largest.min(setting.mtu).checked_sub(header)?;
                 let frame = ends.0.next_frame(at.on_perfect_clock(), most)?;
                 let again = if frame.retransmission { flags::RETRANSMISSION } else { 0 };
-                (frame.offset, frame.len, header, again)
+                (frame.offset, frame.len + header, again, ends.0.backlog() == 0)
             }
             State::Tcp(_) => unreachable!("TCP hands its segments over by itself"),
         };
         flow.in_flight += 1;
         flow.sent += 1;
+        let hash = path_hash(flow.hash, flow.sent, setting.per_packet);
         let packet = Packet {
             flow: slot,
             destination: flow.destination,
-            hash: path_hash(flow.hash, flow.sent, setting.per_packet),
-            bytes: payload + header,
+            hash,
+            bytes,
             seq,
             sack: NO_SACK,
             path: 0,
-            flags: retransmission | u16::from(flow.class) << flags::CLASS_SHIFT,
+            flags: flags | u16::from(flow.class) << flags::CLASS_SHIFT,
+            ahead: flow.ahead,
         };
-        self.ledger.sent(packet.bytes);
-        Some(packet)
+        self.ledger.sent(bytes);
+        Some((packet, last))
     }
 
     /// Packets, and their wire bytes on `link`, that a flow still holds, as if cut by the MTU.
@@ -286,36 +320,42 @@ impl Endpoints {
 
     /// The same as [`unsent`](Self::unsent), as the packets will be cut.
     pub fn unsent_exact(&self, slot: u32, link: &LinkState) -> (u64, u64) {
-        let State::Datagrams { unsent, sizer, fragment } = &self.flows.get(slot).state else {
+        let State::Datagrams { unsent, cut, fragment } = &self.flows.get(slot).state else {
             return self.unsent(slot, link);
         };
-        if self.setting.packets == PacketMix::Mtu && *fragment == 0 {
-            return self.unsent(slot, link);
-        }
-        let (mut left, mut sizer, mut packets, mut bytes) = (*unsent, *sizer, 0, 0);
-        let mut payload = *fragment;
-        while left > 0 {
-            if payload == 0 {
-                payload = sizer.next(left);
+        let (mut left, mut packets, mut bytes) = (*unsent, 0, 0);
+        let mut add = |payload: u32, count: u64| {
+            packets += count;
+            bytes += count * u64::from(link.wire(payload + DATAGRAM_HEADER));
+            left -= count * u64::from(payload);
+            left
+        };
+        let mut rest = if *fragment > 0 { add(*fragment, 1) } else { *unsent };
+        match cut {
+            Cut::Even(each) => {
+                rest = add(*each, rest / u64::from(*each));
+                add(rest as u32, u64::from(rest > 0));
             }
-            left -= u64::from(payload);
-            packets += 1;
-            bytes += u64::from(link.wire(payload + DATAGRAM_HEADER));
-            payload = 0;
+            Cut::Random(sizer) => {
+                let mut sizer = **sizer;
+                while rest > 0 {
+                    rest = add(sizer.next(rest), 1);
+                }
+            }
         }
         (packets, bytes)
     }
 
     /// After a raw sender's queue ran empty its timer may run: the engine calls this where it took the last packet.
+    #[inline]
     pub fn sent_all(&mut self, slot: u32, wire: &mut impl Wire) {
         self.rearm(slot, wire);
     }
 
     /// A packet arrives at its destination, its last bit at `at`.
-    #[inline]
+    #[inline(always)]
     pub fn receive(&mut self, at: SimTime, packet: Packet, wire: &mut impl Wire) -> Then {
         self.ledger.delivered(packet.bytes);
-        let header = self.setting.carrier.header();
         let flow = self.flows.get_mut(packet.flow);
         flow.in_flight -= 1;
         if let Some(log) = &mut self.log {
@@ -329,35 +369,37 @@ impl Endpoints {
             });
         }
         match &mut flow.state {
-            State::Datagrams { .. } => {
-                let payload = u64::from(packet.bytes - header);
+            State::Datagrams { unsent, .. } => {
+                let payload = u64::from(packet.bytes - DATAGRAM_HEADER);
                 flow.received += payload;
                 flow.last = flow.last.max(at.as_ps());
                 self.ledger.received(at, packet.destination, payload);
-                if flow.in_flight == 0 && !flow.queued && flow.is_over() {
+                if flow.in_flight == 0 && *unsent == 0 && !flow.queued {
                     self.finish(packet.flow);
                 }
-                Then::Nothing
             }
-            State::Raw(ends) => {
-                let payload = packet.bytes - header;
-                let new = ends.1.on_frame(at.on_perfect_clock(), packet.seq, payload);
-                if new > 0 {
-                    flow.received += new;
-                    flow.last = flow.last.max(at.as_ps());
-                    self.ledger.received(at, packet.destination, new);
-                }
-                self.raw_reports(at, packet.flow, wire);
-                self.settle(packet.flow);
-                Then::Nothing
-            }
-            State::Tcp(_) => {
-                self.segment(at, packet, wire);
-                Then::Nothing
-            }
+            State::Raw(_) => self.frame(at, &packet, wire),
+            State::Tcp(_) => self.segment(at, packet, wire),
         }
+        Then::Nothing
     }
 
+    #[inline(never)]
+    fn frame(&mut self, at: SimTime, packet: &Packet, wire: &mut impl Wire) {
+        let payload = packet.bytes - self.setting.carrier.header();
+        let flow = self.flows.get_mut(packet.flow);
+        let State::Raw(ends) = &mut flow.state else { unreachable!("a raw flow") };
+        let new = ends.1.on_frame(at.on_perfect_clock(), packet.seq, payload);
+        if new > 0 {
+            flow.received += new;
+            flow.last = flow.last.max(at.as_ps());
+            self.ledger.received(at, packet.destination, new);
+        }
+        self.raw_reports(at, packet.flow, wire);
+        self.settle(packet.flow);
+    }
+
+    #[inline(never)]
     fn segment(&mut self, at: SimTime, packet: Packet, wire: &mut impl Wire) {
         let now = at.on_perfect_clock();
         let slot = packet.flow;
@@ -427,6 +469,7 @@ impl Endpoints {
                     | bit(segment.cwr, flags::CWR)
                     | bit(segment.ect, flags::ECT)
                     | bit(segment.retransmission, flags::RETRANSMISSION),
+                ahead: flow.ahead,
             };
             self.ledger.sent(packet.bytes);
             wire.transmit(at, flow.source, packet);
@@ -460,6 +503,7 @@ impl Endpoints {
                 | flags::ACK
                 | if ack.ece { flags::ECE } else { 0 }
                 | if ack.syn { flags::SYN } else { 0 },
+            ahead: flow.ahead_back,
         };
         self.ledger.sent(packet.bytes);
         let host = flow.destination;
@@ -620,6 +664,13 @@ impl Trains {
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.waiting.iter().map(|w| w.0)
     }
+}
+
+/// The part of a payload that fits, where it may be cut; the rest becomes the `fragment`.
+fn part(payload: u32, largest: u32, may_be_cut: bool, fragment: &mut u32) -> Option<u32> {
+    let fits = largest.checked_sub(DATAGRAM_HEADER).filter(|&fits| may_be_cut && fits > 0)?;
+    *fragment = payload - fits;
+    Some(fits)
 }
 
 /// A packet that arrived at its destination, or was lost.

@@ -32,6 +32,21 @@ pub enum Ended {
     Cancelled,
 }
 
+/// Why the loop looks up from the calendar.
+enum Paused {
+    /// It holds nothing more before the bound.
+    Nothing,
+    /// An outside event may have come nearer.
+    News,
+    /// The outside waits to be told.
+    Long,
+    /// The run is over.
+    Done,
+}
+
+/// After so many events the outside is told.
+const LONG: u32 = 1 << 16;
+
 /// A run in progress.
 pub struct Engine<'a> {
     /// The fabric and everything in flight.
@@ -87,42 +102,24 @@ impl<'a> Engine<'a> {
         if let Some(control) = &mut self.control {
             control.begin(&mut self.network);
         }
-        let mut check = 0u32;
         loop {
-            // What does not come from the calendar bounds what does: arrivals of flows, control messages, samples.
             let outside = self.next_outside();
-            while let Some(event) = self.network.next_event(outside) {
-                if event.at > self.stop {
-                    self.now = self.stop;
-                    return Ended::Complete;
+            match self.run_before(outside) {
+                Paused::Nothing => {}
+                Paused::News => {
+                    self.tell_changes();
+                    continue;
                 }
-                // Timers of flows that are over, and agents that ask on, keep no run alive.
-                if matches!(event.key.phase(), Phase::Timer | Phase::Open) && self.is_done() {
-                    return Ended::Complete;
-                }
-                self.now = event.at;
-                self.events += 1;
-                let changed = self.handle(event);
-                self.tell_changes();
-                check += 1;
-                if check == 1 << 16 {
-                    check = 0;
-                    if self.tell(pulse) {
-                        return Ended::Cancelled;
-                    }
-                }
-                // Most events cannot bring an outside one nearer.
-                if changed {
-                    break;
-                }
+                Paused::Long if self.tell(pulse) => return Ended::Cancelled,
+                Paused::Long => continue,
+                Paused::Done => return Ended::Complete,
             }
+            // A sample was outside only while something was inside.
             let outside = self.next_outside();
-            let pending = self.network.calendar.peek();
-            if pending.is_some_and(|p| p < outside) {
-                continue;
-            }
             if outside == END || outside.at > self.stop || self.is_done() {
-                self.now = if outside == END || self.is_done() { self.now } else { self.stop };
+                if self.stop < SimTime::MAX && (outside != END || !self.network.calendar.is_empty()) {
+                    self.now = self.stop;
+                }
                 return Ended::Complete;
             }
             self.now = outside.at;
@@ -133,6 +130,34 @@ impl<'a> Engine<'a> {
                 return Ended::Cancelled;
             }
         }
+    }
+
+    /// Handles what the calendar holds before `outside`: what does not come from the calendar bounds what does.
+    fn run_before(&mut self, outside: Event) -> Paused {
+        let bound = outside.min(Event { at: self.stop, key: Key::LAST });
+        for _ in 0..LONG {
+            if let Some((at, link)) = self.network.calendar.pop_arrival(bound.at) {
+                self.now = at;
+                self.events += 1;
+                self.network.arrive(at, link, &mut self.ends);
+                // Most arrivals cannot bring an outside event nearer.
+                if !self.network.news {
+                    continue;
+                }
+            } else {
+                let Some(event) = self.network.calendar.pop_other(bound) else { return Paused::Nothing };
+                // Timers of flows that are over, and agents that ask on, keep no run alive.
+                if matches!(event.key.phase(), Phase::Timer | Phase::Open) && self.is_done() {
+                    return Paused::Done;
+                }
+                if !self.handle(event) && !self.network.news {
+                    continue;
+                }
+            }
+            self.network.news = false;
+            return Paused::News;
+        }
+        Paused::Long
     }
 
     /// Whether every flow of a run that lasts until then is over.
@@ -172,14 +197,15 @@ impl<'a> Engine<'a> {
         first
     }
 
-    /// True where an outside event may have come nearer.
-    #[inline]
+    /// Handles an event that is not first by its time alone. True where an outside one may have come nearer.
+    #[inline(never)]
     fn handle(&mut self, event: Event) -> bool {
+        self.now = event.at;
+        self.events += 1;
         match event.key.phase() {
             Phase::Arrive => {
-                let before = self.network.reports.len();
                 self.network.arrive(event.at, event.key.element(), &mut self.ends);
-                self.network.reports.len() != before
+                self.network.news
             }
             Phase::Timer => {
                 let then = self.ends.timer(event.at, event.key.element(), event.key.slot(), &mut self.network);

@@ -1,5 +1,6 @@
 //! Flows in progress. A flow's slot is used again once nothing of it is left in the network.
 
+use crate::packet::Ahead;
 use timeplane_transport::{RawReceiver, RawSender, Receiver, Sender};
 use timeplane_workload::PacketSizer;
 
@@ -23,6 +24,10 @@ pub struct Flow {
     pub hash: u32,
     /// ECMP hash of what comes back.
     pub hash_back: u32,
+    /// The links of packets towards the destination.
+    pub ahead: Ahead,
+    /// The links of what comes back.
+    pub ahead_back: Ahead,
     /// Packets and reports of it that are under way.
     pub in_flight: u32,
     /// Packets sent, both ways.
@@ -57,14 +62,23 @@ pub enum State {
         /// Application bytes to be sent.
         unsent: u64,
         /// Sizes of the packets.
-        sizer: PacketSizer,
-        /// What is left of a packet that was cut, in bytes of payload.
+        cut: Cut,
+        /// What is left of a packet that was cut once more, in bytes of payload.
         fragment: u32,
     },
     /// Raw frames with repair.
     Raw(Box<(RawSender, RawReceiver)>),
     /// TCP.
     Tcp(Box<(Sender, Receiver)>),
+}
+
+/// How a flow of datagrams is cut into packets.
+#[derive(Debug)]
+pub enum Cut {
+    /// Into so much payload each, and the rest.
+    Even(u32),
+    /// Into drawn sizes.
+    Random(Box<PacketSizer>),
 }
 
 impl Flow {

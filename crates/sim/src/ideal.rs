@@ -9,75 +9,81 @@ use crate::link::CUT_THROUGH_HEADER;
 /// One link of a path.
 #[derive(Clone, Copy, Debug)]
 struct Hop {
-    ps_per_byte: f64,
+    /// Whole picoseconds a byte takes; 0 where it takes no whole number of them.
+    ps_per_byte: i64,
     rate: timeplane_model::Rate,
     framing: timeplane_model::Framing,
     /// From the last bit's departure to when the next node may send it on.
     lag: i64,
     cut_through: bool,
+    /// When the link is free.
+    free: i64,
 }
 
 /// A path, to be asked for many sizes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct IdealPath {
     hops: Vec<Hop>,
 }
 
 impl IdealPath {
-    /// The path that a flow of this hash takes.
-    pub fn new(fabric: &Fabric, source: HostId, destination: HostId, hash: u32) -> Self {
-        let hops = fabric
-            .path(source, destination, hash)
-            .into_iter()
-            .map(|l| {
-                let link = fabric.link(l);
-                let switch = fabric.switch(link.to);
-                Hop {
-                    ps_per_byte: 8e12 / link.spec.rate.as_bps() as f64,
-                    rate: link.spec.rate,
-                    framing: link.spec.framing,
-                    lag: link.spec.propagation.as_ps() + switch.map_or(0, |s| s.latency.as_ps()),
-                    cut_through: switch.is_some_and(|s| s.forwarding == Forwarding::CutThrough),
-                }
-            })
-            .collect();
-        Self { hops }
+    /// Becomes the path that a flow of this hash takes. It allocates only for paths longer than all before.
+    pub fn find(&mut self, fabric: &Fabric, source: HostId, destination: HostId, hash: u32) {
+        self.hops.clear();
+        let mut next = fabric.uplink(source);
+        loop {
+            let link = fabric.link(next);
+            let switch = fabric.switch(link.to);
+            let bps = link.spec.rate.as_bps();
+            self.hops.push(Hop {
+                ps_per_byte: if 8_000_000_000_000 % bps == 0 { (8_000_000_000_000 / bps) as i64 } else { 0 },
+                rate: link.spec.rate,
+                framing: link.spec.framing,
+                lag: link.spec.propagation.as_ps() + switch.map_or(0, |s| s.latency.as_ps()),
+                cut_through: switch.is_some_and(|s| s.forwarding == Forwarding::CutThrough),
+                free: 0,
+            });
+            if link.to == destination.node() {
+                return;
+            }
+            next = fabric.next_link(link.to, destination, hash);
+        }
     }
 
     /// Completion time of packets of these sizes (link framing not included), all there at time zero.
     ///
     /// The recursion `departure[k][n] = max(departure[k][n - 1], ready[k][n]) + line time`, packet by packet, but for the first run:
     /// behind the first packet of an empty network, each equal one adds the line time of the slowest link.
-    pub fn completion(&self, runs: impl IntoIterator<Item = (u32, u64)>) -> Duration {
-        let mut free = vec![0i64; self.hops.len()];
+    pub fn completion(&mut self, runs: impl IntoIterator<Item = (u32, u64)>) -> Duration {
+        self.hops.iter_mut().for_each(|hop| hop.free = 0);
         let mut done = 0;
         let mut empty = true;
         for (bytes, mut count) in runs {
             if empty && count > 1 {
-                done = self.one(&mut free, bytes);
+                done = self.one(bytes);
                 let mut slowest = 0;
-                for (hop, free) in self.hops.iter().zip(&mut free) {
+                for hop in &mut self.hops {
                     slowest = slowest.max(hop.line(bytes));
-                    *free += (count - 1) as i64 * slowest;
+                    hop.free += (count - 1) as i64 * slowest;
                 }
                 done += (count - 1) as i64 * slowest;
                 count = 0;
             }
             empty = false;
             for _ in 0..count {
-                done = self.one(&mut free, bytes);
+                done = self.one(bytes);
             }
         }
         Duration::from_ps(done)
     }
 
-    /// Sends one packet through; `free` are the times at which the links are free.
-    fn one(&self, free: &mut [i64], bytes: u32) -> i64 {
+    /// Sends one packet through.
+    fn one(&mut self, bytes: u32) -> i64 {
         let (mut ready, mut whole) = (0, 0);
-        for (hop, free) in self.hops.iter().zip(free.iter_mut()) {
+        for hop in &mut self.hops {
             let line = hop.line(bytes);
-            *free = ((*free).max(ready) + line).max(whole);
-            whole = *free + hop.lag;
+            hop.free = (hop.free.max(ready) + line).max(whole);
+            whole = hop.free + hop.lag;
             ready = if hop.cut_through {
                 whole - (line - hop.line_wire(hop.framing.wire(bytes).min(CUT_THROUGH_HEADER)))
             } else {
@@ -93,10 +99,8 @@ impl Hop {
         self.line_wire(self.framing.wire(bytes))
     }
     fn line_wire(&self, wire: u32) -> i64 {
-        let exact = self.ps_per_byte * f64::from(wire);
-        // Whole picoseconds a byte, as at nearly all rates, are exact as floats.
-        if self.ps_per_byte.fract() == 0.0 && exact < 9e15 {
-            exact as i64
+        if self.ps_per_byte > 0 {
+            self.ps_per_byte * i64::from(wire)
         } else {
             self.rate.time_for(timeplane_model::Bytes::new(u64::from(wire))).as_ps()
         }
@@ -116,7 +120,8 @@ mod tests {
     #[test]
     fn three_packets_over_two_links() {
         let f = Fabric::single_switch(2, Switch::default(), spec(Rate::gbps(1))).unwrap();
-        let path = IdealPath::new(&f, HostId(0), HostId(1), 0);
+        let mut path = IdealPath::default();
+        path.find(&f, HostId(0), HostId(1), 0);
         // 1500 B on the wire take 12 us; the last one's two lines and two propagations come on top of the first two.
         assert_eq!(path.completion([(1498, 3)]), Duration::from_us(3 * 12 + 12 + 2));
         assert_eq!(path.completion([(1498, 2), (623, 1)]), Duration::from_us(2 * 12 + 12 + 2 + 5));
@@ -133,7 +138,8 @@ mod tests {
             let forwarding = if cut_through { Forwarding::CutThrough } else { Forwarding::StoreAndForward };
             let switch = Switch { forwarding, latency: Duration::from_ns(300), ..Switch::default() };
             let f = Fabric::leaf_spine(2, 2, 1, switch, spec(Rate::gbps(rates.0)), spec(Rate::gbps(rates.1))).unwrap();
-            let path = IdealPath::new(&f, HostId(0), HostId(3), 0);
+            let mut path = IdealPath::default();
+            path.find(&f, HostId(0), HostId(3), 0);
             let each = runs.iter().flat_map(|&(b, n)| (0..n).map(move |_| (b, 1)));
             prop_assert_eq!(path.completion(runs.clone()), path.completion(each));
         }

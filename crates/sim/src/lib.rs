@@ -18,6 +18,7 @@ pub mod link;
 pub mod network;
 pub mod nic;
 pub mod packet;
+mod routes;
 pub mod run;
 mod time;
 

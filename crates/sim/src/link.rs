@@ -47,7 +47,7 @@ pub struct LinkState {
     pub sent_packets: u64,
     /// Wire bytes sent.
     pub sent_bytes: u64,
-    /// The packets in flight, first and last; `LAST` where there are none.
+    /// The packets in flight, first and last; the first is `LAST` where there are none.
     head: u32,
     tail: u32,
     /// The receiving node.
@@ -158,7 +158,8 @@ impl LinkState {
 
     /// Packets not wholly sent at `at`.
     pub fn backlog_packets(&self, at: SimTime, packets: &Packets) -> u32 {
-        self.in_flight(packets).filter(|&id| packets.departure(id).0 > at.0).count() as u32
+        let sent = |id: u32| self.departure(packets.arrival(id), self.wire(packets.get(id).bytes));
+        self.in_flight(packets).filter(|&id| sent(id) > at).count() as u32
     }
 
     /// The longest queue that a packet has found together with itself, in wire bytes.
@@ -192,21 +193,38 @@ impl LinkState {
         self.head == LAST
     }
 
-    /// The packet that arrives next, where there is one.
+    /// Whether the link is rate and delay and nothing else: packets [`join`](Self::join) it.
     #[inline]
-    pub(crate) fn first(&self) -> u32 {
-        self.head
+    pub fn is_plain(&self) -> bool {
+        self.special == 0
+    }
+
+    /// Lets a packet of `bytes` join a plain link at `ready`, and gives its departure and its arrival.
+    #[inline]
+    pub fn join(&mut self, ready: SimTime, bytes: u32) -> (SimTime, SimTime) {
+        let wire = self.wire(bytes);
+        let departure = self.free_at.max(ready.0) + i64::from(wire) * i64::from(self.ps_per_byte);
+        self.take(ready, departure, wire);
+        (SimTime(departure), SimTime(departure + self.propagation))
+    }
+
+    #[inline]
+    fn take(&mut self, ready: SimTime, departure: i64, wire: u32) {
+        self.free_at = departure;
+        self.longest = self.longest.max(departure - ready.0);
+        self.sent_packets += 1;
+        self.sent_bytes += u64::from(wire);
     }
 
     /// Lets a packet join at `ready`; `whole` is when its last bit is there to be sent (later than `ready` only
     /// behind a cut-through switch), `room` a bound in line time beside the link's own.
-    #[inline]
     pub fn accept(&mut self, ready: SimTime, whole: SimTime, wire: u32, room: i64) -> Result<Sending, Full> {
         let line = self.line_time(wire);
-        let wait = (self.free_at - ready.0).max(0);
-        let mut departure = ready.0 + wait + line;
+        let begin = self.free_at.max(ready.0);
+        let mut departure = begin + line;
         let mut mark = false;
         if self.special & (special::BOUND | special::ECN | special::SHARED) != 0 {
+            let wait = begin - ready.0;
             if wait.saturating_add(line) > self.limit.min(room) {
                 return Err(Full);
             }
@@ -214,22 +232,19 @@ impl LinkState {
             // A faster link than the packet came by must not run dry in its middle.
             departure = departure.max(whole.0);
         }
-        self.free_at = departure;
-        self.longest = self.longest.max(departure - ready.0);
-        self.sent_packets += 1;
-        self.sent_bytes += u64::from(wire);
+        self.take(ready, departure, wire);
         Ok(Sending { departure: SimTime(departure), mark })
     }
 
     /// When the next node may act on a packet of `wire` bytes that departs at `departure`.
     #[inline]
     pub fn arrival(&self, departure: SimTime, wire: u32) -> SimTime {
-        let at = departure.0 + self.propagation;
-        if self.special & special::CUT_THROUGH != 0 {
-            SimTime(at - (self.line_time(wire) - self.line_time(wire.min(CUT_THROUGH_HEADER))))
-        } else {
-            SimTime(at)
-        }
+        SimTime(departure.0 + self.propagation) - self.tail_lag(wire)
+    }
+
+    /// The departure of a packet of `wire` bytes that arrives at `arrival`.
+    fn departure(&self, arrival: SimTime, wire: u32) -> SimTime {
+        SimTime(arrival.0 - self.propagation) + self.tail_lag(wire)
     }
 
     /// How long after [`arrival`](Self::arrival) the last bit of a packet is there.
@@ -243,28 +258,25 @@ impl LinkState {
     }
 
     /// Puts a packet into flight. True where it is the only one, so that its arrival has to be awaited.
-    #[inline]
-    pub fn fly(&mut self, departure: SimTime, packet: u32, packets: &mut Packets) -> bool {
+    #[inline(always)]
+    pub(crate) fn fly(&mut self, arrival: SimTime, packet: u32, packets: &mut Packets) -> bool {
+        packets.depart(packet, arrival);
+        let last = core::mem::replace(&mut self.tail, packet);
         let first = self.is_idle();
-        packets.append(self.tail, packet, departure.0);
-        self.tail = packet;
         if first {
             self.head = packet;
+        } else {
+            packets.append(last, packet);
         }
         first
     }
 
-    /// Takes the packet that arrives, and gives the arrival of the next one in flight.
-    #[inline]
-    pub fn land(&mut self, packets: &Packets) -> (u32, Option<SimTime>) {
+    /// Takes the packet that arrives, and names the next one in flight, or `LAST`.
+    #[inline(always)]
+    pub(crate) fn land(&mut self, packets: &Packets) -> (u32, u32) {
         let first = self.head;
         self.head = packets.next(first);
-        if self.head == LAST {
-            self.tail = LAST;
-            return (first, None);
-        }
-        let (departure, bytes) = packets.departure(self.head);
-        (first, Some(self.arrival(SimTime(departure), self.wire(bytes))))
+        (first, self.head)
     }
 }
 

@@ -1,20 +1,19 @@
 //! The packet fabric: links, switches, and the interface of every host, driven by one calendar.
 
-use crate::calendar::{Calendar, Event, Key, Phase};
+use crate::calendar::{Calendar, Key, Phase};
 use crate::endpoints::{Endpoints, Then, Trains, Wire};
 use crate::flow::NONE;
 use crate::latency::Latencies;
 use crate::link::LinkState;
 use crate::nic::{Nic, Served, Window};
-use crate::packet::{Packet, Packets, flags};
+use crate::packet::{LAST, Packet, Packets, flags};
+use crate::routes::Routes;
 use crate::time::SimTime;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use timeplane_model::{
-    Backlog, Buffer, Candidates, Duration, Fabric, Forwarding, HostId, LinkId, NodeId, PathTag, ecmp_index,
-};
+use timeplane_model::{Backlog, Buffer, Duration, Fabric, Forwarding, HostId, LinkId, NodeId, PathTag};
 use timeplane_scenario::Nic as NicSpec;
 use timeplane_transport::Report;
 use timeplane_workload::Streams;
@@ -42,7 +41,7 @@ impl Loss {
 #[derive(Debug)]
 struct SwitchState {
     latency: Duration,
-    shared: Option<Shared>,
+    shared: Option<Box<Shared>>,
 }
 
 /// A memory that all ports of a switch share by dynamic thresholds.
@@ -72,13 +71,6 @@ pub enum Watch {
     Everything,
 }
 
-/// What left a host by one train step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    Sent,
-    Empty,
-}
-
 /// Links, switches and interfaces.
 pub struct Network {
     fabric: Arc<Fabric>,
@@ -93,6 +85,8 @@ pub struct Network {
     routes: Routes,
     uplinks: Vec<u32>,
     trains: Vec<Trains>,
+    /// Flows in all trains.
+    trains_waiting: u32,
     /// Interfaces with queues, where something decides among them.
     nics: Option<Vec<Nic>>,
     /// Streams of bit errors, one per link that has any.
@@ -116,6 +110,8 @@ pub struct Network {
     /// Reports of raw receivers under way, by arrival, flow and sequence.
     pub reports: BTreeMap<(SimTime, u32, u32), (u32, Report)>,
     report_sequence: u32,
+    /// A report was sent since the engine looked.
+    pub news: bool,
     /// Reports sent, and their bytes.
     pub reported: (u64, u64),
 }
@@ -154,13 +150,13 @@ impl Network {
                 let s = fabric.switch(NodeId(n)).expect("switches follow hosts");
                 let ports = || (0..links.len() as u32).filter(|&l| fabric.link(LinkId(l)).from.0 == n).collect();
                 let shared = match s.buffer {
-                    Buffer::Shared { memory, alpha } => Some(Shared {
+                    Buffer::Shared { memory, alpha } => Some(Box::new(Shared {
                         memory: memory.get() as f64,
                         alpha,
                         ports: ports(),
                         at_most: 0.0,
                         always_ask: s.forwarding == Forwarding::CutThrough,
-                    }),
+                    })),
                     _ => None,
                 };
                 SwitchState { latency: s.latency, shared }
@@ -174,6 +170,7 @@ impl Network {
             hosts,
             routes: Routes::new(&fabric),
             uplinks,
+            trains_waiting: 0,
             trains: (0..hosts).map(|_| Trains::default()).collect(),
             nics: nic.map(|(spec, gated)| (0..hosts).map(|_| Nic::new(spec, gated)).collect()),
             errors,
@@ -188,6 +185,7 @@ impl Network {
             changed: Vec::new(),
             reports: BTreeMap::new(),
             report_sequence: 0,
+            news: false,
             reported: (0, 0),
             fabric,
         }
@@ -201,35 +199,45 @@ impl Network {
     /// A flow at `host` holds bytes: they leave first come, first served.
     pub fn train(&mut self, now: SimTime, host: u32, slot: u32, ends: &mut Endpoints) {
         self.trains[host as usize].push(slot, now);
+        self.trains_waiting += 1;
         self.refill(now, host, ends);
     }
 
     /// Puts packets of waiting flows on a host's link while it is idle, or free at `now`.
     ///
     /// First come, first served, a packet's departure does not depend on when this is called, only on the flows before it.
+    #[inline(never)]
     pub fn refill(&mut self, now: SimTime, host: u32, ends: &mut Endpoints) {
-        let link = self.uplinks[host as usize] as usize;
-        while self.links[link].is_idle() || self.links[link].free_at() <= now {
-            if self.step(host, link, ends) == Step::Empty {
-                break;
-            }
-        }
+        let link = self.uplinks[host as usize];
+        while self.takes_more(link, now) && self.step(host, link, ends) {}
     }
 
-    #[inline]
-    fn step(&mut self, host: u32, link: usize, ends: &mut Endpoints) -> Step {
-        let Some((slot, since)) = self.trains[host as usize].front() else { return Step::Empty };
-        let begin = since.max(self.links[link].free_at());
-        let Some(packet) = ends.next_packet(begin, slot, u32::MAX) else {
-            self.trains[host as usize].pop();
-            return Step::Sent;
+    #[inline(always)]
+    fn takes_more(&self, link: u32, now: SimTime) -> bool {
+        let link = &self.links[link as usize];
+        link.is_idle() || link.free_at() <= now
+    }
+
+    /// Sends the first packet that waits for a host's link. False where none does.
+    #[inline(always)]
+    fn step(&mut self, host: u32, link: u32, ends: &mut Endpoints) -> bool {
+        let Some((slot, since)) = self.trains[host as usize].front() else { return false };
+        let begin = since.max(self.links[link as usize].free_at());
+        let Some((packet, last)) = ends.take_packet(begin, slot, u32::MAX) else {
+            self.end_train(host);
+            return true;
         };
-        if ends.flows.get(slot).unsent() == 0 {
-            self.trains[host as usize].pop();
+        if last {
+            self.end_train(host);
             ends.sent_all(slot, self);
         }
-        self.send(link as u32, since, packet);
-        Step::Sent
+        self.send(link, since, packet);
+        true
+    }
+
+    fn end_train(&mut self, host: u32) {
+        self.trains[host as usize].pop();
+        self.trains_waiting -= 1;
     }
 
     /// Packets and their wire bytes that wait at a host's interface, beside what its link has taken.
@@ -293,12 +301,25 @@ impl Network {
         };
         if told {
             self.changed.push(host);
+            self.news = true;
         }
     }
 
     fn note_departure(&mut self, host: u32, empty: bool) {
         if empty && matches!(self.watch, Watch::Transitions | Watch::Everything) {
             self.changed.push(host);
+            self.news = true;
+        }
+    }
+
+    /// A packet joins a queue of its host.
+    #[inline(never)]
+    fn queue(&mut self, now: SimTime, host: u32, packet: Packet) {
+        if let Some(nics) = &mut self.nics {
+            let link = &self.links[self.uplinks[host as usize] as usize];
+            let was_empty = nics[host as usize].push_packet(now, packet, link);
+            self.note_arrival(host, was_empty);
+            self.wake(now, host);
         }
     }
 
@@ -376,52 +397,71 @@ impl Network {
     }
 
     /// Puts a packet on a link that has no bound, ready at `ready`.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, link: u32, ready: SimTime, packet: Packet) -> SimTime {
-        let state = &mut self.links[link as usize];
-        let wire = state.wire(packet.bytes);
-        let sending = state.accept(ready, ready, wire, i64::MAX).expect("a host's queue has no bound");
-        let mut packet = packet;
-        if let Some(survival) = state.survival(wire) {
-            corrupt(&mut self.errors[link as usize], survival, &mut packet);
-        }
+        let bytes = packet.bytes;
         let id = self.packets.insert(packet);
         let state = &mut self.links[link as usize];
+        let (departure, arrival) = if state.is_plain() {
+            state.join(ready, bytes)
+        } else {
+            self.join_special(link, ready, ready, id).expect("a host's queue has no bound")
+        };
         if let Some(latencies) = &mut self.latencies {
-            latencies.begin(id, SimTime(sending.departure.0 - state.line_time(wire)));
+            let state = &self.links[link as usize];
+            latencies.begin(id, SimTime(departure.0 - state.line_time(state.wire(bytes))));
         }
-        if state.fly(sending.departure, id, &mut self.packets) {
-            self.calendar.push(state.arrival(sending.departure, wire), Key::new(Phase::Arrive, link, 0));
-        }
-        sending.departure
+        self.fly(link, arrival, id);
+        departure
     }
 
-    /// Takes the first pending event, if it comes before `bound`.
-    ///
-    /// Where a day of the calendar opens, what its events need is read at once, one read not waiting for another: in a large
-    /// network most of it is far from the processor.
-    #[inline]
-    pub fn next_event(&mut self, bound: Event) -> Option<Event> {
-        let (links, packets) = (&self.links, &self.packets);
-        self.calendar.pop_before_and(bound, |day| {
-            let mut read = 0;
-            for event in day.iter().filter(|e| e.key.phase() == Phase::Arrive) {
-                read ^= packets.next(links[event.key.element() as usize].first());
-            }
-            core::hint::black_box(read);
-        })
+    /// Puts a packet into flight.
+    #[inline(always)]
+    fn fly(&mut self, link: u32, arrival: SimTime, id: u32) {
+        if self.links[link as usize].fly(arrival, id, &mut self.packets) {
+            self.calendar.push_arrival(arrival, link);
+        }
+    }
+
+    /// Lets a packet join a link that is no plain one, wholly there at `whole`: its departure and its arrival, unless it is lost.
+    #[inline(never)]
+    fn join_special(&mut self, link: u32, ready: SimTime, whole: SimTime, id: u32) -> Option<(SimTime, SimTime)> {
+        let packet = self.packets.get_mut(id);
+        let wire = self.links[link as usize].wire(packet.bytes);
+        let room = if self.links[link as usize].is_shared() {
+            let switch = self.fabric.link(LinkId(link)).from.0 - self.hosts;
+            let shared = self.switches[switch as usize].shared.as_mut().expect("a shared memory");
+            shared.room(ready, link, wire, &self.links)
+        } else {
+            i64::MAX
+        };
+        let state = &mut self.links[link as usize];
+        let sending = state.accept(ready, whole, wire, room).ok()?;
+        if sending.mark && packet.flags & flags::ECT != 0 {
+            packet.flags |= flags::CE;
+        }
+        if let Some(survival) = state.survival(wire) {
+            corrupt(&mut self.errors[link as usize], survival, packet);
+        }
+        Some((sending.departure, state.arrival(sending.departure, wire)))
     }
 
     /// The first packet in flight on `link` arrives.
-    #[inline]
+    #[inline(always)]
     pub fn arrive(&mut self, at: SimTime, link: u32, ends: &mut Endpoints) {
         let state = &mut self.links[link as usize];
         let (id, next) = state.land(&self.packets);
         let (to, host) = (state.to, state.host);
-        if let Some(next) = next {
-            self.calendar.push(next, Key::new(Phase::Arrive, link, 0));
+        if next != LAST {
+            self.calendar.push_arrival(self.packets.arrival(next), link);
         }
-        if host != NONE && self.trains[host as usize].front().is_some() {
+        // Mostly the link takes one packet more; a loop for the rest is elsewhere.
+        if self.trains_waiting > 0
+            && host != NONE
+            && self.takes_more(link, at)
+            && self.step(host, link, ends)
+            && self.links[link as usize].free_at() <= at
+        {
             self.refill(at, host, ends);
         }
         self.hops += 1;
@@ -436,61 +476,67 @@ impl Network {
                 ends.receive(at, packet, self);
             }
         } else {
-            let state = &self.links[link as usize];
-            let lag = state.tail_lag(state.wire(self.packets.get(id).bytes));
-            self.forward(at, at + lag, link, NodeId(to), id, ends);
+            self.forward(at, link, NodeId(to), id, ends);
         }
     }
 
-    /// A switch sends a packet on that it may act on at `at` and has wholly at `whole`.
-    #[inline]
-    fn forward(&mut self, at: SimTime, whole: SimTime, from: u32, node: NodeId, id: u32, ends: &mut Endpoints) {
+    /// A switch that may act on a packet from `at` on sends it on.
+    #[inline(always)]
+    fn forward(&mut self, at: SimTime, from: u32, node: NodeId, id: u32, ends: &mut Endpoints) {
         let packet = self.packets.get_mut(id);
         if packet.flags & flags::CORRUPT != 0 {
             let packet = self.packets.remove(id);
             return self.lose(from, Loss::BitError, packet, ends);
         }
-        let destination = HostId(packet.destination);
-        let out = if packet.path == 0 {
-            self.routes.next(node.0 - self.hosts, packet.destination, packet.hash)
+        let (destination, bytes) = (packet.destination, packet.bytes);
+        let number = node.0 - self.hosts;
+        let [out, ahead @ ..] = packet.ahead;
+        let out = if out == LAST {
+            self.route(number, id)
         } else {
-            self.fabric.tagged_link(node, destination, PathTag(packet.path - 1))
+            packet.ahead[..ahead.len()].copy_from_slice(&ahead);
+            packet.ahead[ahead.len()] = LAST;
+            out
         };
-        let switch = &mut self.switches[(node.0 - self.hosts) as usize];
-        let (ready, whole) = (at + switch.latency, whole + switch.latency);
-        let bytes = packet.bytes;
-        let wire = self.links[out.index()].wire(bytes);
-        let room = if self.links[out.index()].is_shared() {
-            let shared = switch.shared.as_mut().expect("a shared memory");
-            shared.room(ready, out.0, wire, &self.links)
+        let ready = at + self.switches[number as usize].latency;
+        let link = &mut self.links[out as usize];
+        let last = link.to == destination;
+        let arrival = if link.is_plain() {
+            link.join(ready, bytes).1
         } else {
-            i64::MAX
+            let came = &self.links[from as usize];
+            let whole = ready + came.tail_lag(came.wire(bytes));
+            let Some((_, arrival)) = self.join_special(out, ready, whole, id) else {
+                let packet = self.packets.remove(id);
+                return self.lose(out, Loss::BufferFull, packet, ends);
+            };
+            arrival
         };
-        let link = &mut self.links[out.index()];
-        let Ok(sending) = link.accept(ready, whole, wire, room) else {
-            let packet = self.packets.remove(id);
-            return self.lose(out.0, Loss::BufferFull, packet, ends);
-        };
-        if sending.mark && packet.flags & flags::ECT != 0 {
-            packet.flags |= flags::CE;
-        }
-        if let Some(survival) = link.survival(wire) {
-            corrupt(&mut self.errors[out.index()], survival, packet);
-        }
-        if self.passive && link.to == destination.0 {
-            let arrival = link.arrival(sending.departure, wire);
+        if self.passive && last {
             if let Some(latencies) = self.latencies.as_mut().filter(|_| arrival <= self.stop) {
                 latencies.end(id, arrival);
             }
             let packet = self.packets.remove(id);
-            self.passive_arrival(arrival, out.0, packet, ends);
-        } else if link.fly(sending.departure, id, &mut self.packets) {
-            self.calendar.push(link.arrival(sending.departure, wire), Key::new(Phase::Arrive, out.0, 0));
+            self.passive_arrival(arrival, out, packet, ends);
+        } else {
+            self.fly(out, arrival, id);
+        }
+    }
+
+    /// The link that a switch takes for a packet which does not know it.
+    #[inline(never)]
+    fn route(&self, switch: u32, id: u32) -> u32 {
+        let packet = self.packets.get(id);
+        if packet.path == 0 {
+            self.routes.next(switch, packet.destination, packet.hash)
+        } else {
+            let (node, to) = (NodeId(switch + self.hosts), HostId(packet.destination));
+            self.fabric.tagged_link(node, to, PathTag(packet.path - 1)).0
         }
     }
 
     /// Books an arrival that nothing else waits for, ahead of its time.
-    #[inline]
+    #[inline(always)]
     fn passive_arrival(&mut self, at: SimTime, link: u32, packet: Packet, ends: &mut Endpoints) {
         if at > self.stop {
             // Still in flight when the run ends.
@@ -541,73 +587,11 @@ fn corrupt(stream: &mut Option<Xoshiro256PlusPlus>, survival: f64, packet: &mut 
     }
 }
 
-/// The fabric's routes, as the event loop wants them: two loads for a single path.
-#[derive(Debug)]
-struct Routes {
-    hosts: u32,
-    /// Per host: its switch, and the link that ends at it.
-    attached: Vec<(u32, u32)>,
-    switches: u32,
-    /// Per switch and destination switch: a link, or `MANY` and an index into `many`.
-    table: Vec<u32>,
-    many: Vec<Box<[LinkId]>>,
-}
-
-const MANY: u32 = 1 << 31;
-
-impl Routes {
-    fn new(fabric: &Fabric) -> Self {
-        let hosts = fabric.hosts();
-        let switches = fabric.switches() as u32;
-        let over = |h: u32| fabric.link(fabric.uplink(HostId(h))).to.0.saturating_sub(hosts);
-        let attached: Vec<_> = (0..hosts).map(|h| (over(h), fabric.downlink(HostId(h)).0)).collect();
-        let mut table = vec![u32::MAX; (switches * switches) as usize];
-        let mut many: Vec<Box<[LinkId]>> = Vec::new();
-        let mut seen = vec![false; switches as usize];
-        for h in 0..hosts {
-            let g = attached[h as usize].0;
-            if switches == 0 || std::mem::replace(&mut seen[g as usize], true) {
-                continue;
-            }
-            for s in 0..switches {
-                table[(s * switches + g) as usize] = match fabric.candidates(NodeId(hosts + s), HostId(h)) {
-                    Candidates::Host(_) => u32::MAX,
-                    Candidates::Set([one]) => one.0,
-                    Candidates::Set(set) => {
-                        if many.last().is_none_or(|last| **last != *set) {
-                            many.push(set.into());
-                        }
-                        MANY | (many.len() - 1) as u32
-                    }
-                };
-            }
-        }
-        Self { hosts, attached, switches, table, many }
-    }
-
-    #[inline]
-    fn next(&self, switch: u32, destination: u32, hash: u32) -> LinkId {
-        let (over, link) = self.attached[destination as usize];
-        if over == switch {
-            return LinkId(link);
-        }
-        let route = self.table[(switch * self.switches + over) as usize];
-        if route & MANY == 0 {
-            return LinkId(route);
-        }
-        let set = &self.many[(route & !MANY) as usize];
-        set[ecmp_index(hash, self.hosts + switch, set.len() as u32) as usize]
-    }
-}
-
 impl Wire for Network {
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, now: SimTime, host: u32, packet: Packet) {
-        if let Some(nics) = &mut self.nics {
-            let link = &self.links[self.uplinks[host as usize] as usize];
-            let was_empty = nics[host as usize].push_packet(now, packet, link);
-            self.note_arrival(host, was_empty);
-            return self.wake(now, host);
+        if self.nics.is_some() {
+            return self.queue(now, host, packet);
         }
         let link = self.uplinks[host as usize];
         self.send(link, now, packet);
@@ -622,6 +606,7 @@ impl Wire for Network {
         self.reported.0 += 1;
         self.reported.1 += report_bytes(&report);
         self.report_sequence += 1;
+        self.news = true;
         self.reports.insert((now + self.report_latency, number, self.report_sequence), (slot, report));
     }
 }

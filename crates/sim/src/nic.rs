@@ -5,7 +5,7 @@
 
 use crate::endpoints::Endpoints;
 use crate::link::LinkState;
-use crate::packet::Packet;
+use crate::packet::{Packet, UNKNOWN};
 use crate::time::SimTime;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -67,6 +67,8 @@ pub struct Nic {
     gated: bool,
     queues: BTreeMap<QueueId, Queue>,
     windows: Vec<Window>,
+    /// Windows with a rate, at most one for each queue, in the order of queues.
+    rates: Vec<Window>,
     /// When an event will serve it next; others that are still pending are stale.
     pub armed: SimTime,
     /// Queue of the burst that is being sent, and what is left of it in bytes.
@@ -103,6 +105,7 @@ impl Nic {
             gated,
             queues: BTreeMap::new(),
             windows: vec![],
+            rates: vec![],
             armed: SimTime::MAX,
             burst: None,
             last: (u32::MAX, u8::MAX),
@@ -163,24 +166,12 @@ impl Nic {
     }
 
     /// A gate opens. Windows that have ended are given back.
-    pub fn open(&mut self, now: SimTime, mut window: Window) -> Vec<Window> {
-        let mut ended = self.expire(now);
+    pub fn open(&mut self, now: SimTime, window: Window) -> Vec<Window> {
         if let Some(rate) = window.rate {
-            // A queue has one rate. What the bucket still holds drains at the new one.
-            if let Some(i) = self.windows.iter().position(|w| w.rate.is_some() && w.queue == window.queue) {
-                let old = self.windows.swap_remove(i);
-                let wait = (old.eligible - now).as_ps().max(0) as u128;
-                let bits = wait * u128::from(old.rate.map_or(0, Rate::as_bps));
-                if rate > Rate::ZERO {
-                    let wait = bits.div_ceil(u128::from(rate.as_bps()));
-                    window.eligible = now + Duration::from_ps(wait as i64);
-                }
-            }
-            if rate > Rate::ZERO {
-                self.windows.push(window);
-            }
-            return ended;
+            self.pace(now, window, rate);
+            return Vec::new();
         }
+        let mut ended = self.expire(now);
         // The same queue, medium and time twice is one window: a repeated grant changes nothing.
         if self.windows.iter().any(|w| (w.queue, w.from) == (window.queue, window.from)) {
             return ended;
@@ -188,6 +179,25 @@ impl Nic {
         self.windows.push(window);
         ended.sort_unstable_by_key(|w| (w.from, w.queue));
         ended
+    }
+
+    /// Replaces a queue's rate. What its bucket still holds drains at the new one.
+    fn pace(&mut self, now: SimTime, mut window: Window, rate: Rate) {
+        let at = self.rates.binary_search_by_key(&window.queue, |w| w.queue);
+        if let Ok(i) = at {
+            let old = &self.rates[i];
+            if rate > Rate::ZERO && old.eligible > now {
+                let bits = (old.eligible - now).as_ps() as u128 * u128::from(old.rate.map_or(0, Rate::as_bps));
+                let wait = bits.div_ceil(u128::from(rate.as_bps()));
+                window.eligible = now + Duration::from_ps(i64::try_from(wait).unwrap_or(i64::MAX / 4));
+            }
+        }
+        match at {
+            Ok(i) if rate == Rate::ZERO => drop(self.rates.remove(i)),
+            Ok(i) => self.rates[i] = window,
+            Err(_) if rate == Rate::ZERO => {}
+            Err(i) => self.rates.insert(i, window),
+        }
     }
 
     /// Takes out windows that have ended at `now`.
@@ -277,43 +287,45 @@ impl Nic {
         // Refused: windows in which the next packet does not fit.
         let mut after = None;
         loop {
-            let mut best: Option<((SimTime, SimTime, QueueId), usize)> = None;
-            let mut wait = SimTime::MAX;
-            for (i, w) in self.windows.iter().enumerate() {
-                if w.from > now || now >= w.until || !self.queues.contains_key(&w.queue) {
-                    continue;
-                }
-                if w.eligible > now {
-                    wait = wait.min(w.eligible);
-                    continue;
-                }
-                let turn = if w.rate.is_some() { (SimTime::MAX, w.eligible, w.queue) } else { (w.until, now, w.queue) };
-                if after.is_none_or(|a| turn > a) && best.is_none_or(|b| turn < b.0) {
-                    best = Some((turn, i));
-                }
-            }
-            let Some((turn, i)) = best else {
-                return if wait == SimTime::MAX { Served::Idle } else { Served::Wait(wait) };
-            };
-            after = Some(turn);
-            let w = self.windows[i];
+            let best = self.windows.iter().enumerate().filter(|(_, w)| {
+                w.from <= now
+                    && now < w.until
+                    && after.is_none_or(|a| (w.until, w.queue) > a)
+                    && self.queues.contains_key(&w.queue)
+            });
+            let Some((i, w)) = best.min_by_key(|(_, w)| (w.until, w.queue)) else { break };
+            after = Some((w.until, w.queue));
             let room = if w.most_packets == 0 { 0 } else { rate.bytes_in(w.until - now).get().min(w.most - w.sent) };
-            let largest = link.payload_within(room);
-            let Some((mut packet, emptied)) = self.take(now, w.queue, largest, ends) else { continue };
-            packet.path = w.path;
-            let wire = link.wire(packet.bytes);
-            let more = self.queues.contains_key(&w.queue);
+            let (queue, path, largest) = (w.queue, w.path, link.payload_within(room));
+            let Some((mut packet, emptied)) = self.take(now, queue, largest, ends) else { continue };
+            follow(&mut packet, path);
             let window = &mut self.windows[i];
-            window.sent += u64::from(wire);
+            window.sent += u64::from(link.wire(packet.bytes));
             window.most_packets = window.most_packets.saturating_sub(1);
-            if let Some(r) = w.rate {
-                // Where another packet was in the way, the bucket has drained meanwhile; it never holds more than a packet's credit.
-                let line = r.time_for(Bytes::new(u64::from(wire)));
-                let since = if now - w.eligible < line { w.eligible } else { now };
-                window.eligible = since + line;
-            }
-            return Served::Packet { packet, emptied, last: !more };
+            return Served::Packet { packet, emptied, last: !self.queues.contains_key(&queue) };
         }
+        let mut wait = SimTime::MAX;
+        let mut best: Option<usize> = None;
+        for (i, w) in self.rates.iter().enumerate() {
+            if now >= w.until || !self.queues.contains_key(&w.queue) {
+            } else if w.eligible > now {
+                wait = wait.min(w.eligible);
+            } else if best.is_none_or(|b| w.eligible < self.rates[b].eligible) {
+                best = Some(i);
+            }
+        }
+        let sent = best.and_then(|i| {
+            let w = self.rates[i];
+            let largest = link.payload_within(rate.bytes_in(w.until - now).get());
+            let (mut packet, emptied) = self.take(now, w.queue, largest, ends)?;
+            follow(&mut packet, w.path);
+            // Where another packet was in the way, the bucket has drained meanwhile; it never holds more than a packet's credit.
+            let line = w.rate?.time_for(Bytes::new(u64::from(link.wire(packet.bytes))));
+            let since = if now - w.eligible < line { w.eligible } else { now };
+            self.rates[i].eligible = since + line;
+            Some(Served::Packet { packet, emptied, last: !self.queues.contains_key(&w.queue) })
+        });
+        sent.unwrap_or(if wait == SimTime::MAX { Served::Idle } else { Served::Wait(wait) })
     }
 
     /// The queue to serve where no gate decides.
@@ -360,6 +372,14 @@ impl Nic {
     /// Packets that wait here.
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.queues.values().flat_map(|q| q.packets.iter().map(|p| &p.1))
+    }
+}
+
+/// A packet takes its window's path, where that has one, instead of its flow's.
+fn follow(packet: &mut Packet, path: u16) {
+    if path != 0 {
+        packet.path = path;
+        packet.ahead = UNKNOWN;
     }
 }
 

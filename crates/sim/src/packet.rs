@@ -1,7 +1,9 @@
-//! The simulated unit: 32 bytes a packet, in one slab.
+//! The simulated unit: 48 bytes a packet, in one slab.
+
+use crate::time::SimTime;
 
 /// A packet under way. What its transport means by it is in its flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// Slot of its flow in the flow table.
     pub flow: u32,
@@ -19,6 +21,8 @@ pub struct Packet {
     pub path: u16,
     /// What it is, from the constants of [`flags`].
     pub flags: u16,
+    /// The links that it takes next, as far as they are known; `LAST` where its switch has to look.
+    pub ahead: Ahead,
 }
 
 impl Packet {
@@ -28,6 +32,14 @@ impl Packet {
         (self.flags >> flags::CLASS_SHIFT) as u8
     }
 }
+
+/// The links that a packet takes after a host's, as many as there is room for; `LAST` in the rest.
+///
+/// All packets of a flow mostly go one way, so that it is found once, and comes with a packet in its cache line.
+pub type Ahead = [u32; 4];
+
+/// Nothing is known.
+pub const UNKNOWN: Ahead = [LAST; 4];
 
 /// Bits of [`Packet::flags`].
 pub mod flags {
@@ -59,9 +71,9 @@ pub const NO_SACK: u32 = u32::MAX;
 #[repr(C, align(64))]
 struct Slot {
     packet: Packet,
-    /// Its last bit leaves the sending end, in ps.
-    departure: i64,
-    /// The packet behind it on the same link, or `LAST`.
+    /// When it arrives over the link, in ps.
+    arrival: i64,
+    /// The packet behind it on the same link, or the next free place; `LAST` where there is none.
     next: u32,
 }
 
@@ -69,32 +81,42 @@ struct Slot {
 pub(crate) const LAST: u32 = u32::MAX;
 
 /// Packets by number; freed numbers are used again, the latest first, while they are still in the cache.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Packets {
     slots: Vec<Slot>,
-    free: Vec<u32>,
+    /// The first free place.
+    free: u32,
+}
+
+impl Default for Packets {
+    fn default() -> Self {
+        Self { slots: Vec::new(), free: LAST }
+    }
 }
 
 impl Packets {
     /// Keeps a packet.
     #[inline]
     pub fn insert(&mut self, packet: Packet) -> u32 {
-        let slot = Slot { packet, departure: 0, next: LAST };
-        if let Some(id) = self.free.pop() {
-            self.slots[id as usize] = slot;
-            id
-        } else {
-            self.slots.push(slot);
-            (self.slots.len() - 1) as u32
+        let id = self.free;
+        if let Some(slot) = self.slots.get_mut(id as usize) {
+            self.free = slot.next;
+            slot.packet = packet;
+            return id;
         }
+        self.slots.push(Slot { packet, arrival: 0, next: LAST });
+        (self.slots.len() - 1) as u32
     }
     /// Gives a packet back.
     #[inline]
     pub fn remove(&mut self, id: u32) -> Packet {
-        self.free.push(id);
-        self.slots[id as usize].packet
+        let slot = &mut self.slots[id as usize];
+        slot.next = self.free;
+        self.free = id;
+        slot.packet
     }
     /// A packet.
+    #[inline]
     pub fn get(&self, id: u32) -> &Packet {
         &self.slots[id as usize].packet
     }
@@ -103,33 +125,26 @@ impl Packets {
     pub fn get_mut(&mut self, id: u32) -> &mut Packet {
         &mut self.slots[id as usize].packet
     }
-    /// When a packet leaves, and its size.
+    /// When a packet arrives.
     #[inline]
-    pub(crate) fn departure(&self, id: u32) -> (i64, u32) {
-        let slot = &self.slots[id as usize];
-        (slot.departure, slot.packet.bytes)
+    pub(crate) fn arrival(&self, id: u32) -> SimTime {
+        SimTime(self.slots[id as usize].arrival)
     }
     /// The packet behind one.
     #[inline]
     pub(crate) fn next(&self, id: u32) -> u32 {
         self.slots[id as usize].next
     }
-    /// Puts a packet behind `last`, or first.
+    /// Sets when a packet arrives; nothing is behind it yet.
     #[inline]
-    pub(crate) fn append(&mut self, last: u32, id: u32, departure: i64) {
+    pub(crate) fn depart(&mut self, id: u32, arrival: SimTime) {
         let slot = &mut self.slots[id as usize];
-        slot.departure = departure;
+        slot.arrival = arrival.0;
         slot.next = LAST;
-        if let Some(slot) = self.slots.get_mut(last as usize) {
-            slot.next = id;
-        }
     }
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
-    }
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// Puts a packet behind the last one on its link.
+    #[inline]
+    pub(crate) fn append(&mut self, last: u32, id: u32) {
+        self.slots[last as usize].next = id;
     }
 }

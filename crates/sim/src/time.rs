@@ -42,6 +42,12 @@ impl Add<Duration> for SimTime {
         Self(self.0 + d.as_ps())
     }
 }
+impl Sub<Duration> for SimTime {
+    type Output = Self;
+    fn sub(self, d: Duration) -> Self {
+        Self(self.0 - d.as_ps())
+    }
+}
 impl Sub for SimTime {
     type Output = Duration;
     fn sub(self, o: Self) -> Duration {

@@ -226,7 +226,9 @@ fn small_packets_waste_their_slots() {
     };
     let fill = (0.4 * 84.0 + 0.6 * 1538.0) / 1538.0;
     let (one, whole, cut, asy) = (used("packet"), used("packets"), used("fragments"), used("asy"));
-    println!("used of 0.95 offered: one packet a slot {one:.3} (fill {fill:.3}), whole packets {whole:.3}, fragments {cut:.3}, rates {asy:.3}");
+    println!(
+        "used of 0.95 offered: one packet a slot {one:.3} (fill {fill:.3}), whole packets {whole:.3}, fragments {cut:.3}, rates {asy:.3}"
+    );
     assert!(one < fill + 0.01 && one > 0.9 * fill, "{one} of {fill}");
     assert!(whole > one + 0.05 && cut > whole && cut > 0.85 && asy > 0.88);
 }

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::collections::VecDeque;
+
 use common::{Ran, flow_list, run};
 use timeplane_results::stats::jain;
 
@@ -55,51 +57,135 @@ fn padhye(p: f64, segments_per_ack: u32, t0: f64) -> f64 {
     1.0 / (RTT * (2.0 * b * p / 3.0).sqrt() + timeouts)
 }
 
-/// Measured over expected, less one, of NewReno: against the law, Padhye with timeouts and without.
-fn newreno(p: f64, segments_per_ack: u32, segments: u64) -> ([f64; 3], Ran) {
-    let (goodput, ran) = under_loss("new_reno", p, RTT, segments_per_ack, segments);
-    let expected = [mathis(p, segments_per_ack), padhye(p, segments_per_ack, 0.2), padhye(p, segments_per_ack, 0.0)];
-    let off = expected.map(|e| goodput / e - 1.0);
-    println!(
-        "NewReno p {p:e}, an acknowledgement for {segments_per_ack}: {goodput:.0} segments/s, law {:.0} ({:+.1} %), Padhye {:.0} ({:+.1} %), \
-         without timeouts {:.0} ({:+.1} %); {} losses, {} timeouts",
-        expected[0],
-        100.0 * off[0],
-        expected[1],
-        100.0 * off[1],
-        expected[2],
-        100.0 * off[2],
-        ran.summary.dropped_packets["bit_error"],
-        ran.summary.timeouts
-    );
-    (off, ran)
-}
-
-#[test]
-fn newreno_follows_the_inverse_square_root_of_loss() {
-    for (p, segments) in [(1e-4, 8_000_000), (1e-3, 1_600_000)] {
-        for each in [1, 2] {
-            let (off, ran) = newreno(p, each, segments);
-            assert!(off[0].abs() < 0.1, "{off:?}");
-            assert_eq!(ran.summary.timeouts, 0);
-        }
+/// Uniform numbers from 0 to 1 (SplitMix64).
+fn uniform() -> impl FnMut() -> f64 {
+    let mut state = 1u64;
+    move || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        (timeplane_model::mix64(state) >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
-/// At one loss in a hundred the window is a dozen segments, and both formulas leave something out.
+/// Segments a round trip of NewReno as RFC 5681 (equation 3), RFC 6675 and RFC 3042 describe it, over about `losses` losses and without the
+/// simulator: no bytes, no sequence numbers, no timers. One step is a round trip, in which all that is on its way arrives in order and lets
+/// the sender answer at once. A window without anything on its way is a timeout, of 20 round trips.
+fn ideal_newreno(p: f64, segments_per_ack: usize, losses: u32) -> f64 {
+    let mut draw = uniform();
+    let mut window: f64 = 10.0;
+    // What is on its way: a segment, and whether it is sent again.
+    let mut wire: VecDeque<(u64, bool)> = (0..10).map(|segment| (segment, false)).collect();
+    let mut next = 10;
+    // What the receiver lacks, and how many later ones it has by now. Three tell the sender, which then repeats it.
+    let mut holes: Vec<(u64, u32)> = Vec::new();
+    let mut repeat: VecDeque<u64> = VecDeque::new();
+    let mut recover = None;
+    let (mut lost, mut arrived, mut rounds, mut unacknowledged) = (0, 0u64, 0u64, 0);
+    while lost < losses {
+        rounds += 1;
+        if wire.is_empty() {
+            rounds += 20;
+            window = 2.0;
+            repeat.clear();
+            recover = Some(next);
+            wire.extend(holes.iter().map(|hole| (hole.0, true)));
+            holes.iter_mut().for_each(|hole| hole.1 = 3);
+        }
+        for left in (0..wire.len()).rev() {
+            let (segment, repeated) = wire.pop_front().unwrap();
+            let arrives = draw() >= p;
+            if arrives {
+                arrived += 1;
+                unacknowledged += 1;
+            } else {
+                lost += 1;
+                if repeated {
+                    // Found by what arrives next; a second reduction (RFC 5681, section 4.3).
+                    window = (window / 2.0).max(2.0);
+                    wire.push_back((segment, true));
+                } else {
+                    holes.push((segment, 0));
+                }
+            }
+            // The last of a round is acknowledged by the timer.
+            let at_once = arrives && (repeated || !holes.is_empty() || unacknowledged >= segments_per_ack);
+            if !at_once && (left > 0 || unacknowledged == 0) {
+                continue;
+            }
+            unacknowledged = 0;
+            let mut advances = holes.is_empty();
+            if arrives && repeated {
+                advances = holes[0].0 == segment;
+                holes.retain(|hole| hole.0 != segment);
+            } else if arrives {
+                for hole in &mut holes {
+                    hole.1 += 1;
+                    if hole.1 == 3 {
+                        repeat.push_back(hole.0);
+                    }
+                }
+            }
+            if recover.is_some_and(|end| holes.first().is_none_or(|hole| hole.0 >= end)) {
+                recover = None;
+            }
+            if recover.is_none() {
+                if advances {
+                    window += 1.0 / window;
+                }
+                if holes.first().is_some_and(|hole| hole.1 >= 3) {
+                    window = (window / 2.0).max(2.0);
+                    recover = Some(next);
+                    // The first goes at once, whatever the window says.
+                    wire.extend(repeat.pop_front().map(|segment| (segment, true)));
+                }
+            }
+            while (wire.len() + holes.iter().filter(|hole| hole.1 < 3).count() + 1) as f64 <= window {
+                wire.push_back(repeat.pop_front().map_or_else(
+                    || {
+                        next += 1;
+                        (next - 1, false)
+                    },
+                    |segment| (segment, true),
+                ));
+            }
+        }
+    }
+    arrived as f64 / rounds as f64
+}
+
+/// NewReno against the law of the inverse square root, within 10 % from a loss in 10,000 to a loss in 100.
 ///
-/// The law is that of windows without end: NewReno stays 15 % below it with an acknowledgement a segment and 10 % with one for two. Padhye's
-/// equation has a timeout in every fifth loss here, as a loss takes the rest of its window with it; losses that are independent of
-/// each other and selective acknowledgements make timeouts rare, and goodput is a third above it. Without that term it is an upper bound
-/// that holds to 10 %.
+/// The law is that of windows without end. At a loss in 100 the window is a dozen segments, and four things that RFCs 5681 and 6675 ask for
+/// cost up to a tenth: no growth in the round trip of a recovery, only whole segments sent, equation 3 that adds less than a
+/// segment a round trip as the window grows in it, and repetitions, which are no goodput. So the protocol is also stepped through without the
+/// simulator, which has to agree to 3 % whatever the law says; to 5 % with an acknowledgement for two, as the timer of an odd segment splits
+/// windows into bursts, and each burst of an odd length has an acknowledgement more.
+///
+/// Padhye's equation has a timeout in every fifth loss at a loss in 100, as there a loss takes the rest of its window with it. Losses that are independent of
+/// each other, and selective acknowledgements, make timeouts rare. It is right to 10 % without that term.
 #[test]
-fn newreno_under_heavy_loss() {
-    for each in [1, 2] {
-        let ([law, padhye, no_timeouts], ran) = newreno(1e-2, each, 400_000);
-        assert!((-0.18..0.0).contains(&law), "{law}");
-        assert!((0.25..0.45).contains(&padhye), "{padhye}");
-        assert!((-0.1..0.0).contains(&no_timeouts), "{no_timeouts}");
-        assert!(ran.summary.timeouts * 500 < ran.summary.dropped_packets["bit_error"]);
+fn newreno_follows_the_inverse_square_root_of_loss() {
+    for (p, segments) in [(1e-4, 8_000_000), (1e-3, 1_600_000), (1e-2, 1_600_000)] {
+        for each in [1, 2] {
+            let (goodput, ran) = under_loss("new_reno", p, RTT, each, segments);
+            let ideal = ideal_newreno(p, each as usize, 20_000) / RTT;
+            let [law, steps, padhye, timeouts] =
+                [mathis(p, each), ideal, padhye(p, each, 0.0), padhye(p, each, 0.2)].map(|e| goodput / e - 1.0);
+            let lost = ran.summary.dropped_packets["bit_error"];
+            println!(
+                "NewReno p {p:e}, an acknowledgement for {each}: {goodput:.0} segments/s; law {:+.1} %, steps {:+.1} %, \
+                 Padhye without timeouts {:+.1} %, with them {:+.1} %; {lost} losses, {} timeouts; steps against the law {:+.1} %",
+                100.0 * law,
+                100.0 * steps,
+                100.0 * padhye,
+                100.0 * timeouts,
+                ran.summary.timeouts,
+                100.0 * (ideal / mathis(p, each) - 1.0),
+            );
+            assert!(law.abs() < 0.1, "{law}");
+            assert!(steps.abs() < if each == 1 { 0.03 } else { 0.05 }, "{steps}");
+            assert!(padhye.abs() < 0.13, "{padhye}");
+            assert!(ran.summary.timeouts * 500 <= if p < 5e-3 { 0 } else { lost });
+        }
     }
 }
 
@@ -144,16 +230,11 @@ fn cubic(rtt: f64, losses: u32, mut gap: impl FnMut() -> f64) -> f64 {
 #[test]
 fn cubic_follows_its_law() {
     let rtt: f64 = 0.1;
-    for (p, segments) in [(1e-4f64, 6_000_000), (1e-5, 20_000_000)] {
+    for (p, segments) in [(1e-4f64, 6_000_000), (1e-5, 60_000_000)] {
         let law = (0.4f64 * (3.0 + 0.7) / (4.0 * (1.0 - 0.7))).powf(0.25) * (rtt / p).powf(0.75);
         let even = cubic(rtt, 1000, || 1.0 / p);
-        let mut state = 1u64;
-        let random = cubic(rtt, 100_000, || {
-            // SplitMix64.
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let u = (timeplane_model::mix64(state) >> 11) as f64 / (1u64 << 53) as f64;
-            -(1.0 - u).ln() / p
-        });
+        let mut draw = uniform();
+        let random = cubic(rtt, 100_000, || -(1.0 - draw()).ln() / p);
         let (goodput, ran) = under_loss("cubic", p, rtt, 2, segments);
         let window = goodput * rtt;
         println!(

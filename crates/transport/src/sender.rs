@@ -139,6 +139,12 @@ pub struct Sender {
     handshake: bool,
 }
 
+/// Room for the records of a flow's segments, or of the first window's and what slow start makes of it in a round trip.
+fn first_records(config: &TcpConfig, bytes: u64) -> usize {
+    let segments = bytes.div_ceil(u64::from(config.mss.max(1)));
+    segments.min(4 * u64::from(config.initial_window)).min(64) as usize
+}
+
 impl Sender {
     /// A flow of `bytes`. Nothing is sent before [`Sender::start`].
     pub fn new(config: &TcpConfig, bytes: u64) -> Self {
@@ -151,7 +157,7 @@ impl Sender {
             lost_below: 0,
             repeat_from: 0,
             reduced_below: 0,
-            records: VecDeque::new(),
+            records: VecDeque::with_capacity(first_records(config, bytes)),
             sacked: RangeSet::new(),
             pipe: 0,
             duplicates: 0,
@@ -272,6 +278,7 @@ impl Sender {
         }
         if acked > 0 {
             self.congestion.on_feedback(acked, ack.ece, self.una, self.next);
+            let recovering = self.repair == Repair::Fast;
             let may_grow = self.after_advance(now);
             let echoed = self.ecn && ack.ece;
             if echoed {
@@ -280,10 +287,12 @@ impl Sender {
             // RFC 3168, section 6.1.2: no growth by an acknowledgement with an echo.
             if may_grow && !echoed && self.window_was_used(outstanding) {
                 let limit = if self.repair == Repair::Timeout { 1 } else { self.slow_start_segments };
+                let mss = u64::from(self.window.mss);
                 let acked = Acked {
                     now,
-                    bytes: acked,
-                    slow_start_limit: u64::from(limit) * u64::from(self.window.mss),
+                    // What ends a recovery tells of one repetition. The rest had arrived during it.
+                    bytes: if recovering { acked.min(mss) } else { acked },
+                    slow_start_limit: u64::from(limit) * mss,
                     srtt: self.rtt.srtt().unwrap_or_default(),
                     rtt: sample,
                     una: self.una,
@@ -617,6 +626,10 @@ impl Sender {
     }
 
     /// What an advance means for a repair and the timer. Whether the window may grow.
+    ///
+    /// It does not in fast recovery. With SACK the acknowledgement that ends one is again part of congestion avoidance, of
+    /// which each that acknowledges new data counts (RFC 5681, section 3.1); Linux does so as well. Without SACK,
+    /// RFC 6582 says what the window is then.
     fn after_advance(&mut self, now: Time) -> bool {
         let mut grow = self.repair != Repair::Fast;
         if self.repair != Repair::None {
@@ -627,6 +640,7 @@ impl Sender {
                     let flight = (self.next - self.una).max(mss) + mss;
                     self.congestion.limit(&mut self.window, flight);
                 }
+                grow |= self.sack;
                 self.repair = Repair::None;
                 self.left = 0;
                 self.repeat_head = false;

@@ -58,12 +58,14 @@ impl Window {
     }
 }
 
-/// New data acknowledged while the window was in use and nothing was being repaired by fast recovery.
+/// New data acknowledged while the window was in use and nothing was being repaired by fast recovery, or the end of
+/// one with SACK.
 #[derive(Clone, Copy, Debug)]
 pub struct Acked {
     /// When.
     pub now: Time,
-    /// Bytes newly acknowledged, all contiguous.
+    /// Bytes newly acknowledged, all contiguous. At the end of a fast recovery no more than a segment: the rest had been
+    /// acknowledged selectively.
     pub bytes: u64,
     /// The same as [`Acked::bytes`], but no more than slow start may count, bytes.
     pub slow_start_limit: u64,
@@ -82,7 +84,7 @@ pub trait CongestionControl: Sized {
     /// For a connection with these parameters.
     fn new(config: &TcpConfig) -> Self;
 
-    /// New data was acknowledged without an ECN echo, outside fast recovery, and the window was in use.
+    /// New data was acknowledged without an ECN echo, outside fast recovery or at its end, and the window was in use.
     fn on_ack(&mut self, window: &mut Window, acked: &Acked);
 
     /// A loss was found other than by timeout; once per window of data. `flight` is what was outstanding, bytes,

@@ -7,36 +7,34 @@ use crate::TcpConfig;
 
 /// Additive increase, multiplicative decrease (RFC 5681, section 3.1).
 ///
-/// In congestion avoidance each acknowledgement counts one segment, however much it covers (equation 3), so
-/// that delayed acknowledgements slow the growth down. The window grows by a whole segment once a window's
-/// worth has been counted, which avoids the division and its rounding.
+/// In congestion avoidance each acknowledgement adds `SMSS * SMSS / cwnd`, however much it covers (equation 3), so
+/// that delayed acknowledgements slow the growth down. What the division leaves over is kept for the next one: equation 3
+/// cut to whole bytes would grow too slowly where the window is hundreds of segments.
 #[derive(Clone, Copy, Debug)]
 pub struct NewReno {
-    /// Bytes counted towards the next segment.
-    credit: u64,
+    /// What the last division left over, in units of `1 / cwnd` bytes.
+    rest: u64,
 }
 
 impl NewReno {
     /// Half of what was outstanding, at least two segments (equation 4).
     fn halve(&mut self, window: &mut Window, flight: u64) {
         window.ssthresh = (flight / 2).max(window.floor());
-        self.credit = 0;
+        self.rest = 0;
     }
 
-    /// A segment more per window of acknowledgements (equation 3).
-    pub(super) fn avoid(&mut self, window: &mut Window) {
+    /// About a segment more per window of acknowledgements (equation 3).
+    fn avoid(&mut self, window: &mut Window) {
         let mss = u64::from(window.mss);
-        self.credit += mss;
-        if self.credit >= window.cwnd {
-            self.credit -= window.cwnd;
-            window.cwnd += mss;
-        }
+        let growth = (mss * mss).saturating_add(self.rest);
+        self.rest = growth % window.cwnd;
+        window.cwnd += growth / window.cwnd;
     }
 }
 
 impl CongestionControl for NewReno {
     fn new(_: &TcpConfig) -> Self {
-        Self { credit: 0 }
+        Self { rest: 0 }
     }
 
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
@@ -57,5 +55,30 @@ impl CongestionControl for NewReno {
             self.halve(window, flight);
         }
         window.collapse();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The window after `acks` acknowledgements in congestion avoidance, from `segments` of `mss` bytes.
+    fn grown(segments: u64, mss: u32, acks: u64) -> u64 {
+        let mut reno = NewReno::new(&TcpConfig::default());
+        let mut window = Window { cwnd: segments * u64::from(mss), ssthresh: 0, mss };
+        for _ in 0..acks {
+            reno.avoid(&mut window);
+        }
+        window.cwnd
+    }
+
+    /// Equation 3 adds up to `W(n)^2 = W(0)^2 + 2 n`, in segments, whatever a byte is of them.
+    #[test]
+    fn grows_by_equation_3() {
+        for (segments, mss, acks) in [(6, 1_460, 600), (131, 1_460, 10_000), (5_000, 1_460, 100_000), (50, 10, 5_000)] {
+            let expected = ((segments * segments + 2 * acks) as f64).sqrt() - segments as f64;
+            let growth = grown(segments, mss, acks) as f64 / f64::from(mss) - segments as f64;
+            assert!((growth / expected - 1.0).abs() < 0.01, "{segments}: {growth} for {expected}");
+        }
     }
 }

@@ -1,0 +1,56 @@
+//! Greedy matchings by priority, for one slot or several.
+
+use crate::Allocation;
+
+/// Greedy maximal matchings for up to 64 slots at once, in an order of priority that the caller gives.
+///
+/// Each pair in turn gets the first slots that are free at both its ends, as many as it wants. So a pair goes without only where all
+/// those slots went to pairs before it, and no slot is left that a pair which wants more could use: every slot is a maximal matching of what
+/// is wanted, with at least half as many pairs as any other. With one slot and pairs by falling weight it has at least half the highest
+/// weight (Avis, "A survey of heuristics for the weighted matching problem", 1983).
+///
+/// Oldest first, fewest bytes left first and the like are orders of the pairs; [`Allocator`](crate::Allocator) keeps its own
+/// order, least recently served first, and is faster.
+#[derive(Clone, Debug)]
+pub struct Greedy {
+    slots: u32,
+    sources: Vec<u64>,
+    destinations: Vec<u64>,
+}
+
+impl Greedy {
+    /// For `nodes` nodes and `slots` slots at once.
+    ///
+    /// # Panics
+    /// Where there are more than 65 535 nodes, or `slots` is not 1 to 64.
+    pub fn new(nodes: usize, slots: u32) -> Self {
+        assert!(nodes <= usize::from(u16::MAX) && (1..=64).contains(&slots), "{nodes} nodes, {slots} slots");
+        Self { slots, sources: vec![0; nodes], destinations: vec![0; nodes] }
+    }
+
+    /// Allocates slots to pairs (source, destination, slots wanted), the most important first. `out` is emptied first; what is in it
+    /// comes in the order of the pairs, and each pair's slots from the first on.
+    ///
+    /// O(pairs + allocations).
+    ///
+    /// # Panics
+    /// Where a node does not exist.
+    pub fn allocate(&mut self, pairs: impl IntoIterator<Item = (u16, u16, u32)>, out: &mut Vec<Allocation>) {
+        out.clear();
+        let all = u64::MAX >> (64 - self.slots);
+        self.sources.fill(all);
+        self.destinations.fill(all);
+        for (source, destination, wanted) in pairs {
+            let at_source = &mut self.sources[usize::from(source)];
+            let at_destination = &mut self.destinations[usize::from(destination)];
+            let mut free = *at_source & *at_destination;
+            for _ in 0..wanted.min(free.count_ones()) {
+                let bit = free & free.wrapping_neg();
+                free ^= bit;
+                *at_source ^= bit;
+                *at_destination ^= bit;
+                out.push(Allocation { slot: bit.trailing_zeros() as u16, source, destination });
+            }
+        }
+    }
+}

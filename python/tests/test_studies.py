@@ -109,7 +109,7 @@ def test_a_figure_of_a_study(study, tmp_path, capsys):
     with (tmp_path / "a/tables/incast.csv").open(newline="", encoding="utf-8") as file:
         rows = {(r["control"], r["quantity"]): float(r["mean"]) for r in csv.DictReader(file)}
     # The order of the metrics, on one saturated queue.
-    assert rows["syn_ocf", "fct_mean_ms"] > rows["syn_mmf", "fct_mean_ms"] > rows["syn_srjf", "fct_mean_ms"]
+    assert rows["syn_ocf", "slowdown_mean"] > rows["syn_mmf", "slowdown_mean"] > rows["syn_srjf", "slowdown_mean"]
     assert rows["syn_ocf", "fct_variation"] < rows["syn_mmf", "fct_variation"] < rows["syn_srjf", "fct_variation"]
     # The same again, byte by byte.
     assert main([*arguments, "--out", str(tmp_path / "b")]) == 0

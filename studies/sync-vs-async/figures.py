@@ -125,7 +125,7 @@ def fig4(outcomes: Outcomes) -> Figure:
         outcomes["incast"],
         ("syn_ocf", "syn_mmf", "syn_srjf", "asy"),
         [
-            ("fct_mean_ms", "Mean FCT (ms)", "mean"),
+            ("slowdown_mean", "Mean slowdown", "mean slowdown"),
             ("fct_variation", "Coefficient of variation", "variation of FCT"),
             ("carried_load", "Carried load", "throughput"),
             ("jain_flows", "Jain's index", "fairness of flows"),
@@ -133,6 +133,7 @@ def fig4(outcomes: Outcomes) -> Figure:
     )
     plain_log(figure.axes[0])
     figure.axes[1].set_ylim(bottom=0)
+    figure.axes[2].set_ylim(0, 1)
     figure.axes[3].set_ylim(0, 1.02)
     return figure
 

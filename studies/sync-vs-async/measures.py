@@ -47,6 +47,9 @@ def of_flows(run: tp.Run, summary: Mapping[str, Any], load: float, window: float
     slowdown = took / ideal
     offered = float(size.sum()) * 8 / (window * 1e-12)
     goodput = float(summary["goodput_bps"])
+    source = flows["source"][measured]
+    wanted = np.bincount(source, weights=size)
+    got = np.bincount(source, weights=flows["received_bytes"].astype(float)[measured])
     return {
         "slowdown_mean": float(slowdown.mean()),
         "slowdown_variation": variation(slowdown),
@@ -59,6 +62,8 @@ def of_flows(run: tp.Run, summary: Mapping[str, Any], load: float, window: float
         # Of what came in the window, as much left in it: 1, but for the window's edges, where a control keeps up.
         "carried_load": load * goodput / offered,
         "jain_servers": float(summary["goodput_jain"]),
+        # Of the shares of what servers had to send that were carried.
+        "jain_senders": jain(got[wanted > 0] / wanted[wanted > 0]),
         # Of the rates that flows had, relative to what an empty network would have given them.
         "jain_flows": jain(1 / slowdown),
     }

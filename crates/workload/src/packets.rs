@@ -38,8 +38,8 @@ pub(crate) const WHOLE: u32 = u32::MAX - 65_536;
 pub(crate) enum Rule {
     /// So much payload each; [`WHOLE`] for flows in one packet.
     Even(u32),
-    /// IP sizes drawn from pieces.
-    Random(&'static [Piece]),
+    /// IP sizes drawn from pieces; a thin reference, as there is one for every flow.
+    Random(&'static &'static [Piece]),
     /// IP sizes in turn.
     Turns([u32; 2]),
 }
@@ -54,8 +54,8 @@ impl Rule {
         match mix {
             PacketMix::Mtu => Self::Even(largest_payload(mtu, headers)),
             PacketMix::Fixed(size) => Self::Even(largest_payload(mtu.min(*size), headers)),
-            PacketMix::Bimodal => Self::Random(BIMODAL),
-            PacketMix::FacebookWeb => Self::Random(FACEBOOK_WEB),
+            PacketMix::Bimodal => Self::Random(&BIMODAL),
+            PacketMix::FacebookWeb => Self::Random(&FACEBOOK_WEB),
             PacketMix::Alternating => Self::Turns(ALTERNATING),
             PacketMix::Single => Self::Even(WHOLE),
         }

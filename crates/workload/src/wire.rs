@@ -42,7 +42,7 @@ impl FlowWire {
                 // The pieces in payload bytes: clamping splits off lumps at 1 B and at the largest payload.
                 let mut parts: Vec<(u32, u32, f64)> = Vec::new();
                 let mut before = 0;
-                for piece in pieces {
+                for piece in pieces.iter() {
                     let each =
                         (piece.below - before) as f64 / (1u64 << 32) as f64 / f64::from(piece.most - piece.least + 1);
                     before = piece.below;

@@ -285,7 +285,7 @@ def estimators(outcomes: Outcomes) -> Figure:
     ):
         of = [outcome.estimate(load, c, quantity) for c in controls]
         colours = [BLUE if c == "syn" else RED if c == "asy" else ORANGE for c in controls]
-        a.barh(y, [e.mean for e in of], xerr=np.nan_to_num([e.half for e in of]), color=colours, height=0.65, error_kw={"linewidth": 0.8})
+        a.barh(y, [e.mean for e in of], xerr=[e.half if e.n > 2 else 0.0 for e in of], color=colours, height=0.65, error_kw={"linewidth": 0.8})
         a.axvline(of[0].mean, color=BLUE, linewidth=0.8, linestyle=":")
         a.set_xlabel(label)
         a.invert_yaxis()
@@ -307,33 +307,36 @@ def fill_options(outcomes: Outcomes) -> Figure:
 
 
 def imperfections(outcomes: Outcomes) -> Figure:
-    """What imperfect control costs each side, at two sizes."""
-    figure, axes = panels(len(IMPERFECTIONS), height=2.2)
+    """What imperfect control costs each side, at two sizes: flows, and packets in the network."""
+    figure = Figure(figsize=(WIDE, 3.5))
+    rows = figure.subplots(2, len(IMPERFECTIONS), sharey="row", sharex="col")
     titles = {"latency": "controller's latency", "loss": "lost messages", "clock": "clock error", "compute": "compute time"}
-    sizes = (("imperfect", "120", True), ("imperfect_1024", "1,024", False))
-    for a, (kind, (_, values, who)) in zip(axes, IMPERFECTIONS.items(), strict=True):
-        for control in who:
-            for name, servers, filled in sizes:
-                if name not in outcomes:
-                    continue
-                outcome = outcomes[name]
-                load = outcome.experiment.loads[0]
-                names = [control, *(imperfect_name(control, kind, v) for v in values[1:])]
-                known = [(i, outcome.estimate(load, n, "slowdown_mean")) for i, n in enumerate(names) if n in outcome.experiment.controls]
-                look = looks(control, f"{LOOKS[control][3]}, {servers} servers")
-                look |= {} if filled else {"markerfacecolor": "white", "linewidth": 0.8}
-                a.errorbar([i for i, _ in known], [e.mean for _, e in known], [e.half for _, e in known], capsize=1.5, **look)
-        a.set_xticks(range(len(values)), [_short(v) for v in values])
-        a.set_xlabel({"loss": "Share (%)"}.get(kind, "Time (us)"))
-        plain_log(a)
-    axes[0].set_ylabel("Mean slowdown")
-    letter(axes, [titles[k] for k in IMPERFECTIONS])
-    low, high = min(a.get_ylim()[0] for a in axes), max(a.get_ylim()[1] for a in axes)
-    for a in axes:
-        a.set_ylim(low, high)
-        plain_log(a)
-    legend(figure, axes)
+    for column, (kind, (_, values, who)) in enumerate(IMPERFECTIONS.items()):
+        for axes, quantity in zip(rows[:, column], ("slowdown_mean", "latency_p99_us"), strict=True):
+            for control in who:
+                for name, servers, filled in (("imperfect", "120", True), ("imperfect_1024", "1,024", False)):
+                    if name in outcomes:
+                        _imperfect_curve(axes, outcomes[name], control, kind, values, quantity, servers, filled)
+            plain_log(axes)
+        rows[1, column].set_xticks(range(len(values)), [_short(v) for v in values])
+        rows[1, column].set_xlabel({"loss": "Share (%)"}.get(kind, "Time (us)"))
+    rows[0, 0].set_ylabel("Mean slowdown")
+    rows[1, 0].set_ylabel("p99 in the network (us)")
+    letter(rows[0], [titles[k] for k in IMPERFECTIONS])
+    legend(figure, rows.flat)
     return figure
+
+
+def _imperfect_curve(
+    axes: Axes, outcome: Outcome, control: str, kind: str, values: Sequence[Any], quantity: str, servers: str, filled: bool
+) -> None:
+    load = outcome.experiment.loads[0]
+    names = [control, *(imperfect_name(control, kind, v) for v in values[1:])]
+    known = [(i, outcome.estimate(load, n, quantity)) for i, n in enumerate(names) if n in outcome.experiment.controls]
+    look = looks(control, f"{LOOKS[control][3]}, {servers} servers")
+    look |= {} if filled else {"markerfacecolor": "white", "linewidth": 0.8}
+    half = [e.half if e.n > 2 else 0.0 for _, e in known]
+    axes.errorbar([i for i, _ in known], [e.mean for _, e in known], half, capsize=1.5, **look)
 
 
 def _short(value: Any) -> str:

@@ -6,7 +6,7 @@
 
 use crate::paths::{ClosPaths, Colouring};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use timeplane_model::{Burst, Bytes, Class, ClosError, Fabric, HostId, PathTag, Time, mix64};
+use timeplane_model::{Burst, Bytes, Class, ClosError, Duration, Fabric, HostId, PathTag, Time, mix64};
 
 /// Which pair goes first; within a pair it is always the packet that came first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -221,7 +221,8 @@ impl Arbiter {
         self.paths.assign(&self.pairs, &mut self.tags);
         for i in 0..self.chosen.len() {
             let rank = self.chosen[i];
-            self.take(&rank, start);
+            // Its next packet is first only after this one: behind all that came by then.
+            self.take(&rank, start + Duration::from_ps(1));
             let (source, destination) = self.pairs[i];
             out.push(PacketSlot { source, destination, class: Class(rank.class), path: self.tags[i] });
         }

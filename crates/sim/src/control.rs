@@ -240,7 +240,7 @@ impl Controllers {
                 match output {
                     Output::ReadBacklog { bursts } => {
                         let ahead = self.ahead[node as usize];
-                        input = Some(Input::Backlog(network.backlog(node, ahead, bursts, ends)));
+                        input = Some(Input::Backlog(network.backlog(at, node, ahead, bursts, ends)));
                     }
                     Output::Send { to, message } => self.send(at, node, to, message),
                     Output::Open(opening) => self.open(at, node, &opening, network),
@@ -296,6 +296,7 @@ impl Controllers {
             path,
             sent: 0,
             eligible: at,
+            owes: false,
         };
         let ended = network.open(at, host, window);
         self.book(host, &ended);

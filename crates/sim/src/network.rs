@@ -354,9 +354,9 @@ impl Network {
     }
 
     /// What waits at a host, per destination, and flow by flow where `bursts`; its clock is `ahead` of the truth.
-    pub fn backlog(&self, host: u32, ahead: Duration, bursts: bool, ends: &Endpoints) -> Backlog {
+    pub fn backlog(&self, now: SimTime, host: u32, ahead: Duration, bursts: bool, ends: &Endpoints) -> Backlog {
         let link = &self.links[self.uplinks[host as usize] as usize];
-        let of = |nics: &Vec<Nic>| nics[host as usize].backlog(link, ahead, bursts, ends);
+        let of = |nics: &Vec<Nic>| nics[host as usize].backlog(now, link, ahead, bursts, ends);
         self.nics.as_ref().map_or_else(Backlog::default, of)
     }
 
@@ -386,14 +386,18 @@ impl Network {
                     ends.sent_all(slot, self);
                 }
                 self.note_departure(host, last);
-                let nics = self.nics.as_ref().expect("still there");
-                if !nics[host as usize].is_empty() {
+                let nic = &self.nics.as_ref().expect("still there")[host as usize];
+                if !nic.is_empty() {
                     self.serve_at(departure, host);
+                } else if let Some(drained) = nic.next_drain() {
+                    self.serve_at(drained.max(departure), host);
                 }
             }
             Served::Wait(until) => self.serve_at(until, host),
             Served::Idle => {}
         }
+        let drained = self.nics.as_mut().is_some_and(|nics| nics[host as usize].take_drained());
+        self.note_departure(host, drained);
     }
 
     /// Puts a packet on a link that has no bound, ready at `ready`.

@@ -38,6 +38,15 @@ pub struct Window {
     pub sent: u64,
     /// A rate's next packet leaves no earlier (leaky bucket).
     pub eligible: SimTime,
+    /// A rate's queue is empty, but its last packet is not paid for until it is eligible again: it still takes its share.
+    pub owes: bool,
+}
+
+impl Window {
+    /// What a rate's bucket still holds, in bits times 10^12.
+    fn owed_bits(&self, now: SimTime) -> u128 {
+        (self.eligible - now).as_ps().max(0) as u128 * u128::from(self.rate.map_or(0, Rate::as_bps))
+    }
 }
 
 /// What waits for one destination.
@@ -75,6 +84,8 @@ pub struct Nic {
     burst: Option<(QueueId, u64)>,
     /// Where the round robin goes on: after this queue.
     last: QueueId,
+    /// Whether a queue that was empty has paid for its last packet since this was asked last.
+    drained: bool,
     /// Wire bytes that have ever been queued, by destination; where the controller asks for them.
     arrived: Option<BTreeMap<u32, u64>>,
 }
@@ -88,7 +99,7 @@ pub enum Served {
         packet: Packet,
         /// The flow that has now handed over its last byte.
         emptied: Option<u32>,
-        /// Its queue is empty now.
+        /// Its queue is empty now, and has no rate to pay it with.
         last: bool,
     },
     /// Nothing may be sent before this time, unless a new packet or window comes.
@@ -109,6 +120,7 @@ impl Nic {
             armed: SimTime::MAX,
             burst: None,
             last: (u32::MAX, u8::MAX),
+            drained: false,
             arrived: None,
         }
     }
@@ -186,9 +198,10 @@ impl Nic {
         let at = self.rates.binary_search_by_key(&window.queue, |w| w.queue);
         if let Ok(i) = at {
             let old = &self.rates[i];
+            // A packet that is overdue stays so.
+            (window.eligible, window.owes) = (old.eligible, old.owes);
             if rate > Rate::ZERO && old.eligible > now {
-                let bits = (old.eligible - now).as_ps() as u128 * u128::from(old.rate.map_or(0, Rate::as_bps));
-                let wait = bits.div_ceil(u128::from(rate.as_bps()));
+                let wait = old.owed_bits(now).div_ceil(u128::from(rate.as_bps()));
                 window.eligible = now + Duration::from_ps(i64::try_from(wait).unwrap_or(i64::MAX / 4));
             }
         }
@@ -214,13 +227,16 @@ impl Nic {
     }
 
     /// Wire bytes waiting, per destination; flow by flow where `bursts`.
-    pub fn backlog(&self, link: &LinkState, ahead: Duration, bursts: bool, ends: &Endpoints) -> Backlog {
+    pub fn backlog(&self, now: SimTime, link: &LinkState, ahead: Duration, bursts: bool, ends: &Endpoints) -> Backlog {
         let entry = |(destination, (_, bytes))| BacklogEntry {
             destination: HostId(destination),
             bytes: Bytes::new(bytes),
             arrived: self.arrived.as_ref().map(|a| Bytes::new(a.get(&destination).copied().unwrap_or(0))),
         };
-        let mut backlog = Backlog::new(self.waiting(link, ends).map(entry).collect());
+        // What is sent and not paid for counts as if it waited, or its share would be given away twice.
+        let owing = self.rates.iter().filter(|w| w.owes && !self.queues.contains_key(&w.queue));
+        let owed = owing.map(|w| (w.queue.0, (0, w.owed_bits(now).div_ceil(8_000_000_000_000) as u64)));
+        let mut backlog = Backlog::new(self.waiting(link, ends).chain(owed).map(entry).collect());
         if bursts {
             backlog.bursts = self.bursts(link, ahead, ends);
         }
@@ -305,16 +321,22 @@ impl Nic {
             return Served::Packet { packet, emptied, last: !self.queues.contains_key(&queue) };
         }
         let mut wait = SimTime::MAX;
-        let mut best: Option<usize> = None;
-        for (i, w) in self.rates.iter().enumerate() {
-            if now >= w.until || !self.queues.contains_key(&w.queue) {
-            } else if w.eligible > now {
+        let mut best: Option<(SimTime, usize)> = None;
+        for (i, w) in self.rates.iter_mut().enumerate() {
+            let waits = self.queues.contains_key(&w.queue);
+            if !waits && !w.owes || now >= w.until {
+                continue;
+            }
+            if w.eligible > now {
                 wait = wait.min(w.eligible);
-            } else if best.is_none_or(|b| w.eligible < self.rates[b].eligible) {
-                best = Some(i);
+            } else if !waits {
+                w.owes = false;
+                self.drained = true;
+            } else if best.is_none_or(|b| w.eligible < b.0) {
+                best = Some((w.eligible, i));
             }
         }
-        let sent = best.and_then(|i| {
+        let sent = best.and_then(|(_, i)| {
             let w = self.rates[i];
             let largest = link.payload_within(rate.bytes_in(w.until - now).get());
             let (mut packet, emptied) = self.take(now, w.queue, largest, ends)?;
@@ -323,9 +345,20 @@ impl Nic {
             let line = w.rate?.time_for(Bytes::new(u64::from(link.wire(packet.bytes))));
             let since = if now - w.eligible < line { w.eligible } else { now };
             self.rates[i].eligible = since + line;
-            Some(Served::Packet { packet, emptied, last: !self.queues.contains_key(&w.queue) })
+            self.rates[i].owes = !self.queues.contains_key(&w.queue);
+            Some(Served::Packet { packet, emptied, last: false })
         });
         sent.unwrap_or(if wait == SimTime::MAX { Served::Idle } else { Served::Wait(wait) })
+    }
+
+    /// Whether a queue has drained since this was asked last: it is empty, and paid for.
+    pub fn take_drained(&mut self) -> bool {
+        std::mem::take(&mut self.drained)
+    }
+
+    /// When a rate's queue that is empty will have paid for its last packet.
+    pub fn next_drain(&self) -> Option<SimTime> {
+        self.rates.iter().filter(|w| w.owes).map(|w| w.eligible).min()
     }
 
     /// The queue to serve where no gate decides.

@@ -11,8 +11,10 @@ const FRAME: i64 = 1538;
 /// Its time at 1 Gb/s, in ps.
 const SLOT: i64 = FRAME * 8000;
 
-/// 24 servers under 4 leaves; `uplinks` spines of `rate`.
-fn leaf_spine(uplinks: u32, rate: &str, pattern: &str, load: f64, rest: &str) -> String {
+/// 24 servers under 4 leaves; `uplinks` spines of `rate`; flows of ten full packets; timeslots with these parameters.
+///
+/// Packets of one size: a shorter one would be stored and forwarded sooner and could catch up with the one before it.
+fn leaf_spine(uplinks: u32, rate: &str, pattern: &str, plan: &str) -> String {
     format!(
         r#"
         [fabric]
@@ -21,21 +23,20 @@ fn leaf_spine(uplinks: u32, rate: &str, pattern: &str, load: f64, rest: &str) ->
         uplink_rate = "{rate}"
         propagation = "1 us"
         [workload.poisson]
-        load = {load}
-        pattern{pattern}
-        sizes.exponential = "20 kB"
+        load = 0.9
+        {pattern}
+        sizes.fixed = "14720 B"
         [window]
-        measure = "40 ms"
-        drain = "40 ms"
+        measure = "30 ms"
         [control.syn]
         transport.datagrams = {{}}
-        plan.timeslots = {{ {rest} }}
-        [control.asy]
-        transport.datagrams = {{}}
-        plan.rates = {{ {rest} }}
+        plan.timeslots = {{ {plan} }}
         "#
     )
 }
+
+/// Everybody to everybody.
+const UNIFORM: &str = r#"pattern = "uniform""#;
 
 /// The longest queues that a packet has found, itself included, on links from servers, leaves to spines, spines to leaves, leaves to servers.
 fn longest(ran: &Ran, servers: i64, leaves: i64) -> [i64; 4] {
@@ -62,14 +63,14 @@ fn nothing_waits_behind_anything_on_unit_links() {
             let plan = format!(r#"metric = "{metric}", colouring = "{colouring}""#);
             // Six servers a leaf, six spines; server h sends to server h + 6 k: always to another leaf.
             for by in [6, 12, 18] {
-                let text = leaf_spine(6, "1 Gb/s", &format!(".stride.by = {by}"), 0.9, &plan);
+                let text = leaf_spine(6, "1 Gb/s", &format!("pattern.stride.by = {by}"), &plan);
                 let ran = run(&text, "syn", by);
                 assert_eq!(longest(&ran, 24, 4), [FRAME; 4], "{metric} {colouring} {by}");
                 assert_eq!(ran.summary.flows.unfinished, 0);
             }
         }
     }
-    let one_switch = leaf_spine(6, "1 Gb/s", ".uniform = {}", 0.9, "").replace(
+    let one_switch = leaf_spine(6, "1 Gb/s", UNIFORM, "").replace(
         "topology.leaf_spine = { leaves = 4, hosts_per_leaf = 6, spines = 6 }",
         "topology.single_switch.hosts = 24",
     );
@@ -81,7 +82,7 @@ fn nothing_waits_behind_anything_on_unit_links() {
 /// arrivals of one slot are less than a slot apart.
 #[test]
 fn unequal_paths_meet_at_the_last_link_only() {
-    let ran = run(&leaf_spine(6, "1 Gb/s", ".uniform = {}", 0.9, ""), "syn", 1);
+    let ran = run(&leaf_spine(6, "1 Gb/s", UNIFORM, ""), "syn", 1);
     let [up, leaf, spine, down] = longest(&ran, 24, 4);
     assert_eq!([up, leaf, spine], [FRAME; 3]);
     // Three hops of store and forward, at most two frames and a bit ahead of the slot grid.
@@ -92,7 +93,7 @@ fn unequal_paths_meet_at_the_last_link_only() {
 #[test]
 fn faster_links_hold_as_many_packets_as_they_stand_for() {
     for (uplinks, rate, units) in [(3, "2 Gb/s", 2), (2, "3 Gb/s", 3), (1, "6 Gb/s", 6)] {
-        let text = leaf_spine(uplinks, rate, ".uniform = {}", 0.9, "");
+        let text = leaf_spine(uplinks, rate, UNIFORM, "");
         let ran = run(&text, "syn", 1);
         let [up, leaf, spine, down] = longest(&ran, 24, 4);
         assert_eq!(up, FRAME);
@@ -107,13 +108,13 @@ fn faster_links_hold_as_many_packets_as_they_stand_for() {
 #[test]
 fn clock_error_brings_queues_back() {
     let queue = |error: &str| {
-        let text = leaf_spine(6, "1 Gb/s", ".stride.by = 6", 0.9, &format!(r#"clock_error = "{error}""#));
+        let text = leaf_spine(6, "1 Gb/s", "pattern.stride.by = 6", &format!(r#"clock_error = "{error}""#));
         longest(&run(&text, "syn", 3), 24, 4)[3]
     };
     assert_eq!(queue("0 s"), FRAME);
     // One sender to each receiver: a late packet meets nobody but the next one of its own sender. Spread over senders it does.
     let uniform = |error: &str| {
-        let text = leaf_spine(6, "1 Gb/s", ".uniform = {}", 0.9, &format!(r#"clock_error = "{error}""#));
+        let text = leaf_spine(6, "1 Gb/s", UNIFORM, &format!(r#"clock_error = "{error}""#));
         longest(&run(&text, "syn", 3), 24, 4)
     };
     let (good, bad) = (uniform("0 s"), uniform("30 us"));
@@ -129,6 +130,7 @@ fn an_incast_takes_the_time_of_its_bytes() {
         [fabric]
         topology.single_switch.hosts = 6
         rate = "1 Gb/s"
+        propagation = "0 s"
         [workload.flows]
         file = "central-incast.csv"
         [control.mmf]
@@ -173,6 +175,7 @@ fn what_others_leave_is_given_at_once() {
         [fabric]
         topology.single_switch.hosts = 3
         rate = "1 Gb/s"
+        propagation = "0 s"
         [workload.flows]
         file = "central-leave.csv"
         [control.asy]
@@ -230,7 +233,7 @@ fn small_packets_waste_their_slots() {
         "used of 0.95 offered: one packet a slot {one:.3} (fill {fill:.3}), whole packets {whole:.3}, fragments {cut:.3}, rates {asy:.3}"
     );
     assert!(one < fill + 0.01 && one > 0.9 * fill, "{one} of {fill}");
-    assert!(whole > one + 0.05 && cut > whole && cut > 0.85 && asy > 0.88);
+    assert!(whole > one + 0.05 && cut > whole && cut > 0.85 && asy > 0.85);
 }
 
 const CLOS: [&str; 5] = [

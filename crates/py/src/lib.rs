@@ -3,6 +3,7 @@
 //! Only what has to be in Rust is here: reading scenarios, running them without the interpreter's lock, tables as Arrow
 //! streams, schedulers written in Python. What a user sees is the package in `python/timeplane`.
 
+mod algorithms;
 mod error;
 mod results;
 mod run;
@@ -17,6 +18,10 @@ use pyo3::prelude::*;
 mod _core {
     use super::*;
 
+    #[pymodule_export]
+    use crate::algorithms::{
+        allocate, colour, colour_one_by_one, colour_within, greedy, max_min, proportional, scale_both, scale_down,
+    };
     #[pymodule_export]
     use crate::results::{Comparison, Results};
     #[pymodule_export]

@@ -272,3 +272,25 @@ fn put<T>((list, len): &mut (&mut [T], usize), value: T, counts: bool) {
     list[*len] = value;
     *len += usize::from(counts);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_outlive_the_numbers_of_batches() {
+        let mut allocator = Allocator::new(4, 1);
+        let mut out = Vec::new();
+        allocator.batch = WAITS - 3;
+        let mut serve = |sources: &[u16]| {
+            sources.iter().for_each(|&s| allocator.request(s, 3, 1));
+            allocator.allocate_batch(&mut out);
+            (out[0].source, allocator.batch)
+        };
+        assert_eq!(serve(&[0]), (0, WAITS - 2));
+        assert_eq!(serve(&[1]), (1, WAITS - 1));
+        assert_eq!(serve(&[1]), (1, AGES as u32 + 1));
+        // Never served, long ago, lately.
+        assert_eq!([serve(&[1, 0, 2]).0, serve(&[]).0, serve(&[]).0], [2, 0, 1]);
+    }
+}

@@ -11,10 +11,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the command with these arguments, without the program's name in front; returns its exit code."""
     if arguments is None:
         arguments = sys.argv[1:]
-    if arguments[:1] == ["study"] and not {"-h", "--help"} & set(arguments[1:2]):
-        name = f" `{arguments[1]}`" if len(arguments) > 1 else ""
-        print(f"error: there is no study{name}: this version comes without studies", file=sys.stderr)
-        return 2
+    if arguments[:1] == ["study"]:
+        from timeplane import studies
+
+        return studies.main(arguments[1:])
     # Rust writes to the same place: what Python holds back comes first.
     sys.stdout.flush()
     return _core.main(["timeplane", *arguments])

@@ -23,6 +23,7 @@ from timeplane._run import Runnable
 from timeplane._values import Values
 
 __all__ = [
+    "Arrivals",
     "Buffer",
     "Bytes",
     "Cdf",
@@ -44,17 +45,22 @@ __all__ = [
     "Framing",
     "Graph",
     "GraphLink",
+    "Horizon",
     "Incast",
     "LeafSpine",
     "Limit",
     "Matrix",
     "Nic",
     "PacketMix",
+    "PathColouring",
     "Pattern",
     "PerPort",
     "Plan",
     "Poisson",
     "Rate",
+    "RateEstimator",
+    "RateNormaliser",
+    "Rates",
     "Raw",
     "Record",
     "Scenario",
@@ -62,10 +68,13 @@ __all__ = [
     "Shuffle",
     "SingleSwitch",
     "Sizes",
+    "SlotFill",
+    "SlotMetric",
     "Slots",
     "Stride",
     "Switch",
     "Tcp",
+    "Timeslots",
     "Topology",
     "Transport",
     "Tree",
@@ -444,6 +453,8 @@ class Record(Values):
 
     queues_every: Duration | None = None
     """Takes the length of every queue that is not empty, once in each such interval."""
+    latency: bool = field(default_factory=dict)
+    """Takes the time that each packet spends in the network."""
 
 
 @dataclass(kw_only=True)
@@ -564,11 +575,131 @@ class Slots(Values):
     """Hosts' clocks are off by up to so much either way."""
 
 
+#: Which pair goes first in a timeslot.
+#: - ``"ocf"``: Oldest cell first: that whose first packet has waited longest.
+#: - ``"srjf"``: Shortest remaining job first: that whose first flow has the fewest bytes left.
+#: - ``"mmf"``: Max-min fairness: that whose first packet has been first for longest.
+SlotMetric: TypeAlias = Literal["ocf", "srjf", "mmf"]
+
+#: What may fill a timeslot.
+#: - ``"packet"``: One packet, however small.
+#: - ``"packets"``: As many whole packets of the pair as fit.
+#: - ``"fragments"``: As many packets as fit, and a part of the next one.
+SlotFill: TypeAlias = Literal["packet", "packets", "fragments"]
+
+#: How the paths of a timeslot's packets are found.
+#: - ``"euler_split"``: All at once, halving the slot along Euler circuits.
+#: - ``"paull"``: One after the other, exchanging the colours along a path where none is free (Paull).
+PathColouring: TypeAlias = Literal["euler_split", "paull"]
+
+
+@dataclass(kw_only=True)
+class Timeslots(Values):
+    """Timeslots of one packet."""
+
+    _key: ClassVar[str] = "timeslots"
+
+    slot: Duration | None = None
+    """From one slot's begin to the next one's; missing: a frame of the MTU on a host's link."""
+    metric: SlotMetric = "mmf"
+    """Which pair goes first."""
+    fill: SlotFill = "packet"
+    """What may fill a slot."""
+    colouring: PathColouring = "euler_split"
+    """How paths are found."""
+    classes: list[Bytes] = field(default_factory=list)
+    """Flows of at most these sizes go first, the smallest first of all; each size opens a class. None: all flows
+    are of one class.
+    """
+    batch: int = 1
+    """Slots that are allocated together and granted in one message."""
+    ahead: Duration | None = None
+    """From the allocation of a batch until its first slot begins; missing: just enough to compute and to tell.
+    """
+    report_every: Duration = "1 ms"
+    """A host reports on every change, and at the latest after so long without a word of the arbiter."""
+    control_latency: Duration = "0 ps"
+    """One way between arbiter and hosts over the control network."""
+    control_loss: float = 0.0
+    """Probability that a control message is lost."""
+    compute_time: Duration = "0 ps"
+    """How long the allocation of a batch takes; batches are computed in a pipeline."""
+    clock_error: Duration = "0 ps"
+    """Hosts' clocks are off by up to so much either way."""
+
+
+@dataclass
+class Horizon(Values):
+    """What it takes to send all that waits within this time."""
+
+    _key: ClassVar[str] = "horizon"
+    _bare: ClassVar[bool] = True
+
+    value: Duration
+
+
+@dataclass
+class Arrivals(Values):
+    """What arrives, averaged over this time, and what it takes to send all that waits within it."""
+
+    _key: ClassVar[str] = "arrivals"
+    _bare: ClassVar[bool] = True
+
+    value: Duration
+
+
+#: How the rate that a pair asks for is found.
+#: - ``"backlogged"``: The whole link, while anything waits.
+#: - :class:`Horizon`: What it takes to send all that waits within this time.
+#: - :class:`Arrivals`: What arrives, averaged over this time, and what it takes to send all that waits within
+#:   it.
+RateEstimator: TypeAlias = Literal["backlogged"] | Horizon | Arrivals
+_RateEstimator = {"horizon": Horizon, "arrivals": Arrivals}
+
+#: How rates asked for become rates that no link of a host exceeds.
+#: - ``"scale_both"``: Rows and columns in turn, up and down (Sinkhorn), for the highest total.
+#: - ``"scale_down"``: Rows, then columns, down only.
+#: - ``"max_min"``: Max-min fairness.
+#: - ``"proportional"``: Proportional fairness, by prices of links (Flowtune's NED).
+RateNormaliser: TypeAlias = Literal["scale_both", "scale_down", "max_min", "proportional"]
+
+
+@dataclass(kw_only=True)
+class Rates(Values):
+    """A rate for each pair."""
+
+    _key: ClassVar[str] = "rates"
+
+    _reads: ClassVar[dict[str, str]] = {"estimator": "_RateEstimator"}
+
+    estimator: RateEstimator = "backlogged"
+    """Rates asked for."""
+    normaliser: RateNormaliser = "scale_both"
+    """Rates given."""
+    every: Duration = "0 ps"
+    """From one computation to the next, at least; between them, on change."""
+    threshold: float = 0.0
+    """A host is told of new rates where one has moved by more than this share of it; at 0, of every change.
+    """
+    report_every: Duration = "1 ms"
+    """A host reports on every change, and at the latest after so long without a word of the controller. Rates
+    hold ten times as long.
+    """
+    control_latency: Duration = "0 ps"
+    """One way between controller and hosts over the control network."""
+    control_loss: float = 0.0
+    """Probability that a control message is lost."""
+    compute_time: Duration = "0 ps"
+    """How long a computation takes."""
+
+
 #: Who decides when hosts send.
 #: - :class:`Slots`: Slots: a manager takes reports, plans a round of slots ahead and grants them; gates at
 #:   the hosts execute.
-Plan: TypeAlias = Slots
-_Plan = {"slots": Slots}
+#: - :class:`Timeslots`: Timeslots: an arbiter gives each packet a slot and a path (SYN, Fastpass).
+#: - :class:`Rates`: Rates: a controller gives each pair that has something to send a rate (ASY, Flowtune).
+Plan: TypeAlias = Slots | Timeslots | Rates
+_Plan = {"slots": Slots, "timeslots": Timeslots, "rates": Rates}
 
 
 @dataclass(kw_only=True)

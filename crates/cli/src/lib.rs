@@ -65,7 +65,7 @@ enum Command {
     List(ListArgs),
     /// Prints the JSON Schema of scenario files
     Schema,
-    /// Runs a study of a paper; there are none yet
+    /// Runs a study of a paper (the Python package does)
     #[command(hide = true)]
     Study(StudyArgs),
 }
@@ -197,7 +197,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::List(args) => list::list(&args),
         Command::Schema => output::json(&timeplane_scenario::schema()),
         Command::Study(_) => Err(Failure::configuration(
-            "this version comes without studies; they will be Python programs, which the Python package runs",
+            "studies are Python programs: the Python package runs them, `pip install .` in a clone of timeplane",
         )),
     };
     match done {

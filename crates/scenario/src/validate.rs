@@ -284,7 +284,7 @@ impl Checked {
                 let allowed = format!("allowed is 64 B to the MTU, {mtu}");
                 self.value("workload.poisson.packets.fixed", size, &allowed);
             }
-            PacketMix::Bimodal | PacketMix::FacebookWeb if mtu < Bytes::new(1500) => {
+            PacketMix::Bimodal | PacketMix::FacebookWeb | PacketMix::Alternating if mtu < Bytes::new(1500) => {
                 let message = format!("this mix has packets of 1500 B, the MTU is {mtu}");
                 self.conflict("workload.poisson.packets", &message, None);
             }

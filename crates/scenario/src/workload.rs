@@ -88,6 +88,8 @@ pub enum PacketMix {
     Bimodal,
     /// A Facebook web server's: median about 150 B, 15 % at 1500 B (Roy et al., SIGCOMM 2015).
     FacebookWeb,
+    /// 1500 B and 40 B in turn, each flow from its first packet on: what fits timeslots worst.
+    Alternating,
     /// One packet a flow, however large: for queueing theory.
     Single,
 }

@@ -28,6 +28,9 @@ pub(crate) const FACEBOOK_WEB: &[Piece] = &[
     Piece { below: 1 << 32, least: 1500, most: 1500 },
 ];
 
+/// IP sizes that take turns.
+pub(crate) const ALTERNATING: [u32; 2] = [1500, 40];
+
 /// The largest payload of a single packet, so that headers and framing still fit into 32 bits.
 pub(crate) const WHOLE: u32 = u32::MAX - 65_536;
 
@@ -35,8 +38,10 @@ pub(crate) const WHOLE: u32 = u32::MAX - 65_536;
 pub(crate) enum Rule {
     /// So much payload each; [`WHOLE`] for flows in one packet.
     Even(u32),
-    /// IP sizes drawn from pieces.
-    Random(&'static [Piece]),
+    /// IP sizes drawn from pieces; a thin reference, as there is one for every flow.
+    Random(&'static &'static [Piece]),
+    /// IP sizes in turn.
+    Turns([u32; 2]),
 }
 
 /// Largest payload of a packet under this MTU.
@@ -49,8 +54,9 @@ impl Rule {
         match mix {
             PacketMix::Mtu => Self::Even(largest_payload(mtu, headers)),
             PacketMix::Fixed(size) => Self::Even(largest_payload(mtu.min(*size), headers)),
-            PacketMix::Bimodal => Self::Random(BIMODAL),
-            PacketMix::FacebookWeb => Self::Random(FACEBOOK_WEB),
+            PacketMix::Bimodal => Self::Random(&BIMODAL),
+            PacketMix::FacebookWeb => Self::Random(&FACEBOOK_WEB),
+            PacketMix::Alternating => Self::Turns(ALTERNATING),
             PacketMix::Single => Self::Even(WHOLE),
         }
     }
@@ -75,7 +81,10 @@ impl PacketSizer {
     /// Where an MTU leaves no room beside the headers, every packet carries 1 B. [`PacketMix::Single`] ignores the MTU; flows above
     /// 4.29 GB still take several packets.
     pub fn new(mix: &PacketMix, mtu: Bytes, headers: u32, seed: u64) -> Self {
-        Self { state: seed, headers, largest: largest_payload(mtu, headers), rule: Rule::new(mix, mtu, headers) }
+        let rule = Rule::new(mix, mtu, headers);
+        // Turns are counted instead of drawn.
+        let state = if matches!(rule, Rule::Turns(_)) { 0 } else { seed };
+        Self { state, headers, largest: largest_payload(mtu, headers), rule }
     }
 
     /// Payload bytes of the next packet; 0 only where `remaining`, the payload of the flow that was not yet sent, is 0.
@@ -90,6 +99,11 @@ impl PacketSizer {
                 let piece = pieces.iter().find(|p| r >> 32 < p.below).unwrap_or(&pieces[pieces.len() - 1]);
                 let span = u64::from(piece.most - piece.least + 1);
                 let size = piece.least + (((r & 0xffff_ffff) * span) >> 32) as u32;
+                size.saturating_sub(self.headers).clamp(1, self.largest)
+            }
+            Rule::Turns(sizes) => {
+                let size = sizes[self.state as usize];
+                self.state ^= 1;
                 size.saturating_sub(self.headers).clamp(1, self.largest)
             }
         };

@@ -29,12 +29,20 @@ impl FlowWire {
             // One packet: linear from the minimum frame on.
             Rule::Even(WHOLE) => Self::of(std::iter::once(0.0).chain((1..=128).map(wire)).collect(), 1, 1.0),
             Rule::Even(p) => Self::of(std::iter::once(0.0).chain((1..=p).map(wire)).collect(), p as usize, wire(p)),
+            Rule::Turns(sizes) => {
+                let largest = largest_payload(mtu, headers);
+                let turns = sizes.map(|size| size.saturating_sub(headers).clamp(1, largest));
+                let first = (1..=turns[0]).map(wire);
+                let second = (1..=turns[1]).map(|p| wire(turns[0]) + wire(p));
+                let slope = wire(turns[0]) + wire(turns[1]);
+                Self::of(std::iter::once(0.0).chain(first).chain(second).collect(), (turns[0] + turns[1]) as usize, slope)
+            }
             Rule::Random(pieces) => {
                 let largest = largest_payload(mtu, headers);
                 // The pieces in payload bytes: clamping splits off lumps at 1 B and at the largest payload.
                 let mut parts: Vec<(u32, u32, f64)> = Vec::new();
                 let mut before = 0;
-                for piece in pieces {
+                for piece in pieces.iter() {
                     let each =
                         (piece.below - before) as f64 / (1u64 << 32) as f64 / f64::from(piece.most - piece.least + 1);
                     before = piece.below;

@@ -88,6 +88,7 @@ fn load_comes_out_as_asked_for_each_packet_mix_and_size() {
         PacketMix::Fixed(Bytes::new(300)),
         PacketMix::Bimodal,
         PacketMix::FacebookWeb,
+        PacketMix::Alternating,
         PacketMix::Single,
     ];
     for mix in mixes {
@@ -315,6 +316,9 @@ fn packets_have_their_sizes() {
     assert_eq!(sizer(PacketMix::Single, 1500).next(100_000), 100_000);
     assert_eq!(sizer(PacketMix::Mtu, 1500).next(3), 3);
     assert_eq!(sizer(PacketMix::Mtu, 1500).next(0), 0);
+    let mut turns = sizer(PacketMix::Alternating, 1500);
+    assert_eq!([0; 5].map(|_| turns.next(1_500)), [1472, 12, 1472, 12, 1472]);
+    assert_eq!([3, 2, 0].map(|left| turns.next(left)), [3, 2, 0]);
     let mut bimodal = sizer(PacketMix::Bimodal, 1500);
     let small = (0..100_000).filter(|_| bimodal.next(1 << 40) == 12).count();
     assert!(small.abs_diff(40_000) < 700, "{small}");

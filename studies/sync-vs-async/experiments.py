@@ -1,0 +1,167 @@
+"""What is run: every experiment is one scenario, a change of ``scenario.toml``."""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).resolve().parent
+LOAD = "workload.poisson.load"
+
+Plan = Mapping[str, Any] | None
+
+
+def syn(**changes: Any) -> Plan:
+    """Timeslots, max-min fair."""
+    return {"timeslots": {"metric": "mmf"} | changes}
+
+
+def asy(**changes: Any) -> Plan:
+    """Rates: whoever has something to send wants the whole link; scaled both ways."""
+    return {"rates": {"estimator": "backlogged", "normaliser": "scale_both"} | changes}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One scenario: controls by name (the first is the baseline), loads, and what else differs from ``scenario.toml``."""
+
+    name: str
+    controls: Mapping[str, Plan]
+    loads: Sequence[float]
+    #: Warm-up, measured window, drain.
+    window: tuple[str, str, str] = ("20 ms", "30 ms", "30 ms")
+    #: By dotted key.
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    queues_every: str | None = None
+    #: Seeds of the full study.
+    seeds: int = 10
+
+    def scenario(self, seeds: int) -> dict[str, Any]:
+        """As nested dicts, with the keys of a scenario file."""
+        values = copy.deepcopy(base())
+        values |= {"name": self.name, "seeds": seeds, "sweep": {LOAD: list(self.loads)}}
+        values["window"] = dict(zip(("warmup", "measure", "drain"), self.window, strict=True))
+        values["control"] = {
+            name: {"transport": {"datagrams": {}}} | ({"plan": plan} if plan else {}) for name, plan in self.controls.items()
+        }
+        values["record"] = {"latency": True} | ({"queues_every": self.queues_every} if self.queues_every else {})
+        for key, value in self.changes.items():
+            _set(values, key, value)
+        return values
+
+
+def _set(values: dict[str, Any], key: str, value: Any) -> None:
+    *path, last = key.split(".")
+    for part in path:
+        values = values.setdefault(part, {})
+    values[last] = value
+
+
+def base() -> dict[str, Any]:
+    """``scenario.toml``."""
+    return tomllib.loads((FOLDER / "scenario.toml").read_text(encoding="utf-8"))
+
+
+BOTH = {"syn": syn(), "asy": asy()}
+METRICS = {"syn_ocf": syn(metric="ocf"), "syn_srjf": syn(metric="srjf"), "syn_mmf": syn(), "asy": asy()}
+ALL_LOADS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+PARTIAL_LOADS = (0.2, 0.4, 0.5, 0.6, 0.65, 0.8, 0.95)
+SHORTER = ("10 ms", "20 ms", "30 ms")
+
+ESTIMATORS = {
+    "syn": syn(),
+    "asy": asy(),
+    "asy_scale_down": asy(normaliser="scale_down"),
+    "asy_max_min": asy(normaliser="max_min"),
+    "asy_proportional": asy(normaliser="proportional"),
+    "asy_horizon_1ms": asy(estimator={"horizon": "1 ms"}),
+    "asy_arrivals_1ms": asy(estimator={"arrivals": "1 ms"}),
+    "asy_horizon_1ms_down": asy(estimator={"horizon": "1 ms"}, normaliser="scale_down"),
+}
+FILLS = {"syn": syn(), "syn_packets": syn(fill="packets"), "syn_fragments": syn(fill="fragments"), "asy": asy()}
+
+#: What may be imperfect: key of both plans, values (the first is the ideal), and who knows it.
+IMPERFECTIONS: Mapping[str, tuple[str, Sequence[Any], Sequence[str]]] = {
+    "latency": ("control_latency", ("0 us", "10 us", "30 us", "100 us", "300 us", "1 ms"), ("syn", "asy")),
+    "loss": ("control_loss", (0.0, 0.001, 0.01, 0.05), ("syn", "asy")),
+    "clock": ("clock_error", ("0 us", "3 us", "12 us", "50 us"), ("syn",)),
+    "compute": ("compute_time", ("0 us", "10 us", "100 us", "1 ms"), ("syn", "asy")),
+}
+
+
+def imperfect_name(control: str, kind: str, value: Any) -> str:
+    """Name of a control that is ideal but for one thing."""
+    return f"{control}_{kind}_{str(value).replace(' ', '').replace('.', 'p')}"
+
+
+def imperfect(kinds: Sequence[str] = tuple(IMPERFECTIONS), values: int | None = None) -> dict[str, Plan]:
+    """The ideal controls and all that are ideal but for one thing; of each kind the first ``values`` values."""
+    plans: dict[str, Plan] = dict(BOTH)
+    for kind in kinds:
+        key, all_values, who = IMPERFECTIONS[kind]
+        for value in all_values[1:values]:
+            for control in who:
+                make = syn if control == "syn" else asy
+                plans[imperfect_name(control, kind, value)] = make(**{key: value})
+    return plans
+
+
+SAMPLED = "100 us"
+LARGE = {
+    "fabric.topology": {"leaf_spine": {"leaves": 32, "hosts_per_leaf": 32, "spines": 4}},
+    "fabric.uplink_rate": "8 Gb/s",
+}
+
+FULL = [
+    Experiment("fixed", BOTH, ALL_LOADS, ("20 ms", "20 ms", "30 ms")),
+    Experiment(
+        "incast", METRICS, (0.5, 0.8, 0.9), ("200 ms", "1 s", "500 ms"), {"workload.poisson.pattern": {"incast": {"receiver": 0}}}
+    ),
+    Experiment("bimodal", BOTH, PARTIAL_LOADS, SHORTER, changes={"workload.poisson.packets": "bimodal"}),
+    Experiment("web", BOTH, PARTIAL_LOADS, SHORTER, changes={"workload.poisson.packets": "facebook_web"}),
+    Experiment("alternating", BOTH, (0.4, 0.5, 0.6, 0.8, 0.95), SHORTER, changes={"workload.poisson.packets": "alternating"}, seeds=5),
+    Experiment("trace", BOTH | {"ecmp": None}, (0.8,), ("20 ms", "100 ms", "30 ms"), queues_every=SAMPLED),
+    Experiment("estimators", ESTIMATORS, (0.8,), ("20 ms", "20 ms", "20 ms"), queues_every=SAMPLED, seeds=5),
+    Experiment("fill", FILLS, (0.4, 0.6, 0.65, 0.8, 0.95), SHORTER, changes={"workload.poisson.packets": "bimodal"}, seeds=5),
+    Experiment("imperfect", imperfect(), (0.8,), ("20 ms", "20 ms", "20 ms"), seeds=5),
+    Experiment("imperfect_1024", imperfect(), (0.8,), ("5 ms", "5 ms", "10 ms"), LARGE, seeds=2),
+    Experiment(
+        "oversubscribed", BOTH | {"ecmp": None}, (0.2, 0.4, 0.5, 0.6), SHORTER, {"fabric.uplink_rate": "5 Gb/s"}, seeds=5
+    ),
+    Experiment(
+        "fat_tree",
+        BOTH | {"ecmp": None},
+        (0.2, 0.4, 0.6, 0.8),
+        SHORTER,
+        {"fabric.topology": {"fat_tree": {"k": 8}}, "fabric.uplink_rate": "1 Gb/s"},
+        seeds=5,
+    ),
+]
+
+
+def _quick(of: Experiment) -> Experiment | None:
+    """The same in seconds."""
+    loads = {"fixed": (0.2, 0.8), "bimodal": (0.3, 0.8), "web": (0.2, 0.8), "oversubscribed": (0.5,), "fat_tree": (0.6,)}
+    short = ("3 ms", "6 ms", "9 ms")
+    small = replace(of, seeds=2, window=short, loads=loads.get(of.name, (0.8,)))
+    match of.name:
+        case "imperfect_1024":
+            return None
+        case "incast":
+            return replace(small, window=("50 ms", "200 ms", "100 ms"))
+        case "imperfect":
+            return replace(small, controls=imperfect(("latency", "loss"), values=2))
+        case _:
+            return small
+
+
+QUICK = [small for small in map(_quick, FULL) if small]
+
+
+def experiments(quick: bool) -> dict[str, Experiment]:
+    """All of them, by name."""
+    return {e.name: e for e in (QUICK if quick else FULL)}

@@ -1,0 +1,410 @@
+"""The figures: those of the paper by its numbers, and those beyond it by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+import timeplane as tp
+
+from . import measures
+from .arithmetic import ALTERNATING, BIMODAL, WEB, fill
+from .experiments import IMPERFECTIONS, imperfect_name
+
+if TYPE_CHECKING:
+    from .study import Outcome
+
+Outcomes = Mapping[str, "Outcome"]
+WIDE = 6.9
+
+BLUE, RED, GREEN, PINK, SKY, ORANGE, BLACK = tp.plot.COLOURS
+#: Colour, line, marker and name of controls: the same in all figures.
+LOOKS: Mapping[str, tuple[str, Any, str, str]] = {
+    "syn": (BLUE, "-", "o", "SYN"),
+    "asy": (RED, "--", "s", "ASY"),
+    "ecmp": (BLACK, ":", "x", "no control"),
+    "syn_ocf": (SKY, "-.", "^", "SYN, OCF"),
+    "syn_mmf": (BLUE, "-", "o", "SYN, MMF"),
+    "syn_srjf": (GREEN, (0, (1, 1.2)), "D", "SYN, SRJF"),
+    "syn_packets": (SKY, "-.", "^", "SYN, several packets a slot"),
+    "syn_fragments": (GREEN, (0, (1, 1.2)), "D", "SYN, and fragments"),
+}
+
+
+def looks(control: str, label: str | None = None) -> dict[str, Any]:
+    """For ``plot``."""
+    colour, line, marker, name = LOOKS[control]
+    return {"color": colour, "linestyle": line, "marker": marker, "label": name if label is None else label}
+
+
+def curve(axes: Axes, outcome: Outcome, control: str, quantity: str, factor: float = 1.0, **look: Any) -> None:
+    """Means over load with their intervals."""
+    points = [(x, outcome.estimate(x, control, quantity)) for x in outcome.experiment.loads]
+    points = [(x, e) for x, e in points if e.n]
+    if not points:
+        return
+    x = np.array([p[0] for p in points])
+    mean, half = (np.array([getattr(p[1], a) for p in points]) * factor for a in ("mean", "half"))
+    style = looks(control) | look
+    axes.plot(x, mean, **style)
+    # An interval of two seeds would be wider than the figure.
+    if min(e.n for _, e in points) > 2:
+        axes.fill_between(x, mean - half, mean + half, color=style["color"], alpha=0.2, linewidth=0)
+
+
+def panels(count: int, width: float = WIDE, height: float = 2.15) -> tuple[Figure, Sequence[Axes]]:
+    """Axes side by side."""
+    figure = Figure(figsize=(width, height))
+    return figure, list(figure.subplots(1, count, squeeze=False)[0])
+
+
+def legend(figure: Figure, axes: Iterable[Axes]) -> None:
+    """One above all panels, where it covers no line."""
+    entries: dict[str, Any] = {}
+    for a in axes:
+        for handle, label in zip(*a.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=min(len(entries), 4))
+
+
+def letter(axes: Sequence[Axes], titles: Sequence[str]) -> None:
+    """Names the panels."""
+    for i, (a, title) in enumerate(zip(axes, titles, strict=True)):
+        a.set_title(f"({chr(97 + i)}) {title}", fontsize=8)
+
+
+def plain_log(axes: Axes) -> None:
+    """A logarithmic axis with plain numbers."""
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    few = high / low < 30
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+    if few:
+        axes.yaxis.set_minor_formatter(FuncFormatter(lambda v, _: f"{v:g}" if str(f"{v:e}")[0] in "25" else ""))
+    else:
+        axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def against_load(
+    outcome: Outcome, controls: Sequence[str], quantities: Sequence[tuple[str, str, str]], height: float = 2.15
+) -> Figure:
+    """A panel per quantity: its name, the axis' label, the title; means over load."""
+    figure, axes = panels(len(quantities), height=height)
+    for a, (quantity, label, _) in zip(axes, quantities, strict=True):
+        for control in controls:
+            if control in outcome.experiment.controls:
+                curve(a, outcome, control, quantity)
+        a.set_xlabel("Load")
+        a.set_ylabel(label)
+    letter(axes, [title for _, _, title in quantities])
+    legend(figure, axes)
+    return figure
+
+
+def fig3(outcomes: Outcomes) -> Figure:
+    figure = against_load(
+        outcomes["fixed"],
+        ("syn", "asy"),
+        [("jain_flows", "Jain's index", "of flows' rates"), ("jain_servers", "Jain's index", "of servers' goodput")],
+    )
+    for a in figure.axes:
+        a.set_ylim(0, 1.02)
+    return figure
+
+
+def fig4(outcomes: Outcomes) -> Figure:
+    figure = against_load(
+        outcomes["incast"],
+        ("syn_ocf", "syn_mmf", "syn_srjf", "asy"),
+        [
+            ("slowdown_mean", "Mean slowdown", "mean slowdown"),
+            ("fct_variation", "Coefficient of variation", "variation of FCT"),
+            ("carried_load", "Carried load", "throughput"),
+            ("jain_flows", "Jain's index", "fairness of flows"),
+        ],
+    )
+    plain_log(figure.axes[0])
+    figure.axes[1].set_ylim(bottom=0)
+    figure.axes[2].set_ylim(0, 1)
+    figure.axes[3].set_ylim(0, 1.02)
+    return figure
+
+
+def fig5(outcomes: Outcomes) -> Figure:
+    figure = against_load(
+        outcomes["fixed"],
+        ("syn", "asy"),
+        [
+            ("slowdown_mean", "Mean slowdown", "mean"),
+            ("slowdown_variation", "Coefficient of variation", "variation of slowdown"),
+            ("fct_variation", "Coefficient of variation", "variation of FCT"),
+        ],
+    )
+    plain_log(figure.axes[0])
+    for a in figure.axes[1:]:
+        a.set_ylim(bottom=0)
+    return figure
+
+
+def fig6(outcomes: Outcomes) -> Figure:
+    figure, axes = panels(2)
+    for a, name, mix in zip(axes, ("bimodal", "web"), (BIMODAL, WEB), strict=True):
+        outcome = outcomes[name]
+        for control in ("syn", "asy"):
+            curve(a, outcome, control, "slowdown_mean")
+        a.axvline(fill(mix).wire, color=BLUE, linewidth=0.8, linestyle=(0, (4, 2)), label="SYN's slots are full (wire)")
+        a.axvline(fill(mix).ip, color=BLUE, linewidth=0.8, linestyle=":", label="SYN's slots are full (IP)")
+        a.set_xlabel("Load")
+        a.set_ylabel("Mean slowdown")
+        a.set_xlim(0, 1)
+    top = max(a.get_ylim()[1] for a in axes)
+    for a in axes:
+        a.set_yscale("log")
+        a.set_ylim(1, top)
+        plain_log(a)
+    letter(axes, ["bimodal packets", "web server packets"])
+    legend(figure, axes)
+    return figure
+
+
+def slots(outcomes: Outcomes) -> Figure:
+    """What SYN carries with packets that do not fill its slots."""
+    figure, axes = panels(1, width=3.6, height=2.6)
+    a = axes[0]
+    a.plot([0, 1], [0, 1], color="0.6", linewidth=0.8)
+    mixes = (
+        ("fixed", "1500 B", BLUE, "o", None),
+        ("bimodal", "bimodal", RED, "s", BIMODAL),
+        ("alternating", "alternating", GREEN, "^", ALTERNATING),
+        ("web", "web server", PINK, "D", WEB),
+    )
+    for name, label, colour, marker, mix in mixes:
+        if name not in outcomes:
+            continue
+        curve(a, outcomes[name], "syn", "carried_load", color=colour, marker=marker, label=label, linestyle="-")
+        if mix:
+            a.axhline(fill(mix).wire, color=colour, linewidth=0.8, linestyle=":")
+    a.set_xlabel("Load")
+    a.set_ylabel("Carried under SYN")
+    a.set_xlim(0, 1)
+    a.set_ylim(0, 1)
+    legend(figure, axes)
+    return figure
+
+
+def fig7_9(outcomes: Outcomes) -> Figure:
+    outcome = outcomes["trace"]
+    begin, length, _ = map(measures.picoseconds, outcome.experiment.window)
+    every = measures.picoseconds(outcome.experiment.queues_every or "")
+    figure, axes = panels(3)
+    assert outcome.results is not None
+    first = min(r.seed for r in outcome.results.runs)
+    for control in ("syn", "asy"):
+        run = next(r for r in outcome.results.runs if r.control_name == control and r.seed == first)
+        lines = measures.trace(run, begin, begin + length, every)
+        for a, tier in zip(axes, ("servers", "leaves", "spines"), strict=True):
+            x, y = lines[tier]
+            colour, line, _, name = LOOKS[control]
+            # A switch's queue changes within microseconds: means of a millisecond can be read.
+            group = max(1, len(x) // 100)
+            keep = len(x) // group * group
+            smooth = y[:keep].reshape(-1, group).mean(axis=1)
+            a.plot(x[:keep:group], smooth, color=colour, linestyle=line, label=name, linewidth=0.9)
+    for a, tier in zip(axes, ("servers", "leaves", "spines"), strict=True):
+        a.set_xlabel("Time (ms)")
+        a.set_ylabel("Buffer (kB)" if tier == "servers" else "Buffer of a port (kB)")
+        a.set_ylim(bottom=0)
+    letter(axes, ["servers", "leaves", "spines"])
+    legend(figure, axes)
+    return figure
+
+
+def fig10(outcomes: Outcomes) -> Figure:
+    outcome = outcomes["trace"]
+    assert outcome.results is not None
+    figure, axes = panels(2)
+    for control in ("syn", "asy"):
+        runs = [r for r in outcome.results.runs if r.control_name == control]
+        colour, line, _, name = LOOKS[control]
+        count: dict[int, int] = {}
+        for run in runs:
+            latency = run.table("latency")
+            for value, packets in zip(latency["latency_ps"].tolist(), latency["packets"].tolist(), strict=True):
+                count[value] = count.get(value, 0) + packets
+        values = np.array(sorted(count))
+        share = np.cumsum([count[v] for v in values]) / sum(count.values())
+        axes[0].step(values / measures.US, share, where="post", color=colour, linestyle=line, label=name)
+        took = np.concatenate([np.where(np.isnan(f), np.inf, f) for f in map(_measured_fct, runs)])
+        grid = np.geomspace(2e7, 1e11, 300)
+        axes[1].plot(grid / measures.MS, np.searchsorted(np.sort(took), grid) / len(took), color=colour, linestyle=line, label=name)
+    axes[0].set_xlabel("Time in the network (us)")
+    axes[0].set_xlim(0, 200)
+    axes[1].set_xlabel("Flow completion time (ms)")
+    axes[1].set_xscale("log")
+    axes[1].xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+    for a in axes:
+        a.set_ylabel("CDF")
+        a.set_ylim(0, 1.02)
+    letter(axes, ["packets in the network", "flows"])
+    legend(figure, axes)
+    return figure
+
+
+def _measured_fct(run: tp.Run) -> np.ndarray:
+    flows = run.flows
+    return flows["fct_ps"].astype(float)[flows["measured"].astype(bool)]
+
+
+def estimators(outcomes: Outcomes) -> Figure:
+    """What waits at the servers under every way to find ASY's rates."""
+    outcome = outcomes["estimators"]
+    load = outcome.experiment.loads[0]
+    controls = list(outcome.experiment.controls)
+    names = {
+        "syn": "SYN, MMF",
+        "asy": "backlogged, scaled both ways",
+        "asy_scale_down": "backlogged, scaled down",
+        "asy_max_min": "backlogged, max-min",
+        "asy_proportional": "backlogged, proportional",
+        "asy_horizon_1ms": "horizon 1 ms, scaled both ways",
+        "asy_arrivals_1ms": "arrivals 1 ms, scaled both ways",
+        "asy_horizon_1ms_down": "horizon 1 ms, scaled down",
+    }
+    figure, axes = panels(2, height=2.3)
+    y = np.arange(len(controls))
+    for a, (quantity, label) in zip(
+        axes, (("servers_mean_kB", "Mean buffer of a server (kB)"), ("slowdown_mean", "Mean slowdown")), strict=True
+    ):
+        of = [outcome.estimate(load, c, quantity) for c in controls]
+        colours = [BLUE if c == "syn" else RED if c == "asy" else ORANGE for c in controls]
+        a.barh(y, [e.mean for e in of], xerr=[e.half if e.n > 2 else 0.0 for e in of], color=colours, height=0.65, error_kw={"linewidth": 0.8})
+        a.axvline(of[0].mean, color=BLUE, linewidth=0.8, linestyle=":")
+        a.set_xlabel(label)
+        a.invert_yaxis()
+        a.grid(axis="y", visible=False)
+    axes[0].set_yticks(y, [names[c] for c in controls])
+    axes[1].set_yticks(y, [""] * len(y))
+    return figure
+
+
+def fill_options(outcomes: Outcomes) -> Figure:
+    """SYN's ways to fill a slot, bimodal packets."""
+    figure = against_load(
+        outcomes["fill"],
+        ("syn", "syn_packets", "syn_fragments", "asy"),
+        [("slowdown_mean", "Mean slowdown", "mean slowdown"), ("carried_load", "Carried load", "throughput")],
+    )
+    plain_log(figure.axes[0])
+    return figure
+
+
+def imperfections(outcomes: Outcomes) -> Figure:
+    """What imperfect control costs each side, at two sizes: flows, and packets in the network."""
+    figure = Figure(figsize=(WIDE, 3.5))
+    rows = figure.subplots(2, len(IMPERFECTIONS), sharey="row", sharex="col")
+    titles = {"latency": "controller's latency", "loss": "lost messages", "clock": "clock error", "compute": "compute time"}
+    for column, (kind, (_, values, who)) in enumerate(IMPERFECTIONS.items()):
+        for axes, quantity in zip(rows[:, column], ("slowdown_mean", "latency_p99_us"), strict=True):
+            for control in who:
+                for name, servers, filled in (("imperfect", "120", True), ("imperfect_1024", "1,024", False)):
+                    if name in outcomes:
+                        _imperfect_curve(axes, outcomes[name], control, kind, values, quantity, servers, filled)
+            plain_log(axes)
+        rows[1, column].set_xticks(range(len(values)), [_short(v) for v in values])
+        rows[1, column].set_xlabel({"loss": "Share (%)"}.get(kind, "Time (us)"))
+    rows[0, 0].set_ylabel("Mean slowdown")
+    rows[1, 0].set_ylabel("p99 in the network (us)")
+    letter(rows[0], [titles[k] for k in IMPERFECTIONS])
+    legend(figure, rows.flat)
+    return figure
+
+
+def _imperfect_curve(
+    axes: Axes, outcome: Outcome, control: str, kind: str, values: Sequence[Any], quantity: str, servers: str, filled: bool
+) -> None:
+    load = outcome.experiment.loads[0]
+    names = [control, *(imperfect_name(control, kind, v) for v in values[1:])]
+    known = [(i, outcome.estimate(load, n, quantity)) for i, n in enumerate(names) if n in outcome.experiment.controls]
+    look = looks(control, f"{LOOKS[control][3]}, {servers} servers")
+    look |= {} if filled else {"markerfacecolor": "white", "linewidth": 0.8}
+    half = [e.half if e.n > 2 else 0.0 for _, e in known]
+    axes.errorbar([i for i, _ in known], [e.mean for _, e in known], half, capsize=1.5, **look)
+
+
+def _short(value: Any) -> str:
+    return f"{100 * value:g}" if isinstance(value, float) else f"{measures.picoseconds(value) / measures.US:g}"
+
+
+def topologies(outcomes: Outcomes) -> Figure:
+    """Leaves with half the uplinks, and three layers."""
+    figure, axes = panels(2)
+    for a, name in zip(axes, ("oversubscribed", "fat_tree"), strict=True):
+        for control in ("syn", "asy", "ecmp"):
+            curve(a, outcomes[name], control, "slowdown_mean")
+        a.set_xlabel("Load")
+        a.set_ylabel("Mean slowdown")
+        plain_log(a)
+    letter(axes, ["two to one oversubscribed", "three layers (fat tree, k = 8)"])
+    legend(figure, axes)
+    return figure
+
+
+def messages(outcomes: Outcomes) -> Figure:
+    """Control messages a second and their bits."""
+    figure, axes = panels(2)
+    outcome = outcomes["fixed"]
+    for control in ("syn", "asy"):
+        for quantity, fill_, label in (("reports", "full", "reports"), ("grants", "none", "what the controller sends")):
+            look = {"fillstyle": fill_, "label": f"{LOOKS[control][3]}, {label}"}
+            curve(axes[0], outcome, control, f"{quantity}_per_s", 1e-6, **look)
+            curve(axes[1], outcome, control, f"{quantity}_Mbps", 1e-3, **look)
+    axes[0].set_ylabel("Messages (million a second)")
+    axes[1].set_ylabel("On the wire (Gb/s)")
+    for a in axes:
+        a.set_xlabel("Load")
+        plain_log(a)
+    letter(axes, ["messages", "bits"])
+    legend(figure, axes)
+    return figure
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure, and the experiments that it needs; ``optional`` ones are drawn if they were run."""
+
+    draw: Callable[[Outcomes], Figure]
+    needs: Sequence[str]
+    optional: Sequence[str] = ()
+
+
+FIGURES: Mapping[str, Drawing] = {
+    "fig3": Drawing(fig3, ["fixed"]),
+    "fig4": Drawing(fig4, ["incast"]),
+    "fig5": Drawing(fig5, ["fixed"]),
+    "fig6": Drawing(fig6, ["bimodal", "web"]),
+    "slots": Drawing(slots, ["bimodal", "web", "fixed"], ["alternating"]),
+    "fig7-9": Drawing(fig7_9, ["trace"]),
+    "fig10": Drawing(fig10, ["trace"]),
+    "estimators": Drawing(estimators, ["estimators"]),
+    "fill": Drawing(fill_options, ["fill"]),
+    "imperfections": Drawing(imperfections, ["imperfect"], ["imperfect_1024"]),
+    "topologies": Drawing(topologies, ["oversubscribed", "fat_tree"]),
+    "messages": Drawing(messages, ["fixed"]),
+}
+
+
+def save(name: str, outcomes: Outcomes, folder: Path) -> None:
+    """Draws a figure as PNG and SVG."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tp.plot.style(), matplotlib.rc_context({"svg.hashsalt": "sync-vs-async", "svg.fonttype": "none", "savefig.dpi": 200}):
+        figure = FIGURES[name].draw(outcomes)
+        figure.savefig(folder / f"{name}.png", metadata={"Software": None})
+        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})

@@ -1,0 +1,130 @@
+"""From the tables of a run to the numbers that the figures show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import timeplane as tp
+
+MS = 1e9  # picoseconds
+US = 1e6
+
+
+def picoseconds(text: str) -> float:
+    """A span as scenarios write it."""
+    value, unit = text.split()
+    return float(value) * {"ps": 1.0, "ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12}[unit]
+
+
+def jain(values: np.ndarray) -> float:
+    """Jain's index of fairness: 1 where all are equal, 1/n where one has everything."""
+    square = float((values**2).sum())
+    return float(values.sum()) ** 2 / (len(values) * square) if square > 0 else math.nan
+
+
+def variation(values: np.ndarray) -> float:
+    """Coefficient of variation: standard deviation over mean."""
+    return float(values.std() / values.mean()) if len(values) else math.nan
+
+
+def of_flows(run: tp.Run, summary: Mapping[str, Any], load: float, window: float) -> dict[str, float]:
+    """Completion times, throughput, fairness; ``window`` is the length of the measured one.
+
+    A flow that is not done counts with the time that it has waited by the end of the run, so that the means are lower bounds where
+    there are such flows; ``unfinished`` is their share.
+    """
+    flows = run.flows
+    measured = flows["measured"].astype(bool)
+    start = flows["start_ps"].astype(float)[measured]
+    fct = flows["fct_ps"].astype(float)[measured]
+    size, ideal = flows["size_bytes"].astype(float)[measured], flows["ideal_ps"].astype(float)[measured]
+    missing = np.isnan(fct)
+    took = np.where(missing, float(summary["simulated_ps"]) - start, fct)
+    slowdown = took / ideal
+    offered = float(size.sum()) * 8 / (window * 1e-12)
+    goodput = float(summary["goodput_bps"])
+    source = flows["source"][measured]
+    wanted = np.bincount(source, weights=size)
+    got = np.bincount(source, weights=flows["received_bytes"].astype(float)[measured])
+    return {
+        "slowdown_mean": float(slowdown.mean()),
+        "slowdown_variation": variation(slowdown),
+        "slowdown_p99": float(np.percentile(slowdown, 99)),
+        "fct_mean_ms": float(took.mean()) / MS,
+        "fct_variation": variation(took),
+        "fct_p99_ms": float(np.percentile(took, 99)) / MS,
+        "unfinished": float(missing.mean()),
+        "flows": float(len(took)),
+        # Of what came in the window, as much left in it: 1, but for the window's edges, where a control keeps up.
+        "carried_load": load * goodput / offered,
+        "jain_servers": float(summary["goodput_jain"]),
+        # Of the shares of what servers had to send that were carried.
+        "jain_senders": jain(got[wanted > 0] / wanted[wanted > 0]),
+        # Of the rates that flows had, relative to what an empty network would have given them.
+        "jain_flows": jain(1 / slowdown),
+    }
+
+
+def tiers(run: tp.Run) -> dict[str, np.ndarray]:
+    """Nodes by tier: servers, switches above servers (leaves), switches above switches (spines)."""
+    source, target = run.links["from"], run.links["to"]
+    nodes, out = np.unique(source, return_counts=True)
+    servers = nodes[out == 1]
+    leaves = np.unique(source[np.isin(target, servers)])
+    return {"servers": servers, "leaves": leaves, "spines": np.setdiff1d(nodes, np.concatenate([servers, leaves]))}
+
+
+def of_queues(run: tp.Run, begin: float, end: float, every: float) -> dict[str, float]:
+    """Wire bytes that wait at a port, by tier: mean and 99th percentile over ports and moments, empty queues included."""
+    source, queues = run.links["from"], run.queues
+    time, node, length = queues["time_ps"].astype(float), queues["node"], queues["queue_bytes"].astype(float)
+    within = (time >= begin) & (time < end)
+    samples = round((end - begin) / every)
+    measures = {}
+    for tier, nodes in tiers(run).items():
+        cells = int(np.isin(source, nodes).sum()) * samples
+        if not cells:
+            continue
+        some = np.sort(length[within & np.isin(node, nodes)])
+        # Rank of the percentile among all cells, of which the empty ones come first.
+        rank = math.ceil(0.99 * cells) - 1 - (cells - len(some))
+        measures[f"{tier}_mean_kB"] = float(some.sum()) / cells / 1e3
+        measures[f"{tier}_p99_kB"] = float(some[rank]) / 1e3 if rank >= 0 else 0.0
+    return measures
+
+
+def trace(run: tp.Run, begin: float, end: float, every: float) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """By tier: moments (ms from the window's begin) and the mean of its ports' queues (kB)."""
+    source, queues = run.links["from"], run.queues
+    time, node, length = queues["time_ps"].astype(float), queues["node"], queues["queue_bytes"].astype(float)
+    samples = round((end - begin) / every)
+    lines = {}
+    for tier, nodes in tiers(run).items():
+        ports = max(1, int(np.isin(source, nodes).sum()))
+        use = (time >= begin) & (time < end) & np.isin(node, nodes)
+        at = np.minimum(((time[use] - begin) / every).astype(int), samples - 1)
+        total = np.bincount(at, weights=length[use], minlength=samples)
+        lines[tier] = (np.arange(samples) * every / MS, total / ports / 1e3)
+    return lines
+
+
+def of_latency(summary: Mapping[str, Any]) -> dict[str, float]:
+    """Time of a packet in the network: from the server's link to its last bit at the other server."""
+    names = {p: f"network_latency_{p}_ps" for p in ("mean", "p50", "p95", "p99", "max")}
+    return {f"latency_{p}_us": float(summary[column]) / US for p, column in names.items() if summary.get(column) is not None}
+
+
+def of_control(run: tp.Run, summary: Mapping[str, Any]) -> dict[str, float]:
+    """Control messages a second and their bits, of reports and of what the controller sends."""
+    table = run.control
+    kind, seconds = np.asarray(table["kind"], str), float(summary["simulated_ps"]) * 1e-12
+    measures = {}
+    for name, use in (("reports", kind == "report"), ("grants", kind != "report")):
+        measures[f"{name}_per_s"] = float(table["messages"][use].sum()) / seconds
+        measures[f"{name}_Mbps"] = float(table["bytes"][use].sum()) * 8 / seconds / 1e6
+    measures["late_messages"] = float(table["late"].sum())
+    return measures

@@ -130,7 +130,7 @@ impl Clos {
         let units = |link: LinkId, layer: &mut Layer| {
             let found = fabric.link(link).spec.rate;
             let f = (found.as_bps() / unit.as_bps()) as u32;
-            if f == 0 || found.as_bps() % unit.as_bps() != 0 || (layer.units != 0 && layer.units != f) {
+            if f == 0 || !found.as_bps().is_multiple_of(unit.as_bps()) || (layer.units != 0 && layer.units != f) {
                 return Err(ClosError::Units { link, found, unit });
             }
             layer.units = f;

@@ -142,12 +142,6 @@ const fn entry(at: SimTime, what: u32) -> u64 {
     (at.0 as u64) << 32 | what as u64
 }
 
-/// The link of an event of a day that opens, if it is an arrival.
-#[inline]
-pub(crate) const fn link_of(entry: u64) -> Option<u32> {
-    if entry as u32 & OTHER == 0 { Some(entry as u32) } else { None }
-}
-
 /// The time of an entry of the day that begins at `begin`.
 #[inline]
 const fn time(begin: i64, entry: u64) -> SimTime {
@@ -343,13 +337,13 @@ impl Calendar {
     }
 
     /// Takes the first event, if it is an arrival, and the first by its time alone, and before `bound`: when, and over which link.
-    /// Where a day opens for it, `opened` is shown the day's events.
+    /// Where a day opens for it, `opened` is told.
     #[inline(always)]
-    pub fn pop_arrival(&mut self, bound: SimTime, opened: impl FnOnce(&[u64])) -> Option<(SimTime, u32)> {
+    pub fn pop_arrival(&mut self, bound: SimTime, opened: impl FnOnce(&Self)) -> Option<(SimTime, u32)> {
         let mut entry = self.today[self.next];
         if entry == NOTHING {
             self.open(bound.min(self.far_first.at));
-            opened(&self.today[self.next..self.end]);
+            opened(self);
             entry = self.today[self.next];
         }
         let at = time(self.begin, entry);
@@ -360,6 +354,17 @@ impl Calendar {
         }
         self.next += 1;
         Some((at, entry as u32))
+    }
+
+    /// The links over which something arrives so many days after the open one, as far as they are in the day's first block.
+    pub(crate) fn arrivals_in(&self, days: usize) -> impl Iterator<Item = u32> {
+        let entries = if days == 0 {
+            &self.today[self.next..self.end]
+        } else {
+            let block = &self.days[(self.day + days as i64) as usize & (self.days.len() - 1)];
+            &block.entries[..block.count as usize]
+        };
+        entries.iter().map(|&e| e as u32).filter(|what| what & OTHER == 0)
     }
 
     /// Takes the first event, if it comes before `bound`, where [`pop_arrival`](Self::pop_arrival) gave none.

@@ -1,6 +1,6 @@
 //! The packet fabric: links, switches, and the interface of every host, driven by one calendar.
 
-use crate::calendar::{Calendar, Key, Phase, link_of};
+use crate::calendar::{Calendar, Key, Phase};
 use crate::endpoints::{Endpoints, Then, Trains, Wire};
 use crate::flow::NONE;
 use crate::latency::Latencies;
@@ -94,8 +94,8 @@ pub struct Network {
     nics: Option<Vec<Nic>>,
     /// Streams of bit errors, one per link that has any.
     errors: Vec<Option<Xoshiro256PlusPlus>>,
-    /// Too many links for the nearer caches.
-    large: bool,
+    /// Too many links for the nearer caches: what a day needs is read early, which changes nothing else.
+    pub large: bool,
     /// Packets and bytes lost, by link and reason.
     pub losses: BTreeMap<(u32, Loss), (u64, u64)>,
     /// Packets that crossed a link.
@@ -458,15 +458,12 @@ impl Network {
     }
 
     /// Takes the first arrival that comes before all else and before `bound`: when, and over which link.
-    ///
-    /// A large network is mostly far from the processor. There what the events of a day need is read as the day opens, step by step,
-    /// so that one read does not wait for another.
     #[inline(always)]
     pub fn next_arrival(&mut self, bound: SimTime, ends: &Endpoints) -> Option<(SimTime, u32)> {
         let (links, packets, trains, large) = (&self.links, &self.packets, &self.trains, self.large);
-        self.calendar.pop_arrival(bound, |day| {
+        self.calendar.pop_arrival(bound, |calendar| {
             if large {
-                read_early(day, links, packets, trains, ends);
+                read_early(calendar, links, packets, trains, ends);
             }
         })
     }
@@ -602,24 +599,27 @@ impl Shared {
     }
 }
 
-/// Reads what the arrivals of a day need.
+/// Reads what the next arrivals need. A large network is mostly far from the processor: where a day opens, the links of the day after
+/// tomorrow are read, tomorrow's packets, and what today's lead to, so that none of these reads waits for another.
 #[inline(never)]
-fn read_early(day: &[u64], links: &[LinkState], packets: &Packets, trains: &[Trains], ends: &Endpoints) {
-    let arrivals = || day.iter().filter_map(|&e| link_of(e)).map(|l| &links[l as usize]);
-    let mut read = arrivals().map(|link| link.first() ^ link.host).fold(0, |a, b| a ^ b);
-    for link in arrivals() {
-        read ^= packets.get(link.first()).ahead[0];
-        if let Some(train) = trains.get(link.host as usize).and_then(Trains::front) {
-            read ^= train.0;
-        }
+fn read_early(calendar: &Calendar, links: &[LinkState], packets: &Packets, trains: &[Trains], ends: &Endpoints) {
+    let arrivals = |days| calendar.arrivals_in(days).map(|l| &links[l as usize]);
+    let train = |link: &LinkState| trains.get(link.host as usize).and_then(Trains::front);
+    let mut read = 0;
+    for link in arrivals(2) {
+        read ^= link.first();
     }
-    for link in arrivals() {
+    for link in arrivals(1) {
+        read ^= packets.get(link.first()).flow;
+        read ^= train(link).map_or(0, |t| t.0);
+    }
+    for link in arrivals(0) {
         let packet = packets.get(link.first());
-        read ^= packets.next(link.first());
-        read ^= links.get(packet.ahead[0] as usize).map_or(0, |next| next.to ^ ends.flows.read_early(packet.flow));
-        if let Some(train) = trains.get(link.host as usize).and_then(Trains::front) {
-            read ^= ends.flows.read_early(train.0);
-        }
+        // Today's are known for certain. What follows on the same link, and where the packet goes:
+        read ^= packets.try_get(packets.next(link.first())).map_or(0, |p| p.flow);
+        read ^= links.get(packet.ahead[0] as usize).map_or(0, LinkState::first);
+        read ^= ends.flows.read_early(packet.flow);
+        read ^= train(link).map_or(0, |t| ends.flows.read_early(t.0));
     }
     core::hint::black_box(read);
 }

@@ -120,6 +120,11 @@ impl Packets {
     pub fn get(&self, id: u32) -> &Packet {
         &self.slots[id as usize].packet
     }
+    /// A packet, unless it is `LAST`.
+    #[inline]
+    pub(crate) fn try_get(&self, id: u32) -> Option<&Packet> {
+        self.slots.get(id as usize).map(|s| &s.packet)
+    }
     /// A packet, to read or change.
     #[inline]
     pub fn get_mut(&mut self, id: u32) -> &mut Packet {

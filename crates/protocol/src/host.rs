@@ -3,7 +3,7 @@
 use crate::agent::{Address, Agent, Event, Input, Opening, Output};
 use crate::gate::{Gate, Refused};
 use crate::message::{Grants, Message, Rates, Report};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use timeplane_model::{Backlog, Class, Duration, HostId, Medium, Rate, Round, Time};
 
 /// What a host's agent is told at its start.
@@ -72,8 +72,8 @@ pub struct HostAgent {
     newest: Option<(u32, Round)>,
     /// Gates that hold a grant.
     gates: BTreeMap<(HostId, Class), Gate>,
-    /// When the next gate opens.
-    opens: Option<Time>,
+    /// When each gate opens next, where it does.
+    opens: BTreeSet<(Time, (HostId, Class))>,
     /// Rates in force and until when, in the order of queues.
     rates: Vec<((HostId, Class), Rate, Time)>,
     counters: HostCounters,
@@ -89,7 +89,7 @@ impl HostAgent {
             asked: true,
             newest: None,
             gates: BTreeMap::new(),
-            opens: None,
+            opens: BTreeSet::new(),
             rates: Vec::new(),
             counters: HostCounters::default(),
         }
@@ -123,28 +123,26 @@ impl HostAgent {
             self.report_at = now.saturating_add(self.config.fallback);
             out.push(self.read());
         }
-        if self.opens.is_some_and(|t| t <= now) {
-            let counters = &mut self.counters;
-            let mut report_at = self.report_at;
-            let after = self.config.reporting.after_grants;
-            self.gates.retain(|_, gate| {
-                let (opening, missed) = gate.advance(now);
-                counters.missed += u64::from(missed);
-                counters.executed += u64::from(opening.is_some());
-                if let Some(last) = opening.filter(|_| after && gate.due().is_none()) {
-                    report_at = report_at.min(last.until);
+        while let Some(&(time, queue)) = self.opens.first().filter(|(t, _)| *t <= now) {
+            self.opens.remove(&(time, queue));
+            let Some(gate) = self.gates.get_mut(&queue) else { continue };
+            let (opening, missed) = gate.advance(now);
+            self.counters.missed += u64::from(missed);
+            self.counters.executed += u64::from(opening.is_some());
+            match gate.due() {
+                Some(next) => drop(self.opens.insert((next, queue))),
+                None => {
+                    if let Some(last) = opening.filter(|_| self.config.reporting.after_grants) {
+                        self.asked |= last.until < self.report_at;
+                        self.report_at = self.report_at.min(last.until);
+                    }
+                    if gate.is_empty() {
+                        self.gates.remove(&queue);
+                    }
                 }
-                out.extend(opening.map(Output::Open));
-                !gate.is_empty()
-            });
-            self.asked |= report_at < self.report_at;
-            self.report_at = report_at;
-            self.find_next();
+            }
+            out.extend(opening.map(Output::Open));
         }
-    }
-
-    fn find_next(&mut self) {
-        self.opens = self.gates.values().filter_map(Gate::due).min();
     }
 
     /// Takes all rates of this host, in place of those before.
@@ -195,7 +193,7 @@ impl HostAgent {
         }
         if self.newest.is_some_and(|(epoch, _)| epoch < message.epoch) {
             self.counters.withdrawn += self.gates.values_mut().map(|g| u64::from(g.withdraw())).sum::<u64>();
-            self.find_next();
+            self.opens.clear();
         }
         self.newest = Some(this);
         // A report that would be later than the fallback is asked for in vain.
@@ -208,12 +206,17 @@ impl HostAgent {
             self.counters.late += u64::from(lost);
         } else {
             for grant in message.grants {
-                let gate = self.gates.entry((grant.destination, grant.class)).or_default();
+                let queue = (grant.destination, grant.class);
+                let gate = self.gates.entry(queue).or_default();
+                let before = gate.due();
                 match gate.accept(now, grant) {
                     Ok(()) => {
                         self.counters.accepted += 1;
-                        let start = gate.due();
-                        self.opens = self.opens.into_iter().chain(start).min();
+                        let due = gate.due();
+                        if due != before {
+                            before.map(|t| self.opens.remove(&(t, queue)));
+                            due.map(|t| self.opens.insert((t, queue)));
+                        }
                     }
                     Err(refused) => {
                         lost += 1;
@@ -235,7 +238,7 @@ impl HostAgent {
 
 impl Agent for HostAgent {
     fn deadline(&self) -> Option<Time> {
-        Some(self.opens.map_or(self.report_at, |t| t.min(self.report_at)))
+        Some(self.opens.first().map_or(self.report_at, |(t, _)| (*t).min(self.report_at)))
     }
 
     fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {

@@ -142,6 +142,12 @@ const fn entry(at: SimTime, what: u32) -> u64 {
     (at.0 as u64) << 32 | what as u64
 }
 
+/// The link of an event of a day that opens, if it is an arrival.
+#[inline]
+pub(crate) const fn link_of(entry: u64) -> Option<u32> {
+    if entry as u32 & OTHER == 0 { Some(entry as u32) } else { None }
+}
+
 /// The time of an entry of the day that begins at `begin`.
 #[inline]
 const fn time(begin: i64, entry: u64) -> SimTime {
@@ -330,18 +336,20 @@ impl Calendar {
 
     /// Takes the first event, if it comes before `bound`.
     pub fn pop_before(&mut self, bound: Event) -> Option<Event> {
-        match self.pop_arrival(bound.at) {
+        match self.pop_arrival(bound.at, |_| ()) {
             Some((at, link)) => Some(Event { at, key: Key::new(Phase::Arrive, link, 0) }),
             None => self.pop_other(bound),
         }
     }
 
     /// Takes the first event, if it is an arrival, and the first by its time alone, and before `bound`: when, and over which link.
+    /// Where a day opens for it, `opened` is shown the day's events.
     #[inline(always)]
-    pub fn pop_arrival(&mut self, bound: SimTime) -> Option<(SimTime, u32)> {
+    pub fn pop_arrival(&mut self, bound: SimTime, opened: impl FnOnce(&[u64])) -> Option<(SimTime, u32)> {
         let mut entry = self.today[self.next];
         if entry == NOTHING {
             self.open(bound.min(self.far_first.at));
+            opened(&self.today[self.next..self.end]);
             entry = self.today[self.next];
         }
         let at = time(self.begin, entry);

@@ -2,7 +2,7 @@
 //!
 //! The network is behind the [`Wire`] trait, so that the engine and the reference engine of the tests drive the very same ends.
 
-use crate::flow::{Cut, Flow, Flows, NONE, State, UNARMED};
+use crate::flow::{Back, Cut, Flow, Flows, NONE, State, UNARMED};
 use crate::ideal::IdealPath;
 use crate::ledger::Ledger;
 use crate::link::LinkState;
@@ -161,27 +161,29 @@ impl Endpoints {
         let hash = flow_hash(source, destination, label, salt);
         let bytes = arrival.bytes.get();
         let packet_seed = mix64(self.setting.packet_seed ^ label);
+        let ahead = |from, to, hash| {
+            if self.setting.per_packet { UNKNOWN } else { ahead(&self.fabric, HostId(from), HostId(to), hash) }
+        };
         let state = match &self.setting.carrier {
             Carrier::Datagrams => State::Datagrams { unsent: bytes, cut: self.cut(packet_seed), fragment: 0 },
             Carrier::Raw { config, .. } => {
                 State::Raw(Box::new((RawSender::new(config, bytes), RawReceiver::new(config, bytes))))
             }
-            Carrier::Tcp(config) => State::Tcp(Box::new((Sender::new(config, bytes), Receiver::new(config, bytes)))),
+            Carrier::Tcp(config) => {
+                let hash = flow_hash(destination, source, label, salt);
+                let back = Back { hash, ahead: ahead(destination, source, hash) };
+                State::Tcp(Box::new((Sender::new(config, bytes), Receiver::new(config, bytes), back)))
+            }
         };
+        let ahead = ahead(source, destination, hash);
         let ideal = self.ideal(source, destination, hash, bytes, packet_seed);
-        let hash_back = flow_hash(destination, source, label, salt);
-        let ahead = |from, to, hash, used: bool| {
-            if used && !self.setting.per_packet { ahead(&self.fabric, HostId(from), HostId(to), hash) } else { UNKNOWN }
-        };
         let flow = Flow {
             number,
             source,
             destination,
             coflow: arrival.coflow.map_or(NONE, |c| c.0),
             hash,
-            hash_back,
-            ahead: ahead(source, destination, hash, true),
-            ahead_back: ahead(destination, source, hash_back, matches!(state, State::Tcp(_))),
+            ahead,
             in_flight: 0,
             sent: 0,
             bytes,
@@ -491,10 +493,12 @@ impl Endpoints {
         let flow = self.flows.get_mut(slot);
         flow.in_flight += 1;
         flow.sent += 1;
+        let State::Tcp(tcp) = &flow.state else { unreachable!("a TCP flow") };
+        let back = tcp.2;
         let packet = Packet {
             flow: slot,
             destination: flow.source,
-            hash: path_hash(flow.hash_back, flow.sent, per_packet),
+            hash: path_hash(back.hash, flow.sent, per_packet),
             bytes: ack.wire_bytes(),
             seq: ack.ack,
             sack,
@@ -503,7 +507,7 @@ impl Endpoints {
                 | flags::ACK
                 | if ack.ece { flags::ECE } else { 0 }
                 | if ack.syn { flags::SYN } else { 0 },
-            ahead: flow.ahead_back,
+            ahead: back.ahead,
         };
         self.ledger.sent(packet.bytes);
         let host = flow.destination;

@@ -136,7 +136,7 @@ impl<'a> Engine<'a> {
     fn run_before(&mut self, outside: Event) -> Paused {
         let bound = outside.min(Event { at: self.stop, key: Key::LAST });
         for _ in 0..LONG {
-            if let Some((at, link)) = self.network.calendar.pop_arrival(bound.at) {
+            if let Some((at, link)) = self.network.next_arrival(bound.at, &self.ends) {
                 self.now = at;
                 self.events += 1;
                 self.network.arrive(at, link, &mut self.ends);

@@ -9,49 +9,56 @@ pub const NONE: u32 = u32::MAX;
 /// [`Flow::armed`] of a flow without a pending timer.
 pub const UNARMED: i64 = i64::MAX;
 
-/// A flow in progress, both ends of it.
+/// A flow in progress, both ends of it. What its receiver needs of it comes first, in one cache line, what its sender needs
+/// beside that and the rest in another.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Flow {
-    /// Its number in the order of arrival.
-    pub number: u32,
-    /// Who sends.
-    pub source: u32,
-    /// To whom.
-    pub destination: u32,
-    /// Its coflow, or `NONE`.
-    pub coflow: u32,
-    /// ECMP hash towards the destination.
-    pub hash: u32,
-    /// ECMP hash of what comes back.
-    pub hash_back: u32,
-    /// The links of packets towards the destination.
-    pub ahead: Ahead,
-    /// The links of what comes back.
-    pub ahead_back: Ahead,
+    /// Its transport.
+    pub state: State,
+    /// Application bytes that arrived, each once.
+    pub received: u64,
+    /// When the latest new byte arrived at the receiver, in ps.
+    pub last: i64,
     /// Packets and reports of it that are under way.
     pub in_flight: u32,
     /// Packets sent, both ways.
     pub sent: u32,
-    /// Application bytes to carry.
-    pub bytes: u64,
-    /// Application bytes that arrived, each once.
-    pub received: u64,
-    /// When it arrived at the sender, in ps.
-    pub start: i64,
-    /// When the latest new byte arrived at the receiver, in ps.
-    pub last: i64,
-    /// The same in a network that is empty otherwise, as a span in ps.
-    pub ideal: i64,
-    /// When its pending timer fires, or `UNARMED`.
-    pub armed: i64,
+    /// Its number in the order of arrival.
+    pub number: u32,
+    /// To whom.
+    pub destination: u32,
+    /// ECMP hash towards the destination.
+    pub hash: u32,
     /// Whether a queue of its host's interface refers to it.
     pub queued: bool,
     /// Its traffic class: 0 goes first.
     pub class: u8,
     /// Whether it counts.
     pub measured: bool,
-    /// Its transport.
-    pub state: State,
+    /// The links of packets towards the destination.
+    pub ahead: Ahead,
+    /// Application bytes to carry.
+    pub bytes: u64,
+    /// When it arrived at the sender, in ps.
+    pub start: i64,
+    /// How long it takes in a network that is empty otherwise, in ps.
+    pub ideal: i64,
+    /// When its pending timer fires, or `UNARMED`.
+    pub armed: i64,
+    /// Who sends.
+    pub source: u32,
+    /// Its coflow, or `NONE`.
+    pub coflow: u32,
+}
+
+/// How what comes back finds its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Back {
+    /// ECMP hash.
+    pub hash: u32,
+    /// Its links.
+    pub ahead: Ahead,
 }
 
 /// Both ends of a flow's transport.
@@ -69,7 +76,7 @@ pub enum State {
     /// Raw frames with repair.
     Raw(Box<(RawSender, RawReceiver)>),
     /// TCP.
-    Tcp(Box<(Sender, Receiver)>),
+    Tcp(Box<(Sender, Receiver, Back)>),
 }
 
 /// How a flow of datagrams is cut into packets.
@@ -99,6 +106,9 @@ impl Flow {
         }
     }
 }
+
+// Two lines each.
+const _: () = assert!(size_of::<Option<Flow>>() == 128);
 
 /// Flows by slot.
 #[derive(Debug, Default)]
@@ -132,6 +142,11 @@ impl Flows {
     /// Where there is none.
     pub fn get(&self, slot: u32) -> &Flow {
         self.slots[slot as usize].as_ref().expect("a flow in progress")
+    }
+    /// Something of the flow at a slot, so that it is near when it is needed.
+    #[inline]
+    pub(crate) fn read_early(&self, slot: u32) -> u32 {
+        self.slots[slot as usize].as_ref().map_or(0, |flow| flow.in_flight ^ flow.ahead[0])
     }
     /// The flow at a slot, if it is still this one.
     pub fn find(&mut self, slot: u32, number: u32) -> Option<&mut Flow> {

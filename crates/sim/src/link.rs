@@ -6,7 +6,8 @@
 
 use crate::packet::{LAST, Packets};
 use crate::time::SimTime;
-use timeplane_model::{Buffer, Bytes, Duration, Forwarding, Link, Rate, Switch};
+use std::sync::Arc;
+use timeplane_model::{Buffer, Bytes, Duration, Forwarding, Link, LinkSpec, Rate, Switch};
 
 /// Bytes that a cut-through switch reads before it sends: preamble 8, Ethernet 14, IP and transport 42.
 pub const CUT_THROUGH_HEADER: u32 = 64;
@@ -34,13 +35,89 @@ mod special {
     pub const SHARED: u16 = 32;
 }
 
-/// A link and its queue. What every packet needs comes first, in one cache line.
+/// What a link is. Many are alike and share one of these, which thus is always in the cache.
+#[derive(Debug)]
+struct Kind {
+    propagation: i64,
+    /// Exact where a byte takes whole picoseconds; `INEXACT` otherwise.
+    ps_per_byte: u32,
+    overhead: u8,
+    minimum: u8,
+    special: u16,
+    /// Line time that the queue may hold.
+    limit: i64,
+    /// Line time from which packets are marked.
+    ecn: i64,
+    rate: Rate,
+    /// Logarithm of the probability that a byte survives.
+    ln_byte_survival: f64,
+}
+
+impl Kind {
+    fn new(spec: &LinkSpec, from: Option<&Switch>, to: Option<&Switch>) -> Self {
+        let rate = spec.rate;
+        let line_time = |b: Option<Bytes>| b.map_or(i64::MAX, |b| rate.time_for(b).as_ps());
+        let limit = match from.map(|s| s.buffer) {
+            Some(Buffer::PerPort(bytes)) => Some(bytes),
+            _ => None,
+        };
+        let ecn = from.and_then(|s| s.ecn);
+        let exact = 8_000_000_000_000 % rate.as_bps() == 0 && rate.as_bps() >= 2_000;
+        let when = |set: bool, bit: u16| if set { bit } else { 0 };
+        let special = when(limit.is_some(), special::BOUND)
+            | when(ecn.is_some(), special::ECN)
+            | when(spec.bit_error > 0.0, special::ERRORS)
+            | when(to.is_some_and(|s| s.forwarding == Forwarding::CutThrough), special::CUT_THROUGH)
+            | when(from.is_some_and(|s| s.forwarding == Forwarding::CutThrough), special::BOUND)
+            | when(!exact, special::INEXACT)
+            | when(matches!(from.map(|s| s.buffer), Some(Buffer::Shared { .. })), special::SHARED);
+        Self {
+            propagation: spec.propagation.as_ps(),
+            ps_per_byte: if exact { (8_000_000_000_000 / rate.as_bps()) as u32 } else { 0 },
+            overhead: spec.framing.overhead() as u8,
+            minimum: spec.framing.minimum() as u8,
+            special,
+            limit: line_time(limit),
+            ecn: line_time(ecn),
+            rate,
+            ln_byte_survival: 8.0 * (-spec.bit_error).ln_1p(),
+        }
+    }
+}
+
+/// Makes links, and lets those that are alike share what they are.
+#[derive(Default)]
+pub(crate) struct Kinds {
+    made: Vec<(Ends, Arc<Kind>)>,
+}
+
+/// What makes a link's kind: the wire, and the switches at its ends.
+type Ends = (LinkSpec, Option<Switch>, Option<Switch>);
+
+impl Kinds {
+    /// A link as the fabric has it, with the switches at its ends.
+    pub fn link(&mut self, link: &Link, from: Option<&Switch>, to: Option<&Switch>) -> LinkState {
+        let ends = (link.spec, from.copied(), to.copied());
+        // Fabrics have few kinds, and graphs where all links differ have nothing to share.
+        let kind = match self.made.iter().rev().take(16).find(|m| m.0 == ends) {
+            Some((_, kind)) => Arc::clone(kind),
+            None => {
+                let kind = Arc::new(Kind::new(&link.spec, from, to));
+                self.made.push((ends, Arc::clone(&kind)));
+                kind
+            }
+        };
+        LinkState::of(kind, link, from.is_none())
+    }
+}
+
+/// A link and its queue, in one cache line.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct LinkState {
+    kind: Arc<Kind>,
     /// When the last queued packet will have left.
     free_at: i64,
-    propagation: i64,
     /// The longest queue, in line time.
     longest: i64,
     /// Packets sent.
@@ -52,96 +129,64 @@ pub struct LinkState {
     tail: u32,
     /// The receiving node.
     pub to: u32,
-    /// Exact where a byte takes whole picoseconds; `INEXACT` otherwise.
-    ps_per_byte: u32,
-    overhead: u8,
-    minimum: u8,
-    special: u16,
     /// The host that sends on it, or `u32::MAX`.
     pub host: u32,
-    /// Line time that the queue may hold.
-    limit: i64,
-    /// Line time from which packets are marked.
-    ecn: i64,
-    rate: Rate,
-    /// Logarithm of the probability that a byte survives.
-    ln_byte_survival: f64,
 }
 
 impl LinkState {
     /// A link as the fabric has it, with the switches at its ends.
     pub fn new(link: &Link, from: Option<&Switch>, to: Option<&Switch>) -> Self {
-        let rate = link.spec.rate;
-        let line_time = |b: Option<Bytes>| b.map_or(i64::MAX, |b| rate.time_for(b).as_ps());
-        let limit = match from.map(|s| s.buffer) {
-            Some(Buffer::PerPort(bytes)) => Some(bytes),
-            _ => None,
-        };
-        let ecn = from.and_then(|s| s.ecn);
-        let exact = 8_000_000_000_000 % rate.as_bps() == 0 && rate.as_bps() >= 2_000;
-        let when = |set: bool, bit: u16| if set { bit } else { 0 };
-        let special = when(limit.is_some(), special::BOUND)
-            | when(ecn.is_some(), special::ECN)
-            | when(link.spec.bit_error > 0.0, special::ERRORS)
-            | when(to.is_some_and(|s| s.forwarding == Forwarding::CutThrough), special::CUT_THROUGH)
-            | when(from.is_some_and(|s| s.forwarding == Forwarding::CutThrough), special::BOUND)
-            | when(!exact, special::INEXACT)
-            | when(matches!(from.map(|s| s.buffer), Some(Buffer::Shared { .. })), special::SHARED);
+        Self::of(Arc::new(Kind::new(&link.spec, from, to)), link, from.is_none())
+    }
+
+    fn of(kind: Arc<Kind>, link: &Link, by_host: bool) -> Self {
         Self {
+            kind,
             free_at: 0,
-            head: LAST,
-            tail: LAST,
-            propagation: link.spec.propagation.as_ps(),
-            to: link.to.0,
-            ps_per_byte: if exact { (8_000_000_000_000 / rate.as_bps()) as u32 } else { 0 },
-            overhead: link.spec.framing.overhead() as u8,
-            minimum: link.spec.framing.minimum() as u8,
-            special,
-            host: if from.is_none() { link.from.0 } else { u32::MAX },
+            longest: 0,
             sent_packets: 0,
             sent_bytes: 0,
-            longest: 0,
-            limit: line_time(limit),
-            ecn: line_time(ecn),
-            rate,
-            ln_byte_survival: 8.0 * (-link.spec.bit_error).ln_1p(),
+            head: LAST,
+            tail: LAST,
+            to: link.to.0,
+            host: if by_host { link.from.0 } else { u32::MAX },
         }
     }
 
     /// Whether its sending end shares a memory.
     #[inline]
     pub fn is_shared(&self) -> bool {
-        self.special & special::SHARED != 0
+        self.kind.special & special::SHARED != 0
     }
 
     /// Probability that a frame of `wire` bytes arrives whole; none on a clean link.
     #[inline]
     pub fn survival(&self, wire: u32) -> Option<f64> {
-        (self.special & special::ERRORS != 0).then(|| (self.ln_byte_survival * f64::from(wire)).exp())
+        (self.kind.special & special::ERRORS != 0).then(|| (self.kind.ln_byte_survival * f64::from(wire)).exp())
     }
 
     /// Wire bytes of a packet of `bytes`.
     #[inline]
     pub fn wire(&self, bytes: u32) -> u32 {
-        (bytes + u32::from(self.overhead)).max(u32::from(self.minimum))
+        (bytes + u32::from(self.kind.overhead)).max(u32::from(self.kind.minimum))
     }
 
     /// The largest packet that takes at most `wire` bytes on the wire; 0 where none does.
     pub fn payload_within(&self, wire: u64) -> u32 {
-        if wire < u64::from(self.minimum) {
+        if wire < u64::from(self.kind.minimum) {
             0
         } else {
-            u32::try_from(wire).unwrap_or(u32::MAX).saturating_sub(u32::from(self.overhead))
+            u32::try_from(wire).unwrap_or(u32::MAX).saturating_sub(u32::from(self.kind.overhead))
         }
     }
 
     /// Line time of `wire` bytes.
     #[inline]
     pub fn line_time(&self, wire: u32) -> i64 {
-        if self.special & special::INEXACT == 0 {
-            i64::from(wire) * i64::from(self.ps_per_byte)
+        if self.kind.special & special::INEXACT == 0 {
+            i64::from(wire) * i64::from(self.kind.ps_per_byte)
         } else {
-            self.rate.time_for(Bytes::new(u64::from(wire))).as_ps()
+            self.kind.rate.time_for(Bytes::new(u64::from(wire))).as_ps()
         }
     }
 
@@ -153,7 +198,7 @@ impl LinkState {
 
     /// What is unsent at `at`, in wire bytes, rounded up.
     pub fn backlog_bytes(&self, at: SimTime) -> u64 {
-        line_bytes(self.rate, self.backlog(at))
+        line_bytes(self.kind.rate, self.backlog(at))
     }
 
     /// Packets not wholly sent at `at`.
@@ -164,15 +209,15 @@ impl LinkState {
 
     /// The longest queue that a packet has found together with itself, in wire bytes.
     pub fn longest_bytes(&self) -> u64 {
-        line_bytes(self.rate, Duration::from_ps(self.longest))
+        line_bytes(self.kind.rate, Duration::from_ps(self.longest))
     }
 
     /// Time spent sending what was accepted.
     pub fn busy(&self) -> Duration {
-        if self.special & special::INEXACT == 0 {
-            return Duration::from_ps((self.sent_bytes * u64::from(self.ps_per_byte)) as i64);
+        if self.kind.special & special::INEXACT == 0 {
+            return Duration::from_ps((self.sent_bytes * u64::from(self.kind.ps_per_byte)) as i64);
         }
-        self.rate.time_for(Bytes::new(self.sent_bytes))
+        self.kind.rate.time_for(Bytes::new(self.sent_bytes))
     }
 
     /// Packets that were accepted and have not arrived.
@@ -187,6 +232,12 @@ impl LinkState {
         SimTime(self.free_at)
     }
 
+    /// The packet that arrives next, or `LAST`.
+    #[inline]
+    pub(crate) fn first(&self) -> u32 {
+        self.head
+    }
+
     /// Whether something is in flight.
     #[inline]
     pub fn is_idle(&self) -> bool {
@@ -196,16 +247,16 @@ impl LinkState {
     /// Whether the link is rate and delay and nothing else: packets [`join`](Self::join) it.
     #[inline]
     pub fn is_plain(&self) -> bool {
-        self.special == 0
+        self.kind.special == 0
     }
 
     /// Lets a packet of `bytes` join a plain link at `ready`, and gives its departure and its arrival.
     #[inline]
     pub fn join(&mut self, ready: SimTime, bytes: u32) -> (SimTime, SimTime) {
         let wire = self.wire(bytes);
-        let departure = self.free_at.max(ready.0) + i64::from(wire) * i64::from(self.ps_per_byte);
+        let departure = self.free_at.max(ready.0) + i64::from(wire) * i64::from(self.kind.ps_per_byte);
         self.take(ready, departure, wire);
-        (SimTime(departure), SimTime(departure + self.propagation))
+        (SimTime(departure), SimTime(departure + self.kind.propagation))
     }
 
     #[inline]
@@ -223,12 +274,12 @@ impl LinkState {
         let begin = self.free_at.max(ready.0);
         let mut departure = begin + line;
         let mut mark = false;
-        if self.special & (special::BOUND | special::ECN | special::SHARED) != 0 {
+        if self.kind.special & (special::BOUND | special::ECN | special::SHARED) != 0 {
             let wait = begin - ready.0;
-            if wait.saturating_add(line) > self.limit.min(room) {
+            if wait.saturating_add(line) > self.kind.limit.min(room) {
                 return Err(Full);
             }
-            mark = wait >= self.ecn;
+            mark = wait >= self.kind.ecn;
             // A faster link than the packet came by must not run dry in its middle.
             departure = departure.max(whole.0);
         }
@@ -239,18 +290,18 @@ impl LinkState {
     /// When the next node may act on a packet of `wire` bytes that departs at `departure`.
     #[inline]
     pub fn arrival(&self, departure: SimTime, wire: u32) -> SimTime {
-        SimTime(departure.0 + self.propagation) - self.tail_lag(wire)
+        SimTime(departure.0 + self.kind.propagation) - self.tail_lag(wire)
     }
 
     /// The departure of a packet of `wire` bytes that arrives at `arrival`.
     fn departure(&self, arrival: SimTime, wire: u32) -> SimTime {
-        SimTime(arrival.0 - self.propagation) + self.tail_lag(wire)
+        SimTime(arrival.0 - self.kind.propagation) + self.tail_lag(wire)
     }
 
     /// How long after [`arrival`](Self::arrival) the last bit of a packet is there.
     #[inline]
     pub fn tail_lag(&self, wire: u32) -> Duration {
-        if self.special & special::CUT_THROUGH != 0 {
+        if self.kind.special & special::CUT_THROUGH != 0 {
             Duration::from_ps(self.line_time(wire) - self.line_time(wire.min(CUT_THROUGH_HEADER)))
         } else {
             Duration::ZERO

@@ -1,10 +1,10 @@
 //! The packet fabric: links, switches, and the interface of every host, driven by one calendar.
 
-use crate::calendar::{Calendar, Key, Phase};
+use crate::calendar::{Calendar, Key, Phase, link_of};
 use crate::endpoints::{Endpoints, Then, Trains, Wire};
 use crate::flow::NONE;
 use crate::latency::Latencies;
-use crate::link::LinkState;
+use crate::link::{Kinds, LinkState};
 use crate::nic::{Nic, Served, Window};
 use crate::packet::{LAST, Packet, Packets, flags};
 use crate::routes::Routes;
@@ -71,6 +71,9 @@ pub enum Watch {
     Everything,
 }
 
+/// More links than this do not fit into the nearer caches with all that belongs to them.
+const LARGE: usize = 1 << 12;
+
 /// Links, switches and interfaces.
 pub struct Network {
     fabric: Arc<Fabric>,
@@ -91,6 +94,8 @@ pub struct Network {
     nics: Option<Vec<Nic>>,
     /// Streams of bit errors, one per link that has any.
     errors: Vec<Option<Xoshiro256PlusPlus>>,
+    /// Too many links for the nearer caches.
+    large: bool,
     /// Packets and bytes lost, by link and reason.
     pub losses: BTreeMap<(u32, Loss), (u64, u64)>,
     /// Packets that crossed a link.
@@ -133,10 +138,11 @@ impl Network {
         nic: Option<(NicSpec, bool)>,
     ) -> Self {
         let hosts = fabric.hosts();
+        let mut kinds = Kinds::default();
         let links: Vec<LinkState> = fabric
             .links()
             .iter()
-            .map(|link| LinkState::new(link, fabric.switch(link.from), fabric.switch(link.to)))
+            .map(|link| kinds.link(link, fabric.switch(link.from), fabric.switch(link.to)))
             .collect();
         let errors = fabric
             .links()
@@ -174,6 +180,7 @@ impl Network {
             trains: (0..hosts).map(|_| Trains::default()).collect(),
             nics: nic.map(|(spec, gated)| (0..hosts).map(|_| Nic::new(spec, gated)).collect()),
             errors,
+            large: fabric.links().len() > LARGE,
             losses: BTreeMap::new(),
             hops: 0,
             passive,
@@ -450,6 +457,20 @@ impl Network {
         Some((sending.departure, state.arrival(sending.departure, wire)))
     }
 
+    /// Takes the first arrival that comes before all else and before `bound`: when, and over which link.
+    ///
+    /// A large network is mostly far from the processor. There what the events of a day need is read as the day opens, step by step,
+    /// so that one read does not wait for another.
+    #[inline(always)]
+    pub fn next_arrival(&mut self, bound: SimTime, ends: &Endpoints) -> Option<(SimTime, u32)> {
+        let (links, packets, trains, large) = (&self.links, &self.packets, &self.trains, self.large);
+        self.calendar.pop_arrival(bound, |day| {
+            if large {
+                read_early(day, links, packets, trains, ends);
+            }
+        })
+    }
+
     /// The first packet in flight on `link` arrives.
     #[inline(always)]
     pub fn arrive(&mut self, at: SimTime, link: u32, ends: &mut Endpoints) {
@@ -579,6 +600,28 @@ impl Shared {
         self.at_most += wire;
         i64::MAX
     }
+}
+
+/// Reads what the arrivals of a day need.
+#[inline(never)]
+fn read_early(day: &[u64], links: &[LinkState], packets: &Packets, trains: &[Trains], ends: &Endpoints) {
+    let arrivals = || day.iter().filter_map(|&e| link_of(e)).map(|l| &links[l as usize]);
+    let mut read = arrivals().map(|link| link.first() ^ link.host).fold(0, |a, b| a ^ b);
+    for link in arrivals() {
+        read ^= packets.get(link.first()).ahead[0];
+        if let Some(train) = trains.get(link.host as usize).and_then(Trains::front) {
+            read ^= train.0;
+        }
+    }
+    for link in arrivals() {
+        let packet = packets.get(link.first());
+        read ^= packets.next(link.first());
+        read ^= links.get(packet.ahead[0] as usize).map_or(0, |next| next.to ^ ends.flows.read_early(packet.flow));
+        if let Some(train) = trains.get(link.host as usize).and_then(Trains::front) {
+            read ^= ends.flows.read_early(train.0);
+        }
+    }
+    core::hint::black_box(read);
 }
 
 /// Draws whether a bit of the frame is wrong.

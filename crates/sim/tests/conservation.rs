@@ -68,7 +68,14 @@ fn workload() -> impl Strategy<Value = String> {
             "\"all_to_all\"",
         ]),
         select(vec!["fixed = \"700 B\"", "exponential = \"20 kB\"", "exponential = \"3 B\""]),
-        select(vec!["\"mtu\"", "{ fixed = \"200 B\" }", "\"bimodal\"", "\"facebook_web\"", "\"alternating\"", "\"single\""]),
+        select(vec![
+            "\"mtu\"",
+            "{ fixed = \"200 B\" }",
+            "\"bimodal\"",
+            "\"facebook_web\"",
+            "\"alternating\"",
+            "\"single\"",
+        ]),
         select(vec!["0 s", "100 us"]),
         select(vec!["", "drain = \"0 s\"", "drain = \"150 us\""]),
     )

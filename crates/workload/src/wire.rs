@@ -35,7 +35,11 @@ impl FlowWire {
                 let first = (1..=turns[0]).map(wire);
                 let second = (1..=turns[1]).map(|p| wire(turns[0]) + wire(p));
                 let slope = wire(turns[0]) + wire(turns[1]);
-                Self::of(std::iter::once(0.0).chain(first).chain(second).collect(), (turns[0] + turns[1]) as usize, slope)
+                Self::of(
+                    std::iter::once(0.0).chain(first).chain(second).collect(),
+                    (turns[0] + turns[1]) as usize,
+                    slope,
+                )
             }
             Rule::Random(pieces) => {
                 let largest = largest_payload(mtu, headers);

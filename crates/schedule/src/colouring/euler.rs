@@ -27,12 +27,14 @@ const REST: u8 = 3;
 /// edge at worst, but few edges need a path, and those are short. Above, it is O(E log D) for E edges, plus O(V) per edge left
 /// out, of which there are at most V/2 per odd degree met.
 ///
+/// Time and memory also grow with V x D, as vertices have slots for all colours: little where most have about the largest degree.
+///
 /// Buffers are kept: no allocation once calls have been as large as they get. The same edges in the same order get the same colours.
 #[derive(Clone, Debug, Default)]
 pub struct EulerSplit {
     halving: Halving,
     trails: Trails,
-    /// Edges; after a split, those of its first half come first.
+    /// Edges to split, or coloured so far; those of second halves, outermost first; those left out.
     order: Vec<u32>,
     second: Vec<u32>,
     rest: Vec<u32>,
@@ -47,7 +49,7 @@ pub struct EulerSplit {
 
 #[derive(Clone, Copy, Debug)]
 struct Level {
-    /// In `order`, where the second half ends.
+    /// In [`EulerSplit::second`], where its second half ends.
     end: usize,
     /// Colours of the halves.
     first: usize,
@@ -120,7 +122,6 @@ impl EulerSplit {
             self.ends.extend(self.order.iter().map(|&e| edges[e as usize]));
             self.trails.halve_by_degree(left, right, &self.ends, degree);
             let (first, second) = (degree / 2, degree.div_ceil(2));
-            // `order` may have shrunk to the first half; what lies behind it belongs to earlier levels.
             let mut kept = 0;
             for i in 0..self.order.len() {
                 let e = self.order[i];

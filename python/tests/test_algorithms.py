@@ -1,0 +1,244 @@
+"""The algorithms against networkx and scipy."""
+
+import networkx as nx
+import numpy as np
+import pytest
+from scipy import optimize
+
+import timeplane as tp
+from timeplane import algorithms
+
+SEEDS = range(20)
+
+
+def draw_edges(rng, left, right, most=120):
+    m = int(rng.integers(0, most))
+    return np.stack([rng.integers(0, left, m), rng.integers(0, right, m)], axis=1)
+
+
+def assert_proper(edges, colours):
+    for side in (0, 1):
+        assert len(set(zip(edges[:, side], colours, strict=True))) == len(edges)
+
+
+def maximum_matching(pairs):
+    graph = nx.Graph()
+    graph.add_nodes_from((0, int(u)) for u in pairs[:, 0])
+    graph.add_edges_from(((0, int(u)), (1, int(v))) for u, v in pairs)
+    top = [n for n in graph if n[0] == 0]
+    return len(nx.bipartite.maximum_matching(graph, top_nodes=top)) // 2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_colourings_are_proper_and_use_the_largest_degree(seed):
+    rng = np.random.default_rng(seed)
+    left, right = (int(n) for n in rng.integers(1, 12, 2))
+    edges = draw_edges(rng, left, right)
+    graph = nx.MultiGraph()
+    graph.add_nodes_from(["none"])
+    graph.add_edges_from((f"l{u}", f"r{v}") for u, v in edges)
+    # Koenig: the largest degree is the least number of colours.
+    largest = max(d for _, d in graph.degree())
+    colours, number = tp.algorithms.colour(left, right, edges)
+    assert number == largest
+    assert colours.dtype == np.uint16 and (colours < number).all()
+    assert_proper(edges, colours)
+
+    one_by_one, moved = algorithms.colour_one_by_one(left, right, edges, max(number, 1))
+    assert (one_by_one >= 0).all() and (one_by_one < max(number, 1)).all()
+    assert_proper(edges, one_by_one)
+    assert (moved < min(left, right)).all()
+
+    spread = algorithms.colour_within(left, right, edges, 4)
+    for vertex in range(left):
+        counts = np.bincount(spread[edges[:, 0] == vertex], minlength=4)
+        assert counts.max() - counts.min() <= 1
+
+
+def test_one_colour_is_one_edge_a_vertex():
+    colours, moved = algorithms.colour_one_by_one(2, 2, [(0, 0), (0, 1), (1, 1)], 1)
+    assert colours.tolist() == [0, -1, 0] and moved.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_slots_are_maximal_and_half_as_large_as_any(seed):
+    rng = np.random.default_rng(seed)
+    pairs = np.unique(draw_edges(rng, 15, 15), axis=0)
+    rng.shuffle(pairs)
+    largest = maximum_matching(pairs)
+    for slot in (algorithms.greedy(15, pairs), algorithms.allocate(15, pairs, 1, slots=1)):
+        assert (slot[:, 0] == 0).all()
+        chosen = nx.Graph()
+        chosen.add_edges_from((f"s{s}", f"d{d}") for s, d in pairs)
+        matching = {(f"s{s}", f"d{d}") for _, s, d in slot}
+        assert len(matching) == len(slot) and nx.is_maximal_matching(chosen, matching)
+        assert 2 * len(slot) >= largest
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_greedy_by_weight_has_half_the_highest_weight(seed):
+    weight = np.random.default_rng(seed).random((12, 12))
+    order = np.argsort(-weight, axis=None)
+    slot = algorithms.greedy(12, np.stack(np.divmod(order, 12), axis=1))
+    rows, columns = optimize.linear_sum_assignment(weight, maximize=True)
+    assert weight[slot[:, 1], slot[:, 2]].sum() >= weight[rows, columns].sum() / 2
+
+
+def test_batches_serve_all_that_is_wanted():
+    rng = np.random.default_rng(3)
+    wanted = rng.integers(0, 30, (20, 20))
+    pairs = np.stack(np.nonzero(wanted), axis=1)
+    slots = algorithms.allocate(20, pairs, wanted[tuple(pairs.T)], slots=64, batches=20)
+    served = np.zeros_like(wanted)
+    np.add.at(served, (slots[:, 1], slots[:, 2]), 1)
+    assert (served == wanted).all()
+    for side in (1, 2):
+        assert len(np.unique(slots[:, [0, side]], axis=0)) == len(slots)
+    # Maximal: at most twice as many slots as the busiest node needs (less one).
+    assert slots[:, 0].max() < 2 * max(wanted.sum(0).max(), wanted.sum(1).max()) - 1
+
+
+def highest_total(offered, send, receive):
+    """By linear programming, on the pairs that offer something."""
+    n = len(offered)
+    pairs = np.argwhere(offered > 0)
+    if not len(pairs):
+        return 0.0
+    sums = np.zeros((2 * n, len(pairs)))
+    sums[pairs[:, 0], np.arange(len(pairs))] = 1
+    sums[n + pairs[:, 1], np.arange(len(pairs))] = 1
+    return -optimize.linprog(-np.ones(len(pairs)), sums, np.concatenate([send, receive])).fun
+
+
+def assert_feasible(rates, send, receive):
+    assert (rates >= 0).all()
+    assert (rates.sum(axis=1) <= send * (1 + 1e-12)).all()
+    assert (rates.sum(axis=0) <= receive * (1 + 1e-12)).all()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_scaled_rates_against_a_linear_program(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 15))
+    offered = rng.random((n, n)) * (rng.random((n, n)) < rng.choice([0.15, 0.4, 1.0]))
+    send, receive = rng.uniform(0.5, 2, (2, n))
+    scaled = algorithms.scale_both(offered, send, receive, tolerance=1e-3, rounds=5000)
+    assert_feasible(scaled.rates, send, receive)
+    assert not scaled.rates[offered == 0].any()
+    highest = highest_total(offered, send, receive)
+    assert scaled.bound >= highest - 1e-9
+    assert highest * 0.995 <= scaled.rates.sum() <= highest + 1e-9
+    if scaled.rounds < 5000:
+        assert scaled.rates.sum() >= highest * (1 - 1.1e-3)
+
+    down = algorithms.scale_down(offered, send, receive)
+    assert_feasible(down, send, receive)
+    assert (down <= offered).all()
+    rows = offered * np.minimum(1, send / np.maximum(offered.sum(axis=1), 1e-300))[:, None]
+    assert down == pytest.approx(rows * np.minimum(1, receive / np.maximum(rows.sum(axis=0), 1e-300)))
+
+    fair = algorithms.max_min_matrix(np.where(offered > 0, np.inf, 0), send, receive)
+    assert_feasible(fair, send, receive)
+    # Every pair has a full end: a maximal set of rates has at least half of the highest total.
+    assert highest / 2 - 1e-9 <= fair.sum() <= highest + 1e-9
+
+
+def draw_flows(rng):
+    links = int(rng.integers(1, 7))
+    capacity = rng.uniform(0.5, 4, links)
+    paths = [rng.permutation(links)[: rng.integers(1, min(links, 4) + 1)] for _ in range(rng.integers(1, 9))]
+    weight = rng.uniform(0.3, 3, len(paths))
+    crosses = np.zeros((links, len(paths)))
+    for f, path in enumerate(paths):
+        crosses[path, f] = 1
+    return capacity, paths, weight, crosses
+
+
+def max_min_by_programs(capacity, crosses, weight, demand):
+    """The highest common level again and again; who can not exceed it is fixed there."""
+    flows = len(weight)
+    fixed = np.full(flows, np.nan)
+    while np.isnan(fixed).any():
+        free = np.isnan(fixed)
+        bounds = [(0, d) if np.isnan(x) else (x, x) for x, d in zip(fixed, np.where(np.isinf(demand), None, demand), strict=True)]
+        # Variables: rates and the level; weight * level <= rate.
+        above = np.hstack([-np.eye(flows), weight[:, None]])[free]
+        rows = np.vstack([np.hstack([crosses, np.zeros((len(capacity), 1))]), above])
+        room = np.concatenate([capacity * (1 + 1e-12), np.zeros(free.sum())])
+        level = -optimize.linprog(np.append(np.zeros(flows), -1), rows, room, bounds=[*bounds, (0, None)]).fun
+        at_level = np.where(free, weight * level, fixed)
+        stuck = [f for f in np.flatnonzero(free) if most(f, at_level, capacity, crosses, demand) <= at_level[f] + 1e-7]
+        assert stuck
+        fixed[stuck] = at_level[stuck]
+    return fixed
+
+
+def most(flow, rates, capacity, crosses, demand):
+    """The highest rate of a flow while nobody falls below what they have."""
+    bounds = [(max(r - 1e-9, 0), None if np.isinf(d) else d + 1e-9) for r, d in zip(rates, demand, strict=True)]
+    goal = np.zeros(len(rates))
+    goal[flow] = -1
+    return -optimize.linprog(goal, crosses, capacity * (1 + 1e-9), bounds=bounds).fun
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_max_min_against_linear_programs(seed):
+    rng = np.random.default_rng(seed)
+    capacity, paths, weight, crosses = draw_flows(rng)
+    demand = np.where(rng.random(len(paths)) < 0.3, rng.uniform(0.1, 2, len(paths)), np.inf)
+    rates = algorithms.max_min(capacity, paths, weight=weight, demand=demand)
+    assert (crosses @ rates <= capacity * (1 + 1e-12)).all()
+    assert rates == pytest.approx(max_min_by_programs(capacity, crosses, weight, demand), abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_proportional_fairness_against_a_convex_program(seed):
+    capacity, paths, weight, crosses = draw_flows(np.random.default_rng(seed))
+    for iterations in (0, 1, 5):
+        rates, _ = algorithms.proportional(capacity, paths, weight=weight, iterations=iterations)
+        assert (crosses @ rates <= capacity * (1 + 1e-12)).all()
+    rates, off = algorithms.proportional(capacity, paths, weight=weight, iterations=5000)
+    assert off < 1e-3
+    assert (crosses @ rates <= capacity * (1 + 1e-12)).all()
+
+    start = 0.9 * np.min(np.where(crosses > 0, (capacity / np.maximum(crosses.sum(axis=1), 1))[:, None], np.inf), axis=0)
+    best = optimize.minimize(
+        lambda x: -(weight * np.log(x)).sum(),
+        start,
+        jac=lambda x: -weight / x,
+        bounds=[(1e-9, None)] * len(start),
+        constraints={"type": "ineq", "fun": lambda x: capacity - crosses @ x, "jac": lambda _: -crosses},
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    # At the optimum the sum of logs is flat: compare that, then the rates.
+    assert (weight * np.log(rates)).sum() == pytest.approx(-best.fun, abs=5e-3)
+    assert rates == pytest.approx(best.x, rel=2e-2)
+
+
+def test_the_parking_lot():
+    paths = [[0, 1], [0], [1]]
+    assert algorithms.max_min([1, 1], paths).tolist() == [0.5, 0.5, 0.5]
+    rates, off = algorithms.proportional([1, 1], paths)
+    assert rates == pytest.approx([1 / 3, 2 / 3, 2 / 3]) and off < 1e-6
+
+
+def test_what_is_wrong_is_refused():
+    with pytest.raises(ValueError, match="not below 2, 2"):
+        algorithms.colour(2, 2, [(0, 2)])
+    with pytest.raises(ValueError, match="power of two"):
+        algorithms.colour_within(2, 2, [(0, 1)], 3)
+    with pytest.raises(TypeError, match="whole numbers"):
+        algorithms.greedy(2, [(0.5, 1.0)])
+    with pytest.raises(ValueError, match="1 to 64"):
+        algorithms.allocate(2, [(0, 1)], 1, slots=65)
+    with pytest.raises(ValueError, match="3 are wanted"):
+        algorithms.scale_both(np.ones((3, 3)), send=[1, 1])
+    with pytest.raises(ValueError, match="not negative"):
+        algorithms.scale_down([[-1.0]])
+    with pytest.raises(ValueError, match="at most once"):
+        algorithms.max_min([1.0], [[0, 0]])
+    with pytest.raises(ValueError, match="positive"):
+        algorithms.proportional([0.0], [[0]])
+    assert algorithms.colour(2, 2, [])[1] == 0
+    assert algorithms.max_min([1.0], []).size == 0

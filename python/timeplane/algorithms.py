@@ -1,0 +1,200 @@
+"""The planning algorithms alone, without a network: colourings, matchings and rates, from and to numpy arrays.
+
+>>> rng = np.random.default_rng(1)
+>>> slot = tp.algorithms.greedy(120, rng.integers(0, 120, (500, 2)))
+>>> edges = slot[:, 1:] // 30  # from leaf to leaf
+>>> colours, number = tp.algorithms.colour(4, 4, edges)
+
+They are what controllers use, so they can be checked, compared and drawn by themselves. Everything is deterministic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from timeplane import _core
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "Scaled",
+    "allocate",
+    "colour",
+    "colour_one_by_one",
+    "colour_within",
+    "greedy",
+    "max_min",
+    "max_min_matrix",
+    "proportional",
+    "scale_both",
+    "scale_down",
+]
+
+
+def colour(left: int, right: int, edges: ArrayLike) -> tuple[NDArray[np.uint16], int]:
+    """Colours the edges of a bipartite multigraph, so that no vertex has two of one colour, with the fewest colours.
+
+    ``edges`` has a row (left vertex, right vertex) for each edge. Returns the colour of each and how many there are: the
+    largest degree (Koenig). Vertices are leaves and edges the transmissions of a slot; colours are then spines, or unit links to them.
+    """
+    return _core.colour(left, right, _pairs(edges))
+
+
+def colour_within(left: int, right: int, edges: ArrayLike, colours: int) -> NDArray[np.uint16]:
+    """Spreads edges evenly over ``colours``, a power of two: of d edges at a vertex, each colour has d / ``colours``, rounded up
+    or down. This is how Fastpass chooses among paths of equal rate."""
+    return _core.colour_within(left, right, _pairs(edges), colours)
+
+
+def colour_one_by_one(
+    left: int, right: int, edges: ArrayLike, colours: int
+) -> tuple[NDArray[np.int32], NDArray[np.uintp]]:
+    """Colours edges in their order, as circuits arrive (Paull, 1962).
+
+    Returns the colours that they have at last (-1 where all were in use at an end), and how many earlier edges each
+    one moved: fewer than there are vertices on the smaller side.
+    """
+    return _core.colour_one_by_one(left, right, _pairs(edges), colours)
+
+
+def greedy(nodes: int, pairs: ArrayLike, wanted: ArrayLike = 1, *, slots: int = 1) -> NDArray[np.int64]:
+    """Maximal matchings of ``slots`` slots (64 at most): each pair in turn gets the first slots that are free at both ends.
+
+    ``pairs`` has a row (source, destination) for each, the most important first; ``wanted`` says how many slots, one number or
+    one for each pair. Returns rows (slot, source, destination).
+    """
+    pairs = _pairs(pairs)
+    return _core.greedy(nodes, pairs, _each(wanted, len(pairs), np.uint32), slots)
+
+
+def allocate(
+    nodes: int, pairs: ArrayLike, wanted: ArrayLike, *, slots: int = 64, batches: int = 1
+) -> NDArray[np.int64]:
+    """Timeslots as Fastpass's arbiter allocates them: maximal matchings, least recently served pairs first.
+
+    ``pairs`` and ``wanted`` are as for :func:`greedy`; a pair that comes again wants more. A batch is ``slots`` slots (64 at most).
+    Returns rows (slot, source, destination), slots numbered through all batches.
+    """
+    pairs = _pairs(pairs)
+    return _core.allocate(nodes, pairs, _each(wanted, len(pairs), np.uint32), slots, batches)
+
+
+class Scaled(NamedTuple):
+    """A matrix of rates, and how good it is."""
+
+    #: ``rates[i, j]`` from host ``i`` to host ``j``.
+    rates: NDArray[np.float64]
+    #: What no matrix of rates of the same pairs exceeds in total.
+    bound: float
+    #: Rounds of row and column scaling that it took.
+    rounds: int
+
+
+def scale_both(
+    offered: ArrayLike,
+    send: ArrayLike = 1.0,
+    receive: ArrayLike = 1.0,
+    *,
+    tolerance: float = 1e-3,
+    rounds: int = 1000,
+) -> Scaled:
+    """Rates by scaling rows and columns up and down in turn (Sinkhorn), towards the highest total; at last down only.
+
+    ``offered[i, j]`` is what host ``i`` offers to host ``j``, not negative; only its proportions count. ``send`` and ``receive`` are the
+    hosts' capacities, one number or one for each. Row and column sums of the result do not exceed them. Rounds end when the total
+    is within ``tolerance`` (relative) of a bound, or after ``rounds``.
+    """
+    offered, send, receive = _matrix(offered, send, receive)
+    return Scaled(*_core.scale_both(offered, send, receive, tolerance, rounds))
+
+
+def scale_down(offered: ArrayLike, send: ArrayLike = 1.0, receive: ArrayLike = 1.0) -> NDArray[np.float64]:
+    """Rates by scaling rows down where they exceed what a host sends, then columns where they exceed what one receives."""
+    return _core.scale_down(*_matrix(offered, send, receive))
+
+
+def max_min(
+    capacity: ArrayLike, paths: Iterable[Sequence[int]], *, weight: ArrayLike = 1.0, demand: ArrayLike = np.inf
+) -> NDArray[np.float64]:
+    """Weighted max-min fair rates of flows over links: none can have more without taking from one that has no more (per weight).
+
+    ``capacity`` is each link's; ``paths`` has each flow's links, by number. ``weight`` and ``demand`` (the most a flow can use) are
+    one number or one for each flow.
+    """
+    return _core.max_min(*_flows(capacity, paths, weight, demand))
+
+
+def max_min_matrix(demand: ArrayLike, send: ArrayLike = 1.0, receive: ArrayLike = 1.0) -> NDArray[np.float64]:
+    """Max-min fair rates of pairs of hosts, bounded by the hosts' capacities and by ``demand[i, j]``, which may be infinite."""
+    demand = np.asarray(demand, dtype=np.float64)
+    n = len(demand)
+    if demand.shape != (n, n):
+        raise ValueError(f"a matrix of shape {demand.shape}: as many rows as columns")
+    capacity = np.concatenate([_each(send, n, np.float64), _each(receive, n, np.float64)])
+    i, j = np.nonzero(demand)
+    rates = np.zeros((n, n))
+    paths = np.stack([i, n + j], axis=1)
+    rates[i, j] = max_min(capacity, paths, demand=demand[i, j])
+    return rates
+
+
+def proportional(
+    capacity: ArrayLike,
+    paths: Iterable[Sequence[int]],
+    *,
+    weight: ArrayLike = 1.0,
+    demand: ArrayLike = np.inf,
+    iterations: int = 200,
+) -> tuple[NDArray[np.float64], float]:
+    """Weighted proportionally fair rates (the highest sum of weight times log of rate) by prices of links, as Flowtune's.
+
+    Arguments are as for :func:`max_min`; capacities are positive. Returns the rates, none of which exceeds a link however few the
+    iterations, and by how much links were off before that was made so, as a share of their capacity: 0 at the optimum.
+    """
+    return _core.proportional(*_flows(capacity, paths, weight, demand), iterations)
+
+
+def _pairs(pairs: ArrayLike) -> NDArray[np.uint32]:
+    return _unsigned(np.asarray(pairs).reshape(-1, 2) if np.size(pairs) == 0 else np.asarray(pairs))
+
+
+def _unsigned(values: Any) -> NDArray[np.uint32]:
+    values = np.asarray(values)
+    if values.size and not np.issubdtype(values.dtype, np.integer):
+        raise TypeError(f"whole numbers are wanted, not {values.dtype}")
+    if values.size and (values.min() < 0 or values.max() >= 1 << 32):
+        raise ValueError("numbers from 0 to 2^32 - 1 are wanted")
+    return np.asarray(values, dtype=np.uint32, order="C")
+
+
+def _each(values: ArrayLike, n: int, kind: type) -> NDArray[Any]:
+    """One value for all, or one for each."""
+    values = _unsigned(values) if kind is np.uint32 else np.asarray(values, dtype=kind)
+    if values.ndim == 0:
+        return np.full(n, values, dtype=kind)
+    if values.shape != (n,):
+        raise ValueError(f"{values.shape} values where {n} are wanted")
+    return np.ascontiguousarray(values)
+
+
+def _matrix(offered: ArrayLike, send: ArrayLike, receive: ArrayLike) -> tuple[Any, Any, Any]:
+    offered = np.ascontiguousarray(offered, dtype=np.float64)
+    if offered.ndim != 2:
+        raise ValueError(f"a matrix is wanted, not {offered.ndim} dimensions")
+    n = len(offered)
+    return offered, _each(send, n, np.float64), _each(receive, n, np.float64)
+
+
+def _flows(
+    capacity: ArrayLike, paths: Iterable[Sequence[int]], weight: ArrayLike, demand: ArrayLike
+) -> tuple[Any, Any, Any, Any, Any]:
+    paths = [_unsigned(path) for path in paths]
+    hops = np.array([len(path) for path in paths], dtype=np.uint32)
+    links = np.concatenate(paths) if paths else np.zeros(0, dtype=np.uint32)
+    n = len(paths)
+    capacity = np.ascontiguousarray(capacity, dtype=np.float64)
+    return capacity, links, hops, _each(weight, n, np.float64), _each(demand, n, np.float64)

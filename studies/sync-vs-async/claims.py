@@ -226,3 +226,11 @@ def show(rows: Sequence[Sequence[str]]) -> None:
     """On the terminal."""
     for _, figure, quantity, condition, paper, ours, agrees in rows:
         print(f"{figure}: {quantity} ({condition})\n    paper: {paper}\n    here:  {ours}\n    agrees: {agrees}")
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """As a table of a README."""
+    lines = ["| figure | quantity | paper | here | agrees |", "| --- | --- | --- | --- | --- |"]
+    for _, figure, quantity, condition, paper, ours, agrees in rows:
+        lines.append(f"| {figure} | {quantity}; {condition} | {paper} | {ours} | {agrees} |")
+    return "\n".join(lines) + "\n"

@@ -141,6 +141,7 @@ def run(options: Options) -> dict[str, Outcome]:
         figures.save(name, outcomes, options.out / "figures")
     rows = claims.compare(published(), outcomes)
     write_csv(options.out / "tables" / "compared.csv", claims.HEAD, rows)
+    (options.out / "tables" / "compared.md").write_text(claims.markdown(rows), encoding="utf-8")
     options.tell(f"{time.monotonic() - begin:.0f} s in all; figures and tables are in {options.out}")
     claims.show(rows)
     return outcomes

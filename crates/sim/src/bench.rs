@@ -1,15 +1,18 @@
 //! The engine's speed, measured on one core, for anyone to repeat: `cargo run --release -p timeplane-sim --example speed`.
 
+use crate::control::Controllers;
 use crate::endpoints::{Carrier, Endpoints, Setting};
 use crate::engine::{Engine, Pulse};
 use crate::ledger::Ledger;
 use crate::network::Network;
+use crate::run::watch;
 use crate::time::SimTime;
 use std::path::Path;
 use std::sync::Arc;
 use timeplane_model::{Bytes, Duration, Fabric, FabricError, Framing, LinkSpec, Rate, Switch};
 use timeplane_results::Recorder;
-use timeplane_scenario::{PacketMix, Pattern, Poisson, Sizes, Workload};
+use timeplane_scenario::{Nic, PacketMix, Pattern, PlanSpec, Poisson, RatesSpec, Sizes, TimeslotsSpec, Workload};
+use timeplane_schedule::Schedulers;
 use timeplane_transport::TcpConfig;
 use timeplane_workload::{FlowArrival, Source, Streams, WorkloadError};
 
@@ -60,6 +63,22 @@ pub fn uniform(fabric: &Fabric, load: f64) -> Result<Source, WorkloadError> {
 /// Runs the flows of a source's first `span` to their end over unbounded queues. They are drawn while it runs, a few at a time, and the
 /// time that it takes to draw them does not count.
 pub fn carry(name: &str, fabric: &Arc<Fabric>, source: &Source, span: Duration, carrier: Carrier) -> Measured {
+    measure(name, fabric, source, span, carrier, None)
+}
+
+/// The same as datagrams under a plan.
+pub fn carry_planned(name: &str, fabric: &Arc<Fabric>, source: &Source, span: Duration, plan: &PlanSpec) -> Measured {
+    measure(name, fabric, source, span, Carrier::Datagrams, Some(plan))
+}
+
+fn measure(
+    name: &str,
+    fabric: &Arc<Fabric>,
+    source: &Source,
+    span: Duration,
+    carrier: Carrier,
+    plan: Option<&PlanSpec>,
+) -> Measured {
     // Linux resets a process's peak memory on request; elsewhere the peak is that of all measurements so far.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     let mut drawing = 0.0;
@@ -68,7 +87,7 @@ pub fn carry(name: &str, fabric: &Arc<Fabric>, source: &Source, span: Duration, 
         some: Vec::with_capacity(SOME),
         drawing: &mut drawing,
     };
-    let mut engine = carrying(fabric, Box::new(arrivals), carrier, 0, Recorder::discard());
+    let mut engine = carrying(fabric, Box::new(arrivals), carrier, plan, 0, Recorder::discard());
     let before = cpu();
     engine.run(&Pulse::default());
     let total = cpu() - before;
@@ -110,23 +129,32 @@ impl<I: Iterator<Item = FlowArrival>> Iterator for Drawn<'_, I> {
     }
 }
 
-/// The benchmark: datagrams and TCP over a leaf-spine of 120 hosts at load 0.6, the flow list of the comparison with other simulators; then
-/// datagrams over leaf-spines of 128 to 16,384 hosts, 32 a leaf, for about as many packets each.
+/// The benchmark: datagrams and TCP over a leaf-spine of 120 hosts at load 0.6, the flow list of the comparison with other simulators;
+/// datagrams under timeslots and under rates at load 0.8, with all that their agents do; then datagrams over leaf-spines of 128 to 16,384 hosts, 32 a leaf, for about as many packets each.
 ///
 /// # Panics
 /// Never: its fabrics and loads are valid.
 pub fn report(quick: bool) -> Vec<Measured> {
     let parts = if quick { 10 } else { 1 };
-    let measure = |name: &str, leaves: u32, per_leaf: u32, span_us: i64, carrier| {
+    let plain = |name: &str, leaves: u32, per_leaf: u32, span_us: i64, carrier| {
         let fabric = Arc::new(leaf_spine(leaves, per_leaf, 3).expect("dimensions above zero"));
         let source = uniform(&fabric, 0.6).expect("a load below one");
         carry(name, &fabric, &source, Duration::from_us(span_us / parts), carrier)
     };
     let mut rows =
-        vec![measure("datagrams", 4, 30, 1_000_000, Carrier::Datagrams), measure("tcp", 4, 30, 1_000_000, tcp())];
+        vec![plain("datagrams", 4, 30, 1_000_000, Carrier::Datagrams), plain("tcp", 4, 30, 1_000_000, tcp())];
+    let fabric = Arc::new(leaf_spine(4, 30, 3).expect("dimensions above zero"));
+    let source = uniform(&fabric, 0.8).expect("a load below one");
+    let plans = [
+        ("timeslots", PlanSpec::Timeslots(TimeslotsSpec::default())),
+        ("rates", PlanSpec::Rates(RatesSpec::default())),
+    ];
+    for (name, plan) in &plans {
+        rows.push(carry_planned(name, &fabric, &source, Duration::from_us(200_000 / parts), plan));
+    }
     // Short spans would measure the fabric's filling: two mean flows take 1 ms.
     for (leaves, span_us) in [(4, 1_000_000), (32, 200_000), (512, 40_000)] {
-        rows.push(measure("scaling", leaves, 32, span_us, Carrier::Datagrams));
+        rows.push(plain("scaling", leaves, 32, span_us, Carrier::Datagrams));
     }
     rows
 }
@@ -164,13 +192,14 @@ pub fn engine<'a>(
     salt: u64,
     recorder: Recorder,
 ) -> Engine<'a> {
-    carrying(fabric, Box::new(arrivals.iter().copied()), carrier, salt, recorder)
+    carrying(fabric, Box::new(arrivals.iter().copied()), carrier, None, salt, recorder)
 }
 
 fn carrying<'a>(
     fabric: &Arc<Fabric>,
     arrivals: Box<dyn Iterator<Item = FlowArrival> + Send + 'a>,
     carrier: Carrier,
+    plan: Option<&PlanSpec>,
     salt: u64,
     recorder: Recorder,
 ) -> Engine<'a> {
@@ -190,9 +219,14 @@ fn carrying<'a>(
     let ledger = Ledger::new(fabric.hosts(), all, recorder);
     let ends = Endpoints::new(Arc::clone(fabric), setting, ledger);
     let passive = ends.is_passive();
-    let network =
-        Network::new(Arc::clone(fabric), &Streams::new(1), passive, SimTime::MAX, Duration::from_us(20), None);
-    Engine::new(network, ends, None, arrivals, SimTime::MAX, None)
+    let nic = plan.map(|_| (Nic::default(), true));
+    let streams = Streams::new(1);
+    let mut network = Network::new(Arc::clone(fabric), &streams, passive, SimTime::MAX, Duration::from_us(20), nic);
+    network.watch = watch(plan);
+    let control = plan.map(|plan| {
+        Controllers::new(plan, fabric, MTU, &Schedulers::built_in(), &streams).expect("the fabric is a Clos network")
+    });
+    Engine::new(network, ends, control, arrivals, SimTime::MAX, None)
 }
 
 /// The arrivals of a source's first `span`.

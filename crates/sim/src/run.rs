@@ -152,7 +152,7 @@ pub fn prepare<'a>(
 }
 
 /// Which changes of their queues hosts tell the controller.
-fn watch(plan: Option<&PlanSpec>) -> Watch {
+pub(crate) fn watch(plan: Option<&PlanSpec>) -> Watch {
     match plan {
         None | Some(PlanSpec::Slots(_)) => Watch::Nothing,
         Some(PlanSpec::Timeslots(_)) => Watch::Arrivals,

@@ -125,6 +125,5 @@ pub struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queues_every: Option<Duration>,
     /// Takes the time that each packet spends in the network.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub latency: bool,
 }

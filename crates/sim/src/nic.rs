@@ -468,7 +468,7 @@ mod tests {
             };
             let then = ends.start(SimTime::ZERO, &arrival, &mut Nothing);
             let Then::Queue { slot, .. } = then else { panic!("{then:?}") };
-            nic.push_flow(SimTime::ZERO, destination, slot, &mut ends);
+            nic.push_flow(SimTime::ZERO, destination, slot, &link, &mut ends);
             first.get_or_insert(slot);
         }
         let mut next = || match nic.serve(SimTime::ZERO, &link, rate, &mut ends) {

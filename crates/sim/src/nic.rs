@@ -473,7 +473,7 @@ mod tests {
         }
         let mut next = || match nic.serve(SimTime::ZERO, &link, rate, &mut ends) {
             Served::Packet { packet, .. } => Some(packet.destination),
-            Served::Idle => None,
+            Served::Wait(_) | Served::Idle => None,
         };
         assert_eq!((next(), next()), (Some(1), Some(1)));
         nic.withdraw(1, first.unwrap(), &mut ends);

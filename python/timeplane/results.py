@@ -56,6 +56,11 @@ class _Tables:
         """One row per direction of a wire, over the whole run."""
         return self.table("links")
 
+    @property
+    def latency(self) -> Table:
+        """Packets by the time that they spent in the network; without ``record.latency`` there are none."""
+        return self.table("latency")
+
 
 class Run(_Tables):
     """One run: a point of the sweep, a control, a seed."""

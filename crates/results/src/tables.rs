@@ -233,15 +233,6 @@ tables! {
         sent_bytes: u64,
     }
 
-    /// Latency: packets by the time that they spent in the network, from their first bit on the host's link to their last bit at the
-    /// destination; of those that left in the window and arrived.
-    "latency": LatencyRow {
-        /// At least this long, and less than the next row or 1.6 % longer.
-        latency_ps: i64,
-        /// How many packets.
-        packets: u64,
-    }
-
     /// Links: one row per direction of a wire, over the whole run.
     "links": LinkRow {
         /// Number of the link.
@@ -258,6 +249,15 @@ tables! {
         busy_ps: i64,
         /// The longest queue in front of it, in wire bytes.
         max_queue_bytes: u64,
+    }
+
+    /// Latency: packets by the time that they spent in the network, from their first bit on the host's link to their last bit at the
+    /// destination; of those that left in the window and arrived.
+    "latency": LatencyRow {
+        /// At least this long, and less than the next row or 1.6 % longer.
+        latency_ps: i64,
+        /// How many packets.
+        packets: u64,
     }
 }
 

@@ -43,6 +43,7 @@ fn a_run_is_complete_or_not_there() {
             "control.parquet",
             "drops.parquet",
             "flows.parquet",
+            "latency.parquet",
             "links.parquet",
             "queues.parquet",
             "slots.parquet",

@@ -477,12 +477,12 @@ mod tests {
             };
             let then = ends.start(SimTime::ZERO, &arrival, &mut Nothing);
             let Then::Queue { slot, .. } = then else { panic!("{then:?}") };
-            nic.push_flow(SimTime::ZERO, destination, slot, &mut ends);
+            nic.push_flow(SimTime::ZERO, destination, slot, &link, &mut ends);
             first.get_or_insert(slot);
         }
         let mut next = || match nic.serve(SimTime::ZERO, &link, rate, &mut ends) {
             Served::Packet { packet, .. } => Some(packet.destination),
-            Served::Idle => None,
+            Served::Wait(_) | Served::Idle => None,
         };
         assert_eq!((next(), next()), (Some(1), Some(1)));
         nic.withdraw(1, first.unwrap(), &mut ends);

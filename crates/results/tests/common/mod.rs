@@ -4,8 +4,8 @@
 use indexmap::IndexMap;
 use std::path::{Path, PathBuf};
 use timeplane_results::{
-    CoflowRow, ControlRow, DropRow, FlowRow, LinkRow, QueueRow, Recorder, RunFacts, RunSummary, SlotRow, Summariser,
-    Tally, WindowSummary,
+    CoflowRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, Recorder, RunFacts, RunSummary, SlotRow,
+    Summariser, Tally, WindowSummary,
 };
 
 /// A folder that is removed at the end of the test.
@@ -92,6 +92,7 @@ pub fn record(recorder: &mut Recorder, n: u32) {
             granted_bytes: 6,
             sent_bytes: 7,
         });
+        recorder.latency(&LatencyRow { latency_ps: i64::from(i), packets: k });
         recorder.link(&LinkRow {
             link: i,
             from: 1,
@@ -106,6 +107,7 @@ pub fn record(recorder: &mut Recorder, n: u32) {
 
 pub fn facts(control: &str, point: &[(&str, &str)], seed: u64) -> RunFacts {
     RunFacts {
+        network_latency_ps: None,
         control: control.to_owned(),
         point: point.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect::<IndexMap<_, _>>(),
         seed,

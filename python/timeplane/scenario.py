@@ -354,8 +354,10 @@ _Sizes = {"fixed": Fixed, "exponential": Exponential, "cdf": Cdf}
 #: - ``"bimodal"``: 40 B with probability 0.4, else 1500 B.
 #: - ``"facebook_web"``: A Facebook web server's: median about 150 B, 15 % at 1500 B (Roy et al., SIGCOMM
 #:   2015).
+#: - ``"alternating"``: 1500 B and 40 B in turn, each flow from its first packet on: what fits timeslots
+#:   worst.
 #: - ``"single"``: One packet a flow, however large: for queueing theory.
-PacketMix: TypeAlias = Literal["mtu", "bimodal", "facebook_web", "single"] | Fixed
+PacketMix: TypeAlias = Literal["mtu", "bimodal", "facebook_web", "alternating", "single"] | Fixed
 _PacketMix = {"fixed": Fixed}
 
 
@@ -453,7 +455,7 @@ class Record(Values):
 
     queues_every: Duration | None = None
     """Takes the length of every queue that is not empty, once in each such interval."""
-    latency: bool = field(default_factory=dict)
+    latency: bool = False
     """Takes the time that each packet spends in the network."""
 
 
@@ -676,7 +678,7 @@ class Rates(Values):
     """Rates asked for."""
     normaliser: RateNormaliser = "scale_both"
     """Rates given."""
-    every: Duration = "0 ps"
+    every: Duration = "10 us"
     """From one computation to the next, at least; between them, on change."""
     threshold: float = 0.0
     """A host is told of new rates where one has moved by more than this share of it; at 0, of every change.

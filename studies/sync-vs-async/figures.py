@@ -246,7 +246,7 @@ def fig10(outcomes: Outcomes) -> Figure:
         grid = np.geomspace(2e7, 1e11, 300)
         axes[1].plot(grid / measures.MS, np.searchsorted(np.sort(took), grid) / len(took), color=colour, linestyle=line, label=name)
     axes[0].set_xlabel("Time in the network (us)")
-    axes[0].set_xlim(0, 200)
+    axes[0].set_xlim(0, 150)
     axes[1].set_xlabel("Flow completion time (ms)")
     axes[1].set_xscale("log")
     axes[1].xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))

@@ -194,15 +194,24 @@ impl Nic {
     }
 
     /// Replaces a queue's rate. What its bucket still holds drains at the new one.
-    fn pace(&mut self, now: SimTime, mut window: Window, rate: Rate) {
+    fn pace(&mut self, now: SimTime, mut window: Window, mut rate: Rate) {
         let at = self.rates.binary_search_by_key(&window.queue, |w| w.queue);
         if let Ok(i) = at {
             let old = &self.rates[i];
-            // A packet that is overdue stays so.
-            (window.eligible, window.owes) = (old.eligible, old.owes);
-            if rate > Rate::ZERO && old.eligible > now {
-                let wait = old.owed_bits(now).div_ceil(u128::from(rate.as_bps()));
+            window.owes = old.owes;
+            let owed = old.owed_bits(now);
+            if owed > 0 {
+                // What is owed is not forgotten where there is no rate to pay it with: it is kept at next to none, 1 b/s.
+                rate = rate.max(Rate::bps(1));
+                window.rate = Some(rate);
+                let wait = owed.div_ceil(u128::from(rate.as_bps()));
                 window.eligible = now + Duration::from_ps(i64::try_from(wait).unwrap_or(i64::MAX / 4));
+            } else if rate > Rate::ZERO {
+                // A packet that is overdue stays so, by the bits that it could have sent: not more of them at a higher rate.
+                let overdue = (now - old.eligible).as_ps() as u128;
+                let bits = overdue * u128::from(old.rate.map_or(0, Rate::as_bps));
+                let since = (bits / u128::from(rate.as_bps())).min(overdue);
+                window.eligible = now - Duration::from_ps(since as i64);
             }
         }
         match at {

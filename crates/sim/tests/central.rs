@@ -195,6 +195,32 @@ fn what_others_leave_is_given_at_once() {
     assert_eq!(longest(&ran, 3, 0)[0], FRAME);
 }
 
+/// Rates that add up to a receiver's link put no more on it, whatever happens to a pair's rate: a sender is ahead of its rate by a packet at most.
+#[test]
+fn a_receiver_gets_what_its_rates_add_up_to() {
+    for normaliser in ["scale_both", "scale_down", "max_min", "proportional"] {
+        let text = format!(
+            r#"
+            [fabric]
+            topology.single_switch.hosts = 20
+            rate = "1 Gb/s"
+            [workload.poisson]
+            load = 0.9
+            sizes.exponential = "46 kB"
+            [window]
+            measure = "100 ms"
+            drain = "0 s"
+            [control.asy]
+            transport.datagrams = {{}}
+            plan.rates.normaliser = "{normaliser}"
+            "#
+        );
+        let down = longest(&run(&text, "asy", 1), 20, 0)[3];
+        println!("{normaliser}: {down} B");
+        assert!(down <= 20 * FRAME, "{normaliser}: {down} B");
+    }
+}
+
 /// Packets of 40 B and 1500 B, one a slot: the mix fills 0.4 x 84 + 0.6 x 1538 of 1538 B (wire bytes), and no more can be carried.
 #[test]
 fn small_packets_waste_their_slots() {

@@ -155,8 +155,8 @@ def fig5(outcomes: Outcomes) -> Figure:
 
 
 def fig6(outcomes: Outcomes) -> Figure:
-    figure, axes = panels(2)
-    for a, name, mix in zip(axes, ("bimodal", "web"), (BIMODAL, WEB), strict=True):
+    figure, axes = panels(3, height=2.3)
+    for a, name, mix in zip(axes, ("bimodal", "web"), (BIMODAL, WEB), strict=False):
         outcome = outcomes[name]
         for control in ("syn", "asy"):
             curve(a, outcome, control, "slowdown_mean")
@@ -165,14 +165,28 @@ def fig6(outcomes: Outcomes) -> Figure:
         a.set_xlabel("Load")
         a.set_ylabel("Mean slowdown")
         a.set_xlim(0, 1)
+    _over_time(axes[2], outcomes["bimodal_long"])
     top = max(a.get_ylim()[1] for a in axes)
     for a in axes:
         a.set_yscale("log")
         a.set_ylim(1, top)
         plain_log(a)
-    letter(axes, ["bimodal packets", "web server packets"])
+    letter(axes, ["bimodal packets", "web server packets", "bimodal, load 0.8, over time"])
     legend(figure, axes)
     return figure
+
+
+def _over_time(axes: Axes, outcome: Outcome) -> None:
+    assert outcome.results is not None
+    summary = outcome.results.summary
+    simulated = dict(zip(summary["run"], summary["simulated_ps"].astype(float), strict=True))
+    begin, length, _ = map(measures.picoseconds, outcome.experiment.window)
+    for control in ("syn", "asy"):
+        runs = [r for r in outcome.results.runs if r.control_name == control]
+        lines = [measures.slowdown_over_time(r, simulated[r.key], begin, length, 20) for r in runs]
+        axes.plot(lines[0][0], np.mean([y for _, y in lines], axis=0), **looks(control) | {"marker": None})
+    axes.set_xlabel("Arrival (ms)")
+    axes.set_xlim(begin / measures.MS, (begin + length) / measures.MS)
 
 
 def slots(outcomes: Outcomes) -> Figure:
@@ -389,7 +403,7 @@ FIGURES: Mapping[str, Drawing] = {
     "fig3": Drawing(fig3, ["fixed"]),
     "fig4": Drawing(fig4, ["incast"]),
     "fig5": Drawing(fig5, ["fixed"]),
-    "fig6": Drawing(fig6, ["bimodal", "web"]),
+    "fig6": Drawing(fig6, ["bimodal", "web", "bimodal_long"]),
     "slots": Drawing(slots, ["bimodal", "web", "fixed"], ["alternating"]),
     "fig7-9": Drawing(fig7_9, ["trace"]),
     "fig10": Drawing(fig10, ["trace"]),

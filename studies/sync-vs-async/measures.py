@@ -48,10 +48,13 @@ def of_flows(run: tp.Run, summary: Mapping[str, Any], load: float, window: float
     offered = float(size.sum()) * 8 / (window * 1e-12)
     goodput = float(summary["goodput_bps"])
     source = flows["source"][measured]
+    late = start >= start.min() + 0.75 * window
     wanted = np.bincount(source, weights=size)
     got = np.bincount(source, weights=flows["received_bytes"].astype(float)[measured])
     return {
         "slowdown_mean": float(slowdown.mean()),
+        # Of flows that came in the last quarter of the window.
+        "slowdown_late": float(slowdown[late].mean()) if late.any() else math.nan,
         "slowdown_variation": variation(slowdown),
         "slowdown_p99": float(np.percentile(slowdown, 99)),
         "fct_mean_ms": float(took.mean()) / MS,
@@ -67,6 +70,18 @@ def of_flows(run: tp.Run, summary: Mapping[str, Any], load: float, window: float
         # Of the rates that flows had, relative to what an empty network would have given them.
         "jain_flows": jain(1 / slowdown),
     }
+
+
+def slowdown_over_time(run: tp.Run, simulated: float, begin: float, length: float, bins: int) -> tuple[np.ndarray, np.ndarray]:
+    """Moments (ms) and the mean slowdown of flows that came then; what is not done counts with the time that it has waited."""
+    flows = run.flows
+    start, fct = flows["start_ps"].astype(float), flows["fct_ps"].astype(float)
+    slowdown = np.where(np.isnan(fct), simulated - start, fct) / flows["ideal_ps"].astype(float)
+    at = np.floor((start - begin) / length * bins).astype(int)
+    use = (at >= 0) & (at < bins)
+    count = np.bincount(at[use], minlength=bins)
+    total = np.bincount(at[use], weights=slowdown[use], minlength=bins)
+    return (begin + (np.arange(bins) + 0.5) * length / bins) / MS, total / np.maximum(count, 1)
 
 
 def tiers(run: tp.Run) -> dict[str, np.ndarray]:

@@ -65,6 +65,9 @@ pub(crate) fn colour_within<'py>(
     Ok(PyArray1::from_vec(py, out))
 }
 
+/// Colours and moves, an entry for each edge.
+type Coloured<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<usize>>);
+
 /// Edges coloured one after the other: colours at the end (-1: there was none), and how many others each one moved.
 #[pyfunction]
 pub(crate) fn colour_one_by_one<'py>(
@@ -73,7 +76,7 @@ pub(crate) fn colour_one_by_one<'py>(
     right: usize,
     edges: PyReadonlyArray2<'py, u32>,
     colours: usize,
-) -> PyResult<(Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<usize>>)> {
+) -> PyResult<Coloured<'py>> {
     if colours > usize::from(u16::MAX) {
         return Err(invalid(format_args!("{colours} colours: at most 65535")));
     }

@@ -290,16 +290,21 @@ impl Calendar {
     /// Adds an event of the open day, or beyond the ring.
     #[inline(never)]
     fn put_beside(&mut self, at: SimTime, what: u32) {
-        if at.0 >> self.shift <= self.day && self.end - self.next < FEW {
+        let today = at.0 >> self.shift <= self.day;
+        if today && self.end - self.next < FEW {
             let entry = entry(at, what);
             let left = &self.today[self.next..self.end];
             let place = self.next + left.iter().position(|e| *e > entry).unwrap_or(left.len());
+            // Where all happens at one instant, shorter days would not help.
+            let alike = |p: usize| self.today.get(p).is_some_and(|e| e >> 32 == entry >> 32);
+            self.inserted += u32::from(!alike(place) && !alike(place.wrapping_sub(1)));
             self.today.insert(place, entry);
             self.end += 1;
-            self.inserted += 1;
         } else {
             let key = self.take_key(what);
             self.defer(Event { at, key });
+            // A longer ring would not help.
+            self.deferred -= u32::from(today);
         }
     }
 
@@ -463,11 +468,12 @@ impl Calendar {
         *today = in_order(&block.entries, block.count);
         self.next = 0;
         self.end = block.count as usize;
-        if block.more != NONE {
+        self.opened += 1;
+        if block.more == NONE {
+            self.found += block.count;
+        } else {
             self.open_crowded(block.more);
         }
-        self.opened += 1;
-        self.found += self.end as u32;
     }
 
     /// Adds the further blocks of a crowded day to the first one's.
@@ -482,6 +488,8 @@ impl Calendar {
         }
         self.end = self.today.len();
         self.today.sort_unstable();
+        // Of events of one instant, one counts: no length of a day parts them.
+        self.found += self.today.chunk_by(|a, b| a >> 32 == b >> 32).count() as u32;
         self.today.push(NOTHING);
     }
 

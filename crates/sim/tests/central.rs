@@ -40,17 +40,16 @@ const UNIFORM: &str = r#"pattern = "uniform""#;
 
 /// The longest queues that a packet has found, itself included, on links from servers, leaves to spines, spines to leaves, leaves to servers.
 fn longest(ran: &Ran, servers: i64, leaves: i64) -> [i64; 4] {
-    let columns = ["from", "to", "max_queue_bytes"].map(|c| ran.column("links", c));
+    let [from, to, queue] = ["from", "to", "max_queue_bytes"].map(|c| ran.column("links", c));
     let mut most = [0; 4];
-    for i in 0..columns[0].len() {
-        let (from, to) = (columns[0][i], columns[1][i]);
+    for ((from, to), queue) in from.into_iter().zip(to).zip(queue) {
         let kind = match (from < servers, to < servers) {
             (true, _) => 0,
             (_, true) => 3,
             _ if from < servers + leaves => 1,
             _ => 2,
         };
-        most[kind] = most[kind].max(columns[2][i]);
+        most[kind] = most[kind].max(queue);
     }
     most
 }

@@ -11,7 +11,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 import timeplane as tp
 
@@ -82,15 +82,12 @@ def letter(axes: Sequence[Axes], titles: Sequence[str]) -> None:
 
 
 def plain_log(axes: Axes) -> None:
-    """A logarithmic axis with plain numbers."""
+    """A logarithmic axis with plain numbers; also 2 and 5 where there are less than two decades."""
     axes.set_yscale("log")
     low, high = axes.get_ylim()
-    few = high / low < 30
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < 100 else (1.0,)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
-    if few:
-        axes.yaxis.set_minor_formatter(FuncFormatter(lambda v, _: f"{v:g}" if str(f"{v:e}")[0] in "25" else ""))
-    else:
-        axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def against_load(

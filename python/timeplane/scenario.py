@@ -739,7 +739,7 @@ class Check(Values):
     """The mean must not be below this."""
     relative_to: str | None = None
     """Checks the ratio to the mean of this control instead."""
-    relative_to_bound: bool = field(default_factory=dict)
+    relative_to_bound: bool = False
     """Checks the ratio to the bound that theory gives instead."""
 
 

@@ -226,6 +226,8 @@ class Generator:
         if value is None:
             if kind.endswith("| None"):
                 return " = None"
+            if kind == "bool":
+                return " = False"
             return f" = field(default_factory={'list' if kind.startswith('list') else 'dict'})"
         if isinstance(value, dict):
             inner = self.resolve(schema)

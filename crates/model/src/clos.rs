@@ -8,7 +8,9 @@ use crate::units::Rate;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClosError {
     /// Hosts' links differ.
-    #[error("host {host}'s link runs at {found}, host 0's at {unit}: a timeslot is one packet on every host's link")]
+    #[error(
+        "host {host}'s link runs at {found}, host 0's at {unit}: timeslots and rates count in units of one host's link"
+    )]
     Hosts {
         /// The host.
         host: u32,
@@ -28,7 +30,7 @@ pub enum ClosError {
         unit: Rate,
     },
     /// The fabric is no Clos network of two or three layers.
-    #[error("switch {} has {found} equal next hops where its peers have {expected}: timeslots with paths need a leaf-spine, tree or fat tree", switch.0)]
+    #[error("switch {} has {found} equal next hops where its peers have {expected}: timeslots and rates need one switch, a leaf-spine, a tree or a fat tree", switch.0)]
     Shape {
         /// Where it shows.
         switch: NodeId,

@@ -4,7 +4,7 @@ use crate::error::{Problem, nearest};
 use crate::shape::one_of;
 use crate::{
     Check, Congestion, Control, FabricSpec, Limit, PacketMix, Pattern, PlanSpec, Poisson, RateEstimator, RatesSpec,
-    Scenario, Sizes, SlotFill, SlotsSpec, Tcp, TimeslotsSpec, Topology, Transport, Workload,
+    Scenario, Sizes, SlotsSpec, Tcp, TimeslotsSpec, Topology, Transport, Workload,
 };
 use std::fmt::Display;
 use std::path::Path;
@@ -412,6 +412,7 @@ impl Checked {
                 self.value(&at("slot"), slots.slot, &allowed);
             }
         }
+        self.no_single(key, s);
         self.span(&at("guard"), slots.guard, LONGEST_DELAY);
         self.count(&at("round_slots"), slots.round_slots, 1, 65_536);
         self.span(&at("control_latency"), slots.control_latency, LONGEST_DELAY);
@@ -500,11 +501,14 @@ impl Checked {
                 self.value(&at("ahead"), ahead, &allowed);
             }
         }
-        if t.fill != SlotFill::Packet
-            && let Workload::Poisson(p) = &s.workload
-            && p.packets == PacketMix::Single
-        {
-            self.conflict(&at("fill"), "packets `single` are longer than any slot", None);
+        self.no_single(key, s);
+    }
+
+    /// A packet that is longer than its gate is open never leaves.
+    fn no_single(&mut self, key: &str, s: &Scenario) {
+        if matches!(&s.workload, Workload::Poisson(p) if p.packets == PacketMix::Single) {
+            let help = "leave `workload.poisson.packets` out, or the plan";
+            self.conflict(key, "a flow in one packet, however large, is for a network without slots", Some(help));
         }
     }
 

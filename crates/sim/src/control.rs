@@ -75,7 +75,7 @@ pub enum ControlError {
     /// No such scheduler.
     #[error(transparent)]
     Scheduler(#[from] UnknownScheduler),
-    /// Timeslots need paths that can be told apart.
+    /// Timeslots and rates count in units of a host's link.
     #[error(transparent)]
     Clos(#[from] ClosError),
 }

@@ -115,7 +115,7 @@ pub struct Network {
     /// Reports of raw receivers under way, by arrival, flow and sequence.
     pub reports: BTreeMap<(SimTime, u32, u32), (u32, Report)>,
     report_sequence: u32,
-    /// A report was sent since the engine looked.
+    /// A report was sent, or the queues of a host have changed, since the engine looked.
     pub news: bool,
     /// Reports sent, and their bytes.
     pub reported: (u64, u64),
@@ -488,13 +488,11 @@ impl Network {
         }
         self.hops += 1;
         if to < self.hosts {
-            if let Some(latencies) = &mut self.latencies {
-                latencies.end(id, at);
-            }
             let packet = self.packets.remove(id);
             if packet.flags & flags::CORRUPT != 0 {
                 self.lose(link, Loss::BitError, packet, ends);
             } else {
+                self.note_latency(id, at);
                 ends.receive(at, packet, self);
             }
         } else {
@@ -535,11 +533,8 @@ impl Network {
             arrival
         };
         if self.passive && last {
-            if let Some(latencies) = self.latencies.as_mut().filter(|_| arrival <= self.stop) {
-                latencies.end(id, arrival);
-            }
             let packet = self.packets.remove(id);
-            self.passive_arrival(arrival, out, packet, ends);
+            self.passive_arrival(arrival, out, id, packet, ends);
         } else {
             self.fly(out, arrival, id);
         }
@@ -559,7 +554,7 @@ impl Network {
 
     /// Books an arrival that nothing else waits for, ahead of its time.
     #[inline(always)]
-    fn passive_arrival(&mut self, at: SimTime, link: u32, packet: Packet, ends: &mut Endpoints) {
+    fn passive_arrival(&mut self, at: SimTime, link: u32, id: u32, packet: Packet, ends: &mut Endpoints) {
         if at > self.stop {
             // Still in flight when the run ends.
             self.beyond.0 += 1;
@@ -570,7 +565,16 @@ impl Network {
         if packet.flags & flags::CORRUPT != 0 {
             self.lose(link, Loss::BitError, packet, ends);
         } else {
+            self.note_latency(id, at);
             ends.receive(at, packet, self);
+        }
+    }
+
+    /// A packet, of this number until now, has arrived whole.
+    #[inline(always)]
+    fn note_latency(&mut self, id: u32, at: SimTime) {
+        if let Some(latencies) = &mut self.latencies {
+            latencies.end(id, at);
         }
     }
 

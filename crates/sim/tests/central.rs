@@ -332,16 +332,19 @@ proptest! {
 
 #[test]
 fn what_cannot_work_is_refused() {
-    let refused = |plan: &str, fabric: &str, what: &str| {
-        let text = format!(
+    let text = |plan: &str, fabric: &str| {
+        format!(
             "[fabric]\n{fabric}\nrate = \"1 Gb/s\"\n[workload.poisson]\nload = 0.5\nsizes.fixed = \"10 kB\"\n[window]\nmeasure = \"1 ms\"\n\
              [control.c]\ntransport.datagrams = {{}}\n{plan}\n"
-        );
-        let found = timeplane_scenario::Loaded::from_str(&text, "test", common::folder(), &[])
+        )
+    };
+    let is_refused = |text: &str, what: &str| {
+        let found = timeplane_scenario::Loaded::from_str(text, "test", common::folder(), &[])
             .and_then(|l| l.validate(&["weighted_round_robin"]).map(|_| ()));
-        let message = found.err().unwrap_or_else(|| panic!("nothing was wrong with {plan}")).to_string();
+        let message = found.err().unwrap_or_else(|| panic!("nothing is wrong with {text}")).to_string();
         assert!(message.contains(what), "{message}");
     };
+    let refused = |plan: &str, fabric: &str, what: &str| is_refused(&text(plan, fabric), what);
     let four = "topology.single_switch.hosts = 4";
     refused(r#"plan.timeslots.slot = "10 us""#, four, "must hold one");
     refused(r#"plan.timeslots.metric = "fifo""#, four, "metric");
@@ -351,4 +354,9 @@ fn what_cannot_work_is_refused() {
     refused("plan.timeslots = {}", mixed, "host 1");
     let slow = "topology.tree = { edges = 2, hosts_per_edge = 2 }\nuplink_rate = \"1500 Mb/s\"";
     refused("plan.rates = {}", slow, "parallel unit links");
+    // A packet of a flow's whole size fits no slot.
+    for plan in ["plan.timeslots = {}", "plan.slots = {}"] {
+        let single = text(plan, four).replace("[window]", "packets = \"single\"\n[window]");
+        is_refused(&single, "a flow in one packet");
+    }
 }

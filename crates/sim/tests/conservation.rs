@@ -233,3 +233,31 @@ fn a_report_may_come_while_a_repair_waits() {
         assert_eq!(ran.summary.flows.unfinished, 0);
     }
 }
+
+/// Packets that were lost spent no time in the network; all others did, at least that of their links.
+#[test]
+fn every_packet_that_arrives_has_a_latency() {
+    for transport in ["datagrams = {}", "tcp = { min_rto = \"2 ms\" }"] {
+        let text = format!(
+            r#"
+            [fabric]
+            topology.leaf_spine = {{ leaves = 2, hosts_per_leaf = 3, spines = 2 }}
+            rate = "1 Gb/s"
+            propagation = "1 us"
+            bit_error = 1e-6
+            [workload.shuffle]
+            bytes = "60 kB"
+            [record]
+            latency = true
+            [control.c]
+            transport.{transport}
+            "#
+        );
+        let ran = run(&text, "c", 1);
+        assert!(ran.summary.dropped_packets["bit_error"] > 0);
+        let packets: i64 = ran.column("latency", "packets").iter().sum();
+        assert_eq!(packets as u64, ran.summary.packets.delivered);
+        // Two links and wires at least, of the smallest frame: 2 x (672 ns + 1 us).
+        assert!(ran.column("latency", "latency_ps")[0] >= 3_290_000);
+    }
+}

@@ -124,20 +124,6 @@ pub enum Event {
         /// Who sends to whom.
         pairs: Vec<(HostId, HostId)>,
     },
-    /// A slot of packets was allocated.
-    SlotAllocated {
-        /// When it begins, by the controller's clock.
-        start: Time,
-        /// For how long.
-        open: Duration,
-        /// How many pairs send in it.
-        pairs: u32,
-    },
-    /// The rates of a host were computed anew.
-    RatesChanged {
-        /// How many of its queues have one.
-        rates: u32,
-    },
     /// The scheduler's plan cannot be granted as slots; the round stays empty.
     PlanRefused {
         /// The round.

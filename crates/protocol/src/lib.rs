@@ -4,13 +4,14 @@
 //! and has no socket; the simulator and the Linux driver run the same agents. Times are readings of the agent's own clock; where agents talk
 //! about time, their clocks agree up to the error that the controller is configured with.
 //!
-//! Here so far: slots with grants by time. The [`SlotManager`] collects [`Report`]s, asks a
-//! [`Scheduler`](timeplane_schedule::Scheduler) for rounds of slots and sends [`Grants`]; a [`HostAgent`] per host reports, and
-//! executes its grants through a [`Gate`] per queue.
+//! Three controllers collect [`Report`]s: the [`SlotManager`] asks a [`Scheduler`](timeplane_schedule::Scheduler) for rounds of slots, the
+//! [`TimeslotManager`] an [`Arbiter`](timeplane_schedule::Arbiter) for slots of one packet, and both send [`Grants`]; the [`RateManager`] sends
+//! [`Rates`]. A [`HostAgent`] per host reports, and executes what it gets through a [`Gate`] per queue, or by a rate for it.
 
 mod agent;
 mod gate;
 mod host;
+mod inbox;
 mod message;
 mod rates;
 mod slots;
@@ -19,6 +20,7 @@ mod timeslots;
 pub use agent::{Address, Agent, Event, Input, Opening, Output, PlanFault};
 pub use gate::{Gate, Refused};
 pub use host::{HostAgent, HostConfig, HostCounters, Reporting};
+pub use inbox::ReportCounters;
 pub use message::{Grants, Message, Rates, Report};
 pub use rates::{Estimator, RateManager, RateManagerConfig, RateManagerCounters};
 pub use slots::{ManagerCounters, SlotManager, SlotManagerConfig};

@@ -3,11 +3,12 @@
 //! ASY of the comparison of synchronous with asynchronous central control; with [`Normaliser::Proportional`] Flowtune's allocator (Perry,
 //! Balakrishnan, Shah, NSDI 2017).
 
-use crate::agent::{Address, Agent, Event, Input, Output};
+use crate::agent::{Address, Agent, Input, Output};
 use crate::host::Reporting;
+use crate::inbox::{Inbox, ReportCounters};
 use crate::message::{Message, Rates, Report};
 use std::collections::{BTreeMap, VecDeque};
-use timeplane_model::{BacklogEntry, Bytes, Class, ClosError, Duration, Fabric, HostId, Rate, Round, Time};
+use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, HostId, Rate, Round, Time};
 use timeplane_schedule::{Normaliser, RateAllocator};
 
 /// How the rate that a pair asks for is found.
@@ -56,12 +57,6 @@ pub struct RateManagerCounters {
     pub computations: u64,
     /// Messages of rates sent.
     pub messages: u64,
-    /// Reports received that were newer than all before.
-    pub reports: u64,
-    /// Reports received that were not.
-    pub stale: u64,
-    /// Messages that no host could mean.
-    pub malformed: u64,
 }
 
 /// What is known of a pair.
@@ -77,7 +72,6 @@ struct Pair {
 /// One host's side.
 #[derive(Debug, Default)]
 struct Row {
-    newest: Option<(u32, u64)>,
     pairs: BTreeMap<u32, Pair>,
     /// What it was told last.
     rates: Vec<(HostId, Class, Rate)>,
@@ -92,6 +86,7 @@ struct Row {
 pub struct RateManager {
     config: RateManagerConfig,
     allocator: RateAllocator,
+    inbox: Inbox,
     rows: Vec<Row>,
     line: Vec<Rate>,
     round: Round,
@@ -116,6 +111,7 @@ impl RateManager {
         let hosts = fabric.hosts();
         Ok(Self {
             allocator: RateAllocator::new(fabric, config.normaliser)?,
+            inbox: Inbox::new(hosts),
             rows: (0..hosts).map(|_| Row::default()).collect(),
             line: (0..hosts).map(|h| fabric.link(fabric.uplink(HostId(h))).spec.rate).collect(),
             round: Round(0),
@@ -135,26 +131,15 @@ impl RateManager {
         &self.counters
     }
 
+    /// What came in.
+    pub fn heard(&self) -> &ReportCounters {
+        self.inbox.counters()
+    }
+
     fn report(&mut self, now: Time, from: Address, report: &Report) {
-        let hosts = self.rows.len() as u32;
-        let Address::Host(host) = from else {
-            self.counters.malformed += 1;
-            return;
-        };
-        let known = |e: &BacklogEntry| e.destination.0 < hosts && e.destination != host;
-        if host.0 >= hosts || !report.backlog.entries().iter().all(known) {
-            self.counters.malformed += 1;
-            return;
-        }
+        let Some(host) = self.inbox.take(from, report) else { return };
         let estimator = self.config.estimator;
         let row = &mut self.rows[host.index()];
-        let this = (report.epoch, report.sequence);
-        if row.newest.is_some_and(|n| n >= this) {
-            self.counters.stale += 1;
-            return;
-        }
-        row.newest = Some(this);
-        self.counters.reports += 1;
         let mut old = std::mem::take(&mut row.pairs);
         let mut changed = false;
         for e in report.backlog.entries() {
@@ -208,7 +193,6 @@ impl RateManager {
                 self.offered.push((source as u32, destination, (asked / line).min(1.0)));
             }
         }
-        self.given.clear();
         self.allocator.allocate(&self.offered, &mut self.given);
         self.round = Round(self.round.0 + 1);
         let lease = now + c.compute_time + c.lease;
@@ -263,7 +247,7 @@ impl Agent for RateManager {
             Input::Due => {}
             Input::Message { from, message: Message::Report(report) } => return self.report(now, from, &report),
             Input::Message { .. } | Input::Backlog(_) | Input::Changed => {
-                self.counters.malformed += 1;
+                self.inbox.malformed();
                 return;
             }
         }
@@ -274,7 +258,6 @@ impl Agent for RateManager {
         while self.computing.front().is_some_and(|c| c.0 <= now) {
             let (_, messages) = self.computing.pop_front().expect("it is there");
             for (host, rates) in messages {
-                out.push(Output::Log(Event::RatesChanged { rates: rates.rates.len() as u32 }));
                 out.push(Output::Send { to: Address::Host(host), message: Message::Rates(rates) });
             }
         }

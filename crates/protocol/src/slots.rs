@@ -1,6 +1,7 @@
 //! The controller of slots: reports come in, rounds of slots go out ahead of time.
 
 use crate::agent::{Address, Agent, Event, Input, Output, PlanFault};
+use crate::inbox::{Inbox, ReportCounters};
 use crate::message::{Grants, Message, Report};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -80,12 +81,6 @@ pub struct ManagerCounters {
     pub slots: u64,
     /// Grants sent.
     pub grants: u64,
-    /// Reports received that were newer than all before.
-    pub reports: u64,
-    /// Reports received that were not.
-    pub stale: u64,
-    /// Messages that no host could mean: of unknown hosts, or about them.
-    pub malformed: u64,
     /// Plans refused.
     pub refused: u64,
 }
@@ -111,6 +106,7 @@ pub struct SlotManager {
     config: SlotManagerConfig,
     fabric: Arc<Fabric>,
     scheduler: Box<dyn Scheduler>,
+    inbox: Inbox,
     /// The latest report of every host.
     reports: Vec<Option<Report>>,
     /// Transmissions granted that some report does not know of yet, by begin.
@@ -157,6 +153,7 @@ impl SlotManager {
         Self {
             plan_at: c.start.saturating_add(c.message_time()),
             busy_until: c.start,
+            inbox: Inbox::new(fabric.hosts()),
             reports: vec![None; fabric.hosts() as usize],
             granted: VecDeque::new(),
             standing: Standing::default(),
@@ -178,26 +175,16 @@ impl SlotManager {
         &self.counters
     }
 
+    /// What came in.
+    pub fn heard(&self) -> &ReportCounters {
+        self.inbox.counters()
+    }
+
     fn report(&mut self, now: Time, from: Address, mut report: Report) {
-        let hosts = self.fabric.hosts();
-        let Address::Host(host) = from else {
-            self.counters.malformed += 1;
-            return;
-        };
-        let known = |e: &BacklogEntry| e.destination.0 < hosts && e.destination != host;
-        if host.0 >= hosts || !report.backlog.entries().iter().all(known) {
-            self.counters.malformed += 1;
-            return;
-        }
-        let latest = &mut self.reports[host.index()];
-        if latest.as_ref().is_some_and(|l| (l.epoch, l.sequence) >= (report.epoch, report.sequence)) {
-            self.counters.stale += 1;
-            return;
-        }
+        let Some(host) = self.inbox.take(from, &report) else { return };
         // A clock that runs ahead beyond all bounds must not hide what was granted.
         report.taken_at = report.taken_at.min(now + self.config.clock_error * 2);
-        *latest = Some(report);
-        self.counters.reports += 1;
+        self.reports[host.index()] = Some(report);
     }
 
     /// What will wait when a round begins that follows everything granted.
@@ -344,7 +331,7 @@ impl Agent for SlotManager {
             Input::Due => {}
             Input::Message { from, message: Message::Report(report) } => return self.report(now, from, report),
             Input::Message { .. } | Input::Backlog(_) | Input::Changed => {
-                self.counters.malformed += 1;
+                self.inbox.malformed();
                 return;
             }
         }
@@ -446,7 +433,7 @@ mod tests {
         m.handle(at(1), report(0, 5, at(0), 1, 375_000), &mut out);
         m.handle(at(2), report(0, 4, at(0), 1, 9 * 375_000), &mut out);
         m.handle(at(3), report(0, 5, at(0), 1, 375_000), &mut out);
-        assert_eq!((m.counters().reports, m.counters().stale), (1, 2));
+        assert_eq!((m.heard().taken, m.heard().stale), (1, 2));
         m.handle(at(21), Input::Due, &mut out);
         assert_eq!(slots(&out), [1]);
     }
@@ -459,7 +446,7 @@ mod tests {
         m.handle(at(1), report(0, 0, at(0), 3, 1), &mut out);
         m.handle(at(1), report(7, 0, at(0), 1, 1), &mut out);
         m.handle(at(1), Input::Backlog(Backlog::default()), &mut out);
-        assert_eq!((m.counters().malformed, m.counters().reports, out.len()), (4, 0, 0));
+        assert_eq!((m.heard().malformed, m.heard().taken, out.len()), (4, 0, 0));
         // A report from the end of time hides nothing, and breaks nothing.
         m.handle(at(1), report(0, 1, Time::MAX, 1, 9 * 375_000), &mut out);
         m.handle(at(1), report(1, 1, Time::from_ps(i64::MIN / 4), 0, 9 * 375_000), &mut out);

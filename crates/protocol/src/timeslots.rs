@@ -2,11 +2,12 @@
 //!
 //! As Fastpass (Perry et al., SIGCOMM 2014) does it, and SYN of the comparison of synchronous with asynchronous central control.
 
-use crate::agent::{Address, Agent, Event, Input, Output};
+use crate::agent::{Address, Agent, Input, Output};
 use crate::host::Reporting;
+use crate::inbox::{Inbox, ReportCounters};
 use crate::message::{Grants, Message, Report};
 use std::collections::VecDeque;
-use timeplane_model::{Burst, Bytes, Class, ClosError, Duration, Fabric, Grant, HostId, Medium, Round, Time, Trigger};
+use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, Grant, HostId, Medium, Round, Time, Trigger};
 use timeplane_schedule::{Arbiter, Colouring, Fill, Metric};
 
 /// What a [`TimeslotManager`] is told at its start.
@@ -50,12 +51,6 @@ pub struct TimeslotManagerCounters {
     pub slots: u64,
     /// Packets' rights to a slot.
     pub allocations: u64,
-    /// Reports received that were newer than all before.
-    pub reports: u64,
-    /// Reports received that were not.
-    pub stale: u64,
-    /// Messages that no host could mean.
-    pub malformed: u64,
 }
 
 /// Gives each waiting packet a timeslot and a path.
@@ -68,8 +63,7 @@ pub struct TimeslotManager {
     config: TimeslotManagerConfig,
     arbiter: Arbiter,
     hosts: u32,
-    /// Per host: epoch and sequence of its newest report.
-    newest: Vec<Option<(u32, u64)>>,
+    inbox: Inbox,
     /// Per host: begin and queue of what is granted and not over as far as reports tell.
     granted: Vec<VecDeque<(Time, HostId, Class)>>,
     /// The next slot that is not allocated begins here.
@@ -91,7 +85,7 @@ impl TimeslotManager {
         Ok(Self {
             arbiter,
             hosts,
-            newest: vec![None; hosts as usize],
+            inbox: Inbox::new(hosts),
             granted: vec![VecDeque::new(); hosts as usize],
             next: config.start,
             round: Round(0),
@@ -106,31 +100,27 @@ impl TimeslotManager {
         &self.counters
     }
 
+    /// What came in.
+    pub fn heard(&self) -> &ReportCounters {
+        self.inbox.counters()
+    }
+
     fn report(&mut self, now: Time, from: Address, report: &Report) {
-        let Address::Host(host) = from else {
-            self.counters.malformed += 1;
-            return;
-        };
-        let known = |b: &Burst| b.destination.0 < self.hosts && b.destination != host;
-        if host.0 >= self.hosts || !report.backlog.bursts.iter().all(known) {
-            self.counters.malformed += 1;
-            return;
-        }
-        let newest = &mut self.newest[host.index()];
-        let this = (report.epoch, report.sequence);
-        if newest.is_some_and(|n| n >= this) {
-            self.counters.stale += 1;
-            return;
-        }
-        *newest = Some(this);
-        self.counters.reports += 1;
+        let Some(host) = self.inbox.take(from, report) else { return };
+        // A clock that runs ahead beyond all bounds must not hide what is granted.
+        let taken_at = report.taken_at.min(now + self.config.ahead);
+        let idle = self.arbiter.is_empty();
         self.arbiter.set(host, now, report.backlog.bursts.iter().copied());
         let granted = &mut self.granted[host.index()];
-        while granted.front().is_some_and(|g| g.0 < report.taken_at) {
+        while granted.front().is_some_and(|g| g.0 < taken_at) {
             granted.pop_front();
         }
         for &(_, destination, class) in granted.iter() {
             self.arbiter.discount(host, destination, class);
+        }
+        if idle {
+            // An idle network's first packet waits for the next slot, not for one that is past.
+            self.next = self.first_slot(now);
         }
     }
 
@@ -144,11 +134,11 @@ impl TimeslotManager {
 
     /// When the next batch is allocated.
     fn allocate_at(&self) -> Option<Time> {
-        // The slot of an instant that is past is found when the time is known; it is due at once.
         (!self.arbiter.is_empty()).then(|| self.next - self.config.ahead)
     }
 
-    fn allocate(&mut self, now: Time, out: &mut Vec<Output>) {
+    /// Allocates the next batch. Called late, it leaves out the slots whose grants could not come in time any more.
+    fn allocate(&mut self, now: Time) {
         let c = self.config;
         let first = self.first_slot(now);
         let (mut start, mut allocations) = (first, Vec::new());
@@ -186,9 +176,6 @@ impl TimeslotManager {
                 });
                 self.granted[a.source.index()].push_back((start, a.destination, a.class));
             }
-            if !allocations.is_empty() {
-                out.push(Output::Log(Event::SlotAllocated { start, open: c.slot, pairs: allocations.len() as u32 }));
-            }
             start = end;
         }
         self.next = start;
@@ -208,19 +195,13 @@ impl Agent for TimeslotManager {
             Input::Due => {}
             Input::Message { from, message: Message::Report(report) } => return self.report(now, from, &report),
             Input::Message { .. } | Input::Backlog(_) | Input::Changed => {
-                self.counters.malformed += 1;
+                self.inbox.malformed();
                 return;
             }
         }
         // Of several reports that come in at the deadline, all count: messages alone allocate nothing.
         if self.allocate_at().is_some_and(|t| t <= now) {
-            // An idle network's first packet waits for the next slot, not for one that is past.
-            let first = self.first_slot(now);
-            if first - self.config.ahead <= now {
-                self.allocate(now, out);
-            } else {
-                self.next = first;
-            }
+            self.allocate(now);
         }
         while self.computing.front().is_some_and(|c| c.0 <= now) {
             let (_, messages) = self.computing.pop_front().expect("it is there");

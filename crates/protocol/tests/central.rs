@@ -7,7 +7,7 @@ use timeplane_model::{
 };
 use timeplane_protocol::{
     Address, Agent, Estimator, HostAgent, HostConfig, Input, Message, Opening, Output, RateManager, RateManagerConfig,
-    Reporting, TimeslotManager, TimeslotManagerConfig,
+    Report, Reporting, TimeslotManager, TimeslotManagerConfig,
 };
 use timeplane_schedule::{Colouring, Fill, Metric, Normaliser};
 
@@ -437,4 +437,60 @@ fn a_silent_controller_leaves_no_gate_open() {
     world.manager = Box::new(RateManager::new(RateManagerConfig { epoch: 1, ..rates() }, &fabric(3)).unwrap());
     world.alive = true;
     world.run(Duration::from_secs(2));
+}
+
+#[test]
+fn nonsense_is_counted_and_dropped() {
+    let fabric = fabric(3);
+    let mut timeslots = TimeslotManager::new(timeslots(US), &fabric).unwrap();
+    let mut rates = RateManager::new(rates(), &fabric).unwrap();
+    let report = |from: u32, epoch: u32, sequence: u64, to: u32| {
+        let burst = Burst {
+            destination: HostId(to),
+            class: Class(0),
+            arrived: Time::ZERO,
+            packets: 1,
+            bytes: Bytes::new(FRAME),
+        };
+        let mut backlog = Backlog::of_bytes([(HostId(to), Bytes::new(FRAME))]);
+        backlog.bursts = vec![burst];
+        let message = Message::Report(Report { epoch, sequence, taken_at: Time::MAX, backlog });
+        Input::Message { from: Address::Host(HostId(from)), message }
+    };
+    let good = report(0, 0, 5, 1);
+    let inputs = [
+        report(0, 0, 0, 0),
+        report(0, 0, 0, 3),
+        report(9, 0, 0, 1),
+        good.clone(),
+        good,
+        report(0, 0, 4, 1),
+        report(0, 1, 0, 2),
+        Input::Changed,
+    ];
+    for agent in [&mut timeslots as &mut dyn Agent, &mut rates] {
+        let mut out = Vec::new();
+        for input in inputs.clone() {
+            agent.handle(Time::ZERO, input, &mut out);
+        }
+        assert!(out.is_empty(), "{out:?}");
+    }
+    for heard in [timeslots.heard(), rates.heard()] {
+        assert_eq!((heard.malformed, heard.taken, heard.stale), (4, 2, 2));
+    }
+    // Of the host that says it is the end of time, one packet waits, and gets one slot, though nobody calls at the slot's time: what is granted
+    // is not granted again.
+    let mut out = Vec::new();
+    for k in 0..40 {
+        timeslots.handle(Time::ZERO + US * k, Input::Due, &mut out);
+    }
+    timeslots.handle(Time::ZERO + US * 40, report(0, 1, 1, 2), &mut out);
+    let grants = |out: &[Output]| out.iter().filter(|o| matches!(o, Output::Send { .. })).count();
+    assert_eq!(grants(&out), 1);
+    assert_eq!(timeslots.counters().allocations, 1);
+    // Two reports at once are one computation, and one host has a rate.
+    let mut out = Vec::new();
+    rates.handle(Time::ZERO, Input::Due, &mut out);
+    rates.handle(Time::ZERO + US * 2, Input::Due, &mut out);
+    assert_eq!((rates.counters().computations, rates.counters().messages, grants(&out)), (1, 1, 1));
 }

@@ -17,19 +17,6 @@ pub enum Colouring {
     Paull,
 }
 
-impl Colouring {
-    /// All there are.
-    pub const ALL: [Self; 2] = [Self::EulerSplit, Self::Paull];
-
-    /// Its name in text.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::EulerSplit => "euler_split",
-            Self::Paull => "paull",
-        }
-    }
-}
-
 /// The paths of one fabric.
 #[derive(Debug)]
 pub struct ClosPaths {

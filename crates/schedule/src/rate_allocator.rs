@@ -67,8 +67,9 @@ impl RateAllocator {
         })
     }
 
-    /// Rates for pairs (source, destination, share of the link that is asked for); one number for each is appended to `given`.
+    /// Rates for pairs (source, destination, share of the link that is asked for); `given` is emptied and gets one number for each.
     pub fn allocate(&mut self, offered: &[(u32, u32, f64)], given: &mut Vec<f64>) {
+        given.clear();
         self.offered.clear();
         let entry = |&(source, destination, rate): &(u32, u32, f64)| Offered { source, destination, rate };
         self.offered.extend(offered.iter().map(entry));

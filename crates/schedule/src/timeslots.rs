@@ -23,15 +23,6 @@ pub enum Metric {
 impl Metric {
     /// All there are.
     pub const ALL: [Self; 3] = [Self::Ocf, Self::Srjf, Self::Mmf];
-
-    /// Its name in text.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Ocf => "ocf",
-            Self::Srjf => "srjf",
-            Self::Mmf => "mmf",
-        }
-    }
 }
 
 /// What may fill a slot, which is one frame of the largest size long.
@@ -44,20 +35,6 @@ pub enum Fill {
     Packets,
     /// As many packets as fit, and a part of the next one.
     Fragments,
-}
-
-impl Fill {
-    /// All there are.
-    pub const ALL: [Self; 3] = [Self::Packet, Self::Packets, Self::Fragments];
-
-    /// Its name in text.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Packet => "packet",
-            Self::Packets => "packets",
-            Self::Fragments => "fragments",
-        }
-    }
 }
 
 /// One packet's right to a slot.

@@ -315,7 +315,6 @@ impl Controllers {
             Event::SlotPlanned { round, index, start, open, gap, pairs } => {
                 self.planned.push_back(Planned { round: round.0, index, start, open, gap, pairs });
             }
-            Event::SlotAllocated { .. } | Event::RatesChanged { .. } => {}
             Event::RoundPlanned { .. } => self.write(Some(at), network, &mut ends.ledger.recorder),
             Event::PlanRefused { round, fault } => {
                 self.fault.get_or_insert_with(|| format!("the plan of round {} was refused: {fault}", round.0));

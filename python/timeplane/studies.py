@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-import numpy as np
-
 from timeplane import _core
 
 __all__ = ["Difference", "Estimate", "Options", "Study", "difference", "estimate", "find", "main", "places", "studies"]
@@ -144,18 +142,11 @@ class Difference:
         return {(True, True): "both", (True, False): "differs", (False, True): "same", (False, False): "unknown"}[differs, same]
 
 
-def _mean_and_error(values: np.ndarray) -> tuple[float, float]:
-    n = len(values)
-    mean = float(values.mean()) if n else math.nan
-    return mean, float(values.std(ddof=1) / math.sqrt(n)) if n > 1 else math.nan
-
-
 def estimate(values: Iterable[float]) -> Estimate:
     """Mean and interval of one number per seed; seeds without a value (``nan``) are left out and lower ``n``."""
-    known = np.array([v for v in values if not math.isnan(v)], float)
-    mean, error = _mean_and_error(known)
-    quantile = _core.t_quantile((1 + LEVEL) / 2, len(known) - 1) if len(known) > 1 else math.nan
-    return Estimate(mean, error * quantile, len(known))
+    known = [v for v in values if not math.isnan(v)]
+    mean, half = _core.interval(known, LEVEL) or (math.nan, None)
+    return Estimate(mean, math.nan if half is None else half, len(known))
 
 
 def difference(values: Sequence[float], baseline: Sequence[float], margin: float = MARGIN) -> Difference:
@@ -163,24 +154,9 @@ def difference(values: Sequence[float], baseline: Sequence[float], margin: float
     t-tests).
     """
     pairs = [(v, b) for v, b in zip(values, baseline, strict=True) if not (math.isnan(v) or math.isnan(b) or b == 0)]
-    relative = np.array([(v - b) / b for v, b in pairs], float)
-    of = estimate(relative)
-    if of.n < 2:
-        return Difference(of.mean, math.nan, of.n, math.nan)
-    error = _mean_and_error(relative)[1]
-    room = margin - abs(of.mean)
-    # p < 5 % where the room is more than the one-sided quantile; the p-value itself by bisection of the quantile.
-    p = _tail(room / error, of.n - 1) if error > 0 else (0.0 if room > 0 else 1.0)
-    return Difference(of.mean, of.half, of.n, p)
-
-
-def _tail(t: float, freedom: int) -> float:
-    """Probability that Student's t is above ``t``."""
-    low, high = 1e-9, 1 - 1e-9
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _core.t_quantile(middle, freedom) < t else (low, middle)
-    return 1 - (low + high) / 2
+    of = estimate(v / b - 1 for v, b in pairs)
+    p = _core.equivalence([v for v, _ in pairs], [b for _, b in pairs], margin)
+    return Difference(of.mean, of.half, of.n, math.nan if p is None else p)
 
 
 # The command.

@@ -126,16 +126,16 @@ FULL = [
     ),
     Experiment("bimodal", BOTH, PARTIAL_LOADS, SHORTER, changes={"workload.poisson.packets": "bimodal"}),
     # From an empty network on: above saturation completion times grow for as long as one looks.
-    Experiment("bimodal_long", BOTH, (0.8,), ("0 ms", "200 ms", "100 ms"), {"workload.poisson.packets": "bimodal"}, seeds=3),
+    Experiment("bimodal_long", BOTH, (0.8,), ("0 ms", "200 ms", "100 ms"), {"workload.poisson.packets": "bimodal"}),
     Experiment("web", BOTH, PARTIAL_LOADS, SHORTER, changes={"workload.poisson.packets": "facebook_web"}),
-    Experiment("alternating", BOTH, (0.4, 0.5, 0.6, 0.8, 0.95), SHORTER, changes={"workload.poisson.packets": "alternating"}, seeds=5),
+    Experiment("alternating", BOTH, (0.4, 0.5, 0.6, 0.8, 0.95), SHORTER, changes={"workload.poisson.packets": "alternating"}),
     Experiment("trace", BOTH | {"ecmp": None}, (0.8,), ("20 ms", "100 ms", "30 ms"), queues_every=SAMPLED),
-    Experiment("estimators", ESTIMATORS, (0.8,), ("20 ms", "20 ms", "20 ms"), queues_every=SAMPLED, seeds=5),
-    Experiment("fill", FILLS, (0.4, 0.6, 0.65, 0.8), SHORTER, changes={"workload.poisson.packets": "bimodal"}, seeds=5),
-    Experiment("imperfect", imperfect(), (0.8,), ("20 ms", "20 ms", "20 ms"), seeds=5),
+    Experiment("estimators", ESTIMATORS, (0.8,), ("20 ms", "20 ms", "20 ms"), queues_every=SAMPLED),
+    Experiment("fill", FILLS, (0.4, 0.6, 0.65, 0.8), SHORTER, changes={"workload.poisson.packets": "bimodal"}),
+    Experiment("imperfect", imperfect(), (0.8,), ("20 ms", "20 ms", "20 ms")),
     Experiment("imperfect_1024", imperfect(SOME), (0.8,), ("3 ms", "3 ms", "4 ms"), LARGE, seeds=3),
     Experiment(
-        "oversubscribed", BOTH | {"ecmp": None}, (0.2, 0.4, 0.5, 0.6), SHORTER, {"fabric.uplink_rate": "5 Gb/s"}, seeds=5
+        "oversubscribed", BOTH | {"ecmp": None}, (0.2, 0.4, 0.5, 0.6), SHORTER, {"fabric.uplink_rate": "5 Gb/s"}
     ),
     Experiment(
         "fat_tree",
@@ -143,7 +143,6 @@ FULL = [
         (0.2, 0.4, 0.6, 0.8),
         SHORTER,
         {"fabric.topology": {"fat_tree": {"k": 8}}, "fabric.uplink_rate": "1 Gb/s"},
-        seeds=5,
     ),
 ]
 

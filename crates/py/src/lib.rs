@@ -58,4 +58,23 @@ mod _core {
         }
         Ok(timeplane_results::stats::t_quantile(p, freedom))
     }
+
+    /// Mean of some values and half of its confidence interval, which a single one does not have; nothing of none.
+    #[pyfunction]
+    fn interval(values: Vec<f64>, level: f64) -> PyResult<Option<(f64, Option<f64>)>> {
+        if !(level > 0.0 && level < 1.0) {
+            return Err(pyo3::exceptions::PyValueError::new_err("a level is within 0 and 1"));
+        }
+        Ok(timeplane_results::stats::Interval::of(&values, level).map(|i| (i.mean, i.half_width)))
+    }
+
+    /// The p-value of two one-sided paired t-tests that `values` differ from `baseline` by less than `margin`, relative to it; nothing
+    /// under two pairs, and where a baseline is 0.
+    #[pyfunction]
+    fn equivalence(values: Vec<f64>, baseline: Vec<f64>, margin: f64) -> PyResult<Option<f64>> {
+        if values.len() != baseline.len() || margin.is_nan() || margin <= 0.0 {
+            return Err(pyo3::exceptions::PyValueError::new_err("values come in pairs, the margin is positive"));
+        }
+        Ok(timeplane_results::stats::equivalence(&values, &baseline, margin, 0.95).map(|e| e.p_value))
+    }
 }

@@ -59,13 +59,20 @@ pub enum Output {
     },
     /// Let a queue send.
     Open(Opening),
+    /// Begin no more frames of a queue that was opened without a known end; one that is being sent is finished.
+    Close {
+        /// The queue: to whom.
+        destination: HostId,
+        /// The queue: which class.
+        class: Class,
+    },
     /// For the results; changes nothing.
     Log(Event),
 }
 
 /// A queue may send, from now on and until a known end.
 ///
-/// A frame is begun only if its last bit leaves before `until`. No call says that it closes. One with a `rate` replaces the rate that its queue
+/// A frame is begun only if its last bit leaves before `until`. No call says that it closes, unless a [`Output::Close`] comes before. One with a `rate` replaces the rate that its queue
 /// had; [`Rate::ZERO`] takes it away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {

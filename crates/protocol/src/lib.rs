@@ -21,7 +21,7 @@ pub use agent::{Address, Agent, Event, Input, Opening, Output, PlanFault};
 pub use gate::{Gate, Refused};
 pub use host::{HostAgent, HostConfig, HostCounters, Reporting};
 pub use inbox::ReportCounters;
-pub use message::{Grants, Message, Rates, Report};
+pub use message::{Grants, Message, Pfc, Rates, Report};
 pub use rates::{Estimator, RateManager, RateManagerConfig, RateManagerCounters};
 pub use slots::{ManagerCounters, SlotManager, SlotManagerConfig};
 pub use timeslots::{TimeslotManager, TimeslotManagerConfig, TimeslotManagerCounters};

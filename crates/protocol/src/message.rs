@@ -1,6 +1,6 @@
 //! What agents say to each other.
 
-use timeplane_model::{Backlog, Class, Framing, Grant, HostId, Medium, Rate, Round, Time};
+use timeplane_model::{Backlog, Class, Duration, Framing, Grant, HostId, Medium, Rate, Round, Time};
 
 /// A message between a controller and a host.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,6 +11,8 @@ pub enum Message {
     Grants(Grants),
     /// Controller to host: how fast it may send.
     Rates(Rates),
+    /// Controller to host: which class may send from now on.
+    Pfc(Pfc),
 }
 
 /// Everything that waits at a host at one moment. A total, not a change: the newest report makes all earlier ones worthless, so that a
@@ -55,6 +57,30 @@ pub struct Rates {
     pub rates: Vec<(HostId, Class, Rate)>,
 }
 
+/// A priority flow control frame with an 11-bit class (IEEE 802.1Qbb with the wider class field of Practical TDMA, section 3), read as that paper
+/// does: every class that is under signals is paused but one.
+///
+/// It tells a state, not a change: one that is lost is made good by the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pfc {
+    /// Counts the starts of the controller.
+    pub epoch: u32,
+    /// Counts the frames to this host; an older one is dropped.
+    pub sequence: u64,
+    /// The class that may send: that of a grant which [begins by this signal](timeplane_model::Trigger::Signal), or else the number of a
+    /// destination. `None` pauses all.
+    pub open: Option<u16>,
+    /// For how long at most: what a pause time is to an ordinary frame. A controller that falls silent opens no gate for good.
+    pub hold: Duration,
+}
+
+impl Pfc {
+    /// Classes are numbered below this: 11 bits.
+    pub const CLASSES: u16 = 1 << 11;
+    /// Bytes on the wire: the smallest Ethernet frame with preamble and gap.
+    pub const WIRE_BYTES: u32 = 84;
+}
+
 impl Message {
     /// Bytes on the wire, with Ethernet framing, if it went as UDP over IPv4.
     ///
@@ -65,6 +91,7 @@ impl Message {
     /// - Grants: 8 for the time to report; per grant 24 (destination 4, class 1, flags 1, path 2, begin and end as 8 + 4 from the
     ///   round's begin, lease 4), and 8 for a rate, 8 for a limit of bytes, 4 for one of packets, 4 for a link.
     /// - Rates: 8 for the lease; 12 each (destination 4, class 1, rate 7).
+    /// - A PFC frame is no datagram but a smallest frame.
     pub fn wire_bytes(&self) -> u32 {
         const HEADER: u32 = 24;
         const ROOM: u32 = 1500 - 28 - HEADER;
@@ -80,6 +107,7 @@ impl Message {
                 (optional(r.backlog.room.is_some(), 8), items)
             }
             Self::Rates(r) => (8, vec![12; r.rates.len()]),
+            Self::Pfc(_) => return Pfc::WIRE_BYTES,
             Self::Grants(g) => {
                 let grant = |g: &Grant| {
                     24 + optional(g.rate.is_some(), 8)

@@ -167,6 +167,7 @@ impl World {
                     Output::ReadBacklog { bursts } => input = Some(Input::Backlog(self.backlog(h, bursts))),
                     Output::Send { to, message } => self.post(Address::Host(HostId(h as u32)), to, &message),
                     Output::Open(opening) => self.open(h, &opening),
+                    Output::Close { .. } => panic!("nothing here opens by signals"),
                     Output::Log(_) => {}
                 }
             }

@@ -1,5 +1,6 @@
 //! The `[control.NAME]` tables.
 
+use crate::signals::SignalSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::{Bytes, Duration};
@@ -201,6 +202,9 @@ pub struct SlotsSpec {
     pub compute_time: Duration,
     /// Hosts' clocks are off by up to so much either way.
     pub clock_error: Duration,
+    /// PFC frames open and close the gates, at the begin and the end of each slot, instead of the hosts' clocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signals: Option<SignalSpec>,
 }
 
 impl Default for SlotsSpec {
@@ -214,6 +218,7 @@ impl Default for SlotsSpec {
             control_loss: 0.0,
             compute_time: Duration::from_us(100),
             clock_error: Duration::ZERO,
+            signals: None,
         }
     }
 }

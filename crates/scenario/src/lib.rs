@@ -11,6 +11,7 @@ mod error;
 mod fabric;
 mod load;
 mod shape;
+mod signals;
 mod validate;
 mod workload;
 
@@ -22,6 +23,7 @@ pub use control::{
 pub use error::{Issue, Location, Problem, ScenarioError, Source, nearest};
 pub use fabric::{FabricSpec, GraphLink, MOST_HOSTS, MOST_SWITCHES, MOST_WIRES, Topology};
 pub use load::{Loaded, Point, split_override};
+pub use signals::{Interfaces, Reaction, ReactionTimes, SignalSpec};
 pub use workload::{CoflowTrace, FlowList, PacketMix, Pattern, Poisson, Shuffle, Sizes, Workload};
 
 use indexmap::IndexMap;

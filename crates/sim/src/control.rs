@@ -4,6 +4,7 @@ use crate::calendar::{Key, Phase};
 use crate::endpoints::Endpoints;
 use crate::network::Network;
 use crate::nic::Window;
+use crate::signals::Signals;
 use crate::time::SimTime;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
@@ -16,7 +17,8 @@ use timeplane_protocol::{
 };
 use timeplane_results::{ControlRow, Recorder, SlotRow};
 use timeplane_scenario::{
-    PathColouring, PlanSpec, RateEstimator, RateNormaliser, RatesSpec, SlotFill, SlotMetric, SlotsSpec, TimeslotsSpec,
+    PathColouring, PlanSpec, RateEstimator, RateNormaliser, RatesSpec, SignalSpec, SlotFill, SlotMetric, SlotsSpec,
+    TimeslotsSpec,
 };
 use timeplane_schedule::{Colouring, Fill, Metric, Normaliser, Schedulers, SlotParameters, UnknownScheduler};
 use timeplane_workload::Streams;
@@ -28,6 +30,15 @@ struct Sent {
     bytes: u64,
     lost: u64,
     late: u64,
+}
+
+/// What happens at a node.
+#[derive(Debug)]
+enum Delivery {
+    /// A message comes in.
+    Message(Message),
+    /// A gate opens, its interface's reaction time after the signal.
+    Open(Opening),
 }
 
 /// A slot that was planned and may still be going on.
@@ -55,8 +66,9 @@ pub struct Controllers {
     loss: f64,
     losses: Xoshiro256PlusPlus,
     /// Under way, by arrival, receiver, sender and number.
-    messages: BTreeMap<(SimTime, u32, u32, u64), Message>,
+    messages: BTreeMap<(SimTime, u32, u32, u64), Delivery>,
     number: u64,
+    signals: Signals,
     sent: Vec<Sent>,
     /// Whether transmissions are written down one by one, and for how long after its end a slot may still be used.
     slots: Option<Duration>,
@@ -88,6 +100,7 @@ struct Common {
     fallback: Duration,
     start: Time,
     reporting: Reporting,
+    signals: SignalSpec,
 }
 
 impl Controllers {
@@ -112,6 +125,7 @@ impl Controllers {
                     fallback: config.fallback(),
                     start: config.start,
                     reporting: Reporting::default(),
+                    signals: spec.signals.unwrap_or_default(),
                 };
                 let scheduler = schedulers.build(&spec.scheduler, &config.slots)?;
                 let manager = SlotManager::new(config, scheduler, Arc::clone(fabric));
@@ -126,6 +140,7 @@ impl Controllers {
                     fallback: config.fallback,
                     start: config.start,
                     reporting: config.reporting(),
+                    signals: SignalSpec::default(),
                 };
                 (Box::new(TimeslotManager::new(config, fabric)?), common, None)
             }
@@ -138,6 +153,7 @@ impl Controllers {
                     fallback: config.fallback,
                     start: Time::ZERO,
                     reporting: config.reporting(),
+                    signals: SignalSpec::default(),
                 };
                 (Box::new(RateManager::new(config, fabric)?), common, None)
             }
@@ -166,6 +182,7 @@ impl Controllers {
             losses: streams.fast("control", 0, "loss"),
             messages: BTreeMap::new(),
             number: 0,
+            signals: Signals::new(common.signals, fabric, streams),
             sent: vec![Sent::default(); count as usize + 1],
             slots,
             planned: VecDeque::new(),
@@ -195,7 +212,11 @@ impl Controllers {
 
     /// The first control message arrives.
     pub fn deliver(&mut self, at: SimTime, network: &mut Network, ends: &mut Endpoints) {
-        let Some(((_, to, from, _), message)) = self.messages.pop_first() else { return };
+        let Some(((_, to, from, _), delivery)) = self.messages.pop_first() else { return };
+        let message = match delivery {
+            Delivery::Message(message) => message,
+            Delivery::Open(opening) => return self.open(at, to, &opening, true, network),
+        };
         let from = if from == self.manager_node() { Address::Controller } else { Address::Host(HostId(from)) };
         self.tell(at, to, Input::Message { from, message }, network, ends);
     }
@@ -232,6 +253,7 @@ impl Controllers {
     /// Gives an agent an input and carries its outputs out.
     fn tell(&mut self, at: SimTime, node: u32, input: Input, network: &mut Network, ends: &mut Endpoints) {
         let now = at.on_clock(self.ahead[node as usize]);
+        let by_signal = matches!(input, Input::Message { message: Message::Pfc(_), .. });
         let mut input = Some(input);
         while let Some(next) = input.take() {
             let mut out = std::mem::take(&mut self.out);
@@ -243,7 +265,16 @@ impl Controllers {
                         input = Some(Input::Backlog(network.backlog(at, node, ahead, bursts, ends)));
                     }
                     Output::Send { to, message } => self.send(at, node, to, message),
-                    Output::Open(opening) => self.open(at, node, &opening, network),
+                    Output::Open(opening) if by_signal => {
+                        let opens = self.signals.on(at);
+                        self.number += 1;
+                        self.messages.insert((opens, node, node, self.number), Delivery::Open(opening));
+                    }
+                    Output::Open(opening) => self.open(at, node, &opening, false, network),
+                    Output::Close { destination, class } => {
+                        let closes = self.signals.off(at);
+                        network.close(closes, node, (destination.0, class.0));
+                    }
                     Output::Log(event) => self.log(at, node, event, network, ends),
                 }
             }
@@ -276,10 +307,14 @@ impl Controllers {
             return;
         }
         self.number += 1;
-        self.messages.insert((at + self.latency, to, from, self.number), message);
+        let departure = match message {
+            Message::Pfc(_) => self.signals.departure(at, to),
+            _ => at,
+        };
+        self.messages.insert((departure + self.latency, to, from, self.number), Delivery::Message(message));
     }
 
-    fn open(&mut self, at: SimTime, host: u32, opening: &Opening, network: &mut Network) {
+    fn open(&mut self, at: SimTime, host: u32, opening: &Opening, by_signal: bool, network: &mut Network) {
         let until = SimTime::of_clock(opening.until, self.ahead[host as usize]);
         let path = match opening.medium {
             Medium::Path(tag) => tag.0 + 1,
@@ -289,6 +324,8 @@ impl Controllers {
             queue: (opening.destination.0, opening.class.0),
             from: at,
             until,
+            closes: SimTime::MAX,
+            by_signal,
             opened: opening.from,
             rate: opening.rate,
             most: opening.bytes.map_or(u64::MAX, Bytes::get),

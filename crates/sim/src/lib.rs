@@ -20,6 +20,7 @@ pub mod nic;
 pub mod packet;
 mod routes;
 pub mod run;
+mod signals;
 mod time;
 
 pub use time::SimTime;

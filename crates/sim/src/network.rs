@@ -5,7 +5,7 @@ use crate::endpoints::{Endpoints, Then, Trains, Wire};
 use crate::flow::NONE;
 use crate::latency::Latencies;
 use crate::link::{Kinds, LinkState};
-use crate::nic::{Nic, Served, Window};
+use crate::nic::{Nic, QueueId, Served, Window};
 use crate::packet::{LAST, Packet, Packets, flags};
 use crate::routes::Routes;
 use crate::time::SimTime;
@@ -353,6 +353,13 @@ impl Network {
         let ended = nics[host as usize].open(now, window);
         self.wake(now, host);
         ended
+    }
+
+    /// A gate of a host closes at `at`.
+    pub fn close(&mut self, at: SimTime, host: u32, queue: QueueId) {
+        if let Some(nics) = &mut self.nics {
+            nics[host as usize].close(at, queue);
+        }
     }
 
     /// Takes out the windows of a host that have ended at `now`.

@@ -24,6 +24,10 @@ pub struct Window {
     pub from: SimTime,
     /// No bit may leave at or after this.
     pub until: SimTime,
+    /// No frame is begun at or after this: where a signal closes it, what has begun is finished.
+    pub closes: SimTime,
+    /// A signal opened it: what opens it again prolongs it.
+    pub by_signal: bool,
     /// How fast, where it is not line rate.
     pub rate: Option<Rate>,
     /// Path tag plus one, or 0.
@@ -43,6 +47,12 @@ pub struct Window {
 }
 
 impl Window {
+    fn is_open(&self, now: SimTime) -> bool {
+        self.from <= now && now < self.until && now < self.closes
+    }
+    fn is_over(&self, now: SimTime) -> bool {
+        self.until <= now || self.closes <= now
+    }
     /// What a rate's bucket still holds, in bits times 10^12.
     fn owed_bits(&self, now: SimTime) -> u128 {
         (self.eligible - now).as_ps().max(0) as u128 * u128::from(self.rate.map_or(0, Rate::as_bps))
@@ -188,6 +198,15 @@ impl Nic {
         if self.windows.iter().any(|w| (w.queue, w.from) == (window.queue, window.from)) {
             return ended;
         }
+        // A signal that is repeated prolongs what it opened.
+        if let Some(w) =
+            self.windows.iter_mut().find(|w| w.is_open(now) && (w.queue, w.path) == (window.queue, window.path))
+        {
+            if window.by_signal {
+                w.until = w.until.max(window.until);
+                return ended;
+            }
+        }
         self.windows.push(window);
         ended.sort_unstable_by_key(|w| (w.from, w.queue));
         ended
@@ -222,11 +241,19 @@ impl Nic {
         }
     }
 
+    /// Begins no more frames of a queue from `at` on, in windows that are open then.
+    pub fn close(&mut self, at: SimTime, queue: QueueId) {
+        let windows = self.windows.iter_mut().chain(&mut self.rates);
+        for window in windows.filter(|w| w.queue == queue && w.from <= at) {
+            window.closes = window.closes.min(at);
+        }
+    }
+
     /// Takes out windows that have ended at `now`.
     pub fn expire(&mut self, now: SimTime) -> Vec<Window> {
         let mut ended = Vec::new();
         self.windows.retain(|w| {
-            let over = w.until <= now;
+            let over = w.is_over(now);
             if over {
                 ended.push(*w);
             }
@@ -313,10 +340,7 @@ impl Nic {
         let mut after = None;
         loop {
             let best = self.windows.iter().enumerate().filter(|(_, w)| {
-                w.from <= now
-                    && now < w.until
-                    && after.is_none_or(|a| (w.until, w.queue) > a)
-                    && self.queues.contains_key(&w.queue)
+                w.is_open(now) && after.is_none_or(|a| (w.until, w.queue) > a) && self.queues.contains_key(&w.queue)
             });
             let Some((i, w)) = best.min_by_key(|(_, w)| (w.until, w.queue)) else { break };
             after = Some((w.until, w.queue));
@@ -333,7 +357,7 @@ impl Nic {
         let mut best: Option<(SimTime, usize)> = None;
         for (i, w) in self.rates.iter_mut().enumerate() {
             let waits = self.queues.contains_key(&w.queue);
-            if !waits && !w.owes || now >= w.until {
+            if !waits && !w.owes || w.is_over(now) {
                 continue;
             }
             if w.eligible > now {

@@ -258,6 +258,22 @@ impl World {
                     self.hosts[h.index()].open.push((opening, opening.from, 0, self.sendings.len()));
                     self.sendings.push(sending);
                 }
+                Output::Close { destination, class } => {
+                    let Address::Host(h) = who else { panic!("the controller has no gate") };
+                    let truth = self.now;
+                    let now = self.hosts[h.index()].clock.read(truth);
+                    let open = &mut self.hosts[h.index()].open;
+                    for (opening, ..) in
+                        open.iter_mut().filter(|o| (o.0.destination, o.0.class) == (destination, class))
+                    {
+                        opening.until = opening.until.min(now);
+                    }
+                    for sending in
+                        self.sendings.iter_mut().filter(|s| (s.source, s.destination) == (h.0, destination.0))
+                    {
+                        sending.until = sending.until.min(truth);
+                    }
+                }
             }
         }
     }

@@ -258,7 +258,7 @@ fn solstice_is_near_the_best_of_all_schedules_of_small_matrices() {
                 sum += found / best;
                 number += 1.0;
             }
-            assert!(sum / number < 1.0 + (factor - 1.0) / 4.0, "dark {dark}: {} on average", sum / number);
+            assert!(sum / number <= 1.0 + (factor - 1.0) / 4.0 + 1e-9, "dark {dark}: {} on average", sum / number);
         }
     }
 }

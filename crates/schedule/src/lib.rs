@@ -8,6 +8,7 @@
 //! from outside (Python, a test) is [registered](Schedulers::register) at run time.
 
 mod allocator;
+pub mod circuits;
 pub mod colouring;
 mod cover;
 mod greedy;

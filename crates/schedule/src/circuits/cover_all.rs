@@ -1,0 +1,180 @@
+//! A circuit for every demand that the packet switch can not carry.
+
+use super::lines::{Lines, NONE};
+use super::plan::{Builder, by_packets};
+use super::{CircuitError, CircuitParameters, CircuitScheduler, Configuration};
+use crate::colouring::Paull;
+use timeplane_model::{Demand, Duration, Matching};
+
+/// Every demand that the packet switch can not carry gets a circuit, in as few configurations as there can be.
+///
+/// The scheduler that figures 10 and 11 of the REACToR paper imply (He Liu et al., "Circuit switching under the radar with
+/// REACToR", NSDI 2014, section 5.4): "the switch schedules each small flow a circuit to carry its traffic", for at least the least
+/// open time, be it useful or not.
+///
+/// 1. Demands are left to the packet switch, smallest first, as long as both ports can carry them within the window. Each goes
+///    one way as a whole.
+/// 2. The others are coloured edge by edge, largest first, with as many colours as a port has circuits (Paull): a colour is a
+///    configuration. Among equals, those from host i to host i + k come by k, so that regular demand gets regular matchings.
+/// 3. A configuration is open for its largest demand, the longest first. Where the window is too short, the longest ones are cut,
+///    all to one length; what they leave over waits for the next window.
+/// 4. Where not even all configurations of the least open time fit, or they are more than allowed, those with the least
+///    demand are left out.
+///
+/// O(demands x (log demands + ports)).
+#[derive(Clone, Debug, Default)]
+pub struct CoverAll;
+
+impl CoverAll {
+    /// Its name.
+    pub const NAME: &str = "cover_all";
+    /// What it does.
+    pub const ABOUT: &str =
+        "a circuit for every demand that packets can not carry, each for the least open time or more";
+
+    fn run(
+        lines: Lines,
+        parameters: &CircuitParameters,
+        standing: Option<&Matching>,
+        by_packets: u64,
+    ) -> Vec<Configuration> {
+        let circuits = keep_from_packets(lines, by_packets);
+        let mut groups = groups(&circuits);
+        let mut plan = Builder::new(parameters, circuits, standing);
+        let least = plan.least();
+        for group in &mut groups {
+            group.open = group.open.max(least);
+        }
+        groups.sort_by_key(|g| std::cmp::Reverse(g.open));
+        // What is up at the beginning is not dark: a plan of one such configuration repeats for ever at no cost.
+        let stays = groups.first().is_some_and(|g| standing.is_some_and(|s| g.is_part_of(s)));
+        let saved = if stays { plan.dark() } else { 0 };
+        let fit = (plan.room() + saved) / (plan.dark() + least);
+        let fit = usize::try_from(fit.min(u64::from(parameters.most))).unwrap_or(usize::MAX);
+        if groups.len() > fit {
+            let mut by_total: Vec<usize> = (0..groups.len()).collect();
+            by_total.sort_by_key(|&g| std::cmp::Reverse(groups[g].total));
+            by_total.truncate(fit);
+            by_total.sort_unstable();
+            groups = by_total.into_iter().map(|g| std::mem::take(&mut groups[g])).collect();
+        }
+        let mut room = plan.room() + saved - plan.dark() * groups.len() as u64;
+        // The shortest first: each gets what it asks for, or an even share of what is left.
+        for at in (0..groups.len()).rev() {
+            let share = room / (at as u64 + 1);
+            groups[at].open = groups[at].open.min(share);
+            room -= groups[at].open;
+        }
+        for group in groups {
+            plan.add_useful(&group.outputs, group.open);
+        }
+        plan.finish()
+    }
+}
+
+/// A configuration in the making.
+#[derive(Clone, Default)]
+struct Group {
+    outputs: Vec<u32>,
+    /// Its largest demand.
+    open: u64,
+    /// All its demand.
+    total: u64,
+}
+
+impl Group {
+    fn is_part_of(&self, standing: &Matching) -> bool {
+        let up = standing.outputs().iter().map(|o| o.map_or(NONE, |o| o.0));
+        self.outputs.iter().zip(up).all(|(&j, up)| j == NONE || j == up)
+    }
+}
+
+/// Takes out what the packet switch is left with: the smallest demands, as long as both ports have `budget` for them.
+pub(super) fn keep_from_packets(mut lines: Lines, budget: u64) -> Lines {
+    if budget == 0 {
+        return lines;
+    }
+    let (mut rows, mut columns) = (vec![budget; lines.ports], vec![budget; lines.ports]);
+    for (i, j, time) in in_order(&lines) {
+        if time <= rows[i].min(columns[j]) {
+            rows[i] -= time;
+            columns[j] -= time;
+            lines.take(i, j, time);
+        }
+    }
+    lines
+}
+
+/// Pairs by time, the shortest first; among equals by distance, then by source.
+pub(super) fn in_order(lines: &Lines) -> Vec<(usize, usize, u64)> {
+    let n = lines.ports;
+    let mut pairs: Vec<_> = lines.pairs().collect();
+    pairs.sort_unstable_by_key(|&(i, j, time)| (time, (j + n - i) % n, i));
+    pairs
+}
+
+/// Colours all pairs, the longest first.
+fn groups(lines: &Lines) -> Vec<Group> {
+    let n = lines.ports;
+    let mut degrees = vec![0usize; 2 * n];
+    for (i, j, _) in lines.pairs() {
+        degrees[i] += 1;
+        degrees[n + j] += 1;
+    }
+    let colours = degrees.into_iter().max().unwrap_or(0);
+    let mut colouring = Paull::new(n, n, colours);
+    let mut pairs = in_order(lines);
+    // Stable: among equals still by distance.
+    pairs.sort_by_key(|&(_, _, time)| std::cmp::Reverse(time));
+    let edges: Vec<_> = pairs.iter().map(|&(i, j, _)| colouring.insert(i, j).map(|inserted| inserted.edge)).collect();
+    let mut groups = vec![Group { outputs: vec![NONE; n], open: 0, total: 0 }; colours];
+    for (&(i, j, time), edge) in pairs.iter().zip(edges) {
+        let colour = edge.and_then(|e| colouring.colour(e)).expect("as many colours as the largest degree are enough");
+        let group = &mut groups[usize::from(colour)];
+        group.outputs[i] = j as u32;
+        group.open = group.open.max(time);
+        group.total += time;
+    }
+    groups
+}
+
+/// What a port sends by packets until even the best of schedules could end, as line time of a circuit.
+pub(super) fn packets_until_bound(lines: &Lines, parameters: &CircuitParameters) -> u64 {
+    let (packet, circuit) = (u128::from(parameters.packet.as_bps()), u128::from(parameters.circuit.as_bps()));
+    let share = u128::from(lines.longest()) * packet / (packet + circuit);
+    u64::try_from(share).unwrap_or(u64::MAX)
+}
+
+/// What a port sends by packets in the window, as line time of a circuit.
+pub(super) fn packets_in(window: Duration, parameters: &CircuitParameters) -> u64 {
+    by_packets(parameters, window.as_ps() as u64)
+}
+
+impl CircuitScheduler for CoverAll {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn plan(
+        &mut self,
+        demand: &Demand,
+        parameters: &CircuitParameters,
+        standing: Option<&Matching>,
+    ) -> Result<Vec<Configuration>, CircuitError> {
+        let lines = Lines::of(demand, parameters, standing)?;
+        let budget = packets_in(parameters.window, parameters);
+        Ok(Self::run(lines, parameters, standing, budget))
+    }
+
+    fn finish(
+        &mut self,
+        demand: &Demand,
+        parameters: &CircuitParameters,
+        standing: Option<&Matching>,
+    ) -> Result<Vec<Configuration>, CircuitError> {
+        let endless = parameters.endless();
+        let lines = Lines::of(demand, &endless, standing)?;
+        let budget = packets_until_bound(&lines, parameters);
+        Ok(Self::run(lines, &endless, standing, budget))
+    }
+}

@@ -1,0 +1,102 @@
+//! Demand as line time.
+
+use super::{CircuitError, CircuitParameters};
+use timeplane_model::{Demand, Duration, Matching, Rate};
+
+/// No partner.
+pub(super) const NONE: u32 = u32::MAX;
+/// Ports, at most: a matrix of them is 2 GB.
+const PORTS: u32 = 16_384;
+/// The longest line, picoseconds: 20 hours. Sums of a few such times fit 64 bits.
+const LONGEST: u64 = 1 << 56;
+
+/// A square matrix of times, picoseconds, with the sums of its lines.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lines {
+    pub(super) ports: usize,
+    /// Row by row: a row is a sender.
+    pub(super) time: Vec<u64>,
+    pub(super) rows: Vec<u64>,
+    pub(super) columns: Vec<u64>,
+}
+
+impl Lines {
+    /// What a plan is asked for; everything is checked here.
+    pub(super) fn of(
+        demand: &Demand,
+        parameters: &CircuitParameters,
+        standing: Option<&Matching>,
+    ) -> Result<Self, CircuitError> {
+        parameters.check()?;
+        check_hosts(demand.hosts(), standing)?;
+        Self::at(demand, parameters.circuit)
+    }
+
+    /// Demand at a rate that is not zero.
+    pub(super) fn at(demand: &Demand, rate: Rate) -> Result<Self, CircuitError> {
+        let hosts = demand.hosts();
+        if hosts > PORTS {
+            return Err(CircuitError::TooManyHosts { hosts, most: PORTS });
+        }
+        let ports = hosts as usize;
+        let mut lines = Self { ports, time: vec![0; ports * ports], rows: vec![0; ports], columns: vec![0; ports] };
+        let longest = Duration::from_ps(LONGEST as i64);
+        let mut total = 0u64;
+        for (i, row) in demand.rows().iter().enumerate() {
+            for entry in row.entries() {
+                // Other sums are of bytes: they have to fit too.
+                let too_much = CircuitError::TooMuch { host: i as u32, longest };
+                total = total.checked_add(entry.bytes.get()).ok_or(too_much)?;
+                let time = (u128::from(entry.bytes.get()) * 8_000_000_000_000).div_ceil(u128::from(rate.as_bps()));
+                let j = entry.destination.index();
+                let time = u64::try_from(time).unwrap_or(u64::MAX).min(2 * LONGEST);
+                lines.time[i * ports + j] = time;
+                for (sum, host) in [(&mut lines.rows[i], i), (&mut lines.columns[j], j)] {
+                    *sum += time;
+                    if *sum > LONGEST {
+                        return Err(CircuitError::TooMuch { host: host as u32, longest });
+                    }
+                }
+            }
+        }
+        Ok(lines)
+    }
+
+    pub(super) fn row(&self, i: usize) -> &[u64] {
+        &self.time[i * self.ports..][..self.ports]
+    }
+
+    pub(super) fn at_pair(&self, i: usize, j: usize) -> u64 {
+        self.time[i * self.ports + j]
+    }
+
+    /// The largest sum of a line.
+    pub(super) fn longest(&self) -> u64 {
+        self.rows.iter().chain(&self.columns).copied().max().unwrap_or(0)
+    }
+
+    /// Takes at most `time` off a pair.
+    pub(super) fn take(&mut self, i: usize, j: usize, time: u64) {
+        let entry = &mut self.time[i * self.ports + j];
+        let taken = time.min(*entry);
+        *entry -= taken;
+        self.rows[i] -= taken;
+        self.columns[j] -= taken;
+    }
+
+    /// Pairs with something left, row by row, and their times.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (usize, usize, u64)> + '_ {
+        let n = self.ports;
+        self.time.iter().enumerate().filter(|&(_, &t)| t > 0).map(move |(at, &t)| (at / n, at % n, t))
+    }
+}
+
+/// Whether a standing matching is of as many hosts.
+pub(super) fn check_hosts(hosts: u32, standing: Option<&Matching>) -> Result<(), CircuitError> {
+    match standing {
+        Some(m) if m.outputs().len() != hosts as usize => {
+            Err(CircuitError::Hosts { what: "the matching that is up", found: m.outputs().len() as u32, hosts })
+        }
+        _ => Ok(()),
+    }
+}

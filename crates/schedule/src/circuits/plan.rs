@@ -1,0 +1,146 @@
+//! A plan in the making.
+
+use super::lines::{Lines, NONE};
+use super::{CircuitParameters, Configuration, Retune};
+use timeplane_model::{Duration, HostId, Matching};
+
+/// Configurations one after the other, with what they leave over. It keeps to the window, the least open time and the number of
+/// configurations, charges dark time, and merges what stays up.
+pub(super) struct Builder<'a> {
+    parameters: &'a CircuitParameters,
+    /// What no circuit has carried.
+    pub(super) left: Lines,
+    /// Per sender, whom the switch joins it to.
+    up: Vec<u32>,
+    /// Whether that is known.
+    known: bool,
+    elapsed: u64,
+    plan: Vec<Configuration>,
+    /// A matching in the making.
+    next: Vec<u32>,
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(parameters: &'a CircuitParameters, left: Lines, standing: Option<&Matching>) -> Self {
+        let mut up = vec![NONE; left.ports];
+        if let Some(standing) = standing {
+            for (i, j) in standing.pairs() {
+                up[i.index()] = j.0;
+            }
+        }
+        Self {
+            parameters,
+            next: Vec::with_capacity(up.len()),
+            left,
+            up,
+            known: standing.is_some(),
+            elapsed: 0,
+            plan: Vec::new(),
+        }
+    }
+
+    /// Dark time of a change, picoseconds.
+    pub(super) fn dark(&self) -> u64 {
+        self.parameters.dark.as_ps() as u64
+    }
+
+    /// The least open time that makes sense: what is asked for, but not nothing.
+    pub(super) fn least(&self) -> u64 {
+        (self.parameters.least_open.as_ps() as u64).max(1)
+    }
+
+    /// How much of the window is left.
+    pub(super) fn room(&self) -> u64 {
+        self.parameters.window.as_ps() as u64 - self.elapsed
+    }
+
+    /// Whether the packet switch can have carried what is left when the plan so far ends.
+    pub(super) fn rest_fits(&self) -> bool {
+        self.left.longest() <= self.by_packets(self.elapsed)
+    }
+
+    /// What the packet switch carries for a port in a time, as line time of a circuit.
+    pub(super) fn by_packets(&self, time: u64) -> u64 {
+        by_packets(self.parameters, time)
+    }
+
+    /// Adds a configuration of those circuits of a permutation that still have something to carry. `outputs` may join ports to
+    /// themselves: these stay idle.
+    ///
+    /// It is open for `open`, raised to the least and cut to the window. Returns how long it is open; `None`, and nothing
+    /// changes, where that is not possible or no circuit is left.
+    pub(super) fn add_useful(&mut self, outputs: &[u32], open: u64) -> Option<u64> {
+        self.next.clear();
+        let n = self.left.ports;
+        let useful =
+            |(i, &j): (usize, &u32)| if j != NONE && self.left.time[i * n + j as usize] > 0 { j } else { NONE };
+        self.next.extend(outputs.iter().enumerate().map(useful));
+        if self.next.iter().all(|&j| j == NONE) {
+            return None;
+        }
+        self.add_next(open)
+    }
+
+    /// The same with all circuits, whether they have something to carry or not.
+    pub(super) fn add_all(&mut self, outputs: &[u32], open: u64) -> Option<u64> {
+        self.next.clear();
+        self.next.extend(outputs.iter().enumerate().map(|(i, &j)| if j as usize == i { NONE } else { j }));
+        self.add_next(open)
+    }
+
+    fn add_next(&mut self, open: u64) -> Option<u64> {
+        let changes = |(next, up): (&u32, &u32)| *next != NONE && next != up;
+        let stays = self.known && !self.next.iter().zip(&self.up).any(changes);
+        let all_stop = self.parameters.retune == Retune::AllStop;
+        if stays {
+            // To take circuits down would gain nothing, and may make all others dark: they stay up with nothing to do.
+            self.next.clone_from(&self.up);
+        }
+        let dark = if stays { 0 } else { self.dark() };
+        let merges = stays && !self.plan.is_empty();
+        if !merges && self.plan.len() as u64 >= u64::from(self.parameters.most) {
+            return None;
+        }
+        let room = self.room().checked_sub(dark).filter(|&room| room >= self.least())?;
+        let open = open.max(self.least()).min(room);
+        for (i, (&j, &before)) in self.next.iter().zip(&self.up).enumerate() {
+            if j == NONE {
+                continue;
+            }
+            // Where only the moved ports go dark, the others carry on.
+            let carries = if !all_stop && self.known && j == before { open + dark } else { open };
+            self.left.take(i, j as usize, carries);
+        }
+        self.elapsed += dark + open;
+        if merges {
+            if let Some(last) = self.plan.last_mut() {
+                last.open += Duration::from_ps(open as i64);
+            }
+        } else {
+            self.plan.push(Configuration {
+                matching: matching(&self.next),
+                dark: Duration::from_ps(dark as i64),
+                open: Duration::from_ps(open as i64),
+            });
+            self.up.clone_from(&self.next);
+            self.known = true;
+        }
+        Some(open)
+    }
+
+    pub(super) fn finish(self) -> Vec<Configuration> {
+        self.plan
+    }
+}
+
+/// What the packet switch carries for a port in a time, as line time of a circuit.
+pub(super) fn by_packets(parameters: &CircuitParameters, time: u64) -> u64 {
+    let (packet, circuit) = (u128::from(parameters.packet.as_bps()), u128::from(parameters.circuit.as_bps()));
+    u64::try_from(u128::from(time) * packet / circuit).unwrap_or(u64::MAX)
+}
+
+/// The matching of a table without shared ports.
+pub(super) fn matching(outputs: &[u32]) -> Matching {
+    let outputs = outputs.iter().map(|&j| (j != NONE).then_some(HostId(j))).collect();
+    Matching::new(outputs).expect("an algorithm's matching shares no port")
+}

@@ -1,0 +1,95 @@
+//! Fixed matchings in turn.
+
+use super::lines::Lines;
+use super::plan::Builder;
+use super::{CircuitError, CircuitParameters, CircuitScheduler, Configuration};
+use timeplane_model::{Demand, Duration, Matching};
+
+/// Cyclic matchings in turn, whatever the demand is: host i to host i + k, for k from 1 to hosts - 1.
+///
+/// The rotor switches of RotorNet (William Mellette et al., "RotorNet: a scalable, low-complexity, optical datacenter
+/// network", SIGCOMM 2017). The next plan goes on where this one ends. A plan fills its window, as far as the number of
+/// configurations allows; the last one is cut to the window, and left out if it were shorter than the least open time.
+#[derive(Clone, Debug, Default)]
+pub struct RoundRobin {
+    /// How long a matching is open.
+    day: Option<Duration>,
+    /// The distance served last.
+    last: usize,
+}
+
+impl RoundRobin {
+    /// Its name.
+    pub const NAME: &str = "round_robin";
+    /// What it does.
+    pub const ABOUT: &str = "cyclic matchings in turn, whatever the demand is (RotorNet)";
+
+    /// With a matching open for `day`, or else for nine dark times (a duty cycle of 90 %) and at least a microsecond; in any
+    /// case for the least open time.
+    pub fn new(day: Option<Duration>) -> Self {
+        Self { day, last: 0 }
+    }
+
+    fn run(
+        &mut self,
+        demand: &Demand,
+        parameters: &CircuitParameters,
+        standing: Option<&Matching>,
+        to_the_end: bool,
+    ) -> Result<Vec<Configuration>, CircuitError> {
+        let lines = Lines::of(demand, parameters, standing)?;
+        let day = match self.day {
+            None => Duration::from_ps(parameters.dark.as_ps().saturating_mul(9)).max(Duration::from_us(1)),
+            Some(day) if day > Duration::ZERO => day,
+            Some(day) => {
+                return Err(CircuitError::Parameter {
+                    algorithm: Self::NAME,
+                    what: "day",
+                    found: day.to_string(),
+                    allowed: "positive",
+                });
+            }
+        };
+        let n = lines.ports;
+        let mut plan = Builder::new(parameters, lines, standing);
+        if n < 2 {
+            return Ok(plan.finish());
+        }
+        let mut outputs = vec![0; n];
+        while !(to_the_end && plan.rest_fits()) {
+            let distance = self.last % (n - 1) + 1;
+            for (i, j) in outputs.iter_mut().enumerate() {
+                *j = ((i + distance) % n) as u32;
+            }
+            if plan.add_all(&outputs, day.as_ps() as u64).is_none() {
+                break;
+            }
+            self.last = distance;
+        }
+        Ok(plan.finish())
+    }
+}
+
+impl CircuitScheduler for RoundRobin {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn plan(
+        &mut self,
+        demand: &Demand,
+        parameters: &CircuitParameters,
+        standing: Option<&Matching>,
+    ) -> Result<Vec<Configuration>, CircuitError> {
+        self.run(demand, parameters, standing, false)
+    }
+
+    fn finish(
+        &mut self,
+        demand: &Demand,
+        parameters: &CircuitParameters,
+        standing: Option<&Matching>,
+    ) -> Result<Vec<Configuration>, CircuitError> {
+        self.run(demand, &parameters.endless(), standing, true)
+    }
+}

@@ -1,0 +1,150 @@
+//! When circuits are up, and whether a plan keeps the rules.
+
+use super::lines::{NONE, check_hosts};
+use super::{CircuitError, CircuitParameters, Configuration, Retune};
+use timeplane_model::{Duration, HostId, Matching};
+
+/// A circuit that carries without a break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uptime {
+    /// Who sends.
+    pub source: HostId,
+    /// To whom.
+    pub destination: HostId,
+    /// From when, since the plan's begin.
+    pub begin: Duration,
+    /// Until when.
+    pub end: Duration,
+}
+
+/// When each circuit of a plan carries, by begin and source. Times without an open time are left out.
+///
+/// [`Retune::AllStop`]: during the open times of its configurations; open times that follow each other without dark time are
+/// one. [`Retune::Moved`]: as long as it stays in the matching, from [`CircuitParameters::dark`] after it first appears; from the
+/// beginning, if it is standing.
+pub fn uptimes(plan: &[Configuration], parameters: &CircuitParameters, standing: Option<&Matching>) -> Vec<Uptime> {
+    let mut all = Vec::new();
+    follow(plan, parameters, standing, |up, _| {
+        if up.end > up.begin {
+            all.push(up);
+        }
+    });
+    all.sort_by_key(|u| (u.begin, u.source));
+    all
+}
+
+/// What is up at a sender.
+#[derive(Clone, Copy)]
+struct Circuit {
+    output: u32,
+    begin: Duration,
+    /// The configuration in which it first appears; `None` where it was standing.
+    since: Option<usize>,
+}
+
+/// Tells of every circuit when it ends, with the configuration in which it came; a circuit that is cut off before it is up ends at its begin
+/// or before.
+fn follow(
+    plan: &[Configuration],
+    parameters: &CircuitParameters,
+    standing: Option<&Matching>,
+    mut tell: impl FnMut(Uptime, Option<usize>),
+) {
+    let none = Circuit { output: NONE, begin: Duration::ZERO, since: None };
+    let hosts = plan.iter().map(|c| c.matching.outputs().len()).chain(standing.map(|s| s.outputs().len())).max();
+    let mut up = vec![none; hosts.unwrap_or(0)];
+    for (i, j) in standing.into_iter().flat_map(Matching::pairs) {
+        up[i.index()].output = j.0;
+    }
+    let mut now = Duration::ZERO;
+    let mut end = |i: usize, circuit: Circuit, end: Duration| {
+        if circuit.output != NONE {
+            let (source, destination) = (HostId(i as u32), HostId(circuit.output));
+            tell(Uptime { source, destination, begin: circuit.begin, end }, circuit.since);
+        }
+    };
+    for (index, configuration) in plan.iter().enumerate() {
+        let all_dark = parameters.retune == Retune::AllStop && configuration.dark > Duration::ZERO;
+        for (i, circuit) in up.iter_mut().enumerate() {
+            let output = configuration.matching.outputs().get(i).copied().flatten().map_or(NONE, |o| o.0);
+            if all_dark || output != circuit.output {
+                end(i, *circuit, now);
+                let dark = match parameters.retune {
+                    Retune::AllStop => configuration.dark,
+                    Retune::Moved => parameters.dark,
+                };
+                *circuit = Circuit { output, begin: now + dark, since: Some(index) };
+            }
+        }
+        now += configuration.length();
+    }
+    if !plan.is_empty() {
+        up.into_iter().enumerate().for_each(|(i, circuit)| end(i, circuit, now));
+    }
+}
+
+/// Whether a plan keeps all rules; see [`CircuitParameters::check_plan`].
+pub(super) fn check(
+    parameters: &CircuitParameters,
+    hosts: u32,
+    plan: &[Configuration],
+    standing: Option<&Matching>,
+) -> Result<(), CircuitError> {
+    parameters.check()?;
+    check_hosts(hosts, standing)?;
+    if plan.len() as u64 > u64::from(parameters.most) {
+        return Err(CircuitError::TooMany { found: plan.len(), most: parameters.most });
+    }
+    let mut before = standing;
+    // The sum of an adversary's times may not fit.
+    let mut length = 0i128;
+    for (index, configuration) in plan.iter().enumerate() {
+        let Configuration { matching, dark, open } = configuration;
+        let found = matching.outputs().len() as u32;
+        if found != hosts {
+            return Err(CircuitError::Hosts { what: "a matching of the plan", found, hosts });
+        }
+        for (what, found) in [("dark time of a configuration", *dark), ("open time of a configuration", *open)] {
+            if found.is_negative() {
+                return Err(CircuitError::Negative { what, found });
+            }
+        }
+        length += i128::from(dark.as_ps()) + i128::from(open.as_ps());
+        if length > i128::from(parameters.window.as_ps()) {
+            let found = Duration::from_ps(i64::try_from(length).unwrap_or(i64::MAX));
+            return Err(CircuitError::TooLong { found, window: parameters.window });
+        }
+        let stays = before.is_some_and(|b| match parameters.retune {
+            Retune::AllStop => b == matching,
+            Retune::Moved => matching.pairs().all(|(i, j)| b.outputs()[i.index()] == Some(j)),
+        });
+        let too_fast = match parameters.retune {
+            Retune::AllStop => !stays && *dark < parameters.dark,
+            // A configuration may end while its circuits are still dark.
+            Retune::Moved => !stays && *dark < parameters.dark && *open > Duration::ZERO,
+        };
+        if too_fast {
+            return Err(CircuitError::TooFast { index, found: *dark, dark: parameters.dark });
+        }
+        let least_open = parameters.least_open;
+        if parameters.retune == Retune::AllStop && (*open < least_open || *open == Duration::ZERO) {
+            return Err(CircuitError::TooShort { index, open: *open, least_open });
+        }
+        before = Some(matching);
+    }
+    let mut short: Option<(usize, Duration)> = None;
+    follow(plan, parameters, standing, |up, since| {
+        let open = up.end - up.begin;
+        // What was standing when the plan began has been open before.
+        if let Some(index) = since
+            && (open < parameters.least_open || open <= Duration::ZERO)
+            && short.is_none_or(|(first, _)| index < first)
+        {
+            short = Some((index, open));
+        }
+    });
+    match short {
+        Some((index, open)) => Err(CircuitError::TooShort { index, open, least_open: parameters.least_open }),
+        None => Ok(()),
+    }
+}

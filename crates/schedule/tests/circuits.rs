@@ -1,0 +1,512 @@
+//! Circuit schedules keep their rules, and are as good as they claim to be.
+
+#[path = "support/matrices.rs"]
+mod matrices;
+
+use matrices::{Numbers, demand, published};
+use proptest::prelude::*;
+use timeplane_model::{Bytes, Demand, Duration, HostId, Matching, Rate};
+use timeplane_schedule::circuits::{
+    CircuitAlgorithm, CircuitError, CircuitParameters, Configuration, Retune, Uptime, bound, evaluate, port_bound,
+    uptimes,
+};
+
+/// 1 Gb/s: a byte takes 8 ns, 1250 bytes 10 us.
+const PARAMETERS: CircuitParameters = CircuitParameters {
+    circuit: Rate::gbps(1),
+    packet: Rate::ZERO,
+    dark: Duration::from_us(20),
+    retune: Retune::AllStop,
+    least_open: Duration::from_us(20),
+    window: Duration::from_ms(3),
+    most: 75,
+};
+
+/// Bytes that a circuit of these parameters carries in a microsecond.
+const US: u64 = 125;
+
+fn matching(pairs: &[(u32, u32)], hosts: usize) -> Matching {
+    let mut outputs = vec![None; hosts];
+    for &(i, j) in pairs {
+        outputs[i as usize] = Some(HostId(j));
+    }
+    Matching::new(outputs).unwrap()
+}
+
+fn us(d: Duration) -> f64 {
+    d.as_ps() as f64 / 1e6
+}
+
+/// A plan as text: its pairs, dark and open times in microseconds.
+fn text(plan: &[Configuration]) -> Vec<String> {
+    let pairs = |c: &Configuration| {
+        let pairs: Vec<_> = c.matching.pairs().map(|(i, j)| format!("{}>{}", i.0, j.0)).collect();
+        format!("{} {}+{}", pairs.join(" "), us(c.dark), us(c.open))
+    };
+    plan.iter().map(pairs).collect()
+}
+
+/// Some entries of some size, the rest empty.
+fn sparse(hosts: usize, percent: u64, most: u64, numbers: &mut Numbers) -> Demand {
+    let mut entry = || if numbers.below(100) < percent { 1 + numbers.below(most) } else { 0 };
+    let bytes: Vec<u64> = (0..hosts * hosts).map(|_| entry()).collect();
+    demand(hosts, &bytes)
+}
+
+/// All matchings of a few hosts, as tables; those that leave ports idle too.
+fn all_matchings(hosts: usize) -> Vec<Vec<Option<usize>>> {
+    let mut all = vec![vec![]];
+    for i in 0..hosts {
+        let more = |m: &Vec<Option<usize>>| {
+            let mut next = vec![None];
+            next.extend((0..hosts).filter(|&j| j != i && !m.contains(&Some(j))).map(Some));
+            next.into_iter().map(|o| m.iter().copied().chain([o]).collect::<Vec<_>>()).collect::<Vec<_>>()
+        };
+        all = all.iter().flat_map(more).collect();
+    }
+    all
+}
+
+/// The rules again, on their own: times, numbers, ports.
+fn assert_valid(name: &str, p: &CircuitParameters, plan: &[Configuration], standing: Option<&Matching>) {
+    let length: i64 = plan.iter().map(|c| (c.dark + c.open).as_ps()).sum();
+    assert!(length <= p.window.as_ps(), "{name}: {length} ps");
+    assert!(plan.len() <= p.most as usize, "{name}: {} configurations", plan.len());
+    let mut before = standing;
+    for c in plan {
+        if p.retune == Retune::AllStop {
+            assert!(c.open >= p.least_open && c.open > Duration::ZERO, "{name}: {c:?}");
+            let dark = if before == Some(&c.matching) { Duration::ZERO } else { p.dark };
+            assert_eq!(c.dark, dark, "{name}: {:?}", text(plan));
+        }
+        before = Some(&c.matching);
+    }
+    let ups = uptimes(plan, p, standing);
+    for (k, a) in ups.iter().enumerate() {
+        assert!(Duration::ZERO <= a.begin && a.begin < a.end && a.end.as_ps() <= length, "{name}: {a:?}");
+        for b in &ups[k + 1..] {
+            let share = a.source == b.source || a.destination == b.destination;
+            assert!(!share || a.end <= b.begin || b.end <= a.begin, "{name}: {a:?} and {b:?}");
+        }
+    }
+}
+
+/// Hosts, demand, parameters, what is up.
+type Case = (Demand, CircuitParameters, Option<Matching>);
+
+fn cases(retune: Retune) -> impl Strategy<Value = Case> {
+    let times = (0i64..40, 0i64..40, 1i64..2000, 1u32..40);
+    (2usize..9, any::<u64>(), 0u64..=100, 1u64..400_000, times, 0u64..3, any::<bool>()).prop_map(
+        move |(hosts, seed, percent, most_bytes, (dark, least, more, most), packet, up)| {
+            let mut numbers = Numbers::new(seed);
+            let demand = sparse(hosts, percent, most_bytes, &mut numbers);
+            let standing = up.then(|| {
+                let to = numbers.cycle(hosts);
+                let some = to.into_iter().map(|j| (numbers.below(4) > 0).then_some(HostId(j as u32)));
+                Matching::new(some.collect()).unwrap()
+            });
+            let parameters = CircuitParameters {
+                packet: Rate::mbps(100 * packet),
+                dark: Duration::from_us(dark),
+                retune,
+                least_open: Duration::from_us(least),
+                window: Duration::from_us(dark + least + more),
+                most,
+                ..PARAMETERS
+            };
+            (demand, parameters, standing)
+        },
+    )
+}
+
+fn check(case: &Case) -> Result<(), TestCaseError> {
+    let (demand, parameters, standing) = case;
+    for algorithm in CircuitAlgorithm::ALL {
+        let name = algorithm.name();
+        let mut scheduler = algorithm.build();
+        let plan = match scheduler.plan(demand, parameters, standing.as_ref()) {
+            Err(CircuitError::AllStop { .. }) => continue,
+            plan => plan.unwrap(),
+        };
+        assert_valid(name, parameters, &plan, standing.as_ref());
+        parameters.check_plan(demand.hosts(), &plan, standing.as_ref()).unwrap();
+        let e = evaluate(demand, parameters, standing.as_ref(), &plan).unwrap();
+        prop_assert_eq!(e.served.get() + e.left.get(), e.demand.get());
+        // What circuits serve, added up from when they are up.
+        let mut served = 0;
+        for (i, row) in demand.rows().iter().enumerate() {
+            for entry in row.entries() {
+                let ours = |u: &&Uptime| (u.source.index(), u.destination) == (i, entry.destination);
+                let ups = uptimes(&plan, parameters, standing.as_ref());
+                let open: i64 = ups.iter().filter(ours).map(|u| (u.end - u.begin).as_ps()).sum();
+                served += parameters.circuit.bytes_in(Duration::from_ps(open)).get().min(entry.bytes.get());
+            }
+        }
+        prop_assert_eq!(e.served.get(), served, "{}", name);
+        if let Some(finish) = e.finish {
+            prop_assert!(finish >= e.bound, "{} finishes at {} before {}", name, finish, e.bound);
+        }
+        // Again, the same.
+        prop_assert_eq!(&algorithm.build().plan(demand, parameters, standing.as_ref()).unwrap(), &plan);
+
+        let all = algorithm.build().finish(demand, parameters, standing.as_ref()).unwrap();
+        let endless = CircuitParameters { window: Duration::from_ps(1 << 61), most: u32::MAX, ..*parameters };
+        assert_valid(name, &endless, &all, standing.as_ref());
+        let e = evaluate(demand, parameters, standing.as_ref(), &all).unwrap();
+        let Some(finish) = e.finish else { panic!("{name} leaves {} and nobody carries it", e.left) };
+        prop_assert!(finish >= e.bound);
+        // The packet switch is done when the circuits are, or by the time that any schedule takes.
+        prop_assert!(finish <= e.length.max(e.bound) + Duration::from_ns(9), "{}: {:?}", name, e);
+        if parameters.packet == Rate::ZERO {
+            prop_assert_eq!(e.left, Bytes::ZERO, "{}", name);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn plans_keep_all_rules_where_all_ports_stop(case in cases(Retune::AllStop)) {
+        check(&case)?;
+    }
+
+    #[test]
+    fn plans_keep_all_rules_where_only_moved_ports_stop(case in cases(Retune::Moved)) {
+        check(&case)?;
+    }
+}
+
+#[test]
+fn a_standing_matching_goes_on_without_dark_time() {
+    // A permutation: 100 us from each host to the next.
+    let d = demand(3, &[0, 100 * US, 0, 0, 0, 100 * US, 100 * US, 0, 0]);
+    let up = matching(&[(0, 1), (1, 2), (2, 0)], 3);
+    for algorithm in [CircuitAlgorithm::Solstice, CircuitAlgorithm::CoverAll] {
+        let mut s = algorithm.build();
+        assert_eq!(text(&s.plan(&d, &PARAMETERS, None).unwrap()), ["0>1 1>2 2>0 20+100"]);
+        assert_eq!(text(&s.plan(&d, &PARAMETERS, Some(&up)).unwrap()), ["0>1 1>2 2>0 0+100"]);
+        // With less to do, circuits stay up rather than go dark all together.
+        let less = demand(3, &[0, 100 * US, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(text(&s.plan(&less, &PARAMETERS, Some(&up)).unwrap()), ["0>1 1>2 2>0 0+100"]);
+        assert_eq!(s.plan(&Demand::none(3), &PARAMETERS, Some(&up)).unwrap(), []);
+    }
+}
+
+/// For every demand of up to `most` units a pair: the least time in which circuits alone carry it, as a table over numbers to base
+/// `most` + 1. In whole units, with a dark time of `dark` units before each configuration.
+fn optimum(hosts: usize, most: usize, dark: usize) -> Vec<u16> {
+    let pairs: Vec<_> = (0..hosts).flat_map(|i| (0..hosts).filter(move |&j| j != i).map(move |j| (i, j))).collect();
+    let base = most + 1;
+    let power = |p: usize| base.pow(p as u32);
+    let maximal = |m: &Vec<Option<usize>>| !pairs.iter().any(|&(i, j)| m[i].is_none() && !m.contains(&Some(j)));
+    let matchings: Vec<Vec<usize>> = all_matchings(hosts)
+        .into_iter()
+        .filter(maximal)
+        .map(|m| (0..pairs.len()).filter(|&p| m[pairs[p].0] == Some(pairs[p].1)).map(power).collect())
+        .collect();
+    let mut best = vec![0u16; power(pairs.len())];
+    for state in 1..best.len() {
+        let mut least = u16::MAX;
+        for m in &matchings {
+            let mut after = state;
+            for open in 1..=most {
+                // One unit less of every entry that has one.
+                let less: usize = m.iter().filter(|&&p| after / p % base > 0).sum();
+                if less == 0 {
+                    break;
+                }
+                after -= less;
+                least = least.min(best[after] + (dark + open) as u16);
+            }
+        }
+        best[state] = least;
+    }
+    best
+}
+
+/// A number to base `most` + 1 as a demand, in units of 20 us.
+fn numbered(hosts: usize, most: usize, mut state: usize) -> Demand {
+    let mut bytes = vec![0; hosts * hosts];
+    for i in 0..hosts {
+        for j in (0..hosts).filter(|&j| j != i) {
+            bytes[i * hosts + j] = (state % (most + 1)) as u64 * 20 * US;
+            state /= most + 1;
+        }
+    }
+    demand(hosts, &bytes)
+}
+
+#[test]
+fn solstice_is_near_the_best_of_all_schedules_of_small_matrices() {
+    for (hosts, most, step) in [(2, 3, 1), (3, 3, 1), (4, 2, 37)] {
+        // Without dark time it is the best: a stuffed matrix is cut into slices without a rest (Birkhoff). With it, a sparse
+        // matrix may be cut into more slices than it needs.
+        for (dark, factor) in [(0, 1.0), (1, 4.0 / 3.0), (4, 5.0 / 3.0)] {
+            let best = optimum(hosts, most, dark);
+            let p = CircuitParameters { dark: Duration::from_us(20 * dark as i64), ..PARAMETERS };
+            let (mut sum, mut number) = (0.0, 0.0);
+            for state in (1..best.len()).step_by(step) {
+                let d = numbered(hosts, most, state);
+                let plan = CircuitAlgorithm::Solstice.build().finish(&d, &p, None).unwrap();
+                let e = evaluate(&d, &p, None, &plan).unwrap();
+                assert_eq!(e.left, Bytes::ZERO);
+                let (found, best) = (us(e.finish.unwrap()) / 20.0, f64::from(best[state]));
+                assert!(found >= best, "{found} for {best}: {d:?}");
+                assert!(found <= factor * best + 1e-9, "dark {dark}: {found} for {best}: {d:?}");
+                sum += found / best;
+                number += 1.0;
+            }
+            assert!(sum / number <= 1.0 + (factor - 1.0) / 4.0 + 1e-9, "dark {dark}: {} on average", sum / number);
+        }
+    }
+}
+
+#[test]
+fn solstice_is_within_14_percent_of_the_bound_on_the_published_matrix() {
+    let p = CircuitParameters { circuit: Rate::gbps(100), packet: Rate::gbps(10), ..PARAMETERS };
+    for noise in [0.0, 0.003] {
+        for seed in 0..20 {
+            let d = published(64, p.circuit, p.window, noise, seed);
+            let plan = CircuitAlgorithm::Solstice.build().finish(&d, &p, None).unwrap();
+            let e = evaluate(&d, &p, None, &plan).unwrap();
+            let over = e.over_bound().unwrap();
+            assert!((1.0..1.14).contains(&over), "noise {noise}, seed {seed}: {over}");
+            assert!(e.share() > 0.88, "noise {noise}, seed {seed}: {}", e.share());
+        }
+    }
+}
+
+#[test]
+fn round_robin_goes_on_where_it_ended() {
+    let mut s = CircuitAlgorithm::RoundRobin.build();
+    let p = CircuitParameters { window: Duration::from_us(500), ..PARAMETERS };
+    let d = demand(4, &[1; 16]);
+    assert_eq!(
+        text(&s.plan(&d, &p, None).unwrap()),
+        ["0>1 1>2 2>3 3>0 20+180", "0>2 1>3 2>0 3>1 20+180", "0>3 1>0 2>1 3>2 20+80"]
+    );
+    // Cut to the window it is still one; the last matching is up, the next one is another.
+    let up = matching(&[(0, 3), (1, 0), (2, 1), (3, 2)], 4);
+    assert_eq!(text(&s.plan(&d, &p, Some(&up)).unwrap())[0], "0>1 1>2 2>3 3>0 20+180");
+}
+
+/// Fig 10 and 11 of the REACToR paper: host j sends `large` percent of a line to j + 1 and the rest, evenly, to the next `small` hosts.
+fn reactor(large: f64, small: usize) -> Demand {
+    let line = 3000.0 * 12_500.0;
+    let mut bytes = vec![0; 64 * 64];
+    for j in 0..64 {
+        bytes[j * 64 + (j + 1) % 64] = (line * large / 100.0) as u64;
+        for k in 2..small + 2 {
+            bytes[j * 64 + (j + k) % 64] = (line * (1.0 - large / 100.0) / small as f64) as u64;
+        }
+    }
+    demand(64, &bytes)
+}
+
+/// The share of demand that a period of cover-all serves, with what the packet switch carries in the period.
+fn goodput(d: &Demand, packet: Rate) -> (f64, usize) {
+    let p = CircuitParameters { circuit: Rate::gbps(100), packet, ..PARAMETERS };
+    let plan = CircuitAlgorithm::CoverAll.build().plan(d, &p, None).unwrap();
+    assert_valid("cover_all", &p, &plan, None);
+    let e = evaluate(d, &p, None, &plan).unwrap();
+    // A queue with a circuit is never opened to the packet switch: only those without one count.
+    let circuits: Vec<_> = plan.iter().flat_map(|c| c.matching.pairs()).collect();
+    let budget = packet.bytes_in(p.window).get();
+    let (mut rows, mut columns) = (vec![0; 64], vec![0; 64]);
+    for (i, row) in d.rows().iter().enumerate() {
+        for entry in row.entries() {
+            if !circuits.contains(&(HostId(i as u32), entry.destination)) {
+                rows[i] += entry.bytes.get();
+                columns[entry.destination.index()] += entry.bytes.get();
+            }
+        }
+    }
+    assert!(rows.iter().chain(&columns).all(|b| *b <= budget), "the packet switch has more than {budget}");
+    let by_packets: u64 = rows.iter().sum();
+    ((e.served.get() + by_packets) as f64 / e.demand.get() as f64, plan.len())
+}
+
+#[test]
+fn cover_all_serves_what_the_formulas_of_figure_10_say() {
+    // Circuits alone: 21 configurations a period, each dark for 20 us, and none open for less than 20 us.
+    for large in [40.0f64, 60.0, 80.0, 86.7, 88.0, 90.0, 95.0, 99.0, 99.99] {
+        let small = 3000.0 * (100.0 - large) / 100.0 / 20.0;
+        let held = small.max(20.0) * 20.0;
+        let of_large = (3000.0 - 420.0 - held).max(0.0).min(3000.0 * large / 100.0);
+        let (share, configurations) = goodput(&reactor(large, 20), Rate::ZERO);
+        assert_eq!(configurations, 21);
+        let formula = (of_large + 20.0 * small) / 3000.0;
+        assert!((share - formula).abs() < 2e-4, "{large} %: {share} for {formula}");
+    }
+    assert!((goodput(&reactor(86.7, 20), Rate::ZERO).0 - 0.86).abs() < 1e-3);
+    assert!((goodput(&reactor(99.99, 20), Rate::ZERO).0 - 0.727).abs() < 1e-3);
+    assert_eq!(goodput(&reactor(100.0, 20), Rate::ZERO).1, 1);
+    // Beside 10 or 20 Gb/s of packets all is served from 90 or 80 % on, up to the dark time of the one configuration.
+    for (rate, first) in [(10, 90), (20, 80)] {
+        for large in first..=99 {
+            let (share, configurations) = goodput(&reactor(f64::from(large), 20), Rate::gbps(rate));
+            assert_eq!(configurations, 1, "{large} % beside {rate} Gb/s");
+            assert!(share > 0.9999, "{large} % beside {rate} Gb/s: {share}");
+        }
+        // Just below, a little less, without a jump.
+        let mut before = 1.0;
+        for large in (first - 10..first).rev() {
+            let share = goodput(&reactor(f64::from(large), 20), Rate::gbps(rate)).0;
+            assert!(share <= before + 1e-9 && share > before - 0.03, "{large} %: {share} after {before}");
+            before = share;
+        }
+    }
+}
+
+#[test]
+fn cover_all_degrades_with_the_number_of_small_flows_as_in_figure_11() {
+    let p = |n: usize| {
+        let each = 300.0 / n as f64;
+        let darks = 20.0 * (n as f64 + 1.0);
+        let large = (3000.0 - darks - n as f64 * each.max(20.0)).min(2700.0);
+        (large + 300.0) / 3000.0
+    };
+    for n in 1..=62 {
+        let (share, configurations) = goodput(&reactor(90.0, n), Rate::ZERO);
+        assert_eq!(configurations, n + 1);
+        assert!((share - p(n)).abs() < 2e-4, "{n}: {share} for {}", p(n));
+        let (share, configurations) = goodput(&reactor(90.0, n), Rate::gbps(10));
+        assert_eq!(configurations, 1, "{n}");
+        assert!(share > 0.9999, "{n}: {share}");
+    }
+}
+
+#[test]
+fn bounds_and_evaluation_are_arithmetic() {
+    // 0 sends 300 + 100 us, of which 0 > 1 has a circuit for 150 us.
+    let d = demand(3, &[0, 300 * US, 100 * US, 0, 0, 0, 0, 50 * US, 0]);
+    let p = CircuitParameters { packet: Rate::mbps(250), ..PARAMETERS };
+    assert_eq!(bound(&d, &p), Ok(Duration::from_us(320)));
+    assert_eq!(port_bound(&d, Rate::gbps(1)), Ok(Duration::from_us(400)));
+    let plan = [Configuration {
+        matching: matching(&[(0, 1), (1, 2)], 3),
+        dark: Duration::from_us(20),
+        open: Duration::from_us(150),
+    }];
+    let e = evaluate(&d, &p, None, &plan).unwrap();
+    assert_eq!((e.served.get(), e.left.get()), (150 * US, 300 * US));
+    // 250 us of line time are left at 0, of a quarter of the rate.
+    assert_eq!(e.finish, Some(Duration::from_us(1000)));
+    assert_eq!((e.circuits_end, e.dark), (Duration::from_us(170), Duration::from_us(20)));
+    assert_eq!(evaluate(&d, &PARAMETERS, None, &plan).unwrap().finish, None);
+    let none = evaluate(&Demand::none(3), &PARAMETERS, None, &[]).unwrap();
+    assert_eq!((none.finish, none.share(), none.over_bound()), (Some(Duration::ZERO), 1.0, Some(1.0)));
+}
+
+#[test]
+fn circuits_of_moved_ports_come_up_on_their_own() {
+    let p = CircuitParameters { retune: Retune::Moved, ..PARAMETERS };
+    let [a, b] = [matching(&[(0, 1), (1, 0)], 4), matching(&[(0, 1), (1, 0), (2, 3)], 4)];
+    let c = |matching: &Matching, dark, open| Configuration {
+        matching: matching.clone(),
+        dark: Duration::from_us(dark),
+        open: Duration::from_us(open),
+    };
+    let ups = |plan: &[Configuration]| -> Vec<_> {
+        let ups = uptimes(plan, &p, Some(&a));
+        ups.iter().map(|u| (u.source.0, u.destination.0, us(u.begin), us(u.end))).collect()
+    };
+    // 0 > 1 and 1 > 0 carry all the time, 2 > 3 after its dark time, which the second configuration cuts through.
+    let plan = [c(&b, 5, 0), c(&b, 15, 30)];
+    assert_eq!(ups(&plan), [(0, 1, 0.0, 50.0), (1, 0, 0.0, 50.0), (2, 3, 20.0, 50.0)]);
+    assert_eq!(p.check_plan(4, &plan, Some(&a)), Ok(()));
+    // One that is taken down before it has been open for the least time.
+    assert_eq!(
+        p.check_plan(4, &[c(&b, 20, 10), c(&a, 0, 30)], Some(&a)),
+        Err(CircuitError::TooShort { index: 0, open: Duration::from_us(10), least_open: p.least_open })
+    );
+}
+
+#[test]
+fn impossible_parameters_and_plans_are_refused() {
+    let d = demand(3, &[1000; 9]);
+    let p = PARAMETERS;
+    let t = Duration::from_us;
+    for algorithm in CircuitAlgorithm::ALL {
+        let moved = CircuitParameters { retune: Retune::Moved, ..p };
+        let refuse = |p: CircuitParameters, up: Option<&Matching>| {
+            let p = CircuitParameters { retune: Retune::Moved, ..p };
+            let error = algorithm.build().plan(&d, &p, up).unwrap_err();
+            assert_eq!(
+                algorithm.build().finish(&d, &p, up).is_err(),
+                error != CircuitError::NoConfiguration
+                    && !matches!(error, CircuitError::Dark { .. } | CircuitError::LeastOpen { .. })
+                    && !matches!(error, CircuitError::Negative { what: "window", .. })
+            );
+            error.to_string()
+        };
+        assert_eq!(
+            refuse(CircuitParameters { circuit: Rate::ZERO, ..p }, None),
+            "circuits have rate zero: they need a positive one"
+        );
+        assert_eq!(
+            refuse(CircuitParameters { dark: t(-1), ..p }, None),
+            "the dark time is -1 us: it must not be negative"
+        );
+        assert_eq!(
+            refuse(CircuitParameters { window: t(20), ..p }, None),
+            "a dark time of 20 us leaves nothing of a window of 20 us"
+        );
+        assert_eq!(
+            refuse(CircuitParameters { window: t(39), ..p }, None),
+            "a configuration of at least 20 us after a dark time of 20 us does not fit into a window of 39 us"
+        );
+        assert_eq!(
+            refuse(CircuitParameters { most: 0, ..p }, None),
+            "at most 0 configurations are allowed: a plan needs at least 1"
+        );
+        assert_eq!(refuse(p, Some(&matching(&[(0, 1)], 4))), "the matching that is up is of 4 hosts, the demand of 3");
+        let much = demand(2, &[0, u64::MAX, u64::MAX, 0]);
+        assert!(matches!(algorithm.build().plan(&much, &moved, None), Err(CircuitError::TooMuch { .. })));
+        let fast = CircuitParameters { circuit: Rate::bps(u64::MAX), packet: Rate::bps(u64::MAX), ..moved };
+        assert!(matches!(algorithm.build().plan(&much, &fast, None), Err(CircuitError::TooMuch { .. })));
+        // Nobody to send to.
+        for hosts in [0, 1] {
+            assert_eq!(algorithm.build().plan(&Demand::none(hosts), &moved, None), Ok(vec![]));
+        }
+    }
+    let c =
+        |pairs: &[(u32, u32)], dark, open| Configuration { matching: matching(pairs, 3), dark: t(dark), open: t(open) };
+    let refuse = |plan: &[Configuration]| p.check_plan(3, plan, None).unwrap_err().to_string();
+    assert_eq!(
+        refuse(&[c(&[(0, 1)], 0, 50)]),
+        "configuration 0 changes circuits with a dark time of 0 ps: the switch needs 20 us"
+    );
+    assert_eq!(refuse(&[c(&[(0, 1)], 20, 19)]), "configuration 0 is open for 19 us: at least 20 us is asked for");
+    assert_eq!(refuse(&[c(&[(0, 1)], 20, 2981)]), "the plan takes 3001 us, its window is 3 ms");
+    assert_eq!(refuse(&vec![c(&[(0, 1)], 20, 20); 76]), "the plan has 76 configurations: at most 75 are allowed");
+    assert_eq!(
+        p.check_plan(4, &[c(&[], 20, 20)], None).unwrap_err().to_string(),
+        "a matching of the plan is of 3 hosts, the demand of 4"
+    );
+    let long = c(&[(0, 1)], 0, i64::MAX / 1_000_000);
+    assert!(matches!(p.check_plan(3, &[long.clone(), long.clone()], None), Err(CircuitError::TooLong { .. })));
+    assert!(matches!(evaluate(&d, &p, None, &[long.clone(), long]), Err(CircuitError::TooLong { .. })));
+    assert!(matches!(
+        evaluate(&d, &p, None, &[Configuration { matching: matching(&[], 2), dark: t(20), open: t(20) }]),
+        Err(CircuitError::Hosts { .. })
+    ));
+}
+
+#[test]
+fn names_lead_to_schedulers() {
+    for algorithm in CircuitAlgorithm::ALL {
+        assert_eq!(algorithm.name().parse(), Ok(algorithm));
+        assert_eq!(algorithm.build().name(), algorithm.name());
+        assert!(!algorithm.about().is_empty());
+    }
+    let error = "solstise".parse::<CircuitAlgorithm>().unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("no circuit scheduler is called `solstise`, did you mean `solstice`?; there are: solstice,")
+    );
+    assert_eq!("edf".parse::<CircuitAlgorithm>().unwrap_err().nearest, None);
+}

@@ -194,6 +194,8 @@ pub struct Fabric {
     groups: u32,
     /// Per switch, whether hosts are joined to it.
     has_hosts: Vec<bool>,
+    /// The switch whose ports a controller joins, which no route crosses.
+    circuit_switch: Option<NodeId>,
     /// Per (switch, group): where in `sets` its candidates lie, and how many.
     table: Vec<(u32, u32)>,
     sets: Vec<LinkId>,
@@ -205,6 +207,16 @@ impl Fabric {
     /// # Errors
     /// Where a link names a node that does not exist, a host has not exactly one wire, or hosts cannot reach each other.
     pub fn new(hosts: u32, switches: Vec<Switch>, wires: &[(NodeId, NodeId, LinkSpec)]) -> Result<Self, FabricError> {
+        Self::beside(hosts, switches, wires, None)
+    }
+
+    /// A fabric with a circuit switch among its switches: no route crosses that, only circuits that a controller sets up.
+    pub(crate) fn beside(
+        hosts: u32,
+        switches: Vec<Switch>,
+        wires: &[(NodeId, NodeId, LinkSpec)],
+        circuit_switch: Option<NodeId>,
+    ) -> Result<Self, FabricError> {
         if hosts < 2 {
             return Err(FabricError::TooFewHosts { hosts });
         }
@@ -242,6 +254,7 @@ impl Fabric {
             group: vec![],
             groups: 0,
             has_hosts: vec![],
+            circuit_switch,
             table: vec![],
             sets: vec![],
         };
@@ -288,7 +301,8 @@ impl Fabric {
             while let Some(s) = queue.pop_front() {
                 for &l in &out[hosts + s] {
                     let next = self.links[l.index()].to.index();
-                    if next >= hosts && distance[next - hosts] == u32::MAX {
+                    let routed = self.circuit_switch.is_none_or(|c| c.index() != next);
+                    if next >= hosts && routed && distance[next - hosts] == u32::MAX {
                         distance[next - hosts] = distance[s] + 1;
                         queue.push_back(next - hosts);
                     }
@@ -417,6 +431,11 @@ impl Fabric {
                 set[usize::from(tag.0 >> shift & 0xff) % set.len()]
             }
         }
+    }
+
+    /// The switch whose ports a controller joins, where there is one.
+    pub const fn circuit_switch(&self) -> Option<NodeId> {
+        self.circuit_switch
     }
 
     /// Whether hosts are joined to a switch.

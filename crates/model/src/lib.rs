@@ -9,6 +9,7 @@ mod demand;
 mod fabric;
 mod grant;
 mod hash;
+mod hybrid;
 mod ids;
 mod plan;
 mod text;
@@ -22,6 +23,7 @@ pub use fabric::{
 };
 pub use grant::{Class, Grant, Medium, PathTag, Trigger};
 pub use hash::{ecmp_index, flow_hash, mix64};
+pub use hybrid::Hybrid;
 pub use ids::{CoflowId, FlowId, HostId, LinkId, NodeId};
 pub use plan::{
     Matching, MatchingError, Plan, RateMatrix, Round, Schedule, ScheduleEntry, Slot, SlotError, Transmission,

@@ -1,7 +1,7 @@
 //! The contract between an agent and what drives it.
 
 use crate::message::Message;
-use timeplane_model::{Backlog, Bytes, Class, Duration, Grant, HostId, Medium, Rate, Round, Time};
+use timeplane_model::{Backlog, Bytes, Class, Duration, Grant, HostId, Matching, Medium, Rate, Round, Time};
 
 /// A state machine that a driver gives time and I/O.
 ///
@@ -66,6 +66,8 @@ pub enum Output {
         /// The queue: which class.
         class: Class,
     },
+    /// Set the circuit switch so, from now on.
+    Retune(Matching),
     /// For the results; changes nothing.
     Log(Event),
 }
@@ -161,6 +163,12 @@ pub enum PlanFault {
         /// How many it may have.
         most: u32,
     },
+    /// Its parameters are impossible for the circuit scheduler.
+    #[error("the circuit scheduler refused what was asked")]
+    Circuits,
+    /// Its circuits and rates break the rules of classes.
+    #[error("circuits and packets together are more than a port carries")]
+    Classes,
     /// A gap is negative.
     #[error("the gap after slot {index} is negative")]
     Gap {

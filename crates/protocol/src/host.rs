@@ -20,6 +20,8 @@ pub struct HostConfig {
     pub fallback: Duration,
     /// When it reports besides, and what.
     pub reporting: Reporting,
+    /// Whether a PFC frame for a class that no grant names opens the queue to the host of that number.
+    pub classes_are_hosts: bool,
 }
 
 /// What the controller of a host wants to be told.
@@ -72,6 +74,8 @@ pub struct HostAgent {
     asked: bool,
     /// The newest grants: epoch and round.
     newest: Option<(u32, Round)>,
+    /// The newest rates.
+    newest_rates: Option<(u32, Round)>,
     /// Gates that hold a grant.
     gates: BTreeMap<(HostId, Class), Gate>,
     /// When each gate opens next, where it does.
@@ -87,7 +91,7 @@ pub struct HostAgent {
 struct Signals {
     /// The newest frame: epoch and sequence.
     newest: Option<(u32, u64)>,
-    /// Per class, what it opens; another class opens the queue to the host of its number.
+    /// Per class, what it opens.
     classes: BTreeMap<u16, Grant>,
     /// What replaces that, and from when on.
     next: Option<(Time, BTreeMap<u16, Grant>)>,
@@ -104,6 +108,7 @@ impl HostAgent {
             report_at: config.start,
             asked: true,
             newest: None,
+            newest_rates: None,
             gates: BTreeMap::new(),
             opens: BTreeSet::new(),
             rates: Vec::new(),
@@ -165,13 +170,16 @@ impl HostAgent {
     /// Takes all rates of this host, in place of those before.
     fn rates(&mut self, now: Time, message: &Rates, out: &mut Vec<Output>) {
         let this = (message.epoch, message.round);
-        if self.newest.is_some_and(|newest| newest >= this) {
+        if self.newest_rates.is_some_and(|newest| newest >= this) {
             self.counters.stale += 1;
             return;
         }
-        self.newest = Some(this);
-        self.report_at = now.saturating_add(self.config.fallback);
-        self.asked = true;
+        self.newest_rates = Some(this);
+        // Who is told by grants when to report goes by these.
+        if self.newest.is_none() {
+            self.report_at = now.saturating_add(self.config.fallback);
+            self.asked = true;
+        }
         if message.lease <= now {
             self.counters.late += message.rates.len() as u64;
             return;
@@ -214,8 +222,8 @@ impl HostAgent {
         if let Some((_, classes)) = self.signals.next.take_if(|next| next.0 <= now) {
             self.signals.classes = classes;
         }
-        let opening = pfc.open.map(|number| {
-            let grant = self.signals.classes.get(&number).copied().unwrap_or_else(|| Grant {
+        let opening = pfc.open.and_then(|number| {
+            let by_number = || Grant {
                 destination: HostId(u32::from(number)),
                 class: Class(0),
                 medium: Medium::Fabric,
@@ -225,8 +233,10 @@ impl HostAgent {
                 start: Trigger::Signal(u32::from(number)),
                 end: Trigger::Never,
                 lease: Time::MAX,
-            });
-            Opening::of(&grant, now, now.saturating_add(pfc.hold).min(grant.lease))
+            };
+            let granted = self.signals.classes.get(&number).copied();
+            let grant = granted.or_else(|| self.config.classes_are_hosts.then(by_number))?;
+            Some(Opening::of(&grant, now, now.saturating_add(pfc.hold).min(grant.lease)))
         });
         let opening = opening.filter(|o| o.until > now && o.destination != self.config.host);
         let queue = opening.map(|o| (o.destination, o.class));

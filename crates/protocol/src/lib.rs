@@ -9,6 +9,7 @@
 //! [`Rates`]. A [`HostAgent`] per host reports, and executes what it gets through a [`Gate`] per queue, or by a rate for it.
 
 mod agent;
+mod circuits;
 mod gate;
 mod host;
 mod inbox;
@@ -18,6 +19,7 @@ mod slots;
 mod timeslots;
 
 pub use agent::{Address, Agent, Event, Input, Opening, Output, PlanFault};
+pub use circuits::{CircuitManager, CircuitManagerConfig, CircuitManagerCounters};
 pub use gate::{Gate, Refused};
 pub use host::{HostAgent, HostConfig, HostCounters, Reporting};
 pub use inbox::ReportCounters;

@@ -167,7 +167,7 @@ impl World {
                     Output::ReadBacklog { bursts } => input = Some(Input::Backlog(self.backlog(h, bursts))),
                     Output::Send { to, message } => self.post(Address::Host(HostId(h as u32)), to, &message),
                     Output::Open(opening) => self.open(h, &opening),
-                    Output::Close { .. } => panic!("nothing here opens by signals"),
+                    Output::Close { .. } | Output::Retune(_) => panic!("nothing here has circuits or opens by signals"),
                     Output::Log(_) => {}
                 }
             }
@@ -271,7 +271,14 @@ impl World {
 }
 
 fn config(host: u32, epoch: u32, start: i64, reporting: Reporting) -> HostConfig {
-    HostConfig { host: HostId(host), epoch, start: Time::from_ps(start), fallback: US * 500, reporting }
+    HostConfig {
+        host: HostId(host),
+        epoch,
+        start: Time::from_ps(start),
+        fallback: US * 500,
+        reporting,
+        classes_are_hosts: true,
+    }
 }
 
 fn slots(hosts: u32, ahead: Duration) -> World {

@@ -1,6 +1,6 @@
 //! The `[control.NAME]` tables.
 
-use crate::signals::SignalSpec;
+use crate::signals::{Reaction, SignalSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::{Bytes, Duration};
@@ -169,6 +169,8 @@ pub enum PlanSpec {
     Timeslots(TimeslotsSpec),
     /// Rates: a controller gives each pair that has something to send a rate (ASY, Flowtune).
     Rates(RatesSpec),
+    /// Circuits: a controller sets a circuit switch, period by period, and tells hosts by PFC frames when theirs is up (REACToR).
+    Circuits(CircuitsSpec),
 }
 
 impl PlanSpec {
@@ -178,6 +180,7 @@ impl PlanSpec {
             Self::Slots(s) => s.control_latency,
             Self::Timeslots(t) => t.control_latency,
             Self::Rates(r) => r.control_latency,
+            Self::Circuits(c) => c.control_latency,
         }
     }
 }
@@ -353,6 +356,70 @@ impl Default for RatesSpec {
             compute_time: Duration::ZERO,
         }
     }
+}
+
+/// Circuits beside packets.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CircuitsSpec {
+    /// How circuits are scheduled.
+    pub scheduler: CircuitAlgorithm,
+    /// From one schedule to the next.
+    pub period: Duration,
+    /// From one configuration's end to the next one's begin, as schedules assume it: pausing hosts, the switch's dark time, and what is in the
+    /// air. The switch itself may be faster, see `fabric.topology.hybrid.dark`.
+    pub dark: Duration,
+    /// The least open time of a configuration.
+    pub least_open: Duration,
+    /// Configurations of a period, at most; as many as it holds where it is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub configurations: Option<u32>,
+    /// Whether pairs without a circuit may use the packet switch.
+    pub packets: bool,
+    /// Whether circuits leave room on hosts' links for what the packet switch brings.
+    pub limits: bool,
+    /// The share of the packet switch for TCP's acknowledgements, which then take no circuits; at 0 they go with the data.
+    pub acknowledgements: f64,
+    /// One way between controller and hosts over the control network.
+    pub control_latency: Duration,
+    /// Probability that a control message is lost.
+    pub control_loss: f64,
+    /// How long the scheduler computes.
+    pub compute_time: Duration,
+    /// How the PFC frames are sent, and how fast hosts obey.
+    pub signals: SignalSpec,
+}
+
+impl Default for CircuitsSpec {
+    fn default() -> Self {
+        Self {
+            scheduler: CircuitAlgorithm::default(),
+            period: Duration::from_ms(3),
+            dark: Duration::from_us(30),
+            least_open: Duration::from_us(130),
+            configurations: None,
+            packets: true,
+            limits: true,
+            acknowledgements: 0.0,
+            control_latency: Duration::from_us(1),
+            control_loss: 0.0,
+            compute_time: Duration::from_us(100),
+            signals: SignalSpec { reaction: Reaction::Intel82599, ..SignalSpec::default() },
+        }
+    }
+}
+
+/// How circuits are scheduled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CircuitAlgorithm {
+    /// Long configurations first, and the packet switch takes the rest (CoNEXT 2015).
+    #[default]
+    Solstice,
+    /// A circuit for every demand that the packet switch can not carry.
+    CoverAll,
+    /// All matchings in turn, whatever the demand.
+    RoundRobin,
 }
 
 /// How the rate that a pair asks for is found.

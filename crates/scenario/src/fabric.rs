@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use timeplane_model::{Bytes, Duration, Fabric, FabricError, Framing, LinkSpec, NodeId, Rate, Switch};
+use timeplane_model::{Bytes, Duration, Fabric, FabricError, Framing, Hybrid, LinkSpec, NodeId, Rate, Switch};
 
 /// The most hosts of a fabric.
 pub const MOST_HOSTS: u32 = 131_072;
@@ -42,6 +42,9 @@ pub struct FabricSpec {
 const fn one_us() -> Duration {
     Duration::from_us(1)
 }
+const fn one() -> u32 {
+    1
+}
 const fn mtu() -> Bytes {
     Bytes::new(1500)
 }
@@ -76,6 +79,8 @@ pub enum Topology {
         /// Ports of a switch; even.
         k: u32,
     },
+    /// Racks with two ways out, a packet switch and a circuit switch (REACToR, NSDI 2014).
+    Hybrid(HybridSpec),
     /// Any graph, written out.
     Graph {
         /// Hosts are nodes 0 to hosts - 1.
@@ -85,6 +90,90 @@ pub enum Topology {
         /// Its wires.
         links: Vec<GraphLink>,
     },
+}
+
+/// Racks under a packet switch and a circuit switch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HybridSpec {
+    /// Top-of-rack switches.
+    pub tors: u32,
+    /// Hosts under each.
+    pub hosts_per_tor: u32,
+    /// Wires from each to the packet switch; as many as hosts where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packet_uplinks: Option<u32>,
+    /// Wires from each to the circuit switch; as many as hosts where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub circuit_uplinks: Option<u32>,
+    /// Rate of a wire to the packet switch.
+    pub packet_rate: Rate,
+    /// Which ports go dark when the circuit switch changes.
+    #[serde(default)]
+    pub retune: Retune,
+    /// For how long they are dark.
+    #[serde(default)]
+    pub dark: DarkTime,
+    /// Frames that a rack switch holds for a host, of circuits and of the packet switch each.
+    #[serde(default = "one")]
+    pub multiplexer_frames: u32,
+}
+
+/// Which ports of a circuit switch go dark when it changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Retune {
+    /// All.
+    #[default]
+    AllStop,
+    /// Those that are joined to another one.
+    Moved,
+}
+
+/// How long ports of a circuit switch are dark when it changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DarkTime {
+    /// As REACToR measured the Mordia switch: 12 us in the mean, 14.84 us at most (section 4.1). Drawn evenly from 9.16 to 14.84 us.
+    #[default]
+    Mordia,
+    /// Always so long.
+    Fixed(Duration),
+    /// Drawn evenly between two bounds.
+    Between(RetuneTimes),
+}
+
+/// The least and the longest dark time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RetuneTimes {
+    /// The least.
+    pub least: Duration,
+    /// The longest.
+    pub most: Duration,
+}
+
+impl DarkTime {
+    /// Its bounds.
+    pub const fn times(self) -> RetuneTimes {
+        match self {
+            Self::Mordia => RetuneTimes { least: Duration::from_ns(9_160), most: Duration::from_ns(14_840) },
+            Self::Fixed(time) => RetuneTimes { least: time, most: time },
+            Self::Between(times) => times,
+        }
+    }
+}
+
+impl HybridSpec {
+    /// Its dimensions.
+    pub fn shape(&self) -> Hybrid {
+        Hybrid {
+            tors: self.tors,
+            hosts_per_tor: self.hosts_per_tor,
+            packet_uplinks: self.packet_uplinks.unwrap_or(self.hosts_per_tor),
+            circuit_uplinks: self.circuit_uplinks.unwrap_or(self.hosts_per_tor),
+        }
+    }
 }
 
 /// One wire of a graph.
@@ -109,6 +198,7 @@ impl Topology {
             Self::LeafSpine { .. } => "leaf_spine",
             Self::Tree { .. } => "tree",
             Self::FatTree { .. } => "fat_tree",
+            Self::Hybrid(_) => "hybrid",
             Self::Graph { .. } => "graph",
         }
     }
@@ -129,6 +219,11 @@ impl Topology {
             Self::FatTree { k } => {
                 let k = n(k);
                 [k * k * k / 4, 5 * k * k / 4, 3 * k * k * k / 4]
+            }
+            Self::Hybrid(ref h) => {
+                let Hybrid { tors, hosts_per_tor, packet_uplinks, circuit_uplinks } = h.shape();
+                let hosts = n(tors) * n(hosts_per_tor);
+                [hosts, n(tors) + 2, hosts + n(tors) * (n(packet_uplinks) + n(circuit_uplinks))]
             }
             Self::Graph { hosts, switches, ref links } => [n(hosts), n(switches), links.len() as u128],
         }
@@ -172,6 +267,13 @@ impl FabricSpec {
                 return Err(FabricError::Dimension { what: "k", found: k.into(), allowed: "even and at least 2" });
             }
             Topology::FatTree { .. } => {}
+            Topology::Hybrid(ref h) => {
+                let Hybrid { tors, hosts_per_tor, packet_uplinks, circuit_uplinks } = h.shape();
+                dimension("tors", tors)?;
+                dimension("hosts_per_tor", hosts_per_tor)?;
+                dimension("packet_uplinks", packet_uplinks)?;
+                dimension("circuit_uplinks", circuit_uplinks)?;
+            }
             Topology::Graph { .. } => return self.build_unchecked().map(|_| ()),
         }
         if self.hosts() < 2 {
@@ -209,6 +311,10 @@ impl FabricSpec {
             }
             Topology::Tree { edges, hosts_per_edge } => Fabric::tree(edges, hosts_per_edge, self.switch, link, uplink),
             Topology::FatTree { k } => Fabric::fat_tree(k, self.switch, link, uplink),
+            Topology::Hybrid(ref h) => {
+                let packet = LinkSpec { rate: h.packet_rate, ..link };
+                Fabric::hybrid(h.shape(), self.switch, link, packet, uplink)
+            }
             Topology::Graph { hosts, switches, ref links } => {
                 let wire = |l: &GraphLink| {
                     let between_switches = l.nodes.iter().all(|&n| n >= hosts);

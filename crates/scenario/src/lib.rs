@@ -17,11 +17,13 @@ mod workload;
 
 pub use check::{Check, Limit};
 pub use control::{
-    Congestion, Control, DelayedAck, Discipline, Ecmp, Nic, PathColouring, PlanSpec, RateEstimator, RateNormaliser,
-    RatesSpec, Raw, SlotFill, SlotMetric, SlotsSpec, Tcp, TimeslotsSpec, Transport,
+    CircuitAlgorithm, CircuitsSpec, Congestion, Control, DelayedAck, Discipline, Ecmp, Nic, PathColouring, PlanSpec,
+    RateEstimator, RateNormaliser, RatesSpec, Raw, SlotFill, SlotMetric, SlotsSpec, Tcp, TimeslotsSpec, Transport,
 };
 pub use error::{Issue, Location, Problem, ScenarioError, Source, nearest};
-pub use fabric::{FabricSpec, GraphLink, MOST_HOSTS, MOST_SWITCHES, MOST_WIRES, Topology};
+pub use fabric::{
+    DarkTime, FabricSpec, GraphLink, HybridSpec, MOST_HOSTS, MOST_SWITCHES, MOST_WIRES, Retune, RetuneTimes, Topology,
+};
 pub use load::{Loaded, Point, split_override};
 pub use signals::{Interfaces, Reaction, ReactionTimes, SignalSpec};
 pub use workload::{CoflowTrace, FlowList, PacketMix, Pattern, Poisson, Shuffle, Sizes, Workload};

@@ -1,5 +1,7 @@
 //! Whether the values of one scenario make sense, alone and together, before anything runs.
 
+mod circuits;
+
 use crate::error::{Problem, nearest};
 use crate::shape::one_of;
 use crate::{
@@ -181,6 +183,9 @@ impl Checked {
                 self.warn("fabric.switch.ecn", message);
             }
         }
+        if let Topology::Hybrid(hybrid) = &f.topology {
+            self.hybrid(hybrid, f.rate);
+        }
         if let Topology::Graph { links, .. } = &f.topology {
             for (i, link) in links.iter().enumerate() {
                 if let Some(rate) = link.rate {
@@ -332,6 +337,7 @@ impl Checked {
             Some(PlanSpec::Slots(slots)) => self.slots(&at("plan.slots"), slots, s, schedulers),
             Some(PlanSpec::Timeslots(timeslots)) => self.timeslots(&at("plan.timeslots"), timeslots, s),
             Some(PlanSpec::Rates(rates)) => self.rates(&at("plan.rates"), rates, s),
+            Some(PlanSpec::Circuits(circuits)) => self.circuits(&at("plan.circuits"), circuits, s),
             None => {}
         }
     }
@@ -419,6 +425,9 @@ impl Checked {
         self.probability(&at("control_loss"), slots.control_loss);
         self.span(&at("compute_time"), slots.compute_time, LONGEST_DELAY);
         self.span(&at("clock_error"), slots.clock_error, LONGEST_DELAY);
+        if let Some(signals) = &slots.signals {
+            self.signals(&at("signals"), signals);
+        }
         if !schedulers.contains(&slots.scheduler.as_str()) {
             let problem = Problem::UnknownName {
                 what: "scheduler",

@@ -224,7 +224,8 @@ fn carrying<'a>(
     let mut network = Network::new(Arc::clone(fabric), &streams, passive, SimTime::MAX, Duration::from_us(20), nic);
     network.watch = watch(plan);
     let control = plan.map(|plan| {
-        Controllers::new(plan, fabric, MTU, &Schedulers::built_in(), &streams).expect("the fabric is a Clos network")
+        Controllers::new(plan, fabric, MTU, timeplane_scenario::Retune::default(), &Schedulers::built_in(), &streams)
+            .expect("the fabric is a Clos network")
     });
     Engine::new(network, ends, control, arrivals, SimTime::MAX, None)
 }

@@ -23,7 +23,7 @@ fn least_wire(bytes: u64, mtu: u64, overhead: u64, minimum: u64) -> u64 {
 /// Computes the bounds. Where packets may choose among paths only the hosts' links are certain.
 pub fn bounds(fabric: &Fabric, arrivals: &[FlowArrival], mtu: u64) -> Option<Bounds> {
     let first = arrivals.first()?.at;
-    let single = single_path(fabric);
+    let single = fabric.circuit_switch().is_none() && single_path(fabric);
     let mut links: Vec<f64> = vec![0.0; fabric.links().len()];
     let mut coflows: BTreeMap<u32, BTreeMap<u32, f64>> = BTreeMap::new();
     let mut completion: f64 = 0.0;

@@ -1,6 +1,8 @@
 //! The agents of a planned control in virtual time: the manager, one agent per host, and the control network between them.
 
 use crate::calendar::{Key, Phase};
+use crate::circuit_plan::circuit_manager;
+use crate::circuits::CIRCUIT;
 use crate::endpoints::Endpoints;
 use crate::network::Network;
 use crate::nic::Window;
@@ -12,14 +14,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use timeplane_model::{Bytes, ClosError, Duration, Fabric, HostId, Medium, Rate, Time};
 use timeplane_protocol::{
-    Address, Agent, Estimator, Event, HostAgent, HostConfig, Input, Message, Opening, Output, RateManager,
-    RateManagerConfig, Reporting, SlotManager, SlotManagerConfig, TimeslotManager, TimeslotManagerConfig,
+    Address, Agent, CircuitManager, Estimator, Event, HostAgent, HostConfig, Input, Message, Opening, Output,
+    RateManager, RateManagerConfig, Reporting, SlotManager, SlotManagerConfig, TimeslotManager, TimeslotManagerConfig,
 };
 use timeplane_results::{ControlRow, Recorder, SlotRow};
 use timeplane_scenario::{
-    PathColouring, PlanSpec, RateEstimator, RateNormaliser, RatesSpec, SignalSpec, SlotFill, SlotMetric, SlotsSpec,
-    TimeslotsSpec,
+    CircuitAlgorithm, PathColouring, PlanSpec, RateEstimator, RateNormaliser, RatesSpec, Retune, SignalSpec, SlotFill,
+    SlotMetric, SlotsSpec, TimeslotsSpec,
 };
+use timeplane_schedule::circuits::CircuitAlgorithm as Algorithm;
 use timeplane_schedule::{Colouring, Fill, Metric, Normaliser, Schedulers, SlotParameters, UnknownScheduler};
 use timeplane_workload::Streams;
 
@@ -104,7 +107,7 @@ struct Common {
 }
 
 impl Controllers {
-    /// Agents that have not begun.
+    /// Agents that have not begun. `retune` is which ports the circuit switch darkens, where there is one.
     ///
     /// # Errors
     /// Where no scheduler has that name, or the fabric does not suit the plan.
@@ -112,6 +115,7 @@ impl Controllers {
         spec: &PlanSpec,
         fabric: &Arc<Fabric>,
         mtu: u32,
+        retune: Retune,
         schedulers: &Schedulers,
         streams: &Streams,
     ) -> Result<Self, ControlError> {
@@ -157,6 +161,24 @@ impl Controllers {
                 };
                 (Box::new(RateManager::new(config, fabric)?), common, None)
             }
+            PlanSpec::Circuits(spec) => {
+                let config = circuit_manager(spec, fabric, retune, mtu);
+                let common = Common {
+                    latency: spec.control_latency,
+                    loss: spec.control_loss,
+                    clock_error: Duration::ZERO,
+                    fallback: config.fallback(),
+                    start: config.start,
+                    reporting: Reporting::default(),
+                    signals: spec.signals,
+                };
+                let scheduler = match spec.scheduler {
+                    CircuitAlgorithm::Solstice => Algorithm::Solstice,
+                    CircuitAlgorithm::CoverAll => Algorithm::CoverAll,
+                    CircuitAlgorithm::RoundRobin => Algorithm::RoundRobin,
+                };
+                (Box::new(CircuitManager::new(config, scheduler.build())), common, None)
+            }
         };
         let count = fabric.hosts();
         let host = |h| HostConfig {
@@ -165,6 +187,7 @@ impl Controllers {
             start: common.start,
             fallback: common.fallback,
             reporting: common.reporting,
+            classes_are_hosts: !matches!(spec, PlanSpec::Circuits(_)),
         };
         let error = |h: u32| {
             let mut stream = streams.fast("host", u64::from(h), "clock error");
@@ -275,6 +298,7 @@ impl Controllers {
                         let closes = self.signals.off(at);
                         network.close(closes, node, (destination.0, class.0));
                     }
+                    Output::Retune(matching) => network.retune(at, &matching),
                     Output::Log(event) => self.log(at, node, event, network, ends),
                 }
             }
@@ -318,7 +342,8 @@ impl Controllers {
         let until = SimTime::of_clock(opening.until, self.ahead[host as usize]);
         let path = match opening.medium {
             Medium::Path(tag) => tag.0 + 1,
-            Medium::Fabric | Medium::Link(_) => 0,
+            Medium::Link(_) => CIRCUIT,
+            Medium::Fabric => 0,
         };
         let window = Window {
             queue: (opening.destination.0, opening.class.0),

@@ -213,7 +213,10 @@ impl<'a> Engine<'a> {
                 true
             }
             Phase::Send => {
-                self.network.serve(event.at, event.key.element(), &mut self.ends);
+                match event.key.slot() {
+                    0 => self.network.serve(event.at, event.key.element(), &mut self.ends),
+                    _ => self.network.serve_multiplexer(event.at, event.key.element()),
+                }
                 false
             }
             Phase::Open => {

@@ -1,10 +1,12 @@
 //! The packet fabric: links, switches, and the interface of every host, driven by one calendar.
 
 use crate::calendar::{Calendar, Key, Phase};
+use crate::circuits::{CIRCUIT, Circuits};
 use crate::endpoints::{Endpoints, Then, Trains, Wire};
 use crate::flow::NONE;
 use crate::latency::Latencies;
 use crate::link::{Kinds, LinkState};
+use crate::multiplexer::{Input, Multiplexer};
 use crate::nic::{Nic, QueueId, Served, Window};
 use crate::packet::{LAST, Packet, Packets, flags};
 use crate::routes::Routes;
@@ -13,7 +15,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use timeplane_model::{Backlog, Buffer, Duration, Fabric, Forwarding, HostId, LinkId, NodeId, PathTag};
+use timeplane_model::{Backlog, Buffer, Duration, Fabric, Forwarding, HostId, LinkId, Matching, NodeId, PathTag};
 use timeplane_scenario::Nic as NicSpec;
 use timeplane_transport::Report;
 use timeplane_workload::Streams;
@@ -25,6 +27,10 @@ pub enum Loss {
     BufferFull,
     /// A bit was wrong on arrival.
     BitError,
+    /// No circuit led where it was to go, or one did not stay for all of it.
+    CircuitDark,
+    /// A rack's multiplexer held a frame of its input already.
+    MultiplexerFull,
 }
 
 impl Loss {
@@ -33,6 +39,8 @@ impl Loss {
         match self {
             Self::BufferFull => "buffer_full",
             Self::BitError => "bit_error",
+            Self::CircuitDark => "circuit_dark",
+            Self::MultiplexerFull => "multiplexer_full",
         }
     }
 }
@@ -55,6 +63,18 @@ struct Shared {
     at_most: f64,
     /// Behind cut-through a port may wait for the rest of a packet, so that its line time grows by more than the packet: ask always.
     always_ask: bool,
+}
+
+/// What a hybrid fabric has beside packet switches.
+#[derive(Debug)]
+struct HybridState {
+    circuits: Circuits,
+    /// By host.
+    multiplexers: Vec<Multiplexer>,
+    /// Frames that each input of a multiplexer holds.
+    frames: u32,
+    /// The packet switch.
+    packet_switch: u32,
 }
 
 /// Which changes of a host's queues its agent is told of.
@@ -115,6 +135,10 @@ pub struct Network {
     /// Reports of raw receivers under way, by arrival, flow and sequence.
     pub reports: BTreeMap<(SimTime, u32, u32), (u32, Report)>,
     report_sequence: u32,
+    /// The circuit switch and the racks' multiplexers, in a hybrid fabric.
+    hybrid: Option<Box<HybridState>>,
+    /// The circuit switch's node, or `NONE`.
+    circuit_switch: u32,
     /// A report was sent, or the queues of a host have changed, since the engine looked.
     pub news: bool,
     /// Reports sent, and their bytes.
@@ -192,10 +216,32 @@ impl Network {
             changed: Vec::new(),
             reports: BTreeMap::new(),
             report_sequence: 0,
+            hybrid: None,
+            circuit_switch: NONE,
             news: false,
             reported: (0, 0),
             fabric,
         }
+    }
+
+    /// Adds the circuit switch of a hybrid fabric, and multiplexers that hold so many frames of each input.
+    pub fn add_circuits(&mut self, circuits: Circuits, frames: u32) {
+        let Some(switch) = self.fabric.circuit_switch() else { return };
+        self.circuit_switch = switch.0;
+        let multiplexers = (0..self.hosts).map(|_| Multiplexer::default()).collect();
+        self.hybrid = Some(Box::new(HybridState { circuits, multiplexers, frames, packet_switch: switch.0 - 1 }));
+    }
+
+    /// The circuit switch changes to this matching of hosts.
+    pub fn retune(&mut self, now: SimTime, matching: &Matching) {
+        if let Some(hybrid) = &mut self.hybrid {
+            hybrid.circuits.retune(now, matching);
+        }
+    }
+
+    /// How often the circuit switch has changed.
+    pub fn retunes(&self) -> u64 {
+        self.hybrid.as_ref().map_or(0, |h| h.circuits.retunes)
     }
 
     /// The fabric.
@@ -278,6 +324,9 @@ impl Network {
             for packet in nic.packets() {
                 add(1, u64::from(packet.bytes));
             }
+        }
+        for id in self.hybrid.iter().flat_map(|h| &h.multiplexers).flat_map(Multiplexer::packets) {
+            add(1, u64::from(self.packets.get(id).bytes));
         }
         (packets, bytes)
     }
@@ -502,8 +551,85 @@ impl Network {
                 self.note_latency(id, at);
                 ends.receive(at, packet, self);
             }
+        } else if to == self.circuit_switch {
+            self.cross(at, link, id, ends);
         } else {
             self.forward(at, link, NodeId(to), id, ends);
+        }
+    }
+
+    /// A packet's last bit comes to the circuit switch, and leaves it at the same time or is lost.
+    #[inline(never)]
+    fn cross(&mut self, at: SimTime, from: u32, id: u32, ends: &mut Endpoints) {
+        let hybrid = self.hybrid.as_ref().expect("only then is there a circuit switch");
+        let packet = self.packets.get(id);
+        let (bytes, destination) = (packet.bytes, HostId(packet.destination));
+        let corrupt = packet.flags & flags::CORRUPT != 0;
+        let state = &self.links[from as usize];
+        let line = Duration::from_ps(state.line_time(state.wire(bytes)));
+        let out = hybrid.circuits.cross(at, from, line);
+        // Light that comes to another rack than it was meant for ends there.
+        let down = self.fabric.downlink(destination);
+        let out = out.filter(|&out| self.fabric.link(out).to == self.fabric.link(down).from);
+        let Some(out) = out.filter(|_| !corrupt) else {
+            let packet = self.packets.remove(id);
+            return self.lose(from, if corrupt { Loss::BitError } else { Loss::CircuitDark }, packet, ends);
+        };
+        self.packets.get_mut(id).ahead = [down.0, LAST, LAST, LAST];
+        let arrival = self.links[out.index()].pass(at, bytes);
+        self.fly(out.0, arrival, id);
+    }
+
+    /// A packet comes to the port of a hybrid rack towards its host. The rack's latency is added behind the port: it is the same for all.
+    #[inline(never)]
+    fn multiplex(&mut self, at: SimTime, from: u32, out: u32, id: u32, ends: &mut Endpoints) {
+        let hybrid = self.hybrid.as_mut().expect("only then is there a multiplexer");
+        let packets = self.fabric.link(LinkId(from)).from.0 == hybrid.packet_switch;
+        let input = if packets { Input::Packets } else { Input::Circuit };
+        let host = self.links[out as usize].to;
+        let multiplexer = &mut hybrid.multiplexers[host as usize];
+        let free_at = self.links[out as usize].free_at();
+        if multiplexer.is_empty() && free_at <= at {
+            self.multiplexed(at, out, id);
+        } else if multiplexer.is_empty() {
+            if multiplexer.hold(input, id, hybrid.frames) {
+                self.calendar.push(free_at, Key::new(Phase::Send, out, 1));
+                return;
+            }
+            let packet = self.packets.remove(id);
+            self.lose(out, Loss::MultiplexerFull, packet, ends);
+        } else if !multiplexer.hold(input, id, hybrid.frames) {
+            let packet = self.packets.remove(id);
+            self.lose(out, Loss::MultiplexerFull, packet, ends);
+        }
+    }
+
+    /// Sends a packet from a rack to its host.
+    fn multiplexed(&mut self, at: SimTime, out: u32, id: u32) {
+        let switch = self.fabric.link(LinkId(out)).from.0 - self.hosts;
+        let latency = self.switches[switch as usize].latency;
+        let bytes = self.packets.get(id).bytes;
+        let arrival = if self.links[out as usize].is_plain() {
+            self.links[out as usize].join(at, bytes).1
+        } else {
+            self.join_special(out, at, at, id).expect("a free link takes a packet").1
+        };
+        self.fly(out, arrival + latency, id);
+    }
+
+    /// The link from a rack to a host is free: what waited goes on.
+    #[inline(never)]
+    pub fn serve_multiplexer(&mut self, at: SimTime, out: u32) {
+        let host = self.links[out as usize].to;
+        let Some(hybrid) = &mut self.hybrid else { return };
+        let id = hybrid.multiplexers[host as usize].next();
+        let more = !hybrid.multiplexers[host as usize].is_empty();
+        if id == LAST {
+            return;
+        }
+        self.multiplexed(at, out, id);
+        if more {
+            self.calendar.push(self.links[out as usize].free_at(), Key::new(Phase::Send, out, 1));
         }
     }
 
@@ -519,7 +645,11 @@ impl Network {
         let number = node.0 - self.hosts;
         let [out, ahead @ ..] = packet.ahead;
         let out = if out == LAST {
-            self.route(number, id)
+            let Some(out) = self.route(number, id, from) else {
+                let packet = self.packets.remove(id);
+                return self.lose(from, Loss::CircuitDark, packet, ends);
+            };
+            out
         } else {
             packet.ahead[..ahead.len()].copy_from_slice(&ahead);
             packet.ahead[ahead.len()] = LAST;
@@ -528,6 +658,9 @@ impl Network {
         let ready = at + self.switches[number as usize].latency;
         let link = &mut self.links[out as usize];
         let last = link.to == destination;
+        if last && self.hybrid.is_some() {
+            return self.multiplex(at, from, out, id, ends);
+        }
         let arrival = if link.is_plain() {
             link.join(ready, bytes).1
         } else {
@@ -547,15 +680,20 @@ impl Network {
         }
     }
 
-    /// The link that a switch takes for a packet which does not know it.
+    /// The link that a switch takes for a packet which does not know it and came over `from`; none where it wants a circuit and there is none.
     #[inline(never)]
-    fn route(&self, switch: u32, id: u32) -> u32 {
+    fn route(&self, switch: u32, id: u32, from: u32) -> Option<u32> {
         let packet = self.packets.get(id);
         if packet.path == 0 {
-            self.routes.next(switch, packet.destination, packet.hash)
-        } else {
-            let (node, to) = (NodeId(switch + self.hosts), HostId(packet.destination));
-            self.fabric.tagged_link(node, to, PathTag(packet.path - 1)).0
+            return Some(self.routes.next(switch, packet.destination, packet.hash));
+        }
+        let (node, to) = (NodeId(switch + self.hosts), HostId(packet.destination));
+        match &self.hybrid {
+            Some(hybrid) if packet.path == CIRCUIT && self.fabric.link(self.fabric.uplink(to)).to != node => {
+                let source = HostId(self.fabric.link(LinkId(from)).from.0);
+                hybrid.circuits.uplink(source, to).map(|l| l.0)
+            }
+            _ => Some(self.fabric.tagged_link(node, to, PathTag(packet.path - 1)).0),
         }
     }
 

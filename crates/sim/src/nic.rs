@@ -30,7 +30,7 @@ pub struct Window {
     pub by_signal: bool,
     /// How fast, where it is not line rate.
     pub rate: Option<Rate>,
-    /// Path tag plus one, or 0.
+    /// Path tag plus one, 0, or [`CIRCUIT`](crate::circuits::CIRCUIT).
     pub path: u16,
     /// When the host's own clock said that it opens: names it in the table of slots.
     pub opened: Time,
@@ -86,7 +86,7 @@ pub struct Nic {
     gated: bool,
     queues: BTreeMap<QueueId, Queue>,
     windows: Vec<Window>,
-    /// Windows with a rate, at most one for each queue, in the order of queues.
+    /// Windows with a rate, in the order of queues: of each at most one that a signal opened, and one other.
     rates: Vec<Window>,
     /// When an event will serve it next; others that are still pending are stale.
     pub armed: SimTime,
@@ -214,7 +214,7 @@ impl Nic {
 
     /// Replaces a queue's rate. What its bucket still holds drains at the new one.
     fn pace(&mut self, now: SimTime, mut window: Window, mut rate: Rate) {
-        let at = self.rates.binary_search_by_key(&window.queue, |w| w.queue);
+        let at = self.rates.binary_search_by_key(&(window.queue, window.by_signal), |w| (w.queue, w.by_signal));
         if let Ok(i) = at {
             let old = &self.rates[i];
             window.owes = old.owes;
@@ -244,7 +244,7 @@ impl Nic {
     /// Begins no more frames of a queue from `at` on, in windows that are open then.
     pub fn close(&mut self, at: SimTime, queue: QueueId) {
         let windows = self.windows.iter_mut().chain(&mut self.rates);
-        for window in windows.filter(|w| w.queue == queue && w.from <= at) {
+        for window in windows.filter(|w| w.by_signal && w.queue == queue && w.from <= at) {
             window.closes = window.closes.min(at);
         }
     }

@@ -12,7 +12,10 @@ pub(crate) fn ahead(fabric: &Fabric, from: HostId, to: HostId, hash: u32) -> Ahe
         if at == to.node() {
             break;
         }
-        last = fabric.next_link(at, to, hash);
+        last = match fabric.packet_path(from, to) {
+            Some(tag) => fabric.tagged_link(at, to, tag),
+            None => fabric.next_link(at, to, hash),
+        };
         *link = last.0;
     }
     ahead

@@ -1,5 +1,6 @@
 //! One run: a scenario's point, one of its controls, one seed.
 
+use crate::circuits::Circuits;
 use crate::control::{ControlError, Controllers};
 use crate::endpoints::{Carrier, Endpoints, Setting};
 use crate::engine::{Ended, Engine, Pulse};
@@ -15,7 +16,8 @@ use timeplane_results::{
     WindowSummary,
 };
 use timeplane_scenario::{
-    Congestion, Control, Discipline, Ecmp, PlanSpec, RateEstimator, RatesSpec, Scenario, SlotFill, Transport,
+    Congestion, Control, Discipline, Ecmp, PlanSpec, RateEstimator, RatesSpec, Retune, Scenario, SlotFill, Topology,
+    Transport,
 };
 use timeplane_schedule::Schedulers;
 use timeplane_transport::{CongestionKind, DelayedAck, RawConfig, TcpConfig};
@@ -138,15 +140,23 @@ pub fn prepare<'a>(
     let plain = plan.is_none() && !raw && control.nic.discipline == Discipline::Fifo && control.nic.burst.get() == 0;
     let nic = (!plain).then_some((control.nic, plan.is_some()));
     // Packets that arrive without an event are in no queue that a sample could see.
-    let passive = ends.is_passive() && scenario.record.queues_every.is_none();
+    // What a multiplexer sends next depends on what comes first.
+    let passive = ends.is_passive() && scenario.record.queues_every.is_none() && fabric.circuit_switch().is_none();
     let report_latency = plan.map_or(REPORT_LATENCY, |p| p.control_latency() * 2);
     let mut network = Network::new(Arc::clone(fabric), &streams, passive, stop, report_latency, nic);
+    let mut retune = Retune::default();
+    if let Topology::Hybrid(spec) = &scenario.fabric.topology {
+        retune = spec.retune;
+        if let Some(circuits) = Circuits::new(fabric, spec.retune, spec.dark.times(), &streams) {
+            network.add_circuits(circuits, spec.multiplexer_frames);
+        }
+    }
     network.watch = watch(plan);
     network.latencies = scenario.record.latency.then(|| Latencies::new(begin..end));
     if let Some(PlanSpec::Rates(RatesSpec { estimator: RateEstimator::Arrivals(_), .. })) = plan {
         network.count_arrivals();
     }
-    let controllers = plan.map(|p| Controllers::new(p, fabric, mtu, schedulers, &streams)).transpose()?;
+    let controllers = plan.map(|p| Controllers::new(p, fabric, mtu, retune, schedulers, &streams)).transpose()?;
     let arrivals = source.arrivals(spec.seed);
     Ok(Engine::new(network, ends, controllers, arrivals, arrivals_end, scenario.record.queues_every))
 }
@@ -154,7 +164,7 @@ pub fn prepare<'a>(
 /// Which changes of their queues hosts tell the controller.
 pub(crate) fn watch(plan: Option<&PlanSpec>) -> Watch {
     match plan {
-        None | Some(PlanSpec::Slots(_)) => Watch::Nothing,
+        None | Some(PlanSpec::Slots(_) | PlanSpec::Circuits(_)) => Watch::Nothing,
         Some(PlanSpec::Timeslots(_)) => Watch::Arrivals,
         Some(PlanSpec::Rates(rates)) if rates.estimator == RateEstimator::Backlogged => Watch::Transitions,
         Some(PlanSpec::Rates(_)) => Watch::Everything,

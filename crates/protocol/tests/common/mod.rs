@@ -244,6 +244,7 @@ impl World {
             match output {
                 Output::Send { to, message } => self.send(who, to, message),
                 Output::ReadBacklog { .. } => {}
+                Output::Retune(_) => panic!("nothing here has circuits"),
                 Output::Log(event) => self.events.push(event),
                 Output::Open(opening) => {
                     let Address::Host(h) = who else { panic!("the controller has no gate") };
@@ -363,7 +364,14 @@ impl World {
 }
 
 pub fn host_config(host: u32, epoch: u32, start: Time, config: &SlotManagerConfig) -> HostConfig {
-    HostConfig { host: HostId(host), epoch, start, fallback: config.fallback(), reporting: Reporting::default() }
+    HostConfig {
+        host: HostId(host),
+        epoch,
+        start,
+        fallback: config.fallback(),
+        reporting: Reporting::default(),
+        classes_are_hosts: true,
+    }
 }
 
 pub fn manager(config: SlotManagerConfig, fabric: &Arc<Fabric>) -> SlotManager {

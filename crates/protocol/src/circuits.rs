@@ -1,0 +1,516 @@
+//! The controller of circuits: reports come in, a schedule for the circuit switch goes out every period, and PFC frames gate the hosts.
+//!
+//! After REACToR (He Liu et al., "Circuit Switching Under the Radar with REACToR", NSDI 2014, sections 3 and 4).
+
+use crate::agent::{Address, Agent, Event, Input, Output, PlanFault};
+use crate::inbox::{Inbox, ReportCounters};
+use crate::message::{Grants, Message, Pfc, Rates, Report};
+use std::collections::{BTreeMap, VecDeque};
+use timeplane_model::{
+    Backlog, BacklogEntry, Bytes, Class, Demand, Duration, Grant, HostId, LinkId, Matching, Medium, Rate, Round, Time,
+    Trigger,
+};
+use timeplane_schedule::circuits::{CircuitParameters, CircuitScheduler, Configuration, Retune, Uptime, uptimes};
+use timeplane_schedule::rates;
+
+/// What a [`CircuitManager`] is told at its start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CircuitManagerConfig {
+    /// Counts its starts.
+    pub epoch: u32,
+    /// When it begins.
+    pub start: Time,
+    /// What schedules are made for; their window is the period.
+    pub circuits: CircuitParameters,
+    /// What a host's link carries: circuits and packets together stay within it.
+    pub line: Rate,
+    /// Whether circuits leave room for what the packet switch brings (section 3.4). Without, frames are lost at the racks.
+    pub limits: bool,
+    /// The share of the packet switch that acknowledgements get, which then never take circuits; zero leaves them with the data.
+    pub acknowledgements: f64,
+    /// Per host, the link to the circuit switch that its circuits use.
+    pub uplinks: Vec<LinkId>,
+    /// Per host, its rack: pairs of one rack need no circuit.
+    pub racks: Vec<u32>,
+    /// Circuits that a rack can have, each way.
+    pub per_rack: u32,
+    /// The longest that a message takes one way, from call to call.
+    pub control_latency: Duration,
+    /// How long the scheduler computes.
+    pub compute_time: Duration,
+    /// From the sending of pause frames until no light is left: their way, the reaction, the frames that are still sent.
+    pub stop: Duration,
+    /// From the sending of a frame that opens a gate until light can first come to the circuit switch.
+    pub open_lead: Duration,
+    /// Added to every wait for a message.
+    pub margin: Duration,
+}
+
+impl CircuitManagerConfig {
+    /// From a message's sending until it has surely arrived.
+    pub fn message_time(&self) -> Duration {
+        self.control_latency + self.margin
+    }
+    /// From the begin of planning until a period can begin.
+    pub fn lead(&self) -> Duration {
+        self.compute_time + self.message_time() + self.open_lead + self.margin
+    }
+    /// A fallback for [`HostConfig`](crate::HostConfig): two periods.
+    pub fn fallback(&self) -> Duration {
+        (self.circuits.window + self.lead()) * 2
+    }
+}
+
+/// What a manager has counted since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CircuitManagerCounters {
+    /// Periods planned.
+    pub periods: u64,
+    /// Configurations planned.
+    pub configurations: u64,
+    /// Pairs that got no circuit since their rack had none left.
+    pub crowded: u64,
+    /// Plans refused.
+    pub refused: u64,
+}
+
+/// Something to be done at a time.
+#[derive(Clone, Debug)]
+enum Action {
+    /// Pause these hosts.
+    Pause(Vec<HostId>),
+    /// Set the switch.
+    Retune(Matching),
+    /// Open this host's gate to another, for so long.
+    Open(HostId, HostId, Duration),
+    /// Send schedules.
+    Schedules(Vec<Grants>),
+    /// Send the rates beside circuits: they begin the period.
+    Heartbeat(Vec<Rates>),
+}
+
+/// What a pair was promised and some report does not know of yet.
+#[derive(Clone, Copy, Debug)]
+struct Promise {
+    source: HostId,
+    destination: HostId,
+    start: Time,
+    end: Time,
+    rate: Rate,
+}
+
+/// Plans the circuit switch period by period.
+///
+/// Before period k begins (T), and in it, in this order:
+///
+/// ```text
+///  T - lead - message time    hosts take their reports (told with the schedule before)
+///  T - lead                   planning begins, with the latest report of every host
+///  compute time later         schedules go out: which class takes which circuit, how fast
+///  T                          rates beside the circuits hold: the heartbeat
+///  for each configuration     pause frames; the switch is set when no light is left; frames that open the gates, for when it is lit
+/// ```
+///
+/// Every rule of section 3.3 holds by construction, and is checked before anything is sent: a host has at most one circuit, a pair
+/// with a circuit is never given to the packet switch in that period, rates beside circuits add up to no more than the packet switch
+/// carries, and with them no more than the host's link.
+pub struct CircuitManager {
+    config: CircuitManagerConfig,
+    scheduler: Box<dyn CircuitScheduler>,
+    inbox: Inbox,
+    reports: Vec<Option<Report>>,
+    promised: VecDeque<Promise>,
+    standing: Option<Matching>,
+    round: Round,
+    begins: Time,
+    plan_at: Time,
+    actions: BTreeMap<(Time, u64), Action>,
+    number: u64,
+    signals: u64,
+    counters: CircuitManagerCounters,
+}
+
+impl CircuitManager {
+    /// A manager that has heard of nobody.
+    pub fn new(config: CircuitManagerConfig, scheduler: Box<dyn CircuitScheduler>) -> Self {
+        let hosts = config.racks.len() as u32;
+        let plan_at = config.start + config.message_time();
+        Self {
+            begins: plan_at + config.lead(),
+            plan_at,
+            inbox: Inbox::new(hosts),
+            reports: vec![None; hosts as usize],
+            promised: VecDeque::new(),
+            standing: None,
+            round: Round(0),
+            actions: BTreeMap::new(),
+            number: 0,
+            signals: 0,
+            counters: CircuitManagerCounters::default(),
+            config,
+            scheduler,
+        }
+    }
+
+    /// What it has counted.
+    pub fn counters(&self) -> &CircuitManagerCounters {
+        &self.counters
+    }
+
+    /// What came in.
+    pub fn heard(&self) -> &ReportCounters {
+        self.inbox.counters()
+    }
+
+    fn report(&mut self, now: Time, from: Address, mut report: Report) {
+        let Some(host) = self.inbox.take(from, &report) else { return };
+        report.taken_at = report.taken_at.min(now);
+        self.reports[host.index()] = Some(report);
+    }
+
+    fn at(&mut self, time: Time, action: Action) {
+        self.number += 1;
+        self.actions.insert((time, self.number), action);
+    }
+
+    /// What will wait when the period begins.
+    fn demand(&mut self) -> Demand {
+        let taken = |h: HostId| self.reports[h.index()].as_ref().map(|r| r.taken_at);
+        self.promised.retain(|p| taken(p.source).is_some_and(|t| t < p.end));
+        let mut served: BTreeMap<(HostId, HostId), Bytes> = BTreeMap::new();
+        for p in &self.promised {
+            let from = p.start.max(taken(p.source).expect("kept only then"));
+            *served.entry((p.source, p.destination)).or_default() += p.rate.bytes_in(p.end - from);
+        }
+        let mut demand = Demand::none(self.config.racks.len() as u32);
+        for (h, report) in self.reports.iter().enumerate() {
+            let Some(report) = report else { continue };
+            let source = HostId(h as u32);
+            let left = |e: &BacklogEntry| {
+                let by_then = served.get(&(source, e.destination)).copied().unwrap_or_default();
+                BacklogEntry { bytes: e.bytes.saturating_sub(by_then), ..*e }
+            };
+            demand.set_row(source, Backlog::new(report.backlog.entries().iter().map(left).collect()));
+        }
+        demand
+    }
+
+    fn plan(&mut self, now: Time, out: &mut Vec<Output>) {
+        self.round = Round(self.round.0 + 1);
+        let (round, begins) = (self.round, self.begins.max(now + self.config.lead()));
+        let c = &self.config;
+        let end = begins + c.circuits.window;
+        self.begins = end;
+        self.plan_at = end - c.lead();
+        let report_at = self.plan_at - c.message_time();
+        let computed = now + c.compute_time;
+        let heartbeat_at = begins - c.message_time();
+        let demand = self.demand();
+        let plan = self.scheduler.plan(&demand, &self.config.circuits, self.standing.as_ref());
+        let plan = plan.map(|plan| self.fit(&demand, plan)).unwrap_or_else(|_| {
+            self.counters.refused += 1;
+            out.push(Output::Log(Event::PlanRefused { round, fault: PlanFault::Circuits }));
+            Vec::new()
+        });
+        let ups = uptimes(&plan, &self.config.circuits, self.standing.as_ref());
+        let packets = self.packet_rates(&demand, &ups);
+        let limits = self.limits(&packets);
+        if let Err(fault) = self.check(&ups, &packets, &limits) {
+            self.counters.refused += 1;
+            out.push(Output::Log(Event::PlanRefused { round, fault }));
+            return;
+        }
+        self.counters.periods += 1;
+        self.counters.configurations += plan.len() as u64;
+        let slots = plan.len() as u32;
+        out.push(Output::Log(Event::RoundPlanned { round, effective: begins, demand: demand.total(), slots }));
+        for (&(source, destination), &rate) in
+            packets.iter().filter(|((i, j), _)| demand.row(*i).bytes(*j) > Bytes::ZERO)
+        {
+            self.promised.push_back(Promise { source, destination, start: begins, end, rate });
+        }
+        self.announce(round, begins, report_at, computed, &ups, &limits);
+        self.heartbeat(round, begins, heartbeat_at.max(computed), &packets);
+        self.act(round, begins, &plan, &ups, &limits, out);
+    }
+
+    /// Takes pairs out of configurations where a rack has no circuit left for them, those with the least demand first.
+    fn fit(&mut self, demand: &Demand, mut plan: Vec<Configuration>) -> Vec<Configuration> {
+        let racks = &self.config.racks;
+        let count = racks.iter().max().map_or(0, |r| *r as usize + 1);
+        for configuration in &mut plan {
+            let mut pairs: Vec<(Bytes, HostId, HostId)> =
+                configuration.matching.pairs().map(|(i, j)| (demand.row(i).bytes(j), i, j)).collect();
+            pairs.sort_by_key(|p| (std::cmp::Reverse(p.0), p.1));
+            let (mut outs, mut ins) = (vec![0u32; count], vec![0u32; count]);
+            let mut outputs = vec![None; racks.len()];
+            for (_, i, j) in pairs {
+                let (a, b) = (racks[i.index()] as usize, racks[j.index()] as usize);
+                if a != b {
+                    if outs[a] >= self.config.per_rack || ins[b] >= self.config.per_rack {
+                        self.counters.crowded += 1;
+                        continue;
+                    }
+                    outs[a] += 1;
+                    ins[b] += 1;
+                }
+                outputs[i.index()] = Some(j);
+            }
+            configuration.matching = Matching::new(outputs).expect("a part of a matching is one");
+        }
+        plan
+    }
+
+    /// Rates of pairs without a circuit in this period: what waits is spread over the period, and what is left goes to all alike, as
+    /// nobody knows what will come.
+    fn packet_rates(&self, demand: &Demand, ups: &[Uptime]) -> BTreeMap<(HostId, HostId), Rate> {
+        let c = &self.config;
+        let hosts = c.racks.len() as u32;
+        let capacity = c.circuits.packet.as_bps() as f64 * (1.0 - c.acknowledgements);
+        if capacity < 1.0 {
+            return BTreeMap::new();
+        }
+        let mut by_circuit = vec![false; (hosts * hosts) as usize];
+        for up in ups {
+            by_circuit[(up.source.0 * hosts + up.destination.0) as usize] = true;
+        }
+        let pairs = (0..hosts).flat_map(|i| (0..hosts).map(move |j| (i, j)));
+        let pairs: Vec<(u32, u32)> = pairs.filter(|&(i, j)| i != j && !by_circuit[(i * hosts + j) as usize]).collect();
+        let seconds = c.circuits.window.as_secs_f64();
+        let waits = |i: u32, j: u32| demand.row(HostId(i)).bytes(HostId(j)).get() as f64 * 8.0 / seconds;
+        let offer = |rate: &dyn Fn(u32, u32) -> f64| -> Vec<rates::Offered> {
+            pairs.iter().map(|&(i, j)| rates::Offered { source: i, destination: j, rate: rate(i, j) }).collect()
+        };
+        let all = vec![capacity; hosts as usize];
+        let first = rates::max_min_hosts(&rates::Hosts::new(all.clone(), all.clone()), &offer(&waits));
+        let (mut send, mut receive) = (all.clone(), all);
+        for (&(i, j), rate) in pairs.iter().zip(&first) {
+            send[i as usize] = (send[i as usize] - rate).max(0.0);
+            receive[j as usize] = (receive[j as usize] - rate).max(0.0);
+        }
+        let second = rates::max_min_hosts(&rates::Hosts::new(send, receive), &offer(&|_, _| f64::INFINITY));
+        let rate = |a: &f64, b: &f64| Rate::bps((a + b).floor() as u64);
+        let given =
+            pairs.iter().zip(first.iter().zip(&second)).map(|(&(i, j), (a, b))| ((HostId(i), HostId(j)), rate(a, b)));
+        given.filter(|(_, r)| *r > Rate::ZERO).collect()
+    }
+
+    /// Per host, what its circuit may carry beside its packets: to send, and to receive.
+    fn limits(&self, packets: &BTreeMap<(HostId, HostId), Rate>) -> [Vec<Rate>; 2] {
+        let c = &self.config;
+        let hosts = c.racks.len();
+        let reserved =
+            if c.limits { (c.circuits.packet.as_bps() as f64 * c.acknowledgements).ceil() as u64 } else { 0 };
+        let mut beside = [vec![reserved; hosts], vec![reserved; hosts]];
+        if c.limits {
+            for ((i, j), rate) in packets {
+                beside[0][i.index()] += rate.as_bps();
+                beside[1][j.index()] += rate.as_bps();
+            }
+        }
+        let most = c.circuits.circuit.as_bps();
+        let room = |used: u64| Rate::bps(c.line.as_bps().saturating_sub(used).min(most));
+        beside.map(|side| side.into_iter().map(room).collect())
+    }
+
+    /// The rules of section 3.3, before anything is sent.
+    fn check(
+        &self,
+        ups: &[Uptime],
+        packets: &BTreeMap<(HostId, HostId), Rate>,
+        limits: &[Vec<Rate>; 2],
+    ) -> Result<(), PlanFault> {
+        let c = &self.config;
+        let hosts = c.racks.len();
+        let mut sums = [vec![0u64; hosts], vec![0u64; hosts]];
+        for ((i, j), rate) in packets {
+            sums[0][i.index()] += rate.as_bps();
+            sums[1][j.index()] += rate.as_bps();
+        }
+        let packet = c.circuits.packet.as_bps();
+        let over = sums.iter().flatten().any(|&s| s > packet);
+        let line = c.line.as_bps();
+        let together = sums.iter().zip(limits).flat_map(|(s, l)| s.iter().zip(l));
+        let over_line = c.limits && together.into_iter().any(|(s, l)| s + l.as_bps() > line);
+        let both = ups.iter().any(|u| packets.contains_key(&(u.source, u.destination)));
+        // By begin: at each host, none begins before the one before has ended.
+        let mut until = [vec![Duration::ZERO; hosts], vec![Duration::ZERO; hosts]];
+        let mut overlap = false;
+        for up in ups {
+            for (side, host) in [up.source, up.destination].into_iter().enumerate() {
+                let until = &mut until[side][host.index()];
+                overlap |= up.begin < *until;
+                *until = up.end;
+            }
+        }
+        if over || over_line || both || overlap { Err(PlanFault::Classes) } else { Ok(()) }
+    }
+
+    /// Schedules: which class takes a circuit in this period, and how fast.
+    fn announce(
+        &mut self,
+        round: Round,
+        begins: Time,
+        report_at: Time,
+        at: Time,
+        ups: &[Uptime],
+        limits: &[Vec<Rate>; 2],
+    ) {
+        let c = &self.config;
+        let lease = begins + c.circuits.window + c.margin * 2;
+        // Gates of the first configuration open before the period: light takes time.
+        let effective = begins - c.open_lead - c.margin;
+        let empty = Grants { epoch: c.epoch, round, effective, grants: Vec::new(), report_at };
+        let mut messages = vec![empty; c.racks.len()];
+        for up in ups {
+            let grants = &mut messages[up.source.index()].grants;
+            if grants.iter().all(|g| g.destination != up.destination) {
+                let rate = limits[0][up.source.index()].min(limits[1][up.destination.index()]);
+                grants.push(Grant {
+                    destination: up.destination,
+                    class: Class(0),
+                    medium: Medium::Link(c.uplinks[up.source.index()]),
+                    rate: Some(rate),
+                    bytes: None,
+                    packets: None,
+                    start: Trigger::Signal(up.destination.0),
+                    end: Trigger::Never,
+                    lease,
+                });
+            }
+        }
+        self.at(at, Action::Schedules(messages));
+    }
+
+    /// Rates beside the circuits, for two periods: a heartbeat that is lost closes nothing at once.
+    fn heartbeat(&mut self, round: Round, begins: Time, at: Time, packets: &BTreeMap<(HostId, HostId), Rate>) {
+        let c = &self.config;
+        let lease = begins + c.circuits.window * 2;
+        let hosts = c.racks.len() as u32;
+        let empty = Rates { epoch: c.epoch, round, lease, rates: Vec::new() };
+        let mut messages = vec![empty; hosts as usize];
+        let others = u64::from(hosts) - 1;
+        let for_acks = (c.circuits.packet.as_bps() as f64 * c.acknowledgements) as u64 / others.max(1);
+        for i in 0..hosts {
+            let rates = &mut messages[i as usize].rates;
+            for j in (0..hosts).filter(|&j| j != i) {
+                let (source, destination) = (HostId(i), HostId(j));
+                rates.extend(packets.get(&(source, destination)).map(|&r| (destination, Class(0), r)));
+                if for_acks > 0 {
+                    rates.push((destination, Class(1), Rate::bps(for_acks)));
+                }
+            }
+        }
+        self.at(at, Action::Heartbeat(messages));
+    }
+
+    /// What happens in the period.
+    fn act(
+        &mut self,
+        round: Round,
+        begins: Time,
+        plan: &[Configuration],
+        ups: &[Uptime],
+        limits: &[Vec<Rate>; 2],
+        out: &mut Vec<Output>,
+    ) {
+        let all_stop = self.config.circuits.retune == Retune::AllStop;
+        let (stop, open_lead) = (self.config.stop, self.config.open_lead);
+        let mut now = begins;
+        for (index, configuration) in plan.iter().enumerate() {
+            let before = self.standing.replace(configuration.matching.clone());
+            let new = self.standing.as_ref().expect("it was just set");
+            if before.as_ref() != Some(new) {
+                let moved: Vec<HostId> = before
+                    .iter()
+                    .flat_map(|b| b.pairs())
+                    .filter(|(i, j)| all_stop || new.outputs()[i.index()] != Some(*j))
+                    .map(|p| p.0)
+                    .collect();
+                let matching = new.clone();
+                self.at(now, Action::Pause(moved));
+                self.at(now + stop, Action::Retune(matching));
+            }
+            let (dark, open) = (configuration.dark, configuration.open);
+            let pairs = configuration.matching.pairs().collect();
+            out.push(Output::Log(Event::SlotPlanned {
+                round,
+                index: index as u32,
+                start: now + dark,
+                open,
+                gap: Duration::ZERO,
+                pairs,
+            }));
+            now += configuration.length();
+        }
+        for up in ups {
+            let rate = limits[0][up.source.index()].min(limits[1][up.destination.index()]);
+            let (start, end) = (begins + up.begin, begins + up.end);
+            self.promised.push_back(Promise { source: up.source, destination: up.destination, start, end, rate });
+            self.at(start - open_lead, Action::Open(up.source, up.destination, up.end - up.begin + open_lead));
+        }
+        // What stays up after the plan is not used: nobody opens it. A plan that ends before its period pauses.
+        let last: Vec<HostId> = self.standing.iter().flat_map(|s| s.pairs()).map(|p| p.0).collect();
+        if now < begins + self.config.circuits.window && !plan.is_empty() {
+            self.at(now, Action::Pause(last));
+        }
+    }
+
+    fn signal(&mut self, host: HostId, open: Option<HostId>, hold: Duration, out: &mut Vec<Output>) {
+        self.signals += 1;
+        let open = open.and_then(|to| u16::try_from(to.0).ok());
+        let pfc = Pfc { epoch: self.config.epoch, sequence: self.signals, open, hold };
+        out.push(Output::Send { to: Address::Host(host), message: Message::Pfc(pfc) });
+    }
+
+    fn carry_out(&mut self, action: Action, out: &mut Vec<Output>) {
+        let send = |h: usize, message| Output::Send { to: Address::Host(HostId(h as u32)), message };
+        match action {
+            Action::Pause(hosts) => {
+                // Each configuration begins with another host: nobody is always last.
+                let first = self.signals as usize % hosts.len().max(1);
+                let (before, after) = hosts.split_at(first);
+                let in_turn: Vec<HostId> = after.iter().chain(before).copied().collect();
+                for host in in_turn {
+                    self.signal(host, None, Duration::ZERO, out);
+                }
+            }
+            Action::Retune(matching) => out.push(Output::Retune(matching)),
+            Action::Open(host, to, hold) => self.signal(host, Some(to), hold, out),
+            Action::Schedules(all) => {
+                out.extend(all.into_iter().enumerate().map(|(h, g)| send(h, Message::Grants(g))));
+            }
+            Action::Heartbeat(all) => {
+                out.extend(all.into_iter().enumerate().map(|(h, r)| send(h, Message::Rates(r))));
+            }
+        }
+    }
+}
+
+impl Agent for CircuitManager {
+    fn deadline(&self) -> Option<Time> {
+        let next = self.actions.first_key_value().map(|(k, _)| k.0);
+        Some(next.map_or(self.plan_at, |t| t.min(self.plan_at)))
+    }
+
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
+        match input {
+            Input::Due => {}
+            Input::Message { from, message: Message::Report(report) } => return self.report(now, from, report),
+            Input::Message { .. } | Input::Backlog(_) | Input::Changed => return self.inbox.malformed(),
+        }
+        loop {
+            let due = self.actions.first_key_value().map(|(k, _)| k.0).filter(|t| *t <= now);
+            if due.is_some_and(|t| t <= self.plan_at) {
+                let (_, action) = self.actions.pop_first().expect("it is there");
+                self.carry_out(action, out);
+            } else if self.plan_at <= now {
+                self.plan(now, out);
+            } else if let Some((_, action)) = due.and_then(|_| self.actions.pop_first()) {
+                self.carry_out(action, out);
+            } else {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Whether a circuit switch and what plans it make sense.
+
+use super::{Checked, LONGEST_DELAY};
+use crate::{CircuitsSpec, DarkTime, HybridSpec, Interfaces, Scenario, SignalSpec, Topology};
+use timeplane_model::{Bytes, Duration, Rate};
+
+/// Classes that an 11-bit field of a PFC frame names.
+const CLASSES: u128 = 1 << 11;
+
+impl Checked {
+    pub(super) fn hybrid(&mut self, h: &HybridSpec, line: Rate) {
+        let at = |name: &str| format!("fabric.topology.hybrid.{name}");
+        self.rate(&at("packet_rate"), h.packet_rate);
+        if h.packet_rate > line {
+            let message = format!("the packet switch is faster than a host's link, {line}: circuits are of no use");
+            self.warn(&at("packet_rate"), message);
+        }
+        self.count(&at("multiplexer_frames"), h.multiplexer_frames, 1, 10_000);
+        let times = h.dark.times();
+        let key = match h.dark {
+            DarkTime::Fixed(_) => at("dark.fixed"),
+            _ => at("dark"),
+        };
+        self.span(&key, times.least, LONGEST_DELAY);
+        self.span(&key, times.most, LONGEST_DELAY);
+        if times.least > times.most {
+            self.conflict(&key, &format!("at least {} and at most {}", times.least, times.most), None);
+        }
+    }
+
+    pub(super) fn signals(&mut self, key: &str, signals: &SignalSpec) {
+        let at = |name: &str| format!("{key}.{name}");
+        self.span(&at("frame_gap"), signals.frame_gap, LONGEST_DELAY);
+        self.positive_span(&at("hold"), signals.hold, LONGEST_DELAY);
+        let times = signals.reaction.times();
+        for (what, least, most) in [("off", times.off_least, times.off_most), ("on", times.on_least, times.on_most)] {
+            self.span(&at("reaction"), least, LONGEST_DELAY);
+            self.span(&at("reaction"), most, LONGEST_DELAY);
+            if least > most {
+                self.conflict(&at("reaction"), &format!("{what}: at least {least} and at most {most}"), None);
+            }
+        }
+    }
+
+    pub(super) fn circuits(&mut self, key: &str, c: &CircuitsSpec, s: &Scenario) {
+        let at = |name: &str| format!("{key}.{name}");
+        let Topology::Hybrid(hybrid) = &s.fabric.topology else {
+            let help = "topology.hybrid = { tors = 8, hosts_per_tor = 1, packet_rate = \"1 Gb/s\" } has one";
+            return self.conflict(key, "circuits need a fabric with a circuit switch", Some(help));
+        };
+        if s.fabric.hosts() > CLASSES {
+            let message = format!("each host is a class, and a PFC frame names one of {CLASSES}");
+            self.conflict(key, &message, Some("fewer hosts, please"));
+        }
+        self.no_single(key, s);
+        self.signals(&at("signals"), &c.signals);
+        self.probability(&at("control_loss"), c.control_loss);
+        self.probability(&at("acknowledgements"), c.acknowledgements);
+        for (name, span) in [("dark", c.dark), ("control_latency", c.control_latency), ("compute_time", c.compute_time)]
+        {
+            self.span(&at(name), span, LONGEST_DELAY);
+        }
+        self.positive_span(&at("period"), c.period, LONGEST_DELAY);
+        self.positive_span(&at("least_open"), c.least_open, LONGEST_DELAY);
+        let usable = |d: Duration| !d.is_negative() && d <= LONGEST_DELAY;
+        if ![c.dark, c.period, c.least_open].into_iter().all(usable) || c.least_open == Duration::ZERO {
+            return;
+        }
+        if let Some((_, frame)) = Self::frame(&s.fabric)
+            && c.least_open < frame
+        {
+            let allowed = format!("a frame of the MTU takes {frame} at {}: a circuit must carry one", s.fabric.rate);
+            self.value(&at("least_open"), c.least_open, &allowed);
+        }
+        let each = c.dark + c.least_open;
+        if each > c.period {
+            let allowed =
+                format!("with the least open time, {}, it must fit into a period, {}", c.least_open, c.period);
+            self.value(&at("dark"), c.dark, &allowed);
+        } else if let Some(count) = c.configurations {
+            let fit = (c.period.as_ps() / each.as_ps()) as u32;
+            if count == 0 || count > fit {
+                let allowed = format!("1 to {fit}: each takes at least {each} of a period of {}", c.period);
+                self.value(&at("configurations"), count, &allowed);
+            }
+        }
+        let needed = self.stop_time(c, s) + hybrid.dark.times().most;
+        if c.dark < needed {
+            let message = format!(
+                "pausing hosts and setting the switch can take {needed}, more than {}: frames will be lost in the dark",
+                c.dark
+            );
+            self.warn(&at("dark"), message);
+        }
+    }
+
+    /// From the sending of pause frames until no light is left, at the longest.
+    fn stop_time(&self, c: &CircuitsSpec, s: &Scenario) -> Duration {
+        let Topology::Hybrid(hybrid) = &s.fabric.topology else { return Duration::ZERO };
+        let Some((_, frame)) = Self::frame(&s.fabric) else { return Duration::ZERO };
+        let hosts = match c.signals.interfaces {
+            Interfaces::One => s.fabric.hosts() as i64,
+            Interfaces::PerEdgeSwitch => i64::from(hybrid.hosts_per_tor),
+        };
+        let control = s.fabric.rate.time_for(Bytes::new(84)) + c.signals.frame_gap;
+        let way = frame * 2 + s.fabric.propagation * 2 + s.fabric.switch.latency;
+        c.control_latency + control * hosts + c.signals.reaction.times().off_most + frame + way
+    }
+}

@@ -1,0 +1,77 @@
+//! What a controller of circuits is told of the fabric and its hosts.
+
+use timeplane_model::{Bytes, Candidates, Duration, Fabric, HostId, LinkSpec, Rate, Time};
+use timeplane_protocol::{CircuitManagerConfig, Pfc};
+use timeplane_scenario::{CircuitsSpec, Interfaces, Retune};
+use timeplane_schedule::circuits::{self, CircuitParameters};
+
+/// The fabric is a hybrid one: scenarios with circuits on another are refused.
+pub fn circuit_manager(spec: &CircuitsSpec, fabric: &Fabric, retune: Retune, mtu: u32) -> CircuitManagerConfig {
+    let hosts = fabric.hosts();
+    let tor = |h: u32| fabric.link(fabric.uplink(HostId(h))).to;
+    let host_link = &fabric.link(fabric.uplink(HostId(0))).spec;
+    let ports = fabric.circuit_uplinks(tor(0));
+    let circuit_link = &fabric.link(ports[0]).spec;
+    let packet = fabric.candidates(tor(0), HostId(hosts - 1));
+    let packet_rate = match packet {
+        Candidates::Set([first, ..]) => fabric.link(*first).spec.rate,
+        _ => Rate::ZERO,
+    };
+    // Racks with fewer wires than hosts share them.
+    let share = |rate: Rate, wires: usize, per_rack: usize| {
+        Rate::bps(rate.as_bps() * wires.min(per_rack) as u64 / per_rack as u64)
+    };
+    let per_rack = (0..hosts).filter(|&h| tor(h) == tor(0)).count();
+    let packet_wires = match packet {
+        Candidates::Set(set) => set.len(),
+        Candidates::Host(_) => 0,
+    };
+    let packet = if spec.packets { share(packet_rate, packet_wires, per_rack) } else { Rate::ZERO };
+    let rack_latency = fabric.switch(tor(0)).map_or(Duration::ZERO, |s| s.latency);
+    // From a gate to the circuit switch: the host's link, the rack, its link; a whole frame, or the smallest one.
+    let way = |bytes: u32| {
+        let line = |l: &LinkSpec| l.rate.time_for(Bytes::new(u64::from(l.framing.wire(bytes)))) + l.propagation;
+        line(host_link) + rack_latency + line(circuit_link)
+    };
+    let times = spec.signals.reaction.times();
+    let frame = host_link.rate.time_for(Bytes::new(u64::from(Pfc::WIRE_BYTES)));
+    let per_interface = match spec.signals.interfaces {
+        Interfaces::One => hosts,
+        Interfaces::PerEdgeSwitch => per_rack as u32,
+    };
+    let queue = (frame + spec.signals.frame_gap) * i64::from(per_interface);
+    let largest = host_link.rate.time_for(Bytes::new(u64::from(host_link.framing.wire(mtu))));
+    let racks = (0..hosts).map(|h| tor(h).0 - tor(0).0).collect();
+    let place = |h: u32| (0..h).rev().take_while(|&x| tor(x) == tor(h)).count();
+    let uplinks = (0..hosts).map(|h| {
+        let ports = fabric.circuit_uplinks(tor(h));
+        ports[place(h) % ports.len()]
+    });
+    CircuitManagerConfig {
+        epoch: 0,
+        start: Time::ZERO,
+        circuits: CircuitParameters {
+            circuit: circuit_link.rate.min(host_link.rate),
+            packet,
+            dark: spec.dark,
+            retune: match retune {
+                Retune::AllStop => circuits::Retune::AllStop,
+                Retune::Moved => circuits::Retune::Moved,
+            },
+            least_open: spec.least_open,
+            window: spec.period,
+            most: spec.configurations.unwrap_or(u32::MAX),
+        },
+        line: host_link.rate,
+        limits: spec.limits && spec.packets,
+        acknowledgements: spec.acknowledgements,
+        uplinks: uplinks.collect(),
+        racks,
+        per_rack: ports.len() as u32,
+        control_latency: spec.control_latency + queue,
+        compute_time: spec.compute_time,
+        stop: spec.control_latency + queue + times.off_most + largest + way(mtu),
+        open_lead: spec.control_latency + frame + times.on_least + way(0),
+        margin: Duration::from_us(1),
+    }
+}

@@ -114,7 +114,7 @@ pub struct HybridSpec {
     /// For how long they are dark.
     #[serde(default)]
     pub dark: DarkTime,
-    /// Frames that a rack switch holds for a host, of circuits and of the packet switch each.
+    /// Frames of the MTU that a rack switch holds for a host, of circuits and of the packet switch each.
     #[serde(default = "one")]
     pub multiplexer_frames: u32,
 }

@@ -1,4 +1,4 @@
-//! The port of a hybrid rack switch towards a host: circuits go first, and it holds a frame of each input (REACToR, section 3.2).
+//! The port of a hybrid rack switch towards a host: circuits go first, and it holds little of each input (REACToR, section 3.2).
 
 use crate::packet::LAST;
 use std::collections::VecDeque;
@@ -7,7 +7,9 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub struct Multiplexer {
     /// From the circuit switch or a host of the rack; then from the packet switch.
-    inputs: [VecDeque<u32>; 2],
+    inputs: [VecDeque<(u32, u32)>; 2],
+    /// Wire bytes of each.
+    held: [u32; 2],
 }
 
 /// Where a frame comes from.
@@ -24,21 +26,28 @@ impl Multiplexer {
     pub fn is_empty(&self) -> bool {
         self.inputs.iter().all(VecDeque::is_empty)
     }
-    /// Holds a frame, where its input holds fewer than `frames`.
-    pub fn hold(&mut self, from: Input, packet: u32, frames: u32) -> bool {
-        let input = &mut self.inputs[from as usize];
-        let fits = input.len() < frames as usize;
+    /// Holds a frame of `wire` bytes, where its input holds at most `most` with it. Small frames that come behind a large one wait together.
+    pub fn hold(&mut self, from: Input, packet: u32, wire: u32, most: u32) -> bool {
+        let held = &mut self.held[from as usize];
+        let fits = *held + wire <= most;
         if fits {
-            input.push_back(packet);
+            *held += wire;
+            self.inputs[from as usize].push_back((packet, wire));
         }
         fits
     }
     /// The frame to send next, or `LAST`.
     pub fn next(&mut self) -> u32 {
-        self.inputs.iter_mut().find_map(VecDeque::pop_front).unwrap_or(LAST)
+        for (input, held) in self.inputs.iter_mut().zip(&mut self.held) {
+            if let Some((packet, wire)) = input.pop_front() {
+                *held -= wire;
+                return packet;
+            }
+        }
+        LAST
     }
     /// Frames that wait.
     pub fn packets(&self) -> impl Iterator<Item = u32> + '_ {
-        self.inputs.iter().flatten().copied()
+        self.inputs.iter().flatten().map(|p| p.0)
     }
 }

@@ -71,8 +71,8 @@ struct HybridState {
     circuits: Circuits,
     /// By host.
     multiplexers: Vec<Multiplexer>,
-    /// Frames that each input of a multiplexer holds.
-    frames: u32,
+    /// Wire bytes that each input of a multiplexer holds.
+    most: u32,
     /// The packet switch.
     packet_switch: u32,
 }
@@ -224,12 +224,12 @@ impl Network {
         }
     }
 
-    /// Adds the circuit switch of a hybrid fabric, and multiplexers that hold so many frames of each input.
-    pub fn add_circuits(&mut self, circuits: Circuits, frames: u32) {
+    /// Adds the circuit switch of a hybrid fabric, and multiplexers that hold so many wire bytes of each input.
+    pub fn add_circuits(&mut self, circuits: Circuits, most: u32) {
         let Some(switch) = self.fabric.circuit_switch() else { return };
         self.circuit_switch = switch.0;
         let multiplexers = (0..self.hosts).map(|_| Multiplexer::default()).collect();
-        self.hybrid = Some(Box::new(HybridState { circuits, multiplexers, frames, packet_switch: switch.0 - 1 }));
+        self.hybrid = Some(Box::new(HybridState { circuits, multiplexers, most, packet_switch: switch.0 - 1 }));
     }
 
     /// The circuit switch changes to this matching of hosts.
@@ -586,21 +586,17 @@ impl Network {
         let hybrid = self.hybrid.as_mut().expect("only then is there a multiplexer");
         let packets = self.fabric.link(LinkId(from)).from.0 == hybrid.packet_switch;
         let input = if packets { Input::Packets } else { Input::Circuit };
-        let host = self.links[out as usize].to;
-        let multiplexer = &mut hybrid.multiplexers[host as usize];
-        let free_at = self.links[out as usize].free_at();
-        if multiplexer.is_empty() && free_at <= at {
+        let link = &self.links[out as usize];
+        let (free_at, wire) = (link.free_at(), link.wire(self.packets.get(id).bytes));
+        let multiplexer = &mut hybrid.multiplexers[link.to as usize];
+        let waits = !multiplexer.is_empty();
+        if !waits && free_at <= at {
             self.multiplexed(at, out, id);
-        } else if multiplexer.is_empty() {
-            if multiplexer.hold(input, id, hybrid.frames) {
-                self.calendar.push(free_at, Key::new(Phase::Send, out, 1));
-                return;
-            }
+        } else if !multiplexer.hold(input, id, wire, hybrid.most) {
             let packet = self.packets.remove(id);
             self.lose(out, Loss::MultiplexerFull, packet, ends);
-        } else if !multiplexer.hold(input, id, hybrid.frames) {
-            let packet = self.packets.remove(id);
-            self.lose(out, Loss::MultiplexerFull, packet, ends);
+        } else if !waits {
+            self.calendar.push(free_at, Key::new(Phase::Send, out, 1));
         }
     }
 

@@ -354,7 +354,8 @@ impl Nic {
             return Served::Packet { packet, emptied, last: !self.queues.contains_key(&queue) };
         }
         let mut wait = SimTime::MAX;
-        let mut best: Option<(SimTime, usize)> = None;
+        // A circuit goes first, as it is there for a short time.
+        let mut best: Option<((bool, SimTime), usize)> = None;
         for (i, w) in self.rates.iter_mut().enumerate() {
             let waits = self.queues.contains_key(&w.queue);
             if !waits && !w.owes || w.is_over(now) {
@@ -365,8 +366,8 @@ impl Nic {
             } else if !waits {
                 w.owes = false;
                 self.drained = true;
-            } else if best.is_none_or(|b| w.eligible < b.0) {
-                best = Some((w.eligible, i));
+            } else if best.is_none_or(|b| (!w.by_signal, w.eligible) < b.0) {
+                best = Some(((!w.by_signal, w.eligible), i));
             }
         }
         let sent = best.and_then(|(_, i)| {

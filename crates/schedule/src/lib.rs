@@ -8,6 +8,7 @@
 //! from outside (Python, a test) is [registered](Schedulers::register) at run time.
 
 mod allocator;
+mod classes;
 pub mod colouring;
 mod cover;
 mod greedy;
@@ -19,6 +20,7 @@ mod timeslots;
 mod weighted_round_robin;
 
 pub use allocator::{Allocation, Allocator};
+pub use classes::{ClassError, ClassMap, Recolouring};
 pub use greedy::Greedy;
 pub use paths::{ClosPaths, Colouring};
 pub use rate_allocator::{Normaliser, RateAllocator};

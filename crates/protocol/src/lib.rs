@@ -16,6 +16,7 @@ mod message;
 mod rates;
 mod slots;
 mod timeslots;
+pub mod wire;
 
 pub use agent::{Address, Agent, Event, Input, Opening, Output, PlanFault};
 pub use gate::{Gate, Refused};

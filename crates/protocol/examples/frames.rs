@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// A capture file in libpcap's classic format: the frames, 10 us apart.
-fn capture(frames: &[Vec<u8>]) -> Vec<u8> {
+pub fn capture(frames: &[Vec<u8>]) -> Vec<u8> {
     // Magic, version 2.4, time zone, accuracy, the longest frame, Ethernet.
     let mut file = Vec::new();
     for number in [0xa1b2_c3d4, 0x0002_0004, 0, 0, 65_535, 1] {
@@ -37,7 +37,8 @@ fn capture(frames: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-fn frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
+/// One of each, as it is on the wire.
+pub fn frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     let (manager, host) = (MacAddress([2, 0, 0, 0, 0, 0xaa]), MacAddress([2, 0, 0, 0, 0, 7]));
     let class = |number| PfcClass::new(number).ok_or("a class has 11 bits");
     let slot = Quanta::at_least(Duration::from_us(315), Rate::gbps(10)).ok_or("a slot too long for PAUSE")?;

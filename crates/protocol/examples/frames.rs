@@ -50,7 +50,7 @@ pub fn frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     (times[0], times[3], times[7]) = (Some(Quanta::MAX), Some(Quanta::ZERO), Some(Quanta(100)));
     all.push(PfcFrame::new(manager, times).encode().to_vec());
     all.push(PfcFrame::all_but(manager, 1 << 2, slot).encode().to_vec());
-    let mut extended = ExtendedPfcFrame::all_but(manager, (1, 42), Some(class(1234)?), slot);
+    let mut extended = ExtendedPfcFrame::all_but(manager, host, (1, 42), Some(class(1234)?), slot);
     all.push(extended.encode().to_vec());
     extended.carrier = Carrier::MacControl;
     all.push(extended.encode().to_vec());

@@ -58,32 +58,32 @@ fn pfc_is_annex_31d() {
 
 #[test]
 fn extended_pfc_is_as_documented() {
-    let golden = frame("0180c2000001 0200000000aa 88b5 010b 01 82 1809 00000003 00010002 07ff 0000 0005 0064");
+    let golden = frame("020000000007 0200000000aa 88b5 010b 01 82 1809 00000003 00010002 07ff 0000 0005 0064");
     let classes = vec![(class(2047), Quanta::ZERO), (class(5), Quanta(100))];
-    let extended = ExtendedPfcFrame::new(MANAGER, (3, 0x1_0002), Some(Quanta(6153)), classes).unwrap();
+    let extended = ExtendedPfcFrame::new(MANAGER, HOST, (3, 0x1_0002), Some(Quanta(6153)), classes).unwrap();
     assert_eq!(extended.encode().as_slice(), golden);
     assert_eq!(ExtendedPfcFrame::parse(&golden, HOST).as_ref(), Ok(&extended));
     let times = [2047, 5, 6].map(|c| extended.time(class(c)));
     assert_eq!(times, [Some(Quanta::ZERO), Some(Quanta(100)), Some(Quanta(6153))]);
     // As a MAC control frame it is found by its opcode; the other EtherType is none.
     let mut control = extended;
-    (control.carrier, control.destination, control.others) = (Carrier::MacControl, HOST, None);
+    (control.carrier, control.destination, control.others) = (Carrier::MacControl, MAC_CONTROL_ADDRESS, None);
     let bytes = control.encode();
     assert_eq!(
         bytes.as_slice(),
-        frame("020000000007 0200000000aa 8808 010b 01 02 0000 00000003 00010002 07ff 0000 0005 0064")
+        frame("0180c2000001 0200000000aa 8808 010b 01 02 0000 00000003 00010002 07ff 0000 0005 0064")
     );
     assert_eq!(ControlFrame::parse(&bytes, HOST), Ok(ControlFrame::Extended(control)));
     assert_eq!(ControlFrame::parse(&golden, HOST), Err(WireError::EtherType { found: 0x88b5, expected: 0x8808 }));
     // The end of a slot names no class.
-    let mute = ExtendedPfcFrame::all_but(MANAGER, (0, 1), None, Quanta::MAX);
-    assert_eq!(mute.encode().as_slice(), frame("0180c2000001 0200000000aa 88b5 010b 01 80 ffff 00000000 00000001"));
+    let mute = ExtendedPfcFrame::all_but(MANAGER, HOST, (0, 1), None, Quanta::MAX);
+    assert_eq!(mute.encode().as_slice(), frame("020000000007 0200000000aa 88b5 010b 01 80 ffff 00000000 00000001"));
 }
 
 #[test]
 fn a_frame_names_four_classes_once_each() {
     let new = |numbers: &[u16]| {
-        ExtendedPfcFrame::new(MANAGER, (0, 0), None, numbers.iter().map(|&c| (class(c), Quanta::ZERO)).collect())
+        ExtendedPfcFrame::new(MANAGER, HOST, (0, 0), None, numbers.iter().map(|&c| (class(c), Quanta::ZERO)).collect())
     };
     assert!(new(&[4, 3, 2, 1]).is_ok());
     assert_eq!(new(&[1, 2, 3, 4, 5]), Err(EncodeError::Range { what: "a number of classes", value: 5, most: 4 }));
@@ -114,7 +114,7 @@ fn foreign_frames_say_what_they_are() {
 
 #[test]
 fn bits_of_ours_that_mean_nothing_are_refused() {
-    let good = ExtendedPfcFrame::all_but(MANAGER, (0, 0), Some(class(1)), Quanta(9)).encode();
+    let good = ExtendedPfcFrame::all_but(MANAGER, HOST, (0, 0), Some(class(1)), Quanta(9)).encode();
     let with = |at: usize, byte: u8| {
         let mut changed = good;
         changed[at] = byte;
@@ -192,8 +192,8 @@ fn extended() -> impl Strategy<Value = (ExtendedPfcFrame, MacAddress)> {
     (destination(), mac(), named, rest).prop_map(|((destination, station), source, named, (mac, numbers, others))| {
         let classes = named.into_iter().map(|(c, t)| (class(c), Quanta(t))).collect();
         let carrier = if mac { Carrier::MacControl } else { Carrier::Experimental };
-        let mut frame = ExtendedPfcFrame::new(source, numbers, others, classes).unwrap();
-        (frame.destination, frame.carrier) = (destination, carrier);
+        let mut frame = ExtendedPfcFrame::new(source, destination, numbers, others, classes).unwrap();
+        frame.carrier = carrier;
         (frame, station)
     })
 }

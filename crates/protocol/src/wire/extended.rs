@@ -2,9 +2,7 @@
 
 use super::bytes::Reader;
 use super::error::{EncodeError, WireError};
-use super::ethernet::{
-    self, ETHER_TYPE_EXPERIMENTAL, ETHER_TYPE_MAC_CONTROL, MAC_CONTROL_ADDRESS, MIN_FRAME, MacAddress,
-};
+use super::ethernet::{self, ETHER_TYPE_EXPERIMENTAL, ETHER_TYPE_MAC_CONTROL, MIN_FRAME, MacAddress};
 use super::quanta::Quanta;
 
 /// The opcode of an [`ExtendedPfcFrame`]. It is ours: table 31A-1 of IEEE 802.3 has it among the reserved ones, which a station that
@@ -74,7 +72,7 @@ impl Carrier {
 pub struct ExtendedPfcFrame {
     /// The sender.
     pub source: MacAddress,
-    /// As of a [`PauseFrame`](super::PauseFrame).
+    /// The station's own address, or [`MAC_CONTROL_ADDRESS`](super::MAC_CONTROL_ADDRESS), which no bridge forwards.
     pub destination: MacAddress,
     /// Under which EtherType.
     pub carrier: Carrier,
@@ -96,12 +94,13 @@ impl ExtendedPfcFrame {
     /// The most classes that a frame names.
     pub const MOST: usize = 4;
 
-    /// For the other end of the link, under the experimental EtherType, about some classes by name and perhaps all `others`.
+    /// For one station, under the experimental EtherType, about some classes by name and perhaps all `others`.
     ///
     /// # Errors
     /// Where more than [`MOST`](Self::MOST) classes are named, or one twice.
     pub fn new(
         source: MacAddress,
+        destination: MacAddress,
         (epoch, signal): (u32, u32),
         others: Option<Quanta>,
         classes: Vec<(PfcClass, Quanta)>,
@@ -113,13 +112,18 @@ impl ExtendedPfcFrame {
         if let Some(index) = first_twice(&classes) {
             return Err(EncodeError::Disordered { what: "class", index });
         }
-        let (destination, carrier) = (MAC_CONTROL_ADDRESS, Carrier::default());
-        Ok(Self { source, destination, carrier, epoch, signal, others, classes })
+        Ok(Self { source, destination, carrier: Carrier::default(), epoch, signal, others, classes })
     }
     /// Everything is paused for `time` but one class: the signal that begins a slot; with none, the one that ends it.
-    pub fn all_but(source: MacAddress, numbers: (u32, u32), open: Option<PfcClass>, time: Quanta) -> Self {
+    pub fn all_but(
+        source: MacAddress,
+        destination: MacAddress,
+        numbers: (u32, u32),
+        open: Option<PfcClass>,
+        time: Quanta,
+    ) -> Self {
         let classes = open.into_iter().map(|c| (c, Quanta::ZERO)).collect();
-        Self::new(source, numbers, Some(time), classes).expect("one class at most")
+        Self::new(source, destination, numbers, Some(time), classes).expect("one class at most")
     }
     /// The classes that are named, each with its time.
     pub fn classes(&self) -> &[(PfcClass, Quanta)] {

@@ -59,6 +59,11 @@ impl Backlog {
         let entry = |(destination, bytes)| BacklogEntry { destination, bytes, arrived: None };
         Self::new(bytes.into_iter().map(entry).collect())
     }
+    /// Flow by flow, in the order of [`bursts`](Self::bursts); bytes per destination are the sums.
+    pub fn of_bursts(bursts: Vec<Burst>) -> Self {
+        let row = Self::of_bytes(bursts.iter().map(|b| (b.destination, b.bytes)));
+        Self { bursts, ..row }
+    }
     /// By destination.
     pub fn entries(&self) -> &[BacklogEntry] {
         &self.entries
@@ -136,6 +141,24 @@ mod tests {
         );
         assert_eq!(row.bytes(HostId(3)), Bytes::new(6));
         assert_eq!(row.bytes(HostId(2)), Bytes::ZERO);
+    }
+
+    #[test]
+    fn a_row_of_bursts_has_their_sums() {
+        let burst = |h, class, n| Burst {
+            destination: HostId(h),
+            class: Class(class),
+            arrived: Time::ZERO,
+            packets: 1,
+            bytes: Bytes::new(n),
+        };
+        let bursts = vec![burst(1, 0, 5), burst(1, 2, 6), burst(2, 0, 0), burst(4, 0, 7)];
+        let row = Backlog::of_bursts(bursts.clone());
+        assert_eq!(row.bursts, bursts);
+        assert_eq!(
+            row.entries(),
+            Backlog::of_bytes([(HostId(1), Bytes::new(11)), (HostId(4), Bytes::new(7))]).entries()
+        );
     }
 
     #[test]

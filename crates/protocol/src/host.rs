@@ -127,7 +127,13 @@ impl HostAgent {
         self.gates.get(&(destination, class))
     }
 
-    fn report(&mut self, now: Time, backlog: Backlog, out: &mut Vec<Output>) {
+    fn report(&mut self, now: Time, mut backlog: Backlog, out: &mut Vec<Output>) {
+        // What is said flow by flow is not said twice: estimates by destination give way to sums.
+        if !backlog.bursts.is_empty() {
+            let room = backlog.room;
+            backlog = Backlog::of_bursts(backlog.bursts);
+            backlog.room = room;
+        }
         let report = Report { epoch: self.config.epoch, sequence: self.sequence, taken_at: now, backlog };
         self.sequence += 1;
         self.counters.reports += 1;

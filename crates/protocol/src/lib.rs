@@ -7,6 +7,8 @@
 //! Three controllers collect [`Report`]s: the [`SlotManager`] asks a [`Scheduler`](timeplane_schedule::Scheduler) for rounds of slots, the
 //! [`TimeslotManager`] an [`Arbiter`](timeplane_schedule::Arbiter) for slots of one packet, and both send [`Grants`]; the [`RateManager`] sends
 //! [`Rates`]. A [`HostAgent`] per host reports, and executes what it gets through a [`Gate`] per queue, or by a rate for it.
+//!
+//! [`wire`] has all of this, and the frames of Ethernet and REACToR that gate hosts, as bytes.
 
 mod agent;
 mod circuits;
@@ -17,6 +19,7 @@ mod message;
 mod rates;
 mod slots;
 mod timeslots;
+pub mod wire;
 
 pub use agent::{Address, Agent, Event, Input, Opening, Output, PlanFault};
 pub use circuits::{CircuitManager, CircuitManagerConfig, CircuitManagerCounters};

@@ -1,5 +1,6 @@
 //! What agents say to each other.
 
+use crate::wire::long_times;
 use timeplane_model::{Backlog, Class, Duration, Framing, Grant, HostId, Medium, Rate, Round, Time};
 
 /// A message between a controller and a host.
@@ -84,12 +85,17 @@ impl Pfc {
 impl Message {
     /// Bytes on the wire, with Ethernet framing, if it went as UDP over IPv4.
     ///
-    /// - Each datagram: Ethernet 38 (preamble 8, header 14, FCS 4, gap 12), IPv4 20, UDP 8, and a header of 24: version 1, kind 1, count 2,
-    ///   epoch 4, sequence or round 8, time 8. No frame is under 84, no IP packet over 1500; what does not fit goes into more datagrams.
-    /// - A report: 8 where it has room; per destination 12 (destination 4, bytes 8), and 8 for what has ever arrived; or, where it has
-    ///   bursts, these instead: 24 each (destination 4, class 1, packets 3, bytes 8, time 8).
-    /// - Grants: 8 for the time to report; per grant 24 (destination 4, class 1, flags 1, path 2, begin and end as 8 + 4 from the
-    ///   round's begin, lease 4), and 8 for a rate, 8 for a limit of bytes, 4 for one of packets, 4 for a link.
+    /// - Each datagram: Ethernet 38 (preamble 8, header 14, FCS 4, gap 12), IPv4 20, UDP 8, and a [header](crate::wire::Header) of 24:
+    ///   version 1, kind and flags 1, part 2, epoch 4, sequence or round 8, time 8 (when the backlog was read, when the round begins,
+    ///   zero of rates). No frame is under 84, no IP packet over 1500; what does not fit goes into more datagrams.
+    /// - A report: 8 where it has room (flag 1); per destination 12 (destination 4, of which bit 31 says that it has arrived bytes; bytes
+    ///   8), and 8 for what has ever arrived; or, where it has bursts (flag 2), these instead: 24 each (destination 4, class 1, packets 4,
+    ///   bytes 7, time 8). Bytes by destination are then their sums.
+    /// - Grants: 8 for the time to report; per grant 24 (destination 4, of which bit 30 says path and bit 31 link; class 1; flags 1: two
+    ///   bits each for the kinds of begin and end, one each for what follows; path 2; begin 8, picoseconds after the round's or the number of a
+    ///   signal; end 4, after the begin or a signal's number; lease 4, after the end), and 8 for a rate, 8 for a limit of bytes, 4 for one of
+    ///   packets, 4 for a link, 8 each for an end and a lease more than 4.29 ms after what they count from: after the begin (the round's, where a
+    ///   signal begins it), and after the end where it is known.
     /// - Rates: 8 for the lease; 12 each (destination 4, class 1, rate 7).
     /// - A PFC frame is no datagram but a smallest frame.
     pub fn wire_bytes(&self) -> u32 {
@@ -109,11 +115,13 @@ impl Message {
             Self::Rates(r) => (8, vec![12; r.rates.len()]),
             Self::Pfc(_) => return Pfc::WIRE_BYTES,
             Self::Grants(g) => {
+                let effective = g.effective;
                 let grant = |g: &Grant| {
                     24 + optional(g.rate.is_some(), 8)
                         + optional(g.bytes.is_some(), 8)
                         + optional(g.packets.is_some(), 4)
                         + optional(matches!(g.medium, Medium::Link(_)), 4)
+                        + 8 * long_times(g, effective)
                 };
                 (8, g.grants.iter().map(grant).collect())
             }

@@ -1,5 +1,8 @@
 //! Timeslots and rates in virtual time: clocks that err, messages that are late, lost or doubled, agents that start anew.
 
+#[path = "common/wire.rs"]
+mod wire;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use timeplane_model::{
@@ -110,6 +113,7 @@ impl World {
     }
 
     fn post(&mut self, from: Address, to: Address, message: &Message) {
+        assert_eq!(wire::over_the_wire(message), *message);
         let copies = if self.roll(1000) < self.lost { 0 } else { 1 + u64::from(self.roll(1000) < self.doubled) };
         for _ in 0..copies {
             let number = self.letters.last_key_value().map_or(0, |l| l.0 + 1);

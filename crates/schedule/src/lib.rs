@@ -9,6 +9,7 @@
 
 mod allocator;
 pub mod circuits;
+mod classes;
 pub mod colouring;
 mod cover;
 mod greedy;
@@ -20,6 +21,7 @@ mod timeslots;
 mod weighted_round_robin;
 
 pub use allocator::{Allocation, Allocator};
+pub use classes::{ClassError, ClassMap, Recolouring};
 pub use greedy::Greedy;
 pub use paths::{ClosPaths, Colouring};
 pub use rate_allocator::{Normaliser, RateAllocator};

@@ -3,6 +3,8 @@
 
 #![allow(dead_code)]
 
+mod wire;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
@@ -282,6 +284,8 @@ impl World {
     fn send(&mut self, from: Address, to: Address, message: Message) {
         self.messages += 1;
         self.message_bytes += u64::from(message.wire_bytes());
+        let read = wire::over_the_wire(&message);
+        assert_eq!(read, message);
         let mut copies = 1;
         if self.roll() % 1000 < self.network.lost {
             copies = 0;

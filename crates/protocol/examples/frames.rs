@@ -1,0 +1,118 @@
+//! Writes one of each control frame to a capture file, to be looked at with other programs' decoders.
+//!
+//! `cargo run -p timeplane-protocol --example frames -- frames.pcap`, then
+//! `tshark -r frames.pcap -V --disable-heuristic dns_udp`, as its guess at UDP on unknown ports takes some of ours for DNS.
+
+use core::net::Ipv4Addr;
+use std::error::Error;
+use timeplane_model::{Backlog, Bytes, Class, Duration, Grant, HostId, Medium, Rate, Round, Time, Trigger};
+use timeplane_protocol::wire::{
+    Carrier, Circuit, ClassNames, Configuration, Control, Endpoint, EpsShare, ExtendedPfcFrame, Heartbeat, HostPeriod,
+    MacAddress, PORT, PauseFrame, PeriodSchedule, PfcClass, PfcFrame, Quanta, UdpFrame, Via,
+};
+use timeplane_protocol::{Grants, Message, Rates, Report};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = std::env::args().nth(1).ok_or("usage: frames FILE.pcap")?;
+    let all = frames()?;
+    std::fs::write(&path, capture(&all))?;
+    println!("{} frames, {} bytes without FCS, in {path}", all.len(), all.iter().map(Vec::len).sum::<usize>());
+    Ok(())
+}
+
+/// A capture file in libpcap's classic format: the frames, 10 us apart.
+pub fn capture(frames: &[Vec<u8>]) -> Vec<u8> {
+    // Magic, version 2.4, time zone, accuracy, the longest frame, Ethernet.
+    let mut file = Vec::new();
+    for number in [0xa1b2_c3d4, 0x0002_0004, 0, 0, 65_535, 1] {
+        file.extend_from_slice(&u32::to_be_bytes(number));
+    }
+    for (i, frame) in frames.iter().enumerate() {
+        let length = frame.len() as u32;
+        for number in [0, 10 * i as u32, length, length] {
+            file.extend_from_slice(&number.to_be_bytes());
+        }
+        file.extend_from_slice(frame);
+    }
+    file
+}
+
+/// One of each, as it is on the wire.
+pub fn frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
+    let (manager, host) = (MacAddress([2, 0, 0, 0, 0, 0xaa]), MacAddress([2, 0, 0, 0, 0, 7]));
+    let class = |number| PfcClass::new(number).ok_or("a class has 11 bits");
+    let slot = Quanta::at_least(Duration::from_us(315), Rate::gbps(10)).ok_or("a slot too long for PAUSE")?;
+
+    let mut all = Vec::new();
+    all.push(PauseFrame::new(manager, Quanta::MAX).encode().to_vec());
+    all.push(PauseFrame { destination: host, ..PauseFrame::new(manager, Quanta::ZERO) }.encode().to_vec());
+    let mut times = [None; 8];
+    (times[0], times[3], times[7]) = (Some(Quanta::MAX), Some(Quanta::ZERO), Some(Quanta(100)));
+    all.push(PfcFrame::new(manager, times).encode().to_vec());
+    all.push(PfcFrame::all_but(manager, 1 << 2, slot).encode().to_vec());
+    let mut extended = ExtendedPfcFrame::all_but(manager, host, (1, 42), Some(class(1234)?), slot);
+    all.push(extended.encode().to_vec());
+    extended.carrier = Carrier::MacControl;
+    all.push(extended.encode().to_vec());
+
+    let end = |mac, last| Endpoint { mac, ip: Ipv4Addr::new(10, 0, 0, last), port: PORT };
+    let (up, down) = ((end(host, 7), end(manager, 170)), (end(manager, 170), end(host, 7)));
+    for ((source, destination), control) in
+        controls(class)?.into_iter().map(|(is_up, c)| (if is_up { up } else { down }, c))
+    {
+        for payload in control.encode()? {
+            all.push(UdpFrame { source, destination, payload }.encode()?);
+        }
+    }
+    Ok(all)
+}
+
+/// One of each, and whether it goes up to the controller. The report takes two datagrams.
+fn controls(class: impl Fn(u16) -> Result<PfcClass, &'static str>) -> Result<Vec<(bool, Control)>, Box<dyn Error>> {
+    let us = |us: i64| Time::from_ps(us * 1_000_000);
+    let backlog = Backlog::of_bytes((0..130).map(|d| (HostId(d), Bytes::kb(375))));
+    let report = Report { epoch: 1, sequence: 9, taken_at: us(100), backlog };
+    let grant = Grant {
+        destination: HostId(3),
+        class: Class(0),
+        medium: Medium::Fabric,
+        rate: None,
+        bytes: Some(Bytes::kb(375)),
+        packets: None,
+        start: Trigger::At(us(1000)),
+        end: Trigger::At(us(1300)),
+        lease: us(1300),
+    };
+    let grants = Grants { epoch: 1, round: Round(5), effective: us(1000), grants: vec![grant], report_at: us(9000) };
+    let rates = Rates { epoch: 1, round: Round(5), lease: us(2000), rates: vec![(HostId(3), Class(0), Rate::gbps(4))] };
+    let circuit = |destination, number| {
+        let class = class(number)?;
+        let circuit = Circuit { via: Via::Circuit, destination: HostId(destination), class, rate: Rate::gbps(9) };
+        Ok::<_, Box<dyn Error>>(Configuration {
+            duration: Duration::from_us(184),
+            retunes: true,
+            circuit: Some(circuit),
+        })
+    };
+    let schedule = PeriodSchedule::new(HostPeriod {
+        epoch: 1,
+        period: 77,
+        planned: us(1500),
+        length: Duration::from_us(1500),
+        dark: Duration::from_us(30),
+        eps_rate: Rate::gbps(1),
+        eps_class: (class(7)?, Rate::mbps(500)),
+        others: Rate::mbps(100),
+        configurations: vec![circuit(1, 0)?, circuit(2, 1)?],
+        eps: vec![EpsShare { destination: HostId(3), class: class(2)?, rate: Rate::mbps(96) }],
+    })?;
+    let names = vec![(class(0)?, HostId(1)), (class(1)?, HostId(2)), (class(2)?, HostId(3))];
+    Ok(vec![
+        (true, Control::Message(Message::Report(report))),
+        (false, Control::Message(Message::Grants(grants))),
+        (false, Control::Message(Message::Rates(rates))),
+        (false, Control::Schedule(schedule)),
+        (false, Control::Heartbeat(Heartbeat { epoch: 1, period: 77, sent_at: us(1502) })),
+        (false, Control::ClassNames(ClassNames { epoch: 1, round: Round(5), effective: us(1000), names })),
+    ])
+}

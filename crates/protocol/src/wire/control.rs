@@ -1,0 +1,89 @@
+//! Everything that agents say over UDP.
+
+use super::classes::ClassNames;
+use super::datagram::Header;
+use super::error::{EncodeError, WireError};
+use super::message;
+use super::reactor::{Heartbeat, PeriodSchedule};
+use crate::message::Message;
+use timeplane_model::{Framing, Time};
+
+pub(super) const REPORT: u8 = 1;
+pub(super) const GRANTS: u8 = 2;
+pub(super) const RATES: u8 = 3;
+pub(super) const SCHEDULE: u8 = 4;
+pub(super) const HEARTBEAT: u8 = 5;
+pub(super) const CLASS_NAMES: u8 = 6;
+
+/// What travels in datagrams behind a [`Header`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Control {
+    /// Between a controller and a host.
+    Message(Message),
+    /// From a REACToR to its host: the coming period.
+    Schedule(PeriodSchedule),
+    /// From a REACToR to its host: a period begins.
+    Heartbeat(Heartbeat),
+    /// From a controller to a host: what its classes stand for.
+    ClassNames(ClassNames),
+}
+
+impl Control {
+    /// As payloads of UDP datagrams, none over 1472 B.
+    ///
+    /// # Errors
+    /// Where a number does not fit its field, items are out of order, or there are more than 32 768 datagrams.
+    pub fn encode(&self) -> Result<Vec<Vec<u8>>, EncodeError> {
+        match self {
+            Self::Message(m) => message::encode(m),
+            Self::Schedule(s) => s.encode(),
+            Self::Heartbeat(h) => Ok(vec![h.encode()]),
+            Self::ClassNames(c) => c.encode(),
+        }
+    }
+    /// Bytes on the wire, with UDP, IPv4 and Ethernet framing; what [`Message::wire_bytes`] is for messages.
+    ///
+    /// # Errors
+    /// As of [`encode`](Self::encode).
+    pub fn wire_bytes(&self) -> Result<u32, EncodeError> {
+        let frame = |datagram: &Vec<u8>| Framing::Ethernet.wire(28 + datagram.len() as u32);
+        Ok(self.encode()?.iter().map(frame).sum())
+    }
+    /// Whether there is such a kind, with such flags.
+    pub(super) fn known(header: &Header) -> Result<(), WireError> {
+        let flags = match header.kind {
+            REPORT => message::ROOM | message::BURSTS,
+            GRANTS | RATES | SCHEDULE | HEARTBEAT | CLASS_NAMES => 0,
+            found => return Err(WireError::Kind { found }),
+        };
+        if header.flags & !flags != 0 {
+            return Err(WireError::Reserved { at: 1 });
+        }
+        // The time of rates is their lease, which their first 8 bytes hold.
+        if header.kind == RATES && header.time != Time::ZERO {
+            return Err(WireError::Reserved { at: 16 });
+        }
+        Ok(())
+    }
+    /// From a header and all that its parts carry.
+    pub(super) fn decode(header: &Header, body: &[u8]) -> Result<Self, WireError> {
+        match header.kind {
+            REPORT | GRANTS | RATES => message::decode(header, body).map(Self::Message),
+            SCHEDULE => PeriodSchedule::decode(header, body).map(Self::Schedule),
+            HEARTBEAT => Heartbeat::decode(header, body).map(Self::Heartbeat),
+            CLASS_NAMES => ClassNames::decode(header, body).map(Self::ClassNames),
+            found => Err(WireError::Kind { found }),
+        }
+    }
+}
+
+impl Message {
+    /// As payloads of UDP datagrams, in the layout of [`wire_bytes`](Self::wire_bytes).
+    ///
+    /// # Errors
+    /// Where a number does not fit its field, items are out of order, a report's bursts do not add up to its bytes, or there are more
+    /// than 32 768 datagrams.
+    pub fn encode(&self) -> Result<Vec<Vec<u8>>, EncodeError> {
+        message::encode(self)
+    }
+}

@@ -1,0 +1,203 @@
+//! PFC with 11 bits of class.
+
+use super::bytes::Reader;
+use super::error::{EncodeError, WireError};
+use super::ethernet::{self, ETHER_TYPE_EXPERIMENTAL, ETHER_TYPE_MAC_CONTROL, MIN_FRAME, MacAddress};
+use super::quanta::Quanta;
+
+/// The opcode of an [`ExtendedPfcFrame`]. It is ours: table 31A-1 of IEEE 802.3 has it among the reserved ones, which a station that
+/// does not know them drops.
+pub const OPCODE_EXTENDED_PFC: u16 = 0x010b;
+
+/// A traffic class of one sender: 11 bits. What it stands for is between this sender and the manager, so that every link has a name space of
+/// its own ("Practical TDMA for datacenter Ethernet", section 5.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PfcClass(u16);
+
+impl PfcClass {
+    /// How many there are.
+    pub const COUNT: u16 = 1 << 11;
+
+    /// The class of this number; `None` from [`COUNT`](Self::COUNT) on.
+    pub const fn new(number: u16) -> Option<Self> {
+        if number < Self::COUNT { Some(Self(number)) } else { None }
+    }
+    /// Its number.
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+}
+
+/// Under which EtherType an [`ExtendedPfcFrame`] travels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Carrier {
+    /// 0x88B5, for experiments within one network: switches forward it like data. What agents use among themselves.
+    #[default]
+    Experimental,
+    /// 0x8808, as PFC. Interfaces and switches may act on it or drop it before software sees it.
+    MacControl,
+}
+
+impl Carrier {
+    /// The EtherType.
+    pub const fn ether_type(self) -> u16 {
+        match self {
+            Self::Experimental => ETHER_TYPE_EXPERIMENTAL,
+            Self::MacControl => ETHER_TYPE_MAC_CONTROL,
+        }
+    }
+}
+
+/// A PFC frame with an 11-bit class field, as TDMA uses beyond eight destinations.
+///
+/// The paper says no more than that the class has 11 bits; this layout is ours:
+///
+/// | byte | length | field |
+/// | --- | --- | --- |
+/// | 0 | 6 | destination |
+/// | 6 | 6 | source |
+/// | 12 | 2 | EtherType 0x88B5, or 0x8808 |
+/// | 14 | 2 | opcode 0x010B |
+/// | 16 | 1 | version: 1 |
+/// | 17 | 1 | bit 7: the time at 18 counts; bits 0 to 2: how many classes are named, at most 4; others zero |
+/// | 18 | 2 | time in quanta for all classes that are not named; zero where it does not count |
+/// | 20 | 4 | epoch of the manager |
+/// | 24 | 4 | number of the signal |
+/// | 28 | 16 | four times: class (5 bits zero, 11 bits class) and time in quanta; zero where none is named |
+/// | 44 | 16 | zero: room for an authentication code |
+///
+/// As in PFC, a time of zero opens a class and another one pauses it for so long. Four are enough: of a sender's classes one is open
+/// towards the slot or circuit, one towards a packet network, and what was open before may be paused by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExtendedPfcFrame {
+    /// The sender.
+    pub source: MacAddress,
+    /// The station's own address, or [`MAC_CONTROL_ADDRESS`](super::MAC_CONTROL_ADDRESS), which no bridge forwards.
+    pub destination: MacAddress,
+    /// Under which EtherType.
+    pub carrier: Carrier,
+    /// Counts the starts of the manager: a lower one is of a manager that no longer rules.
+    pub epoch: u32,
+    /// The signal that grants wait for ([`Trigger::Signal`](timeplane_model::Trigger)).
+    pub signal: u32,
+    /// For all classes that are not named; `None` leaves them as they are.
+    pub others: Option<Quanta>,
+    classes: Vec<(PfcClass, Quanta)>,
+}
+
+/// Where the first named class is.
+const CLASSES_AT: usize = 28;
+const VERSION: u8 = 1;
+const OTHERS: u8 = 0x80;
+
+impl ExtendedPfcFrame {
+    /// The most classes that a frame names.
+    pub const MOST: usize = 4;
+
+    /// For one station, under the experimental EtherType, about some classes by name and perhaps all `others`.
+    ///
+    /// # Errors
+    /// Where more than [`MOST`](Self::MOST) classes are named, or one twice.
+    pub fn new(
+        source: MacAddress,
+        destination: MacAddress,
+        (epoch, signal): (u32, u32),
+        others: Option<Quanta>,
+        classes: Vec<(PfcClass, Quanta)>,
+    ) -> Result<Self, EncodeError> {
+        if classes.len() > Self::MOST {
+            let (value, most) = (classes.len() as u64, Self::MOST as u64);
+            return Err(EncodeError::Range { what: "a number of classes", value, most });
+        }
+        if let Some(index) = first_twice(&classes) {
+            return Err(EncodeError::Disordered { what: "class", index });
+        }
+        Ok(Self { source, destination, carrier: Carrier::default(), epoch, signal, others, classes })
+    }
+    /// Everything is paused for `time` but one class: the signal that begins a slot; with none, the one that ends it.
+    pub fn all_but(
+        source: MacAddress,
+        destination: MacAddress,
+        numbers: (u32, u32),
+        open: Option<PfcClass>,
+        time: Quanta,
+    ) -> Self {
+        let classes = open.into_iter().map(|c| (c, Quanta::ZERO)).collect();
+        Self::new(source, destination, numbers, Some(time), classes).expect("one class at most")
+    }
+    /// The classes that are named, each with its time.
+    pub fn classes(&self) -> &[(PfcClass, Quanta)] {
+        &self.classes
+    }
+    /// What it says about a class: zero opens it, another time pauses it, `None` leaves it as it is.
+    pub fn time(&self, class: PfcClass) -> Option<Quanta> {
+        self.classes.iter().find(|c| c.0 == class).map(|c| c.1).or(self.others)
+    }
+    /// As bytes, without FCS.
+    pub fn encode(&self) -> [u8; MIN_FRAME] {
+        let mut frame = [0; MIN_FRAME];
+        frame[..14].copy_from_slice(&ethernet::header(self.destination, self.source, self.carrier.ether_type()));
+        frame[14..16].copy_from_slice(&OPCODE_EXTENDED_PFC.to_be_bytes());
+        frame[16] = VERSION;
+        frame[17] = self.classes.len() as u8 | if self.others.is_some() { OTHERS } else { 0 };
+        frame[18..20].copy_from_slice(&self.others.unwrap_or_default().0.to_be_bytes());
+        frame[20..24].copy_from_slice(&self.epoch.to_be_bytes());
+        frame[24..28].copy_from_slice(&self.signal.to_be_bytes());
+        for (i, (class, time)) in self.classes.iter().enumerate() {
+            frame[CLASSES_AT + 4 * i..][..2].copy_from_slice(&class.0.to_be_bytes());
+            frame[CLASSES_AT + 4 * i + 2..][..2].copy_from_slice(&time.0.to_be_bytes());
+        }
+        frame
+    }
+    /// Reads a frame that `station` received, under either EtherType.
+    ///
+    /// # Errors
+    /// Where it is shorter than 60 B, has another EtherType or opcode, is for another station, is of another version, has bits that
+    /// have to be zero, or names more than four classes or one twice.
+    pub fn parse(frame: &[u8], station: MacAddress) -> Result<Self, WireError> {
+        let carrier = match frame.get(12..14) {
+            Some([0x88, 0x08]) => Carrier::MacControl,
+            _ => Carrier::Experimental,
+        };
+        let mut r = Reader::new(frame);
+        let (destination, source) = ethernet::read_control_header(&mut r, frame.len(), station, carrier.ether_type())?;
+        match r.u16()? {
+            OPCODE_EXTENDED_PFC => {}
+            found => return Err(WireError::Opcode { found }),
+        }
+        match r.u8()? {
+            VERSION => {}
+            found => return Err(WireError::Version { found }),
+        }
+        let flags = r.u8()?;
+        if flags & !(OTHERS | 7) != 0 {
+            return Err(WireError::Reserved { at: 17 });
+        }
+        let named = usize::from(flags & 7);
+        if named > Self::MOST {
+            return Err(WireError::Value { at: 17, what: "more than 4 classes" });
+        }
+        let others = if flags & OTHERS != 0 {
+            Some(Quanta(r.u16()?))
+        } else {
+            r.zeros(2)?;
+            None
+        };
+        let (epoch, signal) = (r.u32()?, r.u32()?);
+        let mut classes = Vec::with_capacity(named);
+        for i in 0..named {
+            let class = PfcClass::new(r.u16()?).ok_or(WireError::Reserved { at: CLASSES_AT + 4 * i })?;
+            classes.push((class, Quanta(r.u16()?)));
+        }
+        if let Some(i) = first_twice(&classes) {
+            return Err(WireError::Disordered { at: CLASSES_AT + 4 * i });
+        }
+        r.zeros(MIN_FRAME - r.at())?;
+        Ok(Self { source, destination, carrier, epoch, signal, others, classes })
+    }
+}
+
+/// The first class that is one of those before it.
+fn first_twice(classes: &[(PfcClass, Quanta)]) -> Option<usize> {
+    (1..classes.len()).find(|&i| classes[..i].iter().any(|c| c.0 == classes[i].0))
+}

@@ -1,0 +1,355 @@
+//! Reports, grants and rates; the layout is that of [`Message::wire_bytes`].
+
+use super::bytes::Reader;
+use super::control::{GRANTS, RATES, REPORT};
+use super::datagram::{Body, Header, within};
+use super::error::{EncodeError, WireError};
+use crate::message::{Grants, Message, Rates, Report};
+use timeplane_model::{
+    Backlog, BacklogEntry, Burst, Bytes, Class, Grant, HostId, LinkId, Medium, PathTag, Rate, Round, Time, Trigger,
+};
+
+/// Flag of a report: it begins with the room of the receive buffer.
+pub(super) const ROOM: u8 = 1;
+/// Flag of a report: its items are bursts.
+pub(super) const BURSTS: u8 = 2;
+
+/// Hosts have 30 bits, as the two above say something of the item.
+const HOST: u32 = (1 << 30) - 1;
+/// An entry has what has ever arrived.
+const ARRIVED: u32 = 1 << 31;
+/// A grant's medium.
+const PATH: u32 = 1 << 30;
+const LINK: u32 = 1 << 31;
+/// A burst's bytes, and a rate, have 7 bytes.
+const SEVEN: u64 = (1 << 56) - 1;
+/// A report's bytes in all, so that the sum over 65 536 hosts is a number of 64 bits.
+const TOTAL: u64 = (1 << 48) - 1;
+
+/// A grant's flags: how it begins and ends, and what follows its first 24 bytes, in this order.
+const START: u8 = 0b11;
+const END: u8 = 0b1100;
+const WITH_RATE: u8 = 0x10;
+const WITH_BYTES: u8 = 0x20;
+const WITH_PACKETS: u8 = 0x40;
+const LONG_LEASE: u8 = 0x80;
+/// Beginnings and ends: a time (of an end: short after the begin), a signal, never; an end that is far after its begin.
+const AT: u8 = 0;
+const SIGNAL: u8 = 1;
+const NEVER: u8 = 2;
+const LONG_AT: u8 = 3;
+
+pub(super) fn encode(message: &Message) -> Result<Vec<Vec<u8>>, EncodeError> {
+    match message {
+        Message::Report(r) => encode_report(r),
+        Message::Grants(g) => encode_grants(g),
+        Message::Rates(r) => encode_rates(r),
+        Message::Pfc(_) => Err(EncodeError::NoDatagram),
+    }
+}
+
+pub(super) fn decode(header: &Header, body: &[u8]) -> Result<Message, WireError> {
+    let mut r = Reader::new(body);
+    match header.kind {
+        REPORT => decode_report(header, &mut r).map(Message::Report),
+        GRANTS => decode_grants(header, &mut r).map(Message::Grants),
+        RATES => decode_rates(header, &mut r).map(Message::Rates),
+        found => Err(WireError::Kind { found }),
+    }
+}
+
+fn host(h: HostId) -> Result<u64, EncodeError> {
+    within("host number", u64::from(h.0), u64::from(HOST))
+}
+
+fn encode_report(report: &Report) -> Result<Vec<Vec<u8>>, EncodeError> {
+    let Report { epoch, sequence, taken_at, backlog } = report;
+    let mut header = Header::new(REPORT, *epoch, *sequence, *taken_at);
+    let mut body = Body::default();
+    if let Some(room) = backlog.room {
+        header.flags |= ROOM;
+        body.put(room.get(), 8);
+    }
+    body.end();
+    let total = backlog.entries().iter().fold(0u64, |sum, e| sum.saturating_add(e.bytes.get()));
+    within("a backlog", total, TOTAL)?;
+    if !backlog.bursts.is_empty() {
+        header.flags |= BURSTS;
+        let queue = |b: &Burst| (b.destination, b.class);
+        if let Some(i) = (1..backlog.bursts.len()).find(|&i| queue(&backlog.bursts[i]) < queue(&backlog.bursts[i - 1]))
+        {
+            return Err(EncodeError::Disordered { what: "burst", index: i });
+        }
+        for b in &backlog.bursts {
+            body.put(host(b.destination)?, 4);
+            body.put(u64::from(b.class.0), 1);
+            body.put(u64::from(b.packets), 4);
+            body.put(within("a burst", b.bytes.get(), SEVEN)?, 7);
+            body.put(b.arrived.as_ps() as u64, 8);
+            body.end();
+        }
+        if entries_of(&backlog.bursts).as_deref() != Some(backlog.entries()) {
+            return Err(EncodeError::NotTheSums);
+        }
+    } else {
+        for e in backlog.entries() {
+            let flag = if e.arrived.is_some() { u64::from(ARRIVED) } else { 0 };
+            body.put(host(e.destination)? | flag, 4);
+            body.put(e.bytes.get(), 8);
+            if let Some(arrived) = e.arrived {
+                body.put(arrived.get(), 8);
+            }
+            body.end();
+        }
+    }
+    body.datagrams(header)
+}
+
+/// Bytes by destination, from bursts that are ordered by it; `None` where they are more than a report may hold.
+fn entries_of(bursts: &[Burst]) -> Option<Vec<BacklogEntry>> {
+    let mut entries: Vec<BacklogEntry> = Vec::new();
+    let mut total = 0u64;
+    for b in bursts.iter().filter(|b| b.bytes > Bytes::ZERO) {
+        total = total.checked_add(b.bytes.get()).filter(|&t| t <= TOTAL)?;
+        match entries.last_mut() {
+            Some(e) if e.destination == b.destination => e.bytes += b.bytes,
+            _ => entries.push(BacklogEntry { destination: b.destination, bytes: b.bytes, arrived: None }),
+        }
+    }
+    Some(entries)
+}
+
+fn decode_report(header: &Header, r: &mut Reader<'_>) -> Result<Report, WireError> {
+    let room = if header.flags & ROOM != 0 { Some(Bytes::new(r.u64()?)) } else { None };
+    let too_much = WireError::Value { at: r.at(), what: "more bytes in all than 2^48 - 1" };
+    let mut bursts: Vec<Burst> = Vec::new();
+    let mut entries: Vec<BacklogEntry> = Vec::new();
+    if header.flags & BURSTS != 0 {
+        if r.is_empty() {
+            return Err(WireError::Value { at: r.at(), what: "no bursts" });
+        }
+        while !r.is_empty() {
+            let at = r.at();
+            let destination = known_host(r.u32()?, at)?;
+            let class = Class(r.u8()?);
+            let (packets, bytes) = (r.u32()?, Bytes::new(r.number(7)?));
+            let arrived = Time::from_ps(r.i64()?);
+            if bursts.last().is_some_and(|b| (b.destination, b.class) > (destination, class)) {
+                return Err(WireError::Disordered { at });
+            }
+            bursts.push(Burst { destination, class, arrived, packets, bytes });
+        }
+        entries = entries_of(&bursts).ok_or(too_much)?;
+    } else {
+        let mut total = 0u64;
+        while !r.is_empty() {
+            let at = r.at();
+            let word = r.u32()?;
+            let destination = known_host(word & !ARRIVED, at)?;
+            let bytes = Bytes::new(r.u64()?);
+            let arrived = if word & ARRIVED != 0 { Some(Bytes::new(r.u64()?)) } else { None };
+            if entries.last().is_some_and(|e| e.destination >= destination) {
+                return Err(WireError::Disordered { at });
+            }
+            if bytes == Bytes::ZERO {
+                return Err(WireError::Value { at: at + 4, what: "an entry of no bytes" });
+            }
+            total = total.checked_add(bytes.get()).filter(|&t| t <= TOTAL).ok_or(too_much.clone())?;
+            entries.push(BacklogEntry { destination, bytes, arrived });
+        }
+    }
+    let mut backlog = Backlog::new(entries);
+    (backlog.bursts, backlog.room) = (bursts, room);
+    Ok(Report { epoch: header.epoch, sequence: header.number, taken_at: header.time, backlog })
+}
+
+fn known_host(number: u32, at: usize) -> Result<HostId, WireError> {
+    if number <= HOST { Ok(HostId(number)) } else { Err(WireError::Reserved { at }) }
+}
+
+/// From what a grant's short times count: its begin, or the round's where it begins with a signal.
+fn base(start: Trigger, effective: Time) -> Time {
+    match start {
+        Trigger::At(t) => t,
+        Trigger::Signal(_) | Trigger::Never => effective,
+    }
+}
+
+/// From what a grant's short lease counts: a known end, or else what its end counts from.
+fn lease_base(start: Trigger, end: Trigger, effective: Time) -> Time {
+    match end {
+        Trigger::At(t) => t,
+        Trigger::Signal(_) | Trigger::Never => base(start, effective),
+    }
+}
+
+/// `to` as picoseconds after `from`, in four bytes.
+fn short(from: Time, to: Time) -> Option<u32> {
+    to.as_ps().checked_sub(from.as_ps()).and_then(|ps| u32::try_from(ps).ok())
+}
+
+/// How many of a grant's end and lease need 8 bytes of their own, as they are more than 4.29 ms after what they count from.
+pub(crate) fn long_times(grant: &Grant, effective: Time) -> u32 {
+    let Grant { start, end, lease, .. } = *grant;
+    let long_end = matches!(end, Trigger::At(t) if short(base(start, effective), t).is_none());
+    let long_lease = short(lease_base(start, end, effective), lease).is_none();
+    u32::from(long_end) + u32::from(long_lease)
+}
+
+fn encode_grants(message: &Grants) -> Result<Vec<Vec<u8>>, EncodeError> {
+    let Grants { epoch, round, effective, grants, report_at } = message;
+    let mut body = Body::default();
+    body.put(report_at.as_ps() as u64, 8);
+    body.end();
+    for grant in grants {
+        encode_grant(grant, *effective, &mut body)?;
+        body.end();
+    }
+    body.datagrams(Header::new(GRANTS, *epoch, round.0, *effective))
+}
+
+fn encode_grant(grant: &Grant, effective: Time, body: &mut Body) -> Result<(), EncodeError> {
+    let Grant { destination, class, medium, rate, bytes, packets, start, end, lease } = *grant;
+    let (medium_bits, path, link) = match medium {
+        Medium::Fabric => (0, 0, None),
+        Medium::Path(tag) => (PATH, tag.0, None),
+        Medium::Link(link) => (LINK, 0, Some(link)),
+    };
+    let (start_kind, start_field) = match start {
+        // All 64 bits are used, so that a difference that overflows comes back.
+        Trigger::At(t) => (AT, t.as_ps().wrapping_sub(effective.as_ps()) as u64),
+        Trigger::Signal(number) => (SIGNAL, u64::from(number)),
+        Trigger::Never => (NEVER, 0),
+    };
+    let (end_kind, end_field, long_end) = match end {
+        Trigger::At(t) => match short(base(start, effective), t) {
+            Some(after) => (AT, after, None),
+            None => (LONG_AT, 0, Some(t)),
+        },
+        Trigger::Signal(number) => (SIGNAL, number, None),
+        Trigger::Never => (NEVER, 0, None),
+    };
+    let short_lease = short(lease_base(start, end, effective), lease);
+    let flag = |bit: u8, set: bool| if set { bit } else { 0 };
+    let flags = start_kind
+        | end_kind << 2
+        | flag(WITH_RATE, rate.is_some())
+        | flag(WITH_BYTES, bytes.is_some())
+        | flag(WITH_PACKETS, packets.is_some())
+        | flag(LONG_LEASE, short_lease.is_none());
+    body.put(host(destination)? | u64::from(medium_bits), 4);
+    body.put(u64::from(class.0), 1);
+    body.put(u64::from(flags), 1);
+    body.put(u64::from(path), 2);
+    body.put(start_field, 8);
+    body.put(u64::from(end_field), 4);
+    body.put(u64::from(short_lease.unwrap_or(0)), 4);
+    let optional = [
+        (rate.map(Rate::as_bps), 8),
+        (bytes.map(Bytes::get), 8),
+        (packets.map(u64::from), 4),
+        (link.map(|l| u64::from(l.0)), 4),
+        (long_end.map(|t| t.as_ps() as u64), 8),
+        (short_lease.is_none().then_some(lease.as_ps() as u64), 8),
+    ];
+    for (number, length) in optional {
+        if let Some(number) = number {
+            body.put(number, length);
+        }
+    }
+    Ok(())
+}
+
+fn decode_grants(header: &Header, r: &mut Reader<'_>) -> Result<Grants, WireError> {
+    let report_at = Time::from_ps(r.i64()?);
+    let mut grants = Vec::new();
+    while !r.is_empty() {
+        grants.push(decode_grant(header.time, r)?);
+    }
+    Ok(Grants { epoch: header.epoch, round: Round(header.number), effective: header.time, grants, report_at })
+}
+
+fn decode_grant(effective: Time, r: &mut Reader<'_>) -> Result<Grant, WireError> {
+    let at = r.at();
+    let word = r.u32()?;
+    let destination = HostId(word & HOST);
+    let class = Class(r.u8()?);
+    let flags = r.u8()?;
+    let has = |bit: u8| flags & bit != 0;
+    let path = r.u16()?;
+    let (start_field, end_field, lease_field) = (r.u64()?, r.u32()?, r.u32()?);
+    let rate = if has(WITH_RATE) { Some(Rate::bps(r.u64()?)) } else { None };
+    let bytes = if has(WITH_BYTES) { Some(Bytes::new(r.u64()?)) } else { None };
+    let packets = if has(WITH_PACKETS) { Some(r.u32()?) } else { None };
+    let medium = match word & !HOST {
+        PATH => Medium::Path(PathTag(path)),
+        _ if path != 0 => return Err(WireError::Reserved { at: at + 6 }),
+        0 => Medium::Fabric,
+        LINK => Medium::Link(LinkId(r.u32()?)),
+        _ => return Err(WireError::Value { at, what: "a medium that is both a path and a link" }),
+    };
+    let start = match (flags & START, start_field) {
+        (AT, ps) => Trigger::At(Time::from_ps(effective.as_ps().wrapping_add(ps as i64))),
+        (SIGNAL, number) => Trigger::Signal(u32::try_from(number).map_err(|_| WireError::Reserved { at: at + 8 })?),
+        (NEVER, 0) => Trigger::Never,
+        (NEVER, _) => return Err(WireError::Reserved { at: at + 8 }),
+        _ => return Err(WireError::Value { at: at + 5, what: "no such kind of begin" }),
+    };
+    let after = |from: Time, ps: u32, field: usize| {
+        let sum = from.as_ps().checked_add(i64::from(ps));
+        sum.map(Time::from_ps).ok_or(WireError::Value { at: at + field, what: "a time beyond what can be named" })
+    };
+    let end = match ((flags & END) >> 2, end_field) {
+        (AT, ps) => Trigger::At(after(base(start, effective), ps, 16)?),
+        (SIGNAL, number) => Trigger::Signal(number),
+        (_, 1..) => return Err(WireError::Reserved { at: at + 16 }),
+        (NEVER, _) => Trigger::Never,
+        (_, _) => Trigger::At(Time::from_ps(r.i64()?)),
+    };
+    let lease = if !has(LONG_LEASE) {
+        after(lease_base(start, end, effective), lease_field, 20)?
+    } else if lease_field == 0 {
+        Time::from_ps(r.i64()?)
+    } else {
+        return Err(WireError::Reserved { at: at + 20 });
+    };
+    Ok(Grant { destination, class, medium, rate, bytes, packets, start, end, lease })
+}
+
+fn encode_rates(message: &Rates) -> Result<Vec<Vec<u8>>, EncodeError> {
+    let Rates { epoch, round, lease, rates } = message;
+    let mut body = Body::default();
+    body.put(lease.as_ps() as u64, 8);
+    body.end();
+    for (index, &(destination, class, rate)) in rates.iter().enumerate() {
+        if index > 0 && (rates[index - 1].0, rates[index - 1].1) >= (destination, class) {
+            return Err(EncodeError::Disordered { what: "rate", index });
+        }
+        if rate == Rate::ZERO {
+            return Err(EncodeError::Zero { what: "a rate" });
+        }
+        body.put(host(destination)?, 4);
+        body.put(u64::from(class.0), 1);
+        body.put(within("a rate", rate.as_bps(), SEVEN)?, 7);
+        body.end();
+    }
+    body.datagrams(Header::new(RATES, *epoch, round.0, Time::ZERO))
+}
+
+fn decode_rates(header: &Header, r: &mut Reader<'_>) -> Result<Rates, WireError> {
+    let lease = Time::from_ps(r.i64()?);
+    let mut rates: Vec<(HostId, Class, Rate)> = Vec::new();
+    while !r.is_empty() {
+        let at = r.at();
+        let (destination, class) = (known_host(r.u32()?, at)?, Class(r.u8()?));
+        let rate = Rate::bps(r.number(7)?);
+        if rates.last().is_some_and(|last| (last.0, last.1) >= (destination, class)) {
+            return Err(WireError::Disordered { at });
+        }
+        if rate == Rate::ZERO {
+            return Err(WireError::Value { at: at + 5, what: "a rate of zero" });
+        }
+        rates.push((destination, class, rate));
+    }
+    Ok(Rates { epoch: header.epoch, round: Round(header.number), lease, rates })
+}

@@ -1,0 +1,294 @@
+//! PAUSE, PFC, extended PFC and UDP frames: bytes from the standards' field tables, round trips, and parsers that take anything.
+
+use core::net::Ipv4Addr;
+use proptest::prelude::*;
+use timeplane_protocol::wire::{
+    Carrier, ControlFrame, EncodeError, Endpoint, ExtendedPfcFrame, MAC_CONTROL_ADDRESS, MacAddress, PauseFrame,
+    PfcClass, PfcFrame, Quanta, UdpFrame, WireError,
+};
+
+const MANAGER: MacAddress = MacAddress([0x02, 0, 0, 0, 0, 0xaa]);
+const HOST: MacAddress = MacAddress([0x02, 0, 0, 0, 0, 0x07]);
+
+/// Bytes from hexadecimal digits, filled up with zeros to a frame.
+fn frame(hex: &str) -> Vec<u8> {
+    let digits: Vec<u8> = hex.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
+    let byte = |pair: &[u8]| u8::from_str_radix(core::str::from_utf8(pair).unwrap(), 16).unwrap();
+    let mut bytes: Vec<u8> = digits.chunks(2).map(byte).collect();
+    bytes.resize(bytes.len().max(60), 0);
+    bytes
+}
+
+fn class(number: u16) -> PfcClass {
+    PfcClass::new(number).unwrap()
+}
+
+#[test]
+fn pause_is_annex_31b() {
+    let golden = frame("0180c2000001 0200000000aa 8808 0001 1809");
+    let pause = PauseFrame::new(MANAGER, Quanta(6153));
+    assert_eq!(pause.encode().as_slice(), golden);
+    assert_eq!(PauseFrame::parse(&golden, HOST), Ok(pause));
+    // To one station, as a manager that is several switches away sends it.
+    let routed = PauseFrame { destination: HOST, time: Quanta::ZERO, ..pause };
+    assert_eq!(routed.encode().as_slice(), frame("020000000007 0200000000aa 8808 0001 0000"));
+    assert_eq!(PauseFrame::parse(&routed.encode(), HOST), Ok(routed));
+    // A receiver looks neither at padding nor at an FCS that the capture kept.
+    let mut padded = frame("0180c2000001 0200000000aa 8808 0001 1809 dead");
+    padded.extend([1, 2, 3, 4]);
+    assert_eq!(PauseFrame::parse(&padded, HOST), Ok(pause));
+}
+
+#[test]
+fn pfc_is_annex_31d() {
+    // Classes 0, 3 and 7: vector 0x0089; class 3 is opened.
+    let golden = frame("0180c2000001 0200000000aa 8808 0101 0089 ffff 0000 0000 0000 0000 0000 0000 0064");
+    let mut times = [None; 8];
+    (times[0], times[3], times[7]) = (Some(Quanta::MAX), Some(Quanta::ZERO), Some(Quanta(100)));
+    let pfc = PfcFrame::new(MANAGER, times);
+    assert_eq!(pfc.encode().as_slice(), golden);
+    assert_eq!(PfcFrame::parse(&golden, HOST), Ok(pfc));
+    // The vector's upper byte, and times of classes that are not enabled, are not looked at.
+    let loose = frame("0180c2000001 0200000000aa 8808 0101 ff89 ffff 0001 0002 0000 0003 0004 0005 0064");
+    assert_eq!(PfcFrame::parse(&loose, HOST), Ok(pfc));
+    // TDMA: all pause but one.
+    let slot = frame("0180c2000001 0200000000aa 8808 0101 00ff 1809 1809 0000 1809 1809 1809 1809 1809");
+    assert_eq!(PfcFrame::all_but(MANAGER, 1 << 2, Quanta(6153)).encode().as_slice(), slot);
+}
+
+#[test]
+fn extended_pfc_is_as_documented() {
+    let golden = frame("020000000007 0200000000aa 88b5 010b 01 82 1809 00000003 00010002 07ff 0000 0005 0064");
+    let classes = vec![(class(2047), Quanta::ZERO), (class(5), Quanta(100))];
+    let extended = ExtendedPfcFrame::new(MANAGER, HOST, (3, 0x1_0002), Some(Quanta(6153)), classes).unwrap();
+    assert_eq!(extended.encode().as_slice(), golden);
+    assert_eq!(ExtendedPfcFrame::parse(&golden, HOST).as_ref(), Ok(&extended));
+    let times = [2047, 5, 6].map(|c| extended.time(class(c)));
+    assert_eq!(times, [Some(Quanta::ZERO), Some(Quanta(100)), Some(Quanta(6153))]);
+    // As a MAC control frame it is found by its opcode; the other EtherType is none.
+    let mut control = extended;
+    (control.carrier, control.destination, control.others) = (Carrier::MacControl, MAC_CONTROL_ADDRESS, None);
+    let bytes = control.encode();
+    assert_eq!(
+        bytes.as_slice(),
+        frame("0180c2000001 0200000000aa 8808 010b 01 02 0000 00000003 00010002 07ff 0000 0005 0064")
+    );
+    assert_eq!(ControlFrame::parse(&bytes, HOST), Ok(ControlFrame::Extended(control)));
+    assert_eq!(ControlFrame::parse(&golden, HOST), Err(WireError::EtherType { found: 0x88b5, expected: 0x8808 }));
+    // The end of a slot names no class.
+    let mute = ExtendedPfcFrame::all_but(MANAGER, HOST, (0, 1), None, Quanta::MAX);
+    assert_eq!(mute.encode().as_slice(), frame("020000000007 0200000000aa 88b5 010b 01 80 ffff 00000000 00000001"));
+}
+
+#[test]
+fn a_frame_names_four_classes_once_each() {
+    let new = |numbers: &[u16]| {
+        ExtendedPfcFrame::new(MANAGER, HOST, (0, 0), None, numbers.iter().map(|&c| (class(c), Quanta::ZERO)).collect())
+    };
+    assert!(new(&[4, 3, 2, 1]).is_ok());
+    assert_eq!(new(&[1, 2, 3, 4, 5]), Err(EncodeError::Range { what: "a number of classes", value: 5, most: 4 }));
+    assert_eq!(new(&[1, 2, 1]), Err(EncodeError::Disordered { what: "class", index: 2 }));
+    assert_eq!(PfcClass::new(2048), None);
+}
+
+#[test]
+fn foreign_frames_say_what_they_are() {
+    let good = PauseFrame::new(MANAGER, Quanta(1)).encode();
+    let with = |at: usize, bytes: &[u8]| {
+        let mut changed = good.to_vec();
+        changed[at..at + bytes.len()].copy_from_slice(bytes);
+        ControlFrame::parse(&changed, HOST)
+    };
+    for have in 0..60 {
+        assert_eq!(ControlFrame::parse(&good[..have], HOST), Err(WireError::Truncated { have, need: 60 }));
+    }
+    assert_eq!(with(12, &[0x08, 0x00]), Err(WireError::EtherType { found: 0x0800, expected: 0x8808 }));
+    assert_eq!(with(14, &[0, 2]), Err(WireError::Opcode { found: 2 }));
+    assert_eq!(with(0, &[0xff; 6]), Err(WireError::Destination { found: MacAddress([0xff; 6]) }));
+    assert_eq!(with(0, &MANAGER.0), Err(WireError::Destination { found: MANAGER }));
+    // The right kind of frame, but another was asked for.
+    assert_eq!(PfcFrame::parse(&good, HOST), Err(WireError::Opcode { found: 0x0001 }));
+    let pfc = PfcFrame::new(MANAGER, [None; 8]).encode();
+    assert_eq!(PauseFrame::parse(&pfc, HOST), Err(WireError::Opcode { found: 0x0101 }));
+}
+
+#[test]
+fn bits_of_ours_that_mean_nothing_are_refused() {
+    let good = ExtendedPfcFrame::all_but(MANAGER, HOST, (0, 0), Some(class(1)), Quanta(9)).encode();
+    let with = |at: usize, byte: u8| {
+        let mut changed = good;
+        changed[at] = byte;
+        ExtendedPfcFrame::parse(&changed, HOST)
+    };
+    assert_eq!(with(15, 0x01), Err(WireError::Opcode { found: 0x0101 }));
+    assert_eq!(with(16, 2), Err(WireError::Version { found: 2 }));
+    assert_eq!(with(17, 0x88), Err(WireError::Reserved { at: 17 }));
+    assert_eq!(with(17, 0x85), Err(WireError::Value { at: 17, what: "more than 4 classes" }));
+    // A time for others that does not count.
+    assert_eq!(with(17, 0x01), Err(WireError::Reserved { at: 19 }));
+    // Class 0x0801: the upper five bits are zero.
+    assert_eq!(with(28, 0x08), Err(WireError::Reserved { at: 28 }));
+    // A second class that is not counted, and the room for a code.
+    assert_eq!(with(33, 1), Err(WireError::Reserved { at: 33 }));
+    assert_eq!(with(59, 1), Err(WireError::Reserved { at: 59 }));
+}
+
+#[test]
+fn udp_is_rfc_791_and_768() {
+    let end = |mac, last, port| Endpoint { mac, ip: Ipv4Addr::new(10, 0, 0, last), port };
+    let (source, destination) = (end(MANAGER, 1, 51_208), end(HOST, 7, 0x1234));
+    let udp = UdpFrame { source, destination, payload: b"abc".to_vec() };
+    // Sums by hand. IPv4: 4500 + 001f + 0000 + 4000 + 4011 + 0a00 + 0001 + 0a00 + 0007 = d938, complement 26c7.
+    // UDP: 0a00 + 0001 + 0a00 + 0007 + 0011 + 000b + c808 + 1234 + 000b + 6162 + 6300 = 1b2cd, folded b2ce, complement 4d31.
+    let golden = frame(
+        "020000000007 0200000000aa 0800 4500 001f 0000 4000 4011 26c7 0a000001 0a000007 c808 1234 000b 4d31 616263",
+    );
+    assert_eq!(udp.encode().unwrap(), golden);
+    assert_eq!(UdpFrame::parse(&golden), Ok(udp.clone()));
+    let with = |at: usize, byte: u8| {
+        let mut changed = golden.clone();
+        changed[at] = byte;
+        UdpFrame::parse(&changed)
+    };
+    assert_eq!(with(13, 0x06), Err(WireError::EtherType { found: 0x0806, expected: 0x0800 }));
+    assert_eq!(with(14, 0x65), Err(WireError::Version { found: 6 }));
+    assert!(matches!(with(14, 0x44), Err(WireError::Value { at: 14, .. })));
+    assert_eq!(with(16, 1), Err(WireError::Truncated { have: 60, need: 14 + 0x11f }));
+    assert!(matches!(with(22, 63), Err(WireError::Checksum { of: "IPv4", found: 0x26c7, computed: 0x27c7 })));
+    assert!(matches!(with(44, b'd'), Err(WireError::Checksum { of: "UDP", found: 0x4d31, .. })));
+    // Checksums that are right again: a fragment, and TCP.
+    let both = |at: usize, byte: u8, sum: u16| {
+        let mut changed = golden.clone();
+        changed[at] = byte;
+        changed[24..26].copy_from_slice(&sum.to_be_bytes());
+        UdpFrame::parse(&changed)
+    };
+    assert_eq!(both(20, 0x20, 0x46c7), Err(WireError::Fragment));
+    assert_eq!(both(23, 6, 0x26d2), Err(WireError::Protocol { found: 6 }));
+    // No UDP checksum is a checksum of zero.
+    let mut without = golden.clone();
+    without[40..42].fill(0);
+    assert_eq!(UdpFrame::parse(&without), Ok(udp.clone()));
+    let long = UdpFrame { payload: vec![0; 1473], ..udp };
+    assert_eq!(long.encode(), Err(EncodeError::Range { what: "a payload", value: 1473, most: 1472 }));
+}
+
+fn mac() -> impl Strategy<Value = MacAddress> {
+    any::<[u8; 6]>().prop_map(MacAddress)
+}
+
+/// Where a frame goes, and who receives it.
+fn destination() -> impl Strategy<Value = (MacAddress, MacAddress)> {
+    (mac(), any::<bool>()).prop_map(|(station, own)| (if own { station } else { MAC_CONTROL_ADDRESS }, station))
+}
+
+fn quanta() -> impl Strategy<Value = Quanta> {
+    any::<u16>().prop_map(Quanta)
+}
+
+fn extended() -> impl Strategy<Value = (ExtendedPfcFrame, MacAddress)> {
+    let named = prop::collection::btree_map(0u16..2048, any::<u16>(), 0..5);
+    let rest = (any::<bool>(), any::<(u32, u32)>(), prop::option::of(quanta()));
+    (destination(), mac(), named, rest).prop_map(|((destination, station), source, named, (mac, numbers, others))| {
+        let classes = named.into_iter().map(|(c, t)| (class(c), Quanta(t))).collect();
+        let carrier = if mac { Carrier::MacControl } else { Carrier::Experimental };
+        let mut frame = ExtendedPfcFrame::new(source, destination, numbers, others, classes).unwrap();
+        frame.carrier = carrier;
+        (frame, station)
+    })
+}
+
+fn udp() -> impl Strategy<Value = UdpFrame> {
+    let end =
+        || (mac(), any::<[u8; 4]>(), any::<u16>()).prop_map(|(mac, ip, port)| Endpoint { mac, ip: ip.into(), port });
+    (end(), end(), prop::collection::vec(any::<u8>(), 0..200)).prop_map(|(source, destination, payload)| UdpFrame {
+        source,
+        destination,
+        payload,
+    })
+}
+
+/// All parsers, none of which may panic.
+fn parse_all(bytes: &[u8], station: MacAddress) {
+    let _ = PauseFrame::parse(bytes, station);
+    let _ = PfcFrame::parse(bytes, station);
+    let _ = ControlFrame::parse(bytes, station);
+    let _ = ExtendedPfcFrame::parse(bytes, station);
+    let _ = UdpFrame::parse(bytes);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1024))]
+
+    #[test]
+    fn standard_frames_come_back(
+        (destination, station) in destination(), source in mac(), time in quanta(),
+        times: [Option<u16>; 8],
+    ) {
+        let pause = PauseFrame { source, destination, time };
+        prop_assert_eq!(PauseFrame::parse(&pause.encode(), station), Ok(pause));
+        let pfc = PfcFrame { source, destination, times: times.map(|t| t.map(Quanta)) };
+        prop_assert_eq!(PfcFrame::parse(&pfc.encode(), station), Ok(pfc));
+        prop_assert_eq!(ControlFrame::parse(&pfc.encode(), station), Ok(ControlFrame::Pfc(pfc)));
+    }
+
+    /// Of ours, every bit means something: another frame has other bytes, and what is read is written as it was.
+    #[test]
+    fn extended_frames_come_back((frame, station) in extended(), bit in 0usize..480) {
+        let mut bytes = frame.encode();
+        prop_assert_eq!(ExtendedPfcFrame::parse(&bytes, station), Ok(frame.clone()));
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        if let Ok(other) = ExtendedPfcFrame::parse(&bytes, station) {
+            prop_assert_ne!(&other, &frame);
+            prop_assert_eq!(other.encode(), bytes);
+        }
+    }
+
+    /// A flipped bit of the IPv4 header or the datagram is always seen.
+    #[test]
+    fn udp_frames_come_back(udp in udp(), flip: prop::sample::Index) {
+        let mut bytes = udp.encode().unwrap();
+        prop_assert_eq!(UdpFrame::parse(&bytes), Ok(udp.clone()));
+        let covered = 14..14 + 28 + udp.payload.len();
+        let bit = 8 * covered.start + flip.index(8 * covered.len());
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let read = UdpFrame::parse(&bytes);
+        // One flip makes a UDP checksum zero, which says that there is none: the datagram is still the same.
+        prop_assert!(read.is_err() || read.as_ref() == Ok(&udp), "{:?}", read);
+    }
+
+    #[test]
+    fn parsers_take_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..120), station in mac()) {
+        parse_all(&bytes, station);
+        // Past the first questions.
+        for opcode in [[0, 1], [1, 1], [1, 0x0b], [0xff, 0xfe]] {
+            for ether_type in [[0x88, 0x08], [0x88, 0xb5], [0x08, 0x00]] {
+                let head = [&station.0[..], &station.0, &ether_type, &opcode];
+                parse_all(&[&head.concat(), &bytes[..]].concat(), station);
+            }
+        }
+        let ip = [&station.0[..], &station.0, &[8, 0, 0x45, 0]].concat();
+        parse_all(&[&ip, &bytes[..]].concat(), station);
+    }
+
+    #[test]
+    fn parsers_take_cut_and_broken_frames(
+        (frame, station) in extended(), udp in udp(), cut: prop::sample::Index,
+        flips in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+    ) {
+        let pause = PauseFrame::new(station, Quanta(7)).encode().to_vec();
+        let pfc = PfcFrame::all_but(station, 5, Quanta(7)).encode().to_vec();
+        for mut bytes in [pause, pfc, frame.encode().to_vec(), udp.encode().unwrap()] {
+            for flip in &flips {
+                let bit = flip.index(8 * bytes.len());
+                bytes[bit / 8] ^= 1 << (bit % 8);
+            }
+            bytes.truncate(cut.index(bytes.len() + 1));
+            parse_all(&bytes, station);
+            if bytes.len() < 60 {
+                let have = bytes.len();
+                prop_assert_eq!(ControlFrame::parse(&bytes, station), Err(WireError::Truncated { have, need: 60 }));
+            }
+        }
+    }
+}

@@ -1,14 +1,21 @@
-//! How good circuit schedules are, and how long they take to compute: `cargo run --release --example circuits`.
+//! How good circuit schedules are, and how long they take to compute: `cargo run --release -p timeplane-schedule --example circuits`.
 //!
-//! Each matrix is scheduled to its end, beside a packet switch of a tenth of the rate. Finish: time until the last byte, over the lower
-//! bound (longest row or column over both rates, no dark time). Share: bytes on circuits. Times are medians, on one core.
+//! Circuits of 100 Gb/s beside packets of 10 Gb/s; 20 us dark, at least 20 us open. All matrices are scaled such that the busiest port needs
+//! 3 ms of a circuit. Two questions:
+//!
+//! - To the end: schedules without a window. `finish` is the time until the last byte over its lower bound (longest row or column over both
+//!   rates, without any dark time); packets carry meanwhile what circuits leave.
+//! - In a window of 3 ms and 75 configurations: `share in 3 ms` is what circuits carry of the demand.
+//!
+//! All ports stop when the switch is set, but for Sunflow, which needs a switch of which only the moved ports do. Times to compute are
+//! those of the schedule to the end: medians, one thread.
 
 #[path = "../tests/support/matrices.rs"]
 mod matrices;
 
-use std::time::Instant;
+use std::time::{Duration as Wall, Instant};
 use timeplane_model::{Demand, Duration, Rate};
-use timeplane_schedule::circuits::{CircuitAlgorithm, CircuitParameters, Retune, evaluate};
+use timeplane_schedule::circuits::{CircuitAlgorithm, CircuitParameters, CircuitScheduler, Retune, Solstice, evaluate};
 
 const PARAMETERS: CircuitParameters = CircuitParameters {
     circuit: Rate::gbps(100),
@@ -19,40 +26,123 @@ const PARAMETERS: CircuitParameters = CircuitParameters {
     window: Duration::from_ms(3),
     most: 75,
 };
+/// Repetitions, as long as they do not take longer than this.
+const REPETITIONS: usize = 25;
+const PATIENCE: Wall = Wall::from_secs(2);
+
+const PROJECTOR: &str = include_str!("../../../data/matrices/projector_tors_128_probabilities.txt");
+const FB2010: &str = include_str!("../../../data/coflow/fb2010.txt");
 
 fn main() {
-    for noise in [0.0, 0.003] {
-        for hosts in [64, 128, 256] {
-            for seed in 0..3 {
-                let d = matrices::published(hosts, PARAMETERS.circuit, PARAMETERS.window, noise, seed);
-                table(&format!("published {hosts} noise {noise} seed {seed}"), &d);
+    let (rate, time) = (PARAMETERS.circuit, PARAMETERS.window);
+    let published = |hosts, noise| matrices::published(hosts, rate, time, noise, 0);
+    table("Published kind, 64 ports, no noise", &published(64, 0.0));
+    table("Published kind, 64 ports, noise of 0.3 %", &published(64, 0.003));
+    table("Published kind, 128 ports, noise of 0.3 %", &published(128, 0.003));
+    table("ProjecToR, 128 racks", &scaled(128, &projector()));
+    table("FB2010, 150 racks, all coflows of the hour", &scaled(150, &fb2010()));
+    spread();
+}
+
+/// Shares of pairs, row by row, as bytes with which the busiest port is busy for the window.
+fn scaled(hosts: usize, weights: &[f64]) -> Demand {
+    let row = |i: usize| (0..hosts).filter(|&j| j != i).map(|j| weights[i * hosts + j]).sum::<f64>();
+    let column = |j: usize| (0..hosts).filter(|&i| j != i).map(|i| weights[i * hosts + j]).sum::<f64>();
+    let busiest = (0..hosts).map(|p| row(p).max(column(p))).fold(0.0, f64::max);
+    let line = PARAMETERS.circuit.bytes_in(PARAMETERS.window).get() as f64;
+    matrices::demand(hosts, &weights.iter().map(|w| (w / busiest * line) as u64).collect::<Vec<_>>())
+}
+
+/// Lines of pair, source, destination, share.
+fn projector() -> Vec<f64> {
+    let mut weights = vec![0.0; 128 * 128];
+    for line in PROJECTOR.lines().filter(|l| !l.starts_with('#') && !l.is_empty()) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let at = |c: usize| cells[c].trim().parse::<usize>().expect("a rack");
+        weights[at(1) * 128 + at(2)] += cells[3].trim().parse::<f64>().expect("a share");
+    }
+    weights
+}
+
+/// Lines of id, arrival, mappers, reducers, then `rack,rack,...#rack:MB,rack:MB,...`, a reducer's megabytes shared by the mappers; racks
+/// from 1 on.
+fn fb2010() -> Vec<f64> {
+    let mut weights = vec![0.0; 150 * 150];
+    for line in FB2010.lines() {
+        let Some((mappers, reducers)) = line.rsplit('\t').next().and_then(|flows| flows.split_once('#')) else {
+            continue;
+        };
+        let rack = |text: &str| text.trim().parse::<usize>().expect("a rack");
+        let mappers: Vec<usize> = mappers.split(',').map(rack).collect();
+        for reducer in reducers.split(',') {
+            let (to, megabytes) = reducer.split_once(':').expect("a rack and its megabytes");
+            let each = megabytes.trim().parse::<f64>().expect("megabytes") / mappers.len() as f64;
+            for from in &mappers {
+                weights[from % 150 * 150 + rack(to) % 150] += each;
             }
         }
     }
+    weights
 }
 
-fn table(name: &str, demand: &Demand) {
-    println!("{name}");
-    for algorithm in CircuitAlgorithm::ALL {
-        let mut scheduler = algorithm.build();
-        let mut ns = vec![];
-        let mut plan = vec![];
-        for _ in 0..9 {
+fn schedulers() -> Vec<(String, Box<dyn CircuitScheduler>)> {
+    let mut all: Vec<(String, Box<dyn CircuitScheduler>)> =
+        CircuitAlgorithm::ALL.iter().map(|a| (a.name().to_owned(), a.build())).collect();
+    all.insert(1, ("solstice, as published".to_owned(), Box::new(Solstice::as_published())));
+    let double = CircuitAlgorithm::Adjust { lambda: Some(1) };
+    all.push(("adjust, lambda 1 (DOUBLE)".to_owned(), double.build()));
+    all
+}
+
+fn table(title: &str, demand: &Demand) {
+    println!("\n{title}");
+    println!(
+        "{:<26} {:>7} {:>9} {:>15} {:>9} {:>13} {:>12}",
+        "algorithm", "finish", "circuits", "configurations", "dark, us", "share in 3 ms", "time, us"
+    );
+    for (name, mut scheduler) in schedulers() {
+        let retune = if name == "sunflow" { Retune::Moved } else { Retune::AllStop };
+        let parameters = CircuitParameters { retune, ..PARAMETERS };
+        let (mut times, mut plan) = (vec![], vec![]);
+        let begin = Instant::now();
+        while times.len() < REPETITIONS && (times.is_empty() || begin.elapsed() < PATIENCE) {
             let start = Instant::now();
-            plan = scheduler.finish(demand, &PARAMETERS, None).unwrap();
-            ns.push(start.elapsed().as_nanos());
+            plan = scheduler.finish(demand, &parameters, None).expect("a schedule");
+            times.push(start.elapsed());
         }
-        ns.sort_unstable();
-        let e = evaluate(demand, &PARAMETERS, None, &plan).unwrap();
+        times.sort_unstable();
+        let all = evaluate(demand, &parameters, None, &plan).expect("an evaluation");
+        let plan = scheduler.plan(demand, &parameters, None).expect("a schedule");
+        let window = evaluate(demand, &parameters, None, &plan).expect("an evaluation");
         println!(
-            "  {:>12} {:>6.3} {:>6.1} % {:>5} {:>10.1} us  end {} dark {}",
-            algorithm.name(),
-            e.over_bound().unwrap_or(f64::NAN),
-            100.0 * e.share(),
-            e.configurations,
-            ns[ns.len() / 2] as f64 / 1e3,
-            e.circuits_end,
-            e.dark
+            "{name:<26} {:>7.3} {:>7.1} % {:>15} {:>9.0} {:>11.1} % {:>12.0}",
+            all.over_bound().unwrap_or(f64::INFINITY),
+            100.0 * all.share(),
+            all.configurations,
+            all.dark.as_secs_f64() * 1e6,
+            100.0 * window.share(),
+            times[times.len() / 2].as_secs_f64() * 1e6
         );
+    }
+}
+
+/// Solstice on many matrices of the published kind.
+fn spread() {
+    println!("\nSolstice, finish over bound on 200 matrices of the published kind, noise of 0.3 %");
+    println!("{:<26} {:>6} {:>7} {:>7} {:>7}", "variant", "ports", "least", "median", "most");
+    for hosts in [64, 128] {
+        let variants = [("longest slice", Solstice::new()), ("as published", Solstice::as_published())];
+        for (name, mut solstice) in variants {
+            let mut over: Vec<f64> = (0..200)
+                .map(|seed| {
+                    let demand = matrices::published(hosts, PARAMETERS.circuit, PARAMETERS.window, 0.003, seed);
+                    let plan = solstice.finish(&demand, &PARAMETERS, None).expect("a schedule");
+                    let all = evaluate(&demand, &PARAMETERS, None, &plan).expect("an evaluation");
+                    all.over_bound().unwrap_or(f64::INFINITY)
+                })
+                .collect();
+            over.sort_unstable_by(f64::total_cmp);
+            println!("{name:<26} {hosts:>6} {:>7.3} {:>7.3} {:>7.3}", over[0], over[100], over[199]);
+        }
     }
 }

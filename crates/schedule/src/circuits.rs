@@ -9,24 +9,36 @@
 //!
 //! [`CircuitAlgorithm`] knows them by name: a new one is a file, a variant, and a line in each of its functions.
 
+mod adjust;
 mod augment;
 mod cover_all;
+mod eclipse;
 mod error;
 mod evaluate;
 mod lines;
+mod max_weight;
 mod names;
 mod plan;
 mod round_robin;
+mod slices;
 mod solstice;
 mod stuff;
+mod sunflow;
+mod tms;
 mod uptime;
+mod weight;
 
+pub use adjust::Adjust;
 pub use cover_all::CoverAll;
+pub use eclipse::Eclipse;
 pub use error::CircuitError;
 pub use evaluate::{Evaluation, bound, evaluate, port_bound};
+pub use max_weight::MaxWeight;
 pub use names::{CircuitAlgorithm, UnknownCircuitAlgorithm};
 pub use round_robin::RoundRobin;
 pub use solstice::Solstice;
+pub use sunflow::Sunflow;
+pub use tms::Tms;
 pub use uptime::{Uptime, uptimes};
 
 use timeplane_model::{Demand, Duration, Matching, Rate};
@@ -123,6 +135,18 @@ impl CircuitParameters {
     /// The same with a window longer than any demand takes, and no bound on configurations.
     pub(crate) fn endless(&self) -> Self {
         Self { window: Duration::from_ps(1 << 61), most: u32::MAX, ..*self }
+    }
+
+    /// A day of a fixed length, picoseconds: the one asked for, or nine dark times and at least a microsecond.
+    pub(crate) fn day(&self, algorithm: &'static str, asked: Option<Duration>) -> Result<u64, CircuitError> {
+        match asked {
+            None => Ok(self.dark.as_ps().saturating_mul(9).max(1_000_000) as u64),
+            Some(day) if day > Duration::ZERO => Ok(day.as_ps() as u64),
+            Some(day) => {
+                let found = day.to_string();
+                Err(CircuitError::Parameter { algorithm, what: "day", found, allowed: "positive" })
+            }
+        }
     }
 
     /// Whether a plan can be made for this.

@@ -7,8 +7,8 @@ use matrices::{Numbers, demand, published};
 use proptest::prelude::*;
 use timeplane_model::{Bytes, Demand, Duration, HostId, Matching, Rate};
 use timeplane_schedule::circuits::{
-    CircuitAlgorithm, CircuitError, CircuitParameters, Configuration, Retune, Uptime, bound, evaluate, port_bound,
-    uptimes,
+    CircuitAlgorithm, CircuitError, CircuitParameters, CircuitScheduler, Configuration, Retune, Solstice, Uptime,
+    bound, evaluate, port_bound, uptimes,
 };
 
 /// 1 Gb/s: a byte takes 8 ns, 1250 bytes 10 us.
@@ -155,8 +155,13 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
         let e = evaluate(demand, parameters, standing.as_ref(), &all).unwrap();
         let Some(finish) = e.finish else { panic!("{name} leaves {} and nobody carries it", e.left) };
         prop_assert!(finish >= e.bound);
-        // The packet switch is done when the circuits are, or by the time that any schedule takes.
-        prop_assert!(finish <= e.length.max(e.bound) + Duration::from_ns(9), "{}: {:?}", name, e);
+        // The packet switch is done when the circuits are, or by the time that any schedule takes; but for parts of bytes, which are
+        // left as a whole.
+        let parts = match parameters.packet {
+            Rate::ZERO => Duration::ZERO,
+            rate => rate.time_for(Bytes::new(u64::from(demand.hosts()))),
+        };
+        prop_assert!(finish <= e.length.max(e.bound) + parts, "{}: {:?}", name, e);
         if parameters.packet == Rate::ZERO {
             prop_assert_eq!(e.left, Bytes::ZERO, "{}", name);
         }
@@ -165,7 +170,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn plans_keep_all_rules_where_all_ports_stop(case in cases(Retune::AllStop)) {
@@ -267,14 +272,23 @@ fn solstice_is_near_the_best_of_all_schedules_of_small_matrices() {
 fn solstice_is_within_14_percent_of_the_bound_on_the_published_matrix() {
     let p = CircuitParameters { circuit: Rate::gbps(100), packet: Rate::gbps(10), ..PARAMETERS };
     for noise in [0.0, 0.003] {
+        let mut published_over = vec![];
         for seed in 0..20 {
             let d = published(64, p.circuit, p.window, noise, seed);
-            let plan = CircuitAlgorithm::Solstice.build().finish(&d, &p, None).unwrap();
-            let e = evaluate(&d, &p, None, &plan).unwrap();
+            let run = |s: &mut dyn CircuitScheduler| {
+                let plan = s.finish(&d, &p, None).unwrap();
+                evaluate(&d, &p, None, &plan).unwrap()
+            };
+            let e = run(&mut Solstice::new());
             let over = e.over_bound().unwrap();
             assert!((1.0..1.14).contains(&over), "noise {noise}, seed {seed}: {over}");
-            assert!(e.share() > 0.88, "noise {noise}, seed {seed}: {}", e.share());
+            // The rest is a little over what the packet switch carries by then: an eleventh of the bound's time.
+            assert!((0.89..0.94).contains(&e.share()), "noise {noise}, seed {seed}: {}", e.share());
+            published_over.push(run(&mut Solstice::as_published()).over_bound().unwrap());
         }
+        // Any matching above the threshold: mostly as good, worse where large flows coincide, as with seed 13.
+        let within = published_over.iter().filter(|o| (1.0..1.14).contains(*o)).count();
+        assert!(within >= 18, "{published_over:?}");
     }
 }
 

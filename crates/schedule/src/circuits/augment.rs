@@ -61,6 +61,13 @@ impl Augment {
         }
     }
 
+    /// Takes over the matching of another graph of as many ports; its edges are to follow.
+    pub(super) fn copy_matching(&mut self, other: &Self) {
+        self.output.clone_from(&other.output);
+        self.input.clone_from(&other.input);
+        self.free.clone_from(&other.free);
+    }
+
     /// Per sender, its receiver.
     pub(super) fn outputs(&self) -> &[u32] {
         &self.output

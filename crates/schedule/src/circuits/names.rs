@@ -1,7 +1,8 @@
 //! Circuit schedulers by name.
 
-use super::{CircuitScheduler, CoverAll, RoundRobin, Solstice};
+use super::{Adjust, CircuitScheduler, CoverAll, Eclipse, MaxWeight, RoundRobin, Solstice, Sunflow, Tms};
 use std::str::FromStr;
+use timeplane_model::Duration;
 
 /// A circuit scheduler to build.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -9,6 +10,22 @@ pub enum CircuitAlgorithm {
     /// [`Solstice`].
     #[default]
     Solstice,
+    /// [`Eclipse`].
+    Eclipse,
+    /// [`Tms`].
+    Tms,
+    /// [`MaxWeight`].
+    MaxWeight {
+        /// How long a matching is open; `None` for its own choice.
+        day: Option<Duration>,
+    },
+    /// [`Adjust`]; with a lambda of 1, DOUBLE.
+    Adjust {
+        /// How fine demand is rounded; `None` for its own choice.
+        lambda: Option<u32>,
+    },
+    /// [`Sunflow`].
+    Sunflow,
     /// [`CoverAll`].
     CoverAll,
     /// [`RoundRobin`], with its own length of a day.
@@ -17,12 +34,26 @@ pub enum CircuitAlgorithm {
 
 impl CircuitAlgorithm {
     /// One of each, with parameters of its own choice.
-    pub const ALL: [Self; 3] = [Self::Solstice, Self::CoverAll, Self::RoundRobin];
+    pub const ALL: [Self; 8] = [
+        Self::Solstice,
+        Self::Eclipse,
+        Self::Tms,
+        Self::MaxWeight { day: None },
+        Self::Adjust { lambda: None },
+        Self::Sunflow,
+        Self::CoverAll,
+        Self::RoundRobin,
+    ];
 
     /// A new scheduler.
     pub fn build(&self) -> Box<dyn CircuitScheduler> {
         match *self {
             Self::Solstice => Box::new(Solstice::new()),
+            Self::Eclipse => Box::new(Eclipse::new()),
+            Self::Tms => Box::new(Tms::new()),
+            Self::MaxWeight { day } => Box::new(MaxWeight::new(day)),
+            Self::Adjust { lambda } => Box::new(Adjust::new(lambda)),
+            Self::Sunflow => Box::new(Sunflow),
             Self::CoverAll => Box::new(CoverAll),
             Self::RoundRobin => Box::new(RoundRobin::new(None)),
         }
@@ -31,6 +62,11 @@ impl CircuitAlgorithm {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Solstice => Solstice::NAME,
+            Self::Eclipse => Eclipse::NAME,
+            Self::Tms => Tms::NAME,
+            Self::MaxWeight { .. } => MaxWeight::NAME,
+            Self::Adjust { .. } => Adjust::NAME,
+            Self::Sunflow => Sunflow::NAME,
             Self::CoverAll => CoverAll::NAME,
             Self::RoundRobin => RoundRobin::NAME,
         }
@@ -39,6 +75,11 @@ impl CircuitAlgorithm {
     pub fn about(&self) -> &'static str {
         match self {
             Self::Solstice => Solstice::ABOUT,
+            Self::Eclipse => Eclipse::ABOUT,
+            Self::Tms => Tms::ABOUT,
+            Self::MaxWeight { .. } => MaxWeight::ABOUT,
+            Self::Adjust { .. } => Adjust::ABOUT,
+            Self::Sunflow => Sunflow::ABOUT,
             Self::CoverAll => CoverAll::ABOUT,
             Self::RoundRobin => RoundRobin::ABOUT,
         }

@@ -54,6 +54,14 @@ impl<'a> Builder<'a> {
         self.parameters.window.as_ps() as u64 - self.elapsed
     }
 
+    /// How long a configuration with a dark time could be open; `None` where no other one fits.
+    pub(super) fn open_room(&self) -> Option<u64> {
+        if self.plan.len() as u64 >= u64::from(self.parameters.most) {
+            return None;
+        }
+        self.room().checked_sub(self.dark()).filter(|&room| room >= self.least())
+    }
+
     /// Whether the packet switch can have carried what is left when the plan so far ends.
     pub(super) fn rest_fits(&self) -> bool {
         self.left.longest() <= self.by_packets(self.elapsed)

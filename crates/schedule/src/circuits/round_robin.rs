@@ -38,18 +38,7 @@ impl RoundRobin {
         to_the_end: bool,
     ) -> Result<Vec<Configuration>, CircuitError> {
         let lines = Lines::of(demand, parameters, standing)?;
-        let day = match self.day {
-            None => Duration::from_ps(parameters.dark.as_ps().saturating_mul(9)).max(Duration::from_us(1)),
-            Some(day) if day > Duration::ZERO => day,
-            Some(day) => {
-                return Err(CircuitError::Parameter {
-                    algorithm: Self::NAME,
-                    what: "day",
-                    found: day.to_string(),
-                    allowed: "positive",
-                });
-            }
-        };
+        let day = parameters.day(Self::NAME, self.day)?;
         let n = lines.ports;
         let mut plan = Builder::new(parameters, lines, standing);
         if n < 2 {
@@ -61,7 +50,7 @@ impl RoundRobin {
             for (i, j) in outputs.iter_mut().enumerate() {
                 *j = ((i + distance) % n) as u32;
             }
-            if plan.add_all(&outputs, day.as_ps() as u64).is_none() {
+            if plan.add_all(&outputs, day).is_none() {
                 break;
             }
             self.last = distance;

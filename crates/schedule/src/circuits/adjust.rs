@@ -1,0 +1,127 @@
+//! ADJUST and DOUBLE: few configurations by rounding.
+
+use super::lines::{Lines, NONE};
+use super::plan::Builder;
+use super::{CircuitError, CircuitParameters, CircuitScheduler, Configuration};
+use crate::colouring::EulerSplit;
+use timeplane_model::{Demand, Matching};
+
+/// ADJUST: Xin Li and Mounir Hamdi, "On scheduling optical packet switches with reconfiguration delay" (JSAC 2003). With lambda = 1 it is
+/// DOUBLE: Brian Towles and William Dally, "Guaranteed scheduling for switches with configuration overhead" (ToN 2003).
+///
+/// T is the longest line sum of the demand, N the number of ports, a granule T / (lambda N). Whole granules of the demand are a
+/// multigraph of degree lambda N at most, and so many colours are as many matchings, each open for a granule. What is left over
+/// is less than a granule everywhere: N - 1 disjoint matchings, each open for a granule at most, have all of it. So
+/// (1 + lambda) N configurations carry any demand, within (1 + 1 / lambda) T and their dark times.
+///
+/// Equal matchings are joined, none is open for longer than its largest demand, and it stops where packets can carry the
+/// rest by then: the numbers above are upper bounds. Coarse matchings come first, then fine ones by what they carry.
+#[derive(Clone, Debug, Default)]
+pub struct Adjust {
+    lambda: Option<u32>,
+    colouring: EulerSplit,
+}
+
+/// Colours that the colouring can do.
+const COLOURS: u64 = 1 << 15;
+/// Lambda of its own choice, at most: beyond that a finer granule gains less than 2 %.
+const FINE: u64 = 64;
+
+impl Adjust {
+    /// Its name.
+    pub const NAME: &str = "adjust";
+    /// What it does.
+    pub const ABOUT: &str =
+        "any demand in (1 + lambda) N configurations: whole granules coloured, the rest in turn (DOUBLE with lambda 1)";
+
+    /// With a lambda from 1 on, or else the one with the least (1 + 1 / lambda) T + (1 + lambda) N dark times.
+    pub fn new(lambda: Option<u32>) -> Self {
+        Self { lambda, colouring: EulerSplit::new() }
+    }
+
+    /// Lambda for a demand.
+    fn lambda(&self, ports: u64, busiest: u64, dark: u64) -> Result<u64, CircuitError> {
+        let error = |found: u32| CircuitError::Parameter {
+            algorithm: Self::NAME,
+            what: "lambda",
+            found: format!("{found} for {ports} hosts"),
+            allowed: "at least 1, and at most 32768 over the hosts",
+        };
+        match self.lambda {
+            Some(0) => Err(error(0)),
+            Some(lambda) if u64::from(lambda) * ports > COLOURS => Err(error(lambda)),
+            Some(lambda) => Ok(u64::from(lambda)),
+            None => {
+                let length = |l: &u64| {
+                    let (l, ports, dark) = (u128::from(*l), u128::from(ports), u128::from(dark));
+                    (u128::from(busiest).div_ceil(l) + l * ports * dark, l)
+                };
+                Ok((1..=FINE.min(COLOURS / ports.max(1)).max(1)).min_by_key(length).unwrap_or(1))
+            }
+        }
+    }
+
+    /// Matchings of whole granules, equal ones side by side.
+    fn coarse(&mut self, left: &Lines, granule: u64) -> Vec<Vec<u32>> {
+        let n = left.ports;
+        let mut edges = Vec::new();
+        for (i, j, time) in left.pairs() {
+            edges.extend((0..time / granule).map(|_| (i as u32, j as u32)));
+        }
+        let mut colours = Vec::new();
+        let used = self.colouring.colour(n, n, &edges, &mut colours);
+        let mut matchings = vec![vec![NONE; n]; used];
+        for (&(i, j), &colour) in edges.iter().zip(&colours) {
+            matchings[usize::from(colour)][i as usize] = j;
+        }
+        matchings.sort_unstable();
+        matchings
+    }
+}
+
+/// The largest demand of a matching.
+fn largest(left: &Lines, outputs: &[u32]) -> u64 {
+    let pairs = outputs.iter().enumerate().filter(|&(_, &j)| j != NONE);
+    pairs.map(|(i, &j)| left.at_pair(i, j as usize)).max().unwrap_or(0)
+}
+
+impl CircuitScheduler for Adjust {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn plan(
+        &mut self,
+        demand: &Demand,
+        parameters: &CircuitParameters,
+        standing: Option<&Matching>,
+    ) -> Result<Vec<Configuration>, CircuitError> {
+        let lines = Lines::of(demand, parameters, standing)?;
+        let (n, busiest) = (lines.ports, lines.longest());
+        let mut plan = Builder::new(parameters, lines, standing);
+        let lambda = self.lambda(n as u64, busiest, plan.dark())?;
+        if plan.rest_fits() {
+            return Ok(plan.finish());
+        }
+        let granule = busiest.div_ceil(lambda * n as u64);
+        for outputs in self.coarse(&plan.left, granule) {
+            if plan.rest_fits() {
+                return Ok(plan.finish());
+            }
+            plan.add_useful(&outputs, granule.min(largest(&plan.left, &outputs)));
+        }
+        let turn = |k: usize| -> Vec<u32> { (0..n).map(|i| ((i + k) % n) as u32).collect() };
+        let total = |outputs: &[u32]| -> u64 {
+            outputs.iter().enumerate().map(|(i, &j)| plan.left.at_pair(i, j as usize)).sum()
+        };
+        let mut fine: Vec<_> = (1..n).map(turn).map(|outputs| (total(&outputs), outputs)).collect();
+        fine.sort_by_key(|&(total, _)| std::cmp::Reverse(total));
+        for (_, outputs) in fine {
+            if plan.rest_fits() {
+                break;
+            }
+            plan.add_useful(&outputs, largest(&plan.left, &outputs));
+        }
+        Ok(plan.finish())
+    }
+}

@@ -1,0 +1,126 @@
+//! Cutting a matrix with equal line sums into permutations, long ones first.
+
+use super::augment::Augment;
+
+/// A slice may be shorter than the longest one by a 32nd: it takes a third of the time to find, and is no worse.
+const NEAR: u64 = 32;
+
+/// A matrix of times whose lines all have one sum, and a perfect matching of entries of at least a threshold, which is a power of two of
+/// picoseconds and is halved where there is none.
+///
+/// The matching is kept from one slice to the next: only pairs that have fallen below the threshold are matched anew.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Slices {
+    ports: usize,
+    threshold: u64,
+    /// Row by row.
+    time: Vec<u64>,
+    graph: Augment,
+    /// The best matching so far; its edges are of no use.
+    best: Augment,
+    /// By column, its largest entry.
+    columns: Vec<u64>,
+}
+
+impl Slices {
+    /// Begins with another matrix, at no higher a threshold than the last one where `go_on`.
+    pub(super) fn begin(&mut self, ports: usize, time: &[u64], go_on: bool) {
+        let largest = time.iter().copied().max().unwrap_or(0);
+        let threshold = largest.checked_ilog2().map_or(0, |bits| 1 << bits);
+        self.threshold = if go_on { threshold.min(self.threshold) } else { threshold };
+        self.ports = ports;
+        self.time.clear();
+        self.time.extend_from_slice(time);
+        self.graph.reset(ports);
+        self.best.reset(ports);
+        self.set_rows(self.threshold);
+    }
+
+    /// Finds the next slice and tells its length; `None` where nothing is left. With `longest` it is about as long as one can be,
+    /// otherwise any of at least the threshold.
+    pub(super) fn next(&mut self, longest: bool) -> Option<u64> {
+        if self.threshold == 0 {
+            return None;
+        }
+        while !self.graph.perfect() {
+            self.threshold /= 2;
+            if self.threshold == 0 {
+                return None;
+            }
+            self.set_rows(self.threshold);
+        }
+        let mut slice = self.smallest();
+        if longest {
+            let mut most = self.most();
+            while most - slice > slice / NEAR {
+                let middle = slice + (most - slice).div_ceil(2);
+                self.best.copy_matching(&self.graph);
+                self.raise(middle);
+                if self.graph.perfect() {
+                    slice = self.smallest();
+                } else {
+                    self.graph.copy_matching(&self.best);
+                    most = middle - 1;
+                }
+            }
+            self.set_rows(self.threshold);
+        }
+        Some(slice)
+    }
+
+    /// The permutation of the slice found.
+    pub(super) fn outputs(&self) -> &[u32] {
+        self.graph.outputs()
+    }
+
+    /// Takes the slice found off the matrix, or a part of its length.
+    pub(super) fn cut(&mut self, slice: u64) {
+        for i in 0..self.ports {
+            let j = self.graph.outputs()[i] as usize;
+            let entry = &mut self.time[i * self.ports + j];
+            *entry -= slice;
+            if *entry < self.threshold {
+                self.graph.forbid(i, j);
+            }
+        }
+    }
+
+    /// The smallest entry of a perfect matching.
+    fn smallest(&self) -> u64 {
+        let pairs = self.graph.outputs().iter().enumerate();
+        pairs.map(|(i, &j)| self.time[i * self.ports + j as usize]).min().unwrap_or(0)
+    }
+
+    /// The smallest of all lines' largest entries: no slice is longer.
+    fn most(&mut self) -> u64 {
+        self.columns.clear();
+        self.columns.resize(self.ports, 0);
+        let mut least = u64::MAX;
+        for row in self.time.chunks_exact(self.ports) {
+            let mut largest = 0;
+            for (&entry, column) in row.iter().zip(&mut self.columns) {
+                largest = largest.max(entry);
+                *column = entry.max(*column);
+            }
+            least = least.min(largest);
+        }
+        self.columns.iter().copied().fold(least, u64::min)
+    }
+
+    /// Removes all edges below a threshold.
+    fn raise(&mut self, threshold: u64) {
+        for i in 0..self.ports {
+            let j = self.graph.outputs()[i] as usize;
+            if self.time[i * self.ports + j] < threshold {
+                self.graph.forbid(i, j);
+            }
+        }
+        self.set_rows(threshold);
+    }
+
+    fn set_rows(&mut self, threshold: u64) {
+        for i in 0..self.ports {
+            self.graph.set_row(i, &self.time[i * self.ports..][..self.ports], threshold);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Traffic matrix scheduling.
+
+use super::lines::Lines;
+use super::plan::Builder;
+use super::slices::Slices;
+use super::stuff::Stuffed;
+use super::{CircuitError, CircuitParameters, CircuitScheduler, Configuration};
+use crate::rates::{Hosts, Offered, scale_both};
+use timeplane_model::{Demand, Matching};
+
+/// Traffic matrix scheduling: George Porter et al., "Integrating microsecond circuit switching into the data center" (SIGCOMM 2013), of
+/// Mordia.
+///
+/// The demand is scaled until all line sums are one (Sinkhorn and Knopp), and cut into permutations with weights (Birkhoff and
+/// von Neumann), long ones first. Those with the largest weights share a frame in their proportion; how many, is chosen such that the
+/// frame, less dark time, times their weights is largest. A frame lasts as long as the busiest line's demand and the dark times do;
+/// what is left over then gets another one.
+///
+/// Scaling asks for a positive entry wherever a line needs one: pairs without demand count as a 1,000th of the mean. Where demand is
+/// skewed, the scaled matrix has little to do with it: that is the algorithm's weakness, see Solstice.
+#[derive(Clone, Debug, Default)]
+pub struct Tms {
+    stuffed: Stuffed,
+    slices: Slices,
+}
+
+/// A row or column sum of 1 as integers.
+const ONE: f64 = (1u64 << 40) as f64;
+/// Line sums are equal to this part when scaling ends.
+const TOLERANCE: f64 = 1e-3;
+/// Rounds of scaling, at most: a skewed matrix would take very many, and what is missing is stuffed.
+const ROUNDS: u32 = 200;
+
+/// A permutation and its weight, in parts of [`ONE`].
+struct Term {
+    outputs: Vec<u32>,
+    weight: u64,
+}
+
+impl Tms {
+    /// Its name.
+    pub const NAME: &str = "tms";
+    /// What it does.
+    pub const ABOUT: &str =
+        "the demand scaled to equal line sums and cut into permutations (Sinkhorn, Birkhoff; Mordia)";
+
+    /// With empty buffers.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Scales and decomposes a demand; terms by falling weight. They add up to [`ONE`] or a little more.
+    fn decompose(&mut self, left: &Lines) -> Vec<Term> {
+        let n = left.ports;
+        let total: f64 = left.time.iter().map(|&t| t as f64).sum();
+        let fill = total / (n * n) as f64 / 1000.0;
+        let mut offered = Vec::with_capacity(n * n);
+        for i in 0..n as u32 {
+            for j in (0..n as u32).filter(|&j| j != i) {
+                let rate = (left.at_pair(i as usize, j as usize) as f64).max(fill);
+                offered.push(Offered { source: i, destination: j, rate });
+            }
+        }
+        let scaled = scale_both(&Hosts::equal(n), &offered, TOLERANCE, ROUNDS);
+        let mut even = Lines { ports: n, time: vec![0; n * n], rows: vec![0; n], columns: vec![0; n] };
+        for (o, rate) in offered.iter().zip(scaled.rates) {
+            let (i, j) = (o.source as usize, o.destination as usize);
+            let time = (rate * ONE) as u64;
+            even.time[i * n + j] = time;
+            even.rows[i] += time;
+            even.columns[j] += time;
+        }
+        self.stuffed.stuff(&even);
+        self.slices.begin(n, &self.stuffed.time, false);
+        let mut terms = Vec::new();
+        while let Some(weight) = self.slices.next(true) {
+            terms.push(Term { outputs: self.slices.outputs().to_vec(), weight });
+            self.slices.cut(weight);
+        }
+        terms.sort_by_key(|t| std::cmp::Reverse(t.weight));
+        terms
+    }
+}
+
+/// How many terms to take, and the sum of their weights: the most weight times open time of a frame.
+fn choose(terms: &[Term], demand: u64, dark: u64, room: u64) -> (usize, u64) {
+    let (mut best, mut chosen, mut sum) = (0, (0, 0), 0);
+    for (k, term) in (1u64..).zip(terms) {
+        sum += term.weight;
+        let darks = dark.saturating_mul(k);
+        let open = room.saturating_sub(darks).min(demand);
+        // Over the length of the frame: a longer one is no gain in itself.
+        let worth = u128::from(sum) * u128::from(open) / u128::from((open + darks).max(1));
+        if worth > best {
+            (best, chosen) = (worth, (k as usize, sum));
+        }
+    }
+    chosen
+}
+
+impl CircuitScheduler for Tms {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn plan(
+        &mut self,
+        demand: &Demand,
+        parameters: &CircuitParameters,
+        standing: Option<&Matching>,
+    ) -> Result<Vec<Configuration>, CircuitError> {
+        let lines = Lines::of(demand, parameters, standing)?;
+        let mut plan = Builder::new(parameters, lines, standing);
+        let mut all = false;
+        'frames: while !plan.rest_fits() && plan.open_room().is_some() {
+            let (busiest, room) = (plan.left.longest(), plan.room());
+            let terms = self.decompose(&plan.left);
+            let (mut k, mut sum) = choose(&terms, busiest, plan.dark(), room);
+            if all {
+                (k, sum) = (terms.len(), terms.iter().map(|t| t.weight).sum());
+            }
+            let open = room.saturating_sub(plan.dark().saturating_mul(k as u64)).min(busiest);
+            if k == 0 || open == 0 {
+                break;
+            }
+            let mut added = false;
+            for term in &terms[..k] {
+                let time = u128::from(open) * u128::from(term.weight) / u128::from(sum);
+                added |= plan.add_useful(&term.outputs, time as u64).is_some();
+                if plan.rest_fits() {
+                    break 'frames;
+                }
+            }
+            // The largest terms may have nothing to do with what is left; all terms together reach every pair.
+            if !added && all {
+                break;
+            }
+            all = !added;
+        }
+        Ok(plan.finish())
+    }
+}

@@ -251,7 +251,7 @@ impl Agent for HostAgent {
                 self.rates(now, &rates, out)
             }
             Input::Changed if self.config.reporting.on_change => out.push(self.read()),
-            Input::Changed => {}
+            Input::Changed | Input::Down(_) => {}
             // A host listens to its controller alone.
             Input::Message { .. } => self.counters.stale += 1,
             Input::Backlog(backlog) => self.report(now, backlog, out),

@@ -32,14 +32,16 @@ const fn one_ms() -> Duration {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Element {
-    /// A wire, both ways, by its number from 0: hosts' wires first, in the order of hosts, then those between switches, from the hosts
-    /// upwards; those of a graph in the order written. Wire `k` is links `2k` and `2k + 1` of the results.
+    /// A wire, both ways, by its number from 0: hosts' wires first, in the order of hosts, then those between switches, switch by switch
+    /// from its lower end (in a fat tree pod by pod); those of a graph in the order written. Wire `k` is links `2k` and `2k + 1` of the
+    /// results.
     Wire(u32),
     /// All wires between two nodes. Hosts are nodes from 0, switches follow.
     Between([u32; 2]),
     /// A switch by its number from 0, those nearest to the hosts first: with all that it holds, and not its wires.
     Switch(u32),
-    /// A host: it sends nothing, receives nothing, and hears of no grants. What it has to send waits.
+    /// A host: it sends nothing, receives nothing and hears of no grants. Datagrams and raw frames that its flows have to send wait, TCP's segments
+    /// are lost.
     Host(u32),
     /// The controller of a plan. It starts anew when it returns, and grants nothing before its predecessor's grants are over.
     Manager,

@@ -361,8 +361,11 @@ impl Checked {
     }
 
     fn failures(&mut self, s: &Scenario) {
+        // What is wrong with the fabric is said elsewhere.
+        let needs_nodes = s.failure.iter().any(|f| matches!(f.element, Element::Between(_)));
+        let fabric = if needs_nodes { s.fabric.build().ok() } else { None };
         for (i, failure) in s.failure.iter().enumerate() {
-            self.failure(&format!("failure.{i}"), failure, s);
+            self.failure(&format!("failure.{i}"), failure, s, fabric.as_ref());
         }
         if let Some(i) = s.failure.iter().position(|f| f.until.is_none())
             && s.window.drain.is_none()
@@ -373,7 +376,7 @@ impl Checked {
         }
     }
 
-    fn failure(&mut self, key: &str, failure: &Failure, s: &Scenario) {
+    fn failure(&mut self, key: &str, failure: &Failure, s: &Scenario, fabric: Option<&Fabric>) {
         let at = |name: &str| format!("{key}.{name}");
         self.span(&at("at"), failure.at, LONGEST_RUN);
         self.span(&at("detection"), failure.detection, LONGEST_DELAY);
@@ -399,9 +402,8 @@ impl Checked {
                 for (place, node) in [a, b].into_iter().enumerate() {
                     number(&format!("element.between.{place}"), "nodes", node, nodes);
                 }
-                // What is wrong with the fabric is said elsewhere.
-                let joined = |fabric: Fabric| fabric.links().iter().any(|l| (l.from, l.to) == (NodeId(a), NodeId(b)));
-                if [a, b].iter().all(|&n| u128::from(n) < nodes) && f.build().is_ok_and(|fabric| !joined(fabric)) {
+                let joined = |f: &Fabric| f.links().iter().any(|l| (l.from, l.to) == (NodeId(a), NodeId(b)));
+                if [a, b].iter().all(|&n| u128::from(n) < nodes) && fabric.is_some_and(|f| !joined(f)) {
                     let message = format!("no wire joins node {a} and node {b}");
                     let help = "hosts are nodes from 0, switches follow: those nearest to the hosts first";
                     self.conflict(&at("element.between"), &message, Some(help));

@@ -746,6 +746,20 @@ mod tests {
             let scale = [1, 100, 1, 10_000][i / 75_000];
             let ahead = if draw(50) == 0 { draw(1_000_000_000) } else { 1_000 + draw(12_000) * scale };
             push(&mut calendar, &mut heap, expected.at.0 + ahead, expected.key.element());
+            // Now and then another link loses what it waits for, and waits for something else.
+            if draw(10) == 0 {
+                let mut other = None;
+                let link = draw(300) as u32;
+                heap.retain(|Reverse(e): &Reverse<Event>| {
+                    let is_it = e.key.element() == link;
+                    other = if is_it { Some(e.at) } else { other };
+                    !is_it
+                });
+                let at = other.expect("each link waits for something");
+                assert!(!calendar.remove_arrival(at + timeplane_model::Duration::from_ps(1), link));
+                assert!(calendar.remove_arrival(at, link) && !calendar.remove_arrival(at, link));
+                push(&mut calendar, &mut heap, expected.at.0 + draw(20_000) * scale, link);
+            }
         }
     }
 }

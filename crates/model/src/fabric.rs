@@ -253,7 +253,7 @@ impl Fabric {
     }
 
     /// The same hosts, switches and links under the same numbers, with routes that avoid these links' wires: all shortest paths of what
-    /// is left. A wire is avoided both ways, whichever of its links is named. Pairs may be left without a route, see
+    /// is left. A wire is avoided both ways, whichever of its links is named; what an earlier call left out is back. Pairs may be left without a route, see
     /// [`reaches`](Self::reaches); hosts under one switch still share their routes, so that a packet to a host whose own wire is dead comes as far
     /// as its switch.
     ///

@@ -36,8 +36,14 @@ __all__ = [
     "Discipline",
     "Duration",
     "Ecmp",
+    "Element",
     "Exponential",
     "Fabric",
+    "FailedHost",
+    "FailedSwitch",
+    "FailedWire",
+    "FailedWires",
+    "Failure",
     "FatTree",
     "Fixed",
     "Flows",
@@ -459,6 +465,82 @@ class Record(Values):
     """Takes the time that each packet spends in the network."""
 
 
+@dataclass
+class FailedWire(Values):
+    """A wire, both ways, by its number from 0: hosts' wires first, in the order of hosts, then those between switches, switch by switch from its lower end (in a fat tree pod by pod); those of a graph in the order written. Wire `k` is links `2k` and `2k + 1` of the results."""
+
+    _key: ClassVar[str] = "wire"
+    _bare: ClassVar[bool] = True
+
+    value: int
+
+
+@dataclass
+class FailedWires(Values):
+    """All wires between two nodes. Hosts are nodes from 0, switches follow."""
+
+    _key: ClassVar[str] = "between"
+    _bare: ClassVar[bool] = True
+
+    value: tuple[int, int]
+
+
+@dataclass
+class FailedSwitch(Values):
+    """A switch by its number from 0, those nearest to the hosts first: with all that it holds, and not its wires."""
+
+    _key: ClassVar[str] = "switch"
+    _bare: ClassVar[bool] = True
+
+    value: int
+
+
+@dataclass
+class FailedHost(Values):
+    """A host: it sends nothing, receives nothing and hears of no grants. Datagrams and raw frames that its flows have to send wait, TCP's segments are lost."""
+
+    _key: ClassVar[str] = "host"
+    _bare: ClassVar[bool] = True
+
+    value: int
+
+
+#: What can fail.
+#: - :class:`FailedWire`: A wire, both ways, by its number from 0: hosts' wires first, in the order of hosts,
+#:   then those between switches, switch by switch from its lower end (in a fat tree pod by pod); those of a
+#:   graph in the order written. Wire `k` is links `2k` and `2k + 1` of the results.
+#: - :class:`FailedWires`: All wires between two nodes. Hosts are nodes from 0, switches follow.
+#: - :class:`FailedSwitch`: A switch by its number from 0, those nearest to the hosts first: with all that it
+#:   holds, and not its wires.
+#: - :class:`FailedHost`: A host: it sends nothing, receives nothing and hears of no grants. Datagrams and raw
+#:   frames that its flows have to send wait, TCP's segments are lost.
+#: - ``"manager"``: The controller of a plan. It starts anew when it returns, and grants nothing before its
+#:   predecessor's grants are over.
+Element: TypeAlias = Literal["manager"] | FailedWire | FailedWires | FailedSwitch | FailedHost
+_Element = {"wire": FailedWire, "between": FailedWires, "switch": FailedSwitch, "host": FailedHost}
+
+
+@dataclass(kw_only=True)
+class Failure(Values):
+    """An element that fails at a given time, in every run. What is on it, in it or queued for it is lost
+    then, and what comes to it until it returns; nothing else is. It returns empty. Failures of the same
+    element may overlap: it works while none of them lasts.
+    """
+
+    _reads: ClassVar[dict[str, str]] = {"element": "_Element"}
+
+    element: Element
+    """What fails."""
+    at: Duration
+    """When, from the run's begin."""
+    until: Duration | None = None
+    """When it works again; missing: never."""
+    detection: Duration = "1 ms"
+    """How much later the others know, that it failed as well as that it returned: switches choose other paths,
+    and the manager of slots plans without it.
+    """
+
+
 @dataclass(kw_only=True)
 class Datagrams(Values):
     """Open-loop UDP datagrams (28 B of headers): what is lost stays lost."""
@@ -747,7 +829,7 @@ class Check(Values):
 class Scenario(Values, Runnable):
     """A question: one workload on one fabric, under several controls."""
 
-    _reads: ClassVar[dict[str, str]] = {"fabric": "Fabric", "workload": "_Workload", "window": "Window", "record": "Record", "control": "{Control}", "check": "[Check]"}
+    _reads: ClassVar[dict[str, str]] = {"fabric": "Fabric", "workload": "_Workload", "window": "Window", "record": "Record", "failure": "[Failure]", "control": "{Control}", "check": "[Check]"}
 
     name: str | None = None
     """Name of the results folder; the file's name where it is missing."""
@@ -765,6 +847,8 @@ class Scenario(Values, Runnable):
     """What counts: warm-up, measured window, drain."""
     record: Record = field(default_factory=Record)
     """What is recorded beside flows, coflows, drops and control messages."""
+    failure: list[Failure] = field(default_factory=list)
+    """What fails while it runs, and returns."""
     control: dict[str, Control]
     """The controls to compare, by name; the first is the baseline of differences."""
     sweep: dict[str, list[Any]] = field(default_factory=dict)

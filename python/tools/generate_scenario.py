@@ -18,6 +18,8 @@ TARGET = Path(__file__).resolve().parent.parent / "timeplane" / "scenario.py"
 WIDTH = 110
 #: Python names of types whose Rust names say more than a reader needs.
 NAMES = {"FabricSpec": "Fabric", "PlanSpec": "Plan"}
+#: Python names of alternatives whose keys alone say too little, or name another class.
+ALTERNATIVES = {"wire": "FailedWire", "between": "FailedWires", "switch": "FailedSwitch", "host": "FailedHost"}
 
 HEADER = '''\
 """Scenarios in Python: one class for every table of a scenario file.
@@ -156,7 +158,7 @@ class Generator:
     def alternative(self, key: str, inner: dict, about: str) -> str:
         resolved = self.resolve(inner)
         shape = json.dumps(inner, sort_keys=True)
-        name = camel(key)
+        name = ALTERNATIVES.get(key, camel(key))
         known = self.alternatives.get(key)
         if known:
             if known[1] != shape:

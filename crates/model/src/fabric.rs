@@ -199,6 +199,8 @@ pub struct Fabric {
     /// Per (switch, group): where in `sets` its candidates lie, and how many.
     table: Vec<(u32, u32)>,
     sets: Vec<LinkId>,
+    /// Per link, whether routes avoid it; empty where they avoid none.
+    dead: Vec<bool>,
 }
 
 impl Fabric {
@@ -257,9 +259,65 @@ impl Fabric {
             circuit_switch,
             table: vec![],
             sets: vec![],
+            dead: vec![],
         };
         fabric.route(&out)?;
         Ok(fabric)
+    }
+
+    /// The same hosts, switches and links under the same numbers, with routes that avoid these links' wires: all shortest paths of what
+    /// is left. A wire is avoided both ways, whichever of its links is named; what an earlier call left out is back. Pairs may be left without a route, see
+    /// [`reaches`](Self::reaches); hosts under one switch still share their routes, so that a packet to a host whose own wire is dead comes as far
+    /// as its switch.
+    ///
+    /// # Panics
+    /// Where a link does not exist.
+    #[must_use]
+    pub fn without(&self, dead: impl IntoIterator<Item = LinkId>) -> Self {
+        let mut fabric = Self {
+            groups: 0,
+            group: vec![],
+            has_hosts: vec![],
+            table: vec![],
+            sets: vec![],
+            dead: vec![false; self.links.len()],
+            nodes: self.nodes.clone(),
+            links: self.links.clone(),
+            uplink: self.uplink.clone(),
+            hosts: self.hosts,
+            circuit_switch: self.circuit_switch,
+        };
+        for link in dead {
+            fabric.dead[link.index()] = true;
+            fabric.dead[link.index() ^ 1] = true;
+        }
+        let mut out: Vec<Vec<LinkId>> = vec![Vec::new(); self.nodes.len()];
+        for (l, link) in self.links.iter().enumerate().filter(|(l, _)| !fabric.dead[*l]) {
+            out[link.from.index()].push(LinkId(l as u32));
+        }
+        fabric.route(&out).expect("only a whole fabric has to be connected");
+        fabric
+    }
+
+    /// Whether routes avoid a link.
+    pub fn is_dead(&self, link: LinkId) -> bool {
+        self.dead.get(link.index()).is_some_and(|d| *d)
+    }
+
+    /// Whether there is a route from one host to another; always, but in a fabric [without](Self::without) some links.
+    pub fn reaches(&self, from: HostId, to: HostId) -> bool {
+        let uplink = self.uplink(from);
+        if self.is_dead(uplink) || self.is_dead(self.downlink(to)) {
+            return false;
+        }
+        let at = self.link(uplink).to;
+        at == to.node() || self.candidates(at, to) != Candidates::Set(&[])
+    }
+
+    /// The links that begin or end at a node, by number.
+    pub fn links_of(&self, node: NodeId) -> Vec<LinkId> {
+        let at = |l: &Link| l.from == node || l.to == node;
+        self.links.iter().enumerate().filter(|(_, l)| at(l)).map(|(l, _)| LinkId(l as u32)).collect()
     }
 
     /// Breadth-first search towards each group of hosts; a switch keeps every link that brings a packet nearer.
@@ -313,7 +371,7 @@ impl Fabric {
                     continue;
                 }
                 if distance[s] == u32::MAX {
-                    if let Some(from) = occupied[s] {
+                    if let Some(from) = occupied[s].filter(|_| self.dead.is_empty()) {
                         return Err(FabricError::Disconnected { from, to });
                     }
                     continue;
@@ -375,19 +433,24 @@ impl Fabric {
         LinkId(self.uplink[host.index()].0 ^ 1)
     }
 
-    /// The links that bring a packet at switch `at` nearer to host `to`, by number; the host's own link last.
+    /// The links that bring a packet at switch `at` nearer to host `to`, by number; the host's own link last. None where there is no
+    /// route, in a fabric [without](Self::without) some links.
     #[inline]
     pub fn candidates(&self, at: NodeId, to: HostId) -> Candidates<'_> {
         let s = at.0 - self.hosts;
         let g = self.group[to.index()];
         if s == g {
-            return Candidates::Host(self.downlink(to));
+            let link = self.downlink(to);
+            return if self.is_dead(link) { Candidates::Set(&[]) } else { Candidates::Host(link) };
         }
         let (start, n) = self.table[(s * self.groups + g) as usize];
         Candidates::Set(&self.sets[start as usize..(start + n) as usize])
     }
 
     /// The link that switch `at` takes for a packet of hash `hash` to host `to`.
+    ///
+    /// # Panics
+    /// Where there is no route.
     #[inline]
     pub fn next_link(&self, at: NodeId, to: HostId, hash: u32) -> LinkId {
         match self.candidates(at, to) {
@@ -398,6 +461,9 @@ impl Fabric {
     }
 
     /// The links that a packet of this hash crosses, first to last.
+    ///
+    /// # Panics
+    /// Where there is no route.
     pub fn path(&self, from: HostId, to: HostId, hash: u32) -> Vec<LinkId> {
         let mut path = vec![self.uplink(from)];
         loop {
@@ -410,6 +476,9 @@ impl Fabric {
     }
 
     /// The links that a packet with this tag crosses.
+    ///
+    /// # Panics
+    /// Where there is no route.
     pub fn tagged_path(&self, from: HostId, to: HostId, tag: PathTag) -> Vec<LinkId> {
         let mut path = vec![self.uplink(from)];
         loop {
@@ -421,7 +490,11 @@ impl Fabric {
         }
     }
 
-    /// The link that switch `at` takes for a packet with this tag, see [`PathTag`].
+    /// The link that switch `at` takes for a packet with this tag, see [`PathTag`]. Among fewer paths than the tag was made for, it is taken
+    /// modulo their number.
+    ///
+    /// # Panics
+    /// Where there is no route.
     #[inline]
     pub fn tagged_link(&self, at: NodeId, to: HostId, tag: PathTag) -> LinkId {
         match self.candidates(at, to) {
@@ -443,7 +516,7 @@ impl Fabric {
         self.has_hosts[(switch.0 - self.hosts) as usize]
     }
 
-    /// Whether all packets from one host to the other take the same links.
+    /// Whether all packets from one host to the other take the same links; not so where there is no route.
     pub fn is_single_path(&self, from: HostId, to: HostId) -> bool {
         let mut at = self.link(self.uplink(from)).to;
         while at != to.node() {
@@ -511,7 +584,7 @@ impl Fabric {
 pub enum Candidates<'a> {
     /// The destination is joined to this switch.
     Host(LinkId),
-    /// Any of these is on a shortest path.
+    /// Any of these is on a shortest path; none where there is no route.
     Set(&'a [LinkId]),
 }
 

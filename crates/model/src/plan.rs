@@ -138,6 +138,14 @@ pub enum SlotError {
         /// How many hosts there are.
         hosts: u32,
     },
+    /// Nothing leads from one to the other, in a fabric without some of its links.
+    #[error("a slot has {source_host} -> {destination}, and there is no route")]
+    Unreachable {
+        /// The source.
+        source_host: u32,
+        /// The destination.
+        destination: u32,
+    },
 }
 
 /// Transmissions that together overload no link, and how long their gates are open.
@@ -156,7 +164,7 @@ impl Slot {
     /// none, only its first and last link are certain, and only they are checked.
     ///
     /// # Errors
-    /// Where a link would be overloaded, a host does not exist, or `open` is not positive.
+    /// Where a link would be overloaded, a host does not exist or has no route to its partner, or `open` is not positive.
     pub fn new(transmissions: Vec<Transmission>, open: Duration, fabric: &Fabric) -> Result<Self, SlotError> {
         if open <= Duration::ZERO {
             return Err(SlotError::Open { open });
@@ -166,6 +174,9 @@ impl Slot {
             let hosts = fabric.hosts();
             if t.source.0 >= hosts || t.destination.0 >= hosts || t.source == t.destination {
                 return Err(SlotError::Hosts { source_host: t.source.0, destination: t.destination.0, hosts });
+            }
+            if !fabric.reaches(t.source, t.destination) {
+                return Err(SlotError::Unreachable { source_host: t.source.0, destination: t.destination.0 });
             }
             let line = fabric.link(fabric.uplink(t.source)).spec.rate;
             let rate = t.rate.unwrap_or(line);

@@ -109,30 +109,77 @@ mod tests {
         for _ in fabric.nodes() {
             graph.add_node(());
         }
-        for l in fabric.links() {
+        let alive = |&(l, _): &(usize, &crate::fabric::Link)| !fabric.is_dead(crate::ids::LinkId(l as u32));
+        for (_, l) in fabric.links().iter().enumerate().filter(alive) {
             // Reversed, so that one search from a host gives all distances to it.
             graph.add_edge(NodeIndex::new(l.to.index()), NodeIndex::new(l.from.index()), ());
         }
         for to in (0..fabric.hosts()).map(HostId) {
-            let distance = dijkstra(&graph, NodeIndex::new(to.index()), None, |_| 1u32);
+            // Seen from its switch, which all hosts under it have in common.
+            let over = fabric.link(fabric.uplink(to)).to;
+            let distance = dijkstra(&graph, NodeIndex::new(over.index()), None, |_| 1u32);
+            let far = |node: NodeId| distance.get(&NodeIndex::new(node.index())).copied();
             for s in fabric.hosts()..fabric.nodes().len() as u32 {
                 let at = NodeId(s);
-                let here = distance[&NodeIndex::new(at.index())];
+                if at == over {
+                    let last = Candidates::Host(fabric.downlink(to));
+                    let dead = fabric.is_dead(fabric.downlink(to));
+                    assert_eq!(fabric.candidates(at, to), if dead { Candidates::Set(&[]) } else { last });
+                    continue;
+                }
                 let expected: Vec<_> = (0..fabric.links().len() as u32)
                     .map(crate::ids::LinkId)
                     .filter(|&l| {
                         let link = fabric.link(l);
                         // Another host is no way through.
-                        let through = link.to == to.node() || link.to.0 >= fabric.hosts();
-                        link.from == at && through && distance[&NodeIndex::new(link.to.index())] + 1 == here
+                        let through = link.to.0 >= fabric.hosts() && !fabric.is_dead(l);
+                        link.from == at && through && far(at).is_some_and(|here| far(link.to) == Some(here - 1))
                     })
                     .collect();
-                match fabric.candidates(at, to) {
-                    Candidates::Host(l) => assert_eq!(vec![l], expected),
-                    Candidates::Set(set) => assert_eq!(set, expected, "{at:?} -> {to:?}"),
+                assert_eq!(fabric.candidates(at, to), Candidates::Set(&expected), "{at:?} -> {to:?}");
+            }
+            for from in (0..fabric.hosts()).map(HostId).filter(|f| *f != to) {
+                let first = fabric.link(fabric.uplink(from)).to;
+                let ends = [fabric.uplink(from), fabric.downlink(to)].iter().all(|l| !fabric.is_dead(*l));
+                assert_eq!(fabric.reaches(from, to), ends && far(first).is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn routes_avoid_what_is_dead() {
+        let sw = Switch::default();
+        for fabric in [
+            Fabric::fat_tree(4, sw, LINK, LINK).unwrap(),
+            Fabric::leaf_spine(4, 3, 2, sw, LINK, LINK).unwrap(),
+            Fabric::tree(3, 2, sw, LINK, LINK).unwrap(),
+        ] {
+            let mut state = 7u64;
+            let mut draw = |below: usize| {
+                state = crate::hash::mix64(state + 1);
+                state as usize % below
+            };
+            for count in 0..12 {
+                let mut dead: Vec<_> =
+                    (0..count).map(|_| crate::ids::LinkId(draw(fabric.links().len()) as u32)).collect();
+                if count % 3 == 2 {
+                    let switch = fabric.hosts() + draw(fabric.switches()) as u32;
+                    dead.extend(fabric.links_of(NodeId(switch)));
+                }
+                let left = fabric.without(dead.iter().copied());
+                assert!(dead.iter().all(|l| left.is_dead(*l) && left.is_dead(crate::ids::LinkId(l.0 ^ 1))));
+                routes_are_all_shortest_paths(&left);
+                // What returns is as it was.
+                let whole = left.without([]);
+                for (a, b) in (0..fabric.hosts()).flat_map(|a| (0..a).map(move |b| (HostId(a), HostId(b)))) {
+                    assert_eq!(whole.path(a, b, 5 * a.0), fabric.path(a, b, 5 * a.0));
                 }
             }
         }
+        // The only spine's only link to a leaf: the hosts under it reach each other, and nobody else.
+        let tree = Fabric::tree(2, 2, sw, LINK, LINK).unwrap().without([crate::ids::LinkId(8)]);
+        let reaches = |a, b| tree.reaches(HostId(a), HostId(b));
+        assert!(reaches(0, 1) && reaches(2, 3) && !reaches(0, 2) && !reaches(3, 1));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The contract between an agent and what drives it.
 
 use crate::message::Message;
-use timeplane_model::{Backlog, Bytes, Class, Duration, Grant, HostId, Matching, Medium, Rate, Round, Time};
+use timeplane_model::{Backlog, Bytes, Class, Duration, Grant, HostId, LinkId, Matching, Medium, Rate, Round, Time};
 
 /// A state machine that a driver gives time and I/O.
 ///
@@ -38,6 +38,9 @@ pub enum Input {
     },
     /// What waits in the host's queues at this moment, and its receive buffer's room: the answer to [`Output::ReadBacklog`].
     Backlog(Backlog),
+    /// These links carry nothing now, as far as is known: plan without them. It replaces what was said before; with none, all work. For
+    /// a controller.
+    Down(Vec<LinkId>),
     /// Packets came to wait in a queue that the agent has not heard of, or one ran empty.
     Changed,
 }

@@ -5,7 +5,7 @@
 use crate::agent::{Address, Agent, Event, Input, Output, PlanFault};
 use crate::inbox::{Inbox, ReportCounters};
 use crate::message::{Grants, Message, Pfc, Rates, Report};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use timeplane_model::{
     Backlog, BacklogEntry, Bytes, Class, Demand, Duration, Grant, HostId, LinkId, Matching, Medium, Rate, Round, Time,
     Trigger,
@@ -127,6 +127,8 @@ pub struct CircuitManager {
     actions: BTreeMap<(Time, u64), Action>,
     number: u64,
     signals: u64,
+    /// Wires that are down.
+    dead: BTreeSet<u32>,
     counters: CircuitManagerCounters,
 }
 
@@ -146,6 +148,7 @@ impl CircuitManager {
             actions: BTreeMap::new(),
             number: 0,
             signals: 0,
+            dead: BTreeSet::new(),
             counters: CircuitManagerCounters::default(),
             config,
             scheduler,
@@ -234,7 +237,8 @@ impl CircuitManager {
         self.act(round, begins, &plan, &ups, &limits, out);
     }
 
-    /// Takes pairs out of configurations where a rack has no circuit left for them, those with the least demand first.
+    /// Takes pairs out of configurations where a rack has no circuit left for them, those with the least demand first, and where a wire to the circuit
+    /// switch is dead.
     fn fit(&mut self, demand: &Demand, mut plan: Vec<Configuration>) -> Vec<Configuration> {
         let racks = &self.config.racks;
         let count = racks.iter().max().map_or(0, |r| *r as usize + 1);
@@ -247,6 +251,10 @@ impl CircuitManager {
             for (_, i, j) in pairs {
                 let (a, b) = (racks[i.index()] as usize, racks[j.index()] as usize);
                 if a != b {
+                    let dead = |h: HostId| self.dead.contains(&(self.config.uplinks[h.index()].0 / 2));
+                    if dead(i) || dead(j) {
+                        continue;
+                    }
                     if outs[a] >= self.config.per_rack || ins[b] >= self.config.per_rack {
                         self.counters.crowded += 1;
                         continue;
@@ -497,6 +505,11 @@ impl Agent for CircuitManager {
         match input {
             Input::Due => {}
             Input::Message { from, message: Message::Report(report) } => return self.report(now, from, report),
+            Input::Down(links) => {
+                // Wires, whichever direction is named.
+                self.dead = links.iter().map(|l| l.0 / 2).collect();
+                return;
+            }
             Input::Message { .. } | Input::Backlog(_) | Input::Changed => return self.inbox.malformed(),
         }
         loop {

@@ -105,6 +105,8 @@ pub struct ManagerCounters {
 pub struct SlotManager {
     config: SlotManagerConfig,
     fabric: Arc<Fabric>,
+    /// The fabric as far as it is known to work: what is planned on.
+    usable: Arc<Fabric>,
     scheduler: Box<dyn Scheduler>,
     inbox: Inbox,
     /// The latest report of every host.
@@ -160,6 +162,7 @@ impl SlotManager {
             computed: None,
             counters: ManagerCounters::default(),
             config,
+            usable: Arc::clone(&fabric),
             fabric,
             scheduler,
         }
@@ -225,7 +228,9 @@ impl SlotManager {
                 let by_now: Bytes = of_host[first..].iter().take_while(|s| s.1 == to).map(|s| s.2).sum();
                 BacklogEntry { bytes: e.bytes.saturating_sub(by_now), ..*e }
             };
-            let mut row = Backlog::new(report.backlog.entries().iter().map(left).collect());
+            // What has no way now waits until there is one.
+            let has_route = |e: &&BacklogEntry| self.usable.reaches(HostId(host), e.destination);
+            let mut row = Backlog::new(report.backlog.entries().iter().filter(has_route).map(left).collect());
             row.room = report.backlog.room.map(|r| r.saturating_sub(room_used[h]));
             demand.set_row(HostId(host), row);
         }
@@ -242,7 +247,7 @@ impl SlotManager {
         let entries = if effective < c.start.saturating_add(c.quiet) {
             Ok(Vec::new())
         } else {
-            match self.scheduler.plan(&demand, &self.fabric, &self.standing) {
+            match self.scheduler.plan(&demand, &self.usable, &self.standing) {
                 Plan::Slots(entries) => self.checked(entries),
                 Plan::Rates(_) => Err(PlanFault::Rates),
             }
@@ -330,6 +335,11 @@ impl Agent for SlotManager {
         match input {
             Input::Due => {}
             Input::Message { from, message: Message::Report(report) } => return self.report(now, from, report),
+            Input::Down(links) => {
+                let whole = links.is_empty();
+                self.usable = if whole { Arc::clone(&self.fabric) } else { Arc::new(self.fabric.without(links)) };
+                return;
+            }
             Input::Message { .. } | Input::Backlog(_) | Input::Changed => {
                 self.inbox.malformed();
                 return;

@@ -5,8 +5,8 @@ mod common;
 use common::{Clock, GAP, OPEN, SLOT_BYTES, World, parameters};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use timeplane_model::{Duration, Rate};
-use timeplane_protocol::{Event, SlotManagerConfig};
+use timeplane_model::{Duration, LinkId, Rate, Time};
+use timeplane_protocol::{Agent, Event, Input, SlotManagerConfig};
 
 fn config() -> SlotManagerConfig {
     SlotManagerConfig::new(parameters())
@@ -189,6 +189,30 @@ fn a_receive_buffer_never_overflows() {
     assert!(world.most_buffered <= size && world.most_buffered > size / 2, "{}", world.most_buffered);
     let ideal = Rate::gbps(4).time_for(timeplane_model::Bytes::new(40 * SLOT_BYTES));
     assert!(took < ideal.scale(1.6), "{took} of {ideal}");
+}
+
+#[test]
+fn nothing_is_planned_over_dead_links() {
+    let mut world = World::new(4, config());
+    world.all_to_all(200 * SLOT_BYTES);
+    let start = Duration::from_us(100);
+    world.run(start, |_| false);
+    // The wire of host 3, by one of its links.
+    world.manager.handle(Time::ZERO + start, Input::Down(vec![LinkId(6)]), &mut Vec::new());
+    world.run(Duration::from_ms(160), |_| false);
+    let meets = |w: &World| {
+        let to_3 = (0..3).map(|h| w.hosts[h].queues.get(&3).copied().unwrap_or(0));
+        (to_3.collect::<Vec<_>>(), w.hosts[3].queues.values().sum::<u64>())
+    };
+    // The round that was planned before may be under way; after it, nothing. All others are served.
+    let (to, from) = meets(&world);
+    assert!(to.iter().all(|b| *b > 100 * SLOT_BYTES) && from > 300 * SLOT_BYTES, "{to:?} {from}");
+    let left: u64 = to.iter().sum::<u64>() + from;
+    assert_eq!(world.waiting(), left);
+    let end = Duration::from_ms(160);
+    world.manager.handle(Time::ZERO + end, Input::Down(Vec::new()), &mut Vec::new());
+    world.run_until_empty(Duration::from_ms(400));
+    assert!(world.overlaps().is_empty());
 }
 
 proptest! {

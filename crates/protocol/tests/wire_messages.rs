@@ -235,6 +235,7 @@ proptest! {
                 Message::Report(r) => r.epoch = i as u32,
                 Message::Grants(g) => g.epoch = i as u32,
                 Message::Rates(r) => r.epoch = i as u32,
+                Message::Pfc(_) => unreachable!("no strategy makes one"),
             }
             let mut datagrams = message.encode().unwrap();
             datagrams.remove(lost.index(datagrams.len()));

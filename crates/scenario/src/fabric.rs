@@ -235,6 +235,14 @@ impl FabricSpec {
     pub fn hosts(&self) -> u128 {
         self.topology.sizes()[0]
     }
+    /// How many switches it has, before it is built.
+    pub fn switches(&self) -> u128 {
+        self.topology.sizes()[1]
+    }
+    /// How many wires it has, before it is built.
+    pub fn wires(&self) -> u128 {
+        self.topology.sizes()[2]
+    }
 
     /// Builds it.
     ///

@@ -9,6 +9,7 @@ mod control;
 mod document;
 mod error;
 mod fabric;
+mod failure;
 mod load;
 mod shape;
 mod signals;
@@ -24,6 +25,7 @@ pub use error::{Issue, Location, Problem, ScenarioError, Source, nearest};
 pub use fabric::{
     DarkTime, FabricSpec, GraphLink, HybridSpec, MOST_HOSTS, MOST_SWITCHES, MOST_WIRES, Retune, RetuneTimes, Topology,
 };
+pub use failure::{Element, Failure};
 pub use load::{Loaded, Point, split_override};
 pub use signals::{Interfaces, Reaction, ReactionTimes, SignalSpec};
 pub use workload::{CoflowTrace, FlowList, PacketMix, Pattern, Poisson, Shuffle, Sizes, Workload};
@@ -59,6 +61,9 @@ pub struct Scenario {
     /// What is recorded beside flows, coflows, drops and control messages.
     #[serde(default)]
     pub record: Record,
+    /// What fails while it runs, and returns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failure: Vec<Failure>,
     /// The controls to compare, by name; the first is the baseline of differences.
     pub control: IndexMap<String, Control>,
     /// Values to try, by dotted key: `"workload.poisson.load" = [0.2, 0.5]`; several keys make a grid.
@@ -75,19 +80,23 @@ impl Scenario {
         serde_json::to_value(self).expect("a scenario has text keys and finite numbers")
     }
 
-    /// All that one run depends on, without names: fabric, workload, window, record, one control and the seed.
+    /// All that one run depends on, without names: fabric, workload, window, record, failures, one control and the seed.
     ///
     /// `None` where there is no such control.
     pub fn run_json(&self, control: &str, seed: u64) -> Option<serde_json::Value> {
         let control = self.control.get(control)?;
-        Some(serde_json::json!({
+        let mut run = serde_json::json!({
             "seed": seed,
             "fabric": self.fabric,
             "workload": self.workload,
             "window": self.window,
             "record": self.record,
             "control": control,
-        }))
+        });
+        if !self.failure.is_empty() {
+            run["failure"] = serde_json::json!(self.failure);
+        }
+        Some(run)
     }
 }
 

@@ -5,12 +5,12 @@ mod circuits;
 use crate::error::{Problem, nearest};
 use crate::shape::one_of;
 use crate::{
-    Check, Congestion, Control, FabricSpec, Limit, PacketMix, Pattern, PlanSpec, Poisson, RateEstimator, RatesSpec,
-    Scenario, Sizes, SlotsSpec, Tcp, TimeslotsSpec, Topology, Transport, Workload,
+    Check, Congestion, Control, Element, FabricSpec, Failure, Limit, PacketMix, Pattern, PlanSpec, Poisson,
+    RateEstimator, RatesSpec, Scenario, Sizes, SlotsSpec, Tcp, TimeslotsSpec, Topology, Transport, Workload,
 };
 use std::fmt::Display;
 use std::path::Path;
-use timeplane_model::{Buffer, Bytes, Clos, Duration, FabricError, Rate};
+use timeplane_model::{Buffer, Bytes, Clos, Duration, Fabric, FabricError, NodeId, Rate};
 
 /// One thing that is wrong or doubtful, at a dotted key.
 pub(crate) struct Note {
@@ -47,6 +47,7 @@ pub(crate) fn check(scenario: &Scenario, schedulers: &[&str], base: &Path) -> Ch
     for (name, control) in &scenario.control {
         c.control(name, control, scenario, schedulers);
     }
+    c.failures(scenario);
     for (i, check) in scenario.check.iter().enumerate() {
         c.check(&format!("check.{i}"), check, scenario);
     }
@@ -362,6 +363,62 @@ impl Checked {
             } else if tcp.ecn {
                 self.warn(&at("ecn"), "these switches mark nothing: set fabric.switch.ecn too".to_owned());
             }
+        }
+    }
+
+    fn failures(&mut self, s: &Scenario) {
+        // What is wrong with the fabric is said elsewhere.
+        let needs_nodes = s.failure.iter().any(|f| matches!(f.element, Element::Between(_)));
+        let fabric = if needs_nodes { s.fabric.build().ok() } else { None };
+        for (i, failure) in s.failure.iter().enumerate() {
+            self.failure(&format!("failure.{i}"), failure, s, fabric.as_ref());
+        }
+        if let Some(i) = s.failure.iter().position(|f| f.until.is_none())
+            && s.window.drain.is_none()
+        {
+            let message = "without `until` it never returns, and flows that wait for it never end: the key `window.drain` is needed";
+            let help = "window = { drain = \"100 ms\" } ends the run 100 ms after the last arrival";
+            self.conflict(&format!("failure.{i}"), message, Some(help));
+        }
+    }
+
+    fn failure(&mut self, key: &str, failure: &Failure, s: &Scenario, fabric: Option<&Fabric>) {
+        let at = |name: &str| format!("{key}.{name}");
+        self.span(&at("at"), failure.at, LONGEST_RUN);
+        self.span(&at("detection"), failure.detection, LONGEST_DELAY);
+        if let Some(until) = failure.until {
+            self.span(&at("until"), until, LONGEST_RUN);
+            if until <= failure.at {
+                self.value(&at("until"), until, &format!("it must be after `at`, {}", failure.at));
+            }
+        }
+        let f = &s.fabric;
+        let mut number = |name: &str, what: &str, found: u32, count: u128| {
+            if u128::from(found) >= count {
+                let allowed = format!("{what} are numbered 0 to {}", count.saturating_sub(1));
+                self.value(&at(name), found, &allowed);
+            }
+        };
+        match failure.element {
+            Element::Wire(wire) => number("element.wire", "wires", wire, f.wires()),
+            Element::Switch(switch) => number("element.switch", "switches", switch, f.switches()),
+            Element::Host(host) => number("element.host", "hosts", host, f.hosts()),
+            Element::Between([a, b]) => {
+                let nodes = f.hosts() + f.switches();
+                for (place, node) in [a, b].into_iter().enumerate() {
+                    number(&format!("element.between.{place}"), "nodes", node, nodes);
+                }
+                let joined = |f: &Fabric| f.links().iter().any(|l| (l.from, l.to) == (NodeId(a), NodeId(b)));
+                if [a, b].iter().all(|&n| u128::from(n) < nodes) && fabric.is_some_and(|f| !joined(f)) {
+                    let message = format!("no wire joins node {a} and node {b}");
+                    let help = "hosts are nodes from 0, switches follow: those nearest to the hosts first";
+                    self.conflict(&at("element.between"), &message, Some(help));
+                }
+            }
+            Element::Manager if s.control.values().all(|c| c.plan.is_none()) => {
+                self.conflict(&at("element"), "no control has a plan, so that there is no manager", None);
+            }
+            Element::Manager => {}
         }
     }
 

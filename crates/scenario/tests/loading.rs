@@ -40,6 +40,18 @@ fn a_check_changes_no_run() {
 }
 
 #[test]
+fn failures_are_part_of_a_run_and_nothing_else_of_one_without() {
+    let failing = "[[failure]]\nelement = { between = [1, 12] }\nat = \"1 ms\"\nuntil = \"2 ms\"\n\
+                   [[failure]]\nelement = \"manager\"\nat = \"3 ms\"\ndetection = \"0 s\"\n";
+    let (with, without) = (points(&format!("{GOOD}\n{failing}"), &[]), points(GOOD, &[]));
+    let run = with[0].run_json("cubic", 1).unwrap();
+    let written = r#"[{"element":{"between":[1,12]},"at":"1 ms","until":"2 ms","detection":"1 ms"},{"element":"manager","at":"3 ms","detection":"0 ps"}]"#;
+    assert_eq!(run["failure"].to_string(), written);
+    assert_eq!(without[0].run_json("cubic", 1).unwrap().get("failure"), None);
+    assert_eq!(Loaded::from_json(&with[0].scenario.to_json(), ".", &[]).unwrap().scenario, with[0].scenario);
+}
+
+#[test]
 fn a_sweep_is_a_grid_in_the_order_of_the_file() {
     let text = format!("{GOOD}\"control.cubic.transport.tcp.min_rto\" = [\"10 ms\", \"200 ms\"]\n");
     let grid = points(&text, &[]);

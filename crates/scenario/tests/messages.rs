@@ -74,6 +74,26 @@ fn unknown_keys() {
 }
 
 #[test]
+fn failures() {
+    let mut a = Answers::default();
+    let mut one = |failure: &str| a.with(SLOTS, "[control", &format!("[[failure]]\n{failure}\n[control"));
+    one("element = { wire = 99 }\nat = \"1 ms\"\nuntil = \"2 ms\"");
+    one("element = { switch = 1 }\nat = \"1 ms\"\nuntil = \"2 ms\"");
+    one("element = { host = 1000 }\nat = \"1 ms\"\nuntil = \"2 ms\"");
+    one("element = { between = [0, 1] }\nat = \"1 ms\"\nuntil = \"2 ms\"");
+    one("element = { between = [0, 999] }\nat = \"1 ms\"\nuntil = \"2 ms\"");
+    one("element = { between = [0] }\nat = \"1 ms\"\nuntil = \"2 ms\"");
+    one("element = { links = 3 }\nat = \"1 ms\"\nuntil = \"2 ms\"");
+    one("element = \"managers\"\nat = \"1 ms\"\nuntil = \"2 ms\"");
+    one("element = { host = 1 }\nat = \"-1 ms\"\nuntil = \"2 ms\"");
+    one("element = { host = 1 }\nat = \"2 ms\"\nuntil = \"2 ms\"\ndetection = \"1 h\"");
+    one("element = { host = 1 }\nat = \"2 ms\"");
+    one("element = { host = 1 }");
+    a.with(GOOD, "[window]", "[[failure]]\nelement = \"manager\"\nat = \"1 ms\"\nuntil = \"2 ms\"\n[window]");
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
 fn missing_keys() {
     let mut a = Answers::default();
     a.with(GOOD, "rate = \"10 Gb/s\"\n", "");

@@ -210,6 +210,7 @@ fn carrying<'a>(
         mtu: MTU,
         salt,
         per_packet: false,
+        routes_change: false,
         packet_seed: 0,
         fragments: false,
         classes: Vec::new(),

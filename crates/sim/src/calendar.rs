@@ -308,6 +308,65 @@ impl Calendar {
         }
     }
 
+    /// Takes an arrival out that was put in for this time and will not happen. False where there is none.
+    pub fn remove_arrival(&mut self, at: SimTime, link: u32) -> bool {
+        let key = Key::new(Phase::Arrive, link, 0);
+        let wanted = entry(at, link);
+        let is_it = |begin: i64, e: u64| e == wanted && time(begin, e) == at;
+        let left = &self.today[self.next..self.end];
+        if let Some(place) = left.iter().position(|&e| is_it(self.begin, e)) {
+            self.today.remove(self.next + place);
+            self.today.push(NOTHING);
+            self.end -= 1;
+            return true;
+        }
+        let day = at.0 >> self.shift;
+        let mask = self.days.len() - 1;
+        let d = day as usize & mask;
+        if ((day - self.day) as u64).wrapping_sub(1) < mask as u64 && self.remove_from_day(d, wanted) {
+            return true;
+        }
+        let before = self.far.len();
+        self.far.retain(|Reverse(e)| *e != Event { at, key });
+        self.far_first = self.far.peek().map_or(NEVER, |r| r.0);
+        self.far.len() < before
+    }
+
+    /// Takes an entry out of a day of the ring; the last one of its first block fills the gap.
+    fn remove_from_day(&mut self, d: usize, wanted: u64) -> bool {
+        let place = |b: &Block| b.entries[..b.count as usize].iter().position(|e| *e == wanted);
+        let mut found = place(&self.days[d]).map(|p| (NONE, p));
+        let mut more = self.days[d].more;
+        while let (None, Some(block)) = (found, self.blocks.get(more as usize)) {
+            found = place(block).map(|p| (more, p));
+            more = block.more;
+        }
+        let Some((block, place)) = found else { return false };
+        let first = &mut self.days[d];
+        first.count -= 1;
+        let last = core::mem::replace(&mut first.entries[first.count as usize], NOTHING);
+        match self.blocks.get_mut(block as usize) {
+            Some(block) => block.entries[place] = last,
+            None if place < first.count as usize => first.entries[place] = last,
+            None => {}
+        }
+        let first = self.days[d];
+        if first.count == 0 {
+            match self.blocks.get_mut(first.more as usize) {
+                Some(next) => {
+                    self.days[d] = *next;
+                    next.more = self.free_block;
+                    self.free_block = first.more;
+                }
+                None => {
+                    self.days[d] = Block::EMPTY;
+                    self.occupied[d >> 6] &= !(1 << (d & 63));
+                }
+            }
+        }
+        true
+    }
+
     fn defer(&mut self, event: Event) {
         self.far_first = self.far_first.min(event);
         self.far.push(Reverse(event));
@@ -687,6 +746,20 @@ mod tests {
             let scale = [1, 100, 1, 10_000][i / 75_000];
             let ahead = if draw(50) == 0 { draw(1_000_000_000) } else { 1_000 + draw(12_000) * scale };
             push(&mut calendar, &mut heap, expected.at.0 + ahead, expected.key.element());
+            // Now and then another link loses what it waits for, and waits for something else.
+            if draw(10) == 0 {
+                let mut other = None;
+                let link = draw(300) as u32;
+                heap.retain(|Reverse(e): &Reverse<Event>| {
+                    let is_it = e.key.element() == link;
+                    other = if is_it { Some(e.at) } else { other };
+                    !is_it
+                });
+                let at = other.expect("each link waits for something");
+                assert!(!calendar.remove_arrival(at + timeplane_model::Duration::from_ps(1), link));
+                assert!(calendar.remove_arrival(at, link) && !calendar.remove_arrival(at, link));
+                push(&mut calendar, &mut heap, expected.at.0 + draw(20_000) * scale, link);
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use timeplane_model::{Bytes, Candidates, Duration, Fabric, HostId, LinkSpec, Rate, Time};
 use timeplane_protocol::{CircuitManagerConfig, Pfc};
-use timeplane_scenario::{CircuitsSpec, Interfaces, Retune};
+use timeplane_scenario::{CircuitAlgorithm, CircuitsSpec, Interfaces, Retune};
 use timeplane_schedule::circuits::{self, CircuitParameters};
 
 /// The fabric is a hybrid one: scenarios with circuits on another are refused.
@@ -73,5 +73,14 @@ pub fn circuit_manager(spec: &CircuitsSpec, fabric: &Fabric, retune: Retune, mtu
         stop: spec.control_latency + queue + times.off_most + largest + way(mtu),
         open_lead: spec.control_latency + frame + times.on_least + way(0),
         margin: Duration::from_us(1),
+    }
+}
+
+/// A scenario's algorithm as the schedulers know it.
+pub const fn algorithm(name: CircuitAlgorithm) -> circuits::CircuitAlgorithm {
+    match name {
+        CircuitAlgorithm::Solstice => circuits::CircuitAlgorithm::Solstice,
+        CircuitAlgorithm::CoverAll => circuits::CircuitAlgorithm::CoverAll,
+        CircuitAlgorithm::RoundRobin => circuits::CircuitAlgorithm::RoundRobin,
     }
 }

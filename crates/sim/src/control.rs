@@ -1,10 +1,10 @@
 //! The agents of a planned control in virtual time: the manager, one agent per host, and the control network between them.
 
 use crate::calendar::{Key, Phase};
-use crate::circuit_plan::circuit_manager;
+use crate::circuit_plan::{algorithm, circuit_manager};
 use crate::circuits::CIRCUIT;
 use crate::endpoints::Endpoints;
-use crate::network::Network;
+use crate::network::{Changes, Network};
 use crate::nic::Window;
 use crate::signals::Signals;
 use crate::time::SimTime;
@@ -12,17 +12,17 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use timeplane_model::{Bytes, ClosError, Duration, Fabric, HostId, Medium, Rate, Time};
+use timeplane_model::{Bytes, ClosError, Duration, Fabric, HostId, LinkId, Medium, Rate, Time};
 use timeplane_protocol::{
-    Address, Agent, CircuitManager, Estimator, Event, HostAgent, HostConfig, Input, Message, Opening, Output,
-    RateManager, RateManagerConfig, Reporting, SlotManager, SlotManagerConfig, TimeslotManager, TimeslotManagerConfig,
+    Address, Agent, CircuitManager, CircuitManagerConfig, Estimator, Event, HostAgent, HostConfig, Input, Message,
+    Opening, Output, RateManager, RateManagerConfig, Reporting, SlotManager, SlotManagerConfig, TimeslotManager,
+    TimeslotManagerConfig,
 };
 use timeplane_results::{ControlRow, Recorder, SlotRow};
 use timeplane_scenario::{
-    CircuitAlgorithm, PathColouring, PlanSpec, RateEstimator, RateNormaliser, RatesSpec, Retune, SignalSpec, SlotFill,
-    SlotMetric, SlotsSpec, TimeslotsSpec,
+    PathColouring, PlanSpec, RateEstimator, RateNormaliser, RatesSpec, Retune, SignalSpec, SlotFill, SlotMetric,
+    SlotsSpec, TimeslotsSpec,
 };
-use timeplane_schedule::circuits::CircuitAlgorithm as Algorithm;
 use timeplane_schedule::{Colouring, Fill, Metric, Normaliser, Schedulers, SlotParameters, UnknownScheduler};
 use timeplane_workload::Streams;
 
@@ -79,6 +79,12 @@ pub struct Controllers {
     /// Wire bytes sent in windows, by begin on the host's clock, source and destination.
     used: BTreeMap<(Time, u32, u32), u64>,
     line: Vec<Rate>,
+    /// Agents that are down: nobody calls them, and messages to them are lost.
+    down: Vec<bool>,
+    /// The manager's successors, first to last, one for each time that it returns.
+    successors: VecDeque<Box<dyn Agent + Send>>,
+    /// Links that are known to carry nothing.
+    dead: Vec<LinkId>,
     /// The first plan that the manager had to refuse.
     pub fault: Option<String>,
     out: Vec<Output>,
@@ -172,12 +178,7 @@ impl Controllers {
                     reporting: Reporting::default(),
                     signals: spec.signals,
                 };
-                let scheduler = match spec.scheduler {
-                    CircuitAlgorithm::Solstice => Algorithm::Solstice,
-                    CircuitAlgorithm::CoverAll => Algorithm::CoverAll,
-                    CircuitAlgorithm::RoundRobin => Algorithm::RoundRobin,
-                };
-                (Box::new(CircuitManager::new(config, scheduler.build())), common, None)
+                (Box::new(CircuitManager::new(config, algorithm(spec.scheduler).build())), common, None)
             }
         };
         let count = fabric.hosts();
@@ -211,10 +212,83 @@ impl Controllers {
             planned: VecDeque::new(),
             used: BTreeMap::new(),
             line: (0..count).map(|h| fabric.link(fabric.uplink(HostId(h))).spec.rate).collect(),
+            down: vec![false; count as usize + 1],
+            successors: VecDeque::new(),
+            dead: Vec::new(),
             fault: None,
             out: Vec::new(),
             manager,
         })
+    }
+
+    /// The manager will return at these times, as a new one that knows nothing.
+    ///
+    /// # Errors
+    /// As [`Controllers::new`].
+    pub fn restart_at(
+        &mut self,
+        times: &[SimTime],
+        spec: &PlanSpec,
+        fabric: &Arc<Fabric>,
+        mtu: u32,
+        retune: Retune,
+        schedulers: &Schedulers,
+    ) -> Result<(), ControlError> {
+        for (i, at) in times.iter().enumerate() {
+            let (epoch, now) = (i as u32 + 1, at.on_perfect_clock());
+            let successor: Box<dyn Agent + Send> = match spec {
+                PlanSpec::Slots(spec) => {
+                    let config = slot_manager(spec);
+                    let config = SlotManagerConfig { epoch, start: now, quiet: config.memory(), ..config };
+                    let scheduler = schedulers.build(&spec.scheduler, &config.slots)?;
+                    Box::new(SlotManager::new(config, scheduler, Arc::clone(fabric)))
+                }
+                PlanSpec::Timeslots(spec) => {
+                    let config = timeslot_manager(spec, fabric, mtu);
+                    // As far as its predecessor's grants reach.
+                    let start = now + config.ahead + config.slot * (i64::from(config.batch) + 1);
+                    Box::new(TimeslotManager::new(TimeslotManagerConfig { epoch, start, ..config }, fabric)?)
+                }
+                PlanSpec::Rates(spec) => {
+                    Box::new(RateManager::new(RateManagerConfig { epoch, ..rate_manager(spec) }, fabric)?)
+                }
+                PlanSpec::Circuits(spec) => {
+                    let config = circuit_manager(spec, fabric, retune, mtu);
+                    // As far as its predecessor's schedules reach.
+                    let start = now + config.circuits.window * 2;
+                    let config = CircuitManagerConfig { epoch, start, ..config };
+                    Box::new(CircuitManager::new(config, algorithm(spec.scheduler).build()))
+                }
+            };
+            self.successors.push_back(successor);
+        }
+        Ok(())
+    }
+
+    /// Agents fail and return, and the manager hears of links.
+    pub fn fail(&mut self, at: SimTime, changes: &Changes, network: &mut Network, ends: &mut Endpoints) {
+        let manager = self.manager_node();
+        for &(node, works) in &changes.nodes {
+            self.down[node as usize] = !works;
+            self.armed[node as usize] = SimTime::MAX;
+            if !works {
+                continue;
+            }
+            if node == manager {
+                self.manager = self.successors.pop_front().expect("one for each time that it returns");
+                if !self.dead.is_empty() {
+                    self.tell(at, node, Input::Down(self.dead.clone()), network, ends);
+                }
+            } else {
+                self.changed(at, node, network);
+            }
+            // What it has slept through is due at once.
+            self.arm(at, node, network);
+        }
+        if let Some(dead) = &changes.dead {
+            self.dead.clone_from(dead);
+            self.tell(at, manager, Input::Down(dead.clone()), network, ends);
+        }
     }
 
     fn manager_node(&self) -> u32 {
@@ -236,6 +310,10 @@ impl Controllers {
     /// The first control message arrives.
     pub fn deliver(&mut self, at: SimTime, network: &mut Network, ends: &mut Endpoints) {
         let Some(((_, to, from, _), delivery)) = self.messages.pop_first() else { return };
+        if self.down[to as usize] {
+            self.sent[from as usize].lost += u64::from(matches!(delivery, Delivery::Message(_)));
+            return;
+        }
         let message = match delivery {
             Delivery::Message(message) => message,
             Delivery::Open(opening) => return self.open(at, to, &opening, true, network),
@@ -275,6 +353,9 @@ impl Controllers {
 
     /// Gives an agent an input and carries its outputs out.
     fn tell(&mut self, at: SimTime, node: u32, input: Input, network: &mut Network, ends: &mut Endpoints) {
+        if self.down[node as usize] {
+            return;
+        }
         let now = at.on_clock(self.ahead[node as usize]);
         let by_signal = matches!(input, Input::Message { message: Message::Pfc(_), .. });
         let mut input = Some(input);

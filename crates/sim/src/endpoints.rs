@@ -96,6 +96,8 @@ pub struct Setting {
     pub salt: u64,
     /// Each packet takes its own path.
     pub per_packet: bool,
+    /// Routes may change while a flow lasts: its packets are looked up at each switch.
+    pub routes_change: bool,
     /// Seed of the packet sizes.
     pub packet_seed: u64,
     /// Whether a datagram may be cut where only a part of it fits.
@@ -162,7 +164,11 @@ impl Endpoints {
         let bytes = arrival.bytes.get();
         let packet_seed = mix64(self.setting.packet_seed ^ label);
         let ahead = |from, to, hash| {
-            if self.setting.per_packet { UNKNOWN } else { ahead(&self.fabric, HostId(from), HostId(to), hash) }
+            if self.setting.per_packet || self.setting.routes_change {
+                UNKNOWN
+            } else {
+                ahead(&self.fabric, HostId(from), HostId(to), hash)
+            }
         };
         let state = match &self.setting.carrier {
             Carrier::Datagrams => State::Datagrams { unsent: bytes, cut: self.cut(packet_seed), fragment: 0 },
@@ -548,6 +554,14 @@ impl Endpoints {
         then
     }
 
+    /// A receiver's report has not come to the sender.
+    pub fn report_lost(&mut self, number: u32, slot: u32) {
+        if let Some(flow) = self.flows.find(slot, number) {
+            flow.in_flight -= 1;
+            self.settle(slot);
+        }
+    }
+
     /// A flow's timer fires. Stale ones are told by their time.
     pub fn timer(&mut self, at: SimTime, number: u32, slot: u32, wire: &mut impl Wire) -> Then {
         let Some(flow) = self.flows.find(slot, number) else { return Then::Nothing };
@@ -663,6 +677,10 @@ impl Trains {
     /// It holds no more.
     pub fn pop(&mut self) {
         self.waiting.pop_front();
+    }
+    /// Others come behind.
+    pub fn append(&mut self, mut others: Self) {
+        self.waiting.append(&mut others.waiting);
     }
     /// All flows that hold bytes.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {

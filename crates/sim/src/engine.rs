@@ -183,6 +183,9 @@ impl<'a> Engine<'a> {
         if let Some(at) = self.next_arrival() {
             first = Event { at, key: Key::new(Phase::Start, 0, 0) };
         }
+        if let Some(at) = self.network.next_change() {
+            first = first.min(Event { at, key: Key::new(Phase::Retune, 0, 0) });
+        }
         // Slot 0 is a control message, slot 1 a report; several of either have an order of their own.
         if let Some((&(at, ..), _)) = self.network.reports.first_key_value() {
             first = first.min(Event { at, key: Key::new(Phase::Open, 0, 1) });
@@ -232,9 +235,10 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Agents hear of what has changed in their hosts' queues.
+    /// Agents hear of what has changed in their hosts' queues, and flows of nothing: what interfaces have refused is lost.
     #[inline]
     fn tell_changes(&mut self) {
+        self.network.lose_refused(&mut self.ends);
         while let Some(host) = self.network.changed.pop() {
             if let Some(control) = &mut self.control {
                 control.changed(self.now, host, &mut self.network);
@@ -244,6 +248,12 @@ impl<'a> Engine<'a> {
 
     fn handle_outside(&mut self, event: Event) {
         match event.key.phase() {
+            Phase::Retune => {
+                let changes = self.network.change(event.at, &mut self.ends);
+                if let Some(control) = &mut self.control {
+                    control.fail(event.at, &changes, &mut self.network, &mut self.ends);
+                }
+            }
             Phase::Start => {
                 let arrival = self.arrivals.next().expect("it was there");
                 let then = self.ends.start(event.at, &arrival, &mut self.network);
@@ -257,8 +267,14 @@ impl<'a> Engine<'a> {
             }
             Phase::Open => {
                 let ((at, flow, _), (slot, report)) = self.network.reports.pop_first().expect("it was there");
-                let then = self.ends.report(at, flow, slot, &report, &mut self.network);
-                self.network.hold(at, then, &mut self.ends);
+                let down = self.ends.flows.find(slot, flow).is_some_and(|f| self.network.is_host_down(f.source));
+                match report.filter(|_| !down) {
+                    Some(report) => {
+                        let then = self.ends.report(at, flow, slot, &report, &mut self.network);
+                        self.network.hold(at, then, &mut self.ends);
+                    }
+                    None => self.ends.report_lost(flow, slot),
+                }
             }
             _ => self.sample(event.at),
         }

@@ -33,10 +33,14 @@ mod special {
     pub const CUT_THROUGH: u16 = 8;
     pub const INEXACT: u16 = 16;
     pub const SHARED: u16 = 32;
+    /// It takes nothing now.
+    pub const DOWN: u16 = 64;
+    /// The node at its end takes nothing now.
+    pub const LEADS_DOWN: u16 = 128;
 }
 
 /// What a link is. Many are alike and share one of these, which thus is always in the cache.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Kind {
     propagation: i64,
     /// Exact where a byte takes whole picoseconds; `INEXACT` otherwise.
@@ -151,6 +155,66 @@ impl LinkState {
             to: link.to.0,
             host: if by_host { link.from.0 } else { u32::MAX },
         }
+    }
+
+    /// Whether it takes nothing: it, or the node that sends on it, has failed.
+    #[inline]
+    pub fn is_down(&self) -> bool {
+        self.kind.special & special::DOWN != 0
+    }
+
+    /// Whether the node at its end has failed.
+    #[inline]
+    pub fn leads_down(&self) -> bool {
+        self.kind.special & special::LEADS_DOWN != 0
+    }
+
+    /// Something has failed or returned.
+    pub(crate) fn set_state(&mut self, down: bool, leads_down: bool) {
+        let bit = |set: bool, bit: u16| if set { bit } else { 0 };
+        let state = bit(down, special::DOWN) | bit(leads_down, special::LEADS_DOWN);
+        let special = self.kind.special & !(special::DOWN | special::LEADS_DOWN) | state;
+        if special != self.kind.special {
+            self.kind = Arc::new(Kind { special, ..(*self.kind).clone() });
+        }
+    }
+
+    /// Takes out, first to last, what has not left at `now`, or `all`, with what is on the wire. It is free then; what had not left was
+    /// not sent.
+    pub(crate) fn cut(&mut self, now: SimTime, all: bool, packets: &mut Packets) -> Vec<u32> {
+        let ids: Vec<u32> = self.in_flight(packets).collect();
+        let has_left = |&id: &u32| self.departure(packets.arrival(id), self.wire(packets.get(id).bytes)) <= now;
+        let left = ids.partition_point(has_left);
+        for &id in &ids[left..] {
+            self.sent_packets -= 1;
+            self.sent_bytes -= u64::from(self.wire(packets.get(id).bytes));
+        }
+        self.free_at = self.free_at.min(now.0);
+        let kept = if all { 0 } else { left };
+        match kept.checked_sub(1) {
+            Some(last) => {
+                self.tail = ids[last];
+                packets.end(self.tail);
+            }
+            None => self.head = LAST,
+        }
+        ids[kept..].to_vec()
+    }
+
+    /// It sends nothing before `at`.
+    pub(crate) fn free_from(&mut self, at: SimTime) {
+        self.free_at = self.free_at.max(at.0);
+    }
+
+    /// When a packet of `bytes` began to leave, or would have, that is expected at `arrival`.
+    pub(crate) fn begin(&self, arrival: SimTime, bytes: u32) -> SimTime {
+        let wire = self.wire(bytes);
+        SimTime(self.departure(arrival, wire).0 - self.line_time(wire))
+    }
+
+    /// When the first bit of a packet of `wire` bytes is there that arrives at `arrival`.
+    pub(crate) fn first_bit(&self, arrival: SimTime, wire: u32) -> SimTime {
+        SimTime((arrival + self.tail_lag(wire)).0 - self.line_time(wire))
     }
 
     /// Whether its sending end shares a memory.

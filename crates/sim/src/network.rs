@@ -1,21 +1,27 @@
 //! The packet fabric: links, switches, and the interface of every host, driven by one calendar.
 
+mod outages;
+
 use crate::calendar::{Calendar, Key, Phase};
 use crate::circuits::{CIRCUIT, Circuits};
 use crate::endpoints::{Endpoints, Then, Trains, Wire};
 use crate::flow::NONE;
 use crate::latency::Latencies;
-use crate::link::{Kinds, LinkState};
+use crate::link::{Full, Kinds, LinkState};
 use crate::multiplexer::{Input, Multiplexer};
 use crate::nic::{Nic, QueueId, Served, Window};
 use crate::packet::{LAST, Packet, Packets, flags};
 use crate::routes::Routes;
 use crate::time::SimTime;
+pub use outages::Changes;
+use outages::Outages;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use timeplane_model::{Backlog, Buffer, Duration, Fabric, Forwarding, HostId, LinkId, Matching, NodeId, PathTag};
+use timeplane_model::{
+    Backlog, Buffer, Candidates, Duration, Fabric, Forwarding, HostId, LinkId, Matching, NodeId, PathTag,
+};
 use timeplane_scenario::Nic as NicSpec;
 use timeplane_transport::Report;
 use timeplane_workload::Streams;
@@ -31,6 +37,14 @@ pub enum Loss {
     CircuitDark,
     /// A rack's multiplexer held a frame of its input already.
     MultiplexerFull,
+    /// It was on a wire that failed or queued for it, or came to it while it was down.
+    LinkDown,
+    /// It was in a switch that failed, or came to it while it was down.
+    SwitchDown,
+    /// It was in a host that failed, or came to it or was to leave it while it was down.
+    HostDown,
+    /// A switch knows no way to its destination.
+    NoRoute,
 }
 
 impl Loss {
@@ -41,6 +55,10 @@ impl Loss {
             Self::BitError => "bit_error",
             Self::CircuitDark => "circuit_dark",
             Self::MultiplexerFull => "multiplexer_full",
+            Self::LinkDown => "link_down",
+            Self::SwitchDown => "switch_down",
+            Self::HostDown => "host_down",
+            Self::NoRoute => "no_route",
         }
     }
 }
@@ -105,7 +123,13 @@ pub struct Network {
     /// Packets under way.
     pub packets: Packets,
     hosts: u32,
+    /// The fabric as far as switches know that it works, and its routes.
+    routed: Arc<Fabric>,
     routes: Routes,
+    /// What fails in this run.
+    outages: Option<Box<Outages>>,
+    /// Packets that interfaces have refused since the engine looked: over which link and why.
+    refused: Vec<(u32, Loss, Packet)>,
     uplinks: Vec<u32>,
     trains: Vec<Trains>,
     /// Flows in all trains.
@@ -133,7 +157,9 @@ pub struct Network {
     /// Hosts whose queues have changed since they were taken out last.
     pub changed: Vec<u32>,
     /// Reports of raw receivers under way, by arrival, flow and sequence.
-    pub reports: BTreeMap<(SimTime, u32, u32), (u32, Report)>,
+    ///
+    /// One that a host has sent which is down gets lost.
+    pub reports: BTreeMap<(SimTime, u32, u32), (u32, Option<Report>)>,
     report_sequence: u32,
     /// The circuit switch and the racks' multiplexers, in a hybrid fabric.
     hybrid: Option<Box<HybridState>>,
@@ -199,6 +225,9 @@ impl Network {
             packets: Packets::default(),
             hosts,
             routes: Routes::new(&fabric),
+            routed: Arc::clone(&fabric),
+            outages: None,
+            refused: Vec::new(),
             uplinks,
             trains_waiting: 0,
             trains: (0..hosts).map(|_| Trains::default()).collect(),
@@ -251,6 +280,9 @@ impl Network {
 
     /// A flow at `host` holds bytes: they leave first come, first served.
     pub fn train(&mut self, now: SimTime, host: u32, slot: u32, ends: &mut Endpoints) {
+        if self.hold_train(now, host, slot) {
+            return;
+        }
         self.trains[host as usize].push(slot, now);
         self.trains_waiting += 1;
         self.refill(now, host, ends);
@@ -298,7 +330,10 @@ impl Network {
         let link = &self.links[self.uplinks[host as usize] as usize];
         let add = |a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1);
         match &self.nics {
-            None => self.trains[host as usize].iter().map(|slot| ends.unsent(slot, link)).fold((0, 0), add),
+            None => {
+                let flows = self.trains[host as usize].iter().chain(self.held(host));
+                flows.map(|slot| ends.unsent(slot, link)).fold((0, 0), add)
+            }
             Some(nics) => nics[host as usize].waiting(link, ends).map(|w| w.1).fold((0, 0), add),
         }
     }
@@ -319,6 +354,9 @@ impl Network {
             for id in link.in_flight(&self.packets) {
                 add(1, u64::from(self.packets.get(id).bytes));
             }
+        }
+        for packet in self.held_packets() {
+            add(1, u64::from(packet.bytes));
         }
         for nic in self.nics.iter().flatten() {
             for packet in nic.packets() {
@@ -372,7 +410,11 @@ impl Network {
     #[inline(never)]
     fn queue(&mut self, now: SimTime, host: u32, packet: Packet) {
         if let Some(nics) = &mut self.nics {
-            let link = &self.links[self.uplinks[host as usize] as usize];
+            let uplink = self.uplinks[host as usize];
+            if nics[host as usize].is_stopped() {
+                return self.refuse(uplink, packet);
+            }
+            let link = &self.links[uplink as usize];
             let was_empty = nics[host as usize].push_packet(now, packet, link);
             self.note_arrival(host, was_empty);
             self.wake(now, host);
@@ -472,7 +514,15 @@ impl Network {
         let (departure, arrival) = if state.is_plain() {
             state.join(ready, bytes)
         } else {
-            self.join_special(link, ready, ready, id).expect("a host's queue has no bound")
+            match self.join_special(link, ready, ready, id) {
+                Ok(joined) => joined,
+                // A host's queue has no bound: its link is down.
+                Err(_) => {
+                    let packet = self.packets.remove(id);
+                    self.refuse(link, packet);
+                    return ready;
+                }
+            }
         };
         if let Some(latencies) = &mut self.latencies {
             let state = &self.links[link as usize];
@@ -490,9 +540,12 @@ impl Network {
         }
     }
 
-    /// Lets a packet join a link that is no plain one, wholly there at `whole`: its departure and its arrival, unless it is lost.
+    /// Lets a packet join a link that is no plain one, wholly there at `whole`: its departure and its arrival, or why it is lost.
     #[inline(never)]
-    fn join_special(&mut self, link: u32, ready: SimTime, whole: SimTime, id: u32) -> Option<(SimTime, SimTime)> {
+    fn join_special(&mut self, link: u32, ready: SimTime, whole: SimTime, id: u32) -> Result<(SimTime, SimTime), Loss> {
+        if self.links[link as usize].is_down() {
+            return Err(self.down_reason(link));
+        }
         let packet = self.packets.get_mut(id);
         let wire = self.links[link as usize].wire(packet.bytes);
         let room = if self.links[link as usize].is_shared() {
@@ -503,14 +556,18 @@ impl Network {
             i64::MAX
         };
         let state = &mut self.links[link as usize];
-        let sending = state.accept(ready, whole, wire, room).ok()?;
+        let sending = state.accept(ready, whole, wire, room).map_err(|Full| Loss::BufferFull)?;
         if sending.mark && packet.flags & flags::ECT != 0 {
             packet.flags |= flags::CE;
         }
         if let Some(survival) = state.survival(wire) {
             corrupt(&mut self.errors[link as usize], survival, packet);
         }
-        Some((sending.departure, state.arrival(sending.departure, wire)))
+        let arrival = state.arrival(sending.departure, wire);
+        if state.leads_down() {
+            self.doom_if_early(link, arrival, id);
+        }
+        Ok((sending.departure, arrival))
     }
 
     /// Takes the first arrival that comes before all else and before `bound`: when, and over which link.
@@ -546,7 +603,7 @@ impl Network {
         if to < self.hosts {
             let packet = self.packets.remove(id);
             if packet.flags & flags::CORRUPT != 0 {
-                self.lose(link, Loss::BitError, packet, ends);
+                self.lose_arriving(link, packet, ends);
             } else {
                 self.note_latency(id, at);
                 ends.receive(at, packet, self);
@@ -635,17 +692,19 @@ impl Network {
         let packet = self.packets.get_mut(id);
         if packet.flags & flags::CORRUPT != 0 {
             let packet = self.packets.remove(id);
-            return self.lose(from, Loss::BitError, packet, ends);
+            return self.lose_arriving(from, packet, ends);
         }
         let (destination, bytes) = (packet.destination, packet.bytes);
         let number = node.0 - self.hosts;
         let [out, ahead @ ..] = packet.ahead;
         let out = if out == LAST {
-            let Some(out) = self.route(number, id, from) else {
-                let packet = self.packets.remove(id);
-                return self.lose(from, Loss::CircuitDark, packet, ends);
-            };
-            out
+            match self.route(number, id, from) {
+                Ok(out) => out,
+                Err(reason) => {
+                    let packet = self.packets.remove(id);
+                    return self.lose(from, reason, packet, ends);
+                }
+            }
         } else {
             packet.ahead[..ahead.len()].copy_from_slice(&ahead);
             packet.ahead[ahead.len()] = LAST;
@@ -662,11 +721,13 @@ impl Network {
         } else {
             let came = &self.links[from as usize];
             let whole = ready + came.tail_lag(came.wire(bytes));
-            let Some((_, arrival)) = self.join_special(out, ready, whole, id) else {
-                let packet = self.packets.remove(id);
-                return self.lose(out, Loss::BufferFull, packet, ends);
-            };
-            arrival
+            match self.join_special(out, ready, whole, id) {
+                Ok((_, arrival)) => arrival,
+                Err(reason) => {
+                    let packet = self.packets.remove(id);
+                    return self.lose(out, reason, packet, ends);
+                }
+            }
         };
         if self.passive && last {
             let packet = self.packets.remove(id);
@@ -676,21 +737,25 @@ impl Network {
         }
     }
 
-    /// The link that a switch takes for a packet which does not know it and came over `from`; none where it wants a circuit and there is none.
+    /// The link that a switch takes for a packet which does not know it and came over `from`, or why there is none.
     #[inline(never)]
-    fn route(&self, switch: u32, id: u32, from: u32) -> Option<u32> {
+    fn route(&self, switch: u32, id: u32, from: u32) -> Result<u32, Loss> {
         let packet = self.packets.get(id);
         if packet.path == 0 {
-            return Some(self.routes.next(switch, packet.destination, packet.hash));
+            let out = self.routes.next(switch, packet.destination, packet.hash);
+            return if out == LAST { Err(Loss::NoRoute) } else { Ok(out) };
         }
         let (node, to) = (NodeId(switch + self.hosts), HostId(packet.destination));
-        match &self.hybrid {
-            Some(hybrid) if packet.path == CIRCUIT && self.fabric.link(self.fabric.uplink(to)).to != node => {
-                let source = HostId(self.fabric.link(LinkId(from)).from.0);
-                hybrid.circuits.uplink(source, to).map(|l| l.0)
-            }
-            _ => Some(self.fabric.tagged_link(node, to, PathTag(packet.path - 1)).0),
+        if let Some(hybrid) = self.hybrid.as_ref().filter(|_| packet.path == CIRCUIT)
+            && self.fabric.link(self.fabric.uplink(to)).to != node
+        {
+            let source = HostId(self.fabric.link(LinkId(from)).from.0);
+            return hybrid.circuits.uplink(source, to).map(|l| l.0).ok_or(Loss::CircuitDark);
         }
+        if self.routed.candidates(node, to) == Candidates::Set(&[]) {
+            return Err(Loss::NoRoute);
+        }
+        Ok(self.routed.tagged_link(node, to, PathTag(packet.path - 1)).0)
     }
 
     /// Books an arrival that nothing else waits for, ahead of its time.
@@ -794,9 +859,12 @@ impl Wire for Network {
         self.calendar.push(at, Key::new(Phase::Timer, number, slot));
     }
 
-    fn report(&mut self, now: SimTime, _from: u32, number: u32, slot: u32, report: Report) {
-        self.reported.0 += 1;
-        self.reported.1 += report_bytes(&report);
+    fn report(&mut self, now: SimTime, from: u32, number: u32, slot: u32, report: Report) {
+        let report = (!self.is_host_down(from)).then_some(report);
+        if let Some(report) = &report {
+            self.reported.0 += 1;
+            self.reported.1 += report_bytes(report);
+        }
         self.report_sequence += 1;
         self.news = true;
         self.reports.insert((now + self.report_latency, number, self.report_sequence), (slot, report));

@@ -15,6 +15,9 @@ use timeplane_scenario::{Discipline, Nic as NicSpec};
 /// A queue of an interface: destination and class.
 pub type QueueId = (u32, u8);
 
+/// [`Nic::armed`] of an interface that may not send at all: it is served at no time, and not armed for any.
+const STOPPED: SimTime = SimTime(i64::MIN);
+
 /// When a queue may send: an executed grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -436,6 +439,25 @@ impl Nic {
         packet.map(|p| (p, emptied))
     }
 
+    /// Its link or its host has failed: it sends nothing, and gives the packets back that wait here. Flows stay.
+    pub fn stop(&mut self) -> Vec<Packet> {
+        self.armed = STOPPED;
+        self.burst = None;
+        let lost = self.queues.values_mut().flat_map(|q| q.packets.drain(..)).map(|p| p.1).collect();
+        self.queues.retain(|_, q| !q.flows.is_empty());
+        lost
+    }
+
+    /// It may send again.
+    pub fn resume(&mut self) {
+        self.armed = SimTime::MAX;
+    }
+
+    /// Whether it is stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.armed == STOPPED
+    }
+
     /// Packets that wait here.
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.queues.values().flat_map(|q| q.packets.iter().map(|p| &p.1))
@@ -482,6 +504,7 @@ mod tests {
             mtu: 1500,
             salt: 0,
             per_packet: false,
+            routes_change: false,
             packet_seed: 0,
             fragments: false,
             classes: Vec::new(),

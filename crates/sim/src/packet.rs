@@ -80,6 +80,9 @@ struct Slot {
 /// No packet.
 pub(crate) const LAST: u32 = u32::MAX;
 
+/// The first link ahead of a packet that will be lost where it arrives: the node there is down. Another number that no link has.
+pub(crate) const DOOMED: u32 = u32::MAX - 1;
+
 /// Packets by number; freed numbers are used again, the latest first, while they are still in the cache.
 #[derive(Debug)]
 pub struct Packets {
@@ -146,6 +149,10 @@ impl Packets {
         let slot = &mut self.slots[id as usize];
         slot.arrival = arrival.0;
         slot.next = LAST;
+    }
+    /// Leaves nothing behind a packet.
+    pub(crate) fn end(&mut self, id: u32) {
+        self.slots[id as usize].next = LAST;
     }
     /// Puts a packet behind the last one on its link.
     #[inline]

@@ -1,6 +1,6 @@
 //! The fabric's routes, as the event loop wants them: few loads, in little memory.
 
-use crate::packet::{Ahead, UNKNOWN};
+use crate::packet::{Ahead, LAST, UNKNOWN};
 use timeplane_model::{Candidates, Fabric, HostId, LinkId, NodeId, ecmp_index};
 
 /// The links after the first that packets of this hash take from one host to another.
@@ -46,7 +46,7 @@ struct Row {
     mask: u32,
 }
 
-/// Equal paths: so many links from there on.
+/// Equal paths: so many links from there on. Where there is none, one that is no link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Set {
     start: u32,
@@ -63,7 +63,8 @@ impl Routes {
         let mut ends: Vec<HostId> = Vec::new();
         let mut numbers = vec![NONE; switches as usize];
         let attached = (0..hosts).map(|h| {
-            let downlink = fabric.downlink(HostId(h)).0;
+            let downlink = fabric.downlink(HostId(h));
+            let downlink = if fabric.is_dead(downlink) { LAST } else { downlink.0 };
             let Some(over) = fabric.link(fabric.uplink(HostId(h))).to.0.checked_sub(hosts) else {
                 return (NONE, downlink);
             };
@@ -88,7 +89,10 @@ impl Routes {
                         if last.is_some() {
                             mask = NONE;
                         }
-                        let set = Set { start: links.len() as u32, count: new.len() as u32 };
+                        let set = Set { start: links.len() as u32, count: new.len().max(1) as u32 };
+                        if new.is_empty() {
+                            links.push(LAST);
+                        }
                         links.extend(new.iter().map(|l| l.0));
                         last = Some((new, set));
                         set
@@ -106,6 +110,7 @@ impl Routes {
         Self { hosts, attached, rows, table, links }
     }
 
+    /// The next link, or `LAST` where there is no route.
     pub fn next(&self, switch: u32, destination: u32, hash: u32) -> u32 {
         let (over, down) = self.attached[destination as usize];
         let row = self.rows[switch as usize];
@@ -131,13 +136,18 @@ mod tests {
             Fabric::single_switch(3, switch(), spec).unwrap(),
             Fabric::leaf_spine(4, 3, 2, switch(), spec, spec).unwrap(),
             Fabric::fat_tree(4, switch(), spec, spec).unwrap(),
+            // Without an edge's links up and a host's own, and without a spine and one more link.
+            Fabric::fat_tree(4, switch(), spec, spec).unwrap().without([6, 32, 34].map(LinkId)),
+            Fabric::leaf_spine(4, 3, 2, switch(), spec, spec).unwrap().without([24, 28, 32, 36, 30].map(LinkId)),
         ] {
             let routes = Routes::new(&fabric);
             for s in 0..fabric.switches() as u32 {
                 for h in 0..fabric.hosts() {
                     for hash in [0, 1 << 30, 3 << 30, u32::MAX] {
-                        let expected = fabric.next_link(NodeId(fabric.hosts() + s), HostId(h), hash);
-                        assert_eq!(routes.next(s, h, hash), expected.0, "{s} {h} {hash}");
+                        let at = NodeId(fabric.hosts() + s);
+                        let none = fabric.candidates(at, HostId(h)) == Candidates::Set(&[]);
+                        let expected = if none { LAST } else { fabric.next_link(at, HostId(h), hash).0 };
+                        assert_eq!(routes.next(s, h, hash), expected, "{s} {h} {hash}");
                     }
                 }
             }

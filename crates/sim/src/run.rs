@@ -127,6 +127,7 @@ pub fn prepare<'a>(
         mtu,
         salt: streams.number("fabric", 0, "ecmp salt"),
         per_packet: control.ecmp == Ecmp::Packet,
+        routes_change: !scenario.failure.is_empty(),
         packet_seed: streams.number("workload", 0, "packet sizes"),
         fragments,
         classes,
@@ -151,12 +152,16 @@ pub fn prepare<'a>(
             network.add_circuits(circuits, spec.multiplexer_frames * scenario.fabric.framing.wire(mtu));
         }
     }
+    network.fail(&scenario.failure);
     network.watch = watch(plan);
     network.latencies = scenario.record.latency.then(|| Latencies::new(begin..end));
     if let Some(PlanSpec::Rates(RatesSpec { estimator: RateEstimator::Arrivals(_), .. })) = plan {
         network.count_arrivals();
     }
-    let controllers = plan.map(|p| Controllers::new(p, fabric, mtu, retune, schedulers, &streams)).transpose()?;
+    let mut controllers = plan.map(|p| Controllers::new(p, fabric, mtu, retune, schedulers, &streams)).transpose()?;
+    if let (Some(plan), Some(controllers)) = (plan, &mut controllers) {
+        controllers.restart_at(&network.manager_returns(), plan, fabric, mtu, retune, schedulers)?;
+    }
     let arrivals = source.arrivals(spec.seed);
     Ok(Engine::new(network, ends, controllers, arrivals, arrivals_end, scenario.record.queues_every))
 }

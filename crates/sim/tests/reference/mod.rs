@@ -1,12 +1,13 @@
 //! A second engine, written to be obviously right and slow: a binary heap, a queue of packets at every port, and two events a
-//! hop (the last bit leaves; the packet arrives). It shares the hosts' ends with the engine under test, and nothing of the network.
+//! hop (the last bit leaves; the packet arrives). Whether something works it asks the list of failures, each time. It shares the hosts' ends with the engine under test, and nothing of the network.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
-use timeplane_model::{Buffer, Bytes, Duration, Fabric, Forwarding, HostId, LinkId, NodeId};
+use timeplane_model::{Buffer, Bytes, Candidates, Duration, Fabric, Forwarding, HostId, LinkId, NodeId};
+use timeplane_scenario::{Element, Failure};
 use timeplane_sim::SimTime;
 use timeplane_sim::endpoints::{Endpoints, Then, Wire};
 use timeplane_sim::packet::{Packet, flags};
@@ -16,12 +17,14 @@ use timeplane_workload::{FlowArrival, Streams};
 /// In the order in which they happen at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
+    /// Something fails or returns, or word of it comes.
+    Change,
     /// The last bit of the packet that a link sends leaves.
-    Depart(u32),
+    Depart(u32, u32),
     /// A packet may be acted on at the far end of a link.
-    Arrive(u32),
+    Arrive(u32, u32),
     /// A packet that came over this link has passed the switch and joins an output queue.
-    Join(u32, u32),
+    Join(u32, u32, u32),
     Start(u32),
     Report(u32, u32),
     Timer(u32, u32),
@@ -33,13 +36,26 @@ struct Waiting {
     whole: i64,
 }
 
+struct Flying {
+    packet: Packet,
+    wire: u32,
+    id: u32,
+    departure: i64,
+    /// When its first bit is at the far end.
+    first: i64,
+}
+
 #[derive(Default)]
 struct Port {
     queue: VecDeque<Waiting>,
     /// When the last bit of the packet that is being sent leaves.
     departure: Option<i64>,
+    /// Flows that a host's interface asks for packets.
+    train: VecDeque<u32>,
+    /// Which of the departures that were expected still is.
+    generation: u32,
     /// Packets that are being sent or are on the wire.
-    flying: VecDeque<(Packet, u32)>,
+    flying: VecDeque<Flying>,
     errors: Option<Xoshiro256PlusPlus>,
 }
 
@@ -48,7 +64,14 @@ pub struct Reference {
     heap: BinaryHeap<Reverse<(i64, What)>>,
     now: i64,
     ports: Vec<Port>,
-    joining: BTreeMap<(u32, u32), VecDeque<(Packet, i64)>>,
+    joining: BTreeMap<(u32, u32), VecDeque<(Packet, i64, u32)>>,
+    /// Numbers packets on wires and in switches.
+    number: u32,
+    failures: Vec<Failure>,
+    /// What switches route on.
+    view: Fabric,
+    /// Packets that hosts handed over while they could not be sent.
+    refused: Vec<(u32, &'static str, Packet)>,
     reports: BTreeMap<(u32, u32), (u32, Report)>,
     report_sequence: u32,
     report_latency: Duration,
@@ -67,6 +90,10 @@ impl Reference {
             now: 0,
             ports: ports.collect(),
             joining: BTreeMap::new(),
+            number: 0,
+            failures: Vec::new(),
+            view: (*fabric).clone(),
+            refused: Vec::new(),
             reports: BTreeMap::new(),
             report_sequence: 0,
             report_latency,
@@ -74,6 +101,16 @@ impl Reference {
             hops: 0,
             fabric,
         }
+    }
+
+    pub fn fail(&mut self, failures: &[Failure]) {
+        self.failures = failures.to_vec();
+        let times = failures.iter().flat_map(|f| {
+            let until = f.until.map(|u| [u, u + f.detection]);
+            [f.at, f.at + f.detection].into_iter().chain(until.into_iter().flatten())
+        });
+        let times: BTreeSet<i64> = times.map(|t| t.as_ps()).collect();
+        times.into_iter().for_each(|t| self.at(t, What::Change));
     }
 
     pub fn run(&mut self, ends: &mut Endpoints, arrivals: &[FlowArrival]) {
@@ -89,14 +126,20 @@ impl Reference {
                     let then = ends.start(now, &arrivals[i as usize], self);
                     self.hold(then, ends);
                 }
-                What::Depart(link) => {
-                    self.ports[link as usize].departure = None;
-                    self.next(link);
+                What::Change => self.change(ends),
+                What::Depart(link, generation) => {
+                    if self.ports[link as usize].generation == generation {
+                        self.ports[link as usize].departure = None;
+                        self.next(link, ends);
+                    }
                 }
-                What::Arrive(link) => self.arrive(link, ends),
-                What::Join(from, out) => {
-                    let (packet, whole) = self.joining.get_mut(&(from, out)).unwrap().pop_front().unwrap();
-                    self.join(out, packet, whole, ends);
+                What::Arrive(link, id) => self.arrive(link, id, ends),
+                What::Join(from, out, id) => {
+                    let waiting = self.joining.get_mut(&(from, out)).unwrap();
+                    if waiting.front().is_some_and(|w| w.2 == id) {
+                        let (packet, whole, _) = waiting.pop_front().unwrap();
+                        self.join(out, packet, whole, ends);
+                    }
                 }
                 What::Timer(flow, slot) => {
                     let then = ends.timer(now, flow, slot, self);
@@ -108,6 +151,103 @@ impl Reference {
                     self.hold(then, ends);
                 }
             }
+            for (link, reason, packet) in std::mem::take(&mut self.refused) {
+                self.lose(link, reason, packet, ends);
+            }
+        }
+    }
+
+    /// Whether an element is one of these wires' or nodes'.
+    fn is(&self, element: Element, part: Result<u32, u32>) -> bool {
+        let node = |n: u32| self.fabric.hosts() + n;
+        match (element, part) {
+            (Element::Wire(w), Ok(wire)) => w == wire,
+            (Element::Between([a, b]), Ok(wire)) => {
+                let link = self.fabric.link(LinkId(2 * wire));
+                [(a, b), (b, a)].contains(&(link.from.0, link.to.0))
+            }
+            (Element::Switch(s), Err(n)) => node(s) == n,
+            (Element::Host(h), Err(n)) => h == n,
+            _ => false,
+        }
+    }
+
+    /// Whether a wire (`Ok`) or a node (`Err`) is down at some time from the first to the second, both included, as seen so much later.
+    fn down(&self, part: Result<u32, u32>, from: i64, to: i64, detected: bool) -> bool {
+        self.failures.iter().any(|f| {
+            let later = if detected { f.detection.as_ps() } else { 0 };
+            let until = f.until.map_or(i64::MAX, |u| u.as_ps() + later);
+            self.is(f.element, part) && f.at.as_ps() + later <= to && from < until
+        })
+    }
+
+    /// Why a link takes nothing now.
+    fn link_down(&self, link: u32) -> Option<&'static str> {
+        let from = self.fabric.link(LinkId(link)).from.0;
+        if self.down(Err(from), self.now, self.now, false) {
+            return Some(if from < self.fabric.hosts() { "host_down" } else { "switch_down" });
+        }
+        self.down(Ok(link / 2), self.now, self.now, false).then_some("link_down")
+    }
+
+    fn change(&mut self, ends: &mut Endpoints) {
+        let wires = 0..self.fabric.links().len() as u32 / 2;
+        let parts: Vec<_> = wires.map(Ok).chain((0..self.fabric.nodes().len() as u32).map(Err)).collect();
+        let at = |t: i64, part| self.down(part, t, t, false);
+        let (before, now) = (self.now - 1, self.now);
+        let fail: Vec<_> = parts.iter().copied().filter(|&p| !at(before, p) && at(now, p)).collect();
+        for part in fail {
+            for link in 0..self.fabric.links().len() as u32 {
+                let from = self.fabric.link(LinkId(link)).from.0;
+                match part {
+                    Ok(wire) if link / 2 == wire => self.cut(link, true, "link_down", ends),
+                    Err(node) if from == node => {
+                        let why = if from < self.fabric.hosts() { "host_down" } else { "switch_down" };
+                        self.cut(link, false, why, ends);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        // What waited at hosts goes on.
+        for host in (0..self.fabric.hosts()).map(HostId) {
+            self.begin(self.fabric.uplink(host).0, ends);
+        }
+        let dead = parts.iter().filter(|&&p| self.down(p, now, now, true)).flat_map(|&p| match p {
+            Ok(wire) => vec![LinkId(2 * wire)],
+            Err(node) => self.fabric.links_of(NodeId(node)),
+        });
+        self.view = self.fabric.without(dead);
+    }
+
+    /// A port loses all that has not left it, and all that is on the wire where `all`.
+    fn cut(&mut self, link: u32, all: bool, reason: &'static str, ends: &mut Endpoints) {
+        let now = self.now;
+        let port = &mut self.ports[link as usize];
+        port.departure = None;
+        port.generation += 1;
+        let kept: VecDeque<Flying> = port.flying.drain(..).collect();
+        let mut lost = Vec::new();
+        for f in kept {
+            if all || f.departure > now {
+                lost.push(f.packet);
+            } else {
+                port.flying.push_back(f);
+            }
+        }
+        lost.extend(port.queue.drain(..).map(|w| w.packet));
+        for (_, waiting) in self.joining.iter_mut().filter(|((_, out), _)| *out == link) {
+            lost.extend(waiting.drain(..).map(|w| w.0));
+        }
+        for packet in lost {
+            self.lose(link, reason, packet, ends);
+        }
+    }
+
+    /// A link begins with its next packet, if it is free.
+    fn begin(&mut self, link: u32, ends: &mut Endpoints) {
+        if self.ports[link as usize].departure.is_none() {
+            self.next(link, ends);
         }
     }
 
@@ -115,11 +255,16 @@ impl Reference {
         self.heap.push(Reverse((at, what)));
     }
 
-    /// All packets of a flow join the host's queue at once.
+    /// A flow joins the host's queue: its packets follow each other.
     fn hold(&mut self, then: Then, ends: &mut Endpoints) {
-        let Then::Queue { host, slot, .. } = then else { return };
-        while let Some(packet) = ends.next_packet(SimTime::from_ps(self.now), slot, u32::MAX) {
-            self.transmit(SimTime::from_ps(self.now), host, packet);
+        if let Then::Queue { host, slot, .. } = then {
+            let link = self.fabric.uplink(HostId(host)).0;
+            self.ports[link as usize].train.push_back(slot);
+            self.begin(link, ends);
+        }
+        // Packets that the flow handed over by itself.
+        for host in (0..self.fabric.hosts()).map(HostId) {
+            self.begin(self.fabric.uplink(host).0, ends);
         }
     }
 
@@ -167,28 +312,55 @@ impl Reference {
                 packet.flags |= flags::CE;
             }
         }
+        self.corrupt(link, &mut packet);
+        self.ports[link as usize].queue.push_back(Waiting { packet, wire, whole });
+        self.begin(link, ends);
+    }
+
+    /// Draws whether a bit of a packet is wrong.
+    fn corrupt(&mut self, link: u32, packet: &mut Packet) {
+        let spec = self.fabric.link(LinkId(link)).spec;
         if let Some(stream) = &mut self.ports[link as usize].errors {
             let uniform = (stream.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-            if uniform >= (8.0 * (-spec.bit_error).ln_1p() * f64::from(wire)).exp() {
+            let wire = f64::from(spec.framing.wire(packet.bytes));
+            if uniform >= (8.0 * (-spec.bit_error).ln_1p() * wire).exp() {
                 packet.flags |= flags::CORRUPT;
             }
-        }
-        self.ports[link as usize].queue.push_back(Waiting { packet, wire, whole });
-        if self.ports[link as usize].departure.is_none() {
-            self.next(link);
         }
     }
 
     /// A free link begins with the next packet.
-    fn next(&mut self, link: u32) {
+    fn next(&mut self, link: u32, ends: &mut Endpoints) {
+        if self.link_down(link).is_some() {
+            return;
+        }
+        if let (true, Some(&slot)) =
+            (self.ports[link as usize].queue.is_empty(), self.ports[link as usize].train.front())
+        {
+            let mut packet = ends.next_packet(SimTime::from_ps(self.now), slot, u32::MAX).unwrap();
+            if ends.flows.get(slot).unsent() == 0 {
+                self.ports[link as usize].train.pop_front();
+            }
+            self.corrupt(link, &mut packet);
+            let wire = self.fabric.link(LinkId(link)).spec.framing.wire(packet.bytes);
+            self.ports[link as usize].queue.push_back(Waiting { packet, wire, whole: 0 });
+        }
         let Some(w) = self.ports[link as usize].queue.pop_front() else { return };
         let departure = (self.now + self.line(link, w.wire)).max(w.whole);
+        let whole = departure + self.fabric.link(LinkId(link)).spec.propagation.as_ps();
+        let first = whole - self.line(link, w.wire);
+        let id = self.numbered();
         let port = &mut self.ports[link as usize];
         port.departure = Some(departure);
-        port.flying.push_back((w.packet, w.wire));
-        self.at(departure, What::Depart(link));
-        let arrival = departure + self.fabric.link(LinkId(link)).spec.propagation.as_ps() - self.lag(link, w.wire);
-        self.at(arrival, What::Arrive(link));
+        port.flying.push_back(Flying { packet: w.packet, wire: w.wire, id, departure, first });
+        let generation = port.generation;
+        self.at(departure, What::Depart(link, generation));
+        self.at(whole - self.lag(link, w.wire), What::Arrive(link, id));
+    }
+
+    fn numbered(&mut self) -> u32 {
+        self.number += 1;
+        self.number
     }
 
     /// How much earlier than its last bit a packet may be acted on at the far end.
@@ -201,10 +373,18 @@ impl Reference {
         }
     }
 
-    fn arrive(&mut self, link: u32, ends: &mut Endpoints) {
-        let (packet, wire) = self.ports[link as usize].flying.pop_front().unwrap();
+    fn arrive(&mut self, link: u32, id: u32, ends: &mut Endpoints) {
+        let flying = &mut self.ports[link as usize].flying;
+        if flying.front().is_none_or(|f| f.id != id) {
+            return;
+        }
+        let Flying { packet, wire, first, .. } = flying.pop_front().unwrap();
         self.hops += 1;
         let to = self.fabric.link(LinkId(link)).to;
+        if self.down(Err(to.0), first, self.now, false) {
+            let why = if to.0 < self.fabric.hosts() { "host_down" } else { "switch_down" };
+            return self.lose(link, why, packet, ends);
+        }
         if packet.flags & flags::CORRUPT != 0 {
             return self.lose(link, "bit_error", packet, ends);
         }
@@ -213,11 +393,19 @@ impl Reference {
             let then = ends.receive(now, packet, self);
             return self.hold(then, ends);
         };
-        let out = self.fabric.next_link(NodeId(to.0), HostId(packet.destination), packet.hash).0;
+        let destination = HostId(packet.destination);
+        if self.view.candidates(to, destination) == Candidates::Set(&[]) {
+            return self.lose(link, "no_route", packet, ends);
+        }
+        let out = self.view.next_link(to, destination, packet.hash).0;
+        if let Some(why) = self.link_down(out) {
+            return self.lose(out, why, packet, ends);
+        }
+        let id = self.numbered();
         let ready = self.now + switch.latency.as_ps();
         let whole = ready + self.lag(link, wire);
-        self.joining.entry((link, out)).or_default().push_back((packet, whole));
-        self.at(ready, What::Join(link, out));
+        self.joining.entry((link, out)).or_default().push_back((packet, whole, id));
+        self.at(ready, What::Join(link, out, id));
     }
 
     fn lose(&mut self, link: u32, reason: &'static str, packet: Packet, ends: &mut Endpoints) {
@@ -231,18 +419,12 @@ impl Wire for Reference {
         let link = self.fabric.uplink(HostId(host)).0;
         let wire = self.fabric.link(LinkId(link)).spec.framing.wire(packet.bytes);
         assert_eq!(now.as_ps(), self.now);
+        if let Some(why) = self.link_down(link) {
+            return self.refused.push((link, why, packet));
+        }
         let mut packet = packet;
-        let spec = self.fabric.link(LinkId(link)).spec;
-        if let Some(stream) = &mut self.ports[link as usize].errors {
-            let uniform = (stream.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-            if uniform >= (8.0 * (-spec.bit_error).ln_1p() * f64::from(wire)).exp() {
-                packet.flags |= flags::CORRUPT;
-            }
-        }
+        self.corrupt(link, &mut packet);
         self.ports[link as usize].queue.push_back(Waiting { packet, wire, whole: 0 });
-        if self.ports[link as usize].departure.is_none() {
-            self.next(link);
-        }
     }
 
     fn arm(&mut self, at: SimTime, number: u32, slot: u32) {

@@ -169,6 +169,12 @@ fn udp_is_rfc_791_and_768() {
     let mut without = golden.clone();
     without[40..42].fill(0);
     assert_eq!(UdpFrame::parse(&without), Ok(udp.clone()));
+    // A sum that comes out as zero is sent as ffff.
+    let with_zeros = UdpFrame { payload: vec![0, 0], ..udp.clone() }.encode().unwrap();
+    let zero_sum = UdpFrame { payload: with_zeros[40..42].to_vec(), ..udp.clone() };
+    let bytes = zero_sum.encode().unwrap();
+    assert_eq!(bytes[40..42], [0xff, 0xff]);
+    assert_eq!(UdpFrame::parse(&bytes), Ok(zero_sum));
     let long = UdpFrame { payload: vec![0; 1473], ..udp };
     assert_eq!(long.encode(), Err(EncodeError::Range { what: "a payload", value: 1473, most: 1472 }));
 }

@@ -528,4 +528,12 @@ fn memory_is_bounded() {
     assert!(matches!(two.push(&other[2]), Ok(Some(_))));
     assert_eq!(*two.counters(), ReassemblerCounters { complete: 1, abandoned: 1, ..Default::default() });
     assert_eq!(two.held(), 0);
+    // The one that grows stays, whoever else has to go: before it and after it.
+    let mut three = Reassembler::new(Limits { messages: 4, bytes: 3100 });
+    let small = |sequence| Message::Report(Report { sequence, ..report(121) }).encode().unwrap().remove(1);
+    for datagram in [&small(1), &other[0], &small(2), &other[1]] {
+        assert_eq!(three.push(datagram), Ok(None));
+    }
+    assert_eq!(three.counters().abandoned, 2);
+    assert!(matches!(three.push(&other[2]), Ok(Some(_))));
 }

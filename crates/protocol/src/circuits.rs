@@ -24,10 +24,14 @@ pub struct CircuitManagerConfig {
     pub circuits: CircuitParameters,
     /// What a host's link carries: circuits and packets together stay within it.
     pub line: Rate,
+    /// What a circuit can carry. Schedules count on [`CircuitParameters::circuit`], what is left of a host's link beside packets.
+    pub circuit: Rate,
     /// Whether circuits leave room for what the packet switch brings (section 3.4). Without, frames are lost at the racks.
     pub limits: bool,
     /// The share of the packet switch that acknowledgements get, which then never take circuits; zero leaves them with the data.
     pub acknowledgements: f64,
+    /// The share of what is left of the packet switch that pairs get which have asked for nothing yet.
+    pub spare: f64,
     /// Per host, the link to the circuit switch that its circuits use.
     pub uplinks: Vec<LinkId>,
     /// Per host, its rack: pairs of one rack need no circuit.
@@ -55,6 +59,10 @@ impl CircuitManagerConfig {
     pub fn lead(&self) -> Duration {
         self.compute_time + self.message_time() + self.open_lead + self.margin
     }
+    /// What circuits leave of a host's link, where they leave this share of the packet switch's rate, in bit/s.
+    fn reserved(&self, share: f64) -> u64 {
+        if self.limits { (self.circuits.packet.as_bps() as f64 * share).ceil() as u64 } else { 0 }
+    }
     /// A fallback for [`HostConfig`](crate::HostConfig): two periods.
     pub fn fallback(&self) -> Duration {
         (self.circuits.window + self.lead()) * 2
@@ -73,6 +81,10 @@ pub struct CircuitManagerCounters {
     /// Plans refused.
     pub refused: u64,
 }
+
+/// Circuits leave this share of what the packet switch carries in addition to that: both come in whole frames, and at exactly the line
+/// rate any wait would last.
+pub const SLACK: f64 = 0.02;
 
 /// Something to be done at a time.
 #[derive(Clone, Debug)]
@@ -210,7 +222,7 @@ impl CircuitManager {
         let heartbeat_at = begins - c.message_time();
         let demand = self.demand();
         let plan = self.scheduler.plan(&demand, &self.config.circuits, self.standing.as_ref());
-        let plan = plan.map(|plan| self.fit(&demand, plan)).unwrap_or_else(|_| {
+        let plan = plan.map(|plan| self.fit(&demand, plan)).map(|plan| self.extend(plan)).unwrap_or_else(|_| {
             self.counters.refused += 1;
             out.push(Output::Log(Event::PlanRefused { round, fault: PlanFault::Circuits }));
             Vec::new()
@@ -269,8 +281,19 @@ impl CircuitManager {
         plan
     }
 
-    /// Rates of pairs without a circuit in this period: what waits is spread over the period, and what is left goes to all alike, as
-    /// nobody knows what will come.
+    /// Lets the last configuration stay until the period ends: what has come since may use it.
+    fn extend(&self, mut plan: Vec<Configuration>) -> Vec<Configuration> {
+        let length = plan.iter().fold(Duration::ZERO, |sum, c| sum + c.length());
+        if let Some(last) = plan.last_mut()
+            && length < self.config.circuits.window
+        {
+            last.open += self.config.circuits.window - length;
+        }
+        plan
+    }
+
+    /// Rates of pairs without a circuit in this period: what waits is spread over the period, and a share of what is left goes to all
+    /// alike, as nobody knows what will come.
     fn packet_rates(&self, demand: &Demand, ups: &[Uptime]) -> BTreeMap<(HostId, HostId), Rate> {
         let c = &self.config;
         let hosts = c.racks.len() as u32;
@@ -296,6 +319,9 @@ impl CircuitManager {
             send[i as usize] = (send[i as usize] - rate).max(0.0);
             receive[j as usize] = (receive[j as usize] - rate).max(0.0);
         }
+        for left in send.iter_mut().chain(&mut receive) {
+            *left *= c.spare;
+        }
         let second = rates::max_min_hosts(&rates::Hosts::new(send, receive), &offer(&|_, _| f64::INFINITY));
         let rate = |a: &f64, b: &f64| Rate::bps((a + b).floor() as u64);
         let given =
@@ -307,8 +333,7 @@ impl CircuitManager {
     fn limits(&self, packets: &BTreeMap<(HostId, HostId), Rate>) -> [Vec<Rate>; 2] {
         let c = &self.config;
         let hosts = c.racks.len();
-        let reserved =
-            if c.limits { (c.circuits.packet.as_bps() as f64 * c.acknowledgements).ceil() as u64 } else { 0 };
+        let reserved = c.reserved(c.acknowledgements + SLACK);
         let mut beside = [vec![reserved; hosts], vec![reserved; hosts]];
         if c.limits {
             for ((i, j), rate) in packets {
@@ -316,8 +341,7 @@ impl CircuitManager {
                 beside[1][j.index()] += rate.as_bps();
             }
         }
-        let most = c.circuits.circuit.as_bps();
-        let room = |used: u64| Rate::bps(c.line.as_bps().saturating_sub(used).min(most));
+        let room = |used: u64| Rate::bps(c.line.as_bps().saturating_sub(used).min(c.circuit.as_bps()));
         beside.map(|side| side.into_iter().map(room).collect())
     }
 
@@ -456,11 +480,6 @@ impl CircuitManager {
             let (start, end) = (begins + up.begin, begins + up.end);
             self.promised.push_back(Promise { source: up.source, destination: up.destination, start, end, rate });
             self.at(start - open_lead, Action::Open(up.source, up.destination, up.end - up.begin + open_lead));
-        }
-        // What stays up after the plan is not used: nobody opens it. A plan that ends before its period pauses.
-        let last: Vec<HostId> = self.standing.iter().flat_map(|s| s.pairs()).map(|p| p.0).collect();
-        if now < begins + self.config.circuits.window && !plan.is_empty() {
-            self.at(now, Action::Pause(last));
         }
     }
 

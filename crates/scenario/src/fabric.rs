@@ -42,8 +42,8 @@ pub struct FabricSpec {
 const fn one_us() -> Duration {
     Duration::from_us(1)
 }
-const fn one() -> u32 {
-    1
+const fn three() -> u32 {
+    3
 }
 const fn mtu() -> Bytes {
     Bytes::new(1500)
@@ -114,8 +114,9 @@ pub struct HybridSpec {
     /// For how long they are dark.
     #[serde(default)]
     pub dark: DarkTime,
-    /// Frames of the MTU that a rack switch holds for a host, of circuits and of the packet switch each.
-    #[serde(default = "one")]
+    /// Frames of the MTU that a rack switch holds for a host, of circuits and of the packet switch each. REACToR has one (section 3.2); that is
+    /// enough while a host does not send packets beside its own circuit, which then no longer comes evenly.
+    #[serde(default = "three")]
     pub multiplexer_frames: u32,
 }
 

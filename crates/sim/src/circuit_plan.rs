@@ -1,7 +1,7 @@
 //! What a controller of circuits is told of the fabric and its hosts.
 
 use timeplane_model::{Bytes, Candidates, Duration, Fabric, HostId, LinkSpec, Rate, Time};
-use timeplane_protocol::{CircuitManagerConfig, Pfc};
+use timeplane_protocol::{CircuitManagerConfig, Pfc, SLACK};
 use timeplane_scenario::{CircuitAlgorithm, CircuitsSpec, Interfaces, Retune};
 use timeplane_schedule::circuits::{self, CircuitParameters};
 
@@ -47,11 +47,17 @@ pub fn circuit_manager(spec: &CircuitsSpec, fabric: &Fabric, retune: Retune, mtu
         let ports = fabric.circuit_uplinks(tor(h));
         ports[place(h) % ports.len()]
     });
+    let circuit = circuit_link.rate.min(host_link.rate);
+    let limits = spec.limits && spec.packets;
+    // Schedules count on what is left beside a packet switch that nobody has asked for.
+    let share = spec.acknowledgements + spec.spare + SLACK;
+    let kept = if limits { (packet.as_bps() as f64 * share).ceil() as u64 } else { 0 };
+    let beside = circuit.min(Rate::bps(host_link.rate.as_bps().saturating_sub(kept).max(1)));
     CircuitManagerConfig {
         epoch: 0,
         start: Time::ZERO,
         circuits: CircuitParameters {
-            circuit: circuit_link.rate.min(host_link.rate),
+            circuit: beside,
             packet,
             dark: spec.dark,
             retune: match retune {
@@ -63,8 +69,10 @@ pub fn circuit_manager(spec: &CircuitsSpec, fabric: &Fabric, retune: Retune, mtu
             most: spec.configurations.unwrap_or(u32::MAX),
         },
         line: host_link.rate,
-        limits: spec.limits && spec.packets,
+        circuit,
+        limits,
         acknowledgements: spec.acknowledgements,
+        spare: spec.spare,
         uplinks: uplinks.collect(),
         racks,
         per_rack: ports.len() as u32,

@@ -35,6 +35,8 @@ pub struct Circuits {
     of_tor: BTreeMap<u32, Vec<u32>>,
     /// Per host, its switch.
     tor: Vec<u32>,
+    /// Per host, the port of its circuit, and where that leads.
+    port: Vec<Option<(u32, HostId)>>,
     times: RetuneTimes,
     retune: Retune,
     draws: Xoshiro256PlusPlus,
@@ -57,6 +59,7 @@ impl Circuits {
             ports: vec![Port { to: None, since: SimTime::ZERO }; up.len()],
             of_tor,
             tor: (0..fabric.hosts()).map(|h| fabric.link(fabric.uplink(HostId(h))).to.0).collect(),
+            port: vec![None; fabric.hosts() as usize],
             up,
             times,
             retune,
@@ -70,9 +73,20 @@ impl Circuits {
     pub fn retune(&mut self, now: SimTime, matching: &Matching) {
         let mut to = vec![None; self.ports.len()];
         let mut taken = vec![false; self.ports.len()];
+        let mut port = vec![None; self.tor.len()];
+        // A pair that has a circuit keeps its ports, whatever the others do.
+        for (source, destination) in matching.pairs() {
+            if let Some((out, _)) = self.port[source.index()].filter(|p| p.1 == destination)
+                && let Some(back) = self.ports[out as usize].to
+            {
+                to[out as usize] = Some(back);
+                taken[back as usize] = true;
+                port[source.index()] = Some((out, destination));
+            }
+        }
         for (source, destination) in matching.pairs() {
             let (a, b) = (self.tor[source.index()], self.tor[destination.index()]);
-            if a == b {
+            if a == b || port[source.index()].is_some() {
                 continue;
             }
             let place = |h: HostId, tor: u32| (0..h.0).rev().take_while(|&x| self.tor[x as usize] == tor).count();
@@ -85,9 +99,11 @@ impl Circuits {
             let back = choose(ins, place(destination, b), &|p| !taken[p as usize]);
             if let (Some(out), Some(back)) = (out, back) {
                 to[out as usize] = Some(back);
+                port[source.index()] = Some((out, destination));
                 taken[back as usize] = true;
             }
         }
+        self.port = port;
         if self.ports.iter().zip(&to).all(|(p, t)| p.to == *t) {
             return;
         }
@@ -101,13 +117,12 @@ impl Circuits {
         }
     }
 
-    /// The link from a rack that a host's circuit uses now.
+    /// The link from a rack that a host's circuit uses now, if that leads to the destination's rack.
     pub fn uplink(&self, source: HostId, destination: HostId) -> Option<LinkId> {
-        let (a, b) = (self.tor[source.index()], self.tor[destination.index()]);
-        let ports = self.of_tor.get(&a)?;
-        let place = (0..source.0).rev().take_while(|&x| self.tor[x as usize] == a).count() % ports.len();
-        let leads = |&&p: &&u32| self.ports[p as usize].to.is_some_and(|t| self.of_tor[&b].contains(&t));
-        std::iter::once(&ports[place]).chain(ports).find(leads).map(|&p| self.up[p as usize])
+        let (port, _) = self.port.get(source.index()).copied().flatten()?;
+        let to = self.ports[port as usize].to?;
+        let leads = self.of_tor.get(&self.tor[destination.index()])?.contains(&to);
+        leads.then_some(self.up[port as usize])
     }
 
     /// The link by which a packet leaves whose last bit comes at `at`, after `line` of line time; none where it was dark meanwhile.

@@ -91,6 +91,8 @@ struct HybridState {
     multiplexers: Vec<Multiplexer>,
     /// Wire bytes that each input of a multiplexer holds.
     most: u32,
+    /// Wire bytes of the largest frame.
+    largest: u32,
     /// The packet switch.
     packet_switch: u32,
 }
@@ -253,12 +255,18 @@ impl Network {
         }
     }
 
-    /// Adds the circuit switch of a hybrid fabric, and multiplexers that hold so many wire bytes of each input.
-    pub fn add_circuits(&mut self, circuits: Circuits, most: u32) {
+    /// Adds the circuit switch of a hybrid fabric, and multiplexers that hold so many frames of `largest` wire bytes of each input.
+    pub fn add_circuits(&mut self, circuits: Circuits, frames: u32, largest: u32) {
         let Some(switch) = self.fabric.circuit_switch() else { return };
         self.circuit_switch = switch.0;
         let multiplexers = (0..self.hosts).map(|_| Multiplexer::default()).collect();
-        self.hybrid = Some(Box::new(HybridState { circuits, multiplexers, most, packet_switch: switch.0 - 1 }));
+        self.hybrid = Some(Box::new(HybridState {
+            circuits,
+            multiplexers,
+            most: frames * largest,
+            largest,
+            packet_switch: switch.0 - 1,
+        }));
     }
 
     /// The circuit switch changes to this matching of hosts.
@@ -633,7 +641,11 @@ impl Network {
             return self.lose(from, if corrupt { Loss::BitError } else { Loss::CircuitDark }, packet, ends);
         };
         self.packets.get_mut(id).ahead = [down.0, LAST, LAST, LAST];
-        let arrival = self.links[out.index()].pass(at, bytes);
+        // A rack takes a frame from the circuit as it comes, bit by bit: as if all were as long as the largest, so that a short one
+        // does not come before its turn.
+        let state = &self.links[from as usize];
+        let shorter = Duration::from_ps(state.line_time(hybrid.largest) - state.line_time(state.wire(bytes)));
+        let arrival = self.links[out.index()].pass(at, bytes) + shorter;
         self.fly(out.0, arrival, id);
     }
 
@@ -645,6 +657,9 @@ impl Network {
         let input = if packets { Input::Packets } else { Input::Circuit };
         let link = &self.links[out as usize];
         let (free_at, wire) = (link.free_at(), link.wire(self.packets.get(id).bytes));
+        // Of a frame that comes by a circuit only what comes before the link is free has to be held: it comes as fast as the link sends.
+        let until_free = link.backlog_bytes(at).min(u64::from(wire)) as u32;
+        let wire = if packets { wire } else { until_free };
         let multiplexer = &mut hybrid.multiplexers[link.to as usize];
         let waits = !multiplexer.is_empty();
         if !waits && free_at <= at {

@@ -149,7 +149,7 @@ pub fn prepare<'a>(
     if let Topology::Hybrid(spec) = &scenario.fabric.topology {
         retune = spec.retune;
         if let Some(circuits) = Circuits::new(fabric, spec.retune, spec.dark.times(), &streams) {
-            network.add_circuits(circuits, spec.multiplexer_frames * scenario.fabric.framing.wire(mtu));
+            network.add_circuits(circuits, spec.multiplexer_frames, scenario.fabric.framing.wire(mtu));
         }
     }
     network.fail(&scenario.failure);

@@ -47,11 +47,6 @@ impl Solstice {
     pub fn as_published() -> Self {
         Self { longest: false, ..Self::new() }
     }
-
-    fn stuff(&mut self, left: &Lines, go_on: bool) {
-        self.stuffed.stuff(left);
-        self.slices.begin(left.ports, &self.stuffed.time, go_on);
-    }
 }
 
 impl Default for Solstice {
@@ -73,9 +68,12 @@ impl CircuitScheduler for Solstice {
     ) -> Result<Vec<Configuration>, CircuitError> {
         let lines = Lines::of(demand, parameters, standing)?;
         let mut plan = Builder::new(parameters, lines, standing);
-        self.stuff(&plan.left, false);
+        self.stuffed.stuff(&plan.left);
+        self.slices.begin(plan.left.ports, &self.stuffed.time);
+        // Slices that are stretched anyway need not be long.
+        let worth = if self.longest { plan.least() } else { u64::MAX };
         while !plan.rest_fits() {
-            let Some(slice) = self.slices.next(self.longest) else { break };
+            let Some(slice) = self.slices.next(worth) else { break };
             let useful = |(i, &j): (usize, &u32)| plan.left.at_pair(i, j as usize) > 0;
             if !self.slices.outputs().iter().enumerate().any(useful) {
                 self.slices.cut(slice);
@@ -83,7 +81,8 @@ impl CircuitScheduler for Solstice {
             }
             let Some(open) = plan.add_useful(self.slices.outputs(), slice) else { break };
             if open > slice {
-                self.stuff(&plan.left, true);
+                self.stuffed.stuff(&plan.left);
+                self.slices.go_on(&self.stuffed.time);
             } else {
                 self.slices.cut(open);
             }

@@ -71,9 +71,9 @@ impl Tms {
             even.columns[j] += time;
         }
         self.stuffed.stuff(&even);
-        self.slices.begin(n, &self.stuffed.time, false);
+        self.slices.begin(n, &self.stuffed.time);
         let mut terms = Vec::new();
-        while let Some(weight) = self.slices.next(true) {
+        while let Some(weight) = self.slices.next(0) {
             terms.push(Term { outputs: self.slices.outputs().to_vec(), weight });
             self.slices.cut(weight);
         }

@@ -56,10 +56,11 @@ impl Slices {
             self.set_rows(self.threshold);
         }
         let mut slice = self.smallest();
-        // There was no perfect matching of entries of twice the threshold.
         if 2 * self.threshold > worth {
+            // There was no perfect matching of entries of twice the threshold. In another matrix since then there may be: a slice
+            // beyond is long enough.
             let mut most = self.most().min(2 * self.threshold);
-            while most - slice > slice / NEAR {
+            while most.saturating_sub(slice) > slice / NEAR {
                 let middle = slice + (most - slice).div_ceil(2);
                 self.best.copy_matching(&self.graph);
                 self.raise(middle);

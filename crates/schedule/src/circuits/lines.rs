@@ -92,6 +92,18 @@ impl Lines {
         self.columns[j] -= taken;
     }
 
+    /// Takes off what another matrix, of which this was a part, does not have any more.
+    pub(super) fn reduce_to(&mut self, other: &Self) {
+        for i in 0..self.ports {
+            for j in 0..self.ports {
+                let excess = self.at_pair(i, j).saturating_sub(other.at_pair(i, j));
+                if excess > 0 {
+                    self.take(i, j, excess);
+                }
+            }
+        }
+    }
+
     /// Pairs with something left, row by row, and their times.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (usize, usize, u64)> + '_ {
         let n = self.ports;

@@ -800,7 +800,13 @@ fn small_plans_are_these() {
         ),
         (
             CircuitAlgorithm::Adjust { lambda: None },
-            &["0>1 1>2 2>0 20+180", "0>1 1>2 2>3 3>0 20+90", "1>3 3>1 20+45", "0>1 1>2 2>3 3>0 20+30", "1.299 0.930"],
+            &[
+                "0>1 1>2 2>3 3>0 20+90",
+                "0>1 1>2 2>0 20+180",
+                "0>2 1>3 2>0 3>1 20+40",
+                "0>1 1>2 2>3 3>0 20+30",
+                "1.283 0.974",
+            ],
         ),
         // The third is cut short by the fourth, 10 us later: its circuits go on being set up.
         (

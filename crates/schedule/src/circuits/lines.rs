@@ -45,7 +45,7 @@ impl Lines {
         let longest = Duration::from_ps(LONGEST as i64);
         let mut total = 0u64;
         // Whole picoseconds per byte at the usual rates: a division for every pair would take longer than some schedules.
-        let per_byte = Some(rate.as_bps()).filter(|r| PS % r == 0).map(|r| PS / r);
+        let per_byte = Some(rate.as_bps()).filter(|&r| PS.is_multiple_of(r)).map(|r| PS / r);
         for (i, row) in demand.rows().iter().enumerate() {
             for entry in row.entries() {
                 // Other sums are of bytes: they have to fit too.

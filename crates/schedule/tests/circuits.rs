@@ -502,6 +502,8 @@ fn impossible_parameters_and_plans_are_refused() {
     );
     let long = c(&[(0, 1)], 0, i64::MAX / 1_000_000);
     assert!(matches!(p.check_plan(3, &[long.clone(), long.clone()], None), Err(CircuitError::TooLong { .. })));
+    let ups = uptimes(&[long.clone(), long.clone()], &p, None);
+    assert_eq!((ups.len(), ups[0].end), (1, Duration::MAX));
     assert!(matches!(evaluate(&d, &p, None, &[long.clone(), long]), Err(CircuitError::TooLong { .. })));
     assert!(matches!(
         evaluate(&d, &p, None, &[Configuration { matching: matching(&[], 2), dark: t(20), open: t(20) }]),

@@ -780,7 +780,7 @@ fn small_plans_are_these() {
     let golden: [(CircuitAlgorithm, &[&str]); 8] = [
         (
             CircuitAlgorithm::Solstice,
-            &["0>1 1>2 2>0 20+200", "0>1 1>2 2>3 3>0 20+100", "0>2 1>3 3>1 20+50", "1.253 0.991"],
+            &["0>1 1>2 2>0 20+200", "0>1 1>2 2>3 3>0 20+100", "0>2 1>3 3>1 20+21.818182", "1.167 0.926"],
         ),
         (
             CircuitAlgorithm::Eclipse,

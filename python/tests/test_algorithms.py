@@ -1,5 +1,7 @@
 """The algorithms against networkx and scipy."""
 
+import itertools
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -221,6 +223,178 @@ def test_the_parking_lot():
     assert algorithms.max_min([1, 1], paths).tolist() == [0.5, 0.5, 0.5]
     rates, off = algorithms.proportional([1, 1], paths)
     assert rates == pytest.approx([1 / 3, 2 / 3, 2 / 3]) and off < 1e-6
+
+
+def permutations(n):
+    """All ways to join n hosts, as matrices; a host that is joined to itself is idle."""
+    return [np.eye(n)[list(p)] for p in itertools.permutations(range(n))]
+
+
+def best_finish(demand, circuit, packet, dark):
+    """The least time in which demand is through, by a mixed-integer program.
+
+    Which permutations are set up at all, how long each is open, what packets carry of each pair; the time is at least that of all
+    configurations, and that of every line of the packet switch.
+    """
+    n = len(demand)
+    all_ways = permutations(n)
+    k, m = len(all_ways), n * n
+    # Variables: open times, whether set up, bytes by packets, the time.
+    size = 2 * k + m + 1
+    longest = demand.sum() / circuit + k * dark
+    rows, upper = [], []
+
+    def at_most(bound, **parts):
+        row = np.zeros(size)
+        for name, value in parts.items():
+            row[{"open": slice(0, k), "up": slice(k, 2 * k), "packets": slice(2 * k, 2 * k + m), "time": -1}[name]] = value
+        rows.append(row)
+        upper.append(bound)
+
+    for p in range(k):
+        at_most(0, open=np.eye(k)[p], up=-longest * np.eye(k)[p])
+    for pair in range(m):
+        carried = np.array([way.flat[pair] for way in all_ways]) * circuit
+        at_most(-demand.flat[pair], open=-carried, packets=-np.eye(m)[pair])
+    at_most(0, open=np.ones(k), up=np.full(k, dark), time=-1)
+    for line in range(n):
+        grid = np.zeros((n, n))
+        grid[line] = 1
+        for lines in (grid, grid.T):
+            at_most(0, packets=lines.ravel(), time=-packet)
+    goal = np.zeros(size)
+    goal[-1] = 1
+    whole = np.zeros(size)
+    whole[k : 2 * k] = 1
+    ceiling = np.full(size, np.inf)
+    ceiling[k : 2 * k] = 1
+    found = optimize.milp(
+        goal,
+        constraints=optimize.LinearConstraint(np.array(rows), -np.inf, upper),
+        integrality=whole,
+        bounds=optimize.Bounds(0, ceiling),
+    )
+    assert found.success
+    return found.fun
+
+
+def draw_demand(rng, n, scale):
+    demand = np.ceil(rng.uniform(0, scale, (n, n))) * (rng.random((n, n)) < 0.7)
+    np.fill_diagonal(demand, 0)
+    return demand
+
+
+def carried(schedule, demand, circuit):
+    """Bytes that circuits carry, added up configuration by configuration, where all ports stop."""
+    left = demand.copy()
+    for matching, open_ in zip(schedule.matchings, schedule.open, strict=True):
+        for i, j in enumerate(matching):
+            if j >= 0:
+                left[i, j] = max(0, left[i, j] - open_ * circuit)
+    return demand.sum() - left.sum()
+
+
+ALL_STOP = [name for name in algorithms.circuit_schedulers() if name != "sunflow"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("packet", [0.0, 0.1])
+def test_no_circuit_schedule_is_faster_than_the_best(seed, packet):
+    rng = np.random.default_rng(seed)
+    n = 3 + seed % 2
+    dark = [0.0, 20e-6][seed // 2 % 2]
+    # 1 Gb/s: 125 bytes in a microsecond.
+    demand = draw_demand(rng, n, 30_000)
+    best = best_finish(demand, 125e6, 125e6 * packet, dark)
+    # Without dark time that is the bound: a matrix with equal line sums is a mixture of permutations (Birkhoff).
+    bound = max(demand.sum(axis=0).max(), demand.sum(axis=1).max()) / (125e6 * (1 + packet))
+    assert best >= bound * (1 - 1e-6)
+    if dark == 0:
+        assert best == pytest.approx(bound, rel=1e-6)
+    for name in ALL_STOP:
+        s = tp.algorithms.circuit_schedule(demand, name, circuit="1 Gb/s", packet=1e9 * packet, dark=dark)
+        assert s.bound == pytest.approx(bound, rel=1e-6)
+        assert s.finish >= best * (1 - 1e-6), name
+        assert s.share * demand.sum() == pytest.approx(carried(s, demand, 125e6), abs=n * n)
+        if packet == 0:
+            assert s.share == 1
+        if name == "solstice":
+            # A slice is there for all ports; the packet switch may be done with some of them earlier.
+            assert s.finish <= best * (1 + 1e-6 if dark == packet == 0 else 1.3)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_eclipse_carries_half_of_the_best_in_a_window(seed):
+    rng = np.random.default_rng(seed)
+    n = 3 + seed % 2
+    demand = draw_demand(rng, n, 30_000)
+    dark, window = 20e-6, rng.uniform(60e-6, 400e-6)
+    all_ways = permutations(n)
+    k, m = len(all_ways), n * n
+    # Open times, whether set up, bytes carried.
+    carry = np.hstack([-125e6 * np.array([way.ravel() for way in all_ways]).T, np.zeros((m, k)), np.eye(m)])
+    set_up = np.hstack([np.eye(k), -window * np.eye(k), np.zeros((k, m))])
+    fits = np.hstack([np.ones(k), np.full(k, dark), np.zeros(m)])[None]
+    limit = np.concatenate([np.zeros(m + k), [window]])
+    found = optimize.milp(
+        np.concatenate([np.zeros(2 * k), -np.ones(m)]),
+        constraints=optimize.LinearConstraint(np.vstack([carry, set_up, fits]), -np.inf, limit),
+        integrality=np.concatenate([np.zeros(k), np.ones(k), np.zeros(m)]),
+        bounds=optimize.Bounds(0, np.concatenate([np.full(k, np.inf), np.ones(k), demand.ravel()])),
+    )
+    best = -found.fun
+    for name in ALL_STOP:
+        s = algorithms.circuit_schedule(demand, name, circuit=1e9, dark="20 us", window=window, most=75)
+        assert s.share * demand.sum() <= best * (1 + 1e-6) + n * n, name
+        assert s.dark.sum() + s.open.sum() <= window + 1e-12  # whole picoseconds
+        if name == "eclipse":
+            assert s.share * demand.sum() >= best / 2
+
+
+def test_circuits_that_stay_up_and_ports_that_move():
+    demand = np.array([[0, 12_500, 0], [0, 0, 12_500], [12_500, 0, 0]])
+    settings = {"circuit": "1 Gb/s", "dark": "20 us"}
+    s = algorithms.circuit_schedule(demand, **settings)
+    assert s.matchings.tolist() == [[1, 2, 0]] and s.dark.tolist() == [20e-6] and s.open.tolist() == [100e-6]
+    assert s.finish == pytest.approx(120e-6) and s.bound == pytest.approx(100e-6) and s.share == 1
+    assert algorithms.circuit_schedule(demand, standing=[1, 2, 0], **settings).dark.tolist() == [0]
+    s = algorithms.circuit_schedule(demand, "sunflow", moved_only=True, standing=[1, -1, -1], **settings)
+    assert s.finish == pytest.approx(120e-6)
+    s = algorithms.circuit_schedule(demand, "max_weight", day="30 us", **settings)
+    assert s.open == pytest.approx([120e-6])
+    assert algorithms.circuit_schedule(np.zeros((3, 3)), **settings).matchings.shape == (0, 3)
+
+
+def test_circuits_that_can_not_be_planned_are_refused():
+    demand = np.array([[0.0, 1], [1, 0]])
+    settings = {"circuit": "1 Gb/s", "dark": "20 us"}
+    for wrong, match in [
+        (np.full((2, 2), np.nan), "from 0 to"),
+        (np.array([[0.0, -1], [0, 0]]), "from 0 to"),
+        (np.ones((2, 3)), "as many rows as columns"),
+        (np.ones(4), "as many rows as columns"),
+        (np.ones((2, 2)), "host 0 has 1 bytes for itself"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            algorithms.circuit_schedule(wrong, **settings)
+    for change, match in [
+        ({"algorithm": "solstise"}, "did you mean `solstice`"),
+        ({"algorithm": "sunflow"}, "only the moved ports"),
+        ({"circuit": "1 Gb"}, "circuit: "),
+        ({"circuit": 0.0}, "rate zero"),
+        ({"dark": -1.0}, "dark: -1 is not"),
+        ({"window": "10 us"}, "leaves nothing of a window"),
+        ({"most": 0, "window": 1.0}, "at most 0 configurations"),
+        ({"most": -1}, "at most -1"),
+        ({"standing": [1, 2, 0]}, "is of 3 hosts"),
+        ({"standing": [1, 1]}, "sends to itself"),
+        ({"standing": [1, -2]}, "is no host"),
+        ({"standing": [0.5, 1]}, "a host or -1"),
+        ({"day": "1 us"}, "day is for max_weight"),
+        ({"algorithm": "adjust", "granularity": 0}, "lambda of `adjust` is 0"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            algorithms.circuit_schedule(demand, **{**settings, **change})
 
 
 def test_what_is_wrong_is_refused():

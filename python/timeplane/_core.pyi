@@ -34,6 +34,21 @@ def max_min(
 def proportional(
     capacity: np.ndarray, links: np.ndarray, hops: np.ndarray, weight: np.ndarray, demand: np.ndarray, iterations: int
 ) -> tuple[np.ndarray, float]: ...
+def circuit_schedule(
+    demand: np.ndarray,
+    algorithm: str,
+    circuit: str | float,
+    packet: str | float,
+    dark: str | float,
+    least_open: str | float,
+    window: str | float | None,
+    most: int,
+    moved: bool,
+    standing: np.ndarray | None,
+    day: str | float | None,
+    granularity: int | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float | None, float, float]: ...
+def circuit_schedulers() -> list[str]: ...
 def run(
     loaded: Loaded,
     jobs: int,

@@ -1,4 +1,4 @@
-"""The planning algorithms alone, without a network: colourings, matchings and rates, from and to numpy arrays.
+"""The planning algorithms alone, without a network: colourings, matchings, rates and circuits, from and to numpy arrays.
 
 >>> rng = np.random.default_rng(1)
 >>> slot = tp.algorithms.greedy(120, rng.integers(0, 120, (500, 2)))
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
+    "CircuitSchedule",
     "Scaled",
     "allocate",
+    "circuit_schedule",
+    "circuit_schedulers",
     "colour",
     "colour_one_by_one",
     "colour_within",
@@ -156,6 +159,71 @@ def proportional(
     iterations, and by how much links were off before that was made so, as a share of their capacity: 0 at the optimum.
     """
     return _core.proportional(*_flows(capacity, paths, weight, demand), iterations)
+
+
+class CircuitSchedule(NamedTuple):
+    """What a circuit switch does, configuration by configuration. Times are in seconds."""
+
+    #: ``matchings[k, i]`` is the host that host ``i`` is joined to in configuration ``k``, or -1.
+    matchings: NDArray[np.int64]
+    #: How long the switch is dark before each, or those of its ports that have moved.
+    dark: NDArray[np.float64]
+    #: How long each is open after that.
+    open: NDArray[np.float64]
+    #: When the last byte is through, with the packet switch at work beside it; ``None`` if it never is.
+    finish: float | None
+    #: No schedule finishes earlier: the longest row or column sum over both rates together.
+    bound: float
+    #: The share of bytes that circuits carry.
+    share: float
+
+
+def circuit_schedule(
+    demand: ArrayLike,
+    algorithm: str = "solstice",
+    *,
+    circuit: str | float,
+    dark: str | float,
+    packet: str | float = 0.0,
+    least_open: str | float = 0.0,
+    window: str | float | None = None,
+    most: int = 2**32 - 1,
+    moved_only: bool = False,
+    standing: ArrayLike | None = None,
+    day: str | float | None = None,
+    granularity: int | None = None,
+) -> CircuitSchedule:
+    """Plans a circuit switch, with a packet switch beside it that carries what circuits leave.
+
+    ``demand[i, j]`` is the wire bytes that host ``i`` has for host ``j``; parts of bytes are rounded up. :func:`circuit_schedulers` has the
+    names of algorithms. ``circuit`` and ``packet`` are the rates of a port, ``dark`` is how long ports carry nothing when they are joined
+    anew, all of them or, with ``moved_only``, those with another partner. A configuration is open for ``least_open`` or longer. All of them
+    fit into ``window``, and are ``most`` or fewer; without a window the schedule goes on until the packet switch can have carried the
+    rest. ``standing`` is the matching that is up at the begin, as a row of :attr:`CircuitSchedule.matchings`. ``day`` is the length of
+    a configuration of ``max_weight``, ``granularity`` the lambda of ``adjust``.
+
+    Rates and times are text with a unit (``"100 Gb/s"``, ``"20 us"``), or numbers of bits per second and of seconds.
+    """
+    demand = np.asarray(demand, dtype=np.float64)
+    if demand.ndim != 2 or demand.shape[0] != demand.shape[1]:
+        raise ValueError(f"a demand of shape {demand.shape}: as many rows as columns")
+    if not (np.isfinite(demand).all() and (demand >= 0).all() and (demand <= 2**53).all()):
+        raise ValueError("a demand has bytes from 0 to 2^53")
+    if standing is not None:
+        standing = np.ascontiguousarray(standing)
+        if standing.ndim != 1 or not np.issubdtype(standing.dtype, np.integer):
+            raise ValueError("a matching is a host or -1 for each host")
+        standing = standing.astype(np.int64)
+    if not 0 <= most < 1 << 32:
+        raise ValueError(f"at most {most} configurations: from 1 to 2^32 - 1")
+    bytes_ = np.ascontiguousarray(np.ceil(demand).astype(np.uint64))
+    rest = (least_open, window, most, moved_only, standing, day, granularity)
+    return CircuitSchedule(*_core.circuit_schedule(bytes_, algorithm, circuit, packet, dark, *rest))
+
+
+def circuit_schedulers() -> list[str]:
+    """Names of the circuit schedulers."""
+    return _core.circuit_schedulers()
 
 
 def _pairs(pairs: ArrayLike) -> NDArray[np.uint32]:

@@ -5,6 +5,9 @@ use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::fmt::Display;
+use std::str::FromStr;
+use timeplane_model::{Backlog, Bytes, Demand, Duration, HostId, Matching, Rate};
+use timeplane_schedule::circuits::{CircuitAlgorithm, CircuitError, CircuitParameters, Retune, evaluate};
 use timeplane_schedule::colouring::{EulerSplit, Paull};
 use timeplane_schedule::rates::{self, Flows, Hosts, Offered, Proportional};
 use timeplane_schedule::{Allocation, Allocator, Greedy};
@@ -292,4 +295,136 @@ pub(crate) fn proportional<'py>(
     let mut rates = Vec::new();
     let off = py.detach(|| Proportional::new(capacity).rates(&flows, iterations, &mut rates));
     Ok((PyArray1::from_vec(py, rates), off))
+}
+
+/// A value with its unit as text, or a number of seconds or bits per second.
+#[derive(FromPyObject)]
+pub(crate) enum Value {
+    #[pyo3(transparent)]
+    Text(String),
+    #[pyo3(transparent)]
+    Number(f64),
+}
+
+impl Value {
+    /// `number` makes it of a number that is finite and below `most`.
+    fn read<T: FromStr<Err: Display>>(self, name: &str, most: f64, number: fn(f64) -> T) -> PyResult<T> {
+        match self {
+            Self::Text(text) => text.parse().map_err(|e| invalid(format_args!("{name}: {e}"))),
+            Self::Number(n) if n.is_finite() && n >= 0.0 && n < most => Ok(number(n)),
+            Self::Number(n) => Err(invalid(format_args!("{name}: {n} is not from 0 to {most:e}"))),
+        }
+    }
+    fn duration(self, name: &str) -> PyResult<Duration> {
+        self.read(name, 9e6, Duration::from_secs_f64)
+    }
+    fn rate(self, name: &str) -> PyResult<Rate> {
+        self.read(name, 1e19, |bps| Rate::bps(bps.round() as u64))
+    }
+}
+
+/// Destinations by host, -1 for none.
+fn matching(outputs: PyReadonlyArray1<'_, i64>) -> PyResult<Matching> {
+    let output = |&o: &i64| match u32::try_from(o) {
+        Ok(o) => Ok(Some(HostId(o))),
+        Err(_) if o == -1 => Ok(None),
+        Err(_) => Err(invalid(format_args!("{o} is no host: -1 stands for none"))),
+    };
+    let outputs = outputs.as_array().iter().map(output).collect::<PyResult<_>>()?;
+    Matching::new(outputs).map_err(invalid)
+}
+
+/// Matchings, dark times, open times; then finish, bound, share.
+type Schedule<'py> =
+    (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, Option<f64>, f64, f64);
+
+/// A circuit schedule and what it does.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // They are the fields of one struct, and keywords in Python.
+pub(crate) fn circuit_schedule<'py>(
+    py: Python<'py>,
+    demand: PyReadonlyArray2<'py, u64>,
+    algorithm: &str,
+    circuit: Value,
+    packet: Value,
+    dark: Value,
+    least_open: Value,
+    window: Option<Value>,
+    most: u32,
+    moved: bool,
+    standing: Option<PyReadonlyArray1<'py, i64>>,
+    day: Option<Value>,
+    granularity: Option<u32>,
+) -> PyResult<Schedule<'py>> {
+    let bytes = demand.as_array();
+    let (n, columns) = bytes.dim();
+    if n != columns || u32::try_from(n).is_err() {
+        return Err(invalid(format_args!("a {n} x {columns} matrix: as many rows as columns")));
+    }
+    let mut demand = Demand::none(n as u32);
+    for (i, row) in bytes.rows().into_iter().enumerate() {
+        if row[i] > 0 {
+            return Err(invalid(format_args!("host {i} has {} bytes for itself", row[i])));
+        }
+        let row = row.iter().enumerate().map(|(j, &b)| (HostId(j as u32), Bytes::new(b)));
+        demand.set_row(HostId(i as u32), Backlog::of_bytes(row));
+    }
+    let mut algorithm: CircuitAlgorithm = algorithm.parse().map_err(invalid)?;
+    match (&mut algorithm, day, granularity) {
+        (_, None, None) => {}
+        (CircuitAlgorithm::MaxWeight { day }, Some(asked), None) => *day = Some(asked.duration("day")?),
+        (CircuitAlgorithm::Adjust { lambda }, None, asked) => *lambda = asked,
+        (other, ..) => {
+            let name = other.name();
+            return Err(invalid(format_args!("day is for max_weight, granularity for adjust, not for {name}")));
+        }
+    }
+    let finish = window.is_none();
+    let parameters = CircuitParameters {
+        circuit: circuit.rate("circuit")?,
+        packet: packet.rate("packet")?,
+        dark: dark.duration("dark")?,
+        retune: if moved { Retune::Moved } else { Retune::AllStop },
+        least_open: least_open.duration("least_open")?,
+        // Not looked at by schedules without one.
+        window: window.map_or(Ok(Duration::from_secs(1_000_000)), |w| w.duration("window"))?,
+        most,
+    };
+    let standing = standing.map(matching).transpose()?;
+    let (plan, evaluation) = py
+        .detach(|| {
+            let mut scheduler = algorithm.build();
+            let plan = if finish {
+                scheduler.finish(&demand, &parameters, standing.as_ref())
+            } else {
+                scheduler.plan(&demand, &parameters, standing.as_ref())
+            }?;
+            let evaluation = evaluate(&demand, &parameters, standing.as_ref(), &plan)?;
+            Ok::<_, CircuitError>((plan, evaluation))
+        })
+        .map_err(invalid)?;
+    let mut matchings = Array2::from_elem((plan.len(), n), -1);
+    for (mut row, configuration) in matchings.rows_mut().into_iter().zip(&plan) {
+        for (i, j) in configuration.matching.pairs() {
+            row[i.index()] = i64::from(j.0);
+        }
+    }
+    // Divided, so that 20 us are the number that is written so.
+    let seconds = |d: Duration| d.as_ps() as f64 / 1e12;
+    let dark = plan.iter().map(|c| seconds(c.dark)).collect();
+    let open = plan.iter().map(|c| seconds(c.open)).collect();
+    Ok((
+        PyArray2::from_owned_array(py, matchings),
+        PyArray1::from_vec(py, dark),
+        PyArray1::from_vec(py, open),
+        evaluation.finish.map(seconds),
+        seconds(evaluation.bound),
+        evaluation.share(),
+    ))
+}
+
+/// Names of the circuit schedulers.
+#[pyfunction]
+pub(crate) fn circuit_schedulers() -> Vec<&'static str> {
+    CircuitAlgorithm::ALL.iter().map(CircuitAlgorithm::name).collect()
 }

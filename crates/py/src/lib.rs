@@ -20,7 +20,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::algorithms::{
-        allocate, colour, colour_one_by_one, colour_within, greedy, max_min, proportional, scale_both, scale_down,
+        allocate, circuit_schedule, circuit_schedulers, colour, colour_one_by_one, colour_within, greedy, max_min,
+        proportional, scale_both, scale_down,
     };
     #[pymodule_export]
     use crate::results::{Comparison, Results};

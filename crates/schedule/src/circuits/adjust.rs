@@ -15,7 +15,8 @@ use timeplane_model::{Demand, Matching};
 /// (1 + lambda) N configurations carry any demand, within (1 + 1 / lambda) T and their dark times.
 ///
 /// Equal matchings are joined, none is open for longer than its largest demand, and it stops where packets can carry the
-/// rest by then: the numbers above are upper bounds. Coarse matchings come first, then fine ones by what they carry.
+/// rest by then: the numbers above are upper bounds. Matchings come by what they carry per time, dark time included, so that a short
+/// window has the best of them.
 #[derive(Clone, Debug, Default)]
 pub struct Adjust {
     lambda: Option<u32>,
@@ -61,8 +62,8 @@ impl Adjust {
         }
     }
 
-    /// Matchings of whole granules, equal ones side by side.
-    fn coarse(&mut self, left: &Lines, granule: u64) -> Vec<Vec<u32>> {
+    /// Matchings of whole granules with their times; equal ones are joined.
+    fn coarse(&mut self, left: &Lines, granule: u64) -> Vec<(Vec<u32>, u64)> {
         let n = left.ports;
         let mut edges = Vec::new();
         for (i, j, time) in left.pairs() {
@@ -75,7 +76,8 @@ impl Adjust {
             matchings[usize::from(colour)][i as usize] = j;
         }
         matchings.sort_unstable();
-        matchings
+        let joined = matchings.chunk_by(|a, b| a == b);
+        joined.map(|equal| (equal[0].clone(), granule * equal.len() as u64)).collect()
     }
 }
 
@@ -104,23 +106,30 @@ impl CircuitScheduler for Adjust {
             return Ok(plan.finish());
         }
         let granule = busiest.div_ceil(lambda * n as u64);
-        for outputs in self.coarse(&plan.left, granule) {
-            if plan.rest_fits() {
-                return Ok(plan.finish());
-            }
-            plan.add_useful(&outputs, granule.min(largest(&plan.left, &outputs)));
+        let mut matchings = self.coarse(&plan.left, granule);
+        let mut rest = plan.left.clone();
+        rest.time.iter_mut().for_each(|time| *time %= granule);
+        for k in 1..n {
+            let outputs: Vec<u32> = (0..n).map(|i| ((i + k) % n) as u32).collect();
+            let open = largest(&rest, &outputs);
+            matchings.push((outputs, open));
         }
-        let turn = |k: usize| -> Vec<u32> { (0..n).map(|i| ((i + k) % n) as u32).collect() };
-        let total = |outputs: &[u32]| -> u64 {
-            outputs.iter().enumerate().map(|(i, &j)| plan.left.at_pair(i, j as usize)).sum()
+        let dark = plan.dark();
+        let rate = |(outputs, open): &(Vec<u32>, u64)| {
+            let pairs = outputs.iter().enumerate().filter(|&(_, &j)| j != NONE);
+            let carried: u128 = pairs.map(|(i, &j)| u128::from(plan.left.at_pair(i, j as usize).min(*open))).sum();
+            (carried << 16) / u128::from((open + dark).max(1))
         };
-        let mut fine: Vec<_> = (1..n).map(turn).map(|outputs| (total(&outputs), outputs)).collect();
-        fine.sort_by_key(|&(total, _)| std::cmp::Reverse(total));
-        for (_, outputs) in fine {
+        // Stable: coarse ones first among equals.
+        matchings.sort_by_cached_key(|m| std::cmp::Reverse(rate(m)));
+        for (outputs, open) in matchings {
             if plan.rest_fits() {
                 break;
             }
-            plan.add_useful(&outputs, largest(&plan.left, &outputs));
+            let open = open.min(largest(&plan.left, &outputs));
+            if open > 0 {
+                plan.add_useful(&outputs, open);
+            }
         }
         Ok(plan.finish())
     }

@@ -38,7 +38,7 @@ impl CoverAll {
         standing: Option<&Matching>,
         by_packets: u64,
     ) -> Vec<Configuration> {
-        let circuits = keep_from_packets(lines, by_packets);
+        let circuits = keep_from_packets(lines, by_packets, u64::MAX);
         let mut groups = groups(&circuits);
         let mut plan = Builder::new(parameters, circuits, standing);
         let least = plan.least();
@@ -89,13 +89,13 @@ impl Group {
     }
 }
 
-/// Takes out what the packet switch is left with: the smallest demands, as long as both ports have `budget` for them.
-pub(super) fn keep_from_packets(mut lines: Lines, budget: u64) -> Lines {
+/// Takes out what the packet switch is left with: the smallest demands, up to `longest`, as long as both ports have `budget` for them.
+pub(super) fn keep_from_packets(mut lines: Lines, budget: u64, longest: u64) -> Lines {
     if budget == 0 {
         return lines;
     }
     let (mut rows, mut columns) = (vec![budget; lines.ports], vec![budget; lines.ports]);
-    for (i, j, time) in in_order(&lines) {
+    for (i, j, time) in in_order(&lines, longest.min(budget)) {
         if time <= rows[i].min(columns[j]) {
             rows[i] -= time;
             columns[j] -= time;
@@ -105,10 +105,10 @@ pub(super) fn keep_from_packets(mut lines: Lines, budget: u64) -> Lines {
     lines
 }
 
-/// Pairs by time, the shortest first; among equals by distance, then by source.
-pub(super) fn in_order(lines: &Lines) -> Vec<(usize, usize, u64)> {
+/// Pairs by time up to `longest`, the shortest first; among equals by distance, then by source.
+pub(super) fn in_order(lines: &Lines, longest: u64) -> Vec<(usize, usize, u64)> {
     let n = lines.ports;
-    let mut pairs: Vec<_> = lines.pairs().collect();
+    let mut pairs: Vec<_> = lines.pairs().filter(|&(_, _, time)| time <= longest).collect();
     pairs.sort_unstable_by_key(|&(i, j, time)| (time, (j + n - i) % n, i));
     pairs
 }
@@ -123,7 +123,7 @@ fn groups(lines: &Lines) -> Vec<Group> {
     }
     let colours = degrees.into_iter().max().unwrap_or(0);
     let mut colouring = Paull::new(n, n, colours);
-    let mut pairs = in_order(lines);
+    let mut pairs = in_order(lines, u64::MAX);
     // Stable: among equals still by distance.
     pairs.sort_by_key(|&(_, _, time)| std::cmp::Reverse(time));
     let edges: Vec<_> = pairs.iter().map(|&(i, j, _)| colouring.insert(i, j).map(|inserted| inserted.edge)).collect();

@@ -22,7 +22,7 @@ pub struct Evaluation {
     pub bound: Duration,
     /// How many configurations there are.
     pub configurations: usize,
-    /// All dark times. Under [`Retune::Moved`] only some ports are dark then.
+    /// All dark times. Under [`Retune::Moved`](super::Retune::Moved) only some ports are dark then.
     pub dark: Duration,
     /// All dark and open times.
     pub length: Duration,

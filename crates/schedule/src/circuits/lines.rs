@@ -9,6 +9,8 @@ pub(super) const NONE: u32 = u32::MAX;
 const PORTS: u32 = 16_384;
 /// The longest line, picoseconds: 20 hours. Sums of a few such times fit 64 bits.
 const LONGEST: u64 = 1 << 56;
+/// A byte at 1 bit/s.
+const PS: u64 = 8_000_000_000_000;
 
 /// A square matrix of times, picoseconds, with the sums of its lines.
 #[derive(Clone, Debug, Default)]
@@ -42,14 +44,20 @@ impl Lines {
         let mut lines = Self { ports, time: vec![0; ports * ports], rows: vec![0; ports], columns: vec![0; ports] };
         let longest = Duration::from_ps(LONGEST as i64);
         let mut total = 0u64;
+        // Whole picoseconds per byte at the usual rates: a division for every pair would take longer than some schedules.
+        let per_byte = Some(rate.as_bps()).filter(|&r| PS.is_multiple_of(r)).map(|r| PS / r);
         for (i, row) in demand.rows().iter().enumerate() {
             for entry in row.entries() {
                 // Other sums are of bytes: they have to fit too.
                 let too_much = CircuitError::TooMuch { host: i as u32, longest };
                 total = total.checked_add(entry.bytes.get()).ok_or(too_much)?;
-                let time = (u128::from(entry.bytes.get()) * 8_000_000_000_000).div_ceil(u128::from(rate.as_bps()));
+                let bytes = entry.bytes.get();
+                let time = per_byte.and_then(|ps| bytes.checked_mul(ps)).unwrap_or_else(|| {
+                    let time = (u128::from(bytes) * u128::from(PS)).div_ceil(u128::from(rate.as_bps()));
+                    u64::try_from(time).unwrap_or(u64::MAX)
+                });
+                let time = time.min(2 * LONGEST);
                 let j = entry.destination.index();
-                let time = u64::try_from(time).unwrap_or(u64::MAX).min(2 * LONGEST);
                 lines.time[i * ports + j] = time;
                 for (sum, host) in [(&mut lines.rows[i], i), (&mut lines.columns[j], j)] {
                     *sum += time;
@@ -82,6 +90,18 @@ impl Lines {
         *entry -= taken;
         self.rows[i] -= taken;
         self.columns[j] -= taken;
+    }
+
+    /// Takes off what another matrix, of which this was a part, does not have any more.
+    pub(super) fn reduce_to(&mut self, other: &Self) {
+        for i in 0..self.ports {
+            for j in 0..self.ports {
+                let excess = self.at_pair(i, j).saturating_sub(other.at_pair(i, j));
+                if excess > 0 {
+                    self.take(i, j, excess);
+                }
+            }
+        }
     }
 
     /// Pairs with something left, row by row, and their times.

@@ -78,25 +78,59 @@ impl<'a> Builder<'a> {
     /// It is open for `open`, raised to the least and cut to the window. Returns how long it is open; `None`, and nothing
     /// changes, where that is not possible or no circuit is left.
     pub(super) fn add_useful(&mut self, outputs: &[u32], open: u64) -> Option<u64> {
+        if self.choose_useful(outputs) { self.add_next(open, false) } else { None }
+    }
+
+    /// The same, but no longer than until the packet switch can have carried what is left then.
+    pub(super) fn add_enough(&mut self, outputs: &[u32], open: u64) -> Option<u64> {
+        if self.choose_useful(outputs) { self.add_next(open, true) } else { None }
+    }
+
+    /// Puts the circuits that have something to carry into `next`; whether there are any.
+    fn choose_useful(&mut self, outputs: &[u32]) -> bool {
         self.next.clear();
         let n = self.left.ports;
         let useful =
             |(i, &j): (usize, &u32)| if j != NONE && self.left.time[i * n + j as usize] > 0 { j } else { NONE };
         self.next.extend(outputs.iter().enumerate().map(useful));
-        if self.next.iter().all(|&j| j == NONE) {
-            return None;
-        }
-        self.add_next(open)
+        self.next.iter().any(|&j| j != NONE)
     }
 
     /// The same with all circuits, whether they have something to carry or not.
     pub(super) fn add_all(&mut self, outputs: &[u32], open: u64) -> Option<u64> {
         self.next.clear();
         self.next.extend(outputs.iter().enumerate().map(|(i, &j)| if j as usize == i { NONE } else { j }));
-        self.add_next(open)
+        self.add_next(open, false)
     }
 
-    fn add_next(&mut self, open: u64) -> Option<u64> {
+    /// The least open time of `next` after which the rest fits the packet switch, if `open` is one.
+    fn enough(&self, dark: u64, open: u64) -> u64 {
+        let n = self.left.ports;
+        let fits = |open: u64| {
+            let by_packets = self.by_packets(self.elapsed + dark + open);
+            let mut idle = vec![true; n];
+            let rows = self.next.iter().enumerate().all(|(i, &j)| {
+                if j == NONE {
+                    return self.left.rows[i] <= by_packets;
+                }
+                let carried = self.left.at_pair(i, j as usize).min(open);
+                idle[j as usize] = false;
+                self.left.rows[i].max(self.left.columns[j as usize]) - carried <= by_packets
+            });
+            rows && self.left.columns.iter().zip(idle).all(|(&sum, idle)| !idle || sum <= by_packets)
+        };
+        if !fits(open) {
+            return open;
+        }
+        let (mut short, mut enough) = (0, open);
+        while short < enough {
+            let middle = short + (enough - short) / 2;
+            if fits(middle) { enough = middle } else { short = middle + 1 }
+        }
+        enough
+    }
+
+    fn add_next(&mut self, open: u64, enough: bool) -> Option<u64> {
         let changes = |(next, up): (&u32, &u32)| *next != NONE && next != up;
         let stays = self.known && !self.next.iter().zip(&self.up).any(changes);
         let all_stop = self.parameters.retune == Retune::AllStop;
@@ -110,6 +144,7 @@ impl<'a> Builder<'a> {
             return None;
         }
         let room = self.room().checked_sub(dark).filter(|&room| room >= self.least())?;
+        let open = if enough { self.enough(dark, open) } else { open };
         let open = open.max(self.least()).min(room);
         for (i, (&j, &before)) in self.next.iter().zip(&self.up).enumerate() {
             if j == NONE {

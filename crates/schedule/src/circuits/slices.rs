@@ -1,6 +1,7 @@
 //! Cutting a matrix with equal line sums into permutations, long ones first.
 
 use super::augment::Augment;
+use super::lines::NONE;
 
 /// A slice may be shorter than the longest one by a 32nd: it takes a third of the time to find, and is no worse.
 const NEAR: u64 = 32;
@@ -23,11 +24,10 @@ pub(super) struct Slices {
 }
 
 impl Slices {
-    /// Begins with another matrix, at no higher a threshold than the last one where `go_on`.
-    pub(super) fn begin(&mut self, ports: usize, time: &[u64], go_on: bool) {
+    /// Begins with a matrix.
+    pub(super) fn begin(&mut self, ports: usize, time: &[u64]) {
         let largest = time.iter().copied().max().unwrap_or(0);
-        let threshold = largest.checked_ilog2().map_or(0, |bits| 1 << bits);
-        self.threshold = if go_on { threshold.min(self.threshold) } else { threshold };
+        self.threshold = largest.checked_ilog2().map_or(0, |bits| 1 << bits);
         self.ports = ports;
         self.time.clear();
         self.time.extend_from_slice(time);
@@ -36,9 +36,15 @@ impl Slices {
         self.set_rows(self.threshold);
     }
 
-    /// Finds the next slice and tells its length; `None` where nothing is left. With `longest` it is about as long as one can be,
-    /// otherwise any of at least the threshold.
-    pub(super) fn next(&mut self, longest: bool) -> Option<u64> {
+    /// Goes on with another matrix of the same ports, at the same threshold.
+    pub(super) fn go_on(&mut self, time: &[u64]) {
+        self.time.copy_from_slice(time);
+        self.raise(self.threshold);
+    }
+
+    /// Finds the next slice and tells its length; `None` where nothing is left. If it can be longer than `worth`, it is about as long
+    /// as one can be, otherwise any of at least the threshold.
+    pub(super) fn next(&mut self, worth: u64) -> Option<u64> {
         if self.threshold == 0 {
             return None;
         }
@@ -50,9 +56,11 @@ impl Slices {
             self.set_rows(self.threshold);
         }
         let mut slice = self.smallest();
-        if longest {
-            let mut most = self.most();
-            while most - slice > slice / NEAR {
+        if 2 * self.threshold > worth {
+            // There was no perfect matching of entries of twice the threshold. In another matrix since then there may be: a slice
+            // beyond is long enough.
+            let mut most = self.most().min(2 * self.threshold);
+            while most.saturating_sub(slice) > slice / NEAR {
                 let middle = slice + (most - slice).div_ceil(2);
                 self.best.copy_matching(&self.graph);
                 self.raise(middle);
@@ -110,9 +118,9 @@ impl Slices {
     /// Removes all edges below a threshold.
     fn raise(&mut self, threshold: u64) {
         for i in 0..self.ports {
-            let j = self.graph.outputs()[i] as usize;
-            if self.time[i * self.ports + j] < threshold {
-                self.graph.forbid(i, j);
+            let j = self.graph.outputs()[i];
+            if j != NONE && self.time[i * self.ports + j as usize] < threshold {
+                self.graph.forbid(i, j as usize);
             }
         }
         self.set_rows(threshold);

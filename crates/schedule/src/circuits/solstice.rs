@@ -1,5 +1,6 @@
 //! Solstice.
 
+use super::cover_all::{keep_from_packets, packets_in, packets_until_bound};
 use super::lines::Lines;
 use super::plan::Builder;
 use super::slices::Slices;
@@ -14,9 +15,14 @@ use timeplane_model::{Demand, Matching};
 /// where there is none. It stops as soon as the packet switch can have carried the rest by the time the circuits
 /// are done, so that few configurations suffice where demand is skewed.
 ///
-/// The paper takes any matching above the threshold. Here it is one whose smallest entry is about as large as it can be, found by
-/// bisection. Where large flows coincide, any one may be half as long as it could be, and cuts the other entries into
-/// pieces. [`as_published`](Self::as_published) leaves that out.
+/// Three things differ from the paper, unless it is built [`as_published`](Self::as_published):
+///
+/// - The paper takes any matching above the threshold. Here it is one whose smallest entry is about as large as it can be, found
+///   by bisection. Where large flows coincide, any one may be half as long as it could be, and cuts the other entries into
+///   pieces.
+/// - Demands shorter than half a dark time are left to the packet switch from the beginning, smallest first, as far as it can carry
+///   them by the time that any schedule takes. Otherwise they cut up the long ones, where demand is skewed.
+/// - The last slice is no longer than needed for the packet switch to have carried the rest.
 ///
 /// All-stop by design; where only moved ports go dark, circuits that stay carry on. A slice shorter than the least open
 /// time is stretched, and what then remains is stuffed anew. A slice of nothing but stuffing is not set up.
@@ -25,8 +31,8 @@ use timeplane_model::{Demand, Matching};
 /// that is matched.
 #[derive(Clone, Debug)]
 pub struct Solstice {
-    /// Whether slices are to be as long as they can be.
-    longest: bool,
+    /// Whether it is more than what the paper says.
+    refined: bool,
     stuffed: Stuffed,
     slices: Slices,
 }
@@ -40,17 +46,12 @@ impl Solstice {
 
     /// With empty buffers.
     pub fn new() -> Self {
-        Self { longest: true, stuffed: Stuffed::default(), slices: Slices::default() }
+        Self { refined: true, stuffed: Stuffed::default(), slices: Slices::default() }
     }
 
-    /// With any matching above a threshold, as the paper has it.
+    /// With any matching above a threshold, all demands treated alike, and full slices to the end, as the paper has it.
     pub fn as_published() -> Self {
-        Self { longest: false, ..Self::new() }
-    }
-
-    fn stuff(&mut self, left: &Lines, go_on: bool) {
-        self.stuffed.stuff(left);
-        self.slices.begin(left.ports, &self.stuffed.time, go_on);
+        Self { refined: false, ..Self::new() }
     }
 }
 
@@ -73,17 +74,27 @@ impl CircuitScheduler for Solstice {
     ) -> Result<Vec<Configuration>, CircuitError> {
         let lines = Lines::of(demand, parameters, standing)?;
         let mut plan = Builder::new(parameters, lines, standing);
-        self.stuff(&plan.left, false);
+        let short = if self.refined { plan.dark() / 2 } else { 0 };
+        let budget = packets_until_bound(&plan.left, parameters).min(packets_in(parameters.window, parameters));
+        let mut kept = keep_from_packets(plan.left.clone(), budget, short);
+        self.stuffed.stuff(&kept);
+        self.slices.begin(kept.ports, &self.stuffed.time);
+        // Slices that are stretched anyway need not be long.
+        let worth = if self.refined { plan.least() } else { u64::MAX };
         while !plan.rest_fits() {
-            let Some(slice) = self.slices.next(self.longest) else { break };
+            let Some(slice) = self.slices.next(worth) else { break };
             let useful = |(i, &j): (usize, &u32)| plan.left.at_pair(i, j as usize) > 0;
             if !self.slices.outputs().iter().enumerate().any(useful) {
                 self.slices.cut(slice);
                 continue;
             }
-            let Some(open) = plan.add_useful(self.slices.outputs(), slice) else { break };
+            let outputs = self.slices.outputs();
+            let open = if self.refined { plan.add_enough(outputs, slice) } else { plan.add_useful(outputs, slice) };
+            let Some(open) = open else { break };
             if open > slice {
-                self.stuff(&plan.left, true);
+                kept.reduce_to(&plan.left);
+                self.stuffed.stuff(&kept);
+                self.slices.go_on(&self.stuffed.time);
             } else {
                 self.slices.cut(open);
             }

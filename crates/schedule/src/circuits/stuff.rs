@@ -37,6 +37,9 @@ impl Stuffed {
                         *entry += more;
                         *missing -= more;
                         *column -= more;
+                        if *missing == 0 {
+                            break;
+                        }
                     }
                 }
             }

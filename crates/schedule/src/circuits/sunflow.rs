@@ -34,7 +34,7 @@ impl Sunflow {
     fn run(lines: &Lines, parameters: &CircuitParameters, standing: Option<&Matching>) -> Vec<Configuration> {
         let n = lines.ports;
         let mut ports = Ports::new(n, standing);
-        let mut order = in_order(lines);
+        let mut order = in_order(lines, u64::MAX);
         order.sort_by_key(|&(_, _, time)| std::cmp::Reverse(time));
         // What stands first; stable.
         order.sort_by_key(|&(i, j, _)| ports.output[i] != j as u32);
@@ -161,7 +161,7 @@ impl CircuitScheduler for Sunflow {
         let lines = Lines::of(demand, parameters, standing)?;
         check(parameters)?;
         let budget = packets_in(parameters.window, parameters);
-        Ok(Self::run(&keep_from_packets(lines, budget), parameters, standing))
+        Ok(Self::run(&keep_from_packets(lines, budget, u64::MAX), parameters, standing))
     }
 
     fn finish(
@@ -174,6 +174,6 @@ impl CircuitScheduler for Sunflow {
         let lines = Lines::of(demand, &endless, standing)?;
         check(parameters)?;
         let budget = packets_until_bound(&lines, parameters);
-        Ok(Self::run(&keep_from_packets(lines, budget), &endless, standing))
+        Ok(Self::run(&keep_from_packets(lines, budget, u64::MAX), &endless, standing))
     }
 }

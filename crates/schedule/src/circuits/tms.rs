@@ -71,9 +71,9 @@ impl Tms {
             even.columns[j] += time;
         }
         self.stuffed.stuff(&even);
-        self.slices.begin(n, &self.stuffed.time, false);
+        self.slices.begin(n, &self.stuffed.time);
         let mut terms = Vec::new();
-        while let Some(weight) = self.slices.next(true) {
+        while let Some(weight) = self.slices.next(0) {
             terms.push(Term { outputs: self.slices.outputs().to_vec(), weight });
             self.slices.cut(weight);
         }
@@ -138,5 +138,53 @@ impl CircuitScheduler for Tms {
             all = !added;
         }
         Ok(plan.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeplane_model::mix64;
+
+    #[test]
+    fn the_terms_add_up_to_a_matrix_with_equal_line_sums() {
+        let mut tms = Tms::new();
+        for case in 0..200u64 {
+            let n = 2 + (case % 9) as usize;
+            let mut lines = Lines { ports: n, time: vec![0; n * n], rows: vec![0; n], columns: vec![0; n] };
+            for e in (0..n * n).filter(|e| e / n != e % n) {
+                let random = mix64(case << 16 ^ e as u64 ^ 1 << 50);
+                let time = if random % 10 < case % 11 { random >> 40 } else { 0 };
+                lines.time[e] = time;
+                lines.rows[e / n] += time;
+                lines.columns[e % n] += time;
+            }
+            if lines.longest() == 0 {
+                continue;
+            }
+            let terms = tms.decompose(&lines);
+            // Each takes at least one entry away; the last one all that are left (Birkhoff's bound, with ports on themselves too).
+            assert!(terms.len() <= (n - 1) * (n - 1) + 1, "{} terms for {n} hosts", terms.len());
+            let mut sum = vec![0; n * n];
+            for term in &terms {
+                for (i, &j) in term.outputs.iter().enumerate() {
+                    sum[i * n + j as usize] += term.weight;
+                }
+            }
+            assert_eq!(sum, tms.stuffed.time);
+            let all: u64 = terms.iter().map(|t| t.weight).sum();
+            for line in 0..n {
+                assert_eq!((0..n).map(|x| sum[line * n + x]).sum::<u64>(), all);
+                assert_eq!((0..n).map(|x| sum[x * n + line]).sum::<u64>(), all);
+            }
+            assert!((0.999..1.001).contains(&(all as f64 / ONE)), "{all}");
+            // Scaled, two by two: D_ij D_kl / (D_il D_kj) stays as it is; with n = 4 all these pairs are off the diagonal.
+            if n == 4 && case % 11 == 10 && lines.pairs().count() == 12 {
+                let at = |t: &[u64], i: usize, j: usize| t[i * n + j] as f64;
+                let ratio = |t: &[u64]| at(t, 0, 2) * at(t, 1, 3) / (at(t, 0, 3) * at(t, 1, 2));
+                let (before, after) = (ratio(&lines.time), ratio(&sum));
+                assert!((after / before - 1.0).abs() < 0.02, "{before} became {after}");
+            }
+        }
     }
 }

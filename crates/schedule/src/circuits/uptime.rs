@@ -42,6 +42,11 @@ struct Circuit {
     since: Option<usize>,
 }
 
+/// A sum that stays at the longest span: plans from elsewhere may hold any times.
+fn later(time: Duration, by: Duration) -> Duration {
+    Duration::from_ps(time.as_ps().saturating_add(by.as_ps()))
+}
+
 /// Tells of every circuit when it ends, with the configuration in which it came; a circuit that is cut off before it is up ends at its begin
 /// or before.
 fn follow(
@@ -73,10 +78,10 @@ fn follow(
                     Retune::AllStop => configuration.dark,
                     Retune::Moved => parameters.dark,
                 };
-                *circuit = Circuit { output, begin: now + dark, since: Some(index) };
+                *circuit = Circuit { output, begin: later(now, dark), since: Some(index) };
             }
         }
-        now += configuration.length();
+        now = later(later(now, configuration.dark), configuration.open);
     }
     if !plan.is_empty() {
         up.into_iter().enumerate().for_each(|(i, circuit)| end(i, circuit, now));

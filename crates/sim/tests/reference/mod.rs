@@ -36,6 +36,9 @@ struct Waiting {
     whole: i64,
 }
 
+/// A packet in a switch: from when on it is whole, and its number.
+type Passing = (Packet, i64, u32);
+
 struct Flying {
     packet: Packet,
     wire: u32,
@@ -64,7 +67,7 @@ pub struct Reference {
     heap: BinaryHeap<Reverse<(i64, What)>>,
     now: i64,
     ports: Vec<Port>,
-    joining: BTreeMap<(u32, u32), VecDeque<(Packet, i64, u32)>>,
+    joining: BTreeMap<(u32, u32), VecDeque<Passing>>,
     /// Numbers packets on wires and in switches.
     number: u32,
     failures: Vec<Failure>,

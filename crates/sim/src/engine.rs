@@ -216,7 +216,15 @@ impl<'a> Engine<'a> {
                 true
             }
             Phase::Send => {
-                self.network.serve(event.at, event.key.element(), &mut self.ends);
+                let element = event.key.element();
+                match element.checked_sub(self.network.fabric().hosts()) {
+                    None => self.network.serve(event.at, element, &mut self.ends),
+                    Some(link) => self.network.serve_port(event.at, link),
+                }
+                false
+            }
+            Phase::Retune => {
+                self.network.obey(event.at, event.key.element(), event.key.slot() as u8);
                 false
             }
             Phase::Open => {
@@ -228,7 +236,7 @@ impl<'a> Engine<'a> {
                 }
                 true
             }
-            Phase::Retune | Phase::Start | Phase::Sample => unreachable!("{event:?} is not kept in the calendar"),
+            Phase::Start | Phase::Sample => unreachable!("{event:?} is not kept in the calendar"),
         }
     }
 
@@ -289,6 +297,10 @@ impl<'a> Engine<'a> {
             let mut queue_packets = state.backlog_packets(at, &self.network.packets);
             if from < fabric_hosts {
                 let (packets, bytes) = self.network.waiting(from, &self.ends);
+                queue_packets += packets as u32;
+                queue_bytes += bytes;
+            } else {
+                let (packets, bytes) = self.network.port_waiting(link);
                 queue_packets += packets as u32;
                 queue_bytes += bytes;
             }

@@ -1,5 +1,6 @@
 //! The packet fabric: links, switches, and the interface of every host, driven by one calendar.
 
+mod lossless;
 mod outages;
 
 use crate::calendar::{Calendar, Key, Phase};
@@ -11,6 +12,7 @@ use crate::nic::{Nic, Served, Window};
 use crate::packet::{LAST, Packet, Packets, flags};
 use crate::routes::Routes;
 use crate::time::SimTime;
+use lossless::Lossless;
 pub use outages::Changes;
 use outages::Outages;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -37,6 +39,8 @@ pub enum Loss {
     HostDown,
     /// A switch knows no way to its destination.
     NoRoute,
+    /// A switch with priority flow control had no room for what came in.
+    InputFull,
 }
 
 impl Loss {
@@ -49,6 +53,7 @@ impl Loss {
             Self::SwitchDown => "switch_down",
             Self::HostDown => "host_down",
             Self::NoRoute => "no_route",
+            Self::InputFull => "input_full",
         }
     }
 }
@@ -106,6 +111,8 @@ pub struct Network {
     routes: Routes,
     /// What fails in this run.
     outages: Option<Box<Outages>>,
+    /// Ports that can be paused.
+    lossless: Option<Box<Lossless>>,
     /// Packets that interfaces have refused since the engine looked: over which link and why.
     refused: Vec<(u32, Loss, Packet)>,
     uplinks: Vec<u32>,
@@ -201,6 +208,7 @@ impl Network {
             routes: Routes::new(&fabric),
             routed: Arc::clone(&fabric),
             outages: None,
+            lossless: None,
             refused: Vec::new(),
             uplinks,
             trains_waiting: 0,
@@ -306,6 +314,9 @@ impl Network {
             for id in link.in_flight(&self.packets) {
                 add(1, u64::from(self.packets.get(id).bytes));
             }
+        }
+        for id in self.port_packets() {
+            add(1, u64::from(self.packets.get(id).bytes));
         }
         for packet in self.held_packets() {
             add(1, u64::from(packet.bytes));
@@ -583,6 +594,8 @@ impl Network {
         let last = link.to == destination;
         let arrival = if link.is_plain() {
             link.join(ready, bytes).1
+        } else if link.has_port() {
+            return self.enqueue(at, ready, from, out, id, ends);
         } else {
             let came = &self.links[from as usize];
             let whole = ready + came.tail_lag(came.wire(bytes));

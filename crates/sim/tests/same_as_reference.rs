@@ -140,6 +140,7 @@ fn build(case: &Case) -> (Arc<Fabric>, Vec<FlowArrival>) {
             _ => Buffer::Shared { memory: Bytes::kb(40), alpha: 1.0 },
         },
         ecn: case.ecn.then_some(Bytes::kb(5)),
+        pfc: None,
     };
     let mut wires = Vec::new();
     for h in 0..case.hosts {

@@ -236,11 +236,6 @@ impl LinkState {
         self.longest = self.longest.max(length.as_ps());
     }
 
-    /// Bits per second.
-    pub(crate) fn rate(&self) -> Rate {
-        self.kind.rate
-    }
-
     /// Whether its sending end shares a memory.
     #[inline]
     pub fn is_shared(&self) -> bool {

@@ -7,11 +7,10 @@
 use super::{Loss, Network};
 use crate::calendar::{Key, Phase};
 use crate::endpoints::Endpoints;
-use crate::link::LinkState;
 use crate::packet::flags;
 use crate::time::SimTime;
 use std::collections::VecDeque;
-use timeplane_model::{Bytes, Duration, Fabric, LinkId, NodeId, Pfc};
+use timeplane_model::{Duration, Fabric, LinkId, NodeId, Pfc};
 
 /// All ports and inputs of switches, by link.
 pub(super) struct Lossless {
@@ -34,8 +33,9 @@ struct Port {
     news: bool,
     /// When it is served next.
     armed: SimTime,
-    /// Wire bytes in its queues.
+    /// Wire bytes in its queues, and their line time in ps.
     queued: u64,
+    queue_time: i64,
     /// When the other end obeys a PFC frame, after the frame's last bit has left.
     effect: Duration,
 }
@@ -83,6 +83,7 @@ impl Lossless {
                 news: false,
                 armed: SimTime::MAX,
                 queued: 0,
+                queue_time: 0,
                 effect: link.spec.propagation + pfc.reaction,
             })
         });
@@ -188,13 +189,14 @@ impl Network {
         };
         let port = lossless.ports[out as usize].as_mut().expect("a switch with PFC sends it");
         let link = &mut self.links[out as usize];
-        let wait = link.backlog(ready) + Duration::from_ps(line_time(link, port.queued));
+        let wait = link.backlog(ready) + Duration::from_ps(port.queue_time);
         if link.marks(wait) && packet.flags & flags::ECT != 0 {
             packet.flags |= flags::CE;
         }
         let wire = link.wire(packet.bytes);
         port.queues[usize::from(priority)].push_back(Waiting { ready, id, held, wire });
         port.queued += u64::from(wire);
+        port.queue_time += link.line_time(wire);
         link.note_queue(wait + Duration::from_ps(link.line_time(wire)));
         self.arm_port(ready, out);
         if tell {
@@ -243,6 +245,7 @@ impl Network {
             Ok(priority) => {
                 let first = port.queues[priority].pop_front().expect("it was chosen");
                 port.queued -= u64::from(first.wire);
+                port.queue_time -= self.links[link as usize].line_time(first.wire);
                 port.sending = Some(first.held);
                 let joined = self.join_special(link, now, now, first.id);
                 let (departure, arrival) = joined.expect("a port that is free takes a packet");
@@ -284,9 +287,4 @@ impl Network {
             self.arm_port(now, link);
         }
     }
-}
-
-/// Line time of bytes of more than one frame.
-fn line_time(link: &LinkState, bytes: u64) -> i64 {
-    link.rate().time_for(Bytes::new(bytes)).as_ps()
 }

@@ -133,6 +133,9 @@ impl<'a> Engine<'a> {
     }
 
     /// Handles what the calendar holds before `outside`: what does not come from the calendar bounds what does.
+    ///
+    /// A function of its own, so that what happens seldom takes no registers from it.
+    #[inline(never)]
     fn run_before(&mut self, outside: Event) -> Paused {
         let bound = outside.min(Event { at: self.stop, key: Key::LAST });
         for _ in 0..LONG {

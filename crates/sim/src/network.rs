@@ -467,14 +467,9 @@ impl Network {
         let (departure, arrival) = if state.is_plain() {
             state.join(ready, bytes)
         } else {
-            match self.join_special(link, ready, ready, id) {
-                Ok(joined) => joined,
-                // A host's queue has no bound: its link is down.
-                Err(_) => {
-                    let packet = self.packets.remove(id);
-                    self.refuse(link, packet);
-                    return ready;
-                }
+            match self.send_special(link, ready, id) {
+                Some(joined) => joined,
+                None => return ready,
             }
         };
         if let Some(latencies) = &mut self.latencies {
@@ -483,6 +478,18 @@ impl Network {
         }
         self.fly(link, arrival, id);
         departure
+    }
+
+    /// Puts a packet on a host's link that is no plain one: its departure and its arrival, unless the link is down.
+    #[inline(never)]
+    fn send_special(&mut self, link: u32, ready: SimTime, id: u32) -> Option<(SimTime, SimTime)> {
+        let joined = self.join_special(link, ready, ready, id);
+        if joined.is_err() {
+            // A host's queue has no bound.
+            let packet = self.packets.remove(id);
+            self.refuse(link, packet);
+        }
+        joined.ok()
     }
 
     /// Puts a packet into flight.
@@ -571,8 +578,7 @@ impl Network {
     fn forward(&mut self, at: SimTime, from: u32, node: NodeId, id: u32, ends: &mut Endpoints) {
         let packet = self.packets.get_mut(id);
         if packet.flags & flags::CORRUPT != 0 {
-            let packet = self.packets.remove(id);
-            return self.lose_arriving(from, packet, ends);
+            return self.lose_passing(from, id, None, ends);
         }
         let (destination, bytes) = (packet.destination, packet.bytes);
         let number = node.0 - self.hosts;
@@ -580,8 +586,7 @@ impl Network {
         let out = if out == LAST {
             let out = self.route(number, id);
             if out == LAST {
-                let packet = self.packets.remove(id);
-                return self.lose(from, Loss::NoRoute, packet, ends);
+                return self.lose_passing(from, id, Some(Loss::NoRoute), ends);
             }
             out
         } else {
@@ -594,17 +599,10 @@ impl Network {
         let last = link.to == destination;
         let arrival = if link.is_plain() {
             link.join(ready, bytes).1
-        } else if link.has_port() {
-            return self.enqueue(at, ready, from, out, id, ends);
         } else {
-            let came = &self.links[from as usize];
-            let whole = ready + came.tail_lag(came.wire(bytes));
-            match self.join_special(out, ready, whole, id) {
-                Ok((_, arrival)) => arrival,
-                Err(reason) => {
-                    let packet = self.packets.remove(id);
-                    return self.lose(out, reason, packet, ends);
-                }
+            match self.forward_special(at, ready, [from, out], id, ends) {
+                Some(arrival) => arrival,
+                None => return,
             }
         };
         if self.passive && last {
@@ -612,6 +610,41 @@ impl Network {
             self.passive_arrival(arrival, out, id, packet, ends);
         } else {
             self.fly(out, arrival, id);
+        }
+    }
+
+    /// Sends a packet on over a link that is no plain one: when it arrives, unless it is lost or waits for a port that can be paused.
+    #[inline(never)]
+    fn forward_special(
+        &mut self,
+        at: SimTime,
+        ready: SimTime,
+        [from, out]: [u32; 2],
+        id: u32,
+        ends: &mut Endpoints,
+    ) -> Option<SimTime> {
+        if self.links[out as usize].has_port() {
+            self.enqueue(at, ready, from, out, id, ends);
+            return None;
+        }
+        let came = &self.links[from as usize];
+        let whole = ready + came.tail_lag(came.wire(self.packets.get(id).bytes));
+        match self.join_special(out, ready, whole, id) {
+            Ok((_, arrival)) => Some(arrival),
+            Err(reason) => {
+                self.lose_passing(out, id, Some(reason), ends);
+                None
+            }
+        }
+    }
+
+    /// A switch loses a packet: for this reason, or as what was corrupt or came to it while it was down.
+    #[inline(never)]
+    fn lose_passing(&mut self, link: u32, id: u32, reason: Option<Loss>, ends: &mut Endpoints) {
+        let packet = self.packets.remove(id);
+        match reason {
+            Some(reason) => self.lose(link, reason, packet, ends),
+            None => self.lose_arriving(link, packet, ends),
         }
     }
 

@@ -61,6 +61,7 @@ __all__ = [
     "PathColouring",
     "Pattern",
     "PerPort",
+    "Pfc",
     "Plan",
     "Poisson",
     "Rate",
@@ -230,10 +231,36 @@ _Buffer = {"per_port": PerPort, "shared": Shared}
 
 
 @dataclass(kw_only=True)
+class Pfc(Values):
+    """Priority flow control (IEEE 802.1Qbb, in 802.1Q clause 36): a switch that has no room for what comes
+    in pauses who sends it. A switch counts the wire bytes that it holds of each input and priority, from
+    a packet's last bit in to its last bit out. Where these leave no room below `pause_at` for another
+    frame of the MTU it sends a PFC frame back; where they have fallen to `resume_at`, another one. The
+    port that gets it ends the frame that it sends, and begins no other of this priority. Pauses last
+    until they are taken back (a real switch repeats them); PFC frames have no bit errors, and their bytes
+    are in no link's count. A packet's priority is its class. Of several that may go, that of the lowest
+    class goes first.
+    """
+
+    pause_at: Bytes
+    """What an input may hold of a priority before it is paused, in wire bytes."""
+    resume_at: Bytes
+    """It goes on once it holds no more than this."""
+    headroom: Bytes | None = None
+    """Room above `pause_at` for what still comes. Missing: what each link needs, so that nothing is lost. With
+    less, packets may be (`input_full`).
+    """
+    reaction: Duration = "614400 ps"
+    """From a PFC frame's last bit until the port that gets it begins no more frames. 802.1Qbb allows 614.4 ns at
+    10 Gb/s.
+    """
+
+
+@dataclass(kw_only=True)
 class Switch(Values):
     """A packet switch with output queues."""
 
-    _reads: ClassVar[dict[str, str]] = {"buffer": "_Buffer"}
+    _reads: ClassVar[dict[str, str]] = {"buffer": "_Buffer", "pfc": "Pfc"}
 
     latency: Duration = "0 ps"
     """From a packet's arrival to its place in an output queue."""
@@ -245,6 +272,8 @@ class Switch(Values):
     """Marks a packet (Congestion Experienced) that finds at least so many wire bytes in its output queue (the
     step marking that DCTCP asks for, RFC 8257 section 3.1).
     """
+    pfc: Pfc | None = None
+    """Pauses who sends it more than it has room for, and loses nothing."""
 
 
 @dataclass(kw_only=True)

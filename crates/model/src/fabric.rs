@@ -83,6 +83,50 @@ pub enum Buffer {
     },
 }
 
+/// Priority flow control (IEEE 802.1Qbb, in 802.1Q clause 36): a switch that has no room for what comes in pauses who sends it.
+///
+/// A switch counts the wire bytes that it holds of each input and priority, from a packet's last bit in to its last bit out. Where these leave no
+/// room below `pause_at` for another frame of the MTU it sends a PFC frame back; where they have fallen to `resume_at`, another one. The
+/// port that gets it ends the frame that it sends, and begins no other of this priority. Pauses last until they are taken back (a real
+/// switch repeats them); PFC frames have no bit errors, and their bytes are in no link's count.
+///
+/// A packet's priority is its class. Of several that may go, that of the lowest class goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub struct Pfc {
+    /// What an input may hold of a priority before it is paused, in wire bytes.
+    pub pause_at: Bytes,
+    /// It goes on once it holds no more than this.
+    pub resume_at: Bytes,
+    /// Room above `pause_at` for what still comes. Missing: what each link needs, so that nothing is lost. With less, packets may be
+    /// (`input_full`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<Bytes>,
+    /// From a PFC frame's last bit until the port that gets it begins no more frames. 802.1Qbb allows 614.4 ns at 10 Gb/s.
+    #[serde(default = "pfc_reaction")]
+    pub reaction: Duration,
+}
+
+const fn pfc_reaction() -> Duration {
+    Duration::from_ps(614_400)
+}
+
+impl Pfc {
+    /// Bytes of a PFC frame on the wire: the least Ethernet frame, preamble and gap.
+    pub const FRAME: u32 = 84;
+    /// How many priorities there are.
+    pub const PRIORITIES: usize = 8;
+
+    /// The headroom with which a link loses nothing: its rate for two propagations and the reaction, two frames of the MTU, one that
+    /// the PFC frame waits for and one that its sender has begun, and the PFC frame.
+    pub fn headroom(&self, link: &LinkSpec, mtu: u32) -> Bytes {
+        let time = (link.propagation * 2 + self.reaction).as_ps().max(0) as u128;
+        let flying = (time * u128::from(link.rate.as_bps())).div_ceil(8_000_000_000_000);
+        let frames = 2 * u64::from(link.framing.wire(mtu)) + u64::from(Self::FRAME);
+        Bytes::new(u64::try_from(flying).unwrap_or(u64::MAX).saturating_add(frames))
+    }
+}
+
 /// A packet switch with output queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields, default)]
@@ -96,6 +140,9 @@ pub struct Switch {
     /// Marks a packet (Congestion Experienced) that finds at least so many wire bytes in its output queue (the
     /// step marking that DCTCP asks for, RFC 8257 section 3.1).
     pub ecn: Option<Bytes>,
+    /// Pauses who sends it more than it has room for, and loses nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pfc: Option<Pfc>,
 }
 
 /// What a wire is; both directions alike.

@@ -10,7 +10,7 @@ use crate::{
 };
 use std::fmt::Display;
 use std::path::Path;
-use timeplane_model::{Buffer, Bytes, Clos, Duration, Fabric, FabricError, NodeId, Rate};
+use timeplane_model::{Buffer, Bytes, Clos, Duration, Fabric, FabricError, Forwarding, LinkSpec, NodeId, Pfc, Rate};
 
 /// One thing that is wrong or doubtful, at a dotted key.
 pub(crate) struct Note {
@@ -171,6 +171,9 @@ impl Checked {
                 }
             }
         }
+        if let Some(pfc) = &f.switch.pfc {
+            self.pfc(pfc, f, frame);
+        }
         if let Some(threshold) = f.switch.ecn {
             if threshold == Bytes::ZERO {
                 self.value(
@@ -199,6 +202,58 @@ impl Checked {
         }
         if let Err(e) = f.check_topology() {
             self.topology(f, e);
+        }
+    }
+
+    fn pfc(&mut self, pfc: &Pfc, f: &FabricSpec, frame: Bytes) {
+        const KEY: &str = "fabric.switch.pfc";
+        let at = |name: &str| format!("{KEY}.{name}");
+        if f.switch.forwarding == Forwarding::CutThrough {
+            let message = "a switch that pauses has to hold whole packets: not with `cut_through`";
+            self.conflict(KEY, message, Some("leave `fabric.switch.forwarding` out"));
+        }
+        if f.switch.buffer != Buffer::Unbounded {
+            let message =
+                "with PFC, packets are counted where they come in: there is no bound of the output queues beside it";
+            self.conflict(
+                KEY,
+                message,
+                Some("leave `fabric.switch.buffer` out; `pause_at` and `headroom` bound each input"),
+            );
+        }
+        self.span(&at("reaction"), pfc.reaction, LONGEST_DELAY);
+        if pfc.pause_at < frame || pfc.pause_at > MOST_BYTES {
+            let allowed = format!("allowed is one frame of the MTU, {frame} on the wire, to 1000 TB");
+            self.value(&at("pause_at"), pfc.pause_at, &allowed);
+        } else if pfc.resume_at > pfc.pause_at.saturating_sub(frame) {
+            let allowed = format!(
+                "it must be at least a frame of the MTU, {frame} on the wire, below `pause_at`, {}",
+                pfc.pause_at
+            );
+            self.value(&at("resume_at"), pfc.resume_at, &allowed);
+        }
+        let usable =
+            |r: Rate, p: Duration| r.as_bps() <= 1_000_000_000_000_000 && !p.is_negative() && p <= LONGEST_DELAY;
+        if pfc.reaction.is_negative() || pfc.reaction > LONGEST_DELAY || f.mtu.get() > 65_535 {
+            return;
+        }
+        let Some(headroom) = pfc.headroom else { return };
+        let own = match &f.topology {
+            Topology::Graph { links, .. } => links.iter().map(|l| (l.rate, l.propagation)).collect(),
+            _ => Vec::new(),
+        };
+        let kinds = [(Some(f.rate), None), (f.uplink_rate, None)].into_iter().chain(own);
+        let kinds = kinds.map(|(rate, propagation)| (rate.unwrap_or(f.rate), propagation.unwrap_or(f.propagation)));
+        let needed = kinds.filter(|&(rate, propagation)| usable(rate, propagation)).map(|(rate, propagation)| {
+            let link = LinkSpec { rate, propagation, framing: f.framing, bit_error: 0.0 };
+            (pfc.headroom(&link, f.mtu.get() as u32), rate, propagation)
+        });
+        if let Some((needed, rate, propagation)) = needed.max().filter(|n| n.0 > headroom) {
+            let message = format!(
+                "at {rate}, {propagation} of propagation and {} of reaction, {needed} can come after a pause: with {headroom}, packets may be lost",
+                pfc.reaction
+            );
+            self.warn(&at("headroom"), message);
         }
     }
 
@@ -379,6 +434,10 @@ impl Checked {
             let message = "without `until` it never returns, and flows that wait for it never end: the key `window.drain` is needed";
             let help = "window = { drain = \"100 ms\" } ends the run 100 ms after the last arrival";
             self.conflict(&format!("failure.{i}"), message, Some(help));
+        }
+        if !s.failure.is_empty() && s.fabric.switch.pfc.is_some() {
+            let message = "a pause that nobody takes back would last for ever: failures and PFC do not go together yet";
+            self.conflict("failure.0", message, Some("leave `fabric.switch.pfc` or the failures out"));
         }
     }
 

@@ -94,6 +94,29 @@ fn failures() {
 }
 
 #[test]
+fn priority_flow_control() {
+    let mut a = Answers::default();
+    let plain = "buffer.per_port = \"300 kB\"";
+    let one = |a: &mut Answers, switch: &str| a.with(GOOD, plain, switch);
+    one(&mut a, "pfc = { pause_at = \"1 kB\", resume_at = \"0 B\" }");
+    one(&mut a, "pfc = { pause_at = \"20 kB\", resume_at = \"19 kB\" }");
+    one(&mut a, "pfc = { pause_at = \"20 kB\", resume_at = \"10 kB\", reaction = \"-1 ns\" }");
+    one(&mut a, "pfc = { pause_at = \"20 kB\" }");
+    one(
+        &mut a,
+        "forwarding = \"cut_through\"\nbuffer.per_port = \"1 MB\"\npfc = { pause_at = \"20 kB\", resume_at = \"10 kB\" }",
+    );
+    let failing =
+        GOOD.replacen("[window]", "[[failure]]\nelement = { host = 1 }\nat = \"1 ms\"\nuntil = \"2 ms\"\n[window]", 1);
+    let pfc = "pfc = { pause_at = \"20 kB\", resume_at = \"10 kB\" }";
+    a.with(&failing, plain, pfc);
+    let good = GOOD.replacen(plain, pfc, 1);
+    assert_eq!(load(&good, &[]).unwrap(), [""; 0]);
+    a.warns(&good, &[("fabric.switch.pfc.headroom", "5 kB")]);
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
 fn missing_keys() {
     let mut a = Answers::default();
     a.with(GOOD, "rate = \"10 Gb/s\"\n", "");

@@ -3,7 +3,7 @@
 use crate::calendar::{Event, Key, Phase};
 use crate::control::Controllers;
 use crate::endpoints::{Endpoints, Then};
-use crate::network::Network;
+use crate::network::{MULTIPLEXER, Network};
 use crate::time::SimTime;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use timeplane_model::{Duration, LinkId};
@@ -133,6 +133,9 @@ impl<'a> Engine<'a> {
     }
 
     /// Handles what the calendar holds before `outside`: what does not come from the calendar bounds what does.
+    ///
+    /// A function of its own, so that what happens seldom takes no registers from it.
+    #[inline(never)]
     fn run_before(&mut self, outside: Event) -> Paused {
         let bound = outside.min(Event { at: self.stop, key: Key::LAST });
         for _ in 0..LONG {
@@ -216,10 +219,19 @@ impl<'a> Engine<'a> {
                 true
             }
             Phase::Send => {
-                match event.key.slot() {
-                    0 => self.network.serve(event.at, event.key.element(), &mut self.ends),
-                    _ => self.network.serve_multiplexer(event.at, event.key.element()),
+                let element = event.key.element();
+                if event.key.slot() == MULTIPLEXER {
+                    self.network.serve_multiplexer(event.at, element);
+                    return false;
                 }
+                match element.checked_sub(self.network.fabric().hosts()) {
+                    None => self.network.serve(event.at, element, &mut self.ends),
+                    Some(link) => self.network.serve_port(event.at, link),
+                }
+                false
+            }
+            Phase::Retune => {
+                self.network.obey(event.at, event.key.element(), event.key.slot() as u8);
                 false
             }
             Phase::Open => {
@@ -231,7 +243,7 @@ impl<'a> Engine<'a> {
                 }
                 true
             }
-            Phase::Retune | Phase::Start | Phase::Sample => unreachable!("{event:?} is not kept in the calendar"),
+            Phase::Start | Phase::Sample => unreachable!("{event:?} is not kept in the calendar"),
         }
     }
 
@@ -292,6 +304,10 @@ impl<'a> Engine<'a> {
             let mut queue_packets = state.backlog_packets(at, &self.network.packets);
             if from < fabric_hosts {
                 let (packets, bytes) = self.network.waiting(from, &self.ends);
+                queue_packets += packets as u32;
+                queue_bytes += bytes;
+            } else {
+                let (packets, bytes) = self.network.port_waiting(link);
                 queue_packets += packets as u32;
                 queue_bytes += bytes;
             }

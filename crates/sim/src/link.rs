@@ -37,6 +37,8 @@ mod special {
     pub const DOWN: u16 = 64;
     /// The node at its end takes nothing now.
     pub const LEADS_DOWN: u16 = 128;
+    /// Its sending end can be paused.
+    pub const PAUSED: u16 = 256;
 }
 
 /// What a link is. Many are alike and share one of these, which thus is always in the cache.
@@ -74,7 +76,8 @@ impl Kind {
             | when(to.is_some_and(|s| s.forwarding == Forwarding::CutThrough), special::CUT_THROUGH)
             | when(from.is_some_and(|s| s.forwarding == Forwarding::CutThrough), special::BOUND)
             | when(!exact, special::INEXACT)
-            | when(matches!(from.map(|s| s.buffer), Some(Buffer::Shared { .. })), special::SHARED);
+            | when(matches!(from.map(|s| s.buffer), Some(Buffer::Shared { .. })), special::SHARED)
+            | when(from.is_some_and(|s| s.pfc.is_some()), special::PAUSED);
         Self {
             propagation: spec.propagation.as_ps(),
             ps_per_byte: if exact { (8_000_000_000_000 / rate.as_bps()) as u32 } else { 0 },
@@ -215,6 +218,22 @@ impl LinkState {
     /// When the first bit of a packet of `wire` bytes is there that arrives at `arrival`.
     pub(crate) fn first_bit(&self, arrival: SimTime, wire: u32) -> SimTime {
         SimTime((arrival + self.tail_lag(wire)).0 - self.line_time(wire))
+    }
+
+    /// Whether packets wait for it at a port that can be paused.
+    #[inline]
+    pub fn has_port(&self) -> bool {
+        self.kind.special & special::PAUSED != 0
+    }
+
+    /// Whether a packet that waits so long is marked.
+    pub(crate) fn marks(&self, wait: Duration) -> bool {
+        wait.as_ps() >= self.kind.ecn
+    }
+
+    /// A packet has found a queue that with it takes so long.
+    pub(crate) fn note_queue(&mut self, length: Duration) {
+        self.longest = self.longest.max(length.as_ps());
     }
 
     /// Whether its sending end shares a memory.

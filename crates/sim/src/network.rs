@@ -1,5 +1,6 @@
 //! The packet fabric: links, switches, and the interface of every host, driven by one calendar.
 
+mod lossless;
 mod outages;
 
 use crate::calendar::{Calendar, Key, Phase};
@@ -13,6 +14,7 @@ use crate::nic::{Nic, QueueId, Served, Window};
 use crate::packet::{LAST, Packet, Packets, flags};
 use crate::routes::Routes;
 use crate::time::SimTime;
+use lossless::Lossless;
 pub use outages::Changes;
 use outages::Outages;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -45,6 +47,8 @@ pub enum Loss {
     HostDown,
     /// A switch knows no way to its destination.
     NoRoute,
+    /// A switch with priority flow control had no room for what came in.
+    InputFull,
 }
 
 impl Loss {
@@ -59,6 +63,7 @@ impl Loss {
             Self::SwitchDown => "switch_down",
             Self::HostDown => "host_down",
             Self::NoRoute => "no_route",
+            Self::InputFull => "input_full",
         }
     }
 }
@@ -111,6 +116,9 @@ pub enum Watch {
     Everything,
 }
 
+/// The slot of an event for a rack's multiplexer; its element is the link.
+pub const MULTIPLEXER: u32 = 1;
+
 /// More links than this do not fit into the nearer caches with all that belongs to them.
 const LARGE: usize = 1 << 12;
 
@@ -130,6 +138,8 @@ pub struct Network {
     routes: Routes,
     /// What fails in this run.
     outages: Option<Box<Outages>>,
+    /// Ports that can be paused.
+    lossless: Option<Box<Lossless>>,
     /// Packets that interfaces have refused since the engine looked: over which link and why.
     refused: Vec<(u32, Loss, Packet)>,
     uplinks: Vec<u32>,
@@ -229,6 +239,7 @@ impl Network {
             routes: Routes::new(&fabric),
             routed: Arc::clone(&fabric),
             outages: None,
+            lossless: None,
             refused: Vec::new(),
             uplinks,
             trains_waiting: 0,
@@ -362,6 +373,9 @@ impl Network {
             for id in link.in_flight(&self.packets) {
                 add(1, u64::from(self.packets.get(id).bytes));
             }
+        }
+        for id in self.port_packets() {
+            add(1, u64::from(self.packets.get(id).bytes));
         }
         for packet in self.held_packets() {
             add(1, u64::from(packet.bytes));
@@ -522,14 +536,9 @@ impl Network {
         let (departure, arrival) = if state.is_plain() {
             state.join(ready, bytes)
         } else {
-            match self.join_special(link, ready, ready, id) {
-                Ok(joined) => joined,
-                // A host's queue has no bound: its link is down.
-                Err(_) => {
-                    let packet = self.packets.remove(id);
-                    self.refuse(link, packet);
-                    return ready;
-                }
+            match self.send_special(link, ready, id) {
+                Some(joined) => joined,
+                None => return ready,
             }
         };
         if let Some(latencies) = &mut self.latencies {
@@ -538,6 +547,18 @@ impl Network {
         }
         self.fly(link, arrival, id);
         departure
+    }
+
+    /// Puts a packet on a host's link that is no plain one: its departure and its arrival, unless the link is down.
+    #[inline(never)]
+    fn send_special(&mut self, link: u32, ready: SimTime, id: u32) -> Option<(SimTime, SimTime)> {
+        let joined = self.join_special(link, ready, ready, id);
+        if joined.is_err() {
+            // A host's queue has no bound.
+            let packet = self.packets.remove(id);
+            self.refuse(link, packet);
+        }
+        joined.ok()
     }
 
     /// Puts a packet into flight.
@@ -668,7 +689,7 @@ impl Network {
             let packet = self.packets.remove(id);
             self.lose(out, Loss::MultiplexerFull, packet, ends);
         } else if !waits {
-            self.calendar.push(free_at, Key::new(Phase::Send, out, 1));
+            self.calendar.push(free_at, Key::new(Phase::Send, out, MULTIPLEXER));
         }
     }
 
@@ -697,7 +718,7 @@ impl Network {
         }
         self.multiplexed(at, out, id);
         if more {
-            self.calendar.push(self.links[out as usize].free_at(), Key::new(Phase::Send, out, 1));
+            self.calendar.push(self.links[out as usize].free_at(), Key::new(Phase::Send, out, MULTIPLEXER));
         }
     }
 
@@ -706,8 +727,7 @@ impl Network {
     fn forward(&mut self, at: SimTime, from: u32, node: NodeId, id: u32, ends: &mut Endpoints) {
         let packet = self.packets.get_mut(id);
         if packet.flags & flags::CORRUPT != 0 {
-            let packet = self.packets.remove(id);
-            return self.lose_arriving(from, packet, ends);
+            return self.lose_passing(from, id, None, ends);
         }
         let (destination, bytes) = (packet.destination, packet.bytes);
         let number = node.0 - self.hosts;
@@ -715,10 +735,7 @@ impl Network {
         let out = if out == LAST {
             match self.route(number, id, from) {
                 Ok(out) => out,
-                Err(reason) => {
-                    let packet = self.packets.remove(id);
-                    return self.lose(from, reason, packet, ends);
-                }
+                Err(reason) => return self.lose_passing(from, id, Some(reason), ends),
             }
         } else {
             packet.ahead[..ahead.len()].copy_from_slice(&ahead);
@@ -734,14 +751,9 @@ impl Network {
         let arrival = if link.is_plain() {
             link.join(ready, bytes).1
         } else {
-            let came = &self.links[from as usize];
-            let whole = ready + came.tail_lag(came.wire(bytes));
-            match self.join_special(out, ready, whole, id) {
-                Ok((_, arrival)) => arrival,
-                Err(reason) => {
-                    let packet = self.packets.remove(id);
-                    return self.lose(out, reason, packet, ends);
-                }
+            match self.forward_special(at, ready, [from, out], id, ends) {
+                Some(arrival) => arrival,
+                None => return,
             }
         };
         if self.passive && last {
@@ -749,6 +761,41 @@ impl Network {
             self.passive_arrival(arrival, out, id, packet, ends);
         } else {
             self.fly(out, arrival, id);
+        }
+    }
+
+    /// Sends a packet on over a link that is no plain one: when it arrives, unless it is lost or waits for a port that can be paused.
+    #[inline(never)]
+    fn forward_special(
+        &mut self,
+        at: SimTime,
+        ready: SimTime,
+        [from, out]: [u32; 2],
+        id: u32,
+        ends: &mut Endpoints,
+    ) -> Option<SimTime> {
+        if self.links[out as usize].has_port() {
+            self.enqueue(at, ready, from, out, id, ends);
+            return None;
+        }
+        let came = &self.links[from as usize];
+        let whole = ready + came.tail_lag(came.wire(self.packets.get(id).bytes));
+        match self.join_special(out, ready, whole, id) {
+            Ok((_, arrival)) => Some(arrival),
+            Err(reason) => {
+                self.lose_passing(out, id, Some(reason), ends);
+                None
+            }
+        }
+    }
+
+    /// A switch loses a packet: for this reason, or as what was corrupt or came to it while it was down.
+    #[inline(never)]
+    fn lose_passing(&mut self, link: u32, id: u32, reason: Option<Loss>, ends: &mut Endpoints) {
+        let packet = self.packets.remove(id);
+        match reason {
+            Some(reason) => self.lose(link, reason, packet, ends),
+            None => self.lose_arriving(link, packet, ends),
         }
     }
 

@@ -91,6 +91,8 @@ pub struct Nic {
     windows: Vec<Window>,
     /// Windows with a rate, in the order of queues: of each at most one that a signal opened, and one other.
     rates: Vec<Window>,
+    /// Classes that the network has paused, a bit each.
+    paused: u8,
     /// When an event will serve it next; others that are still pending are stale.
     pub armed: SimTime,
     /// Queue of the burst that is being sent, and what is left of it in bytes.
@@ -130,6 +132,7 @@ impl Nic {
             queues: BTreeMap::new(),
             windows: vec![],
             rates: vec![],
+            paused: 0,
             armed: SimTime::MAX,
             burst: None,
             last: (u32::MAX, u8::MAX),
@@ -343,7 +346,10 @@ impl Nic {
         let mut after = None;
         loop {
             let best = self.windows.iter().enumerate().filter(|(_, w)| {
-                w.is_open(now) && after.is_none_or(|a| (w.until, w.queue) > a) && self.queues.contains_key(&w.queue)
+                w.is_open(now)
+                    && after.is_none_or(|a| (w.until, w.queue) > a)
+                    && self.may_send(w.queue)
+                    && self.queues.contains_key(&w.queue)
             });
             let Some((i, w)) = best.min_by_key(|(_, w)| (w.until, w.queue)) else { break };
             after = Some((w.until, w.queue));
@@ -359,8 +365,12 @@ impl Nic {
         let mut wait = SimTime::MAX;
         // A circuit goes first, as it is there for a short time.
         let mut best: Option<((bool, SimTime), usize)> = None;
+        let paused = self.paused;
         for (i, w) in self.rates.iter_mut().enumerate() {
             let waits = self.queues.contains_key(&w.queue);
+            if waits && paused & 1 << (w.queue.1 & 7) != 0 {
+                continue;
+            }
             if !waits && !w.owes || w.is_over(now) {
                 continue;
             }
@@ -402,14 +412,18 @@ impl Nic {
     fn choose(&mut self) -> Option<QueueId> {
         // What was withdrawn has no burst to finish.
         self.burst = self.burst.filter(|b| self.queues.contains_key(&b.0));
-        if let Some((queue, _)) = self.burst {
+        if let Some((queue, _)) = self.burst.filter(|b| self.may_send(b.0)) {
             return Some(queue);
         }
+        let may_send = |q: &(&QueueId, &Queue)| self.may_send(*q.0);
         match self.spec.discipline {
-            Discipline::Fifo => self.queues.iter().filter_map(|(&d, q)| Some((q.since()?, d))).min().map(|x| x.1),
+            Discipline::Fifo => {
+                let queues = self.queues.iter().filter(may_send);
+                queues.filter_map(|(&d, q)| Some((q.since()?, d))).min().map(|x| x.1)
+            }
             Discipline::RoundRobin => {
-                let after = self.queues.range((Bound::Excluded(self.last), Bound::Unbounded)).next();
-                after.or_else(|| self.queues.iter().next()).map(|(&d, _)| d)
+                let after = self.queues.range((Bound::Excluded(self.last), Bound::Unbounded)).find(may_send);
+                after.or_else(|| self.queues.iter().find(may_send)).map(|(&d, _)| d)
             }
         }
     }
@@ -437,6 +451,15 @@ impl Nic {
             self.queues.remove(&id);
         }
         packet.map(|p| (p, emptied))
+    }
+
+    /// The network wants no packets of these classes, a bit each, and takes those of all others.
+    pub fn pause(&mut self, classes: u8) {
+        self.paused = classes;
+    }
+
+    fn may_send(&self, queue: QueueId) -> bool {
+        self.paused & 1 << (queue.1 & 7) == 0
     }
 
     /// Its link or its host has failed: it sends nothing, and gives the packets back that wait here. Flows stay.

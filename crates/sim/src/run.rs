@@ -138,7 +138,10 @@ pub fn prepare<'a>(
     let ends = Endpoints::new(Arc::clone(fabric), setting, ledger);
     // What a raw sender sends next depends on the reports that have come by then: it is asked when the link is free, not ahead.
     let raw = matches!(control.transport, Transport::Raw(_));
-    let plain = plan.is_none() && !raw && control.nic.discipline == Discipline::Fifo && control.nic.burst.get() == 0;
+    // A host that can be paused must not have its packets on the link ahead.
+    let paused = scenario.fabric.switch.pfc.is_some();
+    let plain =
+        plan.is_none() && !raw && !paused && control.nic.discipline == Discipline::Fifo && control.nic.burst.get() == 0;
     let nic = (!plain).then_some((control.nic, plan.is_some()));
     // Packets that arrive without an event are in no queue that a sample could see.
     // What a multiplexer sends next depends on what comes first.
@@ -153,6 +156,7 @@ pub fn prepare<'a>(
         }
     }
     network.fail(&scenario.failure);
+    network.pause(mtu);
     network.watch = watch(plan);
     network.latencies = scenario.record.latency.then(|| Latencies::new(begin..end));
     if let Some(PlanSpec::Rates(RatesSpec { estimator: RateEstimator::Arrivals(_), .. })) = plan {
@@ -248,6 +252,10 @@ fn conclude(mut engine: Engine<'_>, spec: &RunSpec<'_>, source: &Source) -> Resu
     if network.reported.0 > 0 {
         let (messages, bytes) = network.reported;
         control_rows.push(ControlRow { kind: "repair", sender: None, messages, bytes, lost: 0, late: 0 });
+    }
+    if network.pauses().0 > 0 {
+        let (messages, bytes) = network.pauses();
+        control_rows.push(ControlRow { kind: "pause", sender: None, messages, bytes, lost: 0, late: 0 });
     }
     if let Some(control) = &mut engine.control {
         control_rows.extend(control.close(network, &mut ledger.recorder));

@@ -40,12 +40,15 @@ fn fabric() -> impl Strategy<Value = (String, u32)> {
             "buffer.per_port = \"40 kB\"",
             "buffer.shared = { memory = \"20 kB\", alpha = 1.0 }",
             "buffer.shared = { memory = \"60 kB\", alpha = 0.5 }",
+            "pfc = { pause_at = \"5 kB\", resume_at = \"1 kB\" }",
+            "pfc = { pause_at = \"5 kB\", resume_at = \"1 kB\", headroom = \"2 kB\" }",
         ]),
         select(vec!["", ", ecn = \"5 kB\""]),
     );
     (shape, wires, switch).prop_map(|(shape, wires, switch)| {
         let (rate, uplink, propagation, framing, mtu, bit_error) = wires;
         let (latency, forwarding, buffer, ecn) = switch;
+        let forwarding = if buffer.starts_with("pfc") { "store_and_forward" } else { forwarding };
         let text = format!(
             "[fabric]\n{}\nrate = \"{rate}\"\nuplink_rate = \"{uplink}\"\npropagation = \"{propagation}\"\nframing = \"{framing}\"\n\
              mtu = \"{mtu} B\"\nbit_error = {bit_error}\n\
@@ -185,7 +188,7 @@ fn consistent(ran: &Ran, one_path: bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 112, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
     #[test]
     fn nothing_is_lost_unseen(
         fabric in fabric(),
@@ -199,7 +202,10 @@ proptest! {
         if sampled {
             text += "[record]\nqueues_every = \"7 us\"\n";
         }
-        text += &failures;
+        // A pause that nobody takes back would last for ever.
+        if !text.contains("pfc") {
+            text += &failures;
+        }
         for (i, control) in controls.iter().enumerate() {
             text += &format!("[control.c{i}]\n{control}");
         }

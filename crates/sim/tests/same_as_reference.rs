@@ -9,10 +9,10 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use timeplane_model::{
-    Buffer, Bytes, Duration, Fabric, Forwarding, Framing, HostId, LinkId, LinkSpec, NodeId, Rate, Switch, mix64,
+    Buffer, Bytes, Duration, Fabric, Forwarding, Framing, HostId, LinkId, LinkSpec, NodeId, Pfc, Rate, Switch, mix64,
 };
 use timeplane_results::Recorder;
-use timeplane_scenario::{Element, Failure, PacketMix};
+use timeplane_scenario::{Element, Failure, Nic, PacketMix};
 use timeplane_sim::SimTime;
 use timeplane_sim::endpoints::{Carrier, Endpoints, PacketEvent, Setting};
 use timeplane_sim::engine::{Ended, Engine, Pulse};
@@ -39,6 +39,21 @@ struct Case {
     latency_ns: i64,
     passive: bool,
     failures: Vec<Drawn>,
+    /// Frames that an input may hold before it is paused; without PFC where that is 0.
+    pfc: u64,
+    /// Bytes of headroom, where it is not the formula's.
+    headroom: Option<u64>,
+}
+
+/// A case in which switches pause.
+fn pausing() -> impl Strategy<Value = Case> {
+    let headroom = prop_oneof![Just(None), Just(None), (0u64..4_000).prop_map(Some)];
+    (case(), 1u64..6, headroom).prop_map(|(case, pfc, headroom)| {
+        // Whether a packet is marked is decided when it comes to the switch here, and when it has passed it in the reference.
+        let latency_ns = if case.ecn { 0 } else { case.latency_ns };
+        // In a tree: where paths make a circle, switches may wait for each other for ever.
+        Case { pfc, headroom, buffer: 0, cut_through: false, extra: 0, latency_ns, ..case }
+    })
 }
 
 /// What fails, when, for how long (for good where that is 0) and how much later it is known; times in ps.
@@ -109,6 +124,8 @@ fn case() -> impl Strategy<Value = Case> {
         latency_ns: network.5,
         passive,
         failures: Vec::new(),
+        pfc: 0,
+        headroom: None,
     })
 }
 
@@ -140,6 +157,12 @@ fn build(case: &Case) -> (Arc<Fabric>, Vec<FlowArrival>) {
             _ => Buffer::Shared { memory: Bytes::kb(40), alpha: 1.0 },
         },
         ecn: case.ecn.then_some(Bytes::kb(5)),
+        pfc: (case.pfc > 0).then(|| Pfc {
+            pause_at: Bytes::new(1538 * case.pfc),
+            resume_at: Bytes::new(case.seed % (1538 * case.pfc - 1537)),
+            headroom: case.headroom.map(Bytes::new),
+            reaction: Duration::from_ns(614),
+        }),
     };
     let mut wires = Vec::new();
     for h in 0..case.hosts {
@@ -202,7 +225,7 @@ fn ends(case: &Case, fabric: &Arc<Fabric>) -> Endpoints {
         routes_change: !case.failures.is_empty(),
         packet_seed: case.seed,
         fragments: false,
-        classes: Vec::new(),
+        classes: if case.pfc > 0 { vec![Bytes::kb(15), Bytes::kb(40)] } else { Vec::new() },
         measured: all.clone(),
         stop: SimTime::MAX,
     };
@@ -226,12 +249,17 @@ fn both(case: &Case) -> Result<BTreeSet<&'static str>, TestCaseError> {
     let mut slow_ends = ends(case, &fabric);
     let mut slow = Reference::new(Arc::clone(&fabric), &Streams::new(case.seed), latency);
     slow.fail(&failures);
+    if case.pfc > 0 {
+        slow.pause(1500);
+    }
     slow.run(&mut slow_ends, &arrivals);
 
     let fast_ends = ends(case, &fabric);
     let passive = case.passive && fast_ends.is_passive();
     let streams = Streams::new(case.seed);
-    let mut network = Network::new(Arc::clone(&fabric), &streams, passive, SimTime::MAX, latency, None);
+    let nic = (case.pfc > 0).then(|| (Nic::default(), false));
+    let mut network = Network::new(Arc::clone(&fabric), &streams, passive, SimTime::MAX, latency, nic);
+    network.pause(1500);
     network.fail(&failures);
     network.large = case.seed.is_multiple_of(2);
     let mut fast = Engine::new(network, fast_ends, None, Box::new(arrivals.iter().copied()), SimTime::MAX, None);
@@ -261,6 +289,20 @@ proptest! {
     fn packet_by_packet(case in case()) {
         both(&case)?;
     }
+}
+
+#[test]
+fn packet_by_packet_while_switches_pause() {
+    let lossy = RefCell::new(0);
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(400));
+    let all = runner.run(&pausing(), |case| {
+        let reasons = both(&case)?;
+        prop_assert!(case.headroom.is_some() || !reasons.contains("input_full"), "{:?}", reasons);
+        *lossy.borrow_mut() += u32::from(reasons.contains("input_full"));
+        Ok(())
+    });
+    all.unwrap_or_else(|e| panic!("{e}"));
+    assert!(lossy.into_inner() > 10);
 }
 
 #[test]

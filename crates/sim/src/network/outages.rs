@@ -356,7 +356,15 @@ impl Network {
     }
 
     /// Counts what interfaces that are down have refused.
+    #[inline]
     pub fn lose_refused(&mut self, ends: &mut Endpoints) {
+        if !self.refused.is_empty() {
+            self.lose_all_refused(ends);
+        }
+    }
+
+    #[cold]
+    fn lose_all_refused(&mut self, ends: &mut Endpoints) {
         for (link, reason, packet) in std::mem::take(&mut self.refused) {
             self.lose(link, reason, packet, ends);
         }

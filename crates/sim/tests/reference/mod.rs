@@ -19,6 +19,8 @@ use timeplane_workload::{FlowArrival, Streams};
 enum What {
     /// Something fails or returns, or word of it comes.
     Change,
+    /// A PFC frame takes effect: who sends on a link may not send these priorities.
+    Obey(u32, u8),
     /// The last bit of the packet that a link sends leaves.
     Depart(u32, u32),
     /// A packet may be acted on at the far end of a link.
@@ -27,6 +29,8 @@ enum What {
     Join(u32, u32, u32),
     Start(u32),
     Report(u32, u32),
+    /// With PFC: a host, or the port of a link beyond all hosts, may be free.
+    Send(u32),
     Timer(u32, u32),
 }
 
@@ -34,7 +38,15 @@ struct Waiting {
     packet: Packet,
     wire: u32,
     whole: i64,
+    since: i64,
+    held: Option<Held>,
 }
+
+/// What a packet takes of an input's room: the link that it came by, its priority, and wire bytes.
+type Held = (u32, u8, u32);
+
+/// A packet in a switch: from when on it is whole, and its number.
+type Passing = (Packet, i64, u32);
 
 struct Flying {
     packet: Packet,
@@ -50,8 +62,15 @@ struct Port {
     queue: VecDeque<Waiting>,
     /// When the last bit of the packet that is being sent leaves.
     departure: Option<i64>,
-    /// Flows that a host's interface asks for packets.
-    train: VecDeque<u32>,
+    /// Flows that a host's interface asks for packets, and since when.
+    train: VecDeque<(u32, i64)>,
+    /// With PFC: what leaves now, priorities that may not send, and of what comes in over the link: bytes held by priority, priorities that are to
+    /// pause, and those that the sender knows of.
+    leaving: Option<Held>,
+    obeys: u8,
+    held: [u64; 8],
+    asked: u8,
+    told: u8,
     /// Which of the departures that were expected still is.
     generation: u32,
     /// Packets that are being sent or are on the wire.
@@ -64,12 +83,14 @@ pub struct Reference {
     heap: BinaryHeap<Reverse<(i64, What)>>,
     now: i64,
     ports: Vec<Port>,
-    joining: BTreeMap<(u32, u32), VecDeque<(Packet, i64, u32)>>,
+    joining: BTreeMap<(u32, u32), VecDeque<Passing>>,
     /// Numbers packets on wires and in switches.
     number: u32,
     failures: Vec<Failure>,
     /// What switches route on.
     view: Fabric,
+    /// The MTU, where switches have PFC.
+    pfc: Option<u32>,
     /// Packets that hosts handed over while they could not be sent.
     refused: Vec<(u32, &'static str, Packet)>,
     reports: BTreeMap<(u32, u32), (u32, Report)>,
@@ -93,6 +114,7 @@ impl Reference {
             number: 0,
             failures: Vec::new(),
             view: (*fabric).clone(),
+            pfc: None,
             refused: Vec::new(),
             reports: BTreeMap::new(),
             report_sequence: 0,
@@ -127,6 +149,14 @@ impl Reference {
                     self.hold(then, ends);
                 }
                 What::Change => self.change(ends),
+                What::Obey(link, priorities) => {
+                    self.ports[link as usize].obeys = priorities;
+                    self.begin(link, ends);
+                }
+                What::Send(key) => {
+                    let uplink = |h| self.fabric.uplink(HostId(h)).0;
+                    self.serve(key.checked_sub(self.fabric.hosts()).unwrap_or_else(|| uplink(key)), ends);
+                }
                 What::Depart(link, generation) => {
                     if self.ports[link as usize].generation == generation {
                         self.ports[link as usize].departure = None;
@@ -138,7 +168,9 @@ impl Reference {
                     let waiting = self.joining.get_mut(&(from, out)).unwrap();
                     if waiting.front().is_some_and(|w| w.2 == id) {
                         let (packet, whole, _) = waiting.pop_front().unwrap();
-                        self.join(out, packet, whole, ends);
+                        let wire = self.fabric.link(LinkId(from)).spec.framing.wire(packet.bytes);
+                        let held = self.pfc.map(|_| (from, packet.class(), wire));
+                        self.join(out, packet, whole, held, ends);
                     }
                 }
                 What::Timer(flow, slot) => {
@@ -246,9 +278,110 @@ impl Reference {
 
     /// A link begins with its next packet, if it is free.
     fn begin(&mut self, link: u32, ends: &mut Endpoints) {
-        if self.ports[link as usize].departure.is_none() {
+        let departure = self.ports[link as usize].departure;
+        if self.pfc.is_some() {
+            let from = self.fabric.link(LinkId(link)).from.0;
+            let key = if from < self.fabric.hosts() { from } else { self.fabric.hosts() + link };
+            self.at(departure.map_or(self.now, |d| d.max(self.now)), What::Send(key));
+        } else if departure.is_none() {
             self.next(link, ends);
         }
+    }
+
+    /// Switches pause; before the run.
+    pub fn pause(&mut self, mtu: u32) {
+        self.pfc = Some(mtu);
+    }
+
+    /// What an input pauses at, goes on at, and holds at most.
+    fn bounds(&self, link: u32) -> (u64, u64, u64) {
+        let at = self.fabric.link(LinkId(link));
+        let pfc = self.fabric.switch(at.to).unwrap().pfc.unwrap();
+        let (rate, mtu) = (at.spec.rate.as_bps() as f64, self.pfc.unwrap());
+        let frame = u64::from(at.spec.framing.wire(mtu));
+        let flying = (at.spec.propagation * 2 + pfc.reaction).as_secs_f64() * rate / 8.0;
+        let headroom = pfc.headroom.map_or((flying - 1e-6).ceil() as u64 + 2 * frame + 84, Bytes::get);
+        (pfc.pause_at.get() - frame, pfc.resume_at.get(), pfc.pause_at.get() + headroom)
+    }
+
+    /// A port that is free says what is new, or sends the first packet of the first priority that may go. A host's interface takes what came first.
+    fn serve(&mut self, link: u32, ends: &mut Endpoints) {
+        let (now, hosts) = (self.now, self.fabric.hosts());
+        let at = *self.fabric.link(LinkId(link));
+        if self.ports[link as usize].departure.is_some_and(|d| d > now) {
+            return;
+        }
+        self.ports[link as usize].departure = None;
+        if let Some((from, priority, wire)) = self.ports[link as usize].leaving.take() {
+            let (_, resume_at, _) = self.bounds(from);
+            let input = &mut self.ports[from as usize];
+            input.held[usize::from(priority)] -= u64::from(wire);
+            if input.held[usize::from(priority)] <= resume_at && input.asked & 1 << priority != 0 {
+                input.asked &= !(1 << priority);
+                self.begin(from ^ 1, ends);
+            }
+        }
+        let input = &mut self.ports[link as usize ^ 1];
+        if at.from.0 >= hosts && input.told != input.asked {
+            input.told = input.asked;
+            let told = input.told;
+            let sent = now + self.line(link, 84);
+            let reaction = self.fabric.switch(at.from).unwrap().pfc.unwrap().reaction;
+            self.ports[link as usize].departure = Some(sent);
+            self.at(sent + at.spec.propagation.as_ps() + reaction.as_ps(), What::Obey(link ^ 1, told));
+            return self.begin(link, ends);
+        }
+        let port = &mut self.ports[link as usize];
+        let may = |class: u8| port.obeys & 1 << class == 0;
+        let by_host = at.from.0 < hosts;
+        let order = |since, packet: &Packet| {
+            if by_host { (since, packet.destination, packet.class()) } else { (0, 0, packet.class()) }
+        };
+        let waiting = port.queue.iter().enumerate().filter(|(_, w)| may(w.packet.class()));
+        let first = waiting.min_by_key(|(i, w)| (order(w.since, &w.packet), *i)).map(|(i, _)| i);
+        let train = port.train.iter().enumerate().map(|(i, &(slot, since))| (i, since, ends.flows.get(slot)));
+        let train = train.filter(|(_, _, flow)| may(flow.class));
+        let train = train.min_by_key(|(i, since, flow)| (*since, flow.destination, flow.class, *i)).map(|t| t.0);
+        let w = if let Some(place) = train {
+            let (slot, since) = port.train[place];
+            let mut packet = ends.next_packet(SimTime::from_ps(now), slot, u32::MAX).unwrap();
+            if ends.flows.get(slot).unsent() == 0 {
+                self.ports[link as usize].train.remove(place);
+            }
+            self.corrupt(link, &mut packet);
+            Waiting { packet, wire: at.spec.framing.wire(packet.bytes), whole: 0, since, held: None }
+        } else {
+            let Some(first) = first else { return };
+            let mut w = port.queue.remove(first).unwrap();
+            self.corrupt(link, &mut w.packet);
+            w
+        };
+        let departure = now + self.line(link, w.wire);
+        let id = self.numbered();
+        let arrival = departure + at.spec.propagation.as_ps();
+        let port = &mut self.ports[link as usize];
+        port.departure = Some(departure);
+        port.leaving = w.held;
+        port.flying.push_back(Flying { packet: w.packet, wire: w.wire, id, departure, first: now });
+        self.at(arrival, What::Arrive(link, id));
+        self.begin(link, ends);
+    }
+
+    /// A packet comes into a switch with PFC. False where there is no room for it.
+    fn take(&mut self, link: u32, packet: &Packet, wire: u32, ends: &mut Endpoints) -> bool {
+        let (pause_above, _, most) = self.bounds(link);
+        let priority = packet.class();
+        let input = &mut self.ports[link as usize];
+        let held = &mut input.held[usize::from(priority)];
+        if *held + u64::from(wire) > most {
+            return false;
+        }
+        *held += u64::from(wire);
+        if *held > pause_above && input.asked & 1 << priority == 0 {
+            input.asked |= 1 << priority;
+            self.begin(link ^ 1, ends);
+        }
+        true
     }
 
     fn at(&mut self, at: i64, what: What) {
@@ -259,7 +392,7 @@ impl Reference {
     fn hold(&mut self, then: Then, ends: &mut Endpoints) {
         if let Then::Queue { host, slot, .. } = then {
             let link = self.fabric.uplink(HostId(host)).0;
-            self.ports[link as usize].train.push_back(slot);
+            self.ports[link as usize].train.push_back((slot, self.now));
             self.begin(link, ends);
         }
         // Packets that the flow handed over by itself.
@@ -287,7 +420,7 @@ impl Reference {
         bits.div_ceil(8_000_000_000_000) as f64
     }
 
-    fn join(&mut self, link: u32, mut packet: Packet, whole: i64, ends: &mut Endpoints) {
+    fn join(&mut self, link: u32, mut packet: Packet, whole: i64, held: Option<Held>, ends: &mut Endpoints) {
         let spec = self.fabric.link(LinkId(link)).spec;
         let from = self.fabric.link(LinkId(link)).from;
         let wire = spec.framing.wire(packet.bytes);
@@ -312,8 +445,11 @@ impl Reference {
                 packet.flags |= flags::CE;
             }
         }
-        self.corrupt(link, &mut packet);
-        self.ports[link as usize].queue.push_back(Waiting { packet, wire, whole });
+        // With PFC, bits go wrong when they are sent.
+        if self.pfc.is_none() {
+            self.corrupt(link, &mut packet);
+        }
+        self.ports[link as usize].queue.push_back(Waiting { packet, wire, whole, since: 0, held });
         self.begin(link, ends);
     }
 
@@ -334,7 +470,7 @@ impl Reference {
         if self.link_down(link).is_some() {
             return;
         }
-        if let (true, Some(&slot)) =
+        if let (true, Some(&(slot, _))) =
             (self.ports[link as usize].queue.is_empty(), self.ports[link as usize].train.front())
         {
             let mut packet = ends.next_packet(SimTime::from_ps(self.now), slot, u32::MAX).unwrap();
@@ -343,7 +479,7 @@ impl Reference {
             }
             self.corrupt(link, &mut packet);
             let wire = self.fabric.link(LinkId(link)).spec.framing.wire(packet.bytes);
-            self.ports[link as usize].queue.push_back(Waiting { packet, wire, whole: 0 });
+            self.ports[link as usize].queue.push_back(Waiting { packet, wire, whole: 0, since: 0, held: None });
         }
         let Some(w) = self.ports[link as usize].queue.pop_front() else { return };
         let departure = (self.now + self.line(link, w.wire)).max(w.whole);
@@ -401,6 +537,9 @@ impl Reference {
         if let Some(why) = self.link_down(out) {
             return self.lose(out, why, packet, ends);
         }
+        if self.pfc.is_some() && !self.take(link, &packet, wire, ends) {
+            return self.lose(link, "input_full", packet, ends);
+        }
         let id = self.numbered();
         let ready = self.now + switch.latency.as_ps();
         let whole = ready + self.lag(link, wire);
@@ -423,8 +562,10 @@ impl Wire for Reference {
             return self.refused.push((link, why, packet));
         }
         let mut packet = packet;
-        self.corrupt(link, &mut packet);
-        self.ports[link as usize].queue.push_back(Waiting { packet, wire, whole: 0 });
+        if self.pfc.is_none() {
+            self.corrupt(link, &mut packet);
+        }
+        self.ports[link as usize].queue.push_back(Waiting { packet, wire, whole: 0, since: self.now, held: None });
     }
 
     fn arm(&mut self, at: SimTime, number: u32, slot: u32) {

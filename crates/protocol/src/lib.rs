@@ -14,6 +14,8 @@ mod host;
 mod inbox;
 mod message;
 mod rates;
+mod signalled;
+mod signaller;
 mod slots;
 mod timeslots;
 
@@ -23,5 +25,6 @@ pub use host::{HostAgent, HostConfig, HostCounters, Reporting};
 pub use inbox::ReportCounters;
 pub use message::{Grants, Message, Pfc, Rates, Report};
 pub use rates::{Estimator, RateManager, RateManagerConfig, RateManagerCounters};
+pub use signaller::SignalConfig;
 pub use slots::{ManagerCounters, SlotManager, SlotManagerConfig};
 pub use timeslots::{TimeslotManager, TimeslotManagerConfig, TimeslotManagerCounters};

@@ -3,6 +3,7 @@
 use crate::agent::{Address, Agent, Event, Input, Output, PlanFault};
 use crate::inbox::{Inbox, ReportCounters};
 use crate::message::{Grants, Message, Report};
+use crate::signaller::{SignalConfig, Signaller};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use timeplane_model::{
@@ -33,6 +34,8 @@ pub struct SlotManagerConfig {
     /// Nothing is granted for so long after the start. After a restart: [`memory`](Self::memory), so that what the predecessor granted
     /// is over even where a host has not heard.
     pub quiet: Duration,
+    /// Gates are opened and closed by PFC frames, at the begin and the end of each slot, instead of by the hosts' clocks.
+    pub signals: Option<SignalConfig>,
 }
 
 impl SlotManagerConfig {
@@ -48,6 +51,7 @@ impl SlotManagerConfig {
             margin: Duration::from_us(1),
             idle: slots.period(),
             quiet: Duration::ZERO,
+            signals: None,
         }
     }
     /// From a message's sending by the sender's clock until it has surely arrived by the receiver's.
@@ -66,7 +70,12 @@ impl SlotManagerConfig {
     pub fn memory(&self) -> Duration {
         let round = self.slots.round();
         let round = if round < self.idle { self.idle } else { round };
-        (round + self.lead()) * 2
+        let held = self.signals.map_or(Duration::ZERO, |s| s.hold + s.slack + self.message_time());
+        (round + self.lead()) * 2 + held
+    }
+    /// What [`HostConfig::signals`](crate::HostConfig::signals) is to be on a fabric of so many hosts.
+    pub fn host_signals(&self, hosts: u32) -> Option<u16> {
+        self.signals.map(|_| Signaller::destinations(hosts))
     }
 }
 
@@ -83,6 +92,8 @@ pub struct ManagerCounters {
     pub grants: u64,
     /// Plans refused.
     pub refused: u64,
+    /// Senders of a slot that were left out, as a host had more grants by signal in a round than there are classes for.
+    pub left_out: u64,
 }
 
 /// Plans rounds of slots from the hosts' reports, and grants them ahead of time.
@@ -101,6 +112,10 @@ pub struct ManagerCounters {
 /// they are computed. A host whose report is missing is planned for by its last one. Lost grants cost their slots, no more: the
 /// bytes show in the next report.
 ///
+/// With [signals](SlotManagerConfig::signals) no clock but the manager's counts: each slot begins with a frame to each of its senders and ends
+/// with another one, round messages carry only what a frame cannot say (a path, a rate, a limit), and when a report is to be taken is
+/// counted from the message that asks for it. What a report is the state of is estimated then, by the time that messages take.
+///
 /// A round without demand has no slots; it only asks for reports again, every [`idle`](SlotManagerConfig::idle).
 pub struct SlotManager {
     config: SlotManagerConfig,
@@ -117,6 +132,7 @@ pub struct SlotManager {
     plan_at: Time,
     /// Messages of a planned round, and when its computing is over.
     computed: Option<(Time, Vec<Grants>)>,
+    signaller: Option<Signaller>,
     counters: ManagerCounters,
 }
 
@@ -158,6 +174,7 @@ impl SlotManager {
             granted: VecDeque::new(),
             standing: Standing::default(),
             computed: None,
+            signaller: c.signals.map(|s| Signaller::new(s, c.epoch, &fabric)),
             counters: ManagerCounters::default(),
             config,
             fabric,
@@ -182,6 +199,10 @@ impl SlotManager {
 
     fn report(&mut self, now: Time, from: Address, mut report: Report) {
         let Some(host) = self.inbox.take(from, &report) else { return };
+        if self.config.signals.is_some() {
+            // The host's clock says nothing. No later than this, where the message did not take longer than any may.
+            report.taken_at = now - self.config.control_latency;
+        }
         // A clock that runs ahead beyond all bounds must not hide what was granted.
         report.taken_at = report.taken_at.min(now + self.config.clock_error * 2);
         self.reports[host.index()] = Some(report);
@@ -267,7 +288,9 @@ impl SlotManager {
             now + c.compute_time
         };
         self.plan_at = (self.busy_until - c.lead()).max(soonest);
-        let report_at = self.plan_at - c.message_time();
+        // By signals, the time counts from when the message comes in, not from when it is sent.
+        let ways = if c.signals.is_some() { 2 } else { 1 };
+        let report_at = self.plan_at - c.message_time() * ways;
         let grants = self.grant(&schedule, report_at, out);
         self.computed = Some((now + c.compute_time, grants));
         if let Some(last) = schedule.entries.into_iter().next_back() {
@@ -292,6 +315,11 @@ impl SlotManager {
         let epoch = self.config.epoch;
         let empty = Grants { epoch, round, effective, grants: Vec::new(), report_at };
         let mut messages = vec![empty; self.fabric.hosts() as usize];
+        let delay = self.config.signals.map_or(Duration::ZERO, |s| s.delay);
+        if let (Some(signaller), Some(signals)) = (&mut self.signaller, self.config.signals) {
+            let lease = effective + schedule.length() + signals.slack + self.config.message_time();
+            self.counters.left_out += signaller.take(schedule, lease, &mut messages);
+        }
         for (index, ((start, end, slot), entry)) in schedule.timed().zip(&schedule.entries).enumerate() {
             for t in slot.transmissions() {
                 let grant = Grant {
@@ -305,11 +333,14 @@ impl SlotManager {
                     end: Trigger::At(end),
                     lease: end,
                 };
-                messages[t.source.index()].grants.push(grant);
+                if self.signaller.is_none() {
+                    messages[t.source.index()].grants.push(grant);
+                }
                 self.counters.grants += 1;
                 let rate = t.rate.unwrap_or_else(|| self.fabric.link(self.fabric.uplink(t.source)).spec.rate);
                 let bytes = t.bytes.unwrap_or(Bytes::new(u64::MAX));
                 let Transmission { source, destination, .. } = *t;
+                let (start, end) = (start + delay, end + delay);
                 self.granted.push_back(Window { source, destination, start, end, rate, bytes });
             }
             let pairs = slot.transmissions().iter().map(|t| (t.source, t.destination)).collect();
@@ -323,7 +354,8 @@ impl SlotManager {
 impl Agent for SlotManager {
     fn deadline(&self) -> Option<Time> {
         let sending = self.computed.as_ref().map(|(at, _)| *at);
-        Some(sending.map_or(self.plan_at, |t| t.min(self.plan_at)))
+        let frames = self.signaller.as_ref().and_then(Signaller::due);
+        [sending, frames].into_iter().flatten().chain([self.plan_at]).min()
     }
 
     fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
@@ -339,10 +371,17 @@ impl Agent for SlotManager {
         // is planned.
         loop {
             if let Some((_, messages)) = self.computed.take_if(|(at, _)| *at <= now) {
-                for (h, grants) in messages.into_iter().enumerate() {
+                for (h, mut grants) in messages.into_iter().enumerate() {
+                    if self.signaller.is_some() {
+                        // Its times count from now.
+                        grants.effective = now;
+                    }
                     let to = Address::Host(HostId(h as u32));
                     out.push(Output::Send { to, message: Message::Grants(grants) });
                 }
+            }
+            if let Some(signaller) = &mut self.signaller {
+                signaller.send(now, out);
             }
             if self.computed.is_some() || self.plan_at > now {
                 return;

@@ -271,7 +271,7 @@ impl World {
 }
 
 fn config(host: u32, epoch: u32, start: i64, reporting: Reporting) -> HostConfig {
-    HostConfig { host: HostId(host), epoch, start: Time::from_ps(start), fallback: US * 500, reporting }
+    HostConfig { host: HostId(host), epoch, start: Time::from_ps(start), fallback: US * 500, reporting, signals: None }
 }
 
 fn slots(hosts: u32, ahead: Duration) -> World {

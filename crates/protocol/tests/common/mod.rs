@@ -109,7 +109,7 @@ impl World {
         let manager = manager(config, &fabric);
         let hosts = (0..hosts)
             .map(|h| Host {
-                agent: HostAgent::new(host_config(h, 0, config.start, &config)),
+                agent: HostAgent::new(host_config(h, fabric.hosts(), 0, config.start, &config)),
                 clock: Clock::default(),
                 queues: BTreeMap::new(),
                 buffer: None,
@@ -150,7 +150,8 @@ impl World {
 
     pub fn restart_host(&mut self, host: u32, epoch: u32) {
         let start = self.hosts[host as usize].clock.read(self.now);
-        self.hosts[host as usize].agent = HostAgent::new(host_config(host, epoch, start, &self.config));
+        self.hosts[host as usize].agent =
+            HostAgent::new(host_config(host, self.fabric.hosts(), epoch, start, &self.config));
     }
 
     pub fn restart_manager(&mut self, epoch: u32) {
@@ -362,8 +363,15 @@ impl World {
     }
 }
 
-pub fn host_config(host: u32, epoch: u32, start: Time, config: &SlotManagerConfig) -> HostConfig {
-    HostConfig { host: HostId(host), epoch, start, fallback: config.fallback(), reporting: Reporting::default() }
+pub fn host_config(host: u32, hosts: u32, epoch: u32, start: Time, config: &SlotManagerConfig) -> HostConfig {
+    HostConfig {
+        host: HostId(host),
+        epoch,
+        start,
+        fallback: config.fallback(),
+        reporting: Reporting::default(),
+        signals: config.host_signals(hosts),
+    }
 }
 
 pub fn manager(config: SlotManagerConfig, fabric: &Arc<Fabric>) -> SlotManager {

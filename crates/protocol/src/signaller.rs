@@ -3,7 +3,9 @@
 use crate::agent::{Address, Output};
 use crate::message::{Grants, Message, Pfc};
 use std::collections::VecDeque;
-use timeplane_model::{Class, Duration, Fabric, Grant, HostId, Medium, Schedule, Slot, Time, Transmission, Trigger};
+use timeplane_model::{
+    Bytes, Class, Duration, Fabric, Grant, HostId, Medium, Schedule, Slot, Time, Transmission, Trigger,
+};
 
 /// How a [`SlotManager`](crate::SlotManager) opens gates by PFC frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,13 +92,23 @@ impl Signaller {
 
     /// Takes a round: its frames, and in `messages`, one for each host, the grants without which their classes mean nothing. How many
     /// senders of a slot are left out as no class is free for them.
-    pub(crate) fn take(&mut self, schedule: &Schedule, lease: Time, messages: &mut [Grants]) -> u64 {
+    ///
+    /// `limit` says for how many bytes a transmission counts: where that matters, as with a receive buffer, a gate that is open for longer than
+    /// its slot must not let more pass.
+    pub(crate) fn take(
+        &mut self,
+        schedule: &Schedule,
+        lease: Time,
+        limit: impl Fn(&Transmission, Duration) -> Option<Bytes>,
+        messages: &mut [Grants],
+    ) -> u64 {
         let free = usize::from(Pfc::CLASSES - self.destinations);
         let mut left_out = 0;
         for (start, end, slot) in schedule.timed() {
             self.turn += 1;
             let mut opens: Vec<(HostId, Option<u16>)> = Vec::with_capacity(slot.transmissions().len());
-            for (source, transmissions) in by_source(slot) {
+            for (source, mut transmissions) in by_source(slot) {
+                transmissions.iter_mut().for_each(|t| t.bytes = t.bytes.or_else(|| limit(t, slot.open())));
                 let plain = self.plain_class(&transmissions);
                 // A class comes again no earlier than four rounds later, when its last grant's lease is long over.
                 if plain.is_none() && messages[source.index()].grants.len() + transmissions.len() > free / 4 {

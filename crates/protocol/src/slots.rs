@@ -36,6 +36,8 @@ pub struct SlotManagerConfig {
     pub quiet: Duration,
     /// Gates are opened and closed by PFC frames, at the begin and the end of each slot, instead of by the hosts' clocks.
     pub signals: Option<SignalConfig>,
+    /// Hosts have receive buffers: nothing is planned for one that has not told its room yet.
+    pub receive_buffers: bool,
 }
 
 impl SlotManagerConfig {
@@ -52,6 +54,7 @@ impl SlotManagerConfig {
             idle: slots.period(),
             quiet: Duration::ZERO,
             signals: None,
+            receive_buffers: false,
         }
     }
     /// From a message's sending by the sender's clock until it has surely arrived by the receiver's.
@@ -239,7 +242,14 @@ impl SlotManager {
             let host = h as u32;
             let of_host;
             (of_host, served) = served.split_at(served.partition_point(|s| s.0 <= host));
-            let Some(report) = report else { continue };
+            let Some(report) = report else {
+                if self.config.receive_buffers {
+                    let mut row = Backlog::default();
+                    row.room = Some(Bytes::ZERO);
+                    demand.set_row(HostId(host), row);
+                }
+                continue;
+            };
             let left = |e: &BacklogEntry| {
                 let to = e.destination.0;
                 let first = of_host.partition_point(|s| s.1 < to);
@@ -318,7 +328,12 @@ impl SlotManager {
         let delay = self.config.signals.map_or(Duration::ZERO, |s| s.delay);
         if let (Some(signaller), Some(signals)) = (&mut self.signaller, self.config.signals) {
             let lease = effective + schedule.length() + signals.slack + self.config.message_time();
-            self.counters.left_out += signaller.take(schedule, lease, &mut messages);
+            let (fabric, reports) = (&self.fabric, &self.reports);
+            let limit = |t: &Transmission, open| {
+                let bounded = reports[t.destination.index()].as_ref().is_some_and(|r| r.backlog.room.is_some());
+                bounded.then(|| rate_of(t, fabric).bytes_in(open))
+            };
+            self.counters.left_out += signaller.take(schedule, lease, limit, &mut messages);
         }
         for (index, ((start, end, slot), entry)) in schedule.timed().zip(&schedule.entries).enumerate() {
             for t in slot.transmissions() {
@@ -337,7 +352,7 @@ impl SlotManager {
                     messages[t.source.index()].grants.push(grant);
                 }
                 self.counters.grants += 1;
-                let rate = t.rate.unwrap_or_else(|| self.fabric.link(self.fabric.uplink(t.source)).spec.rate);
+                let rate = rate_of(t, &self.fabric);
                 let bytes = t.bytes.unwrap_or(Bytes::new(u64::MAX));
                 let Transmission { source, destination, .. } = *t;
                 let (start, end) = (start + delay, end + delay);
@@ -349,6 +364,11 @@ impl SlotManager {
         }
         messages
     }
+}
+
+/// How fast a transmission goes.
+fn rate_of(t: &Transmission, fabric: &Fabric) -> Rate {
+    t.rate.unwrap_or_else(|| fabric.link(fabric.uplink(t.source)).spec.rate)
 }
 
 impl Agent for SlotManager {

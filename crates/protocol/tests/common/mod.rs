@@ -98,6 +98,8 @@ pub struct World {
     pub most_buffered: u64,
     pub fabric: Arc<Fabric>,
     pub config: SlotManagerConfig,
+    /// The manager is not called any more.
+    pub dead: bool,
     mail: BinaryHeap<Reverse<(i64, u64)>>,
     letters: BTreeMap<u64, (Address, Address, Message)>,
     dice: u64,
@@ -130,6 +132,7 @@ impl World {
             most_buffered: 0,
             fabric,
             config,
+            dead: false,
             mail: BinaryHeap::new(),
             letters: BTreeMap::new(),
             dice: 0,
@@ -158,6 +161,7 @@ impl World {
         let start = self.manager_clock.read(self.now);
         let config = SlotManagerConfig { epoch, start, quiet: self.config.memory(), ..self.config };
         self.manager = manager(config, &self.fabric);
+        self.dead = false;
     }
 
     /// Runs until `until` is past; at every step `stop` may end it.
@@ -165,7 +169,8 @@ impl World {
         let until = until.as_ps();
         let mut out = Vec::new();
         while !stop(self) {
-            let mut next = self.manager.deadline().map_or(i64::MAX, |d| self.manager_clock.truth(d));
+            let deadline = self.manager.deadline().filter(|_| !self.dead);
+            let mut next = deadline.map_or(i64::MAX, |d| self.manager_clock.truth(d));
             let mut who = None;
             for (h, host) in self.hosts.iter().enumerate() {
                 let due = host.agent.deadline().map_or(i64::MAX, |d| host.clock.truth(d));
@@ -225,6 +230,7 @@ impl World {
     fn call(&mut self, who: Address, input: Input, out: &mut Vec<Output>) {
         out.clear();
         match who {
+            Address::Controller if self.dead => {}
             Address::Controller => {
                 let now = self.manager_clock.read(self.now);
                 self.manager.handle(now, input, out);
@@ -249,6 +255,15 @@ impl World {
                 Output::Open(opening) => {
                     let Address::Host(h) = who else { panic!("the controller has no gate") };
                     let clock = self.hosts[h.index()].clock;
+                    let now = clock.read(self.now);
+                    let same = |o: &Opening| (o.destination, o.class) == (opening.destination, opening.class);
+                    let open = &mut self.hosts[h.index()].open;
+                    // What a signal opens again is open for longer.
+                    if let Some(o) = open.iter_mut().find(|o| same(&o.0) && o.0.until > now) {
+                        o.0.until = o.0.until.max(opening.until);
+                        self.sendings[o.3].until = clock.truth(o.0.until);
+                        continue;
+                    }
                     let sending = Sending {
                         source: h.0,
                         destination: opening.destination.0,
@@ -339,7 +354,7 @@ impl World {
         }
     }
 
-    /// Openings towards one receiver that were open at the same time.
+    /// Openings of two hosts towards one receiver that were open at the same time.
     pub fn overlaps(&self) -> Vec<(Sending, Sending)> {
         let mut overlaps = Vec::new();
         let mut by_receiver: BTreeMap<u32, Vec<Sending>> = BTreeMap::new();
@@ -348,7 +363,10 @@ impl World {
         }
         for mut list in by_receiver.into_values() {
             list.sort_by_key(|s| s.from);
-            overlaps.extend(list.windows(2).filter(|w| w[1].from < w[0].until).map(|w| (w[0], w[1])));
+            for (i, first) in list.iter().enumerate() {
+                let during = list[i + 1..].iter().take_while(|s| s.from < first.until);
+                overlaps.extend(during.filter(|s| s.source != first.source).map(|s| (*first, *s)));
+            }
         }
         overlaps
     }

@@ -3,7 +3,7 @@
 use crate::signals::SignalSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use timeplane_model::{Bytes, Duration};
+use timeplane_model::{Bytes, Duration, Rate};
 
 /// How the network is run: what carries the flows, how they are routed, and what plans them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -202,6 +202,14 @@ pub struct SlotsSpec {
     pub compute_time: Duration,
     /// Hosts' clocks are off by up to so much either way.
     pub clock_error: Duration,
+    /// Hosts' clocks run fast or slow by up to so many parts per million: 50 lets two of them part by 100 us in a second.
+    pub clock_drift: f64,
+    /// How often a beacon sets the hosts' clocks right, up to `clock_error`; missing: only once, at the begin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resync: Option<Duration>,
+    /// Hosts' receive buffers; missing: they take everything at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive: Option<ReceiveSpec>,
     /// PFC frames open and close the gates, at the begin and the end of each slot, instead of the hosts' clocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signals: Option<SignalSpec>,
@@ -218,9 +226,29 @@ impl Default for SlotsSpec {
             control_loss: 0.0,
             compute_time: Duration::from_us(100),
             clock_error: Duration::ZERO,
+            clock_drift: 0.0,
+            resync: None,
+            receive: None,
             signals: None,
         }
     }
+}
+
+impl SlotsSpec {
+    /// By how much a clock may be off at most, where beacons keep it from going astray for good.
+    pub fn clock_bound(&self) -> Duration {
+        self.clock_error + self.resync.map_or(Duration::ZERO, |every| every.scale(self.clock_drift * 1e-6))
+    }
+}
+
+/// A host's receive buffer, and the application that empties it. What does not fit is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReceiveSpec {
+    /// What it holds, in bytes on the wire.
+    pub buffer: Bytes,
+    /// How fast the application takes it out, in bits on the wire.
+    pub drain: Rate,
 }
 
 /// Timeslots of one packet.

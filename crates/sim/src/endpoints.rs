@@ -152,6 +152,12 @@ impl Endpoints {
         !matches!(self.setting.carrier, Carrier::Tcp(_))
     }
 
+    /// The host that a packet comes from.
+    pub fn sender(&self, packet: &Packet) -> u32 {
+        let flow = self.flows.get(packet.flow);
+        if packet.destination == flow.destination { flow.source } else { flow.destination }
+    }
+
     /// A flow begins.
     pub fn start(&mut self, now: SimTime, arrival: &FlowArrival, wire: &mut impl Wire) -> Then {
         let number = self.arrived;

@@ -1,12 +1,14 @@
 //! The packet fabric: links, switches, and the interface of every host, driven by one calendar.
 
 use crate::calendar::{Calendar, Key, Phase};
+use crate::collisions::Collisions;
 use crate::endpoints::{Endpoints, Then, Trains, Wire};
 use crate::flow::NONE;
 use crate::latency::Latencies;
 use crate::link::{Kinds, LinkState};
 use crate::nic::{Nic, QueueId, Served, Window};
 use crate::packet::{LAST, Packet, Packets, flags};
+use crate::receive::ReceiveBuffer;
 use crate::routes::Routes;
 use crate::time::SimTime;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -25,6 +27,8 @@ pub enum Loss {
     BufferFull,
     /// A bit was wrong on arrival.
     BitError,
+    /// The receiving host's buffer could not take it.
+    ReceiveBuffer,
 }
 
 impl Loss {
@@ -33,6 +37,7 @@ impl Loss {
         match self {
             Self::BufferFull => "buffer_full",
             Self::BitError => "bit_error",
+            Self::ReceiveBuffer => "receive_buffer",
         }
     }
 }
@@ -108,6 +113,10 @@ pub struct Network {
     report_latency: Duration,
     /// Which changes of a host's queues an agent is told of.
     pub watch: Watch,
+    /// Packets that meet, where a plan of slots keeps them apart.
+    pub collisions: Option<Box<Collisions>>,
+    /// Per host, where receive buffers have a bound.
+    pub receive: Vec<ReceiveBuffer>,
     /// How long packets are on their way, where that is recorded.
     pub latencies: Option<Latencies>,
     /// Hosts whose queues have changed since they were taken out last.
@@ -119,6 +128,12 @@ pub struct Network {
     pub news: bool,
     /// Reports sent, and their bytes.
     pub reported: (u64, u64),
+}
+
+/// All links of a fabric, idle.
+fn links(fabric: &Fabric, watched: bool) -> Vec<LinkState> {
+    let mut kinds = Kinds::new(watched);
+    fabric.links().iter().map(|link| kinds.link(link, fabric.switch(link.from), fabric.switch(link.to))).collect()
 }
 
 /// Bytes of a repair report on the wire: as a datagram of 12 B and 16 B for each gap.
@@ -138,12 +153,7 @@ impl Network {
         nic: Option<(NicSpec, bool)>,
     ) -> Self {
         let hosts = fabric.hosts();
-        let mut kinds = Kinds::default();
-        let links: Vec<LinkState> = fabric
-            .links()
-            .iter()
-            .map(|link| kinds.link(link, fabric.switch(link.from), fabric.switch(link.to)))
-            .collect();
+        let links = links(&fabric, false);
         let errors = fabric
             .links()
             .iter()
@@ -188,6 +198,8 @@ impl Network {
             stop,
             report_latency,
             watch: Watch::Nothing,
+            collisions: None,
+            receive: Vec::new(),
             latencies: None,
             changed: Vec::new(),
             reports: BTreeMap::new(),
@@ -196,6 +208,12 @@ impl Network {
             reported: (0, 0),
             fabric,
         }
+    }
+
+    /// Has packets counted that meet in switches; before the run begins.
+    pub fn count_collisions(&mut self) {
+        self.links = links(&self.fabric, true);
+        self.collisions = Some(Box::new(Collisions::new(self.links.len())));
     }
 
     /// The fabric.
@@ -371,7 +389,9 @@ impl Network {
     pub fn backlog(&self, now: SimTime, host: u32, ahead: Duration, bursts: bool, ends: &Endpoints) -> Backlog {
         let link = &self.links[self.uplinks[host as usize] as usize];
         let of = |nics: &Vec<Nic>| nics[host as usize].backlog(now, link, ahead, bursts, ends);
-        self.nics.as_ref().map_or_else(Backlog::default, of)
+        let mut backlog = self.nics.as_ref().map_or_else(Backlog::default, of);
+        backlog.room = self.receive.get(host as usize).map(|buffer| buffer.room(now));
+        backlog
     }
 
     /// Has all interfaces count what arrives.
@@ -475,6 +495,16 @@ impl Network {
         })
     }
 
+    /// Whether the receiving host has room for a packet that has come over `link`.
+    #[inline(always)]
+    fn takes(&mut self, at: SimTime, link: u32, packet: &Packet) -> bool {
+        if self.receive.is_empty() {
+            return true;
+        }
+        let wire = self.links[link as usize].wire(packet.bytes);
+        self.receive[packet.destination as usize].take(at, wire)
+    }
+
     /// The first packet in flight on `link` arrives.
     #[inline(always)]
     pub fn arrive(&mut self, at: SimTime, link: u32, ends: &mut Endpoints) {
@@ -498,6 +528,8 @@ impl Network {
             let packet = self.packets.remove(id);
             if packet.flags & flags::CORRUPT != 0 {
                 self.lose(link, Loss::BitError, packet, ends);
+            } else if !self.takes(at, link, &packet) {
+                self.lose(link, Loss::ReceiveBuffer, packet, ends);
             } else {
                 self.note_latency(id, at);
                 ends.receive(at, packet, self);
@@ -533,10 +565,18 @@ impl Network {
         } else {
             let came = &self.links[from as usize];
             let whole = ready + came.tail_lag(came.wire(bytes));
-            let Some((_, arrival)) = self.join_special(out, ready, whole, id) else {
+            let source = self.collisions.as_mut().map(|collisions| {
+                let source = ends.sender(self.packets.get(id));
+                collisions.joins(out, source, ready);
+                source
+            });
+            let Some((departure, arrival)) = self.join_special(out, ready, whole, id) else {
                 let packet = self.packets.remove(id);
                 return self.lose(out, Loss::BufferFull, packet, ends);
             };
+            if let (Some(collisions), Some(source)) = (&mut self.collisions, source) {
+                collisions.departs(out, source, departure);
+            }
             arrival
         };
         if self.passive && last {

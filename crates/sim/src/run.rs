@@ -6,6 +6,7 @@ use crate::engine::{Ended, Engine, Pulse};
 use crate::latency::Latencies;
 use crate::ledger::Ledger;
 use crate::network::{Network, Watch};
+use crate::receive::ReceiveBuffer;
 use crate::time::SimTime;
 use indexmap::IndexMap;
 use std::sync::Arc;
@@ -137,11 +138,22 @@ pub fn prepare<'a>(
     let raw = matches!(control.transport, Transport::Raw(_));
     let plain = plan.is_none() && !raw && control.nic.discipline == Discipline::Fifo && control.nic.burst.get() == 0;
     let nic = (!plain).then_some((control.nic, plan.is_some()));
-    // Packets that arrive without an event are in no queue that a sample could see.
-    let passive = ends.is_passive() && scenario.record.queues_every.is_none();
+    let slots = match plan {
+        Some(PlanSpec::Slots(slots)) => Some(slots),
+        _ => None,
+    };
+    let receive = slots.and_then(|s| s.receive);
+    // Packets that arrive without an event are in no queue that a sample could see, and a receive buffer is asked when they come.
+    let passive = ends.is_passive() && scenario.record.queues_every.is_none() && receive.is_none();
     let report_latency = plan.map_or(REPORT_LATENCY, |p| p.control_latency() * 2);
     let mut network = Network::new(Arc::clone(fabric), &streams, passive, stop, report_latency, nic);
     network.watch = watch(plan);
+    if slots.is_some() {
+        network.count_collisions();
+    }
+    if let Some(receive) = receive {
+        network.receive = vec![ReceiveBuffer::new(receive.buffer, receive.drain); fabric.hosts() as usize];
+    }
     network.latencies = scenario.record.latency.then(|| Latencies::new(begin..end));
     if let Some(PlanSpec::Rates(RatesSpec { estimator: RateEstimator::Arrivals(_), .. })) = plan {
         network.count_arrivals();
@@ -270,6 +282,7 @@ fn conclude(mut engine: Engine<'_>, spec: &RunSpec<'_>, source: &Source) -> Resu
         packets,
         bytes,
         simulated_ps: simulated.as_ps(),
+        collisions: engine.network.collisions.as_ref().map(|c| c.packets()),
         packet_hops: engine.network.hops,
         events: engine.events,
     };

@@ -39,11 +39,10 @@ fn slots(text: &str) -> (SlotsSpec, timeplane_model::Fabric) {
     (slots.clone(), loaded.scenario.fabric.build().unwrap())
 }
 
-/// Fig. 7's ratio, 1.05, by frames that are obeyed at once: 24 hosts, 23 partners each. Slots hold 41 frames and what is left of 375,000 B is not
-/// used, as a frame that has begun when a gate closes is finished: with an immediate reaction the 42nd begins in the slot and ends in the guard.
+/// Fig. 7's ratio, 1.05, by frames that are obeyed at once: 24 hosts, 23 partners each. A slot of 375,000 B holds 41.5 frames; the 42nd begins in the
+/// slot and ends in the guard, as a frame that has begun when a gate closes is finished.
 #[test]
 fn a_shuffle_by_signals_takes_its_bytes_and_the_guards() {
-    // A slot by signals begins 42 frames: 41.49 fit.
     let frames = 42 * 60;
     let signals = r#"guard = "15 us", signals = { reaction = "immediate" }"#;
     let ran = run(&shuffle(24, frames * PAYLOAD, signals), "slots", 1);
@@ -51,7 +50,7 @@ fn a_shuffle_by_signals_takes_its_bytes_and_the_guards() {
     let completion = ran.summary.completion_ps.unwrap() as f64;
     println!("by signals: {:.4} of ideal, {} collisions", completion / ideal, collisions(&ran));
     assert_eq!(collisions(&ran), 0);
-    assert!((completion / ideal / 1.05 - 1.0).abs() < 0.013, "{}", completion / ideal);
+    assert!((completion / ideal / 1.05 - 1.0).abs() < 0.01, "{}", completion / ideal);
 
     // Section 6.5: two frames per slot and host. The paper counts 60 B each, about 3 Mb/s for each host.
     let pfc = &ran.summary.control_messages["pfc"];
@@ -62,7 +61,10 @@ fn a_shuffle_by_signals_takes_its_bytes_and_the_guards() {
     assert!((paper - 3.05).abs() < 0.1, "{paper}");
     assert_eq!(pfc.bytes, pfc.messages * 84);
     let sent: i64 = ran.column("slots", "sent_bytes").iter().sum();
-    assert_eq!(sent as u64, 24 * 23 * frames * FRAME, "the table of slots knows who sent when");
+    let from = ran.column("links", "from");
+    let links = ran.column("links", "sent_bytes");
+    let uplinks: i64 = links.iter().zip(&from).filter(|(_, f)| **f < 24).map(|(b, _)| b).sum();
+    assert_eq!(sent, uplinks, "the table of slots knows who sent when");
 }
 
 /// The guard that the formula asks for is enough, for many seeds and all reactions; with less, hosts are in each other's slots.
@@ -126,20 +128,25 @@ fn clocks_need_twice_their_error() {
 /// frames open the gates.
 #[test]
 fn drifting_clocks_collide_unless_they_are_set_or_not_asked() {
-    // 4000 ppm/s would be no clock: 500 ppm make in 0.2 s what 50 ppm, 100 us/s between two clocks, make in 2 s.
+    // 500 ppm make in 0.2 s what 50 ppm, 100 us/s between two clocks, make in 2 s. Grants come in by twice the error before they begin, so that hosts
+    // which are ahead by more hear of them too late.
     let with = |keys: &str| {
-        let control_latency = r#"control_latency = "200 us""#;
-        shuffle(6, 4_000 * PAYLOAD, &format!(r#"guard = "25 us", clock_drift = 500.0, {control_latency}, {keys}"#))
+        let text = shuffle(
+            6,
+            4_000 * PAYLOAD,
+            &format!(r#"guard = "34 us", clock_error = "10 us", clock_drift = 500.0 {keys}"#),
+        );
+        format!("{text}\n[window]\nmeasure = \"1 ms\"\ndrain = \"300 ms\"\n")
     };
-    let drifting = run(&with(r#"clock_error = "1 us""#), "slots", 1);
-    let set = run(&with(r#"clock_error = "1 us", resync = "10 ms""#), "slots", 1);
-    let signals = run(&with(r#"clock_error = "1 us", signals = { reaction = "interface" }"#), "slots", 1);
-    for (name, ran) in [("drifting", &drifting), ("set every 10 ms", &set), ("by signals", &signals)] {
-        println!("{name}: {} collisions, {} unfinished", collisions(ran), ran.summary.flows.unfinished);
-    }
-    assert!(collisions(&drifting) > 0);
-    assert_eq!((collisions(&set), set.summary.flows.unfinished), (0, 0));
-    assert_eq!((collisions(&signals), signals.summary.flows.unfinished), (0, 0));
+    let all = |keys: &str| -> (u64, u64) {
+        let runs = (1..=8).map(|seed| run(&with(keys), "slots", seed));
+        runs.fold((0, 0), |sum, ran| (sum.0 + collisions(&ran), sum.1 + ran.summary.flows.unfinished))
+    };
+    let (met, unfinished) = all("");
+    println!("drifting: {met} collisions, {unfinished} flows that do not end");
+    assert!(met > 0 && unfinished > 0);
+    assert_eq!(all(r#", resync = "5 ms""#), (0, 0));
+    assert_eq!(all(r#", signals = { reaction = "interface" }"#), (0, 0));
 }
 
 /// Five hosts send to one whose application takes out 4 Gb/s: nothing overflows, and the application never waits long.

@@ -9,16 +9,19 @@
 
 mod allocator;
 pub mod colouring;
+mod conflict_free;
 mod cover;
 mod greedy;
 mod paths;
 mod rate_allocator;
 pub mod rates;
 mod registry;
+mod routes;
 mod timeslots;
 mod weighted_round_robin;
 
 pub use allocator::{Allocation, Allocator};
+pub use conflict_free::ConflictFree;
 pub use greedy::Greedy;
 pub use paths::{ClosPaths, Colouring};
 pub use rate_allocator::{Normaliser, RateAllocator};

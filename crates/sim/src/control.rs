@@ -394,6 +394,7 @@ impl Controllers {
             by_signal,
             opened,
             rate: opening.rate,
+            paced: self.slots.is_some(),
             most: opening.bytes.map_or(u64::MAX, Bytes::get),
             most_packets: opening.packets.unwrap_or(u32::MAX),
             path,

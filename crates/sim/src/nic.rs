@@ -30,6 +30,8 @@ pub struct Window {
     pub by_signal: bool,
     /// How fast, where it is not line rate.
     pub rate: Option<Rate>,
+    /// It is a slot: its rate paces what is sent in it and ends with it, instead of holding until another one comes.
+    pub paced: bool,
     /// Path tag plus one, or 0.
     pub path: u16,
     /// When the host's own clock said that it opens: names it in the table of slots.
@@ -189,7 +191,7 @@ impl Nic {
 
     /// A gate opens. Windows that have ended are given back.
     pub fn open(&mut self, now: SimTime, window: Window) -> Vec<Window> {
-        if let Some(rate) = window.rate {
+        if let Some(rate) = window.rate.filter(|_| !window.paced) {
             self.pace(now, window, rate);
             return Vec::new();
         }
@@ -199,13 +201,12 @@ impl Nic {
             return ended;
         }
         // A signal that is repeated prolongs what it opened.
-        if let Some(w) =
-            self.windows.iter_mut().find(|w| w.is_open(now) && (w.queue, w.path) == (window.queue, window.path))
+        let same = |w: &&mut Window| w.is_open(now) && (w.queue, w.path) == (window.queue, window.path);
+        if window.by_signal
+            && let Some(w) = self.windows.iter_mut().find(same)
         {
-            if window.by_signal {
-                w.until = w.until.max(window.until);
-                return ended;
-            }
+            w.until = w.until.max(window.until);
+            return ended;
         }
         self.windows.push(window);
         ended.sort_unstable_by_key(|w| (w.from, w.queue));
@@ -340,7 +341,10 @@ impl Nic {
         let mut after = None;
         loop {
             let best = self.windows.iter().enumerate().filter(|(_, w)| {
-                w.is_open(now) && after.is_none_or(|a| (w.until, w.queue) > a) && self.queues.contains_key(&w.queue)
+                w.is_open(now)
+                    && w.eligible <= now
+                    && after.is_none_or(|a| (w.until, w.queue) > a)
+                    && self.queues.contains_key(&w.queue)
             });
             let Some((i, w)) = best.min_by_key(|(_, w)| (w.until, w.queue)) else { break };
             after = Some((w.until, w.queue));
@@ -349,11 +353,18 @@ impl Nic {
             let Some((mut packet, emptied)) = self.take(now, queue, largest, ends) else { continue };
             follow(&mut packet, path);
             let window = &mut self.windows[i];
-            window.sent += u64::from(link.wire(packet.bytes));
+            let wire = u64::from(link.wire(packet.bytes));
+            window.sent += wire;
+            if let Some(rate) = window.rate {
+                window.eligible = now + rate.time_for(Bytes::new(wire));
+            }
             window.most_packets = window.most_packets.saturating_sub(1);
             return Served::Packet { packet, emptied, last: !self.queues.contains_key(&queue) };
         }
-        let mut wait = SimTime::MAX;
+        // Slots whose rate lets nothing go yet.
+        let paced = self.windows.iter().filter(|w| w.is_open(now) && w.eligible > now && w.eligible < w.until);
+        let waiting = paced.filter(|w| self.queues.contains_key(&w.queue));
+        let mut wait = waiting.map(|w| w.eligible).min().unwrap_or(SimTime::MAX);
         let mut best: Option<(SimTime, usize)> = None;
         for (i, w) in self.rates.iter_mut().enumerate() {
             let waits = self.queues.contains_key(&w.queue);

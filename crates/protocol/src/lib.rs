@@ -6,7 +6,7 @@
 //!
 //! Three controllers collect [`Report`]s: the [`SlotManager`] asks a [`Scheduler`](timeplane_schedule::Scheduler) for rounds of slots, the
 //! [`TimeslotManager`] an [`Arbiter`](timeplane_schedule::Arbiter) for slots of one packet, and both send [`Grants`]; the [`RateManager`] sends
-//! [`Rates`]. A [`HostAgent`] per host reports, and executes what it gets through a [`Gate`] per queue, or by a rate for it.
+//! [`Rates`]. A [`SlotManager`] may open gates by [`Pfc`] frames instead of grants, and a [`Standby`] replaces one that is lost. A [`HostAgent`] per host reports, and executes what it gets through a [`Gate`] per queue, or by a rate for it.
 
 mod agent;
 mod gate;
@@ -17,14 +17,16 @@ mod rates;
 mod signalled;
 mod signaller;
 mod slots;
+mod standby;
 mod timeslots;
 
 pub use agent::{Address, Agent, Event, Input, Opening, Output, PlanFault};
 pub use gate::{Gate, Refused};
 pub use host::{HostAgent, HostConfig, HostCounters, Reporting};
 pub use inbox::ReportCounters;
-pub use message::{Grants, Message, Pfc, Rates, Report};
+pub use message::{Grants, Heartbeat, Message, Pfc, Rates, Report};
 pub use rates::{Estimator, RateManager, RateManagerConfig, RateManagerCounters};
 pub use signaller::SignalConfig;
 pub use slots::{ManagerCounters, SlotManager, SlotManagerConfig};
+pub use standby::{MakeScheduler, Standby};
 pub use timeslots::{TimeslotManager, TimeslotManagerConfig, TimeslotManagerCounters};

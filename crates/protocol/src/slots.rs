@@ -2,7 +2,7 @@
 
 use crate::agent::{Address, Agent, Event, Input, Output, PlanFault};
 use crate::inbox::{Inbox, ReportCounters};
-use crate::message::{Grants, Message, Report};
+use crate::message::{Grants, Heartbeat, Message, Report};
 use crate::signaller::{SignalConfig, Signaller};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -38,6 +38,8 @@ pub struct SlotManagerConfig {
     pub signals: Option<SignalConfig>,
     /// Hosts have receive buffers: nothing is planned for one that has not told its room yet.
     pub receive_buffers: bool,
+    /// It tells its [peers](Address::Peer) with every round that it is there.
+    pub heartbeats: bool,
 }
 
 impl SlotManagerConfig {
@@ -55,6 +57,7 @@ impl SlotManagerConfig {
             quiet: Duration::ZERO,
             signals: None,
             receive_buffers: false,
+            heartbeats: false,
         }
     }
     /// From a message's sending by the sender's clock until it has surely arrived by the receiver's.
@@ -391,6 +394,10 @@ impl Agent for SlotManager {
         // is planned.
         loop {
             if let Some((_, messages)) = self.computed.take_if(|(at, _)| *at <= now) {
+                if self.config.heartbeats {
+                    let message = Message::Heartbeat(Heartbeat { epoch: self.config.epoch });
+                    out.push(Output::Send { to: Address::Peer, message });
+                }
                 for (h, mut grants) in messages.into_iter().enumerate() {
                     if self.signaller.is_some() {
                         // Its times count from now.

@@ -359,6 +359,8 @@ impl Controllers {
         let to = match to {
             Address::Controller => self.manager_node(),
             Address::Host(h) => h.0,
+            // A run has one manager.
+            Address::Peer => return,
         };
         let frame = matches!(message, Message::Pfc(_));
         let sent = if frame { &mut self.frames } else { &mut self.sent[from as usize] };

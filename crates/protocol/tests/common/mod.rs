@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use timeplane_model::{Backlog, Bytes, Duration, Fabric, Framing, HostId, LinkSpec, Rate, Switch, Time, mix64};
 use timeplane_protocol::{
-    Address, Agent, Event, HostAgent, HostConfig, HostCounters, Input, Message, Opening, Output, Reporting,
-    SlotManager, SlotManagerConfig,
+    Address, Agent, Event, HostAgent, HostConfig, HostCounters, Input, MakeScheduler, Message, Opening, Output,
+    Reporting, SlotManager, SlotManagerConfig, Standby,
 };
 use timeplane_schedule::{SlotParameters, WeightedRoundRobin};
 
@@ -88,8 +88,10 @@ pub struct Host {
 pub struct World {
     pub now: i64,
     pub hosts: Vec<Host>,
-    pub manager: SlotManager,
+    pub manager: Box<dyn Agent>,
     pub manager_clock: Clock,
+    /// Another manager, whose clock is right; what hosts tell the controller, it hears too.
+    pub standby: Option<Box<dyn Agent>>,
     pub network: Network,
     pub sendings: Vec<Sending>,
     pub events: Vec<Event>,
@@ -108,7 +110,7 @@ pub struct World {
 impl World {
     pub fn new(hosts: u32, config: SlotManagerConfig) -> Self {
         let fabric = one_switch(hosts);
-        let manager = manager(config, &fabric);
+        let manager = Box::new(manager(config, &fabric));
         let hosts = (0..hosts)
             .map(|h| Host {
                 agent: HostAgent::new(host_config(h, fabric.hosts(), 0, config.start, &config)),
@@ -124,6 +126,7 @@ impl World {
             hosts,
             manager,
             manager_clock: Clock::default(),
+            standby: None,
             network: Network { latency: config.control_latency, lost: 0, doubled: 0 },
             sendings: Vec::new(),
             events: Vec::new(),
@@ -157,10 +160,23 @@ impl World {
             HostAgent::new(host_config(host, self.fabric.hosts(), epoch, start, &self.config));
     }
 
+    /// Two managers, of which the first leads.
+    pub fn two_managers(&mut self, takeover: Duration) {
+        let config = self.config;
+        self.manager = Box::new(Standby::leading(config, takeover, scheduler(config.slots), Arc::clone(&self.fabric)));
+        self.standby = Some(self.follower(takeover));
+    }
+
+    /// A manager that follows from now on.
+    pub fn follower(&self, takeover: Duration) -> Box<dyn Agent> {
+        let config = SlotManagerConfig { start: Time::from_ps(self.now), ..self.config };
+        Box::new(Standby::new(config, takeover, scheduler(config.slots), Arc::clone(&self.fabric)))
+    }
+
     pub fn restart_manager(&mut self, epoch: u32) {
         let start = self.manager_clock.read(self.now);
         let config = SlotManagerConfig { epoch, start, quiet: self.config.memory(), ..self.config };
-        self.manager = manager(config, &self.fabric);
+        self.manager = Box::new(manager(config, &self.fabric));
         self.dead = false;
     }
 
@@ -171,11 +187,16 @@ impl World {
         while !stop(self) {
             let deadline = self.manager.deadline().filter(|_| !self.dead);
             let mut next = deadline.map_or(i64::MAX, |d| self.manager_clock.truth(d));
-            let mut who = None;
+            let mut who = Address::Controller;
+            if let Some(due) = self.standby.as_ref().and_then(|s| s.deadline()).map(|d| d.as_ps())
+                && due < next
+            {
+                (next, who) = (due, Address::Peer);
+            }
             for (h, host) in self.hosts.iter().enumerate() {
                 let due = host.agent.deadline().map_or(i64::MAX, |d| host.clock.truth(d));
                 if due < next {
-                    (next, who) = (due, Some(h));
+                    (next, who) = (due, Address::Host(HostId(h as u32)));
                 }
             }
             let mail = self.mail.peek().map_or(i64::MAX, |m| m.0.0);
@@ -194,10 +215,16 @@ impl World {
                 let Reverse((at, letter)) = self.mail.pop().unwrap();
                 self.now = at.max(self.now);
                 let (from, to, message) = self.letters.remove(&letter).unwrap();
+                // A host cannot tell one manager from the other; managers can.
+                let from = match (from, to) {
+                    (Address::Peer, Address::Host(_)) => Address::Controller,
+                    (Address::Controller, Address::Peer) => Address::Peer,
+                    _ => from,
+                };
                 (to, Input::Message { from, message })
             } else {
                 self.now = next.max(self.now);
-                (who.map_or(Address::Controller, |h| Address::Host(HostId(h as u32))), Input::Due)
+                (who, Input::Due)
             };
             self.call(to, input, &mut out);
         }
@@ -231,6 +258,12 @@ impl World {
         out.clear();
         match who {
             Address::Controller if self.dead => {}
+            Address::Peer => {
+                let now = Time::from_ps(self.now);
+                if let Some(standby) = &mut self.standby {
+                    standby.handle(now, input, out);
+                }
+            }
             Address::Controller => {
                 let now = self.manager_clock.read(self.now);
                 self.manager.handle(now, input, out);
@@ -249,7 +282,16 @@ impl World {
         }
         for output in out.drain(..) {
             match output {
-                Output::Send { to, message } => self.send(who, to, message),
+                // A peer's peer is the controller.
+                Output::Send { to: Address::Peer, message } if who == Address::Peer => {
+                    self.send(who, Address::Controller, message);
+                }
+                Output::Send { to, message } => {
+                    if to == Address::Controller && self.standby.is_some() {
+                        self.send(who, Address::Peer, message.clone());
+                    }
+                    self.send(who, to, message);
+                }
                 Output::ReadBacklog { .. } => {}
                 Output::Log(event) => self.events.push(event),
                 Output::Open(opening) => {
@@ -390,6 +432,10 @@ pub fn host_config(host: u32, hosts: u32, epoch: u32, start: Time, config: &Slot
         reporting: Reporting::default(),
         signals: config.host_signals(hosts),
     }
+}
+
+fn scheduler(slots: SlotParameters) -> MakeScheduler {
+    Box::new(move || Box::new(WeightedRoundRobin::new(slots)))
 }
 
 pub fn manager(config: SlotManagerConfig, fabric: &Arc<Fabric>) -> SlotManager {

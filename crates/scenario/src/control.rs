@@ -210,6 +210,9 @@ pub struct SlotsSpec {
     /// Hosts' receive buffers; missing: they take everything at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive: Option<ReceiveSpec>,
+    /// A share of the network outside the slots, for short flows; missing: all flows wait for slots.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<BackgroundSpec>,
     /// PFC frames open and close the gates, at the begin and the end of each slot, instead of the hosts' clocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signals: Option<SignalSpec>,
@@ -229,6 +232,7 @@ impl Default for SlotsSpec {
             clock_drift: 0.0,
             resync: None,
             receive: None,
+            background: None,
             signals: None,
         }
     }
@@ -239,6 +243,21 @@ impl SlotsSpec {
     pub fn clock_bound(&self) -> Duration {
         self.clock_error + self.resync.map_or(Duration::ZERO, |every| every.scale(self.clock_drift * 1e-6))
     }
+}
+
+/// A share of the network for short flows that do not wait for slots.
+///
+/// Every host sends them at once, in the order in which they came, as fast as this rate. Slots run at the rate of their links less the share, so that no
+/// link carries more than it can while the short flows towards no host, and across no inner link, come to more than the share together. Where
+/// they do for a while, as several hosts may send to one, packets of slots queue behind them in switches: by what exceeded the share, which
+/// drains with the next pause. A bounded switch buffer must hold that much, or frames are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BackgroundSpec {
+    /// Of each link, in bits on the wire.
+    pub rate: Rate,
+    /// Flows of at most this size are short.
+    pub below: Bytes,
 }
 
 /// A host's receive buffer, and the application that empties it. What does not fit is lost.

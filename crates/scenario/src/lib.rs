@@ -17,8 +17,8 @@ mod workload;
 
 pub use check::{Check, Limit};
 pub use control::{
-    Congestion, Control, DelayedAck, Discipline, Ecmp, Nic, PathColouring, PlanSpec, RateEstimator, RateNormaliser,
-    RatesSpec, Raw, ReceiveSpec, SlotFill, SlotMetric, SlotsSpec, Tcp, TimeslotsSpec, Transport,
+    BackgroundSpec, Congestion, Control, DelayedAck, Discipline, Ecmp, Nic, PathColouring, PlanSpec, RateEstimator,
+    RateNormaliser, RatesSpec, Raw, ReceiveSpec, SlotFill, SlotMetric, SlotsSpec, Tcp, TimeslotsSpec, Transport,
 };
 pub use error::{Issue, Location, Problem, ScenarioError, Source, nearest};
 pub use fabric::{FabricSpec, GraphLink, MOST_HOSTS, MOST_SWITCHES, MOST_WIRES, Topology};

@@ -429,6 +429,14 @@ impl Checked {
             }
             self.rate(&at("receive.drain"), receive.drain);
         }
+        if let Some(background) = &slots.background {
+            let slowest = f.uplink_rate.map_or(f.rate, |up| up.min(f.rate));
+            if background.rate.as_bps() < 1_000 || background.rate >= slowest {
+                let allowed = format!("allowed is 1 kb/s to below the slowest link, {slowest}: slots get the rest");
+                self.value(&at("background.rate"), background.rate, &allowed);
+            }
+            self.bytes(&at("background.below"), background.below);
+        }
         if let Some(signals) = &slots.signals {
             self.signals(key, slots, signals, f);
         }

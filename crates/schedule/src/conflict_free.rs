@@ -404,13 +404,16 @@ impl<'a> Table<'a> {
         let transmission = |picked: &Picked| {
             let pair = &self.pairs[picked.pair];
             let bounded = self.room[pair.destination as usize] != u64::MAX;
+            let slower = picked.rate != self.rates[pair.up];
+            // At a rate, frames that leave whole would come to one more than the rate carries.
+            let most = slower.then(|| Rate::bps(picked.rate).bytes_in(self.open));
             Transmission {
                 source: HostId(pair.source),
                 destination: HostId(pair.destination),
                 class: Class(0),
                 path: picked.tag,
-                rate: (picked.rate != self.rates[pair.up]).then(|| Rate::bps(picked.rate)),
-                bytes: bounded.then(|| Bytes::new(picked.bytes)),
+                rate: slower.then(|| Rate::bps(picked.rate)),
+                bytes: if bounded { Some(Bytes::new(picked.bytes)) } else { most },
             }
         };
         self.picked.iter().map(transmission).collect()

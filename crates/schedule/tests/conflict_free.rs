@@ -91,6 +91,7 @@ impl Waiting {
                 // Limits are by bytes where there is a bound: what may come, not what does.
                 *room = room.checked_sub(t.bytes.expect("a limit").get()).expect("no more than the room");
             }
+            assert!(t.rate.is_none() || t.bytes.is_some_and(|b| b <= rate.bytes_in(entry.slot.open())), "{t:?}");
             assert!(t.path.is_some() || fabric.is_single_path(t.source, t.destination), "{t:?}");
             let path = match t.path {
                 Some(tag) => fabric.tagged_path(t.source, t.destination, tag),

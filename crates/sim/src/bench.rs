@@ -212,6 +212,7 @@ fn carrying<'a>(
         per_packet: false,
         packet_seed: 0,
         fragments: false,
+        background: None,
         classes: Vec::new(),
         measured: all.clone(),
         stop: SimTime::MAX,

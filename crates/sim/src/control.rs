@@ -11,7 +11,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, HostId, Medium, Rate, Time};
+use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, HostId, LinkSpec, Medium, Node, Rate, Time};
 use timeplane_protocol::{
     Address, Agent, Estimator, Event, HostAgent, HostConfig, Input, Message, Opening, Output, RateManager,
     RateManagerConfig, Reporting, SignalConfig, SlotManager, SlotManagerConfig, TimeslotManager, TimeslotManagerConfig,
@@ -84,6 +84,8 @@ pub struct Controllers {
     /// Wire bytes sent in windows, by begin on the host's clock, source and destination.
     used: BTreeMap<(Time, u32, u32), u64>,
     line: Vec<Rate>,
+    /// Slots run at that rate, not at that of the interface: the rest is for short flows.
+    shared: bool,
     /// The first plan that the manager had to refuse.
     pub fault: Option<String>,
     out: Vec<Output>,
@@ -128,6 +130,13 @@ impl Controllers {
         schedulers: &Schedulers,
         streams: &Streams,
     ) -> Result<Self, ControlError> {
+        let background = match spec {
+            PlanSpec::Slots(SlotsSpec { background: Some(b), .. }) => b.rate,
+            _ => Rate::ZERO,
+        };
+        // A plan knows only what is left of the links.
+        let slower = (background > Rate::ZERO).then(|| Arc::new(less(fabric, background)));
+        let fabric = slower.as_ref().unwrap_or(fabric);
         let (manager, common, slots): (Box<dyn Agent + Send>, Common, Option<Duration>) = match spec {
             PlanSpec::Slots(spec) => {
                 let config = slot_manager(spec, fabric);
@@ -215,6 +224,7 @@ impl Controllers {
             slots,
             planned: VecDeque::new(),
             used: BTreeMap::new(),
+            shared: background > Rate::ZERO,
             line: (0..count).map(|h| fabric.link(fabric.uplink(HostId(h))).spec.rate).collect(),
             fault: None,
             out: Vec::new(),
@@ -384,6 +394,10 @@ impl Controllers {
             return;
         }
         let opened = if by_signal { self.planned_at(at, host, opening.destination) } else { opening.from };
+        // A slot's rate carries no more in its time; its first packet leaves at once.
+        let rate = opening.rate.or(self.shared.then(|| self.line[host as usize]));
+        let paced = rate.filter(|_| self.slots.is_some());
+        let most = paced.map_or(u64::MAX, |rate| rate.bytes_in(until - at).get());
         let path = match opening.medium {
             Medium::Path(tag) => tag.0 + 1,
             Medium::Fabric | Medium::Link(_) => 0,
@@ -395,9 +409,9 @@ impl Controllers {
             closes,
             by_signal,
             opened,
-            rate: opening.rate,
+            rate,
             paced: self.slots.is_some(),
-            most: opening.bytes.map_or(u64::MAX, Bytes::get),
+            most: opening.bytes.map_or(u64::MAX, Bytes::get).min(most),
             most_packets: opening.packets.unwrap_or(u32::MAX),
             path,
             sent: 0,
@@ -486,6 +500,19 @@ impl Controllers {
         }
         rows
     }
+}
+
+/// A fabric whose links have so much less.
+fn less(fabric: &Fabric, rate: Rate) -> Fabric {
+    let slower =
+        |spec: LinkSpec| LinkSpec { rate: Rate::bps(spec.rate.as_bps().saturating_sub(rate.as_bps())), ..spec };
+    let switches = fabric.nodes().iter().filter_map(|n| match n {
+        Node::Switch(switch) => Some(*switch),
+        Node::Host(_) => None,
+    });
+    // Both directions of a wire are alike.
+    let wires: Vec<_> = fabric.links().iter().step_by(2).map(|l| (l.from, l.to, slower(l.spec))).collect();
+    Fabric::new(fabric.hosts(), switches.collect(), &wires).expect("a fabric of the same shape")
 }
 
 /// Evenly from -1 to 1.

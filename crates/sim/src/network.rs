@@ -2,7 +2,7 @@
 
 use crate::calendar::{Calendar, Key, Phase};
 use crate::collisions::Collisions;
-use crate::endpoints::{Endpoints, Then, Trains, Wire};
+use crate::endpoints::{BACKGROUND, Endpoints, Then, Trains, Wire};
 use crate::flow::NONE;
 use crate::latency::Latencies;
 use crate::link::{Kinds, LinkState};
@@ -15,7 +15,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use timeplane_model::{Backlog, Buffer, Duration, Fabric, Forwarding, HostId, LinkId, NodeId, PathTag};
+use timeplane_model::{Backlog, Buffer, Duration, Fabric, Forwarding, HostId, LinkId, NodeId, PathTag, Rate};
 use timeplane_scenario::Nic as NicSpec;
 use timeplane_transport::Report;
 use timeplane_workload::Streams;
@@ -394,6 +394,11 @@ impl Network {
         backlog
     }
 
+    /// Has all interfaces send short flows outside of the gates, at this rate.
+    pub fn set_background(&mut self, rate: Rate) {
+        self.nics.iter_mut().flatten().for_each(|nic| nic.set_background(rate));
+    }
+
     /// Has all interfaces count what arrives.
     pub fn count_arrivals(&mut self) {
         self.nics.iter_mut().flatten().for_each(Nic::count_arrivals);
@@ -565,8 +570,11 @@ impl Network {
         } else {
             let came = &self.links[from as usize];
             let whole = ready + came.tail_lag(came.wire(bytes));
-            let source = self.collisions.as_mut().map(|collisions| {
-                let source = ends.sender(self.packets.get(id));
+            let packet = self.packets.get(id);
+            // What is outside of slots may meet whom it will.
+            let in_slot = packet.class() != BACKGROUND;
+            let source = self.collisions.as_mut().filter(|_| in_slot).map(|collisions| {
+                let source = ends.sender(packet);
                 collisions.joins(out, source, ready);
                 source
             });

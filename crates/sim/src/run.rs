@@ -120,6 +120,10 @@ pub fn prepare<'a>(
         Some(PlanSpec::Timeslots(t)) => (t.fill == SlotFill::Fragments, t.classes.clone()),
         _ => (false, Vec::new()),
     };
+    let slots = match plan {
+        Some(PlanSpec::Slots(slots)) => Some(slots),
+        _ => None,
+    };
     let setting = Setting {
         carrier: carrier(control, mtu, plan.map_or(REPORT_LATENCY, PlanSpec::control_latency)),
         packets: source.packets().clone(),
@@ -128,6 +132,7 @@ pub fn prepare<'a>(
         per_packet: control.ecmp == Ecmp::Packet,
         packet_seed: streams.number("workload", 0, "packet sizes"),
         fragments,
+        background: slots.and_then(|s| s.background).map(|b| b.below),
         classes,
         measured: begin..end,
         stop,
@@ -138,10 +143,6 @@ pub fn prepare<'a>(
     let raw = matches!(control.transport, Transport::Raw(_));
     let plain = plan.is_none() && !raw && control.nic.discipline == Discipline::Fifo && control.nic.burst.get() == 0;
     let nic = (!plain).then_some((control.nic, plan.is_some()));
-    let slots = match plan {
-        Some(PlanSpec::Slots(slots)) => Some(slots),
-        _ => None,
-    };
     let receive = slots.and_then(|s| s.receive);
     // Packets that arrive without an event are in no queue that a sample could see, and a receive buffer is asked when they come.
     let passive = ends.is_passive() && scenario.record.queues_every.is_none() && receive.is_none();
@@ -150,6 +151,9 @@ pub fn prepare<'a>(
     network.watch = watch(plan);
     if slots.is_some() {
         network.count_collisions();
+    }
+    if let Some(background) = slots.and_then(|s| s.background) {
+        network.set_background(background.rate);
     }
     if let Some(receive) = receive {
         network.receive = vec![ReceiveBuffer::new(receive.buffer, receive.drain); fabric.hosts() as usize];

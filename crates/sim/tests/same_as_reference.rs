@@ -154,6 +154,7 @@ fn ends(case: &Case, fabric: &Arc<Fabric>) -> Endpoints {
         per_packet: case.per_packet,
         packet_seed: case.seed,
         fragments: false,
+        background: None,
         classes: Vec::new(),
         measured: all.clone(),
         stop: SimTime::MAX,

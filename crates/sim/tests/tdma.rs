@@ -172,3 +172,112 @@ fn a_receive_buffer_never_overflows_and_stays_busy() {
         assert_eq!(ran.summary.flows.unfinished, 0);
     }
 }
+
+/// Short flows beside a shuffle: a share of 500 Mb/s outside of the slots.
+fn beside_bulk(name: &str, background: &str) -> (Ran, Ran) {
+    let mut flows: Vec<(i64, u32, u32, u64)> = Vec::new();
+    for i in 0..6 {
+        flows.extend((0..6).filter(|j| *j != i).map(|j| (0, i, j, 1_200 * PAYLOAD)));
+        // A flow every 100 us from each host, to one after the other: 5 kB are 41 us at 1 Gb/s.
+        flows.extend((0..100).map(|k| (100_000_000 * k + 3_000_000, i, (i + 1 + k as u32 % 5) % 6, 5_000)));
+    }
+    flows.sort_unstable();
+    common::flow_list(name, &flows);
+    let with = |keys: &str| {
+        let workload = format!("[workload.flows]\n        file = \"{name}\"");
+        let text = shuffle(6, 1, &format!(r#"guard = "15 us"{keys}"#));
+        run(&text.replace("[workload.shuffle]\n        bytes = \"1 B\"", &workload), "slots", 1)
+    };
+    (with(""), with(background))
+}
+
+/// The median completion time of flows of 5 kB, in us.
+fn median_of_short(ran: &Ran) -> i64 {
+    let sizes = ran.column("flows", "size_bytes");
+    let times = ran.column("flows", "fct_ps");
+    let mut short: Vec<i64> =
+        sizes.iter().zip(times).filter(|(s, _)| **s == 5_000).map(|(_, t)| t / 1_000_000).collect();
+    short.sort_unstable();
+    short[short.len() / 2]
+}
+
+#[test]
+fn short_flows_need_not_wait_for_slots() {
+    let (without, with) = beside_bulk("tdma_short.csv", r#", background = { rate = "500 Mb/s", below = "10 kB" }"#);
+    let (slow, fast) = (median_of_short(&without), median_of_short(&with));
+    let longer = with.summary.completion_ps.unwrap() as f64 / without.summary.completion_ps.unwrap() as f64;
+    println!("short flows: {slow} us in slots, {fast} us beside them; the shuffle takes {longer:.3} times as long");
+    assert_eq!(with.summary.flows.unfinished, 0);
+    assert!(fast < 40 && slow > 10 * fast, "{fast} us, {slow} us");
+    // The share is 5 %; what short flows no longer take of the slots comes off.
+    assert!(longer < 1.06, "{longer}");
+    // Queues stay short: two frames of slots and a short packet or two.
+    let from = with.column("links", "from");
+    let queues = with.column("links", "max_queue_bytes");
+    let longest = queues.iter().zip(from).filter(|(_, f)| *f >= 6).map(|(q, _)| *q).max().unwrap();
+    assert!(longest < 3 * FRAME as i64, "{longest} B");
+}
+
+/// What comes outside of the slots asks nobody for room: where it is more than the application takes, it is lost, counted, and sent again.
+#[test]
+fn what_a_receive_buffer_cannot_take_is_lost_and_repaired() {
+    let flows: Vec<_> = (1..6).flat_map(|i| (0..20).map(move |k| (50_000_000 * k, i, 0, 9_000u64))).collect();
+    let mut flows: Vec<(i64, u32, u32, u64)> = flows;
+    flows.sort_unstable();
+    common::flow_list("tdma_overflow.csv", &flows);
+    let keys = r#"guard = "15 us", background = { rate = "2 Gb/s", below = "10 kB" }, receive = { buffer = "60 kB", drain = "1 Gb/s" }"#;
+    let text = shuffle(6, 1, keys).replace(
+        "[workload.shuffle]\n        bytes = \"1 B\"",
+        "[workload.flows]\n        file = \"tdma_overflow.csv\"",
+    );
+    let ran = run(&text, "slots", 1);
+    assert!(ran.summary.dropped_packets["receive_buffer"] > 0);
+    assert_eq!(ran.summary.dropped_packets.len(), 1);
+    assert_eq!(ran.summary.flows.unfinished, 0);
+    let reasons: std::collections::BTreeSet<String> = ran.words("drops", "reason").into_iter().collect();
+    assert_eq!(reasons.into_iter().collect::<Vec<_>>(), ["receive_buffer"]);
+}
+
+/// One host with ten times the rate sends to ten slow ones in each slot, by paced gates, and by frames that open several queues at once.
+#[test]
+fn a_fast_host_serves_slow_ones_in_one_slot() {
+    let links: String = (0..11)
+        .map(|h| format!("{{ nodes = [{h}, 11], rate = \"{} Gb/s\" }}, ", if h == 0 { 10 } else { 1 }))
+        .collect();
+    common::flow_list("tdma_mixed.csv", &(1..11).map(|h| (0, 0, h, 600 * PAYLOAD)).collect::<Vec<_>>());
+    for (signals, most) in [("", 1.07), (r#", signals = { reaction = "immediate" }"#, 1.07)] {
+        let text = shuffle(11, 1, &format!(r#"guard = "15 us", scheduler = "conflict_free"{signals}"#))
+            .replace(
+                "topology.single_switch = { hosts = 11 }",
+                &format!("topology.graph = {{ hosts = 11, switches = 1, links = [{links}] }}"),
+            )
+            .replace(
+                "[workload.shuffle]\n        bytes = \"1 B\"",
+                "[workload.flows]\n        file = \"tdma_mixed.csv\"",
+            );
+        let ran = run(&text, "slots", 1);
+        let ideal = (600 * FRAME * 8_000) as f64;
+        let ratio = ran.summary.completion_ps.unwrap() as f64 / ideal;
+        println!("ten receivers at once{signals}: {ratio:.3} of their line time");
+        assert!(ratio < most, "{ratio}");
+        let sent: i64 = ran.column("slots", "sent_bytes").iter().sum();
+        assert!(sent >= 10 * 600 * FRAME as i64, "{sent}");
+    }
+}
+
+/// Slots with paths of their own through a leaf-spine: nobody meets anybody while all have more to send than a slot carries, which ECMP cannot promise.
+#[test]
+fn paths_of_their_own_keep_pairs_apart() {
+    let with = |scheduler: &str| {
+        let leaves = "topology.leaf_spine = { leaves = 4, hosts_per_leaf = 2, spines = 2 }";
+        let text = shuffle(8, 2_000 * PAYLOAD, &format!(r#"guard = "35 us", scheduler = "{scheduler}""#))
+            .replace("topology.single_switch = { hosts = 8 }", leaves);
+        let ran = run(&format!("{text}\n[window]\nmeasure = \"1 ms\"\ndrain = \"60 ms\"\n"), "slots", 1);
+        (collisions(&ran), ran.column("slots", "sent_bytes").iter().sum::<i64>())
+    };
+    let ((ecmp, sent), (tagged, more)) = (with("weighted_round_robin"), with("conflict_free"));
+    println!("collisions: {ecmp} by ECMP, {tagged} on paths of their own; {sent} B and {more} B sent");
+    assert!(ecmp > 0);
+    assert_eq!(tagged, 0);
+    assert!(more * 100 > sent * 98);
+}

@@ -22,6 +22,8 @@ pub enum Address {
     Controller,
     /// The agent of a host.
     Host(HostId),
+    /// Other agents that could plan, for one that plans.
+    Peer,
 }
 
 /// What an agent is told.

@@ -93,8 +93,8 @@ enum Action {
     Pause(Vec<HostId>),
     /// Set the switch.
     Retune(Matching),
-    /// Open this host's gate to another, for so long.
-    Open(HostId, HostId, Duration),
+    /// Open this host's gate of a class, for so long.
+    Open(HostId, u16, Duration),
     /// Send schedules.
     Schedules(Vec<Grants>),
     /// Send the rates beside circuits: they begin the period.
@@ -390,9 +390,8 @@ impl CircuitManager {
     ) {
         let c = &self.config;
         let lease = begins + c.circuits.window + c.margin * 2;
-        // Gates of the first configuration open before the period: light takes time.
-        let effective = begins - c.open_lead - c.margin;
-        let empty = Grants { epoch: c.epoch, round, effective, grants: Vec::new(), report_at };
+        // Times count from when this is sent: hosts' clocks need not agree.
+        let empty = Grants { epoch: c.epoch, round, effective: at, grants: Vec::new(), report_at };
         let mut messages = vec![empty; c.racks.len()];
         for up in ups {
             let grants = &mut messages[up.source.index()].grants;
@@ -405,7 +404,7 @@ impl CircuitManager {
                     rate: Some(rate),
                     bytes: None,
                     packets: None,
-                    start: Trigger::Signal(up.destination.0),
+                    start: Trigger::Signal(u32::from(self.class(round, up.destination))),
                     end: Trigger::Never,
                     lease,
                 });
@@ -479,13 +478,19 @@ impl CircuitManager {
             let rate = limits[0][up.source.index()].min(limits[1][up.destination.index()]);
             let (start, end) = (begins + up.begin, begins + up.end);
             self.promised.push_back(Promise { source: up.source, destination: up.destination, start, end, rate });
-            self.at(start - open_lead, Action::Open(up.source, up.destination, up.end - up.begin + open_lead));
+            let class = self.class(round, up.destination);
+            self.at(start - open_lead, Action::Open(up.source, class, up.end - up.begin + open_lead));
         }
     }
 
-    fn signal(&mut self, host: HostId, open: Option<HostId>, hold: Duration, out: &mut Vec<Output>) {
+    /// The class of a circuit to a host: two for each, in turn, as the next period's schedule comes before this one ends.
+    fn class(&self, round: Round, to: HostId) -> u16 {
+        let hosts = self.config.racks.len() as u64;
+        (round.0 % 2 * hosts) as u16 + to.0 as u16
+    }
+
+    fn signal(&mut self, host: HostId, open: Option<u16>, hold: Duration, out: &mut Vec<Output>) {
         self.signals += 1;
-        let open = open.and_then(|to| u16::try_from(to.0).ok());
         let pfc = Pfc { epoch: self.config.epoch, sequence: self.signals, open, hold };
         out.push(Output::Send { to: Address::Host(host), message: Message::Pfc(pfc) });
     }
@@ -503,7 +508,7 @@ impl CircuitManager {
                 }
             }
             Action::Retune(matching) => out.push(Output::Retune(matching)),
-            Action::Open(host, to, hold) => self.signal(host, Some(to), hold, out),
+            Action::Open(host, class, hold) => self.signal(host, Some(class), hold, out),
             Action::Schedules(all) => {
                 out.extend(all.into_iter().enumerate().map(|(h, g)| send(h, Message::Grants(g))));
             }

@@ -3,8 +3,9 @@
 use crate::agent::{Address, Agent, Event, Input, Opening, Output};
 use crate::gate::{Gate, Refused};
 use crate::message::{Grants, Message, Pfc, Rates, Report};
+use crate::signalled::Signalled;
 use std::collections::{BTreeMap, BTreeSet};
-use timeplane_model::{Backlog, Class, Duration, Grant, HostId, Medium, Rate, Round, Time, Trigger};
+use timeplane_model::{Backlog, Class, Duration, HostId, Medium, Rate, Round, Time};
 
 /// What a host's agent is told at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +21,9 @@ pub struct HostConfig {
     pub fallback: Duration,
     /// When it reports besides, and what.
     pub reporting: Reporting,
-    /// Whether a PFC frame for a class that no grant names opens the queue to the host of that number.
-    pub classes_are_hosts: bool,
+    /// Where PFC frames open its gates: classes below this number are destinations, others come with [grants](timeplane_model::Trigger::Signal).
+    /// Its clock need agree with nobody's then: times that the controller names count from when their message was sent and came in.
+    pub signals: Option<u16>,
 }
 
 /// What the controller of a host wants to be told.
@@ -82,21 +84,8 @@ pub struct HostAgent {
     opens: BTreeSet<(Time, (HostId, Class))>,
     /// Rates in force and until when, in the order of queues.
     rates: Vec<((HostId, Class), Rate, Time)>,
-    signals: Signals,
+    signalled: Signalled,
     counters: HostCounters,
-}
-
-/// What PFC frames open.
-#[derive(Clone, Debug, Default)]
-struct Signals {
-    /// The newest frame: epoch and sequence.
-    newest: Option<(u32, u64)>,
-    /// Per class, what it opens.
-    classes: BTreeMap<u16, Grant>,
-    /// What replaces that, and from when on.
-    next: Option<(Time, BTreeMap<u16, Grant>)>,
-    /// The queue that is open, or was until its time was over.
-    open: Option<(HostId, Class)>,
 }
 
 impl HostAgent {
@@ -112,7 +101,7 @@ impl HostAgent {
             gates: BTreeMap::new(),
             opens: BTreeSet::new(),
             rates: Vec::new(),
-            signals: Signals::default(),
+            signalled: Signalled::default(),
             counters: HostCounters::default(),
         }
     }
@@ -216,47 +205,21 @@ impl HostAgent {
         Output::Open(Opening { destination, class, medium, rate: Some(rate), bytes: None, packets: None, from, until })
     }
 
-    /// Closes what is open, unless the frame is for that too, and opens what it names.
+    /// Closes what is open, and opens what the frame names.
     fn pfc(&mut self, now: Time, pfc: Pfc, out: &mut Vec<Output>) {
-        let this = Some((pfc.epoch, pfc.sequence));
-        if self.signals.newest >= this {
+        let Some(destinations) = self.config.signals else {
             self.counters.stale += 1;
             return;
-        }
-        self.signals.newest = this;
+        };
+        let Some(opened) = self.signalled.obey(now, pfc, self.config.host, destinations, out) else {
+            self.counters.stale += 1;
+            return;
+        };
         self.counters.signals += 1;
-        if let Some((_, classes)) = self.signals.next.take_if(|next| next.0 <= now) {
-            self.signals.classes = classes;
-        }
-        let opening = pfc.open.and_then(|number| {
-            let by_number = || Grant {
-                destination: HostId(u32::from(number)),
-                class: Class(0),
-                medium: Medium::Fabric,
-                rate: None,
-                bytes: None,
-                packets: None,
-                start: Trigger::Signal(u32::from(number)),
-                end: Trigger::Never,
-                lease: Time::MAX,
-            };
-            let granted = self.signals.classes.get(&number).copied();
-            let grant = granted.or_else(|| self.config.classes_are_hosts.then(by_number))?;
-            Some(Opening::of(&grant, now, now.saturating_add(pfc.hold).min(grant.lease)))
-        });
-        let opening = opening.filter(|o| o.until > now && o.destination != self.config.host);
-        let queue = opening.map(|o| (o.destination, o.class));
-        if let Some((destination, class)) = self.signals.open.take_if(|open| Some(*open) != queue) {
-            out.push(Output::Close { destination, class });
-        }
-        if let Some(opening) = opening {
-            self.signals.open = queue;
-            self.counters.executed += 1;
-            out.push(Output::Open(opening));
-        }
+        self.counters.executed += u64::from(opened);
     }
 
-    fn grants(&mut self, now: Time, message: Grants, out: &mut Vec<Output>) {
+    fn grants(&mut self, now: Time, mut message: Grants, out: &mut Vec<Output>) {
         let this = (message.epoch, message.round);
         if self.newest.is_some_and(|newest| newest >= this) {
             self.counters.stale += 1;
@@ -267,6 +230,12 @@ impl HostAgent {
             self.opens.clear();
         }
         self.newest = Some(this);
+        if self.config.signals.is_some() {
+            let late = now - message.effective;
+            message.report_at = message.report_at.saturating_add(late);
+            self.counters.accepted += self.signalled.learn(now, late, &message.grants);
+            message.grants.clear();
+        }
         // A report that would be later than the fallback is asked for in vain.
         self.report_at = message.report_at.min(now.saturating_add(self.config.fallback));
         self.asked = true;
@@ -276,18 +245,7 @@ impl HostAgent {
             lost = message.grants.len() as u32;
             self.counters.late += u64::from(lost);
         } else {
-            let (by_signal, by_time): (Vec<Grant>, Vec<Grant>) =
-                message.grants.into_iter().partition(|g| matches!(g.start, Trigger::Signal(_)));
-            if !by_signal.is_empty() {
-                self.counters.accepted += by_signal.len() as u64;
-                let class = |g: &Grant| match g.start {
-                    Trigger::Signal(number) => u16::try_from(number).ok(),
-                    _ => None,
-                };
-                let classes = by_signal.iter().filter_map(|g| Some((class(g)?, *g))).collect();
-                self.signals.next = Some((message.effective, classes));
-            }
-            for grant in by_time {
+            for grant in message.grants {
                 let queue = (grant.destination, grant.class);
                 let gate = self.gates.entry(queue).or_default();
                 let before = gate.due();

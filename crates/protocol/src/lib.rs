@@ -6,7 +6,9 @@
 //!
 //! Three controllers collect [`Report`]s: the [`SlotManager`] asks a [`Scheduler`](timeplane_schedule::Scheduler) for rounds of slots, the
 //! [`TimeslotManager`] an [`Arbiter`](timeplane_schedule::Arbiter) for slots of one packet, and both send [`Grants`]; the [`RateManager`] sends
-//! [`Rates`]. A [`HostAgent`] per host reports, and executes what it gets through a [`Gate`] per queue, or by a rate for it.
+//! [`Rates`]. The [`CircuitManager`] sets a circuit switch. It and the [`SlotManager`] may open gates by [`Pfc`] frames instead of by time, and a
+//! [`Standby`] replaces a manager that is lost. A [`HostAgent`] per host reports, and executes what it gets through a [`Gate`] per queue, or by a
+//! rate for it.
 //!
 //! [`wire`] has all of this, and the frames of Ethernet and REACToR that gate hosts, as bytes.
 
@@ -17,7 +19,10 @@ mod host;
 mod inbox;
 mod message;
 mod rates;
+mod signalled;
+mod signaller;
 mod slots;
+mod standby;
 mod timeslots;
 pub mod wire;
 
@@ -26,7 +31,9 @@ pub use circuits::{CircuitManager, CircuitManagerConfig, CircuitManagerCounters,
 pub use gate::{Gate, Refused};
 pub use host::{HostAgent, HostConfig, HostCounters, Reporting};
 pub use inbox::ReportCounters;
-pub use message::{Grants, Message, Pfc, Rates, Report};
+pub use message::{Grants, Heartbeat, Message, Pfc, Rates, Report};
 pub use rates::{Estimator, RateManager, RateManagerConfig, RateManagerCounters};
+pub use signaller::SignalConfig;
 pub use slots::{ManagerCounters, SlotManager, SlotManagerConfig};
+pub use standby::{MakeScheduler, Standby};
 pub use timeslots::{TimeslotManager, TimeslotManagerConfig, TimeslotManagerCounters};

@@ -14,6 +14,15 @@ pub enum Message {
     Rates(Rates),
     /// Controller to host: which class may send from now on.
     Pfc(Pfc),
+    /// Controller to its peers: it is there.
+    Heartbeat(Heartbeat),
+}
+
+/// A controller tells its peers that it leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heartbeat {
+    /// Counts the starts of controllers.
+    pub epoch: u32,
 }
 
 /// Everything that waits at a host at one moment. A total, not a change: the newest report makes all earlier ones worthless, so that a
@@ -114,6 +123,7 @@ impl Message {
             }
             Self::Rates(r) => (8, vec![12; r.rates.len()]),
             Self::Pfc(_) => return Pfc::WIRE_BYTES,
+            Self::Heartbeat(_) => (0, Vec::new()),
             Self::Grants(g) => {
                 let effective = g.effective;
                 let grant = |g: &Grant| {

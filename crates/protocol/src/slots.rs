@@ -2,7 +2,8 @@
 
 use crate::agent::{Address, Agent, Event, Input, Output, PlanFault};
 use crate::inbox::{Inbox, ReportCounters};
-use crate::message::{Grants, Message, Report};
+use crate::message::{Grants, Heartbeat, Message, Report};
+use crate::signaller::{SignalConfig, Signaller};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use timeplane_model::{
@@ -33,6 +34,12 @@ pub struct SlotManagerConfig {
     /// Nothing is granted for so long after the start. After a restart: [`memory`](Self::memory), so that what the predecessor granted
     /// is over even where a host has not heard.
     pub quiet: Duration,
+    /// Gates are opened and closed by PFC frames, at the begin and the end of each slot, instead of by the hosts' clocks.
+    pub signals: Option<SignalConfig>,
+    /// Hosts have receive buffers: nothing is planned for one that has not told its room yet.
+    pub receive_buffers: bool,
+    /// It tells its [peers](Address::Peer) with every round that it is there.
+    pub heartbeats: bool,
 }
 
 impl SlotManagerConfig {
@@ -48,6 +55,9 @@ impl SlotManagerConfig {
             margin: Duration::from_us(1),
             idle: slots.period(),
             quiet: Duration::ZERO,
+            signals: None,
+            receive_buffers: false,
+            heartbeats: false,
         }
     }
     /// From a message's sending by the sender's clock until it has surely arrived by the receiver's.
@@ -66,7 +76,12 @@ impl SlotManagerConfig {
     pub fn memory(&self) -> Duration {
         let round = self.slots.round();
         let round = if round < self.idle { self.idle } else { round };
-        (round + self.lead()) * 2
+        let held = self.signals.map_or(Duration::ZERO, |s| s.hold + s.slack + self.message_time());
+        (round + self.lead()) * 2 + held
+    }
+    /// What [`HostConfig::signals`](crate::HostConfig::signals) is to be on a fabric of so many hosts.
+    pub fn host_signals(&self, hosts: u32) -> Option<u16> {
+        self.signals.map(|_| Signaller::destinations(hosts))
     }
 }
 
@@ -83,6 +98,8 @@ pub struct ManagerCounters {
     pub grants: u64,
     /// Plans refused.
     pub refused: u64,
+    /// Senders of a slot that were left out, as a host had more grants by signal in a round than there are classes for.
+    pub left_out: u64,
 }
 
 /// Plans rounds of slots from the hosts' reports, and grants them ahead of time.
@@ -100,6 +117,10 @@ pub struct ManagerCounters {
 /// of an earlier time, but nothing waits for them; where it is shorter than the compute time, rounds follow each other as fast as
 /// they are computed. A host whose report is missing is planned for by its last one. Lost grants cost their slots, no more: the
 /// bytes show in the next report.
+///
+/// With [signals](SlotManagerConfig::signals) no clock but the manager's counts: each slot begins with a frame to each of its senders and ends
+/// with another one, round messages carry only what a frame cannot say (a path, a rate, a limit), and when a report is to be taken is
+/// counted from the message that asks for it. What a report is the state of is estimated then, by the time that messages take.
 ///
 /// A round without demand has no slots; it only asks for reports again, every [`idle`](SlotManagerConfig::idle).
 pub struct SlotManager {
@@ -119,6 +140,7 @@ pub struct SlotManager {
     plan_at: Time,
     /// Messages of a planned round, and when its computing is over.
     computed: Option<(Time, Vec<Grants>)>,
+    signaller: Option<Signaller>,
     counters: ManagerCounters,
 }
 
@@ -160,6 +182,7 @@ impl SlotManager {
             granted: VecDeque::new(),
             standing: Standing::default(),
             computed: None,
+            signaller: c.signals.map(|s| Signaller::new(s, c.epoch, &fabric)),
             counters: ManagerCounters::default(),
             config,
             usable: Arc::clone(&fabric),
@@ -185,6 +208,10 @@ impl SlotManager {
 
     fn report(&mut self, now: Time, from: Address, mut report: Report) {
         let Some(host) = self.inbox.take(from, &report) else { return };
+        if self.config.signals.is_some() {
+            // The host's clock says nothing. No later than this, where the message did not take longer than any may.
+            report.taken_at = now - self.config.control_latency;
+        }
         // A clock that runs ahead beyond all bounds must not hide what was granted.
         report.taken_at = report.taken_at.min(now + self.config.clock_error * 2);
         self.reports[host.index()] = Some(report);
@@ -221,7 +248,14 @@ impl SlotManager {
             let host = h as u32;
             let of_host;
             (of_host, served) = served.split_at(served.partition_point(|s| s.0 <= host));
-            let Some(report) = report else { continue };
+            let Some(report) = report else {
+                if self.config.receive_buffers {
+                    let mut row = Backlog::default();
+                    row.room = Some(Bytes::ZERO);
+                    demand.set_row(HostId(host), row);
+                }
+                continue;
+            };
             let left = |e: &BacklogEntry| {
                 let to = e.destination.0;
                 let first = of_host.partition_point(|s| s.1 < to);
@@ -272,7 +306,9 @@ impl SlotManager {
             now + c.compute_time
         };
         self.plan_at = (self.busy_until - c.lead()).max(soonest);
-        let report_at = self.plan_at - c.message_time();
+        // By signals, the time counts from when the message comes in, not from when it is sent.
+        let ways = if c.signals.is_some() { 2 } else { 1 };
+        let report_at = self.plan_at - c.message_time() * ways;
         let grants = self.grant(&schedule, report_at, out);
         self.computed = Some((now + c.compute_time, grants));
         if let Some(last) = schedule.entries.into_iter().next_back() {
@@ -297,6 +333,16 @@ impl SlotManager {
         let epoch = self.config.epoch;
         let empty = Grants { epoch, round, effective, grants: Vec::new(), report_at };
         let mut messages = vec![empty; self.fabric.hosts() as usize];
+        let delay = self.config.signals.map_or(Duration::ZERO, |s| s.delay);
+        if let (Some(signaller), Some(signals)) = (&mut self.signaller, self.config.signals) {
+            let lease = effective + schedule.length() + signals.slack + self.config.message_time();
+            let (fabric, reports) = (&self.fabric, &self.reports);
+            let limit = |t: &Transmission, open| {
+                let bounded = reports[t.destination.index()].as_ref().is_some_and(|r| r.backlog.room.is_some());
+                bounded.then(|| rate_of(t, fabric).bytes_in(open))
+            };
+            self.counters.left_out += signaller.take(schedule, lease, limit, &mut messages);
+        }
         for (index, ((start, end, slot), entry)) in schedule.timed().zip(&schedule.entries).enumerate() {
             for t in slot.transmissions() {
                 let grant = Grant {
@@ -310,11 +356,14 @@ impl SlotManager {
                     end: Trigger::At(end),
                     lease: end,
                 };
-                messages[t.source.index()].grants.push(grant);
+                if self.signaller.is_none() {
+                    messages[t.source.index()].grants.push(grant);
+                }
                 self.counters.grants += 1;
-                let rate = t.rate.unwrap_or_else(|| self.fabric.link(self.fabric.uplink(t.source)).spec.rate);
+                let rate = rate_of(t, &self.fabric);
                 let bytes = t.bytes.unwrap_or(Bytes::new(u64::MAX));
                 let Transmission { source, destination, .. } = *t;
+                let (start, end) = (start + delay, end + delay);
                 self.granted.push_back(Window { source, destination, start, end, rate, bytes });
             }
             let pairs = slot.transmissions().iter().map(|t| (t.source, t.destination)).collect();
@@ -325,10 +374,16 @@ impl SlotManager {
     }
 }
 
+/// How fast a transmission goes.
+fn rate_of(t: &Transmission, fabric: &Fabric) -> Rate {
+    t.rate.unwrap_or_else(|| fabric.link(fabric.uplink(t.source)).spec.rate)
+}
+
 impl Agent for SlotManager {
     fn deadline(&self) -> Option<Time> {
         let sending = self.computed.as_ref().map(|(at, _)| *at);
-        Some(sending.map_or(self.plan_at, |t| t.min(self.plan_at)))
+        let frames = self.signaller.as_ref().and_then(Signaller::due);
+        [sending, frames].into_iter().flatten().chain([self.plan_at]).min()
     }
 
     fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
@@ -349,10 +404,21 @@ impl Agent for SlotManager {
         // is planned.
         loop {
             if let Some((_, messages)) = self.computed.take_if(|(at, _)| *at <= now) {
-                for (h, grants) in messages.into_iter().enumerate() {
+                if self.config.heartbeats {
+                    let message = Message::Heartbeat(Heartbeat { epoch: self.config.epoch });
+                    out.push(Output::Send { to: Address::Peer, message });
+                }
+                for (h, mut grants) in messages.into_iter().enumerate() {
+                    if self.signaller.is_some() {
+                        // Its times count from now.
+                        grants.effective = now;
+                    }
                     let to = Address::Host(HostId(h as u32));
                     out.push(Output::Send { to, message: Message::Grants(grants) });
                 }
+            }
+            if let Some(signaller) = &mut self.signaller {
+                signaller.send(now, out);
             }
             if self.computed.is_some() || self.plan_at > now {
                 return;

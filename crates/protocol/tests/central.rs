@@ -234,6 +234,7 @@ impl World {
                 match to {
                     Address::Controller => self.tell_manager(Input::Message { from, message }),
                     Address::Host(h) => self.tell_host(h.index(), Input::Message { from, message }),
+                    Address::Peer => panic!("these controllers have no peers"),
                 }
             }
             1 => self.tell_manager(Input::Due),
@@ -275,14 +276,7 @@ impl World {
 }
 
 fn config(host: u32, epoch: u32, start: i64, reporting: Reporting) -> HostConfig {
-    HostConfig {
-        host: HostId(host),
-        epoch,
-        start: Time::from_ps(start),
-        fallback: US * 500,
-        reporting,
-        classes_are_hosts: true,
-    }
+    HostConfig { host: HostId(host), epoch, start: Time::from_ps(start), fallback: US * 500, reporting, signals: None }
 }
 
 fn slots(hosts: u32, ahead: Duration) -> World {

@@ -6,7 +6,7 @@ use common::{Clock, GAP, OPEN, SLOT_BYTES, World, parameters};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use timeplane_model::{Duration, LinkId, Rate, Time};
-use timeplane_protocol::{Agent, Event, Input, SlotManagerConfig};
+use timeplane_protocol::{Event, Input, SlotManagerConfig};
 
 fn config() -> SlotManagerConfig {
     SlotManagerConfig::new(parameters())

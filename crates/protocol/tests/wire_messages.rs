@@ -100,7 +100,8 @@ fn message() -> impl Strategy<Value = Message> {
         rates.dedup_by_key(|r| (r.0, r.1));
         Message::Rates(Rates { epoch, round: Round(round), lease, rates })
     });
-    prop_oneof![report, grants, rates]
+    let heartbeat = any::<u32>().prop_map(|epoch| Message::Heartbeat(timeplane_protocol::Heartbeat { epoch }));
+    prop_oneof![report, grants, rates, heartbeat]
 }
 
 fn class() -> impl Strategy<Value = PfcClass> {
@@ -235,6 +236,7 @@ proptest! {
                 Message::Report(r) => r.epoch = i as u32,
                 Message::Grants(g) => g.epoch = i as u32,
                 Message::Rates(r) => r.epoch = i as u32,
+                Message::Heartbeat(h) => h.epoch = i as u32,
                 Message::Pfc(_) => unreachable!("no strategy makes one"),
             }
             let mut datagrams = message.encode().unwrap();

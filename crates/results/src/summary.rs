@@ -128,6 +128,8 @@ pub struct RunFacts {
     pub packets: Tally,
     /// Bytes of packets, acknowledgements too, without link framing.
     pub bytes: Tally,
+    /// Packets that met one of another sender in a switch, where a plan of slots keeps them apart.
+    pub collisions: Option<u64>,
     /// When the run ended, in ps from its beginning.
     pub simulated_ps: i64,
     /// Links crossed by all packets together.
@@ -184,6 +186,10 @@ pub struct RunSummary {
     pub retransmissions: u64,
     /// Retransmission timeouts in the whole run.
     pub timeouts: u64,
+    /// Packets that joined a switch's output link while one of another sender still occupied it, in the whole run; `None` where no plan of slots
+    /// keeps them apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collisions: Option<u64>,
     /// When the run ended, in ps from its beginning.
     pub simulated_ps: i64,
     /// Links crossed by all packets together.
@@ -307,6 +313,7 @@ impl Summariser {
             control_messages: self.control.into_iter().map(|(k, v)| (k.to_owned(), v)).collect(),
             retransmissions: self.retransmissions,
             timeouts: self.timeouts,
+            collisions: facts.collisions,
             simulated_ps: facts.simulated_ps,
             packet_hops: facts.packet_hops,
             events: facts.events,
@@ -388,6 +395,7 @@ fn columns() -> Vec<(&'static str, Get)> {
         ("late_control_messages", Get::Count(|s| s.control_total().late)),
         ("retransmissions", Get::Count(|s| s.retransmissions)),
         ("timeouts", Get::Count(|s| s.timeouts)),
+        ("collisions", Get::Time(|s| s.collisions.map(|c| c as i64))),
         ("simulated_ps", Get::Time(|s| Some(s.simulated_ps))),
         ("packet_hops", Get::Count(|s| s.packet_hops)),
         ("events", Get::Count(|s| s.events)),

@@ -3,7 +3,7 @@
 use crate::signals::{Reaction, SignalSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use timeplane_model::{Bytes, Duration};
+use timeplane_model::{Bytes, Duration, Rate};
 
 /// How the network is run: what carries the flows, how they are routed, and what plans them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -205,6 +205,17 @@ pub struct SlotsSpec {
     pub compute_time: Duration,
     /// Hosts' clocks are off by up to so much either way.
     pub clock_error: Duration,
+    /// Hosts' clocks run fast or slow by up to so many parts per million: 50 lets two of them part by 100 us in a second.
+    pub clock_drift: f64,
+    /// How often a beacon sets the hosts' clocks right, up to `clock_error`; missing: only once, at the begin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resync: Option<Duration>,
+    /// Hosts' receive buffers; missing: they take everything at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive: Option<ReceiveSpec>,
+    /// A share of the network outside the slots, for short flows; missing: all flows wait for slots.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<BackgroundSpec>,
     /// PFC frames open and close the gates, at the begin and the end of each slot, instead of the hosts' clocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signals: Option<SignalSpec>,
@@ -221,9 +232,45 @@ impl Default for SlotsSpec {
             control_loss: 0.0,
             compute_time: Duration::from_us(100),
             clock_error: Duration::ZERO,
+            clock_drift: 0.0,
+            resync: None,
+            receive: None,
+            background: None,
             signals: None,
         }
     }
+}
+
+impl SlotsSpec {
+    /// By how much a clock may be off at most, where beacons keep it from going astray for good.
+    pub fn clock_bound(&self) -> Duration {
+        self.clock_error + self.resync.map_or(Duration::ZERO, |every| every.scale(self.clock_drift * 1e-6))
+    }
+}
+
+/// A share of the network for short flows that do not wait for slots.
+///
+/// Every host sends them at once, in the order in which they came, as fast as this rate. Slots run at the rate of their links less the share, so that no
+/// link carries more than it can while the short flows towards no host, and across no inner link, come to more than the share together. Where
+/// they do for a while, as several hosts may send to one, packets of slots queue behind them in switches: by what exceeded the share, which
+/// drains with the next pause. A bounded switch buffer must hold that much, or frames are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BackgroundSpec {
+    /// Of each link, in bits on the wire.
+    pub rate: Rate,
+    /// Flows of at most this size are short.
+    pub below: Bytes,
+}
+
+/// A host's receive buffer, and the application that empties it. What does not fit is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReceiveSpec {
+    /// What it holds, in bytes on the wire.
+    pub buffer: Bytes,
+    /// How fast the application takes it out, in bits on the wire.
+    pub drain: Rate,
 }
 
 /// Timeslots of one packet.

@@ -18,8 +18,9 @@ mod workload;
 
 pub use check::{Check, Limit};
 pub use control::{
-    CircuitAlgorithm, CircuitsSpec, Congestion, Control, DelayedAck, Discipline, Ecmp, Nic, PathColouring, PlanSpec,
-    RateEstimator, RateNormaliser, RatesSpec, Raw, SlotFill, SlotMetric, SlotsSpec, Tcp, TimeslotsSpec, Transport,
+    BackgroundSpec, CircuitAlgorithm, CircuitsSpec, Congestion, Control, DelayedAck, Discipline, Ecmp, Nic,
+    PathColouring, PlanSpec, RateEstimator, RateNormaliser, RatesSpec, Raw, ReceiveSpec, SlotFill, SlotMetric,
+    SlotsSpec, Tcp, TimeslotsSpec, Transport,
 };
 pub use error::{Issue, Location, Problem, ScenarioError, Source, nearest};
 pub use fabric::{

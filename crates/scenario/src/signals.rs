@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use timeplane_model::Duration;
+use timeplane_model::{Bytes, Duration, Fabric, HostId, Link, Rate};
 
 /// PFC frames that open and close the hosts' gates: how they are sent, and how fast hosts obey.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +28,87 @@ impl Default for SignalSpec {
             hold: Duration::from_us(3_355),
         }
     }
+}
+
+/// Bytes of a control frame on the wire: the smallest Ethernet frame with preamble and gap.
+const FRAME: Bytes = Bytes::new(84);
+
+impl SignalSpec {
+    /// Per host, the number of the interface that reaches it.
+    pub fn interfaces_of(&self, fabric: &Fabric) -> Vec<u32> {
+        let mut switches = Vec::new();
+        let of = |h: u32| {
+            let switch = match self.interfaces {
+                Interfaces::One => 0,
+                Interfaces::PerEdgeSwitch => fabric.link(fabric.uplink(HostId(h))).to.0,
+            };
+            let known = switches.iter().position(|&s| s == switch);
+            known.unwrap_or_else(|| {
+                switches.push(switch);
+                switches.len() - 1
+            }) as u32
+        };
+        (0..fabric.hosts()).map(of).collect()
+    }
+
+    /// Line time of a control frame. The controller's interfaces are as fast as the hosts.
+    pub fn frame_time(&self, fabric: &Fabric) -> Duration {
+        fabric.link(fabric.uplink(HostId(0))).spec.rate.time_for(FRAME)
+    }
+
+    /// From the first to the last of the frames that open a slot in which all hosts send.
+    pub fn skew(&self, fabric: &Fabric) -> Duration {
+        let of = self.interfaces_of(fabric);
+        let interfaces = of.iter().max().map_or(0, |most| most + 1);
+        let most = (0..interfaces).map(|i| of.iter().filter(|&&o| o == i).count()).max().unwrap_or(0);
+        (self.frame_time(fabric) + self.frame_gap) * (most as i64 - 1).max(0)
+    }
+
+    /// The shortest guard with which no packet of a slot ever meets one of the slot before, where frames are of `frame` bytes on the wire:
+    ///
+    /// `skew + off_most - on_least + frame time + (hops - 2) x (frame time + propagation + switch latency)`
+    ///
+    /// A sender stops at the latest when the last of the closing frames comes in and the slowest reaction is over, and then still finishes
+    /// the frame that it has begun; another one begins at the earliest with the first of the opening frames and the quickest reaction.
+    /// What comes over the fabric's longest path arrives later than what comes over a single switch.
+    ///
+    /// Slots may begin with a frame that is shorter than the last one of the slot before, as where a flow ends: it is through a switch earlier.
+    /// With such frames, the guard has to be longer by the difference, at most a frame.
+    pub fn least_guard(&self, fabric: &Fabric, frame: Bytes) -> Duration {
+        let times = self.reaction.times();
+        let line = |rate: Rate| rate.time_for(frame);
+        let hop = |l: &Link| {
+            let latency = fabric.switch(l.from).map_or(Duration::ZERO, |s| s.latency);
+            line(l.spec.rate) + l.spec.propagation + latency
+        };
+        let slowest = fabric.links().iter().map(hop).max().unwrap_or(Duration::ZERO);
+        let in_progress = (0..fabric.hosts())
+            .map(|h| line(fabric.link(fabric.uplink(HostId(h))).spec.rate))
+            .max()
+            .unwrap_or_default();
+        let further = longest_path(fabric) as i64 - 2;
+        self.skew(fabric) + times.off_most - times.on_least + in_progress + slowest * further
+    }
+}
+
+/// Links of the longest of all shortest paths between hosts, or an upper bound where there are many switches with hosts.
+fn longest_path(fabric: &Fabric) -> usize {
+    let mut edges: Vec<(u32, HostId)> = Vec::new();
+    for host in (0..fabric.hosts()).map(HostId) {
+        let switch = fabric.link(fabric.uplink(host)).to.0;
+        if !edges.iter().any(|e| e.0 == switch) {
+            edges.push((switch, host));
+        }
+    }
+    let from = |one: HostId| {
+        let others = edges.iter().filter(move |other| other.1 != one);
+        others.map(|other| fabric.path(one, other.1, 0).len()).max().unwrap_or(2)
+    };
+    if edges.len() > 256 {
+        // No two switches are further apart than by way of the first one.
+        return edges.first().map_or(2, |e| 2 * from(e.1) - 2);
+    }
+    edges.iter().map(|e| from(e.1)).max().unwrap_or(2)
 }
 
 /// Through how many interfaces control frames go out; those of one interface leave one after the other.

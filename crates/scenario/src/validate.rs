@@ -6,7 +6,8 @@ use crate::error::{Problem, nearest};
 use crate::shape::one_of;
 use crate::{
     Check, Congestion, Control, Element, FabricSpec, Failure, Limit, PacketMix, Pattern, PlanSpec, Poisson,
-    RateEstimator, RatesSpec, Scenario, Sizes, SlotsSpec, Tcp, TimeslotsSpec, Topology, Transport, Workload,
+    RateEstimator, RatesSpec, Reaction, Scenario, SignalSpec, Sizes, SlotsSpec, Tcp, TimeslotsSpec, Topology,
+    Transport, Workload,
 };
 use std::fmt::Display;
 use std::path::Path;
@@ -541,8 +542,26 @@ impl Checked {
         self.probability(&at("control_loss"), slots.control_loss);
         self.span(&at("compute_time"), slots.compute_time, LONGEST_DELAY);
         self.span(&at("clock_error"), slots.clock_error, LONGEST_DELAY);
+        self.clocks(key, slots);
+        if let Some(receive) = &slots.receive {
+            let frame = Self::frame(f).map_or(Bytes::new(1), |(wire, _)| wire);
+            if receive.buffer < frame || receive.buffer > MOST_BYTES {
+                let allowed =
+                    format!("it must hold one frame of the MTU, {frame} on the wire, and at most {MOST_BYTES}");
+                self.value(&at("receive.buffer"), receive.buffer, &allowed);
+            }
+            self.rate(&at("receive.drain"), receive.drain);
+        }
+        if let Some(background) = &slots.background {
+            let slowest = f.uplink_rate.map_or(f.rate, |up| up.min(f.rate));
+            if background.rate.as_bps() < 1_000 || background.rate >= slowest {
+                let allowed = format!("allowed is 1 kb/s to below the slowest link, {slowest}: slots get the rest");
+                self.value(&at("background.rate"), background.rate, &allowed);
+            }
+            self.bytes(&at("background.below"), background.below);
+        }
         if let Some(signals) = &slots.signals {
-            self.signals(&at("signals"), signals);
+            self.signals(key, slots, signals, f);
         }
         if !schedulers.contains(&slots.scheduler.as_str()) {
             let problem = Problem::UnknownName {
@@ -558,10 +577,10 @@ impl Checked {
             .into_iter()
             .all(usable)
         {
-            if slots.clock_error * 2 > slots.guard {
+            if slots.signals.is_none() && slots.clock_bound() * 2 > slots.guard {
                 let message = format!(
                     "two clocks can differ by {}, more than the guard, {}: slots of different hosts overlap",
-                    slots.clock_error * 2,
+                    slots.clock_bound() * 2,
                     slots.guard
                 );
                 self.warn(&at("clock_error"), message);
@@ -572,6 +591,86 @@ impl Checked {
                 let message = format!("reports, planning and grants take {ahead}, more than a round, {round}");
                 self.warn(&at("round_slots"), message);
             }
+        }
+    }
+
+    /// Clocks that part, and beacons.
+    fn clocks(&mut self, key: &str, slots: &SlotsSpec) {
+        let at = |name: &str| format!("{key}.{name}");
+        if !(0.0..=1_000.0).contains(&slots.clock_drift) {
+            self.value(&at("clock_drift"), slots.clock_drift, "parts per million from 0 to 1,000 are needed");
+            return;
+        }
+        if let Some(every) = slots.resync {
+            self.positive_span(&at("resync"), every, LONGEST_RUN);
+        } else if slots.clock_drift > 0.0 && slots.signals.is_none() && !slots.guard.is_negative() {
+            let apart = 2.0 * slots.clock_drift * 1e-6;
+            let spare = slots.guard.as_ps().saturating_sub(slots.clock_error.as_ps().saturating_mul(2)).max(0);
+            let after = Duration::from_ps((spare as f64 / apart).min(1e18) as i64);
+            let message =
+                format!("without beacons (`resync`), clocks have parted by more than the guard after {after}");
+            self.warn(&at("clock_drift"), message);
+        }
+    }
+
+    /// How control frames are sent and obeyed.
+    fn signal_frames(&mut self, key: &str, signals: &SignalSpec) {
+        let at = |name: &str| format!("{key}.{name}");
+        self.span(&at("frame_gap"), signals.frame_gap, LONGEST_DELAY);
+        self.positive_span(&at("hold"), signals.hold, LONGEST_DELAY);
+        if let Reaction::Times(t) = signals.reaction {
+            let bounds = [("off", t.off_least, t.off_most), ("on", t.on_least, t.on_most)];
+            for (name, least, most) in bounds {
+                self.span(&at(&format!("reaction.times.{name}_least")), least, LONGEST_DELAY);
+                self.span(&at(&format!("reaction.times.{name}_most")), most, LONGEST_DELAY);
+                if least > most {
+                    let message = format!("the least, {least}, is more than the most, {most}");
+                    self.conflict(&at(&format!("reaction.times.{name}_least")), &message, None);
+                }
+            }
+        }
+    }
+
+    /// Frames that open and close gates.
+    fn signals(&mut self, key: &str, slots: &SlotsSpec, signals: &SignalSpec, f: &FabricSpec) {
+        let at = |name: &str| format!("{key}.signals.{name}");
+        self.signal_frames(&format!("{key}.signals"), signals);
+        let times = signals.reaction.times();
+        let spans = [slots.slot, slots.guard, signals.frame_gap, signals.hold, times.off_most, times.on_least];
+        let usable = |d: &Duration| !d.is_negative() && *d <= LONGEST_DELAY;
+        let (Some((frame, line)), true) = (Self::frame(f), spans.iter().all(usable)) else { return };
+        if signals.hold < slots.slot {
+            let message = format!(
+                "frames open gates for at most {}, the slot is {}: its rest is not used",
+                signals.hold, slots.slot
+            );
+            self.warn(&at("hold"), message);
+        }
+        // Gates that open late and close early: what is left must hold a frame.
+        let left = slots.slot + times.off_least - times.on_most;
+        if left < line {
+            let message = format!(
+                "a gate that is obeyed late by {} is open for less than a frame, {line}",
+                times.on_most - times.off_least
+            );
+            self.conflict(&format!("{key}.slot"), &message, Some("a longer slot, or a quicker `signals.reaction`"));
+        }
+        let Ok(fabric) = f.build() else { return };
+        if signals.skew(&fabric) > slots.slot + slots.guard {
+            let message = format!(
+                "the frames of a slot take {} to leave, longer than a slot with its guard: signals fall behind for good",
+                signals.skew(&fabric)
+            );
+            self.conflict(&at("frame_gap"), &message, Some("more `interfaces`, or longer slots"));
+        }
+        let least = signals.least_guard(&fabric, frame);
+        if slots.guard < least {
+            let message = format!(
+                "with signals, hosts are in each other's slots unless the guard is {least}, by the reaction's jitter, the skew of frames and a \
+                 frame in progress; it is {}",
+                slots.guard
+            );
+            self.warn(&format!("{key}.guard"), message);
         }
     }
 

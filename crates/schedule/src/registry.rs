@@ -1,6 +1,6 @@
 //! Schedulers by name.
 
-use crate::{Scheduler, SlotParameters, WeightedRoundRobin};
+use crate::{ConflictFree, Scheduler, SlotParameters, WeightedRoundRobin};
 use std::fmt;
 use std::sync::Arc;
 
@@ -45,6 +45,7 @@ impl Schedulers {
             WeightedRoundRobin::ABOUT,
             Arc::new(|p| Box::new(WeightedRoundRobin::new(*p))),
         );
+        all.add(ConflictFree::NAME, ConflictFree::ABOUT, Arc::new(|p| Box::new(ConflictFree::new(*p))));
         all
     }
     /// Adds a scheduler; one of the same name is replaced.
@@ -119,7 +120,7 @@ mod tests {
         let mut all = Schedulers::built_in();
         all.register("never", Arc::new(|_| Box::new(Never)));
         all.register("never", Arc::new(|_| Box::new(Never)));
-        assert_eq!(all.names().collect::<Vec<_>>(), ["weighted_round_robin", "never"]);
+        assert_eq!(all.names().collect::<Vec<_>>(), ["weighted_round_robin", "conflict_free", "never"]);
         assert_eq!(all.build("never", &PARAMETERS).unwrap().name(), "never");
         // Another value is another registry.
         assert!(Schedulers::built_in().build("never", &PARAMETERS).is_err());
@@ -135,7 +136,7 @@ mod tests {
         assert_eq!(error.nearest.as_deref(), Some("weighted_round_robin"));
         assert_eq!(
             error.to_string(),
-            "no scheduler is called `weigthed_roundrobin`, did you mean `weighted_round_robin`?; there are: weighted_round_robin"
+            "no scheduler is called `weigthed_roundrobin`, did you mean `weighted_round_robin`?; there are: weighted_round_robin, conflict_free"
         );
         assert_eq!(all.build("tdma", &PARAMETERS).err().unwrap().nearest, None);
     }

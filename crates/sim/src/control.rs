@@ -3,6 +3,7 @@
 use crate::calendar::{Key, Phase};
 use crate::circuit_plan::{algorithm, circuit_manager};
 use crate::circuits::CIRCUIT;
+use crate::clocks::Clock;
 use crate::endpoints::Endpoints;
 use crate::network::{Changes, Network};
 use crate::nic::Window;
@@ -12,11 +13,11 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use timeplane_model::{Bytes, ClosError, Duration, Fabric, HostId, LinkId, Medium, Rate, Time};
+use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, HostId, LinkId, LinkSpec, Medium, Node, Rate, Time};
 use timeplane_protocol::{
     Address, Agent, CircuitManager, CircuitManagerConfig, Estimator, Event, HostAgent, HostConfig, Input, Message,
-    Opening, Output, RateManager, RateManagerConfig, Reporting, SlotManager, SlotManagerConfig, TimeslotManager,
-    TimeslotManagerConfig,
+    Opening, Output, RateManager, RateManagerConfig, Reporting, SignalConfig, SlotManager, SlotManagerConfig,
+    TimeslotManager, TimeslotManagerConfig,
 };
 use timeplane_results::{ControlRow, Recorder, SlotRow};
 use timeplane_scenario::{
@@ -40,8 +41,10 @@ struct Sent {
 enum Delivery {
     /// A message comes in.
     Message(Message),
-    /// A gate opens, its interface's reaction time after the signal.
-    Open(Opening),
+    /// A gate opens, its interface's reaction time after the signal; when a frame that has come meanwhile closes it again.
+    Open(Opening, SimTime),
+    /// A beacon sets a host's clock.
+    Beacon,
 }
 
 /// A slot that was planned and may still be going on.
@@ -59,8 +62,11 @@ struct Planned {
 pub struct Controllers {
     manager: Box<dyn Agent + Send>,
     hosts: Vec<HostAgent>,
-    /// How much each host's clock is ahead of the truth; the manager's is the last.
-    ahead: Vec<Duration>,
+    /// Clocks of hosts; the manager's, which is right, is the last.
+    clocks: Vec<Clock>,
+    /// How often beacons set the hosts' clocks, and by how much these are off then at most.
+    resync: Option<(Duration, Duration)>,
+    beacons: Xoshiro256PlusPlus,
     /// When each agent's pending event fires.
     armed: Vec<SimTime>,
     /// When each host's agent is told next that its queues have changed.
@@ -73,6 +79,8 @@ pub struct Controllers {
     number: u64,
     signals: Signals,
     sent: Vec<Sent>,
+    /// Frames that open and close gates.
+    frames: Sent,
     /// Whether transmissions are written down one by one, and for how long after its end a slot may still be used.
     slots: Option<Duration>,
     planned: VecDeque<Planned>,
@@ -85,6 +93,10 @@ pub struct Controllers {
     successors: VecDeque<Box<dyn Agent + Send>>,
     /// Links that are known to carry nothing.
     dead: Vec<LinkId>,
+    /// Gates open before their slots begin, by the time that light takes.
+    ahead_of_light: bool,
+    /// Slots run at that rate, not at that of the interface: the rest is for short flows.
+    shared: bool,
     /// The first plan that the manager had to refuse.
     pub fault: Option<String>,
     out: Vec<Output>,
@@ -106,10 +118,15 @@ struct Common {
     latency: Duration,
     loss: f64,
     clock_error: Duration,
+    /// Parts per million, either way.
+    clock_drift: f64,
+    resync: Option<Duration>,
     fallback: Duration,
     start: Time,
     reporting: Reporting,
     signals: SignalSpec,
+    /// For the hosts' configuration: how many classes of frames are destinations.
+    by_signal: Option<u16>,
 }
 
 impl Controllers {
@@ -125,9 +142,16 @@ impl Controllers {
         schedulers: &Schedulers,
         streams: &Streams,
     ) -> Result<Self, ControlError> {
+        let background = match spec {
+            PlanSpec::Slots(SlotsSpec { background: Some(b), .. }) => b.rate,
+            _ => Rate::ZERO,
+        };
+        // A plan knows only what is left of the links.
+        let slower = (background > Rate::ZERO).then(|| Arc::new(less(fabric, background)));
+        let fabric = slower.as_ref().unwrap_or(fabric);
         let (manager, common, slots): (Box<dyn Agent + Send>, Common, Option<Duration>) = match spec {
             PlanSpec::Slots(spec) => {
-                let config = slot_manager(spec);
+                let config = slot_manager(spec, fabric);
                 let common = Common {
                     latency: spec.control_latency,
                     loss: spec.control_loss,
@@ -136,10 +160,15 @@ impl Controllers {
                     start: config.start,
                     reporting: Reporting::default(),
                     signals: spec.signals.unwrap_or_default(),
+                    clock_drift: spec.clock_drift,
+                    resync: spec.resync,
+                    by_signal: config.host_signals(fabric.hosts()),
                 };
                 let scheduler = schedulers.build(&spec.scheduler, &config.slots)?;
                 let manager = SlotManager::new(config, scheduler, Arc::clone(fabric));
-                (Box::new(manager), common, Some(spec.clock_error * 2))
+                let signals = config.signals.map_or(Duration::ZERO, |s| s.slack * 2 + config.control_latency);
+                let slack = spec.clock_bound() * 2 + signals;
+                (Box::new(manager), common, Some(slack))
             }
             PlanSpec::Timeslots(spec) => {
                 let config = timeslot_manager(spec, fabric, mtu);
@@ -151,6 +180,9 @@ impl Controllers {
                     start: config.start,
                     reporting: config.reporting(),
                     signals: SignalSpec::default(),
+                    clock_drift: 0.0,
+                    resync: None,
+                    by_signal: None,
                 };
                 (Box::new(TimeslotManager::new(config, fabric)?), common, None)
             }
@@ -164,6 +196,9 @@ impl Controllers {
                     start: Time::ZERO,
                     reporting: config.reporting(),
                     signals: SignalSpec::default(),
+                    clock_drift: 0.0,
+                    resync: None,
+                    by_signal: None,
                 };
                 (Box::new(RateManager::new(config, fabric)?), common, None)
             }
@@ -177,8 +212,13 @@ impl Controllers {
                     start: config.start,
                     reporting: Reporting::default(),
                     signals: spec.signals,
+                    clock_drift: 0.0,
+                    resync: None,
+                    // Every class comes with a grant.
+                    by_signal: Some(0),
                 };
-                (Box::new(CircuitManager::new(config, algorithm(spec.scheduler).build())), common, None)
+                let slack = config.open_lead + config.stop;
+                (Box::new(CircuitManager::new(config, algorithm(spec.scheduler).build())), common, Some(slack))
             }
         };
         let count = fabric.hosts();
@@ -188,17 +228,19 @@ impl Controllers {
             start: common.start,
             fallback: common.fallback,
             reporting: common.reporting,
-            classes_are_hosts: !matches!(spec, PlanSpec::Circuits(_)),
+            signals: common.by_signal,
         };
-        let error = |h: u32| {
-            let mut stream = streams.fast("host", u64::from(h), "clock error");
-            let uniform = (stream.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-            common.clock_error.scale(2.0 * uniform - 1.0)
+        let clock = |h: u32| {
+            let one = |purpose| either_way(&mut streams.fast("host", u64::from(h), purpose));
+            let drift = if common.clock_drift > 0.0 { one("clock drift") * common.clock_drift } else { 0.0 };
+            Clock::new(common.clock_error.scale(one("clock error")), drift)
         };
-        let ahead = (0..count).map(error).chain([Duration::ZERO]).collect();
+        let clocks = (0..count).map(clock).chain([Clock::new(Duration::ZERO, 0.0)]).collect();
         Ok(Self {
             hosts: (0..count).map(|h| HostAgent::new(host(h))).collect(),
-            ahead,
+            clocks,
+            resync: common.resync.map(|every| (every, common.clock_error)),
+            beacons: streams.fast("control", 0, "beacons"),
             armed: vec![SimTime::MAX; count as usize + 1],
             telling: vec![SimTime::MAX; count as usize],
             latency: common.latency,
@@ -208,9 +250,12 @@ impl Controllers {
             number: 0,
             signals: Signals::new(common.signals, fabric, streams),
             sent: vec![Sent::default(); count as usize + 1],
+            frames: Sent::default(),
             slots,
             planned: VecDeque::new(),
             used: BTreeMap::new(),
+            ahead_of_light: matches!(spec, PlanSpec::Circuits(_)),
+            shared: background > Rate::ZERO,
             line: (0..count).map(|h| fabric.link(fabric.uplink(HostId(h))).spec.rate).collect(),
             down: vec![false; count as usize + 1],
             successors: VecDeque::new(),
@@ -238,7 +283,7 @@ impl Controllers {
             let (epoch, now) = (i as u32 + 1, at.on_perfect_clock());
             let successor: Box<dyn Agent + Send> = match spec {
                 PlanSpec::Slots(spec) => {
-                    let config = slot_manager(spec);
+                    let config = slot_manager(spec, fabric);
                     let config = SlotManagerConfig { epoch, start: now, quiet: config.memory(), ..config };
                     let scheduler = schedulers.build(&spec.scheduler, &config.slots)?;
                     Box::new(SlotManager::new(config, scheduler, Arc::clone(fabric)))
@@ -300,6 +345,27 @@ impl Controllers {
         for node in 0..=self.manager_node() {
             self.arm(SimTime::ZERO, node, network);
         }
+        if let Some((every, _)) = self.resync {
+            for host in 0..self.manager_node() {
+                self.at(SimTime::ZERO + every, host, Delivery::Beacon);
+            }
+        }
+    }
+
+    /// Something is to happen at a node without a message from elsewhere.
+    fn at(&mut self, at: SimTime, node: u32, delivery: Delivery) {
+        self.number += 1;
+        self.messages.insert((at, node, node, self.number), delivery);
+    }
+
+    /// A host's clock is set, as well as the beacon's way is known.
+    fn beacon(&mut self, at: SimTime, host: u32, network: &mut Network) {
+        let Some((every, error)) = self.resync else { return };
+        let off = error.scale(either_way(&mut self.beacons));
+        self.clocks[host as usize].set(at, off);
+        self.armed[host as usize] = SimTime::MAX;
+        self.arm(at, host, network);
+        self.at(at + every, host, Delivery::Beacon);
     }
 
     /// When the next control message arrives.
@@ -316,7 +382,8 @@ impl Controllers {
         }
         let message = match delivery {
             Delivery::Message(message) => message,
-            Delivery::Open(opening) => return self.open(at, to, &opening, true, network),
+            Delivery::Open(opening, closes) => return self.open(at, to, &opening, Some(closes), network),
+            Delivery::Beacon => return self.beacon(at, to, network),
         };
         let from = if from == self.manager_node() { Address::Controller } else { Address::Host(HostId(from)) };
         self.tell(at, to, Input::Message { from, message }, network, ends);
@@ -356,7 +423,7 @@ impl Controllers {
         if self.down[node as usize] {
             return;
         }
-        let now = at.on_clock(self.ahead[node as usize]);
+        let now = self.clocks[node as usize].read(at);
         let by_signal = matches!(input, Input::Message { message: Message::Pfc(_), .. });
         let mut input = Some(input);
         while let Some(next) = input.take() {
@@ -365,18 +432,18 @@ impl Controllers {
             for output in out.drain(..) {
                 match output {
                     Output::ReadBacklog { bursts } => {
-                        let ahead = self.ahead[node as usize];
+                        let ahead = self.clocks[node as usize].ahead(at);
                         input = Some(Input::Backlog(network.backlog(at, node, ahead, bursts, ends)));
                     }
                     Output::Send { to, message } => self.send(at, node, to, message),
                     Output::Open(opening) if by_signal => {
-                        let opens = self.signals.on(at);
-                        self.number += 1;
-                        self.messages.insert((opens, node, node, self.number), Delivery::Open(opening));
+                        let opens = self.signals.on(at, node);
+                        self.at(opens, node, Delivery::Open(opening, SimTime::MAX));
                     }
-                    Output::Open(opening) => self.open(at, node, &opening, false, network),
+                    Output::Open(opening) => self.open(at, node, &opening, None, network),
                     Output::Close { destination, class } => {
-                        let closes = self.signals.off(at);
+                        let closes = self.signals.off(at, node);
+                        self.close_pending(closes, node, (destination, class));
                         network.close(closes, node, (destination.0, class.0));
                     }
                     Output::Retune(matching) => network.retune(at, &matching),
@@ -388,10 +455,22 @@ impl Controllers {
         self.arm(at, node, network);
     }
 
+    /// Gates that are yet to open close again at `at`.
+    fn close_pending(&mut self, at: SimTime, host: u32, queue: (HostId, Class)) {
+        for (&(_, node, ..), delivery) in &mut self.messages {
+            if let Delivery::Open(opening, closes) = delivery
+                && node == host
+                && (opening.destination, opening.class) == queue
+            {
+                *closes = at.min(*closes);
+            }
+        }
+    }
+
     /// Keeps one event pending for an agent's deadline.
     fn arm(&mut self, at: SimTime, node: u32, network: &mut Network) {
         let Some(deadline) = self.agent(node).deadline() else { return };
-        let due = SimTime::of_clock(deadline, self.ahead[node as usize]).max(at);
+        let due = self.clocks[node as usize].truth(deadline).max(at);
         if due < self.armed[node as usize] {
             self.armed[node as usize] = due;
             network.calendar.push(due, Key::new(Phase::Open, node, 0));
@@ -402,8 +481,11 @@ impl Controllers {
         let to = match to {
             Address::Controller => self.manager_node(),
             Address::Host(h) => h.0,
+            // A run has one manager.
+            Address::Peer => return,
         };
-        let sent = &mut self.sent[from as usize];
+        let frame = matches!(message, Message::Pfc(_));
+        let sent = if frame { &mut self.frames } else { &mut self.sent[from as usize] };
         sent.messages += 1;
         sent.bytes += u64::from(message.wire_bytes());
         let uniform = (self.losses.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
@@ -412,15 +494,22 @@ impl Controllers {
             return;
         }
         self.number += 1;
-        let departure = match message {
-            Message::Pfc(_) => self.signals.departure(at, to),
-            _ => at,
-        };
+        let departure = if frame { self.signals.departure(at, to) } else { at };
         self.messages.insert((departure + self.latency, to, from, self.number), Delivery::Message(message));
     }
 
-    fn open(&mut self, at: SimTime, host: u32, opening: &Opening, by_signal: bool, network: &mut Network) {
-        let until = SimTime::of_clock(opening.until, self.ahead[host as usize]);
+    /// A gate opens; one that a signal opened may have to `close` already.
+    fn open(&mut self, at: SimTime, host: u32, opening: &Opening, closes: Option<SimTime>, network: &mut Network) {
+        let until = self.clocks[host as usize].truth(opening.until);
+        let (by_signal, closes) = (closes.is_some(), closes.unwrap_or(SimTime::MAX));
+        if closes <= at {
+            return;
+        }
+        let opened = if by_signal { self.planned_at(at, host, opening.destination) } else { opening.from };
+        // A slot's rate carries no more in its time; its first packet leaves at once.
+        let rate = opening.rate.or(self.shared.then(|| self.line[host as usize]));
+        let paced = rate.filter(|_| self.slots.is_some());
+        let most = paced.map_or(u64::MAX, |rate| rate.bytes_in(until - at).get());
         let path = match opening.medium {
             Medium::Path(tag) => tag.0 + 1,
             Medium::Link(_) => CIRCUIT,
@@ -430,11 +519,12 @@ impl Controllers {
             queue: (opening.destination.0, opening.class.0),
             from: at,
             until,
-            closes: SimTime::MAX,
+            closes,
             by_signal,
-            opened: opening.from,
-            rate: opening.rate,
-            most: opening.bytes.map_or(u64::MAX, Bytes::get),
+            opened,
+            rate,
+            paced: self.slots.is_some(),
+            most: opening.bytes.map_or(u64::MAX, Bytes::get).min(most),
             most_packets: opening.packets.unwrap_or(u32::MAX),
             path,
             sent: 0,
@@ -443,6 +533,17 @@ impl Controllers {
         };
         let ended = network.open(at, host, window);
         self.book(host, &ended);
+    }
+
+    /// The begin of the slot that a frame has opened: the last one of the pair.
+    fn planned_at(&self, at: SimTime, source: u32, destination: HostId) -> Time {
+        let now = at.on_perfect_clock();
+        let pair = (HostId(source), destination);
+        // Gates of circuits open a little before these are lit.
+        let soon = now + self.slots.unwrap_or_default();
+        let by_then = if self.ahead_of_light { soon } else { now };
+        let slot = self.planned.iter().rev().find(|p| p.start <= by_then && p.pairs.contains(&pair));
+        slot.map_or(now, |p| p.start)
     }
 
     fn book(&mut self, host: u32, ended: &[Window]) {
@@ -474,7 +575,7 @@ impl Controllers {
             self.book(host, &ended);
         }
         while let Some(first) = self.planned.front() {
-            if at.is_some_and(|at| first.start + first.open + slack > at.on_clock(Duration::ZERO)) {
+            if at.is_some_and(|at| first.start + first.open + slack > at.on_perfect_clock()) {
                 break;
             }
             let slot = self.planned.pop_front().expect("it is there");
@@ -510,16 +611,47 @@ impl Controllers {
         let mut rows: Vec<ControlRow> = self.sent.iter().enumerate().map(|(n, s)| row(n as u32, s)).collect();
         let late = self.sent.iter().map(|s| s.late).sum();
         rows.iter_mut().filter(|r| r.sender.is_none()).for_each(|r| r.late = late);
+        if self.frames.messages > 0 {
+            rows.push(ControlRow { kind: "pfc", ..row(manager, &self.frames) });
+        }
         rows
     }
 }
 
-fn slot_manager(spec: &SlotsSpec) -> SlotManagerConfig {
+/// A fabric whose links have so much less.
+fn less(fabric: &Fabric, rate: Rate) -> Fabric {
+    let slower =
+        |spec: LinkSpec| LinkSpec { rate: Rate::bps(spec.rate.as_bps().saturating_sub(rate.as_bps())), ..spec };
+    let switches = fabric.nodes().iter().filter_map(|n| match n {
+        Node::Switch(switch) => Some(*switch),
+        Node::Host(_) => None,
+    });
+    // Both directions of a wire are alike.
+    let wires: Vec<_> = fabric.links().iter().step_by(2).map(|l| (l.from, l.to, slower(l.spec))).collect();
+    Fabric::new(fabric.hosts(), switches.collect(), &wires).expect("a fabric of the same shape")
+}
+
+/// Evenly from -1 to 1.
+fn either_way(stream: &mut Xoshiro256PlusPlus) -> f64 {
+    let uniform = (stream.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+    2.0 * uniform - 1.0
+}
+
+fn slot_manager(spec: &SlotsSpec, fabric: &Fabric) -> SlotManagerConfig {
     let slots = SlotParameters { open: spec.slot, gap: spec.guard, slots: spec.round_slots };
+    let signals = spec.signals.map(|s| {
+        let times = s.reaction.times();
+        let skew = s.skew(fabric);
+        let delay = spec.control_latency + s.frame_time(fabric) + (skew + times.on_least + times.on_most) / 2;
+        SignalConfig { hold: s.hold, slack: skew + times.off_most, delay }
+    });
     SlotManagerConfig {
         control_latency: spec.control_latency,
         compute_time: spec.compute_time,
-        clock_error: spec.clock_error,
+        // Where frames open gates, no host's clock counts.
+        clock_error: if signals.is_some() { Duration::ZERO } else { spec.clock_bound() },
+        signals,
+        receive_buffers: spec.receive.is_some(),
         ..SlotManagerConfig::new(slots)
     }
 }

@@ -83,6 +83,9 @@ pub enum Then {
     },
 }
 
+/// The traffic class of flows that wait for no slot.
+pub const BACKGROUND: u8 = u8::MAX;
+
 /// What all ends share.
 #[derive(Clone, Debug)]
 pub struct Setting {
@@ -102,6 +105,8 @@ pub struct Setting {
     pub packet_seed: u64,
     /// Whether a datagram may be cut where only a part of it fits.
     pub fragments: bool,
+    /// Flows of at most this size are of the class [`BACKGROUND`].
+    pub background: Option<Bytes>,
     /// Largest flows of the classes 0, 1, ...; larger ones are of the class after the last.
     pub classes: Vec<Bytes>,
     /// The measured window.
@@ -154,6 +159,20 @@ impl Endpoints {
         !matches!(self.setting.carrier, Carrier::Tcp(_))
     }
 
+    /// The class of a flow of this size.
+    fn class(&self, bytes: Bytes) -> u8 {
+        if self.setting.background.is_some_and(|below| bytes <= below) {
+            return BACKGROUND;
+        }
+        self.setting.classes.partition_point(|most| *most < bytes) as u8
+    }
+
+    /// The host that a packet comes from.
+    pub fn sender(&self, packet: &Packet) -> u32 {
+        let flow = self.flows.get(packet.flow);
+        if packet.destination == flow.destination { flow.source } else { flow.destination }
+    }
+
     /// A flow begins.
     pub fn start(&mut self, now: SimTime, arrival: &FlowArrival, wire: &mut impl Wire) -> Then {
         let number = self.arrived;
@@ -199,7 +218,7 @@ impl Endpoints {
             ideal: ideal.as_ps(),
             armed: UNARMED,
             queued: false,
-            class: self.setting.classes.partition_point(|most| *most < arrival.bytes) as u8,
+            class: self.class(arrival.bytes),
             measured: self.setting.measured.contains(&now),
             state,
         };

@@ -39,6 +39,8 @@ mod special {
     pub const LEADS_DOWN: u16 = 128;
     /// Its sending end can be paused.
     pub const PAUSED: u16 = 256;
+    /// Somebody counts which packets meet on it.
+    pub const WATCHED: u16 = 512;
 }
 
 /// What a link is. Many are alike and share one of these, which thus is always in the cache.
@@ -60,7 +62,7 @@ struct Kind {
 }
 
 impl Kind {
-    fn new(spec: &LinkSpec, from: Option<&Switch>, to: Option<&Switch>) -> Self {
+    fn new(spec: &LinkSpec, from: Option<&Switch>, to: Option<&Switch>, watched: bool) -> Self {
         let rate = spec.rate;
         let line_time = |b: Option<Bytes>| b.map_or(i64::MAX, |b| rate.time_for(b).as_ps());
         let limit = match from.map(|s| s.buffer) {
@@ -77,7 +79,8 @@ impl Kind {
             | when(from.is_some_and(|s| s.forwarding == Forwarding::CutThrough), special::BOUND)
             | when(!exact, special::INEXACT)
             | when(matches!(from.map(|s| s.buffer), Some(Buffer::Shared { .. })), special::SHARED)
-            | when(from.is_some_and(|s| s.pfc.is_some()), special::PAUSED);
+            | when(from.is_some_and(|s| s.pfc.is_some()), special::PAUSED)
+            | when(watched && from.is_some(), special::WATCHED);
         Self {
             propagation: spec.propagation.as_ps(),
             ps_per_byte: if exact { (8_000_000_000_000 / rate.as_bps()) as u32 } else { 0 },
@@ -96,12 +99,19 @@ impl Kind {
 #[derive(Default)]
 pub(crate) struct Kinds {
     made: Vec<(Ends, Arc<Kind>)>,
+    /// Whether somebody counts which packets meet on links of switches.
+    watched: bool,
 }
 
 /// What makes a link's kind: the wire, and the switches at its ends.
 type Ends = (LinkSpec, Option<Switch>, Option<Switch>);
 
 impl Kinds {
+    /// None yet; links of switches are `watched` or not.
+    pub fn new(watched: bool) -> Self {
+        Self { made: Vec::new(), watched }
+    }
+
     /// A link as the fabric has it, with the switches at its ends.
     pub fn link(&mut self, link: &Link, from: Option<&Switch>, to: Option<&Switch>) -> LinkState {
         let ends = (link.spec, from.copied(), to.copied());
@@ -109,7 +119,7 @@ impl Kinds {
         let kind = match self.made.iter().rev().take(16).find(|m| m.0 == ends) {
             Some((_, kind)) => Arc::clone(kind),
             None => {
-                let kind = Arc::new(Kind::new(&link.spec, from, to));
+                let kind = Arc::new(Kind::new(&link.spec, from, to, self.watched));
                 self.made.push((ends, Arc::clone(&kind)));
                 kind
             }
@@ -143,7 +153,7 @@ pub struct LinkState {
 impl LinkState {
     /// A link as the fabric has it, with the switches at its ends.
     pub fn new(link: &Link, from: Option<&Switch>, to: Option<&Switch>) -> Self {
-        Self::of(Arc::new(Kind::new(&link.spec, from, to)), link, from.is_none())
+        Self::of(Arc::new(Kind::new(&link.spec, from, to, false)), link, from.is_none())
     }
 
     fn of(kind: Arc<Kind>, link: &Link, by_host: bool) -> Self {

@@ -5,13 +5,15 @@ mod outages;
 
 use crate::calendar::{Calendar, Key, Phase};
 use crate::circuits::{CIRCUIT, Circuits};
-use crate::endpoints::{Endpoints, Then, Trains, Wire};
+use crate::collisions::Collisions;
+use crate::endpoints::{BACKGROUND, Endpoints, Then, Trains, Wire};
 use crate::flow::NONE;
 use crate::latency::Latencies;
 use crate::link::{Full, Kinds, LinkState};
 use crate::multiplexer::{Input, Multiplexer};
 use crate::nic::{Nic, QueueId, Served, Window};
 use crate::packet::{LAST, Packet, Packets, flags};
+use crate::receive::ReceiveBuffer;
 use crate::routes::Routes;
 use crate::time::SimTime;
 use lossless::Lossless;
@@ -22,7 +24,7 @@ use rand_xoshiro::rand_core::Rng;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use timeplane_model::{
-    Backlog, Buffer, Candidates, Duration, Fabric, Forwarding, HostId, LinkId, Matching, NodeId, PathTag,
+    Backlog, Buffer, Candidates, Duration, Fabric, Forwarding, HostId, LinkId, Matching, NodeId, PathTag, Rate,
 };
 use timeplane_scenario::Nic as NicSpec;
 use timeplane_transport::Report;
@@ -49,6 +51,8 @@ pub enum Loss {
     NoRoute,
     /// A switch with priority flow control had no room for what came in.
     InputFull,
+    /// The receiving host's buffer could not take it.
+    ReceiveBuffer,
 }
 
 impl Loss {
@@ -64,6 +68,7 @@ impl Loss {
             Self::HostDown => "host_down",
             Self::NoRoute => "no_route",
             Self::InputFull => "input_full",
+            Self::ReceiveBuffer => "receive_buffer",
         }
     }
 }
@@ -164,6 +169,10 @@ pub struct Network {
     report_latency: Duration,
     /// Which changes of a host's queues an agent is told of.
     pub watch: Watch,
+    /// Packets that meet, where a plan of slots keeps them apart.
+    pub collisions: Option<Box<Collisions>>,
+    /// Per host, where receive buffers have a bound.
+    pub receive: Vec<ReceiveBuffer>,
     /// How long packets are on their way, where that is recorded.
     pub latencies: Option<Latencies>,
     /// Hosts whose queues have changed since they were taken out last.
@@ -183,6 +192,12 @@ pub struct Network {
     pub reported: (u64, u64),
 }
 
+/// All links of a fabric, idle.
+fn links(fabric: &Fabric, watched: bool) -> Vec<LinkState> {
+    let mut kinds = Kinds::new(watched);
+    fabric.links().iter().map(|link| kinds.link(link, fabric.switch(link.from), fabric.switch(link.to))).collect()
+}
+
 /// Bytes of a repair report on the wire: as a datagram of 12 B and 16 B for each gap.
 fn report_bytes(report: &Report) -> u64 {
     let payload = 28 + 12 + 16 * report.missing.len() as u64;
@@ -200,12 +215,7 @@ impl Network {
         nic: Option<(NicSpec, bool)>,
     ) -> Self {
         let hosts = fabric.hosts();
-        let mut kinds = Kinds::default();
-        let links: Vec<LinkState> = fabric
-            .links()
-            .iter()
-            .map(|link| kinds.link(link, fabric.switch(link.from), fabric.switch(link.to)))
-            .collect();
+        let links = links(&fabric, false);
         let errors = fabric
             .links()
             .iter()
@@ -254,6 +264,8 @@ impl Network {
             stop,
             report_latency,
             watch: Watch::Nothing,
+            collisions: None,
+            receive: Vec::new(),
             latencies: None,
             changed: Vec::new(),
             reports: BTreeMap::new(),
@@ -290,6 +302,12 @@ impl Network {
     /// How often the circuit switch has changed.
     pub fn retunes(&self) -> u64 {
         self.hybrid.as_ref().map_or(0, |h| h.circuits.retunes)
+    }
+
+    /// Has packets counted that meet in switches; before the run begins.
+    pub fn count_collisions(&mut self) {
+        self.links = links(&self.fabric, true);
+        self.collisions = Some(Box::new(Collisions::new(self.links.len())));
     }
 
     /// The fabric.
@@ -484,7 +502,14 @@ impl Network {
     pub fn backlog(&self, now: SimTime, host: u32, ahead: Duration, bursts: bool, ends: &Endpoints) -> Backlog {
         let link = &self.links[self.uplinks[host as usize] as usize];
         let of = |nics: &Vec<Nic>| nics[host as usize].backlog(now, link, ahead, bursts, ends);
-        self.nics.as_ref().map_or_else(Backlog::default, of)
+        let mut backlog = self.nics.as_ref().map_or_else(Backlog::default, of);
+        backlog.room = self.receive.get(host as usize).map(|buffer| buffer.room(now));
+        backlog
+    }
+
+    /// Has all interfaces send short flows outside of the gates, at this rate.
+    pub fn set_background(&mut self, rate: Rate) {
+        self.nics.iter_mut().flatten().for_each(|nic| nic.set_background(rate));
     }
 
     /// Has all interfaces count what arrives.
@@ -610,6 +635,16 @@ impl Network {
         })
     }
 
+    /// Whether the receiving host has room for a packet that has come over `link`.
+    #[inline(always)]
+    fn takes(&mut self, at: SimTime, link: u32, packet: &Packet) -> bool {
+        if self.receive.is_empty() {
+            return true;
+        }
+        let wire = self.links[link as usize].wire(packet.bytes);
+        self.receive[packet.destination as usize].take(at, wire)
+    }
+
     /// The first packet in flight on `link` arrives.
     #[inline(always)]
     pub fn arrive(&mut self, at: SimTime, link: u32, ends: &mut Endpoints) {
@@ -633,6 +668,8 @@ impl Network {
             let packet = self.packets.remove(id);
             if packet.flags & flags::CORRUPT != 0 {
                 self.lose_arriving(link, packet, ends);
+            } else if !self.takes(at, link, &packet) {
+                self.lose(link, Loss::ReceiveBuffer, packet, ends);
             } else {
                 self.note_latency(id, at);
                 ends.receive(at, packet, self);
@@ -779,9 +816,22 @@ impl Network {
             return None;
         }
         let came = &self.links[from as usize];
-        let whole = ready + came.tail_lag(came.wire(self.packets.get(id).bytes));
+        let packet = self.packets.get(id);
+        let whole = ready + came.tail_lag(came.wire(packet.bytes));
+        // What is outside of slots may meet whom it will.
+        let in_slot = packet.class() != BACKGROUND;
+        let source = self.collisions.as_mut().filter(|_| in_slot).map(|collisions| {
+            let source = ends.sender(packet);
+            collisions.joins(out, source, ready);
+            source
+        });
         match self.join_special(out, ready, whole, id) {
-            Ok((_, arrival)) => Some(arrival),
+            Ok((departure, arrival)) => {
+                if let (Some(collisions), Some(source)) = (&mut self.collisions, source) {
+                    collisions.departs(out, source, departure);
+                }
+                Some(arrival)
+            }
             Err(reason) => {
                 self.lose_passing(out, id, Some(reason), ends);
                 None

@@ -3,7 +3,7 @@
 //! It is used where something decides which queue sends next: a plan's gates, a round robin, or bursts of segmentation offload. A plain
 //! first-come interface needs none of it, its packets go straight to the link.
 
-use crate::endpoints::Endpoints;
+use crate::endpoints::{BACKGROUND, Endpoints};
 use crate::link::LinkState;
 use crate::packet::{Packet, UNKNOWN};
 use crate::time::SimTime;
@@ -33,6 +33,8 @@ pub struct Window {
     pub by_signal: bool,
     /// How fast, where it is not line rate.
     pub rate: Option<Rate>,
+    /// It is a slot: its rate paces what is sent in it and ends with it, instead of holding until another one comes.
+    pub paced: bool,
     /// Path tag plus one, 0, or [`CIRCUIT`](crate::circuits::CIRCUIT).
     pub path: u16,
     /// When the host's own clock said that it opens: names it in the table of slots.
@@ -101,6 +103,8 @@ pub struct Nic {
     last: QueueId,
     /// Whether a queue that was empty has paid for its last packet since this was asked last.
     drained: bool,
+    /// How fast queues of the class [`BACKGROUND`] send together, whatever gates are open, and when they may send next.
+    background: Option<(Rate, SimTime)>,
     /// Wire bytes that have ever been queued, by destination; where the controller asks for them.
     arrived: Option<BTreeMap<u32, u64>>,
 }
@@ -137,8 +141,14 @@ impl Nic {
             burst: None,
             last: (u32::MAX, u8::MAX),
             drained: false,
+            background: None,
             arrived: None,
         }
+    }
+
+    /// Sends flows of the class [`BACKGROUND`] without gates, at this rate.
+    pub fn set_background(&mut self, rate: Rate) {
+        self.background = Some((rate, SimTime::ZERO));
     }
 
     /// Counts what arrives from now on.
@@ -195,7 +205,7 @@ impl Nic {
 
     /// A gate opens. Windows that have ended are given back.
     pub fn open(&mut self, now: SimTime, window: Window) -> Vec<Window> {
-        if let Some(rate) = window.rate {
+        if let Some(rate) = window.rate.filter(|_| !window.paced) {
             self.pace(now, window, rate);
             return Vec::new();
         }
@@ -205,13 +215,14 @@ impl Nic {
             return ended;
         }
         // A signal that is repeated prolongs what it opened.
-        if let Some(w) =
-            self.windows.iter_mut().find(|w| w.is_open(now) && (w.queue, w.path) == (window.queue, window.path))
+        let same = |w: &&mut Window| w.is_open(now) && (w.queue, w.path) == (window.queue, window.path);
+        if window.by_signal
+            && let Some(w) = self.windows.iter_mut().find(same)
         {
-            if window.by_signal {
-                w.until = w.until.max(window.until);
-                return ended;
-            }
+            w.until = w.until.max(window.until);
+            w.rate = window.rate;
+            w.most = w.most.saturating_add(window.most);
+            return ended;
         }
         self.windows.push(window);
         ended.sort_unstable_by_key(|w| (w.from, w.queue));
@@ -278,7 +289,10 @@ impl Nic {
         // What is sent and not paid for counts as if it waited, or its share would be given away twice.
         let owing = self.rates.iter().filter(|w| w.owes && !self.queues.contains_key(&w.queue));
         let owed = owing.map(|w| (w.queue.0, (0, w.owed_bits(now).div_ceil(8_000_000_000_000) as u64)));
-        let mut backlog = Backlog::new(self.waiting(link, ends).chain(owed).map(entry).collect());
+        // What waits for no gate is no demand.
+        let gated = self.queues.iter().filter(|(id, _)| self.background.is_none() || id.1 != BACKGROUND);
+        let waiting = gated.map(|(id, q)| (id.0, Self::held(q, link, ends)));
+        let mut backlog = Backlog::new(waiting.chain(owed).map(entry).collect());
         if bursts {
             backlog.bursts = self.bursts(link, ahead, ends);
         }
@@ -312,11 +326,14 @@ impl Nic {
 
     /// Packets and their wire bytes that wait, per destination.
     pub fn waiting(&self, link: &LinkState, ends: &Endpoints) -> impl Iterator<Item = (u32, (u64, u64))> {
-        self.queues.iter().map(|(&(d, _), q)| {
-            let packets = q.packets.iter().map(|(_, p)| (1, u64::from(link.wire(p.bytes))));
-            let flows = q.flows.iter().map(|f| ends.unsent(f.1, link));
-            (d, packets.chain(flows).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1)))
-        })
+        self.queues.iter().map(|(&(d, _), q)| (d, Self::held(q, link, ends)))
+    }
+
+    /// Packets of a queue and their wire bytes.
+    fn held(queue: &Queue, link: &LinkState, ends: &Endpoints) -> (u64, u64) {
+        let packets = queue.packets.iter().map(|(_, p)| (1, u64::from(link.wire(p.bytes))));
+        let flows = queue.flows.iter().map(|f| ends.unsent(f.1, link));
+        packets.chain(flows).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
     }
 
     /// Whether anything waits.
@@ -342,11 +359,16 @@ impl Nic {
     /// Of the queues whose gates are open, that sends whose window ends first and holds its next packet; then that whose rate has been waited
     /// for longest.
     fn serve_gated(&mut self, now: SimTime, link: &LinkState, rate: Rate, ends: &mut Endpoints) -> Served {
+        let (background, outside) = self.serve_background(now, link, ends);
+        if let Some(served) = background {
+            return served;
+        }
         // Refused: windows in which the next packet does not fit.
         let mut after = None;
         loop {
             let best = self.windows.iter().enumerate().filter(|(_, w)| {
                 w.is_open(now)
+                    && w.eligible <= now
                     && after.is_none_or(|a| (w.until, w.queue) > a)
                     && self.may_send(w.queue)
                     && self.queues.contains_key(&w.queue)
@@ -358,13 +380,22 @@ impl Nic {
             let Some((mut packet, emptied)) = self.take(now, queue, largest, ends) else { continue };
             follow(&mut packet, path);
             let window = &mut self.windows[i];
-            window.sent += u64::from(link.wire(packet.bytes));
+            let wire = u64::from(link.wire(packet.bytes));
+            window.sent += wire;
+            if let Some(rate) = window.rate {
+                // As below: where another packet was in the way, it catches up.
+                let line = rate.time_for(Bytes::new(wire));
+                let since = if now - window.eligible < line { window.eligible } else { now };
+                window.eligible = since + line;
+            }
             window.most_packets = window.most_packets.saturating_sub(1);
             return Served::Packet { packet, emptied, last: !self.queues.contains_key(&queue) };
         }
-        let mut wait = SimTime::MAX;
-        // A circuit goes first, as it is there for a short time.
-        let mut best: Option<((bool, SimTime), usize)> = None;
+        // Slots whose rate lets nothing go yet.
+        let paced = self.windows.iter().filter(|w| w.is_open(now) && w.eligible > now && w.eligible < w.until);
+        let waiting = paced.filter(|w| self.queues.contains_key(&w.queue));
+        let mut wait = waiting.map(|w| w.eligible).min().unwrap_or(SimTime::MAX).min(outside);
+        let mut best: Option<(SimTime, usize)> = None;
         let paused = self.paused;
         for (i, w) in self.rates.iter_mut().enumerate() {
             let waits = self.queues.contains_key(&w.queue);
@@ -379,8 +410,8 @@ impl Nic {
             } else if !waits {
                 w.owes = false;
                 self.drained = true;
-            } else if best.is_none_or(|b| (!w.by_signal, w.eligible) < b.0) {
-                best = Some(((!w.by_signal, w.eligible), i));
+            } else if best.is_none_or(|b| w.eligible < b.0) {
+                best = Some((w.eligible, i));
             }
         }
         let sent = best.and_then(|(_, i)| {
@@ -396,6 +427,22 @@ impl Nic {
             Some(Served::Packet { packet, emptied, last: false })
         });
         sent.unwrap_or(if wait == SimTime::MAX { Served::Idle } else { Served::Wait(wait) })
+    }
+
+    /// What is sent outside of all gates, first come, first served; or when something may be.
+    fn serve_background(&mut self, now: SimTime, link: &LinkState, ends: &mut Endpoints) -> (Option<Served>, SimTime) {
+        let Some((rate, eligible)) = self.background else { return (None, SimTime::MAX) };
+        let queues = self.queues.iter().filter(|(id, _)| id.1 == BACKGROUND);
+        let Some((_, id)) = queues.filter_map(|(id, q)| Some((q.since()?, *id))).min() else {
+            return (None, SimTime::MAX);
+        };
+        if eligible > now {
+            return (None, eligible);
+        }
+        let Some((packet, emptied)) = self.take(now, id, u32::MAX, ends) else { return (None, SimTime::MAX) };
+        let wire = Bytes::new(u64::from(link.wire(packet.bytes)));
+        self.background = Some((rate, now + rate.time_for(wire)));
+        (Some(Served::Packet { packet, emptied, last: !self.queues.contains_key(&id) }), SimTime::MAX)
     }
 
     /// Whether a queue has drained since this was asked last: it is empty, and paid for.
@@ -530,6 +577,7 @@ mod tests {
             routes_change: false,
             packet_seed: 0,
             fragments: false,
+            background: None,
             classes: Vec::new(),
             measured: all.clone(),
             stop: SimTime::MAX,

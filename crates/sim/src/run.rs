@@ -7,6 +7,7 @@ use crate::engine::{Ended, Engine, Pulse};
 use crate::latency::Latencies;
 use crate::ledger::Ledger;
 use crate::network::{Network, Watch};
+use crate::receive::ReceiveBuffer;
 use crate::time::SimTime;
 use indexmap::IndexMap;
 use std::sync::Arc;
@@ -121,6 +122,10 @@ pub fn prepare<'a>(
         Some(PlanSpec::Timeslots(t)) => (t.fill == SlotFill::Fragments, t.classes.clone()),
         _ => (false, Vec::new()),
     };
+    let slots = match plan {
+        Some(PlanSpec::Slots(slots)) => Some(slots),
+        _ => None,
+    };
     let setting = Setting {
         carrier: carrier(control, mtu, plan.map_or(REPORT_LATENCY, PlanSpec::control_latency)),
         packets: source.packets().clone(),
@@ -130,6 +135,7 @@ pub fn prepare<'a>(
         routes_change: !scenario.failure.is_empty(),
         packet_seed: streams.number("workload", 0, "packet sizes"),
         fragments,
+        background: slots.and_then(|s| s.background).map(|b| b.below),
         classes,
         measured: begin..end,
         stop,
@@ -143,9 +149,13 @@ pub fn prepare<'a>(
     let plain =
         plan.is_none() && !raw && !paused && control.nic.discipline == Discipline::Fifo && control.nic.burst.get() == 0;
     let nic = (!plain).then_some((control.nic, plan.is_some()));
-    // Packets that arrive without an event are in no queue that a sample could see.
-    // What a multiplexer sends next depends on what comes first.
-    let passive = ends.is_passive() && scenario.record.queues_every.is_none() && fabric.circuit_switch().is_none();
+    let receive = slots.and_then(|s| s.receive);
+    // Packets that arrive without an event are in no queue that a sample could see, and a receive buffer is asked when they come. What a
+    // multiplexer sends next depends on what comes first.
+    let passive = ends.is_passive()
+        && scenario.record.queues_every.is_none()
+        && receive.is_none()
+        && fabric.circuit_switch().is_none();
     let report_latency = plan.map_or(REPORT_LATENCY, |p| p.control_latency() * 2);
     let mut network = Network::new(Arc::clone(fabric), &streams, passive, stop, report_latency, nic);
     let mut retune = Retune::default();
@@ -158,6 +168,15 @@ pub fn prepare<'a>(
     network.fail(&scenario.failure);
     network.pause(mtu);
     network.watch = watch(plan);
+    if slots.is_some() {
+        network.count_collisions();
+    }
+    if let Some(background) = slots.and_then(|s| s.background) {
+        network.set_background(background.rate);
+    }
+    if let Some(receive) = receive {
+        network.receive = vec![ReceiveBuffer::new(receive.buffer, receive.drain); fabric.hosts() as usize];
+    }
     network.latencies = scenario.record.latency.then(|| Latencies::new(begin..end));
     if let Some(PlanSpec::Rates(RatesSpec { estimator: RateEstimator::Arrivals(_), .. })) = plan {
         network.count_arrivals();
@@ -293,6 +312,7 @@ fn conclude(mut engine: Engine<'_>, spec: &RunSpec<'_>, source: &Source) -> Resu
         packets,
         bytes,
         simulated_ps: simulated.as_ps(),
+        collisions: engine.network.collisions.as_ref().map(|c| c.packets()),
         packet_hops: engine.network.hops,
         events: engine.events,
     };

@@ -3,9 +3,8 @@
 use crate::time::SimTime;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
-use timeplane_model::{Bytes, Duration, Fabric, HostId};
-use timeplane_protocol::Pfc;
-use timeplane_scenario::{Interfaces, ReactionTimes, SignalSpec};
+use timeplane_model::{Duration, Fabric};
+use timeplane_scenario::{ReactionTimes, SignalSpec};
 use timeplane_workload::Streams;
 
 /// The controller's interfaces, and how fast hosts obey.
@@ -19,32 +18,23 @@ pub struct Signals {
     interface: Vec<u32>,
     /// Per interface, when it can send again.
     free_at: Vec<SimTime>,
+    /// Per host, when it has obeyed its last frame: it obeys them in the order in which they come.
+    obeyed: Vec<SimTime>,
     draws: Xoshiro256PlusPlus,
 }
 
 impl Signals {
     /// Interfaces at rest. They are as fast as the hosts they reach.
     pub fn new(spec: SignalSpec, fabric: &Fabric, streams: &Streams) -> Self {
-        let mut switches: Vec<u32> = Vec::new();
-        let mut of = |h: u32| {
-            let switch = match spec.interfaces {
-                Interfaces::One => 0,
-                Interfaces::PerEdgeSwitch => fabric.link(fabric.uplink(HostId(h))).to.0,
-            };
-            let known = switches.iter().position(|&s| s == switch);
-            known.unwrap_or_else(|| {
-                switches.push(switch);
-                switches.len() - 1
-            }) as u32
-        };
-        let interface: Vec<u32> = (0..fabric.hosts()).map(&mut of).collect();
-        let rate = fabric.link(fabric.uplink(HostId(0))).spec.rate;
+        let interface = spec.interfaces_of(fabric);
+        let interfaces = interface.iter().max().map_or(0, |most| *most as usize + 1);
         Self {
             times: spec.reaction.times(),
-            frame: rate.time_for(Bytes::new(u64::from(Pfc::WIRE_BYTES))),
+            frame: spec.frame_time(fabric),
             gap: spec.frame_gap,
             interface,
-            free_at: vec![SimTime::ZERO; switches.len()],
+            free_at: vec![SimTime::ZERO; interfaces],
+            obeyed: vec![SimTime::ZERO; fabric.hosts() as usize],
             draws: streams.fast("control", 0, "reactions"),
         }
     }
@@ -58,15 +48,21 @@ impl Signals {
     }
 
     /// When a host that has got a frame at `at` begins no more frames of the queue that it closes.
-    pub fn off(&mut self, at: SimTime) -> SimTime {
+    pub fn off(&mut self, at: SimTime, host: u32) -> SimTime {
         let (least, most) = (self.times.off_least, self.times.off_most);
-        at + self.between(least, most)
+        self.obey(at, host, least, most)
     }
 
     /// When a host that has got a frame at `at` begins frames of the queue that it opens.
-    pub fn on(&mut self, at: SimTime) -> SimTime {
+    pub fn on(&mut self, at: SimTime, host: u32) -> SimTime {
         let (least, most) = (self.times.on_least, self.times.on_most);
-        at + self.between(least, most)
+        self.obey(at, host, least, most)
+    }
+
+    fn obey(&mut self, at: SimTime, host: u32, least: Duration, most: Duration) -> SimTime {
+        let obeyed = (at + self.between(least, most)).max(self.obeyed[host as usize]);
+        self.obeyed[host as usize] = obeyed;
+        obeyed
     }
 
     fn between(&mut self, least: Duration, most: Duration) -> Duration {

@@ -30,10 +30,6 @@ impl SimTime {
     pub fn on_clock(self, ahead: Duration) -> Time {
         Time::from_ps(self.0 + ahead.as_ps())
     }
-    /// When a clock that is `ahead` of the truth shows `time`.
-    pub fn of_clock(time: Time, ahead: Duration) -> Self {
-        Self(time.as_ps().saturating_sub(ahead.as_ps()))
-    }
 }
 
 impl Add<Duration> for SimTime {

@@ -1,10 +1,10 @@
 //! Reports, grants and rates; the layout is that of [`Message::wire_bytes`].
 
 use super::bytes::Reader;
-use super::control::{GRANTS, RATES, REPORT};
+use super::control::{GRANTS, LEADS, RATES, REPORT};
 use super::datagram::{Body, Header, within};
 use super::error::{EncodeError, WireError};
-use crate::message::{Grants, Message, Rates, Report};
+use crate::message::{Grants, Heartbeat, Message, Rates, Report};
 use timeplane_model::{
     Backlog, BacklogEntry, Burst, Bytes, Class, Grant, HostId, LinkId, Medium, PathTag, Rate, Round, Time, Trigger,
 };
@@ -45,6 +45,7 @@ pub(super) fn encode(message: &Message) -> Result<Vec<Vec<u8>>, EncodeError> {
         Message::Grants(g) => encode_grants(g),
         Message::Rates(r) => encode_rates(r),
         Message::Pfc(_) => Err(EncodeError::NoDatagram),
+        Message::Heartbeat(h) => Body::default().datagrams(Header::new(LEADS, h.epoch, 0, Time::ZERO)),
     }
 }
 
@@ -54,6 +55,9 @@ pub(super) fn decode(header: &Header, body: &[u8]) -> Result<Message, WireError>
         REPORT => decode_report(header, &mut r).map(Message::Report),
         GRANTS => decode_grants(header, &mut r).map(Message::Grants),
         RATES => decode_rates(header, &mut r).map(Message::Rates),
+        LEADS if header.number != 0 => Err(WireError::Reserved { at: 8 }),
+        LEADS if !r.is_empty() => Err(WireError::Reserved { at: 24 }),
+        LEADS => Ok(Message::Heartbeat(Heartbeat { epoch: header.epoch })),
         found => Err(WireError::Kind { found }),
     }
 }

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use timeplane_model::{Backlog, Bytes, Duration, Fabric, Framing, HostId, LinkSpec, Rate, Switch, Time, mix64};
 use timeplane_protocol::{
-    Address, Agent, Event, HostAgent, HostConfig, HostCounters, Input, Message, Opening, Output, Reporting,
-    SlotManager, SlotManagerConfig,
+    Address, Agent, Event, HostAgent, HostConfig, HostCounters, Input, MakeScheduler, Message, Opening, Output,
+    Reporting, SlotManager, SlotManagerConfig, Standby,
 };
 use timeplane_schedule::{SlotParameters, WeightedRoundRobin};
 
@@ -90,8 +90,10 @@ pub struct Host {
 pub struct World {
     pub now: i64,
     pub hosts: Vec<Host>,
-    pub manager: SlotManager,
+    pub manager: Box<dyn Agent>,
     pub manager_clock: Clock,
+    /// Another manager, whose clock is right; what hosts tell the controller, it hears too.
+    pub standby: Option<Box<dyn Agent>>,
     pub network: Network,
     pub sendings: Vec<Sending>,
     pub events: Vec<Event>,
@@ -100,6 +102,8 @@ pub struct World {
     pub most_buffered: u64,
     pub fabric: Arc<Fabric>,
     pub config: SlotManagerConfig,
+    /// The manager is not called any more.
+    pub dead: bool,
     mail: BinaryHeap<Reverse<(i64, u64)>>,
     letters: BTreeMap<u64, (Address, Address, Message)>,
     dice: u64,
@@ -108,10 +112,10 @@ pub struct World {
 impl World {
     pub fn new(hosts: u32, config: SlotManagerConfig) -> Self {
         let fabric = one_switch(hosts);
-        let manager = manager(config, &fabric);
+        let manager = Box::new(manager(config, &fabric));
         let hosts = (0..hosts)
             .map(|h| Host {
-                agent: HostAgent::new(host_config(h, 0, config.start, &config)),
+                agent: HostAgent::new(host_config(h, fabric.hosts(), 0, config.start, &config)),
                 clock: Clock::default(),
                 queues: BTreeMap::new(),
                 buffer: None,
@@ -124,6 +128,7 @@ impl World {
             hosts,
             manager,
             manager_clock: Clock::default(),
+            standby: None,
             network: Network { latency: config.control_latency, lost: 0, doubled: 0 },
             sendings: Vec::new(),
             events: Vec::new(),
@@ -132,6 +137,7 @@ impl World {
             most_buffered: 0,
             fabric,
             config,
+            dead: false,
             mail: BinaryHeap::new(),
             letters: BTreeMap::new(),
             dice: 0,
@@ -152,13 +158,28 @@ impl World {
 
     pub fn restart_host(&mut self, host: u32, epoch: u32) {
         let start = self.hosts[host as usize].clock.read(self.now);
-        self.hosts[host as usize].agent = HostAgent::new(host_config(host, epoch, start, &self.config));
+        self.hosts[host as usize].agent =
+            HostAgent::new(host_config(host, self.fabric.hosts(), epoch, start, &self.config));
+    }
+
+    /// Two managers, of which the first leads.
+    pub fn two_managers(&mut self, takeover: Duration) {
+        let config = self.config;
+        self.manager = Box::new(Standby::leading(config, takeover, scheduler(config.slots), Arc::clone(&self.fabric)));
+        self.standby = Some(self.follower(takeover));
+    }
+
+    /// A manager that follows from now on.
+    pub fn follower(&self, takeover: Duration) -> Box<dyn Agent> {
+        let config = SlotManagerConfig { start: Time::from_ps(self.now), ..self.config };
+        Box::new(Standby::new(config, takeover, scheduler(config.slots), Arc::clone(&self.fabric)))
     }
 
     pub fn restart_manager(&mut self, epoch: u32) {
         let start = self.manager_clock.read(self.now);
         let config = SlotManagerConfig { epoch, start, quiet: self.config.memory(), ..self.config };
-        self.manager = manager(config, &self.fabric);
+        self.manager = Box::new(manager(config, &self.fabric));
+        self.dead = false;
     }
 
     /// Runs until `until` is past; at every step `stop` may end it.
@@ -166,12 +187,18 @@ impl World {
         let until = until.as_ps();
         let mut out = Vec::new();
         while !stop(self) {
-            let mut next = self.manager.deadline().map_or(i64::MAX, |d| self.manager_clock.truth(d));
-            let mut who = None;
+            let deadline = self.manager.deadline().filter(|_| !self.dead);
+            let mut next = deadline.map_or(i64::MAX, |d| self.manager_clock.truth(d));
+            let mut who = Address::Controller;
+            if let Some(due) = self.standby.as_ref().and_then(|s| s.deadline()).map(|d| d.as_ps())
+                && due < next
+            {
+                (next, who) = (due, Address::Peer);
+            }
             for (h, host) in self.hosts.iter().enumerate() {
                 let due = host.agent.deadline().map_or(i64::MAX, |d| host.clock.truth(d));
                 if due < next {
-                    (next, who) = (due, Some(h));
+                    (next, who) = (due, Address::Host(HostId(h as u32)));
                 }
             }
             let mail = self.mail.peek().map_or(i64::MAX, |m| m.0.0);
@@ -190,10 +217,16 @@ impl World {
                 let Reverse((at, letter)) = self.mail.pop().unwrap();
                 self.now = at.max(self.now);
                 let (from, to, message) = self.letters.remove(&letter).unwrap();
+                // A host cannot tell one manager from the other; managers can.
+                let from = match (from, to) {
+                    (Address::Peer, Address::Host(_)) => Address::Controller,
+                    (Address::Controller, Address::Peer) => Address::Peer,
+                    _ => from,
+                };
                 (to, Input::Message { from, message })
             } else {
                 self.now = next.max(self.now);
-                (who.map_or(Address::Controller, |h| Address::Host(HostId(h as u32))), Input::Due)
+                (who, Input::Due)
             };
             self.call(to, input, &mut out);
         }
@@ -226,6 +259,13 @@ impl World {
     fn call(&mut self, who: Address, input: Input, out: &mut Vec<Output>) {
         out.clear();
         match who {
+            Address::Controller if self.dead => {}
+            Address::Peer => {
+                let now = Time::from_ps(self.now);
+                if let Some(standby) = &mut self.standby {
+                    standby.handle(now, input, out);
+                }
+            }
             Address::Controller => {
                 let now = self.manager_clock.read(self.now);
                 self.manager.handle(now, input, out);
@@ -244,13 +284,31 @@ impl World {
         }
         for output in out.drain(..) {
             match output {
-                Output::Send { to, message } => self.send(who, to, message),
+                // A peer's peer is the controller.
+                Output::Send { to: Address::Peer, message } if who == Address::Peer => {
+                    self.send(who, Address::Controller, message);
+                }
+                Output::Send { to, message } => {
+                    if to == Address::Controller && self.standby.is_some() {
+                        self.send(who, Address::Peer, message.clone());
+                    }
+                    self.send(who, to, message);
+                }
                 Output::ReadBacklog { .. } => {}
                 Output::Retune(_) => panic!("nothing here has circuits"),
                 Output::Log(event) => self.events.push(event),
                 Output::Open(opening) => {
                     let Address::Host(h) = who else { panic!("the controller has no gate") };
                     let clock = self.hosts[h.index()].clock;
+                    let now = clock.read(self.now);
+                    let same = |o: &Opening| (o.destination, o.class) == (opening.destination, opening.class);
+                    let open = &mut self.hosts[h.index()].open;
+                    // What a signal opens again is open for longer.
+                    if let Some(o) = open.iter_mut().find(|o| same(&o.0) && o.0.until > now) {
+                        o.0.until = o.0.until.max(opening.until);
+                        self.sendings[o.3].until = clock.truth(o.0.until);
+                        continue;
+                    }
                     let sending = Sending {
                         source: h.0,
                         destination: opening.destination.0,
@@ -343,7 +401,7 @@ impl World {
         }
     }
 
-    /// Openings towards one receiver that were open at the same time.
+    /// Openings of two hosts towards one receiver that were open at the same time.
     pub fn overlaps(&self) -> Vec<(Sending, Sending)> {
         let mut overlaps = Vec::new();
         let mut by_receiver: BTreeMap<u32, Vec<Sending>> = BTreeMap::new();
@@ -352,7 +410,10 @@ impl World {
         }
         for mut list in by_receiver.into_values() {
             list.sort_by_key(|s| s.from);
-            overlaps.extend(list.windows(2).filter(|w| w[1].from < w[0].until).map(|w| (w[0], w[1])));
+            for (i, first) in list.iter().enumerate() {
+                let during = list[i + 1..].iter().take_while(|s| s.from < first.until);
+                overlaps.extend(during.filter(|s| s.source != first.source).map(|s| (*first, *s)));
+            }
         }
         overlaps
     }
@@ -367,15 +428,19 @@ impl World {
     }
 }
 
-pub fn host_config(host: u32, epoch: u32, start: Time, config: &SlotManagerConfig) -> HostConfig {
+pub fn host_config(host: u32, hosts: u32, epoch: u32, start: Time, config: &SlotManagerConfig) -> HostConfig {
     HostConfig {
         host: HostId(host),
         epoch,
         start,
         fallback: config.fallback(),
         reporting: Reporting::default(),
-        classes_are_hosts: true,
+        signals: config.host_signals(hosts),
     }
+}
+
+fn scheduler(slots: SlotParameters) -> MakeScheduler {
+    Box::new(move || Box::new(WeightedRoundRobin::new(slots)))
 }
 
 pub fn manager(config: SlotManagerConfig, fabric: &Arc<Fabric>) -> SlotManager {

@@ -121,6 +121,7 @@ pub fn facts(control: &str, point: &[(&str, &str)], seed: u64) -> RunFacts {
         packets: Tally { sent: 10, delivered: 7, dropped: 2, in_flight: 1 },
         bytes: Tally { sent: 15_380, delivered: 10_766, dropped: 3_076, in_flight: 1_538 },
         simulated_ps: 160_000_000_000,
+        collisions: None,
         packet_hops: 40,
         events: 123,
     }

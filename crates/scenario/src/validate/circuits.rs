@@ -1,11 +1,11 @@
 //! Whether a circuit switch and what plans it make sense.
 
 use super::{Checked, LONGEST_DELAY};
-use crate::{CircuitsSpec, DarkTime, HybridSpec, Interfaces, Scenario, SignalSpec, Topology};
+use crate::{CircuitsSpec, DarkTime, HybridSpec, Interfaces, Scenario, Topology};
 use timeplane_model::{Bytes, Duration, Rate};
 
-/// Classes that an 11-bit field of a PFC frame names.
-const CLASSES: u128 = 1 << 11;
+/// Hosts that an 11-bit class of a PFC frame names twice: for this period and for the next.
+const CLASSES: u128 = 1 << 10;
 
 impl Checked {
     pub(super) fn hybrid(&mut self, h: &HybridSpec, line: Rate) {
@@ -28,20 +28,6 @@ impl Checked {
         }
     }
 
-    pub(super) fn signals(&mut self, key: &str, signals: &SignalSpec) {
-        let at = |name: &str| format!("{key}.{name}");
-        self.span(&at("frame_gap"), signals.frame_gap, LONGEST_DELAY);
-        self.positive_span(&at("hold"), signals.hold, LONGEST_DELAY);
-        let times = signals.reaction.times();
-        for (what, least, most) in [("off", times.off_least, times.off_most), ("on", times.on_least, times.on_most)] {
-            self.span(&at("reaction"), least, LONGEST_DELAY);
-            self.span(&at("reaction"), most, LONGEST_DELAY);
-            if least > most {
-                self.conflict(&at("reaction"), &format!("{what}: at least {least} and at most {most}"), None);
-            }
-        }
-    }
-
     pub(super) fn circuits(&mut self, key: &str, c: &CircuitsSpec, s: &Scenario) {
         let at = |name: &str| format!("{key}.{name}");
         let Topology::Hybrid(hybrid) = &s.fabric.topology else {
@@ -49,11 +35,11 @@ impl Checked {
             return self.conflict(key, "circuits need a fabric with a circuit switch", Some(help));
         };
         if s.fabric.hosts() > CLASSES {
-            let message = format!("each host is a class, and a PFC frame names one of {CLASSES}");
+            let message = format!("each host is two classes of 11 bits: there can be {CLASSES} hosts");
             self.conflict(key, &message, Some("fewer hosts, please"));
         }
         self.no_single(key, s);
-        self.signals(&at("signals"), &c.signals);
+        self.signal_frames(&at("signals"), &c.signals);
         self.probability(&at("control_loss"), c.control_loss);
         self.probability(&at("acknowledgements"), c.acknowledgements);
         if !(0.0..=1.0).contains(&c.spare) {

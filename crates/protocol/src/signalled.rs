@@ -1,0 +1,163 @@
+//! What PFC frames open at a host.
+
+use crate::agent::{Opening, Output};
+use crate::message::Pfc;
+use timeplane_model::{Class, Duration, Grant, HostId, Medium, Time, Trigger};
+
+/// The state of a host's gates under signals.
+///
+/// A frame closes what the frame before it opened, and opens the queues of its class: of a class below the number of destinations the one queue
+/// to that host; of another one those of the grants that name it, and nothing where the host has not heard of any.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Signalled {
+    /// The newest frame: epoch and sequence.
+    newest: Option<(u32, u64)>,
+    /// Grants by signal with the class that opens them, the newest last; until when each holds.
+    classes: Vec<(u16, Grant, Time)>,
+    /// Queues that are open, or were until their time was over.
+    open: Vec<(HostId, Class)>,
+}
+
+impl Signalled {
+    /// Takes grants that begin by a signal, from a message that was sent `late` before `now` by the host's clock; how many it took.
+    ///
+    /// Leases are counted from then, so that it does not matter what the sender's clock shows.
+    pub(crate) fn learn(&mut self, now: Time, late: Duration, grants: &[Grant]) -> u64 {
+        self.classes.retain(|c| c.2 > now);
+        let class = |g: &Grant| match g.start {
+            Trigger::Signal(number) => u16::try_from(number).ok(),
+            Trigger::At(_) | Trigger::Never => None,
+        };
+        let new = grants.iter().filter_map(|g| Some((class(g)?, *g, g.lease.saturating_add(late))));
+        let before = self.classes.len();
+        self.classes.extend(new);
+        (self.classes.len() - before) as u64
+    }
+
+    /// Obeys a frame at `now`: how many queues it opens; `None` where a newer frame has been obeyed.
+    pub(crate) fn obey(
+        &mut self,
+        now: Time,
+        pfc: Pfc,
+        host: HostId,
+        destinations: u16,
+        out: &mut Vec<Output>,
+    ) -> Option<bool> {
+        let this = Some((pfc.epoch, pfc.sequence));
+        if self.newest >= this {
+            return None;
+        }
+        self.newest = this;
+        let end = now.saturating_add(pfc.hold);
+        let openings: Vec<Opening> = match pfc.open {
+            None => Vec::new(),
+            Some(class) if class < destinations => vec![to_destination(class, now, end)],
+            Some(class) => {
+                let named = self.classes.iter().filter(|c| c.0 == class);
+                named.map(|(_, grant, lease)| Opening::of(grant, now, end.min(*lease))).collect()
+            }
+        };
+        let openings: Vec<Opening> = openings.into_iter().filter(|o| o.until > now && o.destination != host).collect();
+        let queue = |o: &Opening| (o.destination, o.class);
+        for (destination, class) in self.open.drain(..) {
+            if !openings.iter().any(|o| queue(o) == (destination, class)) {
+                out.push(Output::Close { destination, class });
+            }
+        }
+        self.open.extend(openings.iter().map(queue));
+        let opened = !openings.is_empty();
+        out.extend(openings.into_iter().map(Output::Open));
+        Some(opened)
+    }
+}
+
+fn to_destination(class: u16, from: Time, until: Time) -> Opening {
+    let destination = HostId(u32::from(class));
+    Opening {
+        destination,
+        class: Class(0),
+        medium: Medium::Fabric,
+        rate: None,
+        bytes: None,
+        packets: None,
+        from,
+        until,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: Duration = Duration::from_us(1);
+
+    fn at(us: i64) -> Time {
+        Time::ZERO + US * us
+    }
+    fn frame(sequence: u64, open: Option<u16>, hold: i64) -> Pfc {
+        Pfc { epoch: 0, sequence, open, hold: US * hold }
+    }
+    fn grant(number: u32, destination: u32, lease: Time) -> Grant {
+        Grant {
+            destination: HostId(destination),
+            class: Class(0),
+            medium: Medium::Fabric,
+            rate: None,
+            bytes: None,
+            packets: None,
+            start: Trigger::Signal(number),
+            end: Trigger::Never,
+            lease,
+        }
+    }
+    /// Destinations opened with their ends in us, and closed.
+    fn obey(s: &mut Signalled, now: Time, pfc: Pfc) -> (Vec<(u32, i64)>, Vec<u32>) {
+        let (mut out, mut opened, mut closed) = (vec![], vec![], vec![]);
+        s.obey(now, pfc, HostId(9), 10, &mut out);
+        for output in out {
+            match output {
+                Output::Open(o) => opened.push((o.destination.0, (o.until - Time::ZERO).as_ps() / 1_000_000)),
+                Output::Close { destination, .. } => closed.push(destination.0),
+                other => panic!("{other:?}"),
+            }
+        }
+        (opened, closed)
+    }
+
+    #[test]
+    fn the_newest_frame_says_what_is_open() {
+        let mut s = Signalled::default();
+        assert_eq!(obey(&mut s, at(0), frame(5, Some(3), 100)), (vec![(3, 100)], vec![]));
+        // Older ones and doubles change nothing; the same class again is prolonged without being closed.
+        assert_eq!(obey(&mut s, at(1), frame(4, None, 0)), (vec![], vec![]));
+        assert_eq!(obey(&mut s, at(1), frame(5, Some(4), 100)), (vec![], vec![]));
+        assert_eq!(obey(&mut s, at(50), frame(6, Some(3), 100)), (vec![(3, 150)], vec![]));
+        assert_eq!(obey(&mut s, at(60), frame(7, Some(4), 100)), (vec![(4, 160)], vec![3]));
+        assert_eq!(obey(&mut s, at(70), frame(8, None, 0)), (vec![], vec![4]));
+        assert_eq!(obey(&mut s, at(80), frame(9, None, 0)), (vec![], vec![]));
+        // Nobody sends to itself, or for no time.
+        assert_eq!(obey(&mut s, at(90), frame(10, Some(9), 10)), (vec![], vec![]));
+        assert_eq!(obey(&mut s, at(90), frame(11, Some(1), 0)), (vec![], vec![]));
+        // A controller that starts again is newer than all before.
+        let restarted = Pfc { epoch: 1, ..frame(0, Some(2), 10) };
+        assert_eq!(obey(&mut s, at(100), restarted), (vec![(2, 110)], vec![]));
+    }
+
+    #[test]
+    fn a_class_opens_what_its_grants_name_and_nothing_after_their_lease() {
+        let mut s = Signalled::default();
+        // Sent at 5 by a clock that shows 1,005 then, heard at 7: leases are 995 earlier here, and 2 more for the way.
+        let late = at(7) - at(1_005);
+        assert_eq!(
+            s.learn(at(7), late, &[grant(12, 1, at(1_105)), grant(12, 2, at(1_105)), grant(13, 4, at(1_205))]),
+            3
+        );
+        assert_eq!(obey(&mut s, at(10), frame(1, Some(12), 50)), (vec![(1, 60), (2, 60)], vec![]));
+        assert_eq!(obey(&mut s, at(20), frame(2, Some(13), 50)), (vec![(4, 70)], vec![1, 2]));
+        assert_eq!(obey(&mut s, at(90), frame(3, Some(12), 50)), (vec![(1, 107), (2, 107)], vec![4]));
+        assert_eq!(obey(&mut s, at(110), frame(4, Some(12), 50)), (vec![], vec![1, 2]));
+        // A class of which nothing was heard opens nothing.
+        assert_eq!(obey(&mut s, at(111), frame(5, Some(14), 50)), (vec![], vec![]));
+        assert_eq!(s.learn(at(300), Duration::ZERO, &[Grant { start: Trigger::Never, ..grant(0, 1, at(400)) }]), 0);
+    }
+}

@@ -1,0 +1,185 @@
+//! The frames by which a manager of slots opens and closes gates.
+
+use crate::agent::{Address, Output};
+use crate::message::{Grants, Message, Pfc};
+use std::collections::VecDeque;
+use timeplane_model::{
+    Bytes, Class, Duration, Fabric, Grant, HostId, Medium, Schedule, Slot, Time, Transmission, Trigger,
+};
+
+/// How a [`SlotManager`](crate::SlotManager) opens gates by PFC frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignalConfig {
+    /// The longest that a frame may open a gate for: 65,535 quanta of 512 bits in IEEE 802.3x.
+    pub hold: Duration,
+    /// By how much a host may obey a frame later than another host the frame that was sent with it, at most: the skew of frames that leave one
+    /// after the other, and the slowest reaction. A gate is held open for a slot and so much more, so that one whose closing frame was lost
+    /// closes by itself.
+    pub slack: Duration,
+    /// From a slot's begin at the manager until a host's gate opens, on average: what the manager takes a slot to have served by when.
+    pub delay: Duration,
+}
+
+/// Frames to be sent together.
+#[derive(Clone, Debug)]
+struct Burst {
+    at: Time,
+    /// Frames that open count for nothing from here on: the slot is over.
+    end: Time,
+    frames: Vec<(HostId, Option<u16>)>,
+}
+
+/// Sends two frames per slot to each host that sends in it: one that opens its gate, one that closes it.
+///
+/// Frames go out in the order in which an interface sends them: all hosts of one edge switch, then those of the next one; the order of switches,
+/// and that of the hosts below each, goes round by one place with every slot, so that nobody is always last.
+#[derive(Clone, Debug)]
+pub(crate) struct Signaller {
+    config: SignalConfig,
+    epoch: u32,
+    /// Hosts by edge switch.
+    edges: Vec<Vec<HostId>>,
+    /// Per host, the place of its switch and its place below it.
+    place: Vec<(usize, usize)>,
+    turn: usize,
+    /// Per host, of its next frame.
+    sequence: Vec<u64>,
+    /// By time.
+    pending: VecDeque<Burst>,
+    /// Classes below are destinations.
+    destinations: u16,
+    /// Per host, the class that its next grant gets.
+    class: Vec<u16>,
+}
+
+impl Signaller {
+    pub(crate) fn new(config: SignalConfig, epoch: u32, fabric: &Fabric) -> Self {
+        let hosts = fabric.hosts();
+        let mut switches = Vec::new();
+        let mut edges: Vec<Vec<HostId>> = Vec::new();
+        let mut place = Vec::with_capacity(hosts as usize);
+        for host in (0..hosts).map(HostId) {
+            let switch = fabric.link(fabric.uplink(host)).to;
+            let edge = switches.iter().position(|&s| s == switch).unwrap_or_else(|| {
+                switches.push(switch);
+                edges.push(Vec::new());
+                edges.len() - 1
+            });
+            place.push((edge, edges[edge].len()));
+            edges[edge].push(host);
+        }
+        let destinations = Self::destinations(hosts);
+        let class = vec![destinations; hosts as usize];
+        let sequence = vec![0; hosts as usize];
+        Self { config, epoch, edges, place, turn: 0, sequence, pending: VecDeque::new(), destinations, class }
+    }
+
+    /// How many classes stand for destinations where there are so many hosts: all hosts, where that leaves at least half of the classes for
+    /// grants, and none otherwise.
+    pub(crate) fn destinations(hosts: u32) -> u16 {
+        u16::try_from(hosts).ok().filter(|&h| h <= Pfc::CLASSES / 2).unwrap_or(0)
+    }
+
+    /// Hosts sorted into this slot's order.
+    fn order(&self, hosts: &mut [(HostId, Option<u16>)]) {
+        let edges = self.edges.len();
+        hosts.sort_by_key(|(h, _)| {
+            let (edge, place) = self.place[h.index()];
+            let below = self.edges[edge].len();
+            ((edge + edges - self.turn % edges) % edges, (place + below - self.turn % below) % below)
+        });
+    }
+
+    /// Takes a round: its frames, and in `messages`, one for each host, the grants without which their classes mean nothing. How many
+    /// senders of a slot are left out as no class is free for them.
+    ///
+    /// `limit` says for how many bytes a transmission counts: where that matters, as with a receive buffer, a gate that is open for longer than
+    /// its slot must not let more pass.
+    pub(crate) fn take(
+        &mut self,
+        schedule: &Schedule,
+        lease: Time,
+        limit: impl Fn(&Transmission, Duration) -> Option<Bytes>,
+        messages: &mut [Grants],
+    ) -> u64 {
+        let free = usize::from(Pfc::CLASSES - self.destinations);
+        let mut left_out = 0;
+        for (start, end, slot) in schedule.timed() {
+            self.turn += 1;
+            let mut opens: Vec<(HostId, Option<u16>)> = Vec::with_capacity(slot.transmissions().len());
+            for (source, mut transmissions) in by_source(slot) {
+                transmissions.iter_mut().for_each(|t| t.bytes = t.bytes.or_else(|| limit(t, slot.open())));
+                let plain = self.plain_class(&transmissions);
+                // A class comes again no earlier than four rounds later, when its last grant's lease is long over.
+                if plain.is_none() && messages[source.index()].grants.len() + transmissions.len() > free / 4 {
+                    left_out += 1;
+                    continue;
+                }
+                let class = plain.unwrap_or_else(|| {
+                    let next = &mut self.class[source.index()];
+                    let class = *next;
+                    *next = if class + 1 == Pfc::CLASSES { self.destinations } else { class + 1 };
+                    messages[source.index()].grants.extend(transmissions.iter().map(|t| by_signal(t, class, lease)));
+                    class
+                });
+                opens.push((source, Some(class)));
+            }
+            self.order(&mut opens);
+            let closes = opens.iter().map(|(h, _)| (*h, None)).collect();
+            self.pending.push_back(Burst { at: start, end, frames: opens });
+            self.pending.push_back(Burst { at: end, end: Time::MAX, frames: closes });
+        }
+        left_out
+    }
+
+    /// The class of a destination, where nothing else is to be said.
+    fn plain_class(&self, transmissions: &[Transmission]) -> Option<u16> {
+        let [t] = transmissions else { return None };
+        let plain = t.class == Class(0) && t.path.is_none() && t.rate.is_none() && t.bytes.is_none();
+        u16::try_from(t.destination.0).ok().filter(|&d| plain && d < self.destinations)
+    }
+
+    /// When frames are to be sent next.
+    pub(crate) fn due(&self) -> Option<Time> {
+        self.pending.front().map(|b| b.at)
+    }
+
+    /// Sends what is due. A slot that is over is not opened any more, one that has begun is open for what is left of it.
+    pub(crate) fn send(&mut self, now: Time, out: &mut Vec<Output>) {
+        while self.due().is_some_and(|at| at <= now) {
+            let Some(burst) = self.pending.pop_front() else { return };
+            let opens = burst.end < Time::MAX;
+            if opens && burst.end <= now {
+                continue;
+            }
+            let hold = if opens { (burst.end - now + self.config.slack).min(self.config.hold) } else { Duration::ZERO };
+            for (host, open) in burst.frames {
+                let sequence = &mut self.sequence[host.index()];
+                *sequence += 1;
+                let pfc = Pfc { epoch: self.epoch, sequence: *sequence, open, hold };
+                out.push(Output::Send { to: Address::Host(host), message: Message::Pfc(pfc) });
+            }
+        }
+    }
+}
+
+/// A slot's transmissions by source, in the order of sources.
+fn by_source(slot: &Slot) -> Vec<(HostId, Vec<Transmission>)> {
+    let mut sorted: Vec<Transmission> = slot.transmissions().to_vec();
+    sorted.sort_by_key(|t| t.source);
+    sorted.chunk_by(|a, b| a.source == b.source).map(|c| (c[0].source, c.to_vec())).collect()
+}
+
+fn by_signal(t: &Transmission, class: u16, lease: Time) -> Grant {
+    Grant {
+        destination: t.destination,
+        class: t.class,
+        medium: t.path.map_or(Medium::Fabric, Medium::Path),
+        rate: t.rate,
+        bytes: t.bytes,
+        packets: None,
+        start: Trigger::Signal(u32::from(class)),
+        end: Trigger::Never,
+        lease,
+    }
+}

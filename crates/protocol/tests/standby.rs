@@ -1,0 +1,112 @@
+//! Managers that are lost, and those that take their place, in virtual time.
+
+mod common;
+
+use common::{OPEN, SLOT_BYTES, World, parameters};
+use proptest::prelude::*;
+use timeplane_model::Duration;
+use timeplane_protocol::{SignalConfig, SlotManagerConfig};
+
+const US: Duration = Duration::from_us(1);
+
+fn configs() -> [SlotManagerConfig; 2] {
+    let by_clock = SlotManagerConfig { control_latency: US * 14, ..SlotManagerConfig::new(parameters()) };
+    let signals = SignalConfig { hold: US * 3_355, slack: US * 7, delay: US * 10 };
+    [by_clock, SlotManagerConfig { signals: Some(signals), ..by_clock }]
+}
+/// Two rounds and two messages: one heartbeat may be lost.
+fn takeover(c: &SlotManagerConfig) -> Duration {
+    c.slots.round() * 2 + c.message_time() * 2
+}
+/// From the loss of a manager until its successor's first slot opens.
+fn recovery(c: &SlotManagerConfig) -> Duration {
+    takeover(c) + c.memory() + c.idle + c.lead() + c.message_time() * 3
+}
+
+#[test]
+fn a_manager_that_is_well_is_never_replaced() {
+    for c in configs() {
+        let mut world = World::new(6, c);
+        world.two_managers(takeover(&c));
+        world.all_to_all(100 * SLOT_BYTES);
+        world.run_until_empty(Duration::from_ms(400));
+        // Idle, too.
+        world.run(Duration::from_ms(600), |_| false);
+        assert_eq!(world.counted(|h| h.withdrawn), 0);
+        assert!(world.overlaps().is_empty());
+    }
+}
+
+/// Killed in the middle of a round: while a slot is open, in a guard, while a round's messages are on their way.
+#[test]
+fn a_lost_manager_is_replaced_within_the_bound() {
+    for (c, name) in configs().into_iter().zip(["by clock", "by signals"]) {
+        let mut longest = Duration::ZERO;
+        for killed in [200, 9_500, 9_801, 10_110, 12_345, 20_000] {
+            let mut world = World::new(6, c);
+            world.two_managers(takeover(&c));
+            world.all_to_all(100 * SLOT_BYTES);
+            world.run(US * killed, |_| false);
+            world.dead = true;
+            world.run_until_empty(Duration::from_ms(900));
+            assert!(world.overlaps().is_empty(), "killed at {killed} us");
+            // Every pair sends again: nobody is muted.
+            let back = |h: u32| {
+                let first = |s: &&common::Sending| s.source == h && s.from > (US * killed + recovery(&c) / 2).as_ps();
+                world.sendings.iter().filter(first).map(|s| s.from).min().expect("it sends again")
+            };
+            let last = Duration::from_ps((0..6).map(back).max().unwrap()) - US * killed;
+            longest = longest.max(last);
+            assert!(last <= recovery(&c) + OPEN * 5, "killed at {killed}: {last}");
+        }
+        println!("{name}: all hosts send again after {longest} at most; the bound is {}", recovery(&c));
+    }
+}
+
+/// One that returns follows its successor; when that is lost, it leads again.
+#[test]
+fn managers_take_turns() {
+    for c in configs() {
+        let mut world = World::new(4, c);
+        world.two_managers(takeover(&c));
+        world.all_to_all(400 * SLOT_BYTES);
+        world.run(Duration::from_ms(10), |_| false);
+        world.dead = true;
+        world.run(Duration::from_ms(100), |_| false);
+        world.manager = world.follower(takeover(&c));
+        world.dead = false;
+        world.run(Duration::from_ms(200), |_| false);
+        let before = world.sendings.len();
+        world.standby = None;
+        world.run(Duration::from_ms(300), |_| false);
+        assert!(world.sendings.len() > before, "it leads again");
+        world.run_until_empty(Duration::from_secs(2));
+        assert!(world.overlaps().is_empty());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    #[test]
+    fn losing_managers_costs_time_alone(
+        by_signals in 0usize..2,
+        demand in proptest::collection::vec((0u32..6, 0u32..6, 1u64..40 * SLOT_BYTES), 1..30),
+        killed in 0i64..60_000,
+        (lost, doubled) in (0u64..100, 0u64..100),
+    ) {
+        let c = configs()[by_signals];
+        let mut world = World::new(6, c);
+        // Of four heartbeats one comes.
+        world.two_managers(c.slots.round() * 5);
+        world.network.lost = lost;
+        world.network.doubled = doubled;
+        for (i, j, b) in demand.into_iter().filter(|(i, j, _)| i != j) {
+            *world.hosts[i as usize].queues.entry(j).or_default() += b;
+        }
+        world.run(US * killed, |_| false);
+        world.dead = true;
+        world.run_until_empty(Duration::from_secs(20));
+        prop_assert!(world.overlaps().is_empty());
+    }
+}

@@ -1,0 +1,489 @@
+//! Slots on any fabric: transmissions with paths of their own, no two of which overload a link.
+
+use crate::routes::{Choice, Choices};
+use crate::{ClosPaths, Colouring, Scheduler, SlotParameters, Standing};
+use timeplane_model::{
+    Bytes, Class, Demand, Duration, Fabric, HostId, LinkId, PathTag, Plan, Rate, ScheduleEntry, Slot, Transmission,
+};
+
+/// Slots of pairs whose paths are chosen with them, so that no link of the fabric is overloaded.
+///
+/// The constraint is that of "Practical TDMA for Datacenter Ethernet" (Vattikonda et al., EuroSys 2012): no two pairs of a slot share a link, any
+/// link on the path. Schedules for arbitrary topologies the paper leaves open. Here:
+///
+/// - **Paths.** Where a fabric has several shortest paths, every transmission names its own, by a [`PathTag`]; of a pair of switches up to 64 are
+///   looked at. In a Clos network whose links stand for parallel unit links the pairs of a slot are chosen first, as many as the switches' links to
+///   the next layer take, and their paths then by [colouring](ClosPaths), which always finds them. Elsewhere each pair takes the
+///   path, among those with room, whose links others could use least.
+/// - **Rates.** A transmission runs at the rate of the slowest link on its path, or at what is left of a link, but no less than half of that.
+///   So a fast sender serves several slow receivers in one slot.
+/// - **Small senders.** A pair with less to send than a slot carries gets no more of it than it takes, so that several share a slot towards one
+///   receiver; their rates add up to its link's at most. Two packets of theirs can meet in a switch, and wait for each other as long as one takes.
+/// - **Turns.** Every pair has a due slot; served, it is due a period later: what the busier of its two hosts still has to do over what the
+///   pair has, so that shares are in proportion to demand, but at most [`LONGEST_WAIT`](Self::LONGEST_WAIT) times the pairs at that host.
+///   The pair due first is always served; then pairs of the hosts with most to do, then all others in the order of due slots, as far as they fit.
+/// - **Bound.** With P backlogged pairs, at most d of them at a host, a pair is served at least every `4 d + P` slots, as under
+///   [`WeightedRoundRobin`](crate::WeightedRoundRobin).
+/// - **Maximal.** No pair that has something to send is left out of a slot in which one of its paths has room for at least half its rate, or all it has.
+/// - **Room.** A plan sends a receiver no more than its room, by limits on bytes; less than an eighth of a slot is not granted, unless it is all that
+///   waits.
+///
+/// A slot takes O(P + links) where paths are coloured, plus the paths of each pair that is tried one by one.
+#[derive(Clone, Debug)]
+pub struct ConflictFree {
+    parameters: SlotParameters,
+    /// Slots planned so far: the clock of due slots.
+    now: u64,
+    /// Due slots of pairs that waited at the last plan, by pair.
+    due: Vec<(u32, u32, u64)>,
+}
+
+/// Due slots and periods count in these parts of a slot.
+const PARTS: u64 = 256;
+const UNKNOWN: u32 = u32::MAX;
+
+impl ConflictFree {
+    /// Its name in scenarios.
+    pub const NAME: &str = "conflict_free";
+    /// What it does, in a line.
+    pub const ABOUT: &str = "pairs with explicit paths on any fabric, no link overloaded; mixed link rates, and small senders side by side in a slot";
+    /// A pair waits at most so many times as long as in a round robin without weights, before the bound's `P`.
+    pub const LONGEST_WAIT: u64 = 4;
+
+    /// A scheduler that has planned nothing.
+    ///
+    /// # Panics
+    /// Where `open` is not positive or `slots` is 0.
+    pub fn new(parameters: SlotParameters) -> Self {
+        assert!(parameters.open.as_ps() > 0 && parameters.slots > 0, "{parameters:?}");
+        Self { parameters, now: 0, due: Vec::new() }
+    }
+}
+
+impl Scheduler for ConflictFree {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn plan(&mut self, demand: &Demand, fabric: &Fabric, _: &Standing) -> Plan {
+        let mut table = Table::new(self, demand, fabric);
+        let mut entries = Vec::new();
+        while entries.len() < self.parameters.slots as usize && table.fill() {
+            let slot = Slot::new(table.transmissions(), self.parameters.open, fabric).expect("no link was overbooked");
+            entries.push(ScheduleEntry { slot, gap: self.parameters.gap });
+            self.now += 1;
+            table.served(self.now);
+        }
+        self.due = table.pairs.iter().map(|p| (p.source, p.destination, p.due)).collect();
+        Plan::Slots(entries)
+    }
+}
+
+/// A pair of hosts with something to send.
+struct Pair {
+    source: u32,
+    destination: u32,
+    /// Its hosts' links.
+    up: usize,
+    down: usize,
+    /// Number of its paths in [`Choices`]; [`UNKNOWN`] until they are looked for.
+    paths: u32,
+    /// Wire bytes left.
+    left: u64,
+    /// What it runs at alone, in bit/s, and what that carries in a slot.
+    rate: u64,
+    carries: u64,
+    due: u64,
+    period: u64,
+    /// How far ahead its due slot may be.
+    longest: u64,
+    /// Orders pairs that are due alike: diagonals of the demand matrix, each of which is a matching.
+    turn: u32,
+}
+
+impl Pair {
+    fn slots(&self) -> u64 {
+        self.left.div_ceil(self.carries)
+    }
+}
+
+/// A pair in the order of due slots, with what most decisions about it need.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    due: u64,
+    turn: u32,
+    pair: u32,
+    source: u32,
+    /// Receivers are numbered behind senders.
+    destination: u32,
+}
+
+/// A pair in a slot.
+struct Picked {
+    pair: usize,
+    /// bit/s.
+    rate: u64,
+    tag: Option<PathTag>,
+    /// Wire bytes that it may send.
+    bytes: u64,
+}
+
+/// Paths by colouring, and how many packets may go up from and down to each switch with hosts.
+struct Coloured {
+    paths: ClosPaths,
+    capacity: u32,
+    crossing: Vec<[u32; 2]>,
+}
+
+/// One plan in the making.
+struct Table<'a> {
+    fabric: &'a Fabric,
+    open: Duration,
+    hosts: usize,
+    pairs: Vec<Pair>,
+    choices: Choices<'a>,
+    coloured: Option<Coloured>,
+    /// Pairs with demand and room, by due slot and turn.
+    order: Vec<Entry>,
+    merged: Vec<Entry>,
+    /// Whether a pair is in this slot.
+    taken: Vec<bool>,
+    /// Senders, then receivers: whether nothing is left of their links in this slot, and whether they have most to do.
+    full: Vec<bool>,
+    critical: Vec<bool>,
+    picked: Vec<Picked>,
+    /// Senders, then receivers: slots left.
+    left: Vec<u64>,
+    /// bit/s of each link, what this slot has left of it, and how many slots of pairs want to cross it, on one path or another.
+    rates: Vec<u64>,
+    free: Vec<u64>,
+    wanted: Vec<f64>,
+    /// Bytes that each receiver has room for, and whether that is bounded anywhere.
+    room: Vec<u64>,
+    bounded: bool,
+}
+
+impl<'a> Table<'a> {
+    fn new(state: &ConflictFree, demand: &Demand, fabric: &'a Fabric) -> Self {
+        let hosts = fabric.hosts();
+        assert_eq!(demand.hosts(), hosts, "demand of the fabric's hosts");
+        let open = state.parameters.open;
+        let rates: Vec<u64> = fabric.links().iter().map(|l| l.spec.rate.as_bps()).collect();
+        let mut choices = Choices::new(fabric);
+        // In a Clos network inner links are no slower than hosts', and paths are looked for where colouring leaves room only.
+        let clos = ClosPaths::new(fabric, Colouring::EulerSplit).ok();
+        let clos = clos.filter(|p| p.clos().first().choices > 1 || p.clos().second().choices > 1);
+        let mut pairs: Vec<Pair> = Vec::new();
+        let mut known = state.due.iter().peekable();
+        for (source, row) in demand.rows().iter().enumerate() {
+            for entry in row.entries() {
+                let (source, destination) = (source as u32, entry.destination.0);
+                let (up, down) = (fabric.uplink(HostId(source)).index(), fabric.downlink(entry.destination).index());
+                let mut rate = rates[up].min(rates[down]);
+                let mut paths = UNKNOWN;
+                if clos.is_none() {
+                    paths = choices.between(HostId(source), entry.destination);
+                    rate = rate.min(choices.of(paths).iter().map(|c| c.rate).max().unwrap_or(u64::MAX));
+                }
+                let carries = Rate::bps(rate).bytes_in(open).get();
+                while known.next_if(|k| (k.0, k.1) < (source, destination)).is_some() {}
+                let due = known.next_if(|k| (k.0, k.1) == (source, destination)).map_or(u64::MAX, |k| k.2);
+                // A slot too short for a byte serves nobody.
+                if carries == 0 {
+                    continue;
+                }
+                let turn = (destination + hosts - source) % hosts * hosts + source;
+                let left = entry.bytes.get();
+                let (period, longest) = (0, 0);
+                let pair =
+                    Pair { source, destination, up, down, paths, left, rate, carries, due, period, longest, turn };
+                pairs.push(pair);
+            }
+        }
+        let coloured = clos.map(|paths| Coloured {
+            capacity: paths.clos().capacity(),
+            crossing: vec![[0; 2]; paths.clos().edges()],
+            paths,
+        });
+        let mut table = Self {
+            fabric,
+            open,
+            hosts: hosts as usize,
+            order: Vec::with_capacity(pairs.len()),
+            merged: Vec::with_capacity(pairs.len()),
+            full: vec![false; 2 * hosts as usize],
+            critical: vec![false; 2 * hosts as usize],
+            taken: vec![false; pairs.len()],
+            picked: Vec::new(),
+            left: vec![0; 2 * hosts as usize],
+            free: rates.clone(),
+            wanted: vec![0.0; rates.len()],
+            bounded: demand.rows().iter().any(|r| r.room.is_some()),
+            room: demand.rows().iter().map(|r| r.room.map_or(u64::MAX, Bytes::get)).collect(),
+            rates,
+            choices,
+            coloured,
+            pairs,
+        };
+        table.enter(state.now);
+        table
+    }
+
+    /// Sums what is left per host and link, and gives every pair its period and due slot.
+    fn enter(&mut self, now: u64) {
+        let mut degree = vec![0u64; 2 * self.hosts];
+        for pair in self.pairs.iter().filter(|p| has_room(&self.room, p)) {
+            for v in [pair.source as usize, self.hosts + pair.destination as usize] {
+                self.left[v] += pair.slots();
+                degree[v] += 1;
+            }
+            let choices = if pair.paths == UNKNOWN { &[] } else { self.choices.of(pair.paths) };
+            for choice in choices {
+                for link in &choice.links {
+                    self.wanted[link.index()] += pair.slots() as f64 / choices.len() as f64;
+                }
+            }
+        }
+        for (p, pair) in self.pairs.iter_mut().enumerate() {
+            if !has_room(&self.room, pair) {
+                continue;
+            }
+            let (i, j) = (pair.source as usize, self.hosts + pair.destination as usize);
+            let (load, pairs) = (self.left[i].max(self.left[j]), degree[i].max(degree[j]));
+            pair.longest = ConflictFree::LONGEST_WAIT * pairs * PARTS;
+            let period = u128::from(load) * u128::from(PARTS) / u128::from(pair.slots());
+            pair.period = period.min(pair.longest.into()) as u64;
+            pair.due = pair.due.min(now * PARTS + pair.period);
+            self.order.push(entry(pair, p, self.hosts));
+        }
+        self.order.sort_unstable();
+    }
+
+    /// Chooses the pairs of the next slot; false where nothing is left to send.
+    fn fill(&mut self) -> bool {
+        self.picked.clear();
+        if self.order.is_empty() {
+            return false;
+        }
+        self.free.copy_from_slice(&self.rates);
+        if let Some(coloured) = &mut self.coloured {
+            coloured.crossing.fill([0; 2]);
+        }
+        let longest = self.left.iter().copied().max().unwrap_or(0);
+        self.full.fill(false);
+        for (critical, left) in self.critical.iter_mut().zip(&self.left) {
+            *critical = *left == longest;
+        }
+        self.offer(self.order[0].pair as usize);
+        for all in [false, true] {
+            for k in 0..self.order.len() {
+                let e = self.order[k];
+                let (i, j) = (e.source as usize, e.destination as usize);
+                if self.full[i] || self.full[j] || !(all || self.critical[i] || self.critical[j]) {
+                    continue;
+                }
+                if !self.taken[e.pair as usize] {
+                    self.offer(e.pair as usize);
+                }
+            }
+        }
+        if self.coloured.is_some() {
+            self.colour();
+            // What colouring counts as a whole unit link may have room for more.
+            for k in 0..self.order.len() {
+                let e = self.order[k];
+                let p = e.pair as usize;
+                if !self.full[e.source as usize]
+                    && !self.full[e.destination as usize]
+                    && !self.taken[p]
+                    && let Some(rate) = self.at_hosts(p)
+                {
+                    self.route(p, rate);
+                }
+            }
+        }
+        true
+    }
+
+    /// What a pair's hosts leave it, in bit/s: all it needs, or at least half of what it runs at alone.
+    fn at_hosts(&self, p: usize) -> Option<u64> {
+        let pair = &self.pairs[p];
+        if !has_room(&self.room, pair) {
+            return None;
+        }
+        enough(self.needs(pair), pair.rate, self.free[pair.up].min(self.free[pair.down]))
+    }
+
+    /// What it takes to send all that a pair has, or that its receiver can take, in this slot, in bit/s; no more than it runs at alone.
+    fn needs(&self, pair: &Pair) -> u64 {
+        let bytes = pair.left.min(self.room[pair.destination as usize]);
+        if bytes >= pair.carries {
+            return pair.rate;
+        }
+        let bits = u128::from(bytes) * 8_000_000_000_000;
+        (bits.div_ceil(self.open.as_ps() as u128) as u64).clamp(1, pair.rate)
+    }
+
+    /// Puts a pair into the slot if it fits.
+    fn offer(&mut self, p: usize) {
+        let Some(rate) = self.at_hosts(p) else { return };
+        let Some(coloured) = &mut self.coloured else { return self.route(p, rate) };
+        let pair = &self.pairs[p];
+        let (from, to) = (HostId(pair.source), HostId(pair.destination));
+        let (s, d) = (coloured.paths.clos().edge(from) as usize, coloured.paths.clos().edge(to) as usize);
+        if s != d {
+            if coloured.crossing[s][0] == coloured.capacity || coloured.crossing[d][1] == coloured.capacity {
+                return;
+            }
+            coloured.crossing[s][0] += 1;
+            coloured.crossing[d][1] += 1;
+        }
+        self.pick(p, rate, None);
+    }
+
+    /// Gives a pair that its hosts leave `rate` the path with room for it whose links are wanted least.
+    fn route(&mut self, p: usize, rate: u64) {
+        let pair = &mut self.pairs[p];
+        if pair.paths == UNKNOWN {
+            pair.paths = self.choices.between(HostId(pair.source), HostId(pair.destination));
+        }
+        let pair = &self.pairs[p];
+        let needs = self.needs(pair).min(rate);
+        let mut best: Option<(f64, u64, usize)> = None;
+        for (c, choice) in self.choices.of(pair.paths).iter().enumerate() {
+            let free = choice.links.iter().map(|l| self.free[l.index()]).min().unwrap_or(u64::MAX);
+            let Some(rate) = enough(needs, pair.rate, free) else { continue };
+            let wanted = choice.links.iter().map(|l| self.wanted[l.index()]).fold(0.0, f64::max);
+            if best.is_none_or(|(w, r, _)| rate > r || rate == r && wanted < w) {
+                best = Some((wanted, rate, c));
+            }
+        }
+        let Some((_, rate, c)) = best else { return };
+        let Choice { tag, links, .. } = &self.choices.of(pair.paths)[c];
+        for link in links {
+            self.free[link.index()] -= rate;
+        }
+        let tag = *tag;
+        self.pick(p, rate, tag);
+    }
+
+    fn pick(&mut self, p: usize, rate: u64, tag: Option<PathTag>) {
+        let pair = &self.pairs[p];
+        self.free[pair.up] -= rate;
+        self.free[pair.down] -= rate;
+        self.full[pair.source as usize] |= self.free[pair.up] == 0;
+        self.full[self.hosts + pair.destination as usize] |= self.free[pair.down] == 0;
+        self.taken[p] = true;
+        let room = &mut self.room[pair.destination as usize];
+        let bytes = pair.left.min(Rate::bps(rate).bytes_in(self.open).get()).min(*room);
+        if *room != u64::MAX {
+            *room -= bytes;
+        }
+        self.picked.push(Picked { pair: p, rate, tag, bytes });
+    }
+
+    /// Finds paths for all pairs of the slot at once.
+    fn colour(&mut self) {
+        let Some(coloured) = &mut self.coloured else { return };
+        let hosts = |p: &Picked| (HostId(self.pairs[p.pair].source), HostId(self.pairs[p.pair].destination));
+        let slot: Vec<(HostId, HostId)> = self.picked.iter().map(hosts).collect();
+        let mut tags = Vec::new();
+        coloured.paths.assign(&slot, &mut tags);
+        for ((picked, tag), (from, to)) in self.picked.iter_mut().zip(tags).zip(slot) {
+            let Some(tag) = tag else { continue };
+            picked.tag = Some(tag);
+            let path: Vec<LinkId> = self.fabric.tagged_path(from, to, tag);
+            for link in path.iter().take(path.len() - 1).skip(1) {
+                self.free[link.index()] -= picked.rate;
+            }
+        }
+    }
+
+    fn transmissions(&mut self) -> Vec<Transmission> {
+        self.picked.sort_unstable_by_key(|p| p.pair);
+        let transmission = |picked: &Picked| {
+            let pair = &self.pairs[picked.pair];
+            let bounded = self.room[pair.destination as usize] != u64::MAX;
+            let slower = picked.rate != self.rates[pair.up];
+            // At a rate, frames that leave whole would come to one more than the rate carries.
+            let most = slower.then(|| Rate::bps(picked.rate).bytes_in(self.open));
+            Transmission {
+                source: HostId(pair.source),
+                destination: HostId(pair.destination),
+                class: Class(0),
+                path: picked.tag,
+                rate: slower.then(|| Rate::bps(picked.rate)),
+                bytes: if bounded { Some(Bytes::new(picked.bytes)) } else { most },
+            }
+        };
+        self.picked.iter().map(transmission).collect()
+    }
+
+    /// Takes what this slot serves off what is left. `now` is the number of the next slot.
+    fn served(&mut self, now: u64) {
+        let mut again = Vec::with_capacity(self.picked.len());
+        for picked in &self.picked {
+            let pair = &mut self.pairs[picked.pair];
+            let before = pair.slots();
+            pair.left -= picked.bytes;
+            pair.due = (pair.due + pair.period).clamp(now * PARTS, now * PARTS + pair.longest);
+            let fewer = before - pair.slots();
+            self.left[pair.source as usize] -= fewer;
+            self.left[self.hosts + pair.destination as usize] -= fewer;
+            if pair.left > 0 {
+                again.push(entry(pair, picked.pair, self.hosts));
+            }
+        }
+        again.sort_unstable();
+        let mut again = again.into_iter().peekable();
+        self.merged.clear();
+        for &e in &self.order {
+            if self.taken[e.pair as usize] {
+                continue;
+            }
+            while let Some(earlier) = again.next_if(|a| *a < e) {
+                self.merged.push(earlier);
+            }
+            self.merged.push(e);
+        }
+        self.merged.extend(again);
+        std::mem::swap(&mut self.order, &mut self.merged);
+        for picked in self.picked.drain(..) {
+            self.taken[picked.pair] = false;
+        }
+        if self.bounded {
+            let (pairs, left, room) = (&self.pairs, &mut self.left, &self.room);
+            self.order.retain(|e| {
+                let pair = &pairs[e.pair as usize];
+                let stays = has_room(room, pair);
+                if !stays {
+                    left[e.source as usize] -= pair.slots();
+                    left[e.destination as usize] -= pair.slots();
+                }
+                stays
+            });
+        }
+    }
+}
+
+fn entry(pair: &Pair, number: usize, hosts: usize) -> Entry {
+    let destination = hosts as u32 + pair.destination;
+    Entry { due: pair.due, turn: pair.turn, pair: number as u32, source: pair.source, destination }
+}
+
+/// Whether the receiver can take enough of what the pair has left.
+fn has_room(room: &[u64], pair: &Pair) -> bool {
+    let room = room[pair.destination as usize];
+    room > 0 && room >= pair.left.min(pair.carries / 8)
+}
+
+/// All that is needed, or as much as there is, where that is at least half of `alone`.
+fn enough(needs: u64, alone: u64, free: u64) -> Option<u64> {
+    if needs <= free {
+        Some(needs)
+    } else if free > 0 && free >= alone.div_ceil(2) {
+        Some(free)
+    } else {
+        None
+    }
+}

@@ -55,7 +55,11 @@ impl Sunflow {
             candidates.clear();
             while let Some(&(time, port)) = releases.first().filter(|r| r.0 == now) {
                 releases.remove(&(time, port));
-                candidates.extend(waiting[port].iter().copied());
+                let free = |place: &usize| {
+                    let (i, j, _) = order[*place];
+                    ports.free[i].max(ports.free[n + j]) <= now
+                };
+                candidates.extend(waiting[port].iter().copied().filter(free));
             }
             if starts.len() as u64 >= u64::from(parameters.most) {
                 break;

@@ -133,7 +133,7 @@ fn spread() {
     println!("\nSolstice, finish over bound on 200 matrices of the published kind, noise of 0.3 %");
     println!("{:<26} {:>6} {:>7} {:>7} {:>7}", "variant", "ports", "least", "median", "most");
     for hosts in [64, 128] {
-        let variants = [("longest slice", Solstice::new()), ("as published", Solstice::as_published())];
+        let variants = [("solstice", Solstice::new()), ("as published", Solstice::as_published())];
         for (name, mut solstice) in variants {
             let mut over: Vec<f64> = (0..200)
                 .map(|seed| {

@@ -116,8 +116,8 @@ pub trait CircuitScheduler: Send {
         standing: Option<&Matching>,
     ) -> Result<Vec<Configuration>, CircuitError>;
 
-    /// The same without a window or a bound on configurations: until nothing is left that the packet switch could not have
-    /// finished by then; without a packet switch, until nothing is left at all.
+    /// The same without a window or a bound on configurations: until the packet switch can have carried the rest by then, or by the
+    /// time that any schedule takes ([`bound`]); without a packet switch, until nothing is left at all.
     ///
     /// # Errors
     /// As [`plan`](Self::plan) has them.

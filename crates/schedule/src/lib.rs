@@ -5,7 +5,8 @@
 //! charged by the driver. The same demand, fabric and history always give the same plan.
 //!
 //! [`Schedulers`] knows them by name. A new algorithm of this crate is a file and a line in [`Schedulers::built_in`]; one
-//! from outside (Python, a test) is [registered](Schedulers::register) at run time.
+//! from outside (Python, a test) is [registered](Schedulers::register) at run time. Circuit switches are planned in
+//! [`circuits`].
 
 mod allocator;
 pub mod circuits;

@@ -339,6 +339,7 @@ fn goodput(d: &Demand, packet: Rate) -> (f64, usize) {
     }
     assert!(rows.iter().chain(&columns).all(|b| *b <= budget), "the packet switch has more than {budget}");
     let by_packets: u64 = rows.iter().sum();
+    assert_eq!(e.left.get() - e.waiting.get(), by_packets);
     ((e.served.get() + by_packets) as f64 / e.demand.get() as f64, plan.len())
 }
 
@@ -406,6 +407,7 @@ fn bounds_and_evaluation_are_arithmetic() {
     }];
     let e = evaluate(&d, &p, None, &plan).unwrap();
     assert_eq!((e.served.get(), e.left.get()), (150 * US, 300 * US));
+    assert_eq!(e.waiting.get(), 150 * US, "0 > 1 has a circuit, and 2 > 1 and 0 > 2 have none");
     // 250 us of line time are left at 0, of a quarter of the rate.
     assert_eq!(e.finish, Some(Duration::from_us(1000)));
     assert_eq!((e.circuits_end, e.dark), (Duration::from_us(170), Duration::from_us(20)));

@@ -13,6 +13,9 @@ pub struct Evaluation {
     pub served: Bytes,
     /// Those that are left to the packet switch.
     pub left: Bytes,
+    /// Those of `left` whose pair has a circuit in the plan. In REACToR such a queue is never opened to the packet switch in the
+    /// same period (NSDI 2014, section 3.2): they wait for the next one, and `finish` does not hold.
+    pub waiting: Bytes,
     /// The end of the last byte, with the packet switch at work on what is left to it from the begin of the plan on; its ports are its
     /// only limit. `None` where something is left and there is no packet switch, or it takes more than 106 days.
     pub finish: Option<Duration>,
@@ -108,6 +111,11 @@ pub fn evaluate(
         }
     }
     let n = waits.ports;
+    let mut has_circuit = vec![false; n * n];
+    for (i, j) in plan.iter().flat_map(|c| c.matching.pairs()) {
+        has_circuit[i.index() * n + j.index()] = true;
+    }
+    let mut waiting = Bytes::ZERO;
     let (mut rows, mut columns) = (vec![Bytes::ZERO; n], vec![Bytes::ZERO; n]);
     let mut left = Bytes::ZERO;
     for (i, row) in demand.rows().iter().enumerate() {
@@ -121,6 +129,9 @@ pub fn evaluate(
             rows[i] += bytes;
             columns[j] += bytes;
             left += bytes;
+            if has_circuit[i * n + j] {
+                waiting += bytes;
+            }
         }
     }
     let busiest = rows.into_iter().chain(columns).max().unwrap_or_default();
@@ -136,6 +147,7 @@ pub fn evaluate(
         demand: demand.total(),
         served: demand.total().saturating_sub(left),
         left,
+        waiting,
         finish: by_packets.map(|t| t.max(circuits_end)),
         circuits_end,
         bound: bound(demand, parameters)?,

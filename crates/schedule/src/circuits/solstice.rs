@@ -22,7 +22,7 @@ use timeplane_model::{Demand, Matching};
 ///   pieces.
 /// - Demands shorter than half a dark time are left to the packet switch from the beginning, smallest first, as far as it can carry
 ///   them by the time that any schedule takes. Otherwise they cut up the long ones, where demand is skewed.
-/// - The last slice is no longer than needed for the packet switch to have carried the rest.
+/// - Without a window, the last slice is no longer than needed for the packet switch to have carried the rest.
 ///
 /// All-stop by design; where only moved ports go dark, circuits that stay carry on. A slice shorter than the least open
 /// time is stretched, and what then remains is stuffed anew. A slice of nothing but stuffing is not set up.
@@ -53,6 +53,45 @@ impl Solstice {
     pub fn as_published() -> Self {
         Self { refined: false, ..Self::new() }
     }
+
+    /// A plan; with `trim` its last slice is only as long as the packet switch needs it.
+    fn run(
+        &mut self,
+        demand: &Demand,
+        parameters: &CircuitParameters,
+        standing: Option<&Matching>,
+        trim: bool,
+    ) -> Result<Vec<Configuration>, CircuitError> {
+        let lines = Lines::of(demand, parameters, standing)?;
+        let mut plan = Builder::new(parameters, lines, standing);
+        let short = if self.refined { plan.dark() / 2 } else { 0 };
+        let budget = packets_until_bound(&plan.left, parameters).min(packets_in(parameters.window, parameters));
+        let mut kept = keep_from_packets(plan.left.clone(), budget, short);
+        self.stuffed.stuff(&kept);
+        self.slices.begin(kept.ports, &self.stuffed.time);
+        // Slices that are stretched anyway need not be long.
+        let worth = if self.refined { plan.least() } else { u64::MAX };
+        while !plan.rest_fits() {
+            let Some(slice) = self.slices.next(worth) else { break };
+            let useful =
+                |(i, &j): (usize, &u32)| kept.at_pair(i, j as usize) > 0 && plan.left.at_pair(i, j as usize) > 0;
+            if !self.slices.outputs().iter().enumerate().any(useful) {
+                self.slices.cut(slice);
+                continue;
+            }
+            let outputs = self.slices.outputs();
+            let open = if trim { plan.add_enough(outputs, slice) } else { plan.add_useful(outputs, slice) };
+            let Some(open) = open else { break };
+            if open > slice {
+                kept.reduce_to(&plan.left);
+                self.stuffed.stuff(&kept);
+                self.slices.go_on(&self.stuffed.time);
+            } else {
+                self.slices.cut(open);
+            }
+        }
+        Ok(plan.finish())
+    }
 }
 
 impl Default for Solstice {
@@ -72,33 +111,15 @@ impl CircuitScheduler for Solstice {
         parameters: &CircuitParameters,
         standing: Option<&Matching>,
     ) -> Result<Vec<Configuration>, CircuitError> {
-        let lines = Lines::of(demand, parameters, standing)?;
-        let mut plan = Builder::new(parameters, lines, standing);
-        let short = if self.refined { plan.dark() / 2 } else { 0 };
-        let budget = packets_until_bound(&plan.left, parameters).min(packets_in(parameters.window, parameters));
-        let mut kept = keep_from_packets(plan.left.clone(), budget, short);
-        self.stuffed.stuff(&kept);
-        self.slices.begin(kept.ports, &self.stuffed.time);
-        // Slices that are stretched anyway need not be long.
-        let worth = if self.refined { plan.least() } else { u64::MAX };
-        while !plan.rest_fits() {
-            let Some(slice) = self.slices.next(worth) else { break };
-            let useful = |(i, &j): (usize, &u32)| plan.left.at_pair(i, j as usize) > 0;
-            if !self.slices.outputs().iter().enumerate().any(useful) {
-                self.slices.cut(slice);
-                continue;
-            }
-            let outputs = self.slices.outputs();
-            let open = if self.refined { plan.add_enough(outputs, slice) } else { plan.add_useful(outputs, slice) };
-            let Some(open) = open else { break };
-            if open > slice {
-                kept.reduce_to(&plan.left);
-                self.stuffed.stuff(&kept);
-                self.slices.go_on(&self.stuffed.time);
-            } else {
-                self.slices.cut(open);
-            }
-        }
-        Ok(plan.finish())
+        self.run(demand, parameters, standing, false)
+    }
+
+    fn finish(
+        &mut self,
+        demand: &Demand,
+        parameters: &CircuitParameters,
+        standing: Option<&Matching>,
+    ) -> Result<Vec<Configuration>, CircuitError> {
+        self.run(demand, &parameters.endless(), standing, self.refined)
     }
 }

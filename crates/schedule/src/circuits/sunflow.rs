@@ -16,9 +16,9 @@ use timeplane_model::{Demand, Duration, Matching};
 /// dark time per pair included, in whatever order pairs come. Here the longest come first; circuits that stand need no dark time and
 /// come before all.
 ///
-/// Beside a packet switch, the smallest demands are left to it as by [`CoverAll`](super::CoverAll). A configuration is the time between two moments at
-/// which circuits are set up; circuits stay up until a port of theirs is needed. A pair whose demand does not fit into the window gets
-/// what fits.
+/// Beside a packet switch, the smallest demands are left to it as by [`CoverAll`](super::CoverAll). A configuration is the time
+/// between two moments at which circuits are set up, so that a bound on configurations bounds those moments; circuits stay up until a
+/// port of theirs is needed. A pair whose demand does not fit into the window gets what fits.
 ///
 /// O(sum over pairs of the pairs at both their ports).
 #[derive(Clone, Debug, Default)]
@@ -55,7 +55,11 @@ impl Sunflow {
             candidates.clear();
             while let Some(&(time, port)) = releases.first().filter(|r| r.0 == now) {
                 releases.remove(&(time, port));
-                candidates.extend(waiting[port].iter().copied());
+                let free = |place: &usize| {
+                    let (i, j, _) = order[*place];
+                    ports.free[i].max(ports.free[n + j]) <= now
+                };
+                candidates.extend(waiting[port].iter().copied().filter(free));
             }
             if starts.len() as u64 >= u64::from(parameters.most) {
                 break;

@@ -238,14 +238,15 @@ fn what_a_receive_buffer_cannot_take_is_lost_and_repaired() {
     assert_eq!(reasons.into_iter().collect::<Vec<_>>(), ["receive_buffer"]);
 }
 
-/// One host with ten times the rate sends to ten slow ones in each slot, by paced gates, and by frames that open several queues at once.
+/// One host with ten times the rate sends to ten slow ones in each slot, by paced gates, and by frames that open several queues at once. One after the
+/// other, they would take ten times as long; slots, and what a slot of 4.1 frames leaves unused, cost a tenth.
 #[test]
 fn a_fast_host_serves_slow_ones_in_one_slot() {
     let links: String = (0..11)
         .map(|h| format!("{{ nodes = [{h}, 11], rate = \"{} Gb/s\" }}, ", if h == 0 { 10 } else { 1 }))
         .collect();
     common::flow_list("tdma_mixed.csv", &(1..11).map(|h| (0, 0, h, 600 * PAYLOAD)).collect::<Vec<_>>());
-    for (signals, most) in [("", 1.07), (r#", signals = { reaction = "immediate" }"#, 1.07)] {
+    for (signals, most) in [("", 1.12), (r#", signals = { reaction = "immediate" }"#, 1.12)] {
         let text = shuffle(11, 1, &format!(r#"guard = "15 us", scheduler = "conflict_free"{signals}"#))
             .replace(
                 "topology.single_switch = { hosts = 11 }",

@@ -282,3 +282,18 @@ fn paths_of_their_own_keep_pairs_apart() {
     assert_eq!(tagged, 0);
     assert!(more * 100 > sent * 98);
 }
+
+/// Fig. 8's ratio, 1.05, on three edge switches with eight hosts each and uplinks of 10 Gb/s: what crosses the root takes 128 pairs' line time.
+#[test]
+fn a_tree_by_signals_takes_what_its_uplinks_take_and_the_guards() {
+    // Just below 20 slots of 375,000 B.
+    let frames = 829;
+    let signals = r#"guard = "15 us", signals = { reaction = "immediate", interfaces = "per_edge_switch" }"#;
+    let text = shuffle(24, frames * PAYLOAD, signals)
+        .replace("topology.single_switch = { hosts = 24 }", "topology.tree = { edges = 3, hosts_per_edge = 8 }");
+    let ran = run(&text, "slots", 1);
+    let ideal = (128 * frames * FRAME * 800) as f64;
+    let ratio = ran.summary.completion_ps.unwrap() as f64 / ideal;
+    println!("tree by signals: {ratio:.4} of ideal, {} collisions", collisions(&ran));
+    assert!((ratio / 1.05 - 1.0).abs() < 0.01, "{ratio}");
+}

@@ -24,6 +24,7 @@ from timeplane._values import Values
 
 __all__ = [
     "Arrivals",
+    "BackgroundSpec",
     "Buffer",
     "Bytes",
     "Cdf",
@@ -53,6 +54,7 @@ __all__ = [
     "GraphLink",
     "Horizon",
     "Incast",
+    "Interfaces",
     "LeafSpine",
     "Limit",
     "Matrix",
@@ -69,10 +71,13 @@ __all__ = [
     "RateNormaliser",
     "Rates",
     "Raw",
+    "Reaction",
+    "ReceiveSpec",
     "Record",
     "Scenario",
     "Shared",
     "Shuffle",
+    "SignalSpec",
     "SingleSwitch",
     "Sizes",
     "SlotFill",
@@ -81,6 +86,7 @@ __all__ = [
     "Stride",
     "Switch",
     "Tcp",
+    "Times",
     "Timeslots",
     "Topology",
     "Transport",
@@ -665,10 +671,90 @@ class Nic(Values):
 
 
 @dataclass(kw_only=True)
+class ReceiveSpec(Values):
+    """A host's receive buffer, and the application that empties it. What does not fit is lost."""
+
+    buffer: Bytes
+    """What it holds, in bytes on the wire."""
+    drain: Rate
+    """How fast the application takes it out, in bits on the wire."""
+
+
+@dataclass(kw_only=True)
+class BackgroundSpec(Values):
+    """A share of the network for short flows that do not wait for slots. Every host sends them at once, in
+    the order in which they came, as fast as this rate. Slots run at the rate of their links less the
+    share, so that no link carries more than it can while the short flows towards no host, and across no
+    inner link, come to more than the share together. Where they do for a while, as several hosts may send
+    to one, packets of slots queue behind them in switches: by what exceeded the share, which drains with
+    the next pause. A bounded switch buffer must hold that much, or frames are lost.
+    """
+
+    rate: Rate
+    """Of each link, in bits on the wire."""
+    below: Bytes
+    """Flows of at most this size are short."""
+
+
+@dataclass(kw_only=True)
+class Times(Values):
+    """From a control frame's arrival until it is obeyed: evenly between two bounds."""
+
+    _key: ClassVar[str] = "times"
+
+    off_least: Duration
+    """No frame is begun any more: at the earliest."""
+    off_most: Duration
+    """At the latest."""
+    on_least: Duration
+    """Frames may begin: at the earliest."""
+    on_most: Duration
+    """At the latest."""
+
+
+#: How fast a host obeys a control frame. A frame that is being sent is always finished.
+#: - ``"immediate"``: At once.
+#: - ``"interface"``: An interface that obeys 802.3x by itself: 2 to 6 us (Practical TDMA, figure 1).
+#: - ``"user_space"``: A program that parses PFC and opens queues: 100 to 200 us (Practical TDMA, section 3).
+#: - ``"intel_82599"``: The interface of REACToR's hosts (section 4.2): no frame is begun 1,014 ns after the
+#:   control frame, so that one more may leave than was being sent; on after 1.2 to 1.3 us.
+#: - :class:`Times`: As measured.
+Reaction: TypeAlias = Literal["immediate", "interface", "user_space", "intel_82599"] | Times
+_Reaction = {"times": Times}
+
+#: Through how many interfaces control frames go out; those of one interface leave one after the other.
+#: - ``"one"``: One.
+#: - ``"per_edge_switch"``: One for each switch with hosts.
+Interfaces: TypeAlias = Literal["one", "per_edge_switch"]
+
+
+@dataclass(kw_only=True)
+class SignalSpec(Values):
+    """PFC frames that open and close the hosts' gates: how they are sent, and how fast hosts obey."""
+
+    _reads: ClassVar[dict[str, str]] = {"reaction": "_Reaction"}
+
+    reaction: Reaction = "interface"
+    """From a frame's arrival at a host until it is obeyed."""
+    frame_gap: Duration = "0 ps"
+    """From the end of one control frame to the begin of the next one of the same interface, at least: what it
+    costs to hand it over.
+    """
+    interfaces: Interfaces = "one"
+    """Through how many interfaces the controller sends."""
+    hold: Duration = "3355 us"
+    """For how long a frame opens a gate at most, unless another one comes. A pause time of IEEE 802.3x is at
+    most 65,535 quanta of 512 bits: 3.36 ms at 10 Gb/s.
+    """
+
+
+@dataclass(kw_only=True)
 class Slots(Values):
     """Slots."""
 
     _key: ClassVar[str] = "slots"
+
+    _reads: ClassVar[dict[str, str]] = {"receive": "ReceiveSpec", "background": "BackgroundSpec", "signals": "SignalSpec"}
 
     slot: Duration = "300 us"
     """How long the gates of a slot are open."""
@@ -686,6 +772,20 @@ class Slots(Values):
     """How long the scheduler computes; charged before its grants go out."""
     clock_error: Duration = "0 ps"
     """Hosts' clocks are off by up to so much either way."""
+    clock_drift: float = 0.0
+    """Hosts' clocks run fast or slow by up to so many parts per million: 50 lets two of them part by 100 us in a
+    second.
+    """
+    resync: Duration | None = None
+    """How often a beacon sets the hosts' clocks right, up to `clock_error`; missing: only once, at the begin.
+    """
+    receive: ReceiveSpec | None = None
+    """Hosts' receive buffers; missing: they take everything at once."""
+    background: BackgroundSpec | None = None
+    """A share of the network outside the slots, for short flows; missing: all flows wait for slots."""
+    signals: SignalSpec | None = None
+    """PFC frames open and close the gates, at the begin and the end of each slot, instead of the hosts' clocks.
+    """
 
 
 #: Which pair goes first in a timeslot.

@@ -7,7 +7,7 @@ use timeplane_model::{Grant, Time, Trigger};
 /// The grants of one queue (destination and class), in order.
 ///
 /// A grant begins and ends by the host's clock, and ends with its lease at the latest. Times are half-open: the begin is inside, the end outside.
-/// Grants by signal are not executed yet.
+/// Grants by signal are none of its: frames open and close those.
 #[derive(Clone, Debug, Default)]
 pub struct Gate {
     /// By begin; none overlap. The first may have begun.

@@ -553,7 +553,8 @@ impl Checked {
             self.rate(&at("receive.drain"), receive.drain);
         }
         if let Some(background) = &slots.background {
-            let slowest = f.uplink_rate.map_or(f.rate, |up| up.min(f.rate));
+            let links = f.build().ok().and_then(|fabric| fabric.links().iter().map(|l| l.spec.rate).min());
+            let slowest = links.unwrap_or(f.rate);
             if background.rate.as_bps() < 1_000 || background.rate >= slowest {
                 let allowed = format!("allowed is 1 kb/s to below the slowest link, {slowest}: slots get the rest");
                 self.value(&at("background.rate"), background.rate, &allowed);
@@ -656,10 +657,11 @@ impl Checked {
             self.conflict(&format!("{key}.slot"), &message, Some("a longer slot, or a quicker `signals.reaction`"));
         }
         let Ok(fabric) = f.build() else { return };
-        if signals.skew(&fabric) > slots.slot + slots.guard {
+        // Frames that open, and frames that close.
+        if signals.skew(&fabric) * 2 > slots.slot + slots.guard {
             let message = format!(
                 "the frames of a slot take {} to leave, longer than a slot with its guard: signals fall behind for good",
-                signals.skew(&fabric)
+                signals.skew(&fabric) * 2
             );
             self.conflict(&at("frame_gap"), &message, Some("more `interfaces`, or longer slots"));
         }

@@ -262,6 +262,35 @@ fn doubts_are_warnings() {
 }
 
 #[test]
+fn slots_by_signals() {
+    let mut a = Answers::default();
+    let keys = |keys: &str| format!("\"15 us\"\n{keys}");
+    for wrong in [
+        "signals = { reaction = \"interfce\" }",
+        "signals = { hold = \"0 s\" }",
+        "signals = { frame_gap = \"-1 us\" }",
+        "signals = { frame_gap = \"50 us\" }",
+        "signals = { reaction = { times = { off_least = \"2 us\", off_most = \"1 us\", on_least = \"0 s\", on_most = \"1 us\" } } }",
+        "signals = { reaction = { times = { off_least = \"0 s\", off_most = \"1 us\", on_least = \"0 s\", on_most = \"300 us\" } } }",
+        "clock_drift = -1.0",
+        "clock_drift = 5000.0",
+        "resync = \"0 s\"",
+        "receive = { buffer = \"1 kB\", drain = \"1 Gb/s\" }",
+        "receive = { buffer = \"1 MB\", drain = \"1 b/s\" }",
+        "receive = { buffer = \"1 MB\" }",
+        "background = { rate = \"10 Gb/s\", below = \"10 kB\" }",
+        "background = { rate = \"1 Gb/s\", below = \"0 B\" }",
+    ] {
+        a.with(SLOTS, "\"15 us\"", &keys(wrong));
+    }
+    let at = |key: &str| format!("control.slots.plan.slots.{key}");
+    a.warns(SLOTS, &[(&at("signals.reaction"), "user_space")]);
+    a.warns(SLOTS, &[(&at("signals.hold"), "100 us")]);
+    a.warns(SLOTS, &[(&at("clock_drift"), "50")]);
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
 fn several_mistakes_are_told_at_once() {
     let mut a = Answers::default();
     let text = GOOD.replace("10 Gb/s", "10 Gbps").replace("seeds", "seds").replace("measure", "mesure");

@@ -151,6 +151,8 @@ struct Table<'a> {
     /// Senders, then receivers: whether nothing is left of their links in this slot, and whether they have most to do.
     full: Vec<bool>,
     critical: Vec<bool>,
+    /// Senders, then receivers, that have something to do and something left of their links in this slot.
+    idle: [usize; 2],
     picked: Vec<Picked>,
     /// Senders, then receivers: slots left.
     left: Vec<u64>,
@@ -213,6 +215,7 @@ impl<'a> Table<'a> {
             merged: Vec::with_capacity(pairs.len()),
             full: vec![false; 2 * hosts as usize],
             critical: vec![false; 2 * hosts as usize],
+            idle: [0; 2],
             taken: vec![false; pairs.len()],
             picked: Vec::new(),
             left: vec![0; 2 * hosts as usize],
@@ -271,12 +274,17 @@ impl<'a> Table<'a> {
         }
         let longest = self.left.iter().copied().max().unwrap_or(0);
         self.full.fill(false);
+        let (senders, receivers) = self.left.split_at(self.hosts);
+        self.idle = [senders, receivers].map(|side| side.iter().filter(|&&left| left > 0).count());
         for (critical, left) in self.critical.iter_mut().zip(&self.left) {
             *critical = *left == longest;
         }
         self.offer(self.order[0].pair as usize);
         for all in [false, true] {
             for k in 0..self.order.len() {
+                if self.idle.contains(&0) {
+                    break;
+                }
                 let e = self.order[k];
                 let (i, j) = (e.source as usize, e.destination as usize);
                 if self.full[i] || self.full[j] || !(all || self.critical[i] || self.critical[j]) {
@@ -291,6 +299,9 @@ impl<'a> Table<'a> {
             self.colour();
             // What colouring counts as a whole unit link may have room for more.
             for k in 0..self.order.len() {
+                if self.idle.contains(&0) {
+                    break;
+                }
                 let e = self.order[k];
                 let p = e.pair as usize;
                 if !self.full[e.source as usize]
@@ -371,8 +382,13 @@ impl<'a> Table<'a> {
         let pair = &self.pairs[p];
         self.free[pair.up] -= rate;
         self.free[pair.down] -= rate;
-        self.full[pair.source as usize] |= self.free[pair.up] == 0;
-        self.full[self.hosts + pair.destination as usize] |= self.free[pair.down] == 0;
+        let ends = [(pair.source as usize, pair.up), (self.hosts + pair.destination as usize, pair.down)];
+        for ((v, link), idle) in ends.into_iter().zip(&mut self.idle) {
+            if self.free[link] == 0 {
+                self.full[v] = true;
+                *idle -= 1;
+            }
+        }
         self.taken[p] = true;
         let room = &mut self.room[pair.destination as usize];
         let bytes = pair.left.min(Rate::bps(rate).bytes_in(self.open).get()).min(*room);

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from . import workloads
-from .workloads import MS, US, Row
+from .workloads import US, Row
 
 FOLDER = Path(__file__).resolve().parent
 FLOWS = "workload.flows.file"
@@ -101,14 +101,21 @@ D10 = (50.0, 60.0, 70.0, 75.0, 78.0, 80.0, 82.0, 84.0, 86.0, 86.7, 88.0, 89.0, 9
 N11 = (1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 20.0, 30.0, 40.0, 50.0, 62.0)
 
 PURE = Control(ideal(packets=False))
-REACTOR = Control(ideal())
+#: Circuits paced to what the packet switch's demand leaves: all demand is known at the begin of a period.
+REACTOR = Control(ideal(unreported=0.0))
+#: Circuits always paced to 90 %, and never.
+NINETY = Control(ideal())
 UNLIMITED = Control(ideal(limits=False))
+#: Where circuits get more than 90 %, bursts of the packet switch wait at the multiplexer.
+FRAMES = 16
+FRAMES_KEY = "fabric.topology.hybrid.multiplexer_frames"
 
 
 def hybrid54(hosts: int, packet_rate: str) -> dict[str, Any]:
     """Hosts of 100 Gb/s. Pausing takes no more than 5 us of the 20 us that a change takes."""
+    hybrid = {"tors": hosts, "hosts_per_tor": 1, "packet_rate": packet_rate, "dark": {"fixed": "15 us"}}
     return {
-        "topology": {"hybrid": {"tors": hosts, "hosts_per_tor": 1, "packet_rate": packet_rate, "dark": {"fixed": "15 us"}}},
+        "topology": {"hybrid": hybrid | {"multiplexer_frames": FRAMES}},
         "rate": "100 Gb/s",
         "propagation": "0 ns",
         "mtu": f"{MTU54} B",
@@ -123,6 +130,11 @@ def _fig10(name: str, controls: Mapping[str, Control], rate: str, points: Sequen
 
     flows = {x: list_of(x) for x in points}
     return Experiment(name, controls, hybrid54(hosts, rate), flows, f"{periods * PERIOD54} us", periods=periods)
+
+
+def _limits(name: str, controls: Mapping[str, Control], large: float, frames: Sequence[int], hosts: int, periods: int) -> Experiment:
+    """One point of figure 10 by what a multiplexer holds."""
+    return replace(_fig10(name, controls, "10 Gb/s", (large,), hosts, periods), sweep=(FRAMES_KEY, list(frames)))
 
 
 def _fig11(points: Sequence[float], hosts: int, periods: int) -> Experiment:
@@ -162,27 +174,28 @@ INSTANT = {"compute_time": "0 us"}
 
 
 def _fig8() -> Experiment:
-    #: What a circuit of 470 us at the 9 Gb/s beside the packets carries, and what it leaves of what asks for all of it at 10 Gb/s.
-    frames, left = 343, 40
-    flows = {0.0: lambda: workloads.groups(FIG8_AT, FIG8_PERIODS, PERIOD, frames, left, MTU, 1500)}
+    # A little more than a circuit of 470 us carries at the 9 Gb/s beside the packets.
+    frames = 344
+    flows = {0.0: lambda: workloads.groups(FIG8_AT, FIG8_PERIODS, PERIOD, frames, MTU, 1500)}
     window = f"{FIG8_PERIODS * PERIOD + 50} us"
     return Experiment("fig8", {"reactor": Control(circuits(**INSTANT))}, PROTOTYPE, flows, window, periods=FIG8_PERIODS)
 
 
-FIG9_STEP = 9
+#: Periods from one flow's change to the next one's.
+FIG9_STEP = 6
 SMALL_RATE = 96e6
 
 
-def _fig9(step_ms: int) -> Experiment:
-    steps = [i * step_ms * MS for i in range(7)]
-    end = 7 * step_ms * MS
+def _fig9(periods: int) -> Experiment:
+    steps = [i * periods * PERIOD * US for i in range(7)]
+    end = 7 * periods * PERIOD * US
     flows = {0.0: lambda: workloads.growing(steps, end, 9e9, SMALL_RATE, PERIOD, 30, MTU)}
-    return Experiment("fig9", {"reactor": Control(circuits(**INSTANT))}, PROTOTYPE, flows, f"{7 * step_ms} ms")
+    return Experiment("fig9", {"reactor": Control(circuits(**INSTANT))}, PROTOTYPE, flows, f"{7 * periods * PERIOD} us")
 
 
 #: Between two circuits of a pair, us.
 PAUSES = (500, 1000, 2000, 3000)
-DARK6 = 8
+DARK6 = 10
 LOSSES = (0.0, 1e-4, 1e-3, 1e-2)
 #: A data frame crosses four links.
 HOPS6, FRAME6 = 4, 1538
@@ -194,7 +207,7 @@ def turns(pause: float, **changes: Any) -> Plan:
     open_ = (pause - 7 * DARK6) / 6
     period = 7 * (open_ + DARK6)
     spans = {"period": f"{period:.3f} us", "dark": f"{DARK6} us", "least_open": f"{open_:.3f} us", "compute_time": "10 us"}
-    return circuits(scheduler="round_robin", packets=False, limits=True, **spans, **changes)
+    return circuits(scheduler="round_robin", **spans, **changes)
 
 
 def _fig6(name: str, size: int, window: str, pauses: Sequence[int]) -> Experiment:
@@ -203,9 +216,9 @@ def _fig6(name: str, size: int, window: str, pauses: Sequence[int]) -> Experimen
     controls: dict[str, Control] = {}
     for p in pauses:
         controls[f"both_{p}"] = Control(turns(p), TCP)
-        controls[f"data_{p}"] = Control(turns(p, acknowledgements=1.0), TCP)
+        controls[f"data_{p}"] = Control(turns(p, acknowledgements=0.99), TCP)
         controls[f"raw_{p}"] = Control(turns(p))
-        controls[f"raw_data_{p}"] = Control(turns(p, acknowledgements=1.0))
+        controls[f"raw_data_{p}"] = Control(turns(p, acknowledgements=0.99))
     return Experiment(name, controls, fabric, {0.0: lambda: workloads.stride(HOSTS, 4, size)}, window)
 
 
@@ -233,7 +246,8 @@ FULL = [
     _fig10("fig10", HYBRID, "10 Gb/s", D10, 64, 3),
     _fig10("fig10_20", {"reactor": REACTOR}, "20 Gb/s", D10, 64, 3),
     _fig11(N11, 64, 3),
-    _fig10("limits", {"reactor": REACTOR, "unlimited": UNLIMITED}, "10 Gb/s", (90.0,), 64, 3),
+    _limits("limits", {"ninety": NINETY, "unlimited": UNLIMITED}, 90.0, (1, 2, 4), 64, 3),
+    _limits("limits95", {"reactor": REACTOR}, 95.0, (1, 4, 16), 64, 3),
     _fig7(("45 ms", "150 ms")),
     _fig8(),
     _fig9(FIG9_STEP),
@@ -253,11 +267,13 @@ def _quick(of: Experiment) -> Experiment:
         case "fig11":
             return _fig11((1.0, 8.0, 20.0), 24, 2)
         case "limits":
-            return _fig10("limits", {"reactor": REACTOR, "unlimited": UNLIMITED}, "10 Gb/s", (90.0,), 24, 2)
+            return _limits("limits", {"ninety": NINETY, "unlimited": UNLIMITED}, 90.0, (1, 2), 24, 2)
+        case "limits95":
+            return _limits("limits95", {"reactor": REACTOR}, 95.0, (1, 16), 24, 2)
         case "fig7":
             return _fig7(("15 ms", "30 ms"))
         case "fig9":
-            return _fig9(3)
+            return _fig9(4)
         case "fig6_large" | "fig6_small":
             return _fig6(of.name, ENDLESS if of.name == "fig6_large" else SMALL6, "20 ms", (1000, 3000))
         case "fig6_loss":

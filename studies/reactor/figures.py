@@ -201,7 +201,7 @@ FIGURES: Mapping[str, Drawing] = {
     "fig8": Drawing(fig8, ["fig8"]),
     "fig9": Drawing(fig9, ["fig9"]),
     # The runs without limits have no picture; their losses are a row of the comparison.
-    "fig10": Drawing(fig10, ["fig10", "fig10_20", "limits"]),
+    "fig10": Drawing(fig10, ["fig10", "fig10_20", "limits", "limits95"]),
     "fig11": Drawing(fig11, ["fig11"]),
 }
 

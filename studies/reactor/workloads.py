@@ -53,11 +53,10 @@ def burst(at: int, frames: int, source: int, destination: int, mtu: int) -> list
     return [(at, source, destination, mtu - RAW_HEADER)] * frames
 
 
-def groups(changes_at: int, periods: int, period_us: int, frames: int, left: int, mtu: int, after: int) -> list[Row]:
+def groups(changes_at: int, periods: int, period_us: int, frames: int, mtu: int, after: int) -> list[Row]:
     """Figure 8: hosts 0 to 3 and 4 to 7 among themselves until ``changes_at`` (ps), then each to the other group only.
 
-    Each period before brings ``frames`` for every pair, the first one ``left`` more: what a circuit leaves over. The new workload
-    brings ``after`` frames for every pair at once.
+    Each period before brings ``frames`` for every pair, the new workload ``after`` for every pair at once.
     """
     group = lambda host: host // 4
     rows: list[Row] = []
@@ -68,7 +67,7 @@ def groups(changes_at: int, periods: int, period_us: int, frames: int, left: int
             if group(source) == group(destination):
                 for k in range(periods):
                     if k * period_us * US < changes_at:
-                        rows += burst(k * period_us * US, frames + (left if k == 0 else 0), source, destination, mtu)
+                        rows += burst(k * period_us * US, frames, source, destination, mtu)
             else:
                 rows += burst(changes_at, after, source, destination, mtu)
     return rows

@@ -28,6 +28,8 @@ pub struct CircuitManagerConfig {
     pub limits: bool,
     /// The share of the packet switch that acknowledgements get, which then never take circuits; zero leaves them with the data.
     pub acknowledgements: f64,
+    /// The share of what the packet switch has left over that is kept open for what no report knows of; circuits get the rest of hosts' links.
+    pub unreported: f64,
     /// Per host, the link to the circuit switch that its circuits use.
     pub uplinks: Vec<LinkId>,
     /// Per host, its rack: pairs of one rack need no circuit.
@@ -47,6 +49,14 @@ pub struct CircuitManagerConfig {
 }
 
 impl CircuitManagerConfig {
+    /// What schedules are made for. Circuits are taken to be as slow as a full packet switch beside them leaves them: one that turns out faster
+    /// ends its demand early, one that turned out slower would leave some over in every period.
+    fn parameters(&self) -> CircuitParameters {
+        let beside = if self.limits { self.circuits.packet } else { Rate::ZERO };
+        let left = Rate::bps(self.line.as_bps().saturating_sub(beside.as_bps()));
+        let circuit = if left == Rate::ZERO { self.circuits.circuit } else { self.circuits.circuit.min(left) };
+        CircuitParameters { circuit, ..self.circuits }
+    }
     /// From a message's sending until it has surely arrived.
     pub fn message_time(&self) -> Duration {
         self.control_latency + self.margin
@@ -209,7 +219,7 @@ impl CircuitManager {
         let computed = now + c.compute_time;
         let heartbeat_at = begins - c.message_time();
         let demand = self.demand();
-        let plan = self.scheduler.plan(&demand, &self.config.circuits, self.standing.as_ref());
+        let plan = self.scheduler.plan(&demand, &self.config.parameters(), self.standing.as_ref());
         let plan = plan.map(|plan| self.fit(&demand, plan)).unwrap_or_else(|_| {
             self.counters.refused += 1;
             out.push(Output::Log(Event::PlanRefused { round, fault: PlanFault::Circuits }));
@@ -269,7 +279,7 @@ impl CircuitManager {
         plan
     }
 
-    /// Rates of pairs without a circuit in this period: what waits is spread over the period, and what is left goes to all alike, as
+    /// Rates of pairs without a circuit in this period: what waits is spread over the period, and of what is left a share goes to all alike, as
     /// nobody knows what will come.
     fn packet_rates(&self, demand: &Demand, ups: &[Uptime]) -> BTreeMap<(HostId, HostId), Rate> {
         let c = &self.config;
@@ -295,6 +305,9 @@ impl CircuitManager {
         for (&(i, j), rate) in pairs.iter().zip(&first) {
             send[i as usize] = (send[i as usize] - rate).max(0.0);
             receive[j as usize] = (receive[j as usize] - rate).max(0.0);
+        }
+        for left in send.iter_mut().chain(&mut receive) {
+            *left *= c.unreported;
         }
         let second = rates::max_min_hosts(&rates::Hosts::new(send, receive), &offer(&|_, _| f64::INFINITY));
         let rate = |a: &f64, b: &f64| Rate::bps((a + b).floor() as u64);

@@ -380,6 +380,9 @@ pub struct CircuitsSpec {
     pub limits: bool,
     /// The share of the packet switch for TCP's acknowledgements, which then take no circuits; at 0 they go with the data.
     pub acknowledgements: f64,
+    /// The share of what the packet switch has left over that is kept open for what no host has reported yet. With limits, circuits are paced
+    /// to what is left of a host's link: at 1 the link without the packet switch, at 0 all that what waits for the packet switch leaves them.
+    pub unreported: f64,
     /// One way between controller and hosts over the control network.
     pub control_latency: Duration,
     /// Probability that a control message is lost.
@@ -401,6 +404,7 @@ impl Default for CircuitsSpec {
             packets: true,
             limits: true,
             acknowledgements: 0.0,
+            unreported: 1.0,
             control_latency: Duration::from_us(1),
             control_loss: 0.0,
             compute_time: Duration::from_us(100),

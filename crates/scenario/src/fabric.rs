@@ -114,7 +114,7 @@ pub struct HybridSpec {
     /// For how long they are dark.
     #[serde(default)]
     pub dark: DarkTime,
-    /// Frames of the MTU that a rack switch holds for a host, of circuits and of the packet switch each.
+    /// Frames of the MTU that a rack switch holds for a host, of each input: a wire from the circuit switch or the packet switch, or another host.
     #[serde(default = "one")]
     pub multiplexer_frames: u32,
 }

@@ -65,6 +65,7 @@ pub fn circuit_manager(spec: &CircuitsSpec, fabric: &Fabric, retune: Retune, mtu
         line: host_link.rate,
         limits: spec.limits && spec.packets,
         acknowledgements: spec.acknowledgements,
+        unreported: spec.unreported,
         uplinks: uplinks.collect(),
         racks,
         per_rack: ports.len() as u32,

@@ -96,27 +96,28 @@ def tcp(outcomes: Outcomes, name: str) -> Found:
     return "; ".join(parts), "yes" if min(values) > 0.95 else "in part" if max(values) > 0.95 else "no"
 
 
-def loss_of(bit_error: float) -> float:
+def loss_of(name: str, bit_error: float) -> float:
     """Share of full frames that are lost."""
-    return 1 - (1 - bit_error) ** (HOPS6 * FRAME6 * 8)
+    return 1 - (1 - bit_error) ** (HOPS6[name] * FRAME6 * 8)
 
 
-def loss_share(outcome: Outcome, bit_error: float, control: str) -> list[float]:
-    """By seed, TCP over raw frames without loss under the same schedule."""
-    ideal = outcome.mean(min(outcome.places), f"raw_{control}", "received_bytes")
-    return [v / ideal for v in outcome.values[bit_error, control, "received_bytes"].values()]
+def loss_shares(outcome: Outcome) -> list[tuple[float, list[float]]]:
+    """Loss; by seed, TCP over raw frames without loss under the same schedule."""
+    ideal = outcome.mean(min(outcome.places), "raw", "received_bytes")
+    name = outcome.experiment.name
+    return [
+        (loss_of(name, x), [v / ideal for v in outcome.values[x, "tcp", "received_bytes"].values()]) for x in outcome.places
+    ]
 
 
 def tcp_loss(outcomes: Outcomes) -> Found:
     from timeplane.studies import difference
 
-    o = outcomes["fig6_loss"]
     parts, same = [], []
-    for x in o.places:
-        paused, standing = (loss_share(o, x, c) for c in ("paused", "standing"))
-        d = difference(paused, standing)
-        same.append(d.verdict in ("same", "both") or d.mean > 0)
-        parts.append(f"loss {100 * loss_of(x):.2g} %: {_percent(float(np.mean(paused)))} of ideal against {_percent(float(np.mean(standing)))}")
+    for (loss, paused), (_, never) in zip(loss_shares(outcomes["fig6_loss"]), loss_shares(outcomes["fig6_unpaused"]), strict=True):
+        d = difference(paused, never)
+        same.append(d.verdict in ("same", "both"))
+        parts.append(f"loss {100 * loss:.2g} %: {_percent(float(np.mean(paused)))} of its ideal against {_percent(float(np.mean(never)))}")
     return "; ".join(parts), "yes" if all(same) else "in part" if any(same) else "no"
 
 
@@ -311,7 +312,7 @@ CLAIMS: Mapping[str, tuple[Sequence[str], Callable[[Outcomes], Found]]] = {
     "tcp_large": (["fig6_large"], lambda o: tcp(o, "fig6_large")),
     "tcp_small": (["fig6_small"], lambda o: tcp(o, "fig6_small")),
     "tcp_acks": ([], lambda o: ("not run: no scenario pauses ACKs alone", "not run")),
-    "tcp_loss": (["fig6_loss"], tcp_loss),
+    "tcp_loss": (["fig6_loss", "fig6_unpaused"], tcp_loss),
     "all_to_all": (["fig7"], all_to_all),
     "even_split": (["fig7"], even_split),
     "change_before": (["fig8"], lambda o: change(o, "before")),

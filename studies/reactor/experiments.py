@@ -197,8 +197,9 @@ def _fig9(periods: int) -> Experiment:
 PAUSES = (500, 1000, 2000, 3000)
 DARK6 = 10
 LOSSES = (0.0, 1e-4, 1e-3, 1e-2)
-#: A data frame crosses four links.
-HOPS6, FRAME6 = 4, 1538
+#: Links that a data frame crosses, and what it takes there.
+HOPS6 = {"fig6_loss": 4, "fig6_unpaused": 2}
+FRAME6 = 1538
 SMALL6 = 1_000_000
 
 
@@ -222,23 +223,22 @@ def _fig6(name: str, size: int, window: str, pauses: Sequence[int]) -> Experimen
     return Experiment(name, controls, fabric, {0.0: lambda: workloads.stride(HOSTS, 4, size)}, window)
 
 
-def bit_error(loss: float) -> float:
-    """Of every link, for that share of full frames to be lost."""
-    return 1 - (1 - loss) ** (1 / (HOPS6 * FRAME6 * 8))
+def bit_error(loss: float, hops: int) -> float:
+    """Of every link, for that share of full frames to be lost over so many."""
+    return 1 - (1 - loss) ** (1 / (hops * FRAME6 * 8))
 
 
-def _fig6_loss(losses: Sequence[float], window: str, seeds: int) -> Experiment:
-    fabric = {"topology": {"hybrid": PROTOTYPE["topology"]["hybrid"] | {"dark": {"fixed": "2 us"}}}}
-    controls = {
-        "paused": Control(turns(1000), TCP),
-        # One matching for ever: never dark, never paused.
-        "standing": Control(circuits(packets=False, dark=f"{DARK6} us", compute_time="10 us"), TCP),
-        "raw_paused": Control(turns(1000)),
-        "raw_standing": Control(circuits(packets=False, dark=f"{DARK6} us", compute_time="10 us")),
-    }
+def _fig6_loss(name: str, losses: Sequence[float], window: str, seeds: int) -> Experiment:
+    """Pauses of 1 ms; or the same hosts under one switch, where nobody ever pauses."""
+    if name == "fig6_loss":
+        fabric = {"topology": {"hybrid": PROTOTYPE["topology"]["hybrid"] | {"dark": {"fixed": "2 us"}}}}
+        controls = {"tcp": Control(turns(1000), TCP), "raw": Control(turns(1000))}
+    else:
+        fabric = {"topology": {"single_switch": {"hosts": HOSTS}}}
+        controls = {"tcp": Control(None, TCP), "raw": Control(None)}
     flows = {0.0: lambda: workloads.stride(HOSTS, 4, ENDLESS)}
-    sweep = ("fabric.bit_error", [bit_error(p) for p in losses])
-    return Experiment("fig6_loss", controls, fabric, flows, window, sweep=sweep, seeds=seeds)
+    sweep = ("fabric.bit_error", [bit_error(p, HOPS6[name]) for p in losses])
+    return Experiment(name, controls, fabric, flows, window, sweep=sweep, seeds=seeds)
 
 
 HYBRID = {"circuits": PURE, "reactor": REACTOR}
@@ -253,7 +253,8 @@ FULL = [
     _fig9(FIG9_STEP),
     _fig6("fig6_large", ENDLESS, "60 ms", PAUSES),
     _fig6("fig6_small", SMALL6, "60 ms", PAUSES),
-    _fig6_loss(LOSSES, "60 ms", 10),
+    _fig6_loss("fig6_loss", LOSSES, "60 ms", 10),
+    _fig6_loss("fig6_unpaused", LOSSES, "60 ms", 10),
 ]
 
 
@@ -276,8 +277,8 @@ def _quick(of: Experiment) -> Experiment:
             return _fig9(4)
         case "fig6_large" | "fig6_small":
             return _fig6(of.name, ENDLESS if of.name == "fig6_large" else SMALL6, "20 ms", (1000, 3000))
-        case "fig6_loss":
-            return _fig6_loss((0.0, 1e-2), "20 ms", 2)
+        case "fig6_loss" | "fig6_unpaused":
+            return _fig6_loss(of.name, (0.0, 1e-2), "20 ms", 2)
         case _:
             return replace(of)
 

@@ -79,14 +79,13 @@ def fig6(outcomes: Outcomes) -> Figure:
         a.set_xlabel("Pause (ms)")
         a.set_ylim(0, 105)
     axes[0].set_ylabel("TCP over raw frames (%)")
-    o = outcomes["fig6_loss"]
-    losses = [claims.loss_of(x) * 100 for x in o.places]
-    for control, colour, line, marker, label in (
-        ("paused", GREEN, LINES[2], MARKERS[2], "paused for 1 ms"),
-        ("standing", BLACK, LINES[3], MARKERS[3], "never paused"),
+    for name, colour, line, marker, label in (
+        ("fig6_loss", GREEN, LINES[2], MARKERS[2], "paused for 1 ms"),
+        ("fig6_unpaused", BLACK, LINES[3], MARKERS[3], "never paused"),
     ):
-        shares = [100 * np.array(claims.loss_share(o, x, control)) for x in o.places]
-        estimates = [tp.studies.estimate(s) for s in shares]
+        points = claims.loss_shares(outcomes[name])
+        losses = [100 * x for x, _ in points]
+        estimates = [tp.studies.estimate(100 * s for s in shares) for _, shares in points]
         mean, half = np.array([e.mean for e in estimates]), np.array([e.half for e in estimates])
         axes[2].plot(losses, mean, color=colour, linestyle=line, marker=marker, label=label)
         if min(e.n for e in estimates) > 2:
@@ -196,7 +195,7 @@ class Drawing:
 
 FIGURES: Mapping[str, Drawing] = {
     "table1": Drawing(table1, []),
-    "fig6": Drawing(fig6, ["fig6_small", "fig6_large", "fig6_loss"]),
+    "fig6": Drawing(fig6, ["fig6_small", "fig6_large", "fig6_loss", "fig6_unpaused"]),
     "fig7": Drawing(fig7, ["fig7"]),
     "fig8": Drawing(fig8, ["fig8"]),
     "fig9": Drawing(fig9, ["fig9"]),

@@ -50,12 +50,14 @@ pub struct CircuitManagerConfig {
 
 impl CircuitManagerConfig {
     /// What schedules are made for. Circuits are taken to be as slow as a full packet switch beside them leaves them: one that turns out faster
-    /// ends its demand early, one that turned out slower would leave some over in every period.
+    /// ends its demand early, one that turned out slower would leave some over in every period. What acknowledgements take of the packet switch is
+    /// no room for data.
     fn parameters(&self) -> CircuitParameters {
         let beside = if self.limits { self.circuits.packet } else { Rate::ZERO };
         let left = Rate::bps(self.line.as_bps().saturating_sub(beside.as_bps()));
         let circuit = if left == Rate::ZERO { self.circuits.circuit } else { self.circuits.circuit.min(left) };
-        CircuitParameters { circuit, ..self.circuits }
+        let data = self.circuits.packet.as_bps() as f64 * (1.0 - self.acknowledgements);
+        CircuitParameters { circuit, packet: Rate::bps(data as u64), ..self.circuits }
     }
     /// From a message's sending until it has surely arrived.
     pub fn message_time(&self) -> Duration {

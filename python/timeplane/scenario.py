@@ -28,9 +28,13 @@ __all__ = [
     "Bytes",
     "Cdf",
     "Check",
+    "CircuitAlgorithm",
+    "Circuits",
     "Coflows",
     "Congestion",
     "Control",
+    "DarkBetween",
+    "DarkTime",
     "Datagrams",
     "DelayedAck",
     "Discipline",
@@ -46,13 +50,16 @@ __all__ = [
     "Failure",
     "FatTree",
     "Fixed",
+    "FixedDark",
     "Flows",
     "Forwarding",
     "Framing",
     "Graph",
     "GraphLink",
     "Horizon",
+    "Hybrid",
     "Incast",
+    "Interfaces",
     "LeafSpine",
     "Limit",
     "Matrix",
@@ -68,10 +75,13 @@ __all__ = [
     "RateNormaliser",
     "Rates",
     "Raw",
+    "Reaction",
     "Record",
+    "Retune",
     "Scenario",
     "Shared",
     "Shuffle",
+    "SignalSpec",
     "SingleSwitch",
     "Sizes",
     "SlotFill",
@@ -80,6 +90,7 @@ __all__ = [
     "Stride",
     "Switch",
     "Tcp",
+    "Times",
     "Timeslots",
     "Topology",
     "Transport",
@@ -138,8 +149,72 @@ class FatTree(Values):
 #: Bits per second: a number and one of b/s, kb/s, Mb/s, Gb/s, Tb/s.
 Rate: TypeAlias = str
 
+#: Which ports of a circuit switch go dark when it changes.
+#: - ``"all_stop"``: All.
+#: - ``"moved"``: Those that are joined to another one.
+Retune: TypeAlias = Literal["all_stop", "moved"]
+
 #: A span of time: a number and one of ps, ns, us, ms, s, min, h.
 Duration: TypeAlias = str
+
+
+@dataclass
+class FixedDark(Values):
+    """Always so long."""
+
+    _key: ClassVar[str] = "fixed"
+    _bare: ClassVar[bool] = True
+
+    value: Duration
+
+
+@dataclass(kw_only=True)
+class DarkBetween(Values):
+    """The least and the longest dark time."""
+
+    _key: ClassVar[str] = "between"
+
+    least: Duration
+    """The least."""
+    most: Duration
+    """The longest."""
+
+
+#: How long ports of a circuit switch are dark when it changes.
+#: - ``"mordia"``: As REACToR measured the Mordia switch: 12 us in the mean, 14.84 us at most (section 4.1).
+#:   Drawn evenly from 9.16 to 14.84 us.
+#: - :class:`FixedDark`: Always so long.
+#: - :class:`DarkBetween`: Drawn evenly between two bounds.
+DarkTime: TypeAlias = Literal["mordia"] | FixedDark | DarkBetween
+_DarkTime = {"fixed": FixedDark, "between": DarkBetween}
+
+
+@dataclass(kw_only=True)
+class Hybrid(Values):
+    """Racks under a packet switch and a circuit switch."""
+
+    _key: ClassVar[str] = "hybrid"
+
+    _reads: ClassVar[dict[str, str]] = {"dark": "_DarkTime"}
+
+    tors: int
+    """Top-of-rack switches."""
+    hosts_per_tor: int
+    """Hosts under each."""
+    packet_uplinks: int | None = None
+    """Wires from each to the packet switch; as many as hosts where it is missing."""
+    circuit_uplinks: int | None = None
+    """Wires from each to the circuit switch; as many as hosts where it is missing."""
+    packet_rate: Rate
+    """Rate of a wire to the packet switch."""
+    retune: Retune = "all_stop"
+    """Which ports go dark when the circuit switch changes."""
+    dark: DarkTime = "mordia"
+    """For how long they are dark."""
+    multiplexer_frames: int = 1
+    """Frames of the MTU that a rack switch holds for a host, of each input: a wire from the circuit switch or
+    the packet switch, or another host.
+    """
 
 
 @dataclass(kw_only=True)
@@ -175,9 +250,10 @@ class Graph(Values):
 #: - :class:`LeafSpine`: Every leaf joined to every spine.
 #: - :class:`Tree`: Edge switches under one root.
 #: - :class:`FatTree`: The k-ary fat tree (Al-Fares et al., SIGCOMM 2008): k³/4 hosts.
+#: - :class:`Hybrid`: Racks with two ways out, a packet switch and a circuit switch (REACToR, NSDI 2014).
 #: - :class:`Graph`: Any graph, written out.
-Topology: TypeAlias = SingleSwitch | LeafSpine | Tree | FatTree | Graph
-_Topology = {"single_switch": SingleSwitch, "leaf_spine": LeafSpine, "tree": Tree, "fat_tree": FatTree, "graph": Graph}
+Topology: TypeAlias = SingleSwitch | LeafSpine | Tree | FatTree | Hybrid | Graph
+_Topology = {"single_switch": SingleSwitch, "leaf_spine": LeafSpine, "tree": Tree, "fat_tree": FatTree, "hybrid": Hybrid, "graph": Graph}
 
 #: What a link's layer adds to a packet on the wire.
 #: - ``"ethernet"``: Ethernet: 38 B (preamble 8, header 14, FCS 4, gap 12), never under 84 B on the wire (IEEE
@@ -636,10 +712,64 @@ class Nic(Values):
 
 
 @dataclass(kw_only=True)
+class Times(Values):
+    """From a control frame's arrival until it is obeyed: evenly between two bounds."""
+
+    _key: ClassVar[str] = "times"
+
+    off_least: Duration
+    """No frame is begun any more: at the earliest."""
+    off_most: Duration
+    """At the latest."""
+    on_least: Duration
+    """Frames may begin: at the earliest."""
+    on_most: Duration
+    """At the latest."""
+
+
+#: How fast a host obeys a control frame. A frame that is being sent is always finished.
+#: - ``"immediate"``: At once.
+#: - ``"interface"``: An interface that obeys 802.3x by itself: 2 to 6 us (Practical TDMA, figure 1).
+#: - ``"user_space"``: A program that parses PFC and opens queues: 100 to 200 us (Practical TDMA, section 3).
+#: - ``"intel_82599"``: The interface of REACToR's hosts (section 4.2): no frame is begun 1,014 ns after the
+#:   control frame, so that one more may leave than was being sent; on after 1.2 to 1.3 us.
+#: - :class:`Times`: As measured.
+Reaction: TypeAlias = Literal["immediate", "interface", "user_space", "intel_82599"] | Times
+_Reaction = {"times": Times}
+
+#: Through how many interfaces control frames go out; those of one interface leave one after the other.
+#: - ``"one"``: One.
+#: - ``"per_edge_switch"``: One for each switch with hosts.
+Interfaces: TypeAlias = Literal["one", "per_edge_switch"]
+
+
+@dataclass(kw_only=True)
+class SignalSpec(Values):
+    """PFC frames that open and close the hosts' gates: how they are sent, and how fast hosts obey."""
+
+    _reads: ClassVar[dict[str, str]] = {"reaction": "_Reaction"}
+
+    reaction: Reaction = "interface"
+    """From a frame's arrival at a host until it is obeyed."""
+    frame_gap: Duration = "0 ps"
+    """From the end of one control frame to the begin of the next one of the same interface, at least: what it
+    costs to hand it over.
+    """
+    interfaces: Interfaces = "one"
+    """Through how many interfaces the controller sends."""
+    hold: Duration = "3355 us"
+    """For how long a frame opens a gate at most, unless another one comes. A pause time of IEEE 802.3x is at
+    most 65,535 quanta of 512 bits: 3.36 ms at 10 Gb/s.
+    """
+
+
+@dataclass(kw_only=True)
 class Slots(Values):
     """Slots."""
 
     _key: ClassVar[str] = "slots"
+
+    _reads: ClassVar[dict[str, str]] = {"signals": "SignalSpec"}
 
     slot: Duration = "300 us"
     """How long the gates of a slot are open."""
@@ -657,6 +787,9 @@ class Slots(Values):
     """How long the scheduler computes; charged before its grants go out."""
     clock_error: Duration = "0 ps"
     """Hosts' clocks are off by up to so much either way."""
+    signals: SignalSpec | None = None
+    """PFC frames open and close the gates, at the begin and the end of each slot, instead of the hosts' clocks.
+    """
 
 
 #: Which pair goes first in a timeslot.
@@ -777,13 +910,65 @@ class Rates(Values):
     """How long a computation takes."""
 
 
+#: How circuits are scheduled.
+#: - ``"solstice"``: Long configurations first, and the packet switch takes the rest (CoNEXT 2015).
+#: - ``"cover_all"``: A circuit for every demand that the packet switch can not carry.
+#: - ``"round_robin"``: All matchings in turn, whatever the demand.
+CircuitAlgorithm: TypeAlias = Literal["solstice", "cover_all", "round_robin"]
+
+
+@dataclass(kw_only=True)
+class Circuits(Values):
+    """Circuits beside packets."""
+
+    _key: ClassVar[str] = "circuits"
+
+    _reads: ClassVar[dict[str, str]] = {"signals": "SignalSpec"}
+
+    scheduler: CircuitAlgorithm = "solstice"
+    """How circuits are scheduled."""
+    period: Duration = "3 ms"
+    """From one schedule to the next."""
+    dark: Duration = "30 us"
+    """From one configuration's end to the next one's begin, as schedules assume it: pausing hosts, the switch's
+    dark time, and what is in the air. The switch itself may be faster, see `fabric.topology.hybrid.dark`.
+    """
+    least_open: Duration = "130 us"
+    """The least open time of a configuration."""
+    configurations: int | None = None
+    """Configurations of a period, at most; as many as it holds where it is missing."""
+    packets: bool = True
+    """Whether pairs without a circuit may use the packet switch."""
+    limits: bool = True
+    """Whether circuits leave room on hosts' links for what the packet switch brings."""
+    acknowledgements: float = 0.0
+    """The share of the packet switch for TCP's acknowledgements, which then take no circuits; at 0 they go with
+    the data.
+    """
+    unreported: float = 1.0
+    """The share of what the packet switch has left over that is kept open for what no host has reported yet.
+    With limits, circuits are paced to what is left of a host's link: at 1 the link without the packet switch,
+    at 0 all that what waits for the packet switch leaves them.
+    """
+    control_latency: Duration = "1 us"
+    """One way between controller and hosts over the control network."""
+    control_loss: float = 0.0
+    """Probability that a control message is lost."""
+    compute_time: Duration = "100 us"
+    """How long the scheduler computes."""
+    signals: SignalSpec = field(default_factory=lambda: SignalSpec(reaction="intel_82599"))
+    """How the PFC frames are sent, and how fast hosts obey."""
+
+
 #: Who decides when hosts send.
 #: - :class:`Slots`: Slots: a manager takes reports, plans a round of slots ahead and grants them; gates at
 #:   the hosts execute.
 #: - :class:`Timeslots`: Timeslots: an arbiter gives each packet a slot and a path (SYN, Fastpass).
 #: - :class:`Rates`: Rates: a controller gives each pair that has something to send a rate (ASY, Flowtune).
-Plan: TypeAlias = Slots | Timeslots | Rates
-_Plan = {"slots": Slots, "timeslots": Timeslots, "rates": Rates}
+#: - :class:`Circuits`: Circuits: a controller sets a circuit switch, period by period, and tells hosts by PFC
+#:   frames when theirs is up (REACToR).
+Plan: TypeAlias = Slots | Timeslots | Rates | Circuits
+_Plan = {"slots": Slots, "timeslots": Timeslots, "rates": Rates, "circuits": Circuits}
 
 
 @dataclass(kw_only=True)

@@ -197,8 +197,8 @@ def growing_share(outcomes: Outcomes) -> Found:
     for large, rates in _by_step(outcomes):
         own = rates[:large]
         parts.append(f"{large}: {own.min():.2f} to {own.max():.2f} Gb/s")
-        even.append(own.min() / own.max() > 0.9)
-    return "; ".join(parts), _agrees(all(even))
+        even.append(measures.jain(own))
+    return f"{'; '.join(parts)}; Jain's index {min(even):.3f} or more", _agrees(min(even) > 0.99)
 
 
 def growing_small(outcomes: Outcomes) -> Found:

@@ -159,8 +159,8 @@ ENDLESS = 4_000_000_000
 def _fig7(measures: Sequence[str]) -> Experiment:
     pairs = [(0, i, j, ENDLESS) for i in range(HOSTS) for j in range(HOSTS) if i != j]
     controls = {
-        "limits": Control(circuits(acknowledgements=0.3), TCP),
-        "no_limits": Control(circuits(acknowledgements=0.3, limits=False), TCP),
+        "limits": Control(circuits(acknowledgements=0.99), TCP),
+        "no_limits": Control(circuits(acknowledgements=0.99, limits=False), TCP),
     }
     return Experiment(
         "fig7", controls, PROTOTYPE, {0.0: lambda: pairs}, measures[-1], sweep=("window.measure", list(measures)), periods=0
@@ -248,7 +248,7 @@ FULL = [
     _fig11(N11, 64, 3),
     _limits("limits", {"ninety": NINETY, "unlimited": UNLIMITED}, 90.0, (1, 2, 4), 64, 3),
     _limits("limits95", {"reactor": REACTOR}, 95.0, (1, 4, 16), 64, 3),
-    _fig7(("45 ms", "150 ms")),
+    _fig7(("75 ms", "150 ms")),
     _fig8(),
     _fig9(FIG9_STEP),
     _fig6("fig6_large", ENDLESS, "60 ms", PAUSES),

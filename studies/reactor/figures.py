@@ -102,7 +102,7 @@ def fig7(outcomes: Outcomes) -> Figure:
     o = outcomes["fig7"]
     figure, (axes,) = panels(1, 3.33)
     x = np.arange(HOSTS - 1)
-    for i, (control, label) in enumerate((("no_limits", "no limits"), ("limits", "0.3 Gb/s kept for ACKs"))):
+    for i, (control, label) in enumerate((("no_limits", "no limits"), ("limits", "1 Gb/s kept for packets"))):
         y = [claims.steady(o, control, f"received_{h}_by_7") * 8 / 1e9 for h in x]
         axes.bar(x + 0.4 * (i - 0.5), y, 0.38, color=(SKY, BLUE)[i], label=f"{label}: {sum(y):.2f} Gb/s")
     axes.axhline(8.1 / 7, color=BLACK, linestyle=":", label="8.1 Gb/s in seven shares")

@@ -115,3 +115,81 @@ def test_a_figure_of_a_study(study, tmp_path, capsys):
     assert main([*arguments, "--out", str(tmp_path / "b")]) == 0
     for file in ("figures/fig4.svg", "tables/incast.csv", "tables/compared.csv"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+# REACToR.
+
+
+@pytest.fixture(scope="module")
+def reactor():
+    found = studies.find("reactor")
+    found.load()
+    return found
+
+
+def test_reactor_counts_transceivers_as_table_1(reactor):
+    a = part(reactor, "arithmetic")
+    assert [(n.least, n.most) for n in a.TABLE1] == [(2, 4), (1, 3), (4, 4), (3, 3), (1, 1), (8, 8)]
+    # Cheaper as long as a port of the circuit switch costs less than three transceivers; at the limit both cost the same.
+    assert a.break_even(500.0) == 1500.0
+    assert a.cost(64, a.transceivers(3), 500.0) == a.cost(64, a.transceivers(2, True), 500.0, a.break_even(500.0)) == 128_000.0
+    for levels, electrical in ((1, 0), (3, 3), (3, -1)):
+        with pytest.raises(ValueError, match="copper"):
+            a.transceivers(levels, electrical=electrical)
+
+
+def test_reactor_circuit_goodput_is_the_papers(reactor):
+    a = part(reactor, "arithmetic")
+    fig10 = lambda large: a.circuit_goodput(large, (1 - large) / 20, 20, 3000, 20, 20)
+    assert fig10(0.867) == fig10(0.5) == pytest.approx(0.86, abs=1e-3)
+    assert fig10(1 - 1e-12) == pytest.approx((3000 - 420 - 400) / 3000)
+    assert fig10(1.0) == 1.0
+    assert a.duty(1500 / 7, 30) == pytest.approx(0.86)
+    # Equal flows share equally, however many there are.
+    assert a.circuit_goodput(0.5, 0.5, 1, 3000, 20, 20) == pytest.approx((3000 - 40) / 3000)
+
+
+def test_reactor_lists_offer_what_they_say(reactor):
+    w = part(reactor, "workloads")
+    rows = w.neighbours(24, w.large_and_small(90.0, 20), 2, 3000, 100e9, 1500)
+    assert len(rows) == 2 * 24 * 21 and {r[0] for r in rows} == {0, 3 * w.MS}
+    wire = lambda size: size // 1484 * 1538
+    for host in range(24):
+        sent, got = (sum(wire(r[3]) for r in rows if r[side] == host) for side in (1, 2))
+        assert sent == got
+        assert 0.995 < sent * 8 / (6e-3 * 100e9) <= 1
+    # What fits but for rounding fits: 10 % of 3 ms are whole frames' worth at this rate.
+    assert w.whole_frames(1538 * 8 * 1000 / 10e9, 10e9, 1500) == 1000 * 1484
+    paced = w.packets(0, 15 * w.MS, 96e6 / 8, 0, 7, 1500)
+    assert len(paced) == int(15e-3 * 96e6 / 8 / 1538) and paced == sorted(paced)
+    steps = [0, 3 * w.MS]
+    grown = w.growing(steps, 6 * w.MS, 9e9, 96e6, 1500, 30, 1500)
+    large = sum(wire(r[3]) for r in grown if r[1] == 0 and r[0] >= 3 * w.MS and r[2] in (1, 2))
+    assert large * 8 / 3e-3 == pytest.approx(9e9 * (1 - 60 / 1500), rel=0.01)
+
+
+def test_reactor_sees_trains(reactor):
+    m = part(reactor, "measures")
+    assert m.trains(np.array([0.0, 1, 2, 10, 11, 30]), 3) == [(0.0, 2.0, 3), (10.0, 11.0, 2), (30.0, 30.0, 1)]
+    assert m.trains(np.array([]), 3) == []
+    assert m.jain(np.array([1.0, 1, 1])) == 1.0 and m.jain(np.array([1.0, 0, 0])) == pytest.approx(1 / 3)
+
+
+def test_reactor_compares_every_statement_and_its_scenarios_are_right(reactor, tmp_path):
+    assert list(part(reactor, "claims").CLAIMS) == [row["id"] for row in reactor.load().published()]
+    tp.Scenario.from_file(reactor.folder / "scenario.toml").validate()
+    experiments = part(reactor, "experiments")
+    for experiment in experiments.QUICK:
+        experiment.write(tmp_path)
+        assert not tp.Scenario.from_dict(experiment.scenario(1), base=tmp_path).validate(), experiment.name
+    names = {name for drawing in part(reactor, "figures").FIGURES.values() for name in drawing.needs}
+    assert names == experiments.experiments(quick=False).keys() == experiments.experiments(quick=True).keys()
+
+
+def test_a_figure_of_reactor(tmp_path, capsys):
+    arguments = ["study", "reactor", "--quick", "--figures", "fig8", "--jobs", "1", "--out", str(tmp_path)]
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "3 from hosts 4, 5, 6" in out and "4 from hosts 0, 1, 2, 3" in out
+    for file in ("figures/fig8.png", "tables/table1.csv", "tables/compared.csv"):
+        assert (tmp_path / file).stat().st_size > 0

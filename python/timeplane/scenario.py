@@ -24,14 +24,17 @@ from timeplane._values import Values
 
 __all__ = [
     "Arrivals",
-    "BackgroundSpec",
     "Buffer",
     "Bytes",
     "Cdf",
     "Check",
+    "CircuitAlgorithm",
+    "Circuits",
     "Coflows",
     "Congestion",
     "Control",
+    "DarkBetween",
+    "DarkTime",
     "Datagrams",
     "DelayedAck",
     "Discipline",
@@ -47,12 +50,14 @@ __all__ = [
     "Failure",
     "FatTree",
     "Fixed",
+    "FixedDark",
     "Flows",
     "Forwarding",
     "Framing",
     "Graph",
     "GraphLink",
     "Horizon",
+    "Hybrid",
     "Incast",
     "Interfaces",
     "LeafSpine",
@@ -63,7 +68,6 @@ __all__ = [
     "PathColouring",
     "Pattern",
     "PerPort",
-    "Pfc",
     "Plan",
     "Poisson",
     "Rate",
@@ -72,8 +76,8 @@ __all__ = [
     "Rates",
     "Raw",
     "Reaction",
-    "ReceiveSpec",
     "Record",
+    "Retune",
     "Scenario",
     "Shared",
     "Shuffle",
@@ -145,8 +149,72 @@ class FatTree(Values):
 #: Bits per second: a number and one of b/s, kb/s, Mb/s, Gb/s, Tb/s.
 Rate: TypeAlias = str
 
+#: Which ports of a circuit switch go dark when it changes.
+#: - ``"all_stop"``: All.
+#: - ``"moved"``: Those that are joined to another one.
+Retune: TypeAlias = Literal["all_stop", "moved"]
+
 #: A span of time: a number and one of ps, ns, us, ms, s, min, h.
 Duration: TypeAlias = str
+
+
+@dataclass
+class FixedDark(Values):
+    """Always so long."""
+
+    _key: ClassVar[str] = "fixed"
+    _bare: ClassVar[bool] = True
+
+    value: Duration
+
+
+@dataclass(kw_only=True)
+class DarkBetween(Values):
+    """The least and the longest dark time."""
+
+    _key: ClassVar[str] = "between"
+
+    least: Duration
+    """The least."""
+    most: Duration
+    """The longest."""
+
+
+#: How long ports of a circuit switch are dark when it changes.
+#: - ``"mordia"``: As REACToR measured the Mordia switch: 12 us in the mean, 14.84 us at most (section 4.1).
+#:   Drawn evenly from 9.16 to 14.84 us.
+#: - :class:`FixedDark`: Always so long.
+#: - :class:`DarkBetween`: Drawn evenly between two bounds.
+DarkTime: TypeAlias = Literal["mordia"] | FixedDark | DarkBetween
+_DarkTime = {"fixed": FixedDark, "between": DarkBetween}
+
+
+@dataclass(kw_only=True)
+class Hybrid(Values):
+    """Racks under a packet switch and a circuit switch."""
+
+    _key: ClassVar[str] = "hybrid"
+
+    _reads: ClassVar[dict[str, str]] = {"dark": "_DarkTime"}
+
+    tors: int
+    """Top-of-rack switches."""
+    hosts_per_tor: int
+    """Hosts under each."""
+    packet_uplinks: int | None = None
+    """Wires from each to the packet switch; as many as hosts where it is missing."""
+    circuit_uplinks: int | None = None
+    """Wires from each to the circuit switch; as many as hosts where it is missing."""
+    packet_rate: Rate
+    """Rate of a wire to the packet switch."""
+    retune: Retune = "all_stop"
+    """Which ports go dark when the circuit switch changes."""
+    dark: DarkTime = "mordia"
+    """For how long they are dark."""
+    multiplexer_frames: int = 1
+    """Frames of the MTU that a rack switch holds for a host, of each input: a wire from the circuit switch or
+    the packet switch, or another host.
+    """
 
 
 @dataclass(kw_only=True)
@@ -182,9 +250,10 @@ class Graph(Values):
 #: - :class:`LeafSpine`: Every leaf joined to every spine.
 #: - :class:`Tree`: Edge switches under one root.
 #: - :class:`FatTree`: The k-ary fat tree (Al-Fares et al., SIGCOMM 2008): k³/4 hosts.
+#: - :class:`Hybrid`: Racks with two ways out, a packet switch and a circuit switch (REACToR, NSDI 2014).
 #: - :class:`Graph`: Any graph, written out.
-Topology: TypeAlias = SingleSwitch | LeafSpine | Tree | FatTree | Graph
-_Topology = {"single_switch": SingleSwitch, "leaf_spine": LeafSpine, "tree": Tree, "fat_tree": FatTree, "graph": Graph}
+Topology: TypeAlias = SingleSwitch | LeafSpine | Tree | FatTree | Hybrid | Graph
+_Topology = {"single_switch": SingleSwitch, "leaf_spine": LeafSpine, "tree": Tree, "fat_tree": FatTree, "hybrid": Hybrid, "graph": Graph}
 
 #: What a link's layer adds to a packet on the wire.
 #: - ``"ethernet"``: Ethernet: 38 B (preamble 8, header 14, FCS 4, gap 12), never under 84 B on the wire (IEEE
@@ -237,36 +306,10 @@ _Buffer = {"per_port": PerPort, "shared": Shared}
 
 
 @dataclass(kw_only=True)
-class Pfc(Values):
-    """Priority flow control (IEEE 802.1Qbb, in 802.1Q clause 36): a switch that has no room for what comes
-    in pauses who sends it. A switch counts the wire bytes that it holds of each input and priority, from
-    a packet's last bit in to its last bit out. Where these leave no room below `pause_at` for another
-    frame of the MTU it sends a PFC frame back; where they have fallen to `resume_at`, another one. The
-    port that gets it ends the frame that it sends, and begins no other of this priority. Pauses last
-    until they are taken back (a real switch repeats them); PFC frames have no bit errors, and their bytes
-    are in no link's count. A packet's priority is its class. Of several that may go, that of the lowest
-    class goes first.
-    """
-
-    pause_at: Bytes
-    """What an input may hold of a priority before it is paused, in wire bytes."""
-    resume_at: Bytes
-    """It goes on once it holds no more than this."""
-    headroom: Bytes | None = None
-    """Room above `pause_at` for what still comes. Missing: what each link needs, so that nothing is lost. With
-    less, packets may be (`input_full`).
-    """
-    reaction: Duration = "614400 ps"
-    """From a PFC frame's last bit until the port that gets it begins no more frames. 802.1Qbb allows 614.4 ns at
-    10 Gb/s.
-    """
-
-
-@dataclass(kw_only=True)
 class Switch(Values):
     """A packet switch with output queues."""
 
-    _reads: ClassVar[dict[str, str]] = {"buffer": "_Buffer", "pfc": "Pfc"}
+    _reads: ClassVar[dict[str, str]] = {"buffer": "_Buffer"}
 
     latency: Duration = "0 ps"
     """From a packet's arrival to its place in an output queue."""
@@ -278,8 +321,6 @@ class Switch(Values):
     """Marks a packet (Congestion Experienced) that finds at least so many wire bytes in its output queue (the
     step marking that DCTCP asks for, RFC 8257 section 3.1).
     """
-    pfc: Pfc | None = None
-    """Pauses who sends it more than it has room for, and loses nothing."""
 
 
 @dataclass(kw_only=True)
@@ -671,32 +712,6 @@ class Nic(Values):
 
 
 @dataclass(kw_only=True)
-class ReceiveSpec(Values):
-    """A host's receive buffer, and the application that empties it. What does not fit is lost."""
-
-    buffer: Bytes
-    """What it holds, in bytes on the wire."""
-    drain: Rate
-    """How fast the application takes it out, in bits on the wire."""
-
-
-@dataclass(kw_only=True)
-class BackgroundSpec(Values):
-    """A share of the network for short flows that do not wait for slots. Every host sends them at once, in
-    the order in which they came, as fast as this rate. Slots run at the rate of their links less the
-    share, so that no link carries more than it can while the short flows towards no host, and across no
-    inner link, come to more than the share together. Where they do for a while, as several hosts may send
-    to one, packets of slots queue behind them in switches: by what exceeded the share, which drains with
-    the next pause. A bounded switch buffer must hold that much, or frames are lost.
-    """
-
-    rate: Rate
-    """Of each link, in bits on the wire."""
-    below: Bytes
-    """Flows of at most this size are short."""
-
-
-@dataclass(kw_only=True)
 class Times(Values):
     """From a control frame's arrival until it is obeyed: evenly between two bounds."""
 
@@ -754,7 +769,7 @@ class Slots(Values):
 
     _key: ClassVar[str] = "slots"
 
-    _reads: ClassVar[dict[str, str]] = {"receive": "ReceiveSpec", "background": "BackgroundSpec", "signals": "SignalSpec"}
+    _reads: ClassVar[dict[str, str]] = {"signals": "SignalSpec"}
 
     slot: Duration = "300 us"
     """How long the gates of a slot are open."""
@@ -772,17 +787,6 @@ class Slots(Values):
     """How long the scheduler computes; charged before its grants go out."""
     clock_error: Duration = "0 ps"
     """Hosts' clocks are off by up to so much either way."""
-    clock_drift: float = 0.0
-    """Hosts' clocks run fast or slow by up to so many parts per million: 50 lets two of them part by 100 us in a
-    second.
-    """
-    resync: Duration | None = None
-    """How often a beacon sets the hosts' clocks right, up to `clock_error`; missing: only once, at the begin.
-    """
-    receive: ReceiveSpec | None = None
-    """Hosts' receive buffers; missing: they take everything at once."""
-    background: BackgroundSpec | None = None
-    """A share of the network outside the slots, for short flows; missing: all flows wait for slots."""
     signals: SignalSpec | None = None
     """PFC frames open and close the gates, at the begin and the end of each slot, instead of the hosts' clocks.
     """
@@ -906,13 +910,65 @@ class Rates(Values):
     """How long a computation takes."""
 
 
+#: How circuits are scheduled.
+#: - ``"solstice"``: Long configurations first, and the packet switch takes the rest (CoNEXT 2015).
+#: - ``"cover_all"``: A circuit for every demand that the packet switch can not carry.
+#: - ``"round_robin"``: All matchings in turn, whatever the demand.
+CircuitAlgorithm: TypeAlias = Literal["solstice", "cover_all", "round_robin"]
+
+
+@dataclass(kw_only=True)
+class Circuits(Values):
+    """Circuits beside packets."""
+
+    _key: ClassVar[str] = "circuits"
+
+    _reads: ClassVar[dict[str, str]] = {"signals": "SignalSpec"}
+
+    scheduler: CircuitAlgorithm = "solstice"
+    """How circuits are scheduled."""
+    period: Duration = "3 ms"
+    """From one schedule to the next."""
+    dark: Duration = "30 us"
+    """From one configuration's end to the next one's begin, as schedules assume it: pausing hosts, the switch's
+    dark time, and what is in the air. The switch itself may be faster, see `fabric.topology.hybrid.dark`.
+    """
+    least_open: Duration = "130 us"
+    """The least open time of a configuration."""
+    configurations: int | None = None
+    """Configurations of a period, at most; as many as it holds where it is missing."""
+    packets: bool = True
+    """Whether pairs without a circuit may use the packet switch."""
+    limits: bool = True
+    """Whether circuits leave room on hosts' links for what the packet switch brings."""
+    acknowledgements: float = 0.0
+    """The share of the packet switch for TCP's acknowledgements, which then take no circuits; at 0 they go with
+    the data.
+    """
+    unreported: float = 1.0
+    """The share of what the packet switch has left over that is kept open for what no host has reported yet.
+    With limits, circuits are paced to what is left of a host's link: at 1 the link without the packet switch,
+    at 0 all that what waits for the packet switch leaves them.
+    """
+    control_latency: Duration = "1 us"
+    """One way between controller and hosts over the control network."""
+    control_loss: float = 0.0
+    """Probability that a control message is lost."""
+    compute_time: Duration = "100 us"
+    """How long the scheduler computes."""
+    signals: SignalSpec = field(default_factory=lambda: SignalSpec(reaction="intel_82599"))
+    """How the PFC frames are sent, and how fast hosts obey."""
+
+
 #: Who decides when hosts send.
 #: - :class:`Slots`: Slots: a manager takes reports, plans a round of slots ahead and grants them; gates at
 #:   the hosts execute.
 #: - :class:`Timeslots`: Timeslots: an arbiter gives each packet a slot and a path (SYN, Fastpass).
 #: - :class:`Rates`: Rates: a controller gives each pair that has something to send a rate (ASY, Flowtune).
-Plan: TypeAlias = Slots | Timeslots | Rates
-_Plan = {"slots": Slots, "timeslots": Timeslots, "rates": Rates}
+#: - :class:`Circuits`: Circuits: a controller sets a circuit switch, period by period, and tells hosts by PFC
+#:   frames when theirs is up (REACToR).
+Plan: TypeAlias = Slots | Timeslots | Rates | Circuits
+_Plan = {"slots": Slots, "timeslots": Timeslots, "rates": Rates, "circuits": Circuits}
 
 
 @dataclass(kw_only=True)

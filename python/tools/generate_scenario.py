@@ -20,6 +20,8 @@ WIDTH = 110
 NAMES = {"FabricSpec": "Fabric", "PlanSpec": "Plan"}
 #: Python names of alternatives whose keys alone say too little, or name another class.
 ALTERNATIVES = {"wire": "FailedWire", "between": "FailedWires", "switch": "FailedSwitch", "host": "FailedHost"}
+#: The same of one choice only: its definition and the key.
+OF_CHOICE = {("DarkTime", "fixed"): "FixedDark", ("DarkTime", "between"): "DarkBetween"}
 
 HEADER = '''\
 """Scenarios in Python: one class for every table of a scenario file.
@@ -64,7 +66,7 @@ class Generator:
         self.definitions: dict = schema["$defs"]
         #: Text by name, in the order of writing.
         self.written: dict[str, str] = {}
-        #: Names of classes by alternative's key and shape, so that the same alternative of two choices is one class.
+        #: Names of classes of alternatives and their shapes, so that the same alternative of two choices is one class.
         self.alternatives: dict[str, tuple[str, str]] = {}
         #: How values of a definition are read: ("struct", class) and so on.
         self.plain: set[str] = set()
@@ -131,7 +133,7 @@ class Generator:
             if bare:
                 continue
             ((key, inner),) = alternative["properties"].items()
-            made = self.alternative(key, inner, about)
+            made = self.alternative(OF_CHOICE.get((name, key)) or ALTERNATIVES.get(key, camel(key)), key, inner, about)
             classes.append(made)
             how[key] = made
             lines.append(f"- :class:`{made}`: {about}")
@@ -155,21 +157,20 @@ class Generator:
             self.written[name] = text
         return f"_{name}" if how else None
 
-    def alternative(self, key: str, inner: dict, about: str) -> str:
+    def alternative(self, name: str, key: str, inner: dict, about: str) -> str:
         resolved = self.resolve(inner)
         shape = json.dumps(inner, sort_keys=True)
-        name = ALTERNATIVES.get(key, camel(key))
-        known = self.alternatives.get(key)
+        known = self.alternatives.get(name)
         if known:
             if known[1] != shape:
-                raise SystemExit(f"two alternatives are called {key}, with different values")
+                raise SystemExit(f"two alternatives are called {name}, with different values")
             text = self.written[name]
             if about and about not in text:
                 self.written[name] = text.replace('."""\n', f'. Or: {about}"""\n', 1)
             return name
         if name in self.plain:
             raise SystemExit(f"{name} is an alternative and a plain table")
-        self.alternatives[key] = (name, shape)
+        self.alternatives[name] = (name, shape)
         if resolved.get("type") == "object":
             detail = sentence(resolved.get("description", ""))
             words = about if not detail or detail in about or about in detail and len(about) >= len(detail) else detail
@@ -235,7 +236,11 @@ class Generator:
             inner = self.resolve(schema)
             assert inner.get("type") == "object", f"{name}: a default of {kind} that is no table"
             own = {k: p.get("default") for k, p in inner["properties"].items()}
-            assert {**own, **value} == own, f"{name}: its default is not that of {kind}"
+            other = {k: v for k, v in value.items() if v != own.get(k)}
+            assert all(isinstance(v, (str, int, float)) for v in other.values()), f"{name}: its default is not that of {kind}"
+            if other:
+                given = ", ".join(f"{k}={json.dumps(v) if isinstance(v, str) else repr(v)}" for k, v in other.items())
+                return f" = field(default_factory=lambda: {kind}({given}))"
             return f" = field(default_factory={kind})"
         if isinstance(value, list):
             assert not value, f"{name}: a list as default"

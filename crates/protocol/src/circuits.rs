@@ -31,7 +31,7 @@ pub struct CircuitManagerConfig {
     /// The share of the packet switch that acknowledgements get, which then never take circuits; zero leaves them with the data.
     pub acknowledgements: f64,
     /// The share of what is left of the packet switch that pairs get which have asked for nothing yet.
-    pub spare: f64,
+    pub unreported: f64,
     /// Per host, the link to the circuit switch that its circuits use.
     pub uplinks: Vec<LinkId>,
     /// Per host, its rack: pairs of one rack need no circuit.
@@ -51,6 +51,16 @@ pub struct CircuitManagerConfig {
 }
 
 impl CircuitManagerConfig {
+    /// What schedules are made for. Circuits are taken to be as slow as a full packet switch beside them leaves them: one that turns out faster
+    /// ends its demand early, one that turned out slower would leave some over in every period. What acknowledgements take of the packet switch is
+    /// no room for data.
+    fn parameters(&self) -> CircuitParameters {
+        let beside = if self.limits { self.circuits.packet } else { Rate::ZERO };
+        let left = Rate::bps(self.line.as_bps().saturating_sub(beside.as_bps()));
+        let circuit = if left == Rate::ZERO { self.circuits.circuit } else { self.circuits.circuit.min(left) };
+        let data = self.circuits.packet.as_bps() as f64 * (1.0 - self.acknowledgements);
+        CircuitParameters { circuit, packet: Rate::bps(data as u64), ..self.circuits }
+    }
     /// From a message's sending until it has surely arrived.
     pub fn message_time(&self) -> Duration {
         self.control_latency + self.margin
@@ -320,7 +330,7 @@ impl CircuitManager {
             receive[j as usize] = (receive[j as usize] - rate).max(0.0);
         }
         for left in send.iter_mut().chain(&mut receive) {
-            *left *= c.spare;
+            *left *= c.unreported;
         }
         let second = rates::max_min_hosts(&rates::Hosts::new(send, receive), &offer(&|_, _| f64::INFINITY));
         let rate = |a: &f64, b: &f64| Rate::bps((a + b).floor() as u64);
@@ -549,5 +559,88 @@ impl Agent for CircuitManager {
                 return;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timeplane_schedule::circuits::CoverAll;
+
+    const PERIOD: Duration = Duration::from_us(3000);
+
+    fn manager(limits: bool, unreported: f64) -> CircuitManager {
+        let circuits = CircuitParameters {
+            circuit: Rate::gbps(100),
+            packet: Rate::gbps(10),
+            dark: Duration::from_us(20),
+            retune: Retune::AllStop,
+            least_open: Duration::from_us(20),
+            window: PERIOD,
+            most: u32::MAX,
+        };
+        let config = CircuitManagerConfig {
+            epoch: 0,
+            start: Time::ZERO,
+            circuits,
+            line: Rate::gbps(100),
+            limits,
+            acknowledgements: 0.0,
+            unreported,
+            uplinks: (0..4).map(LinkId).collect(),
+            racks: (0..4).collect(),
+            per_rack: 1,
+            control_latency: Duration::ZERO,
+            compute_time: Duration::ZERO,
+            stop: Duration::from_us(5),
+            open_lead: Duration::from_us(1),
+            margin: Duration::from_us(1),
+        };
+        CircuitManager::new(config, Box::new(CoverAll))
+    }
+
+    /// Host 0 has 90 Gb/s for host 1 and 4 Gb/s for host 2.
+    fn demand() -> Demand {
+        let mut demand = Demand::none(4);
+        let entry =
+            |to, rate: Rate| BacklogEntry { destination: HostId(to), bytes: rate.bytes_in(PERIOD), arrived: None };
+        demand.set_row(HostId(0), Backlog::new(vec![entry(1, Rate::gbps(90)), entry(2, Rate::gbps(4))]));
+        demand
+    }
+
+    /// The one plan's open time, host 0's limit to send, and what it may send to host 2 and to host 3.
+    fn planned(limits: bool, unreported: f64) -> (Duration, Rate, [Rate; 2]) {
+        let mut manager = manager(limits, unreported);
+        let demand = demand();
+        let parameters = manager.config.parameters();
+        let plan = manager.scheduler.plan(&demand, &parameters, None).unwrap();
+        assert_eq!(plan.len(), 1);
+        let ups = uptimes(&plan, &parameters, None);
+        let packets = manager.packet_rates(&demand, &ups);
+        let [send, receive] = manager.limits(&packets);
+        assert_eq!(manager.check(&ups, &packets, &[send.clone(), receive]), Ok(()));
+        let to = |h| packets.get(&(HostId(0), HostId(h))).copied().unwrap_or(Rate::ZERO);
+        (plan[0].open, send[0], [to(2), to(3)])
+    }
+
+    #[test]
+    fn a_circuit_beside_packets_stays_open_for_as_long_as_its_slower_pace_takes() {
+        // 90 % of the period's line time at 90 % of the line is all of it, but for the dark time.
+        assert_eq!(planned(true, 1.0).0, PERIOD - Duration::from_us(20));
+        let open = planned(false, 1.0).0;
+        assert!(open <= Duration::from_us(2700) && open > Duration::from_us(2699), "{open}");
+    }
+
+    #[test]
+    fn circuits_get_what_is_not_kept_open_for_packets() {
+        let near = |mbps: u64, expected: u64| assert!(mbps.abs_diff(expected) <= 1, "{mbps}");
+        let mbps = |rate: Rate| (rate.as_bps() + 500_000) / 1_000_000;
+        for (unreported, limit, rest) in [(1.0, 90_000, 6_000), (0.5, 93_000, 3_000), (0.0, 96_000, 0)] {
+            let (_, send, [reported, other]) = planned(true, unreported);
+            near(mbps(send), limit);
+            near(mbps(reported) + mbps(other), 4_000 + rest);
+            assert!(mbps(reported) >= 3_999);
+        }
+        near(mbps(planned(false, 1.0).1), 100_000);
     }
 }

@@ -428,7 +428,7 @@ pub struct CircuitsSpec {
     /// The share of the packet switch for TCP's acknowledgements, which then take no circuits; at 0 they go with the data.
     pub acknowledgements: f64,
     /// The share of what is left of the packet switch for pairs that have asked for nothing yet, until the next schedule; circuits leave room for it.
-    pub spare: f64,
+    pub unreported: f64,
     /// One way between controller and hosts over the control network.
     pub control_latency: Duration,
     /// Probability that a control message is lost.
@@ -450,7 +450,7 @@ impl Default for CircuitsSpec {
             packets: true,
             limits: true,
             acknowledgements: 0.0,
-            spare: 0.1,
+            unreported: 0.1,
             control_latency: Duration::from_us(1),
             control_loss: 0.0,
             compute_time: Duration::from_us(100),

@@ -50,7 +50,7 @@ pub fn circuit_manager(spec: &CircuitsSpec, fabric: &Fabric, retune: Retune, mtu
     let circuit = circuit_link.rate.min(host_link.rate);
     let limits = spec.limits && spec.packets;
     // Schedules count on what is left beside a packet switch that nobody has asked for.
-    let share = spec.acknowledgements + spec.spare + SLACK;
+    let share = spec.acknowledgements + spec.unreported + SLACK;
     let kept = if limits { (packet.as_bps() as f64 * share).ceil() as u64 } else { 0 };
     let beside = circuit.min(Rate::bps(host_link.rate.as_bps().saturating_sub(kept).max(1)));
     CircuitManagerConfig {
@@ -72,7 +72,7 @@ pub fn circuit_manager(spec: &CircuitsSpec, fabric: &Fabric, retune: Retune, mtu
         circuit,
         limits,
         acknowledgements: spec.acknowledgements,
-        spare: spec.spare,
+        unreported: spec.unreported,
         uplinks: uplinks.collect(),
         racks,
         per_rack: ports.len() as u32,

@@ -10,7 +10,7 @@ use crate::endpoints::{BACKGROUND, Endpoints, Then, Trains, Wire};
 use crate::flow::NONE;
 use crate::latency::Latencies;
 use crate::link::{Full, Kinds, LinkState};
-use crate::multiplexer::{Input, Multiplexer};
+use crate::multiplexer::{Class, Multiplexer};
 use crate::nic::{Nic, QueueId, Served, Window};
 use crate::packet::{LAST, Packet, Packets, flags};
 use crate::receive::ReceiveBuffer;
@@ -712,7 +712,7 @@ impl Network {
     fn multiplex(&mut self, at: SimTime, from: u32, out: u32, id: u32, ends: &mut Endpoints) {
         let hybrid = self.hybrid.as_mut().expect("only then is there a multiplexer");
         let packets = self.fabric.link(LinkId(from)).from.0 == hybrid.packet_switch;
-        let input = if packets { Input::Packets } else { Input::Circuit };
+        let class = if packets { Class::Packets } else { Class::Circuit };
         let link = &self.links[out as usize];
         let (free_at, wire) = (link.free_at(), link.wire(self.packets.get(id).bytes));
         // Of a frame that comes by a circuit only what comes before the link is free has to be held: it comes as fast as the link sends.
@@ -722,7 +722,7 @@ impl Network {
         let waits = !multiplexer.is_empty();
         if !waits && free_at <= at {
             self.multiplexed(at, out, id);
-        } else if !multiplexer.hold(input, id, wire, hybrid.most) {
+        } else if !multiplexer.hold(class, from, id, wire, hybrid.most) {
             let packet = self.packets.remove(id);
             self.lose(out, Loss::MultiplexerFull, packet, ends);
         } else if !waits {

@@ -42,8 +42,8 @@ impl Checked {
         self.signal_frames(&at("signals"), &c.signals);
         self.probability(&at("control_loss"), c.control_loss);
         self.probability(&at("acknowledgements"), c.acknowledgements);
-        if !(0.0..=1.0).contains(&c.spare) {
-            self.value(&at("spare"), c.spare, "a share from 0 to 1 is needed");
+        if !(0.0..=1.0).contains(&c.unreported) {
+            self.value(&at("unreported"), c.unreported, "a share from 0 to 1 is needed");
         }
         for (name, span) in [("dark", c.dark), ("control_latency", c.control_latency), ("compute_time", c.compute_time)]
         {

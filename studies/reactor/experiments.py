@@ -1,0 +1,291 @@
+"""What is run: every experiment is one scenario, a change of ``scenario.toml``, with its own lists of flows."""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from . import workloads
+from .workloads import US, Row
+
+FOLDER = Path(__file__).resolve().parent
+FLOWS = "workload.flows.file"
+
+Plan = Mapping[str, Any]
+RAW: Mapping[str, Any] = {"raw": {}}
+
+
+def circuits(**changes: Any) -> Plan:
+    """Cover-all in the prototype's period, with the prototype's control plane but a scheduler that takes no time."""
+    return {"circuits": {"scheduler": "cover_all", "period": "1500 us", "dark": "30 us", "least_open": "130 us"} | changes}
+
+
+def ideal(**changes: Any) -> Plan:
+    """Section 5.4: hosts obey at once, nobody waits for a message."""
+    instant = {"control_latency": "0 ns", "compute_time": "0 ns", "signals": {"reaction": "immediate"}}
+    return circuits(period="3000 us", dark="20 us", least_open="20 us", **instant, **changes)
+
+
+@dataclass(frozen=True)
+class Control:
+    """A plan and what is sent under it."""
+
+    plan: Plan | None
+    transport: Mapping[str, Any] = field(default_factory=lambda: RAW)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One scenario: controls by name, and lists of flows by the number that the figure has on its axis."""
+
+    name: str
+    controls: Mapping[str, Control]
+    fabric: Mapping[str, Any]
+    #: Lists are made where the experiment is run.
+    flows: Mapping[float, Callable[[], list[Row]]]
+    #: Measured window; runs end with it.
+    window: str
+    #: Swept beside the flows: dotted key and values.
+    sweep: tuple[str, Sequence[Any]] | None = None
+    #: Periods of the first configuration to the last, in the window.
+    periods: int = 0
+    #: Seeds of the full study; one where nothing is random.
+    seeds: int = 1
+
+    def file(self, x: float) -> str:
+        """The list of flows at ``x``."""
+        return f"{self.name}_{x:g}.csv"
+
+    def x_of(self, file: str) -> float:
+        """The number of a list."""
+        return float(file.removeprefix(f"{self.name}_").removesuffix(".csv"))
+
+    def write(self, folder: Path) -> None:
+        """Writes all lists."""
+        for x, make in self.flows.items():
+            workloads.write(folder / self.file(x), make())
+
+    def scenario(self, seeds: int) -> dict[str, Any]:
+        """As nested dicts, with the keys of a scenario file."""
+        values = copy.deepcopy(base())
+        values |= {"name": self.name, "seeds": seeds, "description": self.name}
+        values["fabric"] |= self.fabric
+        values["workload"] = {"flows": {"file": self.file(next(iter(self.flows)))}}
+        values["window"] = {"measure": self.window, "drain": "0 ms"}
+        values["sweep"] = {FLOWS: [self.file(x) for x in self.flows]}
+        if self.sweep:
+            values["sweep"][self.sweep[0]] = list(self.sweep[1])
+        values["control"] = {
+            name: {"transport": dict(c.transport)} | ({"plan": dict(c.plan)} if c.plan else {}) for name, c in self.controls.items()
+        }
+        return values
+
+
+def base() -> dict[str, Any]:
+    """``scenario.toml``."""
+    return tomllib.loads((FOLDER / "scenario.toml").read_text(encoding="utf-8"))
+
+
+# Section 5.4: figures 10 and 11.
+
+LINE = 100e9
+#: Frames of twice the usual size: half the events, and still 83 to the shortest circuit.
+MTU54 = 3000
+PERIOD54 = 3000
+SMALL = 20
+D10 = (50.0, 60.0, 70.0, 75.0, 78.0, 80.0, 82.0, 84.0, 86.0, 86.7, 88.0, 89.0, 90.0, 92.0, 95.0, 97.0, 99.0, 99.5, 100.0)
+N11 = (1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 20.0, 30.0, 40.0, 50.0, 62.0)
+
+PURE = Control(ideal(packets=False))
+#: Circuits paced to what the packet switch's demand leaves: all demand is known at the begin of a period.
+REACTOR = Control(ideal(unreported=0.0))
+#: Circuits always paced to 90 %, and never.
+NINETY = Control(ideal())
+UNLIMITED = Control(ideal(limits=False))
+#: Where circuits get more than 90 %, bursts of the packet switch wait at the multiplexer.
+FRAMES = 16
+FRAMES_KEY = "fabric.topology.hybrid.multiplexer_frames"
+
+
+def hybrid54(hosts: int, packet_rate: str) -> dict[str, Any]:
+    """Hosts of 100 Gb/s. Pausing takes no more than 5 us of the 20 us that a change takes."""
+    hybrid = {"tors": hosts, "hosts_per_tor": 1, "packet_rate": packet_rate, "dark": {"fixed": "15 us"}}
+    return {
+        "topology": {"hybrid": hybrid | {"multiplexer_frames": FRAMES}},
+        "rate": "100 Gb/s",
+        "propagation": "0 ns",
+        "mtu": f"{MTU54} B",
+    }
+
+
+def _fig10(name: str, controls: Mapping[str, Control], rate: str, points: Sequence[float], hosts: int, periods: int) -> Experiment:
+    def list_of(large: float) -> Callable[[], list[Row]]:
+        return lambda: workloads.neighbours(
+            hosts, workloads.large_and_small(large, SMALL), periods, PERIOD54, LINE, MTU54
+        )
+
+    flows = {x: list_of(x) for x in points}
+    return Experiment(name, controls, hybrid54(hosts, rate), flows, f"{periods * PERIOD54} us", periods=periods)
+
+
+def _limits(name: str, controls: Mapping[str, Control], large: float, frames: Sequence[int], hosts: int, periods: int) -> Experiment:
+    """One point of figure 10 by what a multiplexer holds."""
+    return replace(_fig10(name, controls, "10 Gb/s", (large,), hosts, periods), sweep=(FRAMES_KEY, list(frames)))
+
+
+def _fig11(points: Sequence[float], hosts: int, periods: int) -> Experiment:
+    def list_of(n: float) -> Callable[[], list[Row]]:
+        return lambda: workloads.neighbours(hosts, workloads.large_and_small(90.0, int(n)), periods, PERIOD54, LINE, MTU54)
+
+    flows = {x: list_of(x) for x in points if x + 1 < hosts}
+    controls = {"circuits": PURE, "reactor": REACTOR}
+    return Experiment("fig11", controls, hybrid54(hosts, "10 Gb/s"), flows, f"{periods * PERIOD54} us", periods=periods)
+
+
+# The prototype: figures 6 to 9.
+
+HOSTS = 8
+MTU = 1500
+PERIOD = 1500
+TCP: Mapping[str, Any] = {"tcp": {"min_rto": "200 ms"}}
+PROTOTYPE = {"topology": {"hybrid": {"tors": 8, "hosts_per_tor": 1, "packet_rate": "1 Gb/s"}}}
+ENDLESS = 4_000_000_000
+
+
+def _fig7(measures: Sequence[str]) -> Experiment:
+    pairs = [(0, i, j, ENDLESS) for i in range(HOSTS) for j in range(HOSTS) if i != j]
+    controls = {
+        "limits": Control(circuits(acknowledgements=0.99), TCP),
+        "no_limits": Control(circuits(acknowledgements=0.99, limits=False), TCP),
+    }
+    return Experiment(
+        "fig7", controls, PROTOTYPE, {0.0: lambda: pairs}, measures[-1], sweep=("window.measure", list(measures)), periods=0
+    )
+
+
+#: The workload changes in the fourth period, 750 us after its begin; periods begin this much after demands have come.
+FIG8_PERIODS, FIG8_LATE = 6, 12
+FIG8_AT = 3 * PERIOD * US + (750 + FIG8_LATE) * US
+INSTANT = {"compute_time": "0 us"}
+
+
+def _fig8() -> Experiment:
+    # A little more than a circuit of 470 us carries at the 9 Gb/s beside the packets.
+    frames = 344
+    flows = {0.0: lambda: workloads.groups(FIG8_AT, FIG8_PERIODS, PERIOD, frames, MTU, 1500)}
+    window = f"{FIG8_PERIODS * PERIOD + 50} us"
+    return Experiment("fig8", {"reactor": Control(circuits(**INSTANT))}, PROTOTYPE, flows, window, periods=FIG8_PERIODS)
+
+
+#: Periods from one flow's change to the next one's.
+FIG9_STEP = 6
+SMALL_RATE = 96e6
+
+
+def _fig9(periods: int) -> Experiment:
+    steps = [i * periods * PERIOD * US for i in range(7)]
+    end = 7 * periods * PERIOD * US
+    flows = {0.0: lambda: workloads.growing(steps, end, 9e9, SMALL_RATE, PERIOD, 30, MTU)}
+    return Experiment("fig9", {"reactor": Control(circuits(**INSTANT))}, PROTOTYPE, flows, f"{7 * periods * PERIOD} us")
+
+
+#: Between two circuits of a pair, us.
+PAUSES = (500, 1000, 2000, 3000)
+DARK6 = 10
+LOSSES = (0.0, 1e-4, 1e-3, 1e-2)
+#: Links that a data frame crosses, and what it takes there.
+HOPS6 = {"fig6_loss": 4, "fig6_unpaused": 2}
+FRAME6 = 1538
+SMALL6 = 1_000_000
+
+
+def turns(pause: float, **changes: Any) -> Plan:
+    """All seven matchings of eight hosts in turn: a pair's circuit comes back after ``pause`` us."""
+    open_ = (pause - 7 * DARK6) / 6
+    period = 7 * (open_ + DARK6)
+    spans = {"period": f"{period:.3f} us", "dark": f"{DARK6} us", "least_open": f"{open_:.3f} us", "compute_time": "10 us"}
+    return circuits(scheduler="round_robin", **spans, **changes)
+
+
+def _fig6(name: str, size: int, window: str, pauses: Sequence[int]) -> Experiment:
+    """Stride 4: a pair and its acknowledgements have their circuits at the same time."""
+    fabric = {"topology": {"hybrid": PROTOTYPE["topology"]["hybrid"] | {"dark": {"fixed": "2 us"}}}}
+    controls: dict[str, Control] = {}
+    for p in pauses:
+        controls[f"both_{p}"] = Control(turns(p), TCP)
+        controls[f"data_{p}"] = Control(turns(p, acknowledgements=0.99), TCP)
+        controls[f"raw_{p}"] = Control(turns(p))
+        controls[f"raw_data_{p}"] = Control(turns(p, acknowledgements=0.99))
+    return Experiment(name, controls, fabric, {0.0: lambda: workloads.stride(HOSTS, 4, size)}, window)
+
+
+def bit_error(loss: float, hops: int) -> float:
+    """Of every link, for that share of full frames to be lost over so many."""
+    return 1 - (1 - loss) ** (1 / (hops * FRAME6 * 8))
+
+
+def _fig6_loss(name: str, losses: Sequence[float], window: str, seeds: int) -> Experiment:
+    """Pauses of 1 ms; or the same hosts under one switch, where nobody ever pauses."""
+    if name == "fig6_loss":
+        fabric = {"topology": {"hybrid": PROTOTYPE["topology"]["hybrid"] | {"dark": {"fixed": "2 us"}}}}
+        controls = {"tcp": Control(turns(1000), TCP), "raw": Control(turns(1000))}
+    else:
+        fabric = {"topology": {"single_switch": {"hosts": HOSTS}}}
+        controls = {"tcp": Control(None, TCP), "raw": Control(None)}
+    flows = {0.0: lambda: workloads.stride(HOSTS, 4, ENDLESS)}
+    sweep = ("fabric.bit_error", [bit_error(p, HOPS6[name]) for p in losses])
+    return Experiment(name, controls, fabric, flows, window, sweep=sweep, seeds=seeds)
+
+
+HYBRID = {"circuits": PURE, "reactor": REACTOR}
+FULL = [
+    _fig10("fig10", HYBRID, "10 Gb/s", D10, 64, 3),
+    _fig10("fig10_20", {"reactor": REACTOR}, "20 Gb/s", D10, 64, 3),
+    _fig11(N11, 64, 3),
+    _limits("limits", {"ninety": NINETY, "unlimited": UNLIMITED}, 90.0, (1, 2, 4), 64, 3),
+    _limits("limits95", {"reactor": REACTOR}, 95.0, (1, 4, 16), 64, 3),
+    _fig7(("75 ms", "150 ms")),
+    _fig8(),
+    _fig9(FIG9_STEP),
+    _fig6("fig6_large", ENDLESS, "60 ms", PAUSES),
+    _fig6("fig6_small", SMALL6, "60 ms", PAUSES),
+    _fig6_loss("fig6_loss", LOSSES, "60 ms", 10),
+    _fig6_loss("fig6_unpaused", LOSSES, "60 ms", 10),
+]
+
+
+def _quick(of: Experiment) -> Experiment:
+    """The same in seconds."""
+    match of.name:
+        case "fig10":
+            return _fig10("fig10", HYBRID, "10 Gb/s", (60.0, 86.7, 90.0, 99.5, 100.0), 24, 2)
+        case "fig10_20":
+            return _fig10("fig10_20", {"reactor": REACTOR}, "20 Gb/s", (60.0, 80.0, 90.0), 24, 2)
+        case "fig11":
+            return _fig11((1.0, 8.0, 20.0), 24, 2)
+        case "limits":
+            return _limits("limits", {"ninety": NINETY, "unlimited": UNLIMITED}, 90.0, (1, 2), 24, 2)
+        case "limits95":
+            return _limits("limits95", {"reactor": REACTOR}, 95.0, (1, 16), 24, 2)
+        case "fig7":
+            return _fig7(("15 ms", "30 ms"))
+        case "fig9":
+            return _fig9(4)
+        case "fig6_large" | "fig6_small":
+            return _fig6(of.name, ENDLESS if of.name == "fig6_large" else SMALL6, "20 ms", (1000, 3000))
+        case "fig6_loss" | "fig6_unpaused":
+            return _fig6_loss(of.name, (0.0, 1e-2), "20 ms", 2)
+        case _:
+            return replace(of)
+
+
+QUICK = [_quick(of) for of in FULL]
+
+
+def experiments(quick: bool) -> dict[str, Experiment]:
+    """All of them, by name."""
+    return {e.name: e for e in (QUICK if quick else FULL)}

@@ -1,0 +1,214 @@
+"""The figures, by the paper's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import timeplane as tp
+
+from . import claims
+from .arithmetic import TABLE1
+from .experiments import FIG8_AT, HOSTS, PERIOD
+from .workloads import US
+
+if TYPE_CHECKING:
+    from .study import Outcome
+
+Outcomes = Mapping[str, "Outcome"]
+WIDE = 6.9
+
+BLUE, RED, GREEN, PINK, SKY, ORANGE, BLACK = tp.plot.COLOURS
+MARKERS, LINES = tp.plot.MARKERS, tp.plot.LINES
+
+
+def panels(count: int, width: float = WIDE, height: float = 2.15, **options: Any) -> tuple[Figure, Sequence[Axes]]:
+    """Axes side by side."""
+    figure = Figure(figsize=(width, height))
+    return figure, list(figure.subplots(1, count, squeeze=False, **options)[0])
+
+
+def legend(figure: Figure, axes: Iterable[Axes], columns: int = 4) -> None:
+    """One above all panels, where it covers no line."""
+    entries: dict[str, Any] = {}
+    for a in axes:
+        for handle, label in zip(*a.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=min(len(entries), columns))
+
+
+def letter(axes: Sequence[Axes], titles: Sequence[str]) -> None:
+    """Names the panels."""
+    for i, (a, title) in enumerate(zip(axes, titles, strict=True)):
+        a.set_title(f"({chr(97 + i)}) {title}", fontsize=8)
+
+
+def _served(outcome: Outcome, control: str) -> tuple[np.ndarray, np.ndarray]:
+    x, _ = outcome.curve(control, "goodput")
+    return x, np.array([100 * claims.served(outcome, v, control) for v in x])
+
+
+def table1(_: Outcomes) -> Figure:
+    """Bars from the least to the most transceivers."""
+    figure, (axes,) = panels(1, 4.2, 1.9)
+    names = [f"{n.name}, {n.rate}" for n in TABLE1]
+    axes.barh(names, [n.most for n in TABLE1], color=SKY, label="all wires optical")
+    axes.barh(names, [n.least for n in TABLE1], color=BLUE, label="short wires of copper")
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel("Transceivers per upward port of a rack")
+    legend(figure, [axes], 2)
+    return figure
+
+
+def fig6(outcomes: Outcomes) -> Figure:
+    figure, axes = panels(3)
+    for a, name in zip(axes, ("fig6_small", "fig6_large"), strict=False):
+        o = outcomes[name]
+        pauses = claims.pauses(o.experiment)
+        for i, (kind, label) in enumerate((("data", "data paused"), ("both", "data and ACKs paused"))):
+            y = [100 * claims.tcp_share(o, kind, p, name == "fig6_large") for p in pauses]
+            a.plot([p / 1000 for p in pauses], y, color=(BLUE, RED)[i], linestyle=LINES[i], marker=MARKERS[i], label=label)
+        a.set_xlabel("Pause (ms)")
+        a.set_ylim(0, 105)
+    axes[0].set_ylabel("TCP over raw frames (%)")
+    for name, colour, line, marker, label in (
+        ("fig6_loss", GREEN, LINES[2], MARKERS[2], "paused for 1 ms"),
+        ("fig6_unpaused", BLACK, LINES[3], MARKERS[3], "never paused"),
+    ):
+        points = claims.loss_shares(outcomes[name])
+        losses = [100 * x for x, _ in points]
+        estimates = [tp.studies.estimate(100 * s for s in shares) for _, shares in points]
+        mean, half = np.array([e.mean for e in estimates]), np.array([e.half for e in estimates])
+        axes[2].plot(losses, mean, color=colour, linestyle=line, marker=marker, label=label)
+        if min(e.n for e in estimates) > 2:
+            axes[2].fill_between(losses, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
+    axes[2].set_xscale("symlog", linthresh=min(x for x in losses if x > 0))
+    axes[2].set_xlabel("Frames lost (%)")
+    axes[2].set_ylim(0, 105)
+    letter(axes, ["flows of 1 MB", "flows without an end", "random loss"])
+    legend(figure, axes)
+    return figure
+
+
+def fig7(outcomes: Outcomes) -> Figure:
+    o = outcomes["fig7"]
+    figure, (axes,) = panels(1, 3.33)
+    x = np.arange(HOSTS - 1)
+    for i, (control, label) in enumerate((("no_limits", "no limits"), ("limits", "1 Gb/s kept for packets"))):
+        y = [claims.steady(o, control, f"received_{h}_by_7") * 8 / 1e9 for h in x]
+        axes.bar(x + 0.4 * (i - 0.5), y, 0.38, color=(SKY, BLUE)[i], label=f"{label}: {sum(y):.2f} Gb/s")
+    axes.axhline(8.1 / 7, color=BLACK, linestyle=":", label="8.1 Gb/s in seven shares")
+    axes.set_xlabel("From host")
+    axes.set_ylabel("TCP goodput at host 7 (Gb/s)")
+    axes.grid(axis="x", visible=False)
+    legend(figure, [axes], 1)
+    return figure
+
+
+def fig8(outcomes: Outcomes) -> Figure:
+    trace = outcomes["fig8"].traces["reactor"]
+    begin = FIG8_AT - 750 * US
+    figure, (axes,) = panels(1, WIDE, 2.0)
+    for source in range(HOSTS - 1):
+        at = (trace["time"][trace["source"] == source] - begin) / US
+        at = at[(at > -PERIOD) & (at < 2 * PERIOD)]
+        axes.plot(at, np.full(len(at), source), "|", color=BLUE if source < 4 else RED, markersize=7, markeredgewidth=0.4)
+    axes.axvline(750, color=BLACK, linestyle="--", linewidth=0.8)
+    axes.annotate("workload changes", (750, 7), ha="center", fontsize=7, annotation_clip=False)
+    for edge in (-PERIOD, 0, PERIOD, 2 * PERIOD):
+        axes.axvline(edge, color=BLACK, linestyle=":", linewidth=0.8)
+    axes.set_ylim(-0.6, 6.8)
+    axes.set_yticks(range(7))
+    axes.set_xlabel("Time from the begin of a period (us)")
+    axes.set_ylabel("Packets at host 7\nfrom host")
+    axes.grid(axis="x", visible=False)
+    return figure
+
+
+def fig9(outcomes: Outcomes) -> Figure:
+    edges, rates = claims.growth(outcomes)
+    figure, (axes,) = panels(1, WIDE, 2.0)
+    time = edges / 1e9
+    colours = (*tp.plot.COLOURS,)
+    for i, rate in enumerate(rates):
+        axes.stairs(rate, time, color=colours[i % 7], linestyle=LINES[i % len(LINES)], label=f"from host {6 - i}", linewidth=1.0)
+    axes.set_yscale("symlog", linthresh=0.1, linscale=0.3)
+    axes.set_yticks([0, 0.1, 1, 10], ["0", "0.1", "1", "10"])
+    axes.set_xlabel("Time (ms)")
+    axes.set_ylabel("Goodput at host 7 (Gb/s)")
+    legend(figure, [axes], 7)
+    return figure
+
+
+def fig10(outcomes: Outcomes) -> Figure:
+    figure, (axes,) = panels(1, 3.33, 2.6)
+    for name, control, colour, line, marker, label in (
+        ("fig10_20", "reactor", GREEN, LINES[2], MARKERS[2], "REACToR 100:20"),
+        ("fig10", "reactor", BLUE, LINES[0], MARKERS[0], "REACToR 100:10"),
+        ("fig10", "circuits", RED, LINES[1], MARKERS[1], "circuits only"),
+    ):
+        x, y = _served(outcomes[name], control)
+        axes.plot(x, y, color=colour, linestyle=line, marker=marker, label=label)
+    low = min(outcomes["fig10"].places)
+    x = np.concatenate([np.linspace(low, 99.999, 400)])
+    axes.plot(x, [100 * claims.pure_formula("fig10", v) for v in x], color=BLACK, linestyle=":", linewidth=0.8, label="formula")
+    axes.set_ylim(65, 101.5)
+    axes.set_xlabel("Large flow (% of the link)")
+    axes.set_ylabel("Goodput (% of demand)")
+    legend(figure, [axes], 2)
+    return figure
+
+
+def fig11(outcomes: Outcomes) -> Figure:
+    figure, (axes,) = panels(1, 3.33, 2.6)
+    o = outcomes["fig11"]
+    for control, colour, line, marker, label in (
+        ("reactor", BLUE, LINES[0], MARKERS[0], "REACToR 100:10"),
+        ("circuits", RED, LINES[1], MARKERS[1], "circuits only"),
+    ):
+        x, y = _served(o, control)
+        axes.plot(x, y, color=colour, linestyle=line, marker=marker, label=label)
+    x = np.arange(1, max(o.places) + 1)
+    axes.plot(x, [100 * claims.pure_formula("fig11", v) for v in x], color=BLACK, linestyle=":", linewidth=0.8, label="formula")
+    axes.set_ylim(0, 104)
+    axes.set_xlabel("Small flows")
+    axes.set_ylabel("Goodput (% of demand)")
+    legend(figure, [axes], 3)
+    return figure
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure, and the experiments that it needs."""
+
+    draw: Callable[[Outcomes], Figure]
+    needs: Sequence[str]
+
+
+FIGURES: Mapping[str, Drawing] = {
+    "table1": Drawing(table1, []),
+    "fig6": Drawing(fig6, ["fig6_small", "fig6_large", "fig6_loss", "fig6_unpaused"]),
+    "fig7": Drawing(fig7, ["fig7"]),
+    "fig8": Drawing(fig8, ["fig8"]),
+    "fig9": Drawing(fig9, ["fig9"]),
+    # The runs without limits have no picture; their losses are a row of the comparison.
+    "fig10": Drawing(fig10, ["fig10", "fig10_20", "limits", "limits95"]),
+    "fig11": Drawing(fig11, ["fig11"]),
+}
+
+
+def save(name: str, outcomes: Outcomes, folder: Path) -> None:
+    """Draws a figure as PNG and SVG."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tp.plot.style(), matplotlib.rc_context({"svg.hashsalt": "reactor", "svg.fonttype": "none", "savefig.dpi": 200}):
+        figure = FIGURES[name].draw(outcomes)
+        figure.savefig(folder / f"{name}.png", metadata={"Software": None})
+        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})

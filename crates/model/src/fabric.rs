@@ -85,10 +85,10 @@ pub enum Buffer {
 
 /// Priority flow control (IEEE 802.1Qbb, in 802.1Q clause 36): a switch that has no room for what comes in pauses who sends it.
 ///
-/// A switch counts the wire bytes that it holds of each input and priority, from a packet's last bit in to its last bit out. Where these leave no
-/// room below `pause_at` for another frame of the MTU it sends a PFC frame back; where they have fallen to `resume_at`, another one. The
-/// port that gets it ends the frame that it sends, and begins no other of this priority. Pauses last until they are taken back (a real
-/// switch repeats them); PFC frames have no bit errors, and their bytes are in no link's count.
+/// A switch counts the wire bytes that it holds of each input and priority, from a packet's last bit in to its last bit out. Where these
+/// leave no room below `pause_at` for another frame of the MTU it sends a PFC frame back; where they have fallen to `resume_at`, another
+/// one. The port that gets it ends the frame that it sends, and begins no other of this priority. Pauses last until they are taken back
+/// (a real switch repeats them); PFC frames have no bit errors, and their bytes are in no link's count.
 ///
 /// A packet's priority is its class. Of several that may go, that of the lowest class goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -313,9 +313,9 @@ impl Fabric {
     }
 
     /// The same hosts, switches and links under the same numbers, with routes that avoid these links' wires: all shortest paths of what
-    /// is left. A wire is avoided both ways, whichever of its links is named; what an earlier call left out is back. Pairs may be left without a route, see
-    /// [`reaches`](Self::reaches); hosts under one switch still share their routes, so that a packet to a host whose own wire is dead comes as far
-    /// as its switch.
+    /// is left. A wire is avoided both ways, whichever of its links is named; what an earlier call left out is back. Pairs may be left
+    /// without a route, see [`reaches`](Self::reaches); hosts under one switch still share their routes, so that a packet to a host
+    /// whose own wire is dead comes as far as its switch.
     ///
     /// # Panics
     /// Where a link does not exist.

@@ -199,7 +199,7 @@ tables! {
     "control": ControlRow {
         /// What they are: reports, grants, ...
         kind: &'static str,
-        /// The sending host; null for the manager, and for repair reports, which are counted of all hosts together.
+        /// The sending host; null for the manager, and for repair reports and pauses, which are counted together.
         sender: Option<u32>,
         /// Messages sent.
         messages: u64,

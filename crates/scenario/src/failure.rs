@@ -18,8 +18,8 @@ pub struct Failure {
     /// When it works again; missing: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Duration>,
-    /// How much later the others know, that it failed as well as that it returned: switches choose other paths, and the manager of slots plans
-    /// without it.
+    /// How much later the others know, that it failed as well as that it returned: switches choose other paths, and the manager of slots
+    /// plans without it.
     #[serde(default = "one_ms")]
     pub detection: Duration,
 }
@@ -40,8 +40,8 @@ pub enum Element {
     Between([u32; 2]),
     /// A switch by its number from 0, those nearest to the hosts first: with all that it holds, and not its wires.
     Switch(u32),
-    /// A host: it sends nothing, receives nothing and hears of no grants. Datagrams and raw frames that its flows have to send wait, TCP's segments
-    /// are lost.
+    /// A host: it sends nothing, receives nothing and hears of no grants. Datagrams and raw frames that its flows have to send wait, TCP's
+    /// segments are lost.
     Host(u32),
     /// The controller of a plan. It starts anew when it returns, and grants nothing before its predecessor's grants are over.
     Manager,

@@ -1,8 +1,8 @@
 //! Switches with priority flow control: ports that can be paused.
 //!
 //! When a packet leaves such a port is not known when it joins, so that the port keeps a queue for each priority and is served by an
-//! event whenever its link becomes free. Other links know nothing of it: that of a port is no plain link, and packets that are sent on it fly as
-//! they do elsewhere. A host that is paused stops its interface's queues of that class.
+//! event whenever its link becomes free. Other links know nothing of it: that of a port is no plain link, and packets that are sent on
+//! it fly as they do elsewhere. A host that is paused stops its interface's queues of that class.
 
 use super::{Loss, Network};
 use crate::calendar::{Key, Phase};

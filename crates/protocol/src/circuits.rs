@@ -51,15 +51,10 @@ pub struct CircuitManagerConfig {
 }
 
 impl CircuitManagerConfig {
-    /// What schedules are made for. Circuits are taken to be as slow as a full packet switch beside them leaves them: one that turns out faster
-    /// ends its demand early, one that turned out slower would leave some over in every period. What acknowledgements take of the packet switch is
-    /// no room for data.
+    /// What schedules are made for: what acknowledgements take of the packet switch is no room for data.
     fn parameters(&self) -> CircuitParameters {
-        let beside = if self.limits { self.circuits.packet } else { Rate::ZERO };
-        let left = Rate::bps(self.line.as_bps().saturating_sub(beside.as_bps()));
-        let circuit = if left == Rate::ZERO { self.circuits.circuit } else { self.circuits.circuit.min(left) };
         let data = self.circuits.packet.as_bps() as f64 * (1.0 - self.acknowledgements);
-        CircuitParameters { circuit, packet: Rate::bps(data as u64), ..self.circuits }
+        CircuitParameters { packet: Rate::bps(data as u64), ..self.circuits }
     }
     /// From a message's sending until it has surely arrived.
     pub fn message_time(&self) -> Duration {
@@ -231,7 +226,7 @@ impl CircuitManager {
         let computed = now + c.compute_time;
         let heartbeat_at = begins - c.message_time();
         let demand = self.demand();
-        let plan = self.scheduler.plan(&demand, &self.config.circuits, self.standing.as_ref());
+        let plan = self.scheduler.plan(&demand, &self.config.parameters(), self.standing.as_ref());
         let plan = plan.map(|plan| self.fit(&demand, plan)).map(|plan| self.extend(plan)).unwrap_or_else(|_| {
             self.counters.refused += 1;
             out.push(Output::Log(Event::PlanRefused { round, fault: PlanFault::Circuits }));
@@ -571,7 +566,7 @@ mod tests {
 
     fn manager(limits: bool, unreported: f64) -> CircuitManager {
         let circuits = CircuitParameters {
-            circuit: Rate::gbps(100),
+            circuit: Rate::bps(100_000_000_000 - if limits { (1e10 * (unreported + SLACK)) as u64 } else { 0 }),
             packet: Rate::gbps(10),
             dark: Duration::from_us(20),
             retune: Retune::AllStop,
@@ -584,6 +579,7 @@ mod tests {
             start: Time::ZERO,
             circuits,
             line: Rate::gbps(100),
+            circuit: Rate::gbps(100),
             limits,
             acknowledgements: 0.0,
             unreported,
@@ -635,7 +631,7 @@ mod tests {
     fn circuits_get_what_is_not_kept_open_for_packets() {
         let near = |mbps: u64, expected: u64| assert!(mbps.abs_diff(expected) <= 1, "{mbps}");
         let mbps = |rate: Rate| (rate.as_bps() + 500_000) / 1_000_000;
-        for (unreported, limit, rest) in [(1.0, 90_000, 6_000), (0.5, 93_000, 3_000), (0.0, 96_000, 0)] {
+        for (unreported, limit, rest) in [(1.0, 89_800, 6_000), (0.5, 92_800, 3_000), (0.0, 95_800, 0)] {
             let (_, send, [reported, other]) = planned(true, unreported);
             near(mbps(send), limit);
             near(mbps(reported) + mbps(other), 4_000 + rest);

@@ -454,7 +454,7 @@ fn bytes_that_no_agent_sends_are_refused() {
     let report = |rest: &str| push(&format!("01018000 00000000 0000000000000000 0000000000000000 {rest}"));
     assert_eq!(push("0101"), Err(WireError::Truncated { have: 2, need: 24 }));
     assert_eq!(push(&"02".repeat(24)), Err(WireError::Version { found: 2 }));
-    assert_eq!(push(&format!("01{}", "07".repeat(23))), Err(WireError::Kind { found: 7 }));
+    assert_eq!(push(&format!("01{}", "09".repeat(23))), Err(WireError::Kind { found: 9 }));
     assert_eq!(push(&format!("0141{}", "00".repeat(22))), Err(WireError::Reserved { at: 1 }));
     assert_eq!(push(&format!("01038000{}", "01".repeat(28))), Err(WireError::Reserved { at: 16 }));
     assert_eq!(report("00000001"), Err(WireError::Truncated { have: 4, need: 12 }));

@@ -466,6 +466,16 @@ pub enum CircuitAlgorithm {
     /// Long configurations first, and the packet switch takes the rest (CoNEXT 2015).
     #[default]
     Solstice,
+    /// The configuration that carries most for its time, again and again (SIGMETRICS 2016).
+    Eclipse,
+    /// A doubly stochastic matrix as a sum of matchings (Mordia, SIGCOMM 2013).
+    Tms,
+    /// The matching of the largest demand, for fixed days (Helios, SIGCOMM 2010).
+    MaxWeight,
+    /// Demand in coarse steps, coloured (ADJUST, JSAC 2003).
+    Adjust,
+    /// One circuit for each demand, without a break; only where moved ports alone go dark (CoNEXT 2016).
+    Sunflow,
     /// A circuit for every demand that the packet switch can not carry.
     CoverAll,
     /// All matchings in turn, whatever the demand.

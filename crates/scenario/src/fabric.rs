@@ -114,7 +114,8 @@ pub struct HybridSpec {
     /// For how long they are dark.
     #[serde(default)]
     pub dark: DarkTime,
-    /// Frames of the MTU that a rack switch holds for a host, of circuits and of the packet switch each. REACToR has one (section 3.2); that is
+    /// Frames of the MTU that a rack switch holds for a host, of each input: a wire from the circuit switch or the packet switch, or
+    /// another host. REACToR has one (section 3.2); that is
     /// enough while a host does not send packets beside its own circuit, which then no longer comes evenly.
     #[serde(default = "three")]
     pub multiplexer_frames: u32,

@@ -88,6 +88,11 @@ pub fn circuit_manager(spec: &CircuitsSpec, fabric: &Fabric, retune: Retune, mtu
 pub const fn algorithm(name: CircuitAlgorithm) -> circuits::CircuitAlgorithm {
     match name {
         CircuitAlgorithm::Solstice => circuits::CircuitAlgorithm::Solstice,
+        CircuitAlgorithm::Eclipse => circuits::CircuitAlgorithm::Eclipse,
+        CircuitAlgorithm::Tms => circuits::CircuitAlgorithm::Tms,
+        CircuitAlgorithm::MaxWeight => circuits::CircuitAlgorithm::MaxWeight { day: None },
+        CircuitAlgorithm::Adjust => circuits::CircuitAlgorithm::Adjust { lambda: None },
+        CircuitAlgorithm::Sunflow => circuits::CircuitAlgorithm::Sunflow,
         CircuitAlgorithm::CoverAll => circuits::CircuitAlgorithm::CoverAll,
         CircuitAlgorithm::RoundRobin => circuits::CircuitAlgorithm::RoundRobin,
     }

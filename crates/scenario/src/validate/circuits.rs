@@ -1,7 +1,7 @@
 //! Whether a circuit switch and what plans it make sense.
 
 use super::{Checked, LONGEST_DELAY};
-use crate::{CircuitsSpec, DarkTime, HybridSpec, Interfaces, Scenario, Topology};
+use crate::{CircuitAlgorithm, CircuitsSpec, DarkTime, HybridSpec, Interfaces, Retune, Scenario, Topology};
 use timeplane_model::{Bytes, Duration, Rate};
 
 /// Hosts that an 11-bit class of a PFC frame names twice: for this period and for the next.
@@ -37,6 +37,10 @@ impl Checked {
         if s.fabric.hosts() > CLASSES {
             let message = format!("each host is two classes of 11 bits: there can be {CLASSES} hosts");
             self.conflict(key, &message, Some("fewer hosts, please"));
+        }
+        if c.scheduler == CircuitAlgorithm::Sunflow && hybrid.retune == Retune::AllStop {
+            let message = "`sunflow` sets up circuits one by one, and this switch darkens all ports each time";
+            self.conflict(&at("scheduler"), message, Some("fabric.topology.hybrid.retune = \"moved\""));
         }
         self.no_single(key, s);
         self.signal_frames(&at("signals"), &c.signals);

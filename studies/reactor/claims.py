@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import measures
-from .arithmetic import TABLE1, circuit_goodput, duty
+from .arithmetic import TABLE1, circuit_goodput, duty, payload_share
 from .experiments import (
     FIG8_AT,
     FRAME6,
     HOPS6,
     HOSTS,
+    LINE,
+    MTU54,
     PERIOD,
     PERIOD54,
     SMALL,
     Experiment,
 )
-from .workloads import US
+from .workloads import US, large_and_small, sizes
 
 if TYPE_CHECKING:
     from .study import Outcome
@@ -47,9 +49,18 @@ def served(outcome: Outcome, x: float, control: str) -> float:
 
 
 def pure_formula(experiment: str, x: float) -> float:
-    """What the closed formula says of the circuit switch of figure 10 or 11."""
-    large, small, count = (x / 100, (1 - x / 100) / SMALL, SMALL) if experiment == "fig10" else (0.9, 0.1 / x, round(x))
-    return circuit_goodput(large, small, count, PERIOD54, DARK54, DARK54)
+    """What the closed formula says of the circuit switch of figure 10 or 11: share of what the whole frames offer."""
+    large, count = (x, SMALL) if experiment == "fig10" else (90.0, round(x))
+    first, *rest = sizes(large_and_small(large, count), PERIOD54, LINE, MTU54)
+    share = [size * 8 / payload_share(MTU54) / (LINE * PERIOD54 * 1e-6) for size in (first, rest[0])]
+    carried = circuit_goodput(share[0], share[1], count if share[1] else 0, PERIOD54, DARK54, DARK54)
+    return carried / (share[0] + count * share[1])
+
+
+def pure_limit(experiment: str, x: float) -> float:
+    """The same of the shares themselves."""
+    large, count = (x / 100, SMALL) if experiment == "fig10" else (0.9, round(x))
+    return circuit_goodput(large, (1 - large) / count, count, PERIOD54, DARK54, DARK54)
 
 
 # Table 1.
@@ -229,7 +240,7 @@ def pure_cliff(outcomes: Outcomes) -> Found:
     o = outcomes["fig10"]
     below = max(x for x in o.places if x < 100)
     value = served(o, below, "circuits")
-    return f"{_percent(value)} at {below:g} %; the limit is {_percent(pure_formula('fig10', 100 - 1e-9))}", _agrees(value < 0.8)
+    return f"{_percent(value)} at {below:g} %; the limit is {_percent(pure_limit('fig10', 100 - 1e-9))}", _agrees(value < 0.8)
 
 
 def pure_level(outcomes: Outcomes) -> Found:

@@ -616,12 +616,17 @@ mod tests {
     fn circuits_get_what_is_not_kept_open_for_packets() {
         let near = |mbps: u64, expected: u64| assert!(mbps.abs_diff(expected) <= 1, "{mbps}");
         let mbps = |rate: Rate| (rate.as_bps() + 500_000) / 1_000_000;
-        for (unreported, limit, rest) in [(1.0, 90_000, 6_000), (0.5, 93_000, 3_000), (0.0, 96_000, 0)] {
+        let limit = |unreported| {
             let (_, send, [reported, other]) = planned(true, unreported);
-            near(mbps(send), limit);
-            near(mbps(reported) + mbps(other), 4_000 + rest);
+            near(mbps(send) + mbps(reported) + mbps(other), 100_000);
             assert!(mbps(reported) >= 3_999);
-        }
+            mbps(send)
+        };
+        let [all, half, none] = [1.0, 0.5, 0.0].map(limit);
+        near(none, 96_000);
+        // How much of it is given away depends on receivers, too: hosts 2 and 3 hear from all others.
+        assert!((90_000..92_000).contains(&all), "{all}");
+        near(none - half, (none - all) / 2);
         near(mbps(planned(false, 1.0).1), 100_000);
     }
 }

@@ -192,6 +192,6 @@ def test_a_figure_of_reactor(tmp_path, capsys):
     arguments = ["study", "reactor", "--quick", "--figures", "fig8", "--jobs", "1", "--out", str(tmp_path)]
     assert main(arguments) == 0
     out = capsys.readouterr().out
-    assert "499 us apart" in out and "4 from hosts 0, 1, 2, 3, 375 us apart" in out and "agrees: no" not in out
+    assert "499 us apart" in out and "4 from hosts 0, 1, 2, 3, 375 us apart" in out and "agrees: no\n" not in out
     for file in ("figures/fig8.png", "tables/table1.csv", "tables/compared.csv"):
         assert (tmp_path / file).stat().st_size > 0

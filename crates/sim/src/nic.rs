@@ -204,11 +204,10 @@ impl Nic {
         // A signal that is repeated prolongs what it opened.
         if let Some(w) =
             self.windows.iter_mut().find(|w| w.is_open(now) && (w.queue, w.path) == (window.queue, window.path))
+            && window.by_signal
         {
-            if window.by_signal {
-                w.until = w.until.max(window.until);
-                return ended;
-            }
+            w.until = w.until.max(window.until);
+            return ended;
         }
         self.windows.push(window);
         ended.sort_unstable_by_key(|w| (w.from, w.queue));

@@ -59,12 +59,15 @@ struct Port {
     errors: Option<Xoshiro256PlusPlus>,
 }
 
+/// A packet inside a switch: its last bit's time, and its number.
+type Joining = (Packet, i64, u32);
+
 pub struct Reference {
     fabric: Arc<Fabric>,
     heap: BinaryHeap<Reverse<(i64, What)>>,
     now: i64,
     ports: Vec<Port>,
-    joining: BTreeMap<(u32, u32), VecDeque<(Packet, i64, u32)>>,
+    joining: BTreeMap<(u32, u32), VecDeque<Joining>>,
     /// Numbers packets on wires and in switches.
     number: u32,
     failures: Vec<Failure>,

@@ -261,7 +261,7 @@ def ten_below(outcomes: Outcomes) -> Found:
     points = [(x, served(o, x, "reactor")) for x in o.places if x <= 90]
     steps = [abs(b - a) for (_, a), (_, b) in zip(points, points[1:], strict=False)]
     text = ", ".join(f"{x:g}: {_percent(y)}" for x, y in points)
-    return f"{text}; the largest step is {100 * max(steps):.1f} points", _agrees(max(steps) < 0.05)
+    return f"{text}; the largest step is {100 * max(steps):.1f} points", "yes" if max(steps) < 0.02 else "in part" if max(steps) < 0.05 else "no"
 
 
 def twenty(outcomes: Outcomes) -> Found:

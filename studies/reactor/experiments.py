@@ -96,6 +96,8 @@ LINE = 100e9
 #: Frames of twice the usual size: half the events, and still 83 to the shortest circuit.
 MTU54 = 3000
 PERIOD54 = 3000
+#: Periods begin this much after their demand has come, us.
+LATE54 = 4
 SMALL = 20
 D10 = (50.0, 60.0, 70.0, 75.0, 78.0, 80.0, 82.0, 84.0, 86.0, 86.7, 88.0, 89.0, 90.0, 92.0, 95.0, 97.0, 99.0, 99.5, 100.0)
 N11 = (1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 20.0, 30.0, 40.0, 50.0, 62.0)
@@ -129,7 +131,7 @@ def _fig10(name: str, controls: Mapping[str, Control], rate: str, points: Sequen
         )
 
     flows = {x: list_of(x) for x in points}
-    return Experiment(name, controls, hybrid54(hosts, rate), flows, f"{periods * PERIOD54} us", periods=periods)
+    return Experiment(name, controls, hybrid54(hosts, rate), flows, f"{periods * PERIOD54 + LATE54} us", periods=periods)
 
 
 def _limits(name: str, controls: Mapping[str, Control], large: float, frames: Sequence[int], hosts: int, periods: int) -> Experiment:
@@ -143,7 +145,7 @@ def _fig11(points: Sequence[float], hosts: int, periods: int) -> Experiment:
 
     flows = {x: list_of(x) for x in points if x + 1 < hosts}
     controls = {"circuits": PURE, "reactor": REACTOR}
-    return Experiment("fig11", controls, hybrid54(hosts, "10 Gb/s"), flows, f"{periods * PERIOD54} us", periods=periods)
+    return Experiment("fig11", controls, hybrid54(hosts, "10 Gb/s"), flows, f"{periods * PERIOD54 + LATE54} us", periods=periods)
 
 
 # The prototype: figures 6 to 9.

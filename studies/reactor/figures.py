@@ -59,8 +59,8 @@ def table1(_: Outcomes) -> Figure:
     """Bars from the least to the most transceivers."""
     figure, (axes,) = panels(1, 4.2, 1.9)
     names = [f"{n.name}, {n.rate}" for n in TABLE1]
-    axes.barh(names, [n.most for n in TABLE1], color=SKY, label="all wires optical")
-    axes.barh(names, [n.least for n in TABLE1], color=BLUE, label="short wires of copper")
+    axes.barh(names, [n.most for n in TABLE1], color=SKY, label="at most: all wires optical")
+    axes.barh(names, [n.least for n in TABLE1], color=BLUE, label="at least")
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
     axes.set_xlabel("Transceivers per upward port of a rack")
@@ -159,7 +159,7 @@ def fig10(outcomes: Outcomes) -> Figure:
         axes.plot(x, y, color=colour, linestyle=line, marker=marker, label=label)
     low = min(outcomes["fig10"].places)
     x = np.concatenate([np.linspace(low, 99.999, 400)])
-    axes.plot(x, [100 * claims.pure_formula("fig10", v) for v in x], color=BLACK, linestyle=":", linewidth=0.8, label="formula")
+    axes.plot(x, [100 * claims.pure_limit("fig10", v) for v in x], color=BLACK, linestyle=":", linewidth=0.8, label="formula")
     axes.set_ylim(65, 101.5)
     axes.set_xlabel("Large flow (% of the link)")
     axes.set_ylabel("Goodput (% of demand)")
@@ -177,7 +177,7 @@ def fig11(outcomes: Outcomes) -> Figure:
         x, y = _served(o, control)
         axes.plot(x, y, color=colour, linestyle=line, marker=marker, label=label)
     x = np.arange(1, max(o.places) + 1)
-    axes.plot(x, [100 * claims.pure_formula("fig11", v) for v in x], color=BLACK, linestyle=":", linewidth=0.8, label="formula")
+    axes.plot(x, [100 * claims.pure_limit("fig11", v) for v in x], color=BLACK, linestyle=":", linewidth=0.8, label="formula")
     axes.set_ylim(0, 104)
     axes.set_xlabel("Small flows")
     axes.set_ylabel("Goodput (% of demand)")

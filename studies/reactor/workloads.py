@@ -19,14 +19,25 @@ def whole_frames(seconds: float, rate: float, mtu: int) -> int:
     return int(seconds * rate / 8 / (mtu + FRAMING) + 1e-6) * (mtu - RAW_HEADER)
 
 
+def sizes(shares: Sequence[float], period_us: int, rate: float, mtu: int) -> list[int]:
+    """Bytes of flows that bring these shares of a line in a period, the large one first.
+
+    Small ones are a frame short of theirs: where they are to fill the packet switch to the last bit, a frame that the period before has left
+    over is more than it carries, and the scheduler gives it a circuit.
+    """
+    payload = mtu - RAW_HEADER
+    whole = [whole_frames(share * period_us * 1e-6, rate, mtu) for share in shares]
+    return [whole[0], *(max(size - payload, min(size, payload)) for size in whole[1:])]
+
+
 def neighbours(hosts: int, shares: Sequence[float], periods: int, period_us: int, rate: float, mtu: int) -> list[Row]:
     """Every host to the next ``len(shares)`` ones; each period brings what that share of the line carries in it (section 5.4)."""
-    sizes = [whole_frames(share * period_us * 1e-6, rate, mtu) for share in shares]
+    of = sizes(shares, period_us, rate, mtu)
     return [
         (k * period_us * US, host, (host + 1 + x) % hosts, size)
         for k in range(periods)
         for host in range(hosts)
-        for x, size in enumerate(sizes)
+        for x, size in enumerate(of)
         if size
     ]
 

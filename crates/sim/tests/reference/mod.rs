@@ -78,9 +78,6 @@ struct Port {
     errors: Option<Xoshiro256PlusPlus>,
 }
 
-/// A packet inside a switch: its last bit's time, and its number.
-type Joining = (Packet, i64, u32);
-
 pub struct Reference {
     fabric: Arc<Fabric>,
     heap: BinaryHeap<Reverse<(i64, What)>>,

@@ -508,8 +508,9 @@ impl Controllers {
         let opened = if by_signal { self.planned_at(at, host, opening.destination) } else { opening.from };
         // A slot's rate carries no more in its time; its first packet leaves at once.
         let rate = opening.rate.or(self.shared.then(|| self.line[host as usize]));
-        let paced = rate.filter(|_| self.slots.is_some());
-        let most = paced.map_or(u64::MAX, |rate| rate.bytes_in(until - at).get());
+        // Beside circuits, a rate without a signal holds until another one comes.
+        let in_slot = self.slots.is_some() && (by_signal || !self.ahead_of_light);
+        let most = rate.filter(|_| in_slot).map_or(u64::MAX, |rate| rate.bytes_in(until - at).get());
         let path = match opening.medium {
             Medium::Path(tag) => tag.0 + 1,
             Medium::Link(_) => CIRCUIT,
@@ -523,7 +524,7 @@ impl Controllers {
             by_signal,
             opened,
             rate,
-            paced: self.slots.is_some(),
+            paced: in_slot,
             most: opening.bytes.map_or(u64::MAX, Bytes::get).min(most),
             most_packets: opening.packets.unwrap_or(u32::MAX),
             path,

@@ -450,7 +450,7 @@ impl Default for CircuitsSpec {
             packets: true,
             limits: true,
             acknowledgements: 0.0,
-            unreported: 0.1,
+            unreported: 1.0,
             control_latency: Duration::from_us(1),
             control_loss: 0.0,
             compute_time: Duration::from_us(100),

@@ -34,7 +34,7 @@ fn ideal(name: &str, plan: &str) -> String {
         r#"
         [control.{name}]
         transport.raw = {{}}
-        plan.circuits = {{ period = "3 ms", dark = "30 us", least_open = "30 us", control_latency = "0 ns", compute_time = "0 ns", signals.reaction = "immediate", {plan} }}
+        plan.circuits = {{ period = "3 ms", dark = "30 us", least_open = "30 us", control_latency = "0 ns", compute_time = "0 ns", unreported = 0.1, signals.reaction = "immediate", {plan} }}
         "#
     )
 }
@@ -96,8 +96,8 @@ fn small_demands_go_by_the_packet_switch() {
     let text = hybrid(12, 1, "", &workload, &ideal("both", r#"scheduler = "cover_all""#)).replace("100 ms", "12 ms");
     let ran = run(&text, "both", 1);
     let [circuits, packets] = [25, 24].map(|switch| share(&ran, switch, 12, 4));
-    assert!(circuits > 0.98 * 0.92 && circuits <= 0.92, "{circuits}");
-    assert!(packets > 0.97 * 0.08 && packets <= 0.08, "{packets}");
+    assert!(circuits > 0.99 * 0.92 && circuits <= 0.92, "{circuits}");
+    assert!(packets > 0.96 * 0.08 && packets <= 0.08, "{packets}");
     assert_eq!(lost(&ran, "circuit_dark"), 0);
 }
 

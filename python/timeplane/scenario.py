@@ -24,6 +24,7 @@ from timeplane._values import Values
 
 __all__ = [
     "Arrivals",
+    "BackgroundSpec",
     "Buffer",
     "Bytes",
     "Cdf",
@@ -68,6 +69,7 @@ __all__ = [
     "PathColouring",
     "Pattern",
     "PerPort",
+    "Pfc",
     "Plan",
     "Poisson",
     "Rate",
@@ -76,6 +78,7 @@ __all__ = [
     "Rates",
     "Raw",
     "Reaction",
+    "ReceiveSpec",
     "Record",
     "Retune",
     "Scenario",
@@ -211,9 +214,10 @@ class Hybrid(Values):
     """Which ports go dark when the circuit switch changes."""
     dark: DarkTime = "mordia"
     """For how long they are dark."""
-    multiplexer_frames: int = 1
+    multiplexer_frames: int = 3
     """Frames of the MTU that a rack switch holds for a host, of each input: a wire from the circuit switch or
-    the packet switch, or another host.
+    the packet switch, or another host. REACToR has one (section 3.2); that is enough while a host does not
+    send packets beside its own circuit, which then no longer comes evenly.
     """
 
 
@@ -306,10 +310,36 @@ _Buffer = {"per_port": PerPort, "shared": Shared}
 
 
 @dataclass(kw_only=True)
+class Pfc(Values):
+    """Priority flow control (IEEE 802.1Qbb, in 802.1Q clause 36): a switch that has no room for what comes
+    in pauses who sends it. A switch counts the wire bytes that it holds of each input and priority, from
+    a packet's last bit in to its last bit out. Where these leave no room below `pause_at` for another
+    frame of the MTU it sends a PFC frame back; where they have fallen to `resume_at`, another one. The
+    port that gets it ends the frame that it sends, and begins no other of this priority. Pauses last
+    until they are taken back (a real switch repeats them); PFC frames have no bit errors, and their bytes
+    are in no link's count. A packet's priority is its class. Of several that may go, that of the lowest
+    class goes first.
+    """
+
+    pause_at: Bytes
+    """What an input may hold of a priority before it is paused, in wire bytes."""
+    resume_at: Bytes
+    """It goes on once it holds no more than this."""
+    headroom: Bytes | None = None
+    """Room above `pause_at` for what still comes. Missing: what each link needs, so that nothing is lost. With
+    less, packets may be (`input_full`).
+    """
+    reaction: Duration = "614400 ps"
+    """From a PFC frame's last bit until the port that gets it begins no more frames. 802.1Qbb allows 614.4 ns at
+    10 Gb/s.
+    """
+
+
+@dataclass(kw_only=True)
 class Switch(Values):
     """A packet switch with output queues."""
 
-    _reads: ClassVar[dict[str, str]] = {"buffer": "_Buffer"}
+    _reads: ClassVar[dict[str, str]] = {"buffer": "_Buffer", "pfc": "Pfc"}
 
     latency: Duration = "0 ps"
     """From a packet's arrival to its place in an output queue."""
@@ -321,6 +351,8 @@ class Switch(Values):
     """Marks a packet (Congestion Experienced) that finds at least so many wire bytes in its output queue (the
     step marking that DCTCP asks for, RFC 8257 section 3.1).
     """
+    pfc: Pfc | None = None
+    """Pauses who sends it more than it has room for, and loses nothing."""
 
 
 @dataclass(kw_only=True)
@@ -712,6 +744,32 @@ class Nic(Values):
 
 
 @dataclass(kw_only=True)
+class ReceiveSpec(Values):
+    """A host's receive buffer, and the application that empties it. What does not fit is lost."""
+
+    buffer: Bytes
+    """What it holds, in bytes on the wire."""
+    drain: Rate
+    """How fast the application takes it out, in bits on the wire."""
+
+
+@dataclass(kw_only=True)
+class BackgroundSpec(Values):
+    """A share of the network for short flows that do not wait for slots. Every host sends them at once, in
+    the order in which they came, as fast as this rate. Slots run at the rate of their links less the
+    share, so that no link carries more than it can while the short flows towards no host, and across no
+    inner link, come to more than the share together. Where they do for a while, as several hosts may send
+    to one, packets of slots queue behind them in switches: by what exceeded the share, which drains with
+    the next pause. A bounded switch buffer must hold that much, or frames are lost.
+    """
+
+    rate: Rate
+    """Of each link, in bits on the wire."""
+    below: Bytes
+    """Flows of at most this size are short."""
+
+
+@dataclass(kw_only=True)
 class Times(Values):
     """From a control frame's arrival until it is obeyed: evenly between two bounds."""
 
@@ -769,7 +827,7 @@ class Slots(Values):
 
     _key: ClassVar[str] = "slots"
 
-    _reads: ClassVar[dict[str, str]] = {"signals": "SignalSpec"}
+    _reads: ClassVar[dict[str, str]] = {"receive": "ReceiveSpec", "background": "BackgroundSpec", "signals": "SignalSpec"}
 
     slot: Duration = "300 us"
     """How long the gates of a slot are open."""
@@ -787,6 +845,17 @@ class Slots(Values):
     """How long the scheduler computes; charged before its grants go out."""
     clock_error: Duration = "0 ps"
     """Hosts' clocks are off by up to so much either way."""
+    clock_drift: float = 0.0
+    """Hosts' clocks run fast or slow by up to so many parts per million: 50 lets two of them part by 100 us in a
+    second.
+    """
+    resync: Duration | None = None
+    """How often a beacon sets the hosts' clocks right, up to `clock_error`; missing: only once, at the begin.
+    """
+    receive: ReceiveSpec | None = None
+    """Hosts' receive buffers; missing: they take everything at once."""
+    background: BackgroundSpec | None = None
+    """A share of the network outside the slots, for short flows; missing: all flows wait for slots."""
     signals: SignalSpec | None = None
     """PFC frames open and close the gates, at the begin and the end of each slot, instead of the hosts' clocks.
     """
@@ -912,9 +981,15 @@ class Rates(Values):
 
 #: How circuits are scheduled.
 #: - ``"solstice"``: Long configurations first, and the packet switch takes the rest (CoNEXT 2015).
+#: - ``"eclipse"``: The configuration that carries most for its time, again and again (SIGMETRICS 2016).
+#: - ``"tms"``: A doubly stochastic matrix as a sum of matchings (Mordia, SIGCOMM 2013).
+#: - ``"max_weight"``: The matching of the largest demand, for fixed days (Helios, SIGCOMM 2010).
+#: - ``"adjust"``: Demand in coarse steps, coloured (ADJUST, JSAC 2003).
+#: - ``"sunflow"``: One circuit for each demand, without a break; only where moved ports alone go dark (CoNEXT
+#:   2016).
 #: - ``"cover_all"``: A circuit for every demand that the packet switch can not carry.
 #: - ``"round_robin"``: All matchings in turn, whatever the demand.
-CircuitAlgorithm: TypeAlias = Literal["solstice", "cover_all", "round_robin"]
+CircuitAlgorithm: TypeAlias = Literal["solstice", "eclipse", "tms", "max_weight", "adjust", "sunflow", "cover_all", "round_robin"]
 
 
 @dataclass(kw_only=True)
@@ -945,10 +1020,9 @@ class Circuits(Values):
     """The share of the packet switch for TCP's acknowledgements, which then take no circuits; at 0 they go with
     the data.
     """
-    unreported: float = 1.0
-    """The share of what the packet switch has left over that is kept open for what no host has reported yet.
-    With limits, circuits are paced to what is left of a host's link: at 1 the link without the packet switch,
-    at 0 all that what waits for the packet switch leaves them.
+    unreported: float = 0.1
+    """The share of what is left of the packet switch for pairs that have asked for nothing yet, until the next
+    schedule; circuits leave room for it.
     """
     control_latency: Duration = "1 us"
     """One way between controller and hosts over the control network."""

@@ -68,7 +68,9 @@ def near(outcomes: Outcomes) -> Found:
         o = outcomes[name]
         inside, across = (ratio(o, control, quantity=f"{where}_{at}") for where, at in (("inside", 50), ("across", 50)))
         last = ratio(o, control, quantity="inside_100")
-        text.append(f"{title}: half of them after {inside:.2f} of the ideal, the last after {last:.2f}; half of the others after {across:.2f}")
+        text.append(
+            f"{title}: half of them after {inside:.2f} of the ideal, the last after {last:.2f}; half of the others after {across:.2f}"
+        )
         agrees.append(inside < across)
     return "; ".join(text), _agrees(all(agrees))
 
@@ -76,8 +78,10 @@ def near(outcomes: Outcomes) -> Found:
 def tcp(outcomes: Outcomes, name: str) -> Found:
     o, small = outcomes[f"{name}_tcp"], outcomes[f"{name}_1500"]
     of, dropped = ratio(o, "tcp"), o.mean(0, "tcp", "dropped_packets")
-    text = f"{of:.2f} with {size_of(o)} and 9000 B frames, {dropped:.0f} frames lost, {o.mean(0, 'tcp', 'timeouts'):.0f} timeouts"
-    text += f"; {ratio(small, 'tcp'):.2f} with {size_of(small)} and 1500 B frames"
+    most = ratio(o, "tcp", quantity="end_95")
+    text = f"{of:.2f} with {size_of(o)} and 9000 B frames ({most:.2f} until 95 % of the flows are done)"
+    text += f", {dropped:.0f} frames lost, {o.mean(0, 'tcp', 'timeouts'):.0f} timeouts"
+    text += f"; {ratio(small, 'tcp'):.2f} ({ratio(small, 'tcp', quantity='end_95'):.2f}) with {size_of(small)} and 1500 B frames"
     tdma = ratio(outcomes[name], "tdma")
     return text, "yes" if abs(of / {"fig7": 225 / 184, "fig8": 1225 / 1024}[name] - 1) < 0.05 else "in part" if of > tdma else "no"
 
@@ -109,8 +113,14 @@ def guard(outcomes: Outcomes) -> Found:
         enough = least(reaction)
         good = good and not any(count for x, count in of.items() if x >= enough) and of[min(of)] > 0
         worst = max((x for x, count in of.items() if count), default=0.0)
-        text.append(f"{reaction.replace('_', ' ')}: {of[min(of)]:.0f} collisions without a guard, some up to {worst:g} us, none from {enough:g} us on, as the formula says")
-    return "; ".join(text), _agrees(good)
+        text.append(
+            f"{reaction.replace('_', ' ')}: {of[min(of)]:.0f} collisions without a guard, some up to {worst:g} us, "
+            f"{'none' if not any(count for x, count in of.items() if x >= enough) else 'some'} from the formula's {enough:g} us on"
+        )
+    tree = outcomes["guard_tree"]
+    of = {x: tree.mean(x, "tdma", "collisions") for x in tree.places}
+    text.append("tree, interface: " + ", ".join(f"{count:.0f} with {x:g} us" for x, count in of.items()))
+    return "; ".join(text), _agrees(good and not of[max(of)])
 
 
 #: Of figure 9: the buffer that the other experiments have.
@@ -125,7 +135,9 @@ def rtt(outcomes: Outcomes) -> Found:
         own, other = (o.mean(x, control, "rtt_mean_us") for control in ("tdma", "tcp"))
         outside = o.mean(x, "outside", "rtt_mean_us")
         factors.append(other / own)
-        text.append(f"{x:g} kB a port: {own:.1f} us against {other:.0f} us, {other / own:.0f}x; in a share outside the slots {outside:.1f} us")
+        text.append(
+            f"{x:g} kB a port: {own:.1f} us against {other:.0f} us, {other / own:.0f}x; in a share outside the slots {outside:.1f} us"
+        )
     return "; ".join(text), _agrees(min(factors) >= 3)
 
 
@@ -133,7 +145,8 @@ def rtt_mean(outcomes: Outcomes) -> Found:
     o = outcomes["fig9"]
     mean, alone, wait = (o.mean(BUFFER, "tdma", q) for q in ("rtt_mean_us", "rtt_alone_us", "wait_mean_us"))
     text = f"{mean:.2f} us; {alone:.2f} us in an empty network; before that, {wait / 1000:.1f} ms of waiting for the slot"
-    return text, "yes" if abs(mean / alone - 1) < 0.05 else "no"
+    # The hosts of the paper take time, those here none.
+    return text, "no" if abs(mean / alone - 1) > 0.05 else "yes" if abs(mean / 26 - 1) < 0.05 else "in part"
 
 
 def ping_cost(outcomes: Outcomes) -> Found:
@@ -149,8 +162,10 @@ def blocks(outcomes: Outcomes, control: str) -> Found:
         curves[name] = {x: o.mean(x, control, "gbps") for x in o.places}
         text.append(f"{title}: " + ", ".join(f"{x:g} kB {y:.1f}" for x, y in curves[name].items()))
     if control == "tcp":
-        best = [max(curve.values()) for curve in curves.values()]
-        return "; ".join(text) + " Gb/s", "yes" if max(best) <= 5 else "in part" if min(best) <= 5 else "no"
+        best = max(y for curve in curves.values() for y in curve.values())
+        # Short blocks fit into the switch's buffers.
+        apart = max(y for x, y in curves["fig11_apart"].items() if x >= 100)
+        return "; ".join(text) + " Gb/s", "yes" if best <= 5 else "in part" if apart <= 5 else "no"
     other = {name: {x: outcomes[name].mean(x, "tcp", "gbps") for x in curve} for name, curve in curves.items()}
     falls = all(curve[x] < 0.9 * max(curve.values()) for curve in curves.values() for x in curve if x < 300)
     higher = all(curve[x] > other[name][x] for name, curve in curves.items() for x in curve if x >= 300)
@@ -173,7 +188,7 @@ def overhead(outcomes: Outcomes) -> Found:
     return f"{100 * share:.4f} %", _agrees(abs(100 * share - 0.015) < 0.0015)
 
 
-REACTION_RUNS = [f"guard_{reaction}" for reaction in GUARDS]
+GUARD_RUNS = [*(f"guard_{reaction}" for reaction in GUARDS), "guard_tree"]
 
 CLAIMS: Mapping[str, tuple[Sequence[str], Callable[[Outcomes], Found]]] = {
     "ideal": ([], lambda o: ideals()),
@@ -185,7 +200,7 @@ CLAIMS: Mapping[str, tuple[Sequence[str], Callable[[Outcomes], Found]]] = {
     "early": (["fig7_tcp"], lambda o: together(o, "fig7_tcp", "tcp")),
     "together": (["fig7"], lambda o: together(o, "fig7", "tdma")),
     "gain": (["fig7", "fig8", "fig7_tcp", "fig8_tcp"], gain),
-    "guard": (REACTION_RUNS, guard),
+    "guard": (GUARD_RUNS, guard),
     "rtt": (["fig9"], rtt),
     "rtt_mean": (["fig9"], rtt_mean),
     "ping_cost": (["fig9", "fig9_alone"], ping_cost),

@@ -77,7 +77,7 @@ def fig7(outcomes: Outcomes) -> Figure:
         of = outcomes[small]
         _ends(a, of, "tcp", "end", color=ORANGE, linestyle=LINES[2], label=f"TCP, {claims.size_of(of)}, 1500 B")
         _ideal(a)
-        _log(a, (0.03, 0.1, 0.3, 1, 3, 10))
+        _log(a, (0.03, 0.1, 0.3, 1, 3, 10, 30))
     axes[0].set_ylabel("Flows that are done (%)")
     letter(axes, ["one switch", "tree"])
     legend(figure, axes)
@@ -90,7 +90,7 @@ def fig8(outcomes: Outcomes) -> Figure:
         _ends(a, outcomes[name], control, "inside", color=GREEN, linestyle=LINES[0], label="pairs under one switch")
         _ends(a, outcomes[name], control, "across", color=BLUE, linestyle=LINES[1], label="pairs across the root")
         _ideal(a)
-        _log(a, (0.03, 0.1, 0.3, 1, 3, 10))
+        _log(a, (0.03, 0.1, 0.3, 1, 3, 10, 30))
     axes[0].set_ylabel("Flows that are done (%)")
     letter(axes, [f"TDMA, {claims.size_of(outcomes['fig8'])}", f"TCP, {claims.size_of(outcomes['fig8_tcp'])}"])
     legend(figure, axes)
@@ -179,7 +179,7 @@ FIGURES: Mapping[str, Drawing] = {
     "fig7": Drawing(fig7, ["fig7", "fig8", "fig7_tcp", "fig8_tcp", "fig7_1500", "fig8_1500"]),
     "fig8": Drawing(fig8, ["fig8", "fig8_tcp"]),
     "buffers": Drawing(buffers, ["buffers"]),
-    "guard": Drawing(guard, [f"guard_{reaction}" for reaction in GUARDS]),
+    "guard": Drawing(guard, [*(f"guard_{reaction}" for reaction in GUARDS), "guard_tree"]),
     "fig9": Drawing(fig9, ["fig9", "fig9_alone"]),
     "fig11": Drawing(fig11, ["fig11", "fig11_apart"]),
 }

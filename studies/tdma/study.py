@@ -110,7 +110,7 @@ def run(options: Options) -> dict[str, Outcome]:
     all_experiments = experiments(options.quick)
     outcomes: dict[str, Outcome] = {}
     begin = time.monotonic()
-    for name in dict.fromkeys(e for name in names for e in figures.FIGURES[name].needs):
+    for name in dict.fromkeys(e for figure in names for e in figures.FIGURES[figure].needs):
         outcomes[name] = run_experiment(all_experiments[name], options)
         write_csv(options.out / "tables" / f"{name}.csv", HEAD, table(outcomes[name]))
     for name in names:

@@ -185,6 +185,7 @@ def _all(
         Experiment("fig8", SLOTS, TREE | JUMBO, full),
         Experiment("fig7_tcp", {"tcp": TCP}, SWITCH | JUMBO, tcp, seeds=seeds),
         Experiment("fig8_tcp", {"tcp": TCP}, TREE | JUMBO, tcp, seeds=seeds),
+        Experiment("fig7_large", {"tcp": TCP}, SWITCH | USUAL, tcp),
         Experiment("fig7_1500", BOTH, SWITCH | USUAL, small),
         Experiment("fig8_1500", BOTH, TREE | USUAL, small),
         Experiment("buffers", BOTH, SWITCH | JUMBO, small, sweep=sweep, seeds=seeds),

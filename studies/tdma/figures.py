@@ -176,7 +176,7 @@ class Drawing:
 
 
 FIGURES: Mapping[str, Drawing] = {
-    "fig7": Drawing(fig7, ["fig7", "fig8", "fig7_tcp", "fig8_tcp", "fig7_1500", "fig8_1500"]),
+    "fig7": Drawing(fig7, ["fig7", "fig8", "fig7_tcp", "fig8_tcp", "fig7_1500", "fig8_1500", "fig7_large"]),
     "fig8": Drawing(fig8, ["fig8", "fig8_tcp"]),
     "buffers": Drawing(buffers, ["buffers"]),
     "guard": Drawing(guard, [*(f"guard_{reaction}" for reaction in GUARDS), "guard_tree"]),

@@ -195,3 +195,73 @@ def test_a_figure_of_reactor(tmp_path, capsys):
     assert "499 us apart" in out and "4 from hosts 0, 1, 2, 3, 375 us apart" in out and "agrees: no\n" not in out
     for file in ("figures/fig8.png", "tables/table1.csv", "tables/compared.csv"):
         assert (tmp_path / file).stat().st_size > 0
+
+
+# Practical TDMA.
+
+
+@pytest.fixture(scope="module")
+def tdma():
+    found = studies.find("tdma")
+    found.load()
+    return found
+
+
+def test_tdma_ideals_are_the_papers(tdma):
+    a = part(tdma, "arithmetic")
+    assert a.ideal_switch(24, 10e9, 10e9) == 184 and a.ideal_tree(3, 8, 10e9, 10e9) == 1024
+    # A root as fast as all hosts under it costs nothing.
+    assert a.ideal_tree(1, 24, 10e9, 10e9) == 184
+    # 42 frames begin in 300 us; with 1500 B, 244.
+    assert a.slot_frames(300, 9000, 10e9) == 42 and a.slot_frames(300, 1500, 10e9) == 244
+    # As many whole ones as fit end just at the slot's end.
+    assert a.slot_frames(10 * a.frame_time(9000, 10e9), 9000, 10e9) == 10
+    assert a.slotted(184, 300, 15, 9000, 10e9) == pytest.approx(192.0, abs=0.05)
+    # Section 6.5.
+    assert a.control_rate(300, 15, a.COUNTED) == pytest.approx(3.05e6, rel=0.01)
+
+
+def test_tdma_least_guard_is_that_of_validate(tdma):
+    e = part(tdma, "experiments")
+    for reaction in e.GUARDS:
+        enough = e.least(reaction)
+        for guard, warns in ((enough, False), (enough - 0.002, True)):
+            experiment = e.Experiment("guard", {"tdma": e.tdma(guard, reaction)}, {**e.SWITCH, **e.JUMBO}, e.MB)
+            told = tp.Scenario.from_dict(experiment.scenario(1)).validate()
+            assert any("in each other's slots" in str(line) for line in told) == warns, (reaction, guard)
+
+
+def test_tdma_lists(tdma):
+    w = part(tdma, "workloads")
+    rows = w.in_turn(4, 1000, 50)
+    assert len(rows) == 12 and {(r[1], r[2]) for r in rows} == {(i, j) for i in range(4) for j in range(4) if i != j}
+    # In step, everyone receives from one at a time.
+    for start in (0, 50, 100):
+        assert sorted(r[2] for r in rows if r[0] == start) == [0, 1, 2, 3]
+    apart = w.in_turn(4, 1000, 50, apart=True)
+    assert [r[0] for r in apart if r[1] == 1] == [31, 81, 131]
+    beside = w.beside(3, 30 * w.MS, 64, 10**9)
+    assert [r[1:3] for r in beside[:2]] == [(0, 8), (16, 8)] and len(beside) == 8
+    assert w.beside(0, 30 * w.MS, 64, 10**9) == beside[:2]
+
+
+def test_tdma_compares_every_statement_and_its_scenarios_are_right(tdma, tmp_path):
+    assert list(part(tdma, "claims").CLAIMS) == [row["id"] for row in tdma.load().published()]
+    tp.Scenario.from_file(tdma.folder / "scenario.toml").validate()
+    experiments = part(tdma, "experiments")
+    for experiment in experiments.QUICK:
+        experiment.write(tmp_path)
+        # Guards that are too short are asked for, and warned of; nothing else is.
+        told = tp.Scenario.from_dict(experiment.scenario(1), base=tmp_path).validate()
+        assert all("in each other's slots" in str(line) for line in told), experiment.name
+    names = {name for drawing in part(tdma, "figures").FIGURES.values() for name in drawing.needs}
+    assert names == experiments.experiments(quick=False).keys() == experiments.experiments(quick=True).keys()
+
+
+def test_a_figure_of_tdma(tmp_path, capsys):
+    arguments = ["study", "tdma", "--quick", "--figures", "fig9", "--jobs", "1", "--out", str(tmp_path)]
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "14.76 us in an empty network" in out and "agrees: no\n" not in out
+    for file in ("figures/fig9.png", "tables/fig9.csv", "tables/compared.csv"):
+        assert (tmp_path / file).stat().st_size > 0

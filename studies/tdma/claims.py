@@ -1,0 +1,241 @@
+"""The paper's statements beside what comes out here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from .arithmetic import COUNTED, ideal_switch, ideal_tree
+from .experiments import EDGES, FIG9_BUFFERS, GB, GUARDS, HOSTS, LINE, UNDER, least
+
+if TYPE_CHECKING:
+    from .study import Outcome
+
+HEAD = ("id", "figure", "quantity", "condition", "paper", "ours", "agrees")
+
+Outcomes = Mapping[str, "Outcome"]
+#: What comes out, and whether that is what the paper says.
+Found = tuple[str, str]
+
+#: Of the paper's transfers under TDMA, s.
+PAPER = {"fig7": 194.0, "fig8": 1075.0}
+
+
+def _agrees(yes: bool) -> str:
+    return "yes" if yes else "no"
+
+
+def ideal(outcome: Outcome) -> float:
+    """Seconds of the experiment's all-to-all, by its size and fabric."""
+    size = outcome.experiment.size
+    if "tree" in outcome.experiment.fabric["topology"]:
+        return ideal_tree(EDGES, UNDER, size, LINE)
+    return ideal_switch(HOSTS, size, LINE)
+
+
+def ratio(outcome: Outcome, control: str, x: float = 0.0, quantity: str = "completion_s") -> float:
+    """A time over the ideal one."""
+    return outcome.mean(x, control, quantity) / ideal(outcome)
+
+
+def size_of(outcome: Outcome) -> str:
+    """Bytes of a pair, to be read."""
+    size = outcome.experiment.size
+    return f"{size / GB:g} GB" if size >= GB else f"{size / 1e6:g} MB"
+
+
+def ideals() -> Found:
+    switch, tree = ideal_switch(HOSTS, 10 * GB, LINE), ideal_tree(EDGES, UNDER, 10 * GB, LINE)
+    return f"{switch:.0f} s; {tree:.0f} s", _agrees((switch, tree) == (184, 1024))
+
+
+def transfer(outcomes: Outcomes, name: str) -> Found:
+    """Under TDMA; where the size is not the paper's, its ratio to ideal is compared."""
+    o, small = outcomes[name], outcomes[f"{name}_1500"]
+    time = o.mean(0, "tdma", "completion_s")
+    scaled = time * 10 * GB / o.experiment.size
+    text = f"{time:.1f} s with {size_of(o)} ({ratio(o, 'tdma'):.3f} of the ideal), 9000 B frames"
+    text += f"; with 1500 B frames {ratio(small, 'tdma'):.3f} of the ideal ({size_of(small)})"
+    if collisions := o.mean(0, "tdma", "collisions"):
+        text += f"; {collisions:.0f} collisions in switches, {o.mean(0, 'tdma', 'dropped_packets'):.0f} frames lost"
+    return text, _agrees(abs(scaled / PAPER[name] - 1) < 0.01)
+
+
+def near(outcomes: Outcomes) -> Found:
+    """The last of the pairs under one switch against the first of the others."""
+    text, agrees = [], []
+    for name, control, title in (("fig8", "tdma", "TDMA"), ("fig8_tcp", "tcp", "TCP")):
+        o = outcomes[name]
+        inside, across = (ratio(o, control, quantity=f"{where}_{at}") for where, at in (("inside", 50), ("across", 50)))
+        last = ratio(o, control, quantity="inside_100")
+        text.append(
+            f"{title}: half of them after {inside:.2f} of the ideal, the last after {last:.2f}; half of the others after {across:.2f}"
+        )
+        agrees.append(inside < across)
+    return "; ".join(text), _agrees(all(agrees))
+
+
+def tcp(outcomes: Outcomes, name: str) -> Found:
+    o, small = outcomes[f"{name}_tcp"], outcomes[f"{name}_1500"]
+    of, dropped = ratio(o, "tcp"), o.mean(0, "tcp", "dropped_packets")
+    most = ratio(o, "tcp", quantity="end_95")
+    text = f"{of:.2f} with {size_of(o)} and 9000 B frames ({most:.2f} until 95 % of the flows are done)"
+    text += f", {dropped:.0f} frames lost, {o.mean(0, 'tcp', 'timeouts'):.0f} timeouts"
+    text += f"; {ratio(small, 'tcp'):.2f} ({ratio(small, 'tcp', quantity='end_95'):.2f}) with {size_of(small)} and 1500 B frames"
+    if name == "fig7":
+        large = outcomes["fig7_large"]
+        text += f", {ratio(large, 'tcp'):.2f} ({ratio(large, 'tcp', quantity='end_95'):.2f}) with {size_of(large)}"
+    tdma = ratio(outcomes[name], "tdma")
+    return text, "yes" if abs(of / {"fig7": 225 / 184, "fig8": 1225 / 1024}[name] - 1) < 0.05 else "in part" if of > tdma else "no"
+
+
+def spread(outcome: Outcome, control: str) -> tuple[float, float, float]:
+    """When the first, half and the last of the flows are done, over the last."""
+    first, half, last = (outcome.mean(0, control, f"end_{share}") for share in (0, 50, 100))
+    return first / last, half / last, 1.0
+
+
+def together(outcomes: Outcomes, name: str, control: str) -> Found:
+    first, half, _ = spread(outcomes[name], control)
+    text = f"the first is done after {100 * first:.1f} % of the time, half of them after {100 * half:.1f} %"
+    return text, _agrees(first > 0.98 if control == "tdma" else first < 0.95)
+
+
+def gain(outcomes: Outcomes) -> Found:
+    found = [1 - ratio(outcomes[name], "tdma") / ratio(outcomes[f"{name}_tcp"], "tcp") for name in ("fig7", "fig8")]
+    text = f"{100 * found[0]:.1f} %; {100 * found[1]:.1f} % (ratios to the ideal, of different sizes)"
+    return text, "yes" if all(0.1 <= f <= 0.2 for f in found) else "in part" if min(found) > 0 else "no"
+
+
+def guard(outcomes: Outcomes) -> Found:
+    """The least guard that was tried without collisions, and that of the formula."""
+    text, good = [], True
+    for reaction in GUARDS:
+        o = outcomes[f"guard_{reaction}"]
+        of = {x: o.mean(x, "tdma", "collisions") for x in o.places}
+        enough = least(reaction)
+        good = good and not any(count for x, count in of.items() if x >= enough) and of[min(of)] > 0
+        worst = max((x for x, count in of.items() if count), default=0.0)
+        text.append(
+            f"{reaction.replace('_', ' ')}: {of[min(of)]:.0f} collisions without a guard, some up to {worst:g} us, "
+            f"{'none' if not any(count for x, count in of.items() if x >= enough) else 'some'} from the formula's {enough:g} us on"
+        )
+    tree = outcomes["guard_tree"]
+    of = {x: tree.mean(x, "tdma", "collisions") for x in tree.places}
+    text.append("tree, interface: " + ", ".join(f"{count:.0f} with {x:g} us" for x, count in of.items()))
+    return "; ".join(text), _agrees(good and not of[max(of)])
+
+
+#: Of figure 9: the buffer that the other experiments have.
+BUFFER = float(FIG9_BUFFERS[0].split()[0])
+
+
+def rtt(outcomes: Outcomes) -> Found:
+    text = []
+    factors = []
+    for x in outcomes["fig9"].places:
+        o = outcomes["fig9"]
+        own, other = (o.mean(x, control, "rtt_mean_us") for control in ("tdma", "tcp"))
+        outside = o.mean(x, "outside", "rtt_mean_us")
+        factors.append(other / own)
+        text.append(
+            f"{x:g} kB a port: {own:.1f} us against {other:.0f} us, {other / own:.0f}x; in a share outside the slots {outside:.1f} us"
+        )
+    return "; ".join(text), _agrees(min(factors) >= 3)
+
+
+def rtt_mean(outcomes: Outcomes) -> Found:
+    o = outcomes["fig9"]
+    mean, alone, wait = (o.mean(BUFFER, "tdma", q) for q in ("rtt_mean_us", "rtt_alone_us", "wait_mean_us"))
+    text = f"{mean:.2f} us; {alone:.2f} us in an empty network; before that, {wait / 1000:.1f} ms of waiting for the slot"
+    # The hosts of the paper take time, those here none.
+    return text, "no" if abs(mean / alone - 1) > 0.05 else "yes" if abs(mean / 26 - 1) < 0.05 else "in part"
+
+
+def ping_cost(outcomes: Outcomes) -> Found:
+    pings, without = (outcomes[name].mean(BUFFER, "tdma", "bulk_bytes") for name in ("fig9", "fig9_alone"))
+    cost = without / pings - 1
+    return f"{100 * cost:.2f} %", _agrees(0.005 < cost < 0.015)
+
+
+def blocks(outcomes: Outcomes, control: str) -> Found:
+    text, curves = [], {}
+    for name, title in (("fig11", "in step"), ("fig11_apart", "out of step")):
+        o = outcomes[name]
+        curves[name] = {x: o.mean(x, control, "gbps") for x in o.places}
+        text.append(f"{title}: " + ", ".join(f"{x:g} kB {y:.1f}" for x, y in curves[name].items()))
+    if control == "tcp":
+        best = max(y for curve in curves.values() for y in curve.values())
+        # Short blocks fit into the switch's buffers.
+        apart = max(y for x, y in curves["fig11_apart"].items() if x >= 100)
+        return "; ".join(text) + " Gb/s", "yes" if best <= 5 else "in part" if apart <= 5 else "no"
+    other = {name: {x: outcomes[name].mean(x, "tcp", "gbps") for x in curve} for name, curve in curves.items()}
+    falls = all(curve[x] < 0.9 * max(curve.values()) for curve in curves.values() for x in curve if x < 300)
+    higher = all(curve[x] > other[name][x] for name, curve in curves.items() for x in curve if x >= 300)
+    return "; ".join(text) + " Gb/s", "yes" if falls and higher else "in part" if falls else "no"
+
+
+def control_mbps(outcome: Outcome, size: int = COUNTED) -> float:
+    """Mb/s of control frames to a host."""
+    frames, time = (outcome.mean(0, "tdma", q) for q in ("pfc_frames", "completion_s"))
+    return frames / HOSTS / time * size * 8 / 1e6
+
+
+def frames(outcomes: Outcomes) -> Found:
+    of = control_mbps(outcomes["fig7"])
+    return f"{of:.2f} Mb/s; {control_mbps(outcomes['fig7'], 84):.2f} Mb/s on the wire, with 84 B", _agrees(abs(of - 3) < 0.3)
+
+
+def overhead(outcomes: Outcomes) -> Found:
+    share = control_mbps(outcomes["fig7"]) / 2 * 1e6 / LINE
+    return f"{100 * share:.4f} %", _agrees(abs(100 * share - 0.015) < 0.0015)
+
+
+GUARD_RUNS = [*(f"guard_{reaction}" for reaction in GUARDS), "guard_tree"]
+
+CLAIMS: Mapping[str, tuple[Sequence[str], Callable[[Outcomes], Found]]] = {
+    "ideal": ([], lambda o: ideals()),
+    "switch": (["fig7", "fig7_1500"], lambda o: transfer(o, "fig7")),
+    "tree": (["fig8", "fig8_1500"], lambda o: transfer(o, "fig8")),
+    "near": (["fig8", "fig8_tcp"], near),
+    "switch_tcp": (["fig7", "fig7_tcp", "fig7_1500", "fig7_large"], lambda o: tcp(o, "fig7")),
+    "tree_tcp": (["fig8", "fig8_tcp", "fig8_1500"], lambda o: tcp(o, "fig8")),
+    "early": (["fig7_tcp"], lambda o: together(o, "fig7_tcp", "tcp")),
+    "together": (["fig7"], lambda o: together(o, "fig7", "tdma")),
+    "gain": (["fig7", "fig8", "fig7_tcp", "fig8_tcp"], gain),
+    "guard": (GUARD_RUNS, guard),
+    "rtt": (["fig9"], rtt),
+    "rtt_mean": (["fig9"], rtt_mean),
+    "ping_cost": (["fig9", "fig9_alone"], ping_cost),
+    "later": ([], lambda o: ("not run: flows cannot be begun at a moment of their slot", "not run")),
+    "blocks_tcp": (["fig11", "fig11_apart"], lambda o: blocks(o, "tcp")),
+    "blocks_tdma": (["fig11", "fig11_apart"], lambda o: blocks(o, "tdma")),
+    "capacity": ([], lambda o: ("not run: rates of links do not change during a run", "not run")),
+    "frames": (["fig7"], frames),
+    "overhead": (["fig7"], overhead),
+}
+
+
+def compare(published: Sequence[Mapping[str, str]], outcomes: Outcomes) -> list[list[str]]:
+    """One row per statement whose experiments were run."""
+    rows = []
+    for row in published:
+        needs, find = CLAIMS[row["id"]]
+        if all(need in outcomes for need in needs):
+            ours, agrees = find(outcomes)
+            rows.append([row["id"], row["figure"], row["quantity"], row["condition"], row["paper"], ours, agrees])
+    return rows
+
+
+def show(rows: Sequence[Sequence[str]]) -> None:
+    """On the terminal."""
+    for _, figure, quantity, condition, paper, ours, agrees in rows:
+        print(f"{figure}: {quantity} ({condition})\n    paper: {paper}\n    here:  {ours}\n    agrees: {agrees}")
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """As a table of a README."""
+    lines = ["| figure | quantity | paper | here | agrees |", "| --- | --- | --- | --- | --- |"]
+    for _, figure, quantity, condition, paper, ours, agrees in rows:
+        lines.append(f"| {figure} | {quantity}; {condition} | {paper} | {ours} | {agrees} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,207 @@
+"""What is run: every experiment is one scenario, a change of ``scenario.toml``."""
+
+from __future__ import annotations
+
+import copy
+import math
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import workloads
+from .arithmetic import least_guard
+from .workloads import MS, Row
+
+FOLDER = Path(__file__).resolve().parent
+FLOWS = "workload.flows.file"
+
+MB = 10**6
+GB = 10**9
+HOSTS, EDGES, UNDER = 24, 3, 8
+#: us, on top of each other.
+SLOT, GUARD = 300, 15
+LINE = 10e9
+BUFFERS = (40, 80, 160, 320, 640, 1_250, 2_500, 5_000, 10_000)
+BUFFER_KEY = "fabric.switch.buffer.per_port"
+
+SWITCH: Mapping[str, Any] = {"topology": {"single_switch": {"hosts": HOSTS}}}
+TREE: Mapping[str, Any] = {"topology": {"tree": {"edges": EDGES, "hosts_per_edge": UNDER}}}
+JUMBO: Mapping[str, Any] = {"mtu": "9000 B"}
+USUAL: Mapping[str, Any] = {"mtu": "1500 B"}
+TCP: Mapping[str, Any] = {"transport": {"tcp": {"congestion": "cubic", "min_rto": "200 ms"}}}
+
+
+def tdma(guard: float = GUARD, reaction: str = "interface", interfaces: str = "per_edge_switch", **changes: Any) -> dict[str, Any]:
+    """Slots by control frames, from one interface of the manager at each edge switch."""
+    signals = {"reaction": reaction, "interfaces": interfaces}
+    return {"transport": {"raw": {}}, "plan": {"slots": {"slot": f"{SLOT} us", "guard": f"{guard:g} us", "signals": signals} | changes}}
+
+
+def clocks(guard: float = GUARD, **changes: Any) -> dict[str, Any]:
+    """Slots by the hosts' clocks, which are right."""
+    return {"transport": {"raw": {}}, "plan": {"slots": {"slot": f"{SLOT} us", "guard": f"{guard:g} us"} | changes}}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One scenario: controls by name, and one key that is swept."""
+
+    name: str
+    controls: Mapping[str, Mapping[str, Any]]
+    fabric: Mapping[str, Any]
+    #: Bytes of a pair in an all-to-all; 0 where there are lists of flows.
+    size: int = 0
+    #: Lists by the number that the figure has on its axis; made where the experiment is run.
+    flows: Mapping[float, Callable[[], list[Row]]] = field(default_factory=dict)
+    #: Start times of an all-to-all are drawn from so much.
+    jitter: str = "100 us"
+    #: Dotted key and values, whose number is the place on the axis.
+    sweep: tuple[str, Sequence[str]] | None = None
+    #: Measured window and drain; without, runs end with the last flow.
+    window: tuple[str, str] | None = None
+    seeds: int = 1
+
+    def file(self, x: float) -> str:
+        """The list of flows at ``x``."""
+        return f"{self.name}_{x:g}.csv"
+
+    def x_of(self, point: Mapping[str, str]) -> float:
+        """Place on the axis of a run."""
+        if len(self.flows) > 1:
+            file = point.get(FLOWS, self.file(next(iter(self.flows))))
+            return float(file.removeprefix(f"{self.name}_").removesuffix(".csv"))
+        # A single value is no sweep for the results.
+        key, values = self.sweep or ("", ["0"])
+        return float(str(point.get(key, values[0])).split()[0])
+
+    def write(self, folder: Path) -> None:
+        """Writes all lists."""
+        for x, make in self.flows.items():
+            workloads.write(folder / self.file(x), make())
+
+    def scenario(self, seeds: int) -> dict[str, Any]:
+        """As nested dicts, with the keys of a scenario file."""
+        values = copy.deepcopy(base())
+        values |= {"name": self.name, "seeds": seeds, "description": self.name}
+        values["fabric"] |= self.fabric
+        sweep: dict[str, Any] = {}
+        if self.flows:
+            values["workload"] = {"flows": {"file": self.file(next(iter(self.flows)))}}
+            if len(self.flows) > 1:
+                sweep[FLOWS] = [self.file(x) for x in self.flows]
+        else:
+            values["workload"] = {"shuffle": {"bytes": f"{self.size} B", "jitter": self.jitter}}
+        if self.sweep:
+            sweep[self.sweep[0]] = list(self.sweep[1])
+        if sweep:
+            values["sweep"] = sweep
+        if self.window:
+            values["window"] = {"measure": self.window[0], "drain": self.window[1]}
+        values["control"] = {name: copy.deepcopy(dict(of)) for name, of in self.controls.items()}
+        return values
+
+
+def base() -> dict[str, Any]:
+    """``scenario.toml``."""
+    return tomllib.loads((FOLDER / "scenario.toml").read_text(encoding="utf-8"))
+
+#: Of pairs where TCP runs too; the full size would take it half an hour.
+TCP_SIZE, SMALL_SIZE = 500 * MB, 100 * MB
+BOTH: Mapping[str, Any] = {"tdma": tdma(), "tcp": TCP}
+SLOTS: Mapping[str, Any] = {"tdma": tdma()}
+
+#: Guards by reaction, us; the least one of `arithmetic` is put in between.
+GUARDS: Mapping[str, Sequence[float]] = {
+    "immediate": (0, 2, 4, 6, 8),
+    "interface": (0, 3, 6, 9, 11, 12, 15),
+    "user_space": (0, 25, 50, 75, 95, 105, 120),
+}
+GUARD_KEY = "control.tdma.plan.slots.guard"
+#: The paper's, and what `timeplane validate` asks for in the tree.
+TREE_GUARDS = ("15 us", "30.2 us")
+
+
+def least(reaction: str) -> float:
+    """The least guard, us: to a nanosecond upwards."""
+    return math.ceil(1000 * least_guard(reaction, HOSTS, 9000, LINE)) / 1000
+
+
+def guards(reaction: str) -> list[float]:
+    """What is tried."""
+    return sorted({*GUARDS[reaction], least(reaction)})
+
+
+def _guard(reaction: str, size: int, seeds: int) -> Experiment:
+    values = [f"{g:g} us" for g in guards(reaction)]
+    controls = {"tdma": tdma(reaction=reaction)}
+    return Experiment(f"guard_{reaction}", controls, SWITCH | JUMBO, size, sweep=(GUARD_KEY, values), seeds=seeds)
+
+
+#: Figure 9: pings of one small packet every 30 ms.
+PING_EVERY, PING = 30 * MS, 64
+ENDLESS = 4 * GB * 10
+FIG9_BUFFERS = ("160 kB", "640 kB")
+PING_CONTROLS: Mapping[str, Any] = {
+    # A ping is one packet without a handshake.
+    "tcp": {"transport": {"tcp": {"congestion": "cubic", "min_rto": "200 ms", "handshake": False}}},
+    "tdma": clocks(),
+    "outside": clocks(background={"rate": "100 Mb/s", "below": "1 kB"}),
+}
+
+
+def _fig9(name: str, count: int, pings: bool) -> Experiment:
+    """With pings, or the same without."""
+    flows = {0.0: lambda: workloads.beside(count if pings else 0, PING_EVERY, PING, ENDLESS)}
+    window = (f"{(count + 1) * PING_EVERY // MS} ms", "0 ms")
+    return Experiment(name, PING_CONTROLS, TREE | USUAL, flows=flows, sweep=(BUFFER_KEY, FIG9_BUFFERS), window=window)
+
+
+#: Figure 11: kB of a block.
+BLOCKS = (10.0, 30.0, 100.0, 200.0, 360.0, 750.0, 1500.0, 3000.0, 10000.0)
+
+
+def _fig11(name: str, blocks: Sequence[float], apart: bool) -> Experiment:
+    """In step, or with every host's turns begun at its own time."""
+
+    def list_of(kilobytes: float) -> Callable[[], list[Row]]:
+        size = int(kilobytes * 1000)
+        # As fast as the wire carries payload, with TCP's 40 B of headers.
+        step = round(size * (9038 / 8960) * 8 / LINE * 1e12)
+        return lambda: workloads.in_turn(HOSTS, size, step, apart)
+
+    return Experiment(name, BOTH, SWITCH | JUMBO, flows={b: list_of(b) for b in blocks})
+
+
+def _all(
+    full: int, tcp: int, small: int, buffers: Sequence[int], guard: int, pings: int, blocks: Sequence[float], seeds: int
+) -> list[Experiment]:
+    """Bytes of a pair, kB of buffers, how many pings, kB of blocks."""
+    sweep = (BUFFER_KEY, [f"{b} kB" for b in buffers])
+    return [
+        # Nothing under slots is random but the interfaces' reactions.
+        Experiment("fig7", SLOTS, SWITCH | JUMBO, full),
+        Experiment("fig8", SLOTS, TREE | JUMBO, full),
+        Experiment("fig7_tcp", {"tcp": TCP}, SWITCH | JUMBO, tcp, seeds=seeds),
+        Experiment("fig8_tcp", {"tcp": TCP}, TREE | JUMBO, tcp, seeds=seeds),
+        Experiment("fig7_large", {"tcp": TCP}, SWITCH | USUAL, tcp),
+        Experiment("fig7_1500", BOTH, SWITCH | USUAL, small),
+        Experiment("fig8_1500", BOTH, TREE | USUAL, small),
+        Experiment("buffers", BOTH, SWITCH | JUMBO, small, sweep=sweep, seeds=seeds),
+        *(_guard(reaction, guard, seeds) for reaction in GUARDS),
+        Experiment("guard_tree", SLOTS, TREE | JUMBO, guard, sweep=(GUARD_KEY, TREE_GUARDS), seeds=seeds),
+        _fig9("fig9", pings, True),
+        _fig9("fig9_alone", pings, False),
+        _fig11("fig11", blocks, False),
+        _fig11("fig11_apart", blocks, True),
+    ]
+
+
+FULL = _all(10 * GB, TCP_SIZE, SMALL_SIZE, BUFFERS, 10 * MB, 100, BLOCKS, 2)
+QUICK = _all(50 * MB, 20 * MB, 5 * MB, (40, 160, 10_000), 2 * MB, 10, (100.0, 360.0, 3000.0), 1)
+
+
+def experiments(quick: bool) -> dict[str, Experiment]:
+    """By name."""
+    return {e.name: e for e in (QUICK if quick else FULL)}

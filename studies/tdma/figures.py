@@ -1,0 +1,194 @@
+"""The figures, by the paper's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import timeplane as tp
+
+from . import claims
+from .arithmetic import REACTIONS
+from .experiments import GUARDS, SLOT, least
+from .measures import SHARES
+
+if TYPE_CHECKING:
+    from .study import Outcome
+
+Outcomes = Mapping[str, "Outcome"]
+WIDE = 6.9
+
+BLUE, RED, GREEN, PINK, SKY, ORANGE, BLACK = tp.plot.COLOURS
+MARKERS, LINES = tp.plot.MARKERS, tp.plot.LINES
+
+
+def panels(count: int, width: float = WIDE, height: float = 2.15, **options: Any) -> tuple[Figure, Sequence[Axes]]:
+    """Axes side by side."""
+    figure = Figure(figsize=(width, height))
+    return figure, list(figure.subplots(1, count, squeeze=False, **options)[0])
+
+
+def legend(figure: Figure, axes: Iterable[Axes], columns: int = 4) -> None:
+    """One above all panels, where it covers no line."""
+    entries: dict[str, Any] = {}
+    for a in axes:
+        for handle, label in zip(*a.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=min(len(entries), columns))
+
+
+def letter(axes: Sequence[Axes], titles: Sequence[str]) -> None:
+    """Names the panels."""
+    for i, (a, title) in enumerate(zip(axes, titles, strict=True)):
+        a.set_title(f"({chr(97 + i)}) {title}", fontsize=8)
+
+
+def _ends(axes: Axes, outcome: Outcome, control: str, quantity: str, **style: Any) -> None:
+    times = [claims.ratio(outcome, control, quantity=f"{quantity}_{share}") for share in SHARES]
+    axes.plot(times, SHARES, **style)
+
+
+def _log(axes: Axes, ticks: Sequence[float]) -> None:
+    """A logarithmic axis from the first tick to the last, with no others."""
+    axes.set_xscale("log")
+    axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
+    axes.set_xticks([], minor=True)
+    axes.set_xlim(ticks[0], ticks[-1])
+
+
+def _ideal(axes: Axes) -> None:
+    axes.axvline(1, color=BLACK, linestyle=":", linewidth=0.8, label="ideal")
+    axes.set_xlabel("Time over the ideal")
+    axes.set_ylim(0, 102)
+
+
+def fig7(outcomes: Outcomes) -> Figure:
+    figure, axes = panels(2)
+    for a, near, far, small in zip(axes, ("fig7", "fig8"), ("fig7_tcp", "fig8_tcp"), ("fig7_1500", "fig8_1500"), strict=True):
+        slots, tcp = outcomes[near], outcomes[far]
+        _ends(a, slots, "tdma", "end", color=BLUE, linestyle=LINES[0], label=f"TDMA, {claims.size_of(slots)}")
+        _ends(a, tcp, "tcp", "end", color=RED, linestyle=LINES[1], label=f"TCP, {claims.size_of(tcp)}")
+        of = outcomes[small]
+        _ends(a, of, "tcp", "end", color=ORANGE, linestyle=LINES[2], label=f"TCP, {claims.size_of(of)}, 1500 B")
+        _ideal(a)
+        _log(a, (0.03, 0.1, 0.3, 1, 3, 10, 30))
+    axes[0].set_ylabel("Flows that are done (%)")
+    letter(axes, ["one switch", "tree"])
+    legend(figure, axes)
+    return figure
+
+
+def fig8(outcomes: Outcomes) -> Figure:
+    figure, axes = panels(2)
+    for a, name, control in ((axes[0], "fig8", "tdma"), (axes[1], "fig8_tcp", "tcp")):
+        _ends(a, outcomes[name], control, "inside", color=GREEN, linestyle=LINES[0], label="pairs under one switch")
+        _ends(a, outcomes[name], control, "across", color=BLUE, linestyle=LINES[1], label="pairs across the root")
+        _ideal(a)
+        _log(a, (0.03, 0.1, 0.3, 1, 3, 10, 30))
+    axes[0].set_ylabel("Flows that are done (%)")
+    letter(axes, [f"TDMA, {claims.size_of(outcomes['fig8'])}", f"TCP, {claims.size_of(outcomes['fig8_tcp'])}"])
+    legend(figure, axes)
+    return figure
+
+
+def buffers(outcomes: Outcomes) -> Figure:
+    o = outcomes["buffers"]
+    figure, axes = panels(2)
+    for i, (control, label) in enumerate((("tdma", "TDMA"), ("tcp", "TCP"))):
+        style = {"color": (BLUE, RED)[i], "linestyle": LINES[i], "marker": MARKERS[i], "label": label}
+        axes[0].plot(o.places, [claims.ratio(o, control, x) for x in o.places], **style)
+        axes[1].plot(o.places, [o.mean(x, control, "dropped_packets") for x in o.places], **style)
+    axes[0].set_yscale("log", base=2)
+    axes[0].yaxis.set_major_formatter("{x:g}")
+    axes[1].set_yscale("symlog", linthresh=100)
+    axes[0].set_ylabel("Time over the ideal")
+    axes[1].set_ylabel("Frames lost")
+    for a in axes:
+        a.set_xscale("log")
+        a.set_xlabel("Buffer (kB a port)")
+    legend(figure, axes)
+    return figure
+
+
+def guard(outcomes: Outcomes) -> Figure:
+    figure, axes = panels(len(GUARDS))
+    for a, reaction in zip(axes, GUARDS, strict=True):
+        o = outcomes[f"guard_{reaction}"]
+        a.plot(o.places, [o.mean(x, "tdma", "collisions") for x in o.places], color=BLUE, marker=MARKERS[0], label="collisions")
+        lost = [o.mean(x, "tdma", "dropped_packets") for x in o.places]
+        a.plot(o.places, lost, color=RED, linestyle=LINES[1], marker=MARKERS[1], label="frames lost")
+        a.axvline(least(reaction), color=BLACK, linestyle=":", linewidth=0.8, label="least guard by the formula")
+        a.set_yscale("symlog", linthresh=1)
+        a.set_ylim(bottom=-0.2)
+        a.set_xlabel("Guard (us)")
+    times = ["{:g} to {:g} us".format(*REACTIONS[r]) if REACTIONS[r][1] else "at once" for r in GUARDS]
+    letter(axes, [f"hosts react {'in ' if 'to' in t else ''}{t}" for t in times])
+    legend(figure, axes)
+    return figure
+
+
+def fig9(outcomes: Outcomes) -> Figure:
+    o = outcomes["fig9"]
+    figure, (axes,) = panels(1, 4.2)
+    lines = [("tdma", x, "TDMA, in its slot") for x in o.places[:1]]
+    lines += [("outside", x, "TDMA, outside the slots") for x in o.places[:1]]
+    lines += [("tcp", x, f"beside TCP, {x:g} kB a port") for x in o.places]
+    for i, (control, x, label) in enumerate(lines):
+        of = [o.mean(x, control, f"rtt_us_{share}") for share in SHARES]
+        axes.plot(of, SHARES, color=(BLUE, GREEN, RED, ORANGE)[i % 4], linestyle=LINES[i % len(LINES)], label=label)
+    _log(axes, (10, 30, 100, 300, 1000))
+    axes.set_xlabel("RTT of a ping (us)")
+    axes.set_ylabel("Pings (%)")
+    axes.set_ylim(0, 102)
+    legend(figure, [axes], 2)
+    return figure
+
+
+def fig11(outcomes: Outcomes) -> Figure:
+    figure, axes = panels(2, sharey=True)
+    for a, name in zip(axes, ("fig11", "fig11_apart"), strict=True):
+        o = outcomes[name]
+        for i, (control, label) in enumerate((("tdma", "TDMA"), ("tcp", "TCP"))):
+            rates = [o.mean(x, control, "gbps") for x in o.places]
+            a.plot(o.places, rates, color=(BLUE, RED)[i], linestyle=LINES[i], marker=MARKERS[i], label=label)
+        a.axvline(SLOT * 1.25, color=BLACK, linestyle=":", linewidth=0.8, label="what a slot carries")
+        a.set_xscale("log")
+        a.set_xlabel("Block (kB)")
+        a.set_ylim(0, 10.2)
+    axes[0].set_ylabel("Throughput of a host (Gb/s)")
+    letter(axes, ["hosts in step", "hosts out of step"])
+    legend(figure, axes)
+    return figure
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure, and the experiments that it needs."""
+
+    draw: Callable[[Outcomes], Figure]
+    needs: Sequence[str]
+
+
+FIGURES: Mapping[str, Drawing] = {
+    "fig7": Drawing(fig7, ["fig7", "fig8", "fig7_tcp", "fig8_tcp", "fig7_1500", "fig8_1500", "fig7_large"]),
+    "fig8": Drawing(fig8, ["fig8", "fig8_tcp"]),
+    "buffers": Drawing(buffers, ["buffers"]),
+    "guard": Drawing(guard, [*(f"guard_{reaction}" for reaction in GUARDS), "guard_tree"]),
+    "fig9": Drawing(fig9, ["fig9", "fig9_alone"]),
+    "fig11": Drawing(fig11, ["fig11", "fig11_apart"]),
+}
+
+
+def save(name: str, outcomes: Outcomes, folder: Path) -> None:
+    """Draws a figure as PNG and SVG."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tp.plot.style(), matplotlib.rc_context({"svg.hashsalt": "tdma", "svg.fonttype": "none", "savefig.dpi": 200}):
+        figure = FIGURES[name].draw(outcomes)
+        figure.savefig(folder / f"{name}.png", metadata={"Software": None})
+        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})

@@ -1,0 +1,40 @@
+"""Lists of flows, one row each: start (ps), source, destination, bytes. Nothing is random."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+
+Row = tuple[int, int, int, int]
+HEAD = ("start_ps", "source", "destination", "size_bytes")
+US, MS = 10**6, 10**9
+
+
+def write(path: Path, rows: Iterable[Row]) -> None:
+    """Writes a list that a scenario can name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(HEAD)
+        writer.writerows(sorted(rows))
+
+
+def pings(count: int, every: int, first: int, source: int, destination: int, size: int) -> list[Row]:
+    """One each way at the same time; RTTs are put together from both."""
+    times = [first + i * every for i in range(count)]
+    return [row for t in times for row in ((t, source, destination, size), (t, destination, source, size))]
+
+
+def beside(count: int, every: int, size: int, bulk: int) -> list[Row]:
+    """Figure 9: in a tree of pods of 8, hosts 0 and 16 send without an end to host 8; host 1 and host 9 ping each other."""
+    return [(0, 0, 8, bulk), (0, 16, 8, bulk), *pings(count, every, every // 2, 1, 9, size)]
+
+
+def in_turn(hosts: int, size: int, step: int, apart: bool = False) -> list[Row]:
+    """Figure 11: each host to its next neighbour, then to the one after, and so on; ``step`` ps from one to the next.
+
+    ``apart``: hosts are out of step, by shares of a step that the golden ratio spreads evenly.
+    """
+    late = [round(host * 0.6180339887498949 % 1 * step) if apart else 0 for host in range(hosts)]
+    return [(k * step + late[host], host, (host + 1 + k) % hosts, size) for k in range(hosts - 1) for host in range(hosts)]

@@ -105,7 +105,7 @@ def test_the_command(tmp_path):
     run = lambda *a: subprocess.run([sys.executable, "-m", "timeplane", *a], capture_output=True, text=True, check=False)
     done = run("--version")
     assert (done.returncode, done.stdout.split()) == (0, ["timeplane", tp.__version__])
-    done = run("study", "tdma")
-    assert done.returncode == 2 and "`tdma`" in done.stderr
+    done = run("study", "no-such-paper")
+    assert done.returncode == 2 and "`no-such-paper`" in done.stderr
     done = run("run", str(tmp_path / "missing.toml"))
     assert done.returncode == 2 and "missing.toml" in done.stderr

@@ -1,5 +1,6 @@
 """Studies: how they are found, what the paper's numbers look like, one of them small."""
 
+import re
 import csv
 import importlib
 import math
@@ -192,7 +193,10 @@ def test_a_figure_of_reactor(tmp_path, capsys):
     arguments = ["study", "reactor", "--quick", "--figures", "fig8", "--jobs", "1", "--out", str(tmp_path)]
     assert main(arguments) == 0
     out = capsys.readouterr().out
-    assert "499 us apart" in out and "4 from hosts 0, 1, 2, 3, 375 us apart" in out and "agrees: no\n" not in out
+    # A third of the period, as far as a frame and a reaction time allow.
+    apart = re.search(r"3 from hosts [4-6], [4-6], [4-6], (\d+) us apart", out)
+    assert apart is not None and abs(int(apart[1]) - 500) <= 5
+    assert "4 from hosts 0, 1, 2, 3, 375 us apart" in out and "agrees: no\n" not in out
     for file in ("figures/fig8.png", "tables/table1.csv", "tables/compared.csv"):
         assert (tmp_path / file).stat().st_size > 0
 

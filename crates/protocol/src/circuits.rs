@@ -91,6 +91,10 @@ pub struct CircuitManagerCounters {
 /// rate any wait would last.
 pub const SLACK: f64 = 0.02;
 
+/// The class of acknowledgements where they have a [share](CircuitManagerConfig::acknowledgements) of the packet switch to themselves. Hosts do
+/// not report what waits in it.
+pub const ACKNOWLEDGEMENTS: Class = Class(1);
+
 /// Something to be done at a time.
 #[derive(Clone, Debug)]
 enum Action {
@@ -232,7 +236,9 @@ impl CircuitManager {
             out.push(Output::Log(Event::PlanRefused { round, fault: PlanFault::Circuits }));
             Vec::new()
         });
-        let ups = uptimes(&plan, &self.config.circuits, self.standing.as_ref());
+        // A circuit over a dead wire is set like any other, or all would be dark for it; but it is not used.
+        let mut ups = uptimes(&plan, &self.config.circuits, self.standing.as_ref());
+        ups.retain(|up| !self.is_dead(up.source) && !self.is_dead(up.destination));
         let packets = self.packet_rates(&demand, &ups);
         let limits = self.limits(&packets);
         if let Err(fault) = self.check(&ups, &packets, &limits) {
@@ -254,8 +260,7 @@ impl CircuitManager {
         self.act(round, begins, &plan, &ups, &limits, out);
     }
 
-    /// Takes pairs out of configurations where a rack has no circuit left for them, those with the least demand first, and where a wire to the circuit
-    /// switch is dead.
+    /// Takes pairs out of configurations where a rack has no circuit left for them, those with the least demand first.
     fn fit(&mut self, demand: &Demand, mut plan: Vec<Configuration>) -> Vec<Configuration> {
         let racks = &self.config.racks;
         let count = racks.iter().max().map_or(0, |r| *r as usize + 1);
@@ -268,10 +273,6 @@ impl CircuitManager {
             for (_, i, j) in pairs {
                 let (a, b) = (racks[i.index()] as usize, racks[j.index()] as usize);
                 if a != b {
-                    let dead = |h: HostId| self.dead.contains(&(self.config.uplinks[h.index()].0 / 2));
-                    if dead(i) || dead(j) {
-                        continue;
-                    }
                     if outs[a] >= self.config.per_rack || ins[b] >= self.config.per_rack {
                         self.counters.crowded += 1;
                         continue;
@@ -284,6 +285,11 @@ impl CircuitManager {
             configuration.matching = Matching::new(outputs).expect("a part of a matching is one");
         }
         plan
+    }
+
+    /// Whether a host's wire to the circuit switch is down.
+    fn is_dead(&self, host: HostId) -> bool {
+        self.dead.contains(&(self.config.uplinks[host.index()].0 / 2))
     }
 
     /// Lets the last configuration stay until the period ends: what has come since may use it.
@@ -433,7 +439,7 @@ impl CircuitManager {
                 let (source, destination) = (HostId(i), HostId(j));
                 rates.extend(packets.get(&(source, destination)).map(|&r| (destination, Class(0), r)));
                 if for_acks > 0 {
-                    rates.push((destination, Class(1), Rate::bps(for_acks)));
+                    rates.push((destination, ACKNOWLEDGEMENTS, Rate::bps(for_acks)));
                 }
             }
         }

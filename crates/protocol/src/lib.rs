@@ -27,7 +27,7 @@ mod timeslots;
 pub mod wire;
 
 pub use agent::{Address, Agent, Event, Input, Opening, Output, PlanFault};
-pub use circuits::{CircuitManager, CircuitManagerConfig, CircuitManagerCounters, SLACK};
+pub use circuits::{ACKNOWLEDGEMENTS, CircuitManager, CircuitManagerConfig, CircuitManagerCounters, SLACK};
 pub use gate::{Gate, Refused};
 pub use host::{HostAgent, HostConfig, HostCounters, Reporting};
 pub use inbox::ReportCounters;

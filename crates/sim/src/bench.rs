@@ -213,6 +213,7 @@ fn carrying<'a>(
         routes_change: false,
         packet_seed: 0,
         fragments: false,
+        acknowledgements: None,
         background: None,
         classes: Vec::new(),
         measured: all.clone(),

@@ -105,6 +105,8 @@ pub struct Setting {
     pub packet_seed: u64,
     /// Whether a datagram may be cut where only a part of it fits.
     pub fragments: bool,
+    /// The class of TCP's acknowledgements; `None` is that of their flow.
+    pub acknowledgements: Option<u8>,
     /// Flows of at most this size are of the class [`BACKGROUND`].
     pub background: Option<Bytes>,
     /// Largest flows of the classes 0, 1, ...; larger ones are of the class after the last.
@@ -515,10 +517,12 @@ impl Endpoints {
             self.sacks.push(ack.sacks);
             (self.sacks.len() - 1) as u32
         };
+        let apart = self.setting.acknowledgements;
         let flow = self.flows.get_mut(slot);
         flow.in_flight += 1;
         flow.sent += 1;
         let State::Tcp(tcp) = &flow.state else { unreachable!("a TCP flow") };
+        let class = apart.unwrap_or(flow.class);
         let back = tcp.2;
         let packet = Packet {
             flow: slot,
@@ -528,7 +532,7 @@ impl Endpoints {
             seq: ack.ack,
             sack,
             path: 0,
-            flags: u16::from(flow.class) << flags::CLASS_SHIFT
+            flags: u16::from(class) << flags::CLASS_SHIFT
                 | flags::ACK
                 | if ack.ece { flags::ECE } else { 0 }
                 | if ack.syn { flags::SYN } else { 0 },

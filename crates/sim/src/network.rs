@@ -299,11 +299,6 @@ impl Network {
         }
     }
 
-    /// How often the circuit switch has changed.
-    pub fn retunes(&self) -> u64 {
-        self.hybrid.as_ref().map_or(0, |h| h.circuits.retunes)
-    }
-
     /// Has packets counted that meet in switches; before the run begins.
     pub fn count_collisions(&mut self) {
         self.links = links(&self.fabric, true);
@@ -510,6 +505,11 @@ impl Network {
     /// Has all interfaces send short flows outside of the gates, at this rate.
     pub fn set_background(&mut self, rate: Rate) {
         self.nics.iter_mut().flatten().for_each(|nic| nic.set_background(rate));
+    }
+
+    /// Has all interfaces leave what waits in a class out of their reports.
+    pub fn leave_unreported(&mut self, class: u8) {
+        self.nics.iter_mut().flatten().for_each(|nic| nic.leave_unreported(class));
     }
 
     /// Has all interfaces count what arrives.

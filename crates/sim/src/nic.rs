@@ -105,6 +105,8 @@ pub struct Nic {
     drained: bool,
     /// How fast queues of the class [`BACKGROUND`] send together, whatever gates are open, and when they may send next.
     background: Option<(Rate, SimTime)>,
+    /// The class that is no demand: what waits in it waits for no plan.
+    unreported: Option<u8>,
     /// Wire bytes that have ever been queued, by destination; where the controller asks for them.
     arrived: Option<BTreeMap<u32, u64>>,
 }
@@ -142,6 +144,7 @@ impl Nic {
             last: (u32::MAX, u8::MAX),
             drained: false,
             background: None,
+            unreported: None,
             arrived: None,
         }
     }
@@ -149,6 +152,12 @@ impl Nic {
     /// Sends flows of the class [`BACKGROUND`] without gates, at this rate.
     pub fn set_background(&mut self, rate: Rate) {
         self.background = Some((rate, SimTime::ZERO));
+        self.unreported = Some(BACKGROUND);
+    }
+
+    /// Leaves what waits in a class out of reports.
+    pub fn leave_unreported(&mut self, class: u8) {
+        self.unreported = Some(class);
     }
 
     /// Counts what arrives from now on.
@@ -287,10 +296,10 @@ impl Nic {
             arrived: self.arrived.as_ref().map(|a| Bytes::new(a.get(&destination).copied().unwrap_or(0))),
         };
         // What is sent and not paid for counts as if it waited, or its share would be given away twice.
-        let owing = self.rates.iter().filter(|w| w.owes && !self.queues.contains_key(&w.queue));
+        let reported = |w: &&Window| self.unreported != Some(w.queue.1);
+        let owing = self.rates.iter().filter(|w| w.owes && !self.queues.contains_key(&w.queue)).filter(reported);
         let owed = owing.map(|w| (w.queue.0, (0, w.owed_bits(now).div_ceil(8_000_000_000_000) as u64)));
-        // What waits for no gate is no demand.
-        let gated = self.queues.iter().filter(|(id, _)| self.background.is_none() || id.1 != BACKGROUND);
+        let gated = self.queues.iter().filter(|(id, _)| self.unreported != Some(id.1));
         let waiting = gated.map(|(id, q)| (id.0, Self::held(q, link, ends)));
         let mut backlog = Backlog::new(waiting.chain(owed).map(entry).collect());
         if bursts {
@@ -577,6 +586,7 @@ mod tests {
             routes_change: false,
             packet_seed: 0,
             fragments: false,
+            acknowledgements: None,
             background: None,
             classes: Vec::new(),
             measured: all.clone(),

@@ -12,6 +12,7 @@ use crate::time::SimTime;
 use indexmap::IndexMap;
 use std::sync::Arc;
 use timeplane_model::{Duration, Fabric, LinkId};
+use timeplane_protocol::ACKNOWLEDGEMENTS;
 use timeplane_results::{
     ControlRow, DropRow, LatencyRow, LinkRow, Recorder, ResultsError, RunFacts, RunSummary, Tables, Tally,
     WindowSummary,
@@ -126,6 +127,10 @@ pub fn prepare<'a>(
         Some(PlanSpec::Slots(slots)) => Some(slots),
         _ => None,
     };
+    let acknowledgements = match plan {
+        Some(PlanSpec::Circuits(c)) if c.acknowledgements > 0.0 => Some(ACKNOWLEDGEMENTS.0),
+        _ => None,
+    };
     let setting = Setting {
         carrier: carrier(control, mtu, plan.map_or(REPORT_LATENCY, PlanSpec::control_latency)),
         packets: source.packets().clone(),
@@ -135,6 +140,7 @@ pub fn prepare<'a>(
         routes_change: !scenario.failure.is_empty(),
         packet_seed: streams.number("workload", 0, "packet sizes"),
         fragments,
+        acknowledgements,
         background: slots.and_then(|s| s.background).map(|b| b.below),
         classes,
         measured: begin..end,
@@ -173,6 +179,9 @@ pub fn prepare<'a>(
     }
     if let Some(background) = slots.and_then(|s| s.background) {
         network.set_background(background.rate);
+    }
+    if let Some(class) = acknowledgements {
+        network.leave_unreported(class);
     }
     if let Some(receive) = receive {
         network.receive = vec![ReceiveBuffer::new(receive.buffer, receive.drain); fabric.hosts() as usize];

@@ -139,6 +139,7 @@ fn with_classes(classes: Vec<Bytes>) -> Vec<i64> {
         routes_change: false,
         packet_seed: 0,
         fragments: false,
+        acknowledgements: None,
         background: None,
         classes,
         measured: all.clone(),

@@ -225,6 +225,7 @@ fn ends(case: &Case, fabric: &Arc<Fabric>) -> Endpoints {
         routes_change: !case.failures.is_empty(),
         packet_seed: case.seed,
         fragments: false,
+        acknowledgements: None,
         background: None,
         classes: if case.pfc > 0 { vec![Bytes::kb(15), Bytes::kb(40)] } else { Vec::new() },
         measured: all.clone(),

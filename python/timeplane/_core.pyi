@@ -109,6 +109,9 @@ class SlotParameters:
     @property
     def round_slots(self) -> int:
         """The most slots of a round."""
+    @property
+    def frame_bytes(self) -> int:
+        """The largest frame, in wire bytes: who may not cut a frame has no use for a grant of less."""
 
 class Table:
     """A table of results, as columns.

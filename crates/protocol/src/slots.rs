@@ -436,7 +436,7 @@ mod tests {
 
     const US: Duration = Duration::from_us(1);
     const PARAMETERS: SlotParameters =
-        SlotParameters { open: Duration::from_us(300), gap: Duration::from_us(15), slots: 4 };
+        SlotParameters { open: Duration::from_us(300), gap: Duration::from_us(15), slots: 4, frame: Bytes::ZERO };
 
     fn fabric() -> Arc<Fabric> {
         let link =

@@ -38,8 +38,14 @@ impl SlotParameters {
     fn round_slots(&self) -> u32 {
         self.0.slots
     }
+    /// The largest frame, in wire bytes: who may not cut a frame has no use for a grant of less.
+    #[getter]
+    fn frame_bytes(&self) -> u64 {
+        self.0.frame.get()
+    }
     fn __repr__(&self) -> String {
-        format!("SlotParameters(slot={}, guard={}, round_slots={})", self.slot(), self.guard(), self.round_slots())
+        let (slot, guard, slots, frame) = (self.slot(), self.guard(), self.round_slots(), self.frame_bytes());
+        format!("SlotParameters(slot={slot}, guard={guard}, round_slots={slots}, frame_bytes={frame})")
     }
 }
 

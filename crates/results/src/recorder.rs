@@ -208,6 +208,18 @@ impl Recorder {
         latency(LatencyRow) -> latency;
     }
 
+    /// The same from the beginning: rows are forgotten, files are empty again.
+    ///
+    /// # Errors
+    /// Where a file cannot be created.
+    pub fn again(self) -> Result<Self, ResultsError> {
+        match self.flows.sink {
+            Sink::Discard => Ok(Self::discard()),
+            Sink::Memory(_) => Ok(Self::memory()),
+            Sink::File(path, _) => Self::files(path.parent().unwrap_or(Path::new("."))),
+        }
+    }
+
     /// Whether a row group could not be written. A run should end soon then: [`finish`](Self::finish) will return the reason.
     #[inline]
     pub const fn failed(&self) -> bool {

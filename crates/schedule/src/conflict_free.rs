@@ -17,7 +17,7 @@ use timeplane_model::{
 ///   path, among those with room, whose links others could use least.
 /// - **Rates.** A transmission runs at the rate of the slowest link on its path, or at what is left of a link, but no less than half of that.
 ///   So a fast sender serves several slow receivers in one slot.
-/// - **Small senders.** A pair with less to send than a slot carries gets no more of it than it takes, so that several share a slot towards one
+/// - **Small senders.** A pair with less to send than a slot carries gets no more of it than it takes, but at least a frame, so that several share a slot towards one
 ///   receiver; their rates add up to its link's at most. Two packets of theirs can meet in a switch, and wait for each other as long as one takes.
 /// - **Turns.** Every pair has a due slot; served, it is due a period later: what the busier of its two hosts still has to do over what the
 ///   pair has, so that shares are in proportion to demand, but at most [`LONGEST_WAIT`](Self::LONGEST_WAIT) times the pairs at that host.
@@ -139,6 +139,8 @@ struct Coloured {
 struct Table<'a> {
     fabric: &'a Fabric,
     open: Duration,
+    /// Wire bytes of the largest frame.
+    frame: u64,
     hosts: usize,
     pairs: Vec<Pair>,
     choices: Choices<'a>,
@@ -210,6 +212,7 @@ impl<'a> Table<'a> {
         let mut table = Self {
             fabric,
             open,
+            frame: state.parameters.frame.get(),
             hosts: hosts as usize,
             order: Vec::with_capacity(pairs.len()),
             merged: Vec::with_capacity(pairs.len()),
@@ -325,9 +328,10 @@ impl<'a> Table<'a> {
         enough(self.needs(pair), pair.rate, self.free[pair.up].min(self.free[pair.down]))
     }
 
-    /// What it takes to send all that a pair has, or that its receiver can take, in this slot, in bit/s; no more than it runs at alone.
+    /// What it takes to send all that a pair has, or that its receiver can take, in this slot, in bit/s; no more than it runs at alone. At least a frame: what
+    /// is left may be less than what waits, where an earlier grant could not be used for the rest of a frame.
     fn needs(&self, pair: &Pair) -> u64 {
-        let bytes = pair.left.min(self.room[pair.destination as usize]);
+        let bytes = pair.left.max(self.frame).min(self.room[pair.destination as usize]);
         if bytes >= pair.carries {
             return pair.rate;
         }

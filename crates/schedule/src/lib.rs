@@ -33,7 +33,7 @@ pub use registry::{SchedulerFactory, Schedulers, UnknownScheduler};
 pub use timeslots::{Arbiter, Fill, Metric, PacketSlot};
 pub use weighted_round_robin::WeightedRoundRobin;
 
-use timeplane_model::{Demand, Duration, Fabric, Plan, Round, Slot};
+use timeplane_model::{Bytes, Demand, Duration, Fabric, Plan, Round, Slot};
 
 /// A planning algorithm.
 pub trait Scheduler: Send {
@@ -57,6 +57,8 @@ pub struct SlotParameters {
     pub gap: Duration,
     /// Slots of a round, at most; at least 1.
     pub slots: u32,
+    /// The largest frame, in wire bytes: who may not cut a frame has no use for a grant of less.
+    pub frame: Bytes,
 }
 
 impl SlotParameters {

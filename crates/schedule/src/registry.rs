@@ -100,10 +100,10 @@ impl fmt::Debug for Schedulers {
 mod tests {
     use super::*;
     use crate::Standing;
-    use timeplane_model::{Demand, Duration, Fabric, Plan};
+    use timeplane_model::{Bytes, Demand, Duration, Fabric, Plan};
 
     const PARAMETERS: SlotParameters =
-        SlotParameters { open: Duration::from_us(300), gap: Duration::from_us(15), slots: 32 };
+        SlotParameters { open: Duration::from_us(300), gap: Duration::from_us(15), slots: 32, frame: Bytes::ZERO };
 
     struct Never;
     impl Scheduler for Never {

@@ -1,4 +1,4 @@
-//! Prints the benchmark of the event loop: `speed` in full, `speed quick` a tenth of it, and `speed datagrams MS` or `speed tcp MS` for one
+//! Prints the benchmark of the event loop: `speed` in full, `speed quick` a tenth of it, `speed slots` what is planned in slots, and `speed datagrams MS` or `speed tcp MS` for one
 //! measurement over 120 hosts, of MS milliseconds of arrivals.
 
 use std::sync::Arc;
@@ -11,6 +11,7 @@ fn main() {
     let rows = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => bench::report(false),
         ["quick"] => bench::report(true),
+        ["slots"] => bench::slots_report(40_000_000),
         [name @ ("datagrams" | "tcp"), ms] => {
             let fabric = Arc::new(bench::leaf_spine(4, 30, 3).expect("dimensions above zero"));
             let source = bench::uniform(&fabric, 0.6).expect("a load below one");
@@ -18,7 +19,7 @@ fn main() {
             let carrier = if name == "tcp" { bench::tcp() } else { Carrier::Datagrams };
             vec![bench::carry(name, &fabric, &source, span, carrier)]
         }
-        _ => panic!("usage: speed [quick | datagrams MS | tcp MS]"),
+        _ => panic!("usage: speed [quick | slots | datagrams MS | tcp MS]"),
     };
     print!("{}", bench::table(&rows));
 }

@@ -151,7 +151,7 @@ impl Controllers {
         let fabric = slower.as_ref().unwrap_or(fabric);
         let (manager, common, slots): (Box<dyn Agent + Send>, Common, Option<Duration>) = match spec {
             PlanSpec::Slots(spec) => {
-                let config = slot_manager(spec, fabric);
+                let config = slot_manager(spec, fabric, mtu);
                 let common = Common {
                     latency: spec.control_latency,
                     loss: spec.control_loss,
@@ -283,7 +283,7 @@ impl Controllers {
             let (epoch, now) = (i as u32 + 1, at.on_perfect_clock());
             let successor: Box<dyn Agent + Send> = match spec {
                 PlanSpec::Slots(spec) => {
-                    let config = slot_manager(spec, fabric);
+                    let config = slot_manager(spec, fabric, mtu);
                     let config = SlotManagerConfig { epoch, start: now, quiet: config.memory(), ..config };
                     let scheduler = schedulers.build(&spec.scheduler, &config.slots)?;
                     Box::new(SlotManager::new(config, scheduler, Arc::clone(fabric)))
@@ -521,6 +521,7 @@ impl Controllers {
             from: at,
             until,
             closes,
+            certain: if by_signal { at } else { SimTime::MAX },
             by_signal,
             opened,
             rate,
@@ -638,8 +639,10 @@ fn either_way(stream: &mut Xoshiro256PlusPlus) -> f64 {
     2.0 * uniform - 1.0
 }
 
-fn slot_manager(spec: &SlotsSpec, fabric: &Fabric) -> SlotManagerConfig {
-    let slots = SlotParameters { open: spec.slot, gap: spec.guard, slots: spec.round_slots };
+fn slot_manager(spec: &SlotsSpec, fabric: &Fabric, mtu: u32) -> SlotManagerConfig {
+    let frame = fabric.links().iter().map(|l| l.spec.framing.wire(mtu)).max().unwrap_or(mtu);
+    let frame = Bytes::new(u64::from(frame));
+    let slots = SlotParameters { open: spec.slot, gap: spec.guard, slots: spec.round_slots, frame };
     let signals = spec.signals.map(|s| {
         let times = s.reaction.times();
         let skew = s.skew(fabric);

@@ -337,6 +337,70 @@ impl Endpoints {
         Some((packet, last))
     }
 
+    /// The next packet of a flow that holds bytes, and how many come next that are like it, without the flow's last one. `None` where that depends on
+    /// what happens meanwhile.
+    pub(crate) fn alike(&self, slot: u32) -> Option<(Packet, u64)> {
+        let setting = &self.setting;
+        let flow = self.flows.get(slot);
+        let (seq, payload, count) = match &flow.state {
+            State::Datagrams { unsent, cut: Cut::Even(each), fragment: 0 } => {
+                (flow.bytes - unsent, *each, unsent.saturating_sub(1) / u64::from(*each))
+            }
+            // The receiver has all that was sent.
+            State::Raw(ends) if flow.in_flight == 0 && ends.1.is_next(ends.0.next_offset()) => {
+                let payload = setting.mtu.checked_sub(setting.carrier.header())?;
+                (ends.0.next_offset(), payload, ends.0.frames_alike(payload))
+            }
+            _ => return None,
+        };
+        if setting.per_packet {
+            return None;
+        }
+        let packet = Packet {
+            flow: slot,
+            destination: flow.destination,
+            hash: flow.hash,
+            bytes: payload + setting.carrier.header(),
+            seq,
+            sack: NO_SACK,
+            path: 0,
+            flags: u16::from(flow.class) << flags::CLASS_SHIFT,
+            ahead: flow.ahead,
+        };
+        Some((packet, count))
+    }
+
+    /// Packets [alike](Self::alike) leave, and arrive: the first one at `first`, each further one after another `line`.
+    pub(crate) fn carry_alike(&mut self, slot: u32, first: SimTime, line: Duration, count: u64, packet: &Packet) {
+        let flow = self.flows.get_mut(slot);
+        let payload = packet.bytes - self.setting.carrier.header();
+        let bytes = count * u64::from(payload);
+        match &mut flow.state {
+            State::Datagrams { unsent, .. } => *unsent -= bytes,
+            State::Raw(ends) => {
+                let offset = ends.0.next_frames(payload, count);
+                ends.1.on_frames(offset, bytes);
+            }
+            State::Tcp(_) => unreachable!("TCP hands its segments over by itself"),
+        }
+        flow.sent += count as u32;
+        flow.received += bytes;
+        let at = |i: u64| first + line * i as i64;
+        flow.last = flow.last.max(at(count - 1).as_ps());
+        self.ledger.carried(first, line, count, packet, payload);
+        if let Some(log) = &mut self.log {
+            let number = flow.number;
+            log.extend((0..count).map(|i| PacketEvent {
+                at: at(i),
+                flow: number,
+                seq: packet.seq + i * u64::from(payload),
+                bytes: packet.bytes,
+                flags: packet.flags,
+                lost: false,
+            }));
+        }
+    }
+
     /// Packets, and their wire bytes on `link`, that a flow still holds, as if cut by the MTU.
     pub fn unsent(&self, slot: u32, link: &LinkState) -> (u64, u64) {
         let header = self.setting.carrier.header();

@@ -30,6 +30,8 @@ pub enum Ended {
     Complete,
     /// It was told to, or its results could not be written.
     Cancelled,
+    /// A plan has not kept its senders apart, so that packets cannot move [together](Network::allow_trains): nothing of it counts.
+    Disturbed,
 }
 
 /// Why the loop looks up from the calendar.
@@ -99,6 +101,11 @@ impl<'a> Engine<'a> {
 
     /// Runs to the end, or until `pulse.cancel`.
     pub fn run(&mut self, pulse: &Pulse) -> Ended {
+        let ended = self.run_on(pulse);
+        if self.network.is_disturbed() { Ended::Disturbed } else { ended }
+    }
+
+    fn run_on(&mut self, pulse: &Pulse) -> Ended {
         if let Some(control) = &mut self.control {
             control.begin(&mut self.network);
         }
@@ -128,6 +135,9 @@ impl<'a> Engine<'a> {
             self.tell_changes();
             if self.tell(pulse) {
                 return Ended::Cancelled;
+            }
+            if self.network.is_disturbed() {
+                return Ended::Disturbed;
             }
         }
     }

@@ -36,6 +36,17 @@ impl Latencies {
         self.begun[packet as usize] = at;
     }
 
+    /// The first of `count` packets leaves at `first`, each further one after another `line`; the first one arrives at `arrival`, and all take as long.
+    pub fn run(&mut self, first: SimTime, line: Duration, count: u64, arrival: SimTime) {
+        let before = |t: SimTime| (t - first).as_ps().max(0).unsigned_abs().div_ceil(line.as_ps().unsigned_abs()).min(count);
+        let counted = before(self.window.end) - before(self.window.start);
+        if counted > 0 {
+            let latency = (arrival - first).as_ps() as u64;
+            *self.bins.entry(bin(latency)).or_default() += counted;
+            self.sum += u128::from(latency) * u128::from(counted);
+        }
+    }
+
     /// Its last bit arrives.
     pub fn end(&mut self, packet: u32, at: SimTime) {
         let begun = self.begun[packet as usize];

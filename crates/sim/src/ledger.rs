@@ -1,8 +1,10 @@
 //! What happened: every packet and byte accounted for, every flow and coflow written down once.
 
 use crate::flow::{Flow, NONE, State};
+use crate::packet::Packet;
 use crate::time::SimTime;
 use std::collections::BTreeMap;
+use timeplane_model::Duration;
 use timeplane_results::{CoflowRow, FlowRow, Recorder, Summariser};
 
 /// A coflow, while the run goes.
@@ -82,6 +84,18 @@ impl Ledger {
     pub fn delivered(&mut self, bytes: u32) {
         self.delivered.0 += 1;
         self.delivered.1 += u64::from(bytes);
+    }
+
+    /// Packets like this one are sent and arrive, with so much `payload` each: the first at `first`, each further one after another `line`.
+    pub fn carried(&mut self, first: SimTime, line: Duration, count: u64, packet: &Packet, payload: u32) {
+        let bytes = count * u64::from(packet.bytes);
+        self.sent.0 += count;
+        self.sent.1 += bytes;
+        self.delivered.0 += count;
+        self.delivered.1 += bytes;
+        let before = |t: SimTime| (t - first).as_ps().max(0).unsigned_abs().div_ceil(line.as_ps().unsigned_abs()).min(count);
+        let counted = before(self.window.end) - before(self.window.start);
+        self.received[packet.destination as usize] += counted * u64::from(payload);
     }
 
     /// New application bytes arrive.

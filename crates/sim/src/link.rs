@@ -388,6 +388,28 @@ impl LinkState {
         Ok(Sending { departure: SimTime(departure), mark })
     }
 
+    /// When a packet departs that is ready at `ready`, wholly there at `whole`, if it is sent at once, and no other thing can happen to it: it is
+    /// not lost, not marked, and nothing is before it. `None` where that is not certain.
+    pub(crate) fn departs_alone(&self, ready: SimTime, whole: SimTime, wire: u32) -> Option<SimTime> {
+        const ALLOWED: u16 = special::BOUND | special::ECN | special::CUT_THROUGH | special::WATCHED;
+        let line = self.line_time(wire);
+        let kind = &*self.kind;
+        if kind.special & !ALLOWED != 0 || self.free_at > ready.0 || line > kind.limit || kind.ecn <= 0 {
+            return None;
+        }
+        let departure = ready.0 + line;
+        let waits_for_end = kind.special & (special::BOUND | special::ECN) != 0;
+        Some(SimTime(if waits_for_end { departure.max(whole.0) } else { departure }))
+    }
+
+    /// Packets of `wire` bytes pass alone, the first ready at `ready` and gone at `departure`, the last so much `behind` it.
+    pub(crate) fn book(&mut self, ready: SimTime, departure: SimTime, behind: Duration, count: u64, wire: u32) {
+        self.free_at = (departure + behind).0;
+        self.longest = self.longest.max((departure - ready).as_ps());
+        self.sent_packets += count;
+        self.sent_bytes += count * u64::from(wire);
+    }
+
     /// When the next node may act on a packet of `wire` bytes that departs at `departure`.
     #[inline]
     pub fn arrival(&self, departure: SimTime, wire: u32) -> SimTime {

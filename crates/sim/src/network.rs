@@ -1,5 +1,6 @@
 //! The packet fabric: links, switches, and the interface of every host, driven by one calendar.
 
+mod exclusive;
 mod lossless;
 mod outages;
 
@@ -16,6 +17,7 @@ use crate::packet::{LAST, Packet, Packets, flags};
 use crate::receive::ReceiveBuffer;
 use crate::routes::Routes;
 use crate::time::SimTime;
+use exclusive::Exclusive;
 use lossless::Lossless;
 pub use outages::Changes;
 use outages::Outages;
@@ -145,6 +147,8 @@ pub struct Network {
     outages: Option<Box<Outages>>,
     /// Ports that can be paused.
     lossless: Option<Box<Lossless>>,
+    /// Where packets may move as trains.
+    exclusive: Option<Box<Exclusive>>,
     /// Packets that interfaces have refused since the engine looked: over which link and why.
     refused: Vec<(u32, Loss, Packet)>,
     uplinks: Vec<u32>,
@@ -250,6 +254,7 @@ impl Network {
             routed: Arc::clone(&fabric),
             outages: None,
             lossless: None,
+            exclusive: None,
             refused: Vec::new(),
             uplinks,
             trains_waiting: 0,
@@ -406,6 +411,9 @@ impl Network {
 
     /// A flow holds bytes for a queue of its host, or has none any more.
     pub fn hold(&mut self, now: SimTime, then: Then, ends: &mut Endpoints) {
+        if let Then::Withdraw { host, .. } = then {
+            self.disturb(now, host);
+        }
         match (then, &mut self.nics) {
             (Then::Nothing, _) | (Then::Withdraw { .. }, None) => {}
             (Then::Queue { host, slot, .. }, None) => self.train(now, host, slot, ends),
@@ -475,6 +483,7 @@ impl Network {
 
     /// A gate of a host opens; windows that have ended are given back.
     pub fn open(&mut self, now: SimTime, host: u32, window: Window) -> Vec<Window> {
+        self.disturb(now, host);
         let Some(nics) = &mut self.nics else { return Vec::new() };
         let ended = nics[host as usize].open(now, window);
         self.wake(now, host);
@@ -483,6 +492,7 @@ impl Network {
 
     /// A gate of a host closes at `at`.
     pub fn close(&mut self, at: SimTime, host: u32, queue: QueueId) {
+        self.disturb(at, host);
         if let Some(nics) = &mut self.nics {
             nics[host as usize].close(at, queue);
         }
@@ -526,10 +536,14 @@ impl Network {
         }
         nic.armed = SimTime::MAX;
         let uplink = self.uplinks[host as usize];
-        let link = &self.links[uplink as usize];
-        if link.free_at() > now {
+        if self.links[uplink as usize].free_at() > now {
             return self.wake(now, host);
         }
+        if self.send_train(now, host, ends) {
+            return;
+        }
+        let Some(nics) = &mut self.nics else { return };
+        let (nic, link) = (&mut nics[host as usize], &self.links[uplink as usize]);
         let rate = self.fabric.link(LinkId(uplink)).spec.rate;
         match nic.serve(now, link, rate, ends) {
             Served::Packet { packet, emptied, last } => {
@@ -770,7 +784,7 @@ impl Network {
         let number = node.0 - self.hosts;
         let [out, ahead @ ..] = packet.ahead;
         let out = if out == LAST {
-            match self.route(number, id, from) {
+            match self.route(number, self.packets.get(id), from) {
                 Ok(out) => out,
                 Err(reason) => return self.lose_passing(from, id, Some(reason), ends),
             }
@@ -815,6 +829,9 @@ impl Network {
             self.enqueue(at, ready, from, out, id, ends);
             return None;
         }
+        if let Some(exclusive) = &mut self.exclusive {
+            exclusive.joins(out, ready);
+        }
         let came = &self.links[from as usize];
         let packet = self.packets.get(id);
         let whole = ready + came.tail_lag(came.wire(packet.bytes));
@@ -851,8 +868,7 @@ impl Network {
 
     /// The link that a switch takes for a packet which does not know it and came over `from`, or why there is none.
     #[inline(never)]
-    fn route(&self, switch: u32, id: u32, from: u32) -> Result<u32, Loss> {
-        let packet = self.packets.get(id);
+    fn route(&self, switch: u32, packet: &Packet, from: u32) -> Result<u32, Loss> {
         if packet.path == 0 {
             let out = self.routes.next(switch, packet.destination, packet.hash);
             return if out == LAST { Err(Loss::NoRoute) } else { Ok(out) };

@@ -29,6 +29,8 @@ pub struct Window {
     pub until: SimTime,
     /// No frame is begun at or after this: where a signal closes it, what has begun is finished.
     pub closes: SimTime,
+    /// Hardly a signal closes it before this.
+    pub certain: SimTime,
     /// A signal opened it: what opens it again prolongs it.
     pub by_signal: bool,
     /// How fast, where it is not line rate.
@@ -58,9 +60,43 @@ impl Window {
     fn is_over(&self, now: SimTime) -> bool {
         self.until <= now || self.closes <= now
     }
+    /// A packet takes the window's path, where that has one, instead of its flow's.
+    pub fn route(&self, packet: &mut Packet) {
+        if self.path != 0 {
+            packet.path = self.path;
+            packet.ahead = UNKNOWN;
+        }
+    }
     /// What a rate's bucket still holds, in bits times 10^12.
     fn owed_bits(&self, now: SimTime) -> u128 {
         (self.eligible - now).as_ps().max(0) as u128 * u128::from(self.rate.map_or(0, Rate::as_bps))
+    }
+}
+
+/// Packets that leave one behind the other, and were booked when the first one left.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// Of which queue.
+    pub queue: QueueId,
+    /// When the first one begins to leave.
+    pub first: SimTime,
+    /// How long each takes.
+    pub line: Duration,
+    /// How many there are, at least one.
+    pub count: u64,
+    /// Wire bytes of each.
+    pub wire: u32,
+}
+
+impl Run {
+    /// When the last one begins to leave.
+    pub fn last(&self) -> SimTime {
+        self.first + self.line * (self.count - 1) as i64
+    }
+    /// How many have not begun before `now`.
+    fn waiting(&self, now: SimTime) -> u64 {
+        let begun = (now - self.first).as_ps().max(0).unsigned_abs().div_ceil(self.line.as_ps().unsigned_abs());
+        self.count - begun.min(self.count)
     }
 }
 
@@ -93,6 +129,8 @@ pub struct Nic {
     windows: Vec<Window>,
     /// Windows with a rate, in the order of queues: of each at most one that a signal opened, and one other.
     rates: Vec<Window>,
+    /// What was booked together last.
+    run: Option<Run>,
     /// Classes that the network has paused, a bit each.
     paused: u8,
     /// When an event will serve it next; others that are still pending are stale.
@@ -138,6 +176,7 @@ impl Nic {
             queues: BTreeMap::new(),
             windows: vec![],
             rates: vec![],
+            run: None,
             paused: 0,
             armed: SimTime::MAX,
             burst: None,
@@ -300,7 +339,15 @@ impl Nic {
         let owing = self.rates.iter().filter(|w| w.owes && !self.queues.contains_key(&w.queue)).filter(reported);
         let owed = owing.map(|w| (w.queue.0, (0, w.owed_bits(now).div_ceil(8_000_000_000_000) as u64)));
         let gated = self.queues.iter().filter(|(id, _)| self.unreported != Some(id.1));
-        let waiting = gated.map(|(id, q)| (id.0, Self::held(q, link, ends)));
+        let waiting = gated.map(|(id, q)| {
+            let (packets, bytes) = Self::held(q, link, ends);
+            // What is booked and has not left waits.
+            let booked = self.run.filter(|run| run.queue == *id).map_or((0, 0), |run| {
+                let packets = run.waiting(now);
+                (packets, packets * u64::from(run.wire))
+            });
+            (id.0, (packets + booked.0, bytes + booked.1))
+        });
         let mut backlog = Backlog::new(waiting.chain(owed).map(entry).collect());
         if bursts {
             backlog.bursts = self.bursts(link, ahead, ends);
@@ -345,6 +392,31 @@ impl Nic {
         packets.chain(flows).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
     }
 
+    /// The window and the flow that alone may send at `now`, and on until the window ends.
+    pub fn alone(&self, now: SimTime) -> Option<(&Window, u32)> {
+        if !self.gated || self.background.is_some() || !self.rates.is_empty() || self.paused != 0 {
+            return None;
+        }
+        let mut windows = self.windows.iter().filter(|w| !w.is_over(now));
+        let window = windows.next().filter(|w| w.is_open(now) && w.rate.is_none())?;
+        let queue = self.queues.get(&window.queue).filter(|q| q.packets.is_empty() && windows.next().is_none())?;
+        Some((window, queue.flows.front()?.1))
+    }
+
+    /// Packets of the open window are booked together.
+    pub fn start(&mut self, run: Run) {
+        if let Some(window) = self.windows.iter_mut().find(|w| w.queue == run.queue && w.is_open(run.first)) {
+            window.sent += run.count * u64::from(run.wire);
+            window.most_packets = window.most_packets.saturating_sub(u32::try_from(run.count).unwrap_or(u32::MAX));
+        }
+        self.run = Some(run);
+    }
+
+    /// What was booked together last.
+    pub fn run(&self) -> Option<&Run> {
+        self.run.as_ref()
+    }
+
     /// Whether anything waits.
     pub fn is_empty(&self) -> bool {
         self.queues.is_empty()
@@ -385,10 +457,10 @@ impl Nic {
             let Some((i, w)) = best.min_by_key(|(_, w)| (w.until, w.queue)) else { break };
             after = Some((w.until, w.queue));
             let room = if w.most_packets == 0 { 0 } else { rate.bytes_in(w.until - now).get().min(w.most - w.sent) };
-            let (queue, path, largest) = (w.queue, w.path, link.payload_within(room));
+            let (queue, largest) = (w.queue, link.payload_within(room));
             let Some((mut packet, emptied)) = self.take(now, queue, largest, ends) else { continue };
-            follow(&mut packet, path);
             let window = &mut self.windows[i];
+            window.route(&mut packet);
             let wire = u64::from(link.wire(packet.bytes));
             window.sent += wire;
             if let Some(rate) = window.rate {
@@ -427,7 +499,7 @@ impl Nic {
             let w = self.rates[i];
             let largest = link.payload_within(rate.bytes_in(w.until - now).get());
             let (mut packet, emptied) = self.take(now, w.queue, largest, ends)?;
-            follow(&mut packet, w.path);
+            w.route(&mut packet);
             // Where another packet was in the way, the bucket has drained meanwhile; it never holds more than a packet's credit.
             let line = w.rate?.time_for(Bytes::new(u64::from(link.wire(packet.bytes))));
             let since = if now - w.eligible < line { w.eligible } else { now };
@@ -540,14 +612,6 @@ impl Nic {
     /// Packets that wait here.
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.queues.values().flat_map(|q| q.packets.iter().map(|p| &p.1))
-    }
-}
-
-/// A packet takes its window's path, where that has one, instead of its flow's.
-fn follow(packet: &mut Packet, path: u16) {
-    if path != 0 {
-        packet.path = path;
-        packet.ahead = UNKNOWN;
     }
 }
 

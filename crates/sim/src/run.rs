@@ -69,7 +69,7 @@ pub enum RunError {
 /// The least time in which a host hears of anything beside the network where no plan sets a latency.
 const REPORT_LATENCY: Duration = Duration::from_us(20);
 
-/// Runs.
+/// Runs. Where a plan keeps senders apart their packets move [together](Network::allow_trains), with the same results.
 ///
 /// # Errors
 /// Where the scenario names what does not exist, results cannot be written, packets are not conserved, or it is cancelled.
@@ -82,12 +82,31 @@ pub fn simulate(
     pulse: &Pulse,
 ) -> Result<(RunSummary, Tables), RunError> {
     let mut engine = prepare(spec, fabric, source, schedulers, recorder)?;
-    if engine.run(pulse) == Ended::Cancelled {
-        // A write that failed says more than that the run ended.
-        engine.ends.ledger.recorder.finish()?;
-        return Err(RunError::Cancelled);
+    match engine.run(pulse) {
+        Ended::Disturbed => {
+            let recorder = engine.ends.ledger.recorder.again()?;
+            simulate_by_packets(spec, fabric, source, schedulers, recorder, pulse)
+        }
+        ended => conclude(engine, ended, spec, source),
     }
-    conclude(engine, spec, source)
+}
+
+/// The same as [`simulate`], each packet by itself.
+///
+/// # Errors
+/// As there.
+pub fn simulate_by_packets(
+    spec: &RunSpec<'_>,
+    fabric: &Arc<Fabric>,
+    source: &Source,
+    schedulers: &Schedulers,
+    recorder: Recorder,
+    pulse: &Pulse,
+) -> Result<(RunSummary, Tables), RunError> {
+    let mut engine = prepare(spec, fabric, source, schedulers, recorder)?;
+    engine.network.forbid_trains();
+    let ended = engine.run(pulse);
+    conclude(engine, ended, spec, source)
 }
 
 /// A run that is ready to begin.
@@ -176,6 +195,10 @@ pub fn prepare<'a>(
     network.watch = watch(plan);
     if slots.is_some() {
         network.count_collisions();
+        // What happens to a packet must be known when it leaves.
+        if passive && slots.is_some_and(|s| s.background.is_none()) && scenario.failure.is_empty() {
+            network.allow_trains();
+        }
     }
     if let Some(background) = slots.and_then(|s| s.background) {
         network.set_background(background.rate);
@@ -240,7 +263,17 @@ fn carrier(control: &Control, mtu: u32, report_latency: Duration) -> Carrier {
 }
 
 /// Closes the books of a run that is over.
-fn conclude(mut engine: Engine<'_>, spec: &RunSpec<'_>, source: &Source) -> Result<(RunSummary, Tables), RunError> {
+fn conclude(
+    mut engine: Engine<'_>,
+    ended: Ended,
+    spec: &RunSpec<'_>,
+    source: &Source,
+) -> Result<(RunSummary, Tables), RunError> {
+    if ended == Ended::Cancelled {
+        // A write that failed says more than that the run ended.
+        engine.ends.ledger.recorder.finish()?;
+        return Err(RunError::Cancelled);
+    }
     if let Some(fault) = engine.control.as_mut().and_then(|s| s.fault.take()) {
         return Err(RunError::Plan(fault));
     }

@@ -102,6 +102,26 @@ impl RawSender {
         Some(frame)
     }
 
+    /// How many frames of `payload` bytes of new data come next, one after the other and without the flow's last one: none while something is to be sent
+    /// again.
+    pub fn frames_alike(&self, payload: u32) -> u64 {
+        if payload == 0 || !self.resend.is_empty() {
+            return 0;
+        }
+        (self.bytes - self.next).saturating_sub(1) / u64::from(payload)
+    }
+
+    /// Takes as many [frames that are alike](Self::frames_alike), or fewer, at once: the offset of the first. The same as
+    /// [`RawSender::next_frame`] for each of them, at whatever times.
+    pub fn next_frames(&mut self, payload: u32, count: u64) -> u64 {
+        debug_assert!(count <= self.frames_alike(payload));
+        let offset = self.next;
+        self.next += count * u64::from(payload);
+        self.last_len = payload;
+        self.deadline = None;
+        offset
+    }
+
     /// Takes a receiver's report.
     pub fn on_report(&mut self, now: Time, report: &Report) {
         self.repetitions = 0;
@@ -131,6 +151,11 @@ impl RawSender {
         if self.is_done() {
             self.deadline = None;
         }
+    }
+
+    /// Offset of the first byte that was never sent.
+    pub fn next_offset(&self) -> u64 {
+        self.next
     }
 
     /// Bytes still to send now: never sent, or to be sent again.
@@ -222,6 +247,19 @@ impl RawReceiver {
             self.due = Some(self.reported.map_or(now, |at| now.max(at.saturating_add(self.interval))));
         }
         new
+    }
+
+    /// Frames arrive with the next `bytes`, that do not end the flow; nothing is missing. The same as [`RawReceiver::on_frame`] for each of
+    /// them, at whatever times.
+    pub fn on_frames(&mut self, offset: u64, bytes: u64) {
+        debug_assert!(self.is_next(offset) && offset + bytes < self.bytes);
+        self.next += bytes;
+        self.due = None;
+    }
+
+    /// Whether all bytes before `offset` have arrived, and none after it.
+    pub fn is_next(&self, offset: u64) -> bool {
+        self.held.is_empty() && self.next == offset
     }
 
     /// When to call [`RawReceiver::report`]. It may be the time of the frame that has just arrived.

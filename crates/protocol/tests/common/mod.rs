@@ -26,7 +26,7 @@ const TICK: Duration = Duration::from_us(5);
 pub const SLOT_BYTES: u64 = 41 * FRAME;
 
 pub fn parameters() -> SlotParameters {
-    SlotParameters { open: OPEN, gap: GAP, slots: 32 }
+    SlotParameters { open: OPEN, gap: GAP, slots: 32, frame: Bytes::ZERO }
 }
 
 pub fn one_switch(hosts: u32) -> Arc<Fabric> {

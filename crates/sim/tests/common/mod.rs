@@ -13,7 +13,7 @@ use timeplane_results::{Recorder, RunSummary, Tables};
 use timeplane_scenario::Loaded;
 use timeplane_schedule::Schedulers;
 use timeplane_sim::engine::Pulse;
-use timeplane_sim::run::{RunError, RunSpec, simulate};
+use timeplane_sim::run::{RunError, RunSpec, simulate, simulate_by_packets};
 use timeplane_workload::Source;
 
 /// A run that is over.
@@ -81,12 +81,26 @@ pub fn run(text: &str, control: &str, seed: u64) -> Ran {
 
 /// Runs one control with one seed, or says why not.
 pub fn try_run(text: &str, control: &str, seed: u64) -> Result<Ran, RunError> {
+    run_as(text, control, seed, false)
+}
+
+/// Runs one control with one seed, each packet by itself.
+pub fn run_by_packets(text: &str, control: &str, seed: u64) -> Ran {
+    run_as(text, control, seed, true).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+fn run_as(text: &str, control: &str, seed: u64, by_packets: bool) -> Result<Ran, RunError> {
     let loaded = load(text);
     let scenario = &loaded.scenario;
     let fabric = Arc::new(scenario.fabric.build().expect("a fabric"));
     let source = Source::load(&scenario.workload, &loaded.base, &fabric, scenario.fabric.mtu).expect("a workload");
     let spec = RunSpec { scenario, control, point: IndexMap::new(), seed };
     let schedulers = Schedulers::built_in();
-    let (summary, tables) = simulate(&spec, &fabric, &source, &schedulers, Recorder::memory(), &Pulse::default())?;
+    let pulse = Pulse::default();
+    let (summary, tables) = if by_packets {
+        simulate_by_packets(&spec, &fabric, &source, &schedulers, Recorder::memory(), &pulse)?
+    } else {
+        simulate(&spec, &fabric, &source, &schedulers, Recorder::memory(), &pulse)?
+    };
     Ok(Ran { summary, tables })
 }

@@ -1,4 +1,5 @@
-//! Prints the benchmark of the event loop: `speed` in full, `speed quick` a tenth of it, `speed slots` what is planned in slots, and `speed datagrams MS` or `speed tcp MS` for one
+//! Prints the benchmark of the event loop: `speed` in full, `speed quick` a tenth of it, `speed slots` what is planned in slots, `speed trains` ten times as much of it by trains alone, `speed gates` trains without
+//! agents, and `speed datagrams MS` or `speed tcp MS` for one
 //! measurement over 120 hosts, of MS milliseconds of arrivals.
 
 use std::sync::Arc;
@@ -11,7 +12,9 @@ fn main() {
     let rows = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => bench::report(false),
         ["quick"] => bench::report(true),
-        ["slots"] => bench::slots_report(40_000_000),
+        ["slots"] => bench::slots_report(40_000_000, &["packets", "trains"]),
+        ["trains"] => bench::slots_report(400_000_000, &["trains"]),
+        ["gates"] => vec![bench::gates(4_000_000_000)],
         [name @ ("datagrams" | "tcp"), ms] => {
             let fabric = Arc::new(bench::leaf_spine(4, 30, 3).expect("dimensions above zero"));
             let source = bench::uniform(&fabric, 0.6).expect("a load below one");
@@ -19,7 +22,7 @@ fn main() {
             let carrier = if name == "tcp" { bench::tcp() } else { Carrier::Datagrams };
             vec![bench::carry(name, &fabric, &source, span, carrier)]
         }
-        _ => panic!("usage: speed [quick | slots | datagrams MS | tcp MS]"),
+        _ => panic!("usage: speed [quick | slots | trains | gates | datagrams MS | tcp MS]"),
     };
     print!("{}", bench::table(&rows));
 }

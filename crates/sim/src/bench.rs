@@ -1,18 +1,22 @@
 //! The engine's speed, measured on one core, for anyone to repeat: `cargo run --release -p timeplane-sim --example speed`.
 
+use crate::calendar::{Event, Key, Phase};
 use crate::control::Controllers;
 use crate::endpoints::{Carrier, Endpoints, Setting};
 use crate::engine::{Ended, Engine, Pulse};
 use crate::ledger::Ledger;
 use crate::network::Network;
+use crate::nic::Window;
 use crate::run::{RunSpec, prepare, watch};
 use crate::time::SimTime;
 use indexmap::IndexMap;
 use std::path::Path;
 use std::sync::Arc;
-use timeplane_model::{Bytes, Duration, Fabric, FabricError, Framing, LinkSpec, Rate, Switch};
+use timeplane_model::{Bytes, Duration, Fabric, FabricError, Framing, HostId, LinkSpec, Rate, Switch};
 use timeplane_results::Recorder;
-use timeplane_scenario::{Loaded, Nic, PacketMix, Pattern, PlanSpec, Poisson, RatesSpec, Sizes, TimeslotsSpec, Workload};
+use timeplane_scenario::{
+    Loaded, Nic, PacketMix, Pattern, PlanSpec, Poisson, RatesSpec, Sizes, TimeslotsSpec, Workload,
+};
 use timeplane_schedule::Schedulers;
 use timeplane_transport::TcpConfig;
 use timeplane_workload::{FlowArrival, Source, Streams, WorkloadError};
@@ -92,7 +96,7 @@ fn measure(
     let before = cpu();
     engine.run(&Pulse::default());
     let total = cpu() - before;
-    let found = measured(name, &engine, 0.0);
+    let found = measured(name, &engine.network, &engine.ends, engine.events, 0.0);
     drop(engine);
     let cpu_s = total - drawing;
     Measured { cpu_s, packet_hops_per_cpu_s: found.packet_hops as f64 / cpu_s, ..found }
@@ -122,17 +126,78 @@ fn slots(name: &str, topology: &str, scheduler: &str, pair_bytes: u64) -> Measur
     let ended = engine.run(&Pulse::default());
     let cpu_s = cpu() - before;
     assert_eq!(ended, Ended::Complete, "packets of different hosts met");
-    measured(name, &engine, cpu_s)
+    measured(name, &engine.network, &engine.ends, engine.events, cpu_s)
 }
 
-fn measured(name: &str, engine: &Engine<'_>, cpu_s: f64) -> Measured {
-    let packet_hops = engine.network.hops;
+/// The same slots over one switch by trains, with gates that a fixed rotation opens: what trains cost without agents, demand and tables.
+///
+/// # Panics
+/// Where packets of different hosts met.
+pub fn gates(pair_bytes: u64) -> Measured {
+    const HOSTS: u32 = 24;
+    let spec = LinkSpec {
+        rate: Rate::gbps(10),
+        propagation: Duration::from_us(1),
+        framing: Framing::Ethernet,
+        bit_error: 0.0,
+    };
+    let fabric = Arc::new(Fabric::single_switch(HOSTS, Switch::default(), spec).expect("hosts"));
+    let pairs = (1..HOSTS).flat_map(|k| (0..HOSTS).map(move |h| (h, (h + k) % HOSTS)));
+    let flows: Vec<FlowArrival> = pairs
+        .map(|(source, destination)| FlowArrival {
+            at: Duration::ZERO,
+            source: HostId(source),
+            destination: HostId(destination),
+            bytes: Bytes::new(pair_bytes),
+            coflow: None,
+        })
+        .collect();
+    let mut ends = endpoints(&fabric, Carrier::Datagrams, 1500, 0, Recorder::discard());
+    let nic = Some((Nic::default(), true));
+    let mut network = Network::new(Arc::clone(&fabric), &Streams::new(1), true, SimTime::MAX, Duration::ZERO, nic);
+    network.count_collisions();
+    network.allow_trains();
+    for flow in &flows {
+        let then = ends.start(SimTime::ZERO, flow, &mut network);
+        network.hold(SimTime::ZERO, then, &mut ends);
+    }
+    let mut events = 0;
+    let before = cpu();
+    let (open, period) = (Duration::from_us(100), Duration::from_us(115));
+    let mut now = SimTime::ZERO;
+    let mut turn = 0;
+    while !ends.flows.is_empty() {
+        turn = turn % (HOSTS - 1) + 1;
+        for host in 0..HOSTS {
+            let queue = ((host + turn) % HOSTS, 0);
+            network.open(now, host, Window::slot(queue, now, now + open));
+        }
+        now = now + period;
+        let bound = Event { at: now, key: Key::new(Phase::Retune, 0, 0) };
+        loop {
+            if let Some((at, link)) = network.next_arrival(bound.at, &ends) {
+                network.arrive(at, link, &mut ends);
+            } else if let Some(event) = network.calendar.pop_other(bound) {
+                network.serve(event.at, event.key.element(), &mut ends);
+            } else {
+                break;
+            }
+            events += 1;
+        }
+    }
+    let cpu_s = cpu() - before;
+    assert!(!network.is_disturbed(), "packets of different hosts met");
+    measured("gates", &network, &ends, events, cpu_s)
+}
+
+fn measured(name: &str, network: &Network, ends: &Endpoints, events: u64, cpu_s: f64) -> Measured {
+    let packet_hops = network.hops;
     Measured {
         name: name.to_owned(),
-        hosts: engine.network.fabric().hosts(),
-        flows: engine.ends.ledger.ended,
+        hosts: network.fabric().hosts(),
+        flows: ends.ledger.ended,
         packet_hops,
-        events: engine.events,
+        events,
         cpu_s,
         packet_hops_per_cpu_s: packet_hops as f64 / cpu_s,
         peak_rss_kb: peak_rss_kb(),
@@ -185,7 +250,8 @@ pub fn report(quick: bool) -> Vec<Measured> {
     for (name, plan) in &plans {
         rows.push(carry_planned(name, &fabric, &source, Duration::from_us(200_000 / parts), plan));
     }
-    rows.extend(slots_report(40_000_000 / parts as u64));
+    rows.extend(slots_report(40_000_000 / parts as u64, &["packets", "trains"]));
+    rows.push(gates(400_000_000 / parts as u64));
     // Short spans would measure the fabric's filling: two mean flows take 1 ms.
     for (leaves, span_us) in [(4, 1_000_000), (32, 200_000), (512, 40_000)] {
         rows.push(plain("scaling", leaves, 32, span_us, Carrier::Datagrams));
@@ -193,15 +259,15 @@ pub fn report(quick: bool) -> Vec<Measured> {
     rows
 }
 
-/// Slots by packets and by trains, over one switch and over a fat tree, so many bytes for each pair.
+/// Slots by `packets`, by `trains`, or one after the other, over one switch and over a fat tree, so many bytes for each pair.
 ///
 /// # Panics
 /// Never: the plans suit their fabrics.
-pub fn slots_report(pair_bytes: u64) -> Vec<Measured> {
+pub fn slots_report(pair_bytes: u64, how: &[&str]) -> Vec<Measured> {
     let fabrics =
         [("single_switch = { hosts = 24 }", "weighted_round_robin"), ("fat_tree = { k = 4 }", "conflict_free")];
     let each = |name| fabrics.map(|(topology, scheduler)| slots(name, topology, scheduler, pair_bytes));
-    ["packets", "trains"].into_iter().flat_map(each).collect()
+    how.iter().copied().flat_map(each).collect()
 }
 
 /// The benchmark as a table, one line a measurement; the last column is the time per packet-hop against the smallest fabric's.
@@ -248,11 +314,25 @@ fn carrying<'a>(
     salt: u64,
     recorder: Recorder,
 ) -> Engine<'a> {
+    let ends = endpoints(fabric, carrier, MTU, salt, recorder);
+    let passive = ends.is_passive();
+    let nic = plan.map(|_| (Nic::default(), true));
+    let streams = Streams::new(1);
+    let mut network = Network::new(Arc::clone(fabric), &streams, passive, SimTime::MAX, Duration::from_us(20), nic);
+    network.watch = watch(plan);
+    let control = plan.map(|plan| {
+        Controllers::new(plan, fabric, MTU, timeplane_scenario::Retune::default(), &Schedulers::built_in(), &streams)
+            .expect("the fabric is a Clos network")
+    });
+    Engine::new(network, ends, control, arrivals, SimTime::MAX, None)
+}
+
+fn endpoints(fabric: &Arc<Fabric>, carrier: Carrier, mtu: u32, salt: u64, recorder: Recorder) -> Endpoints {
     let all = SimTime::ZERO..SimTime::MAX;
     let setting = Setting {
         carrier,
         packets: PacketMix::Mtu,
-        mtu: MTU,
+        mtu,
         salt,
         per_packet: false,
         routes_change: false,
@@ -265,17 +345,7 @@ fn carrying<'a>(
         stop: SimTime::MAX,
     };
     let ledger = Ledger::new(fabric.hosts(), all, recorder);
-    let ends = Endpoints::new(Arc::clone(fabric), setting, ledger);
-    let passive = ends.is_passive();
-    let nic = plan.map(|_| (Nic::default(), true));
-    let streams = Streams::new(1);
-    let mut network = Network::new(Arc::clone(fabric), &streams, passive, SimTime::MAX, Duration::from_us(20), nic);
-    network.watch = watch(plan);
-    let control = plan.map(|plan| {
-        Controllers::new(plan, fabric, MTU, timeplane_scenario::Retune::default(), &Schedulers::built_in(), &streams)
-            .expect("the fabric is a Clos network")
-    });
-    Engine::new(network, ends, control, arrivals, SimTime::MAX, None)
+    Endpoints::new(Arc::clone(fabric), setting, ledger)
 }
 
 /// The arrivals of a source's first `span`.

@@ -142,6 +142,11 @@ const fn entry(at: SimTime, what: u32) -> u64 {
     (at.0 as u64) << 32 | what as u64
 }
 
+#[inline]
+fn key(others: &[Key], what: u32) -> Key {
+    if what & OTHER == 0 { Key::new(Phase::Arrive, what, 0) } else { others[(what & !OTHER) as usize] }
+}
+
 /// The time of an entry of the day that begins at `begin`.
 #[inline]
 const fn time(begin: i64, entry: u64) -> SimTime {
@@ -175,6 +180,8 @@ pub struct Calendar {
     today: Vec<u64>,
     next: usize,
     end: usize,
+    /// Up to here entries are in the order of their events too, if this is beyond `next`: all of the first instant.
+    sorted: usize,
     /// When the open day began, in ps.
     begin: i64,
     /// A day lasts `2^shift` ps.
@@ -205,6 +212,7 @@ impl Default for Calendar {
             today: vec![NOTHING; ROOM + 1],
             next: 0,
             end: 0,
+            sorted: 0,
             begin: 0,
             shift: 18,
             day: -1,
@@ -293,8 +301,7 @@ impl Calendar {
         let today = at.0 >> self.shift <= self.day;
         if today && self.end - self.next < FEW {
             let entry = entry(at, what);
-            let left = &self.today[self.next..self.end];
-            let place = self.next + left.iter().position(|e| *e > entry).unwrap_or(left.len());
+            let place = self.place_today(entry);
             // Where all happens at one instant, shorter days would not help.
             let alike = |p: usize| self.today.get(p).is_some_and(|e| e >> 32 == entry >> 32);
             self.inserted += u32::from(!alike(place) && !alike(place.wrapping_sub(1)));
@@ -308,6 +315,25 @@ impl Calendar {
         }
     }
 
+    /// Where an entry belongs among those of the open day.
+    fn place_today(&mut self, entry: u64) -> usize {
+        let in_order = |e: &u64| *e <= entry;
+        let first = self.today[self.next];
+        if self.next >= self.sorted || first >> 32 < entry >> 32 {
+            let left = &self.today[self.next..self.end];
+            return self.next + left.iter().position(|e| !in_order(e)).unwrap_or(left.len());
+        }
+        if first >> 32 > entry >> 32 {
+            self.sorted = self.next;
+            return self.next;
+        }
+        let event = self.event(self.begin, entry);
+        let instant = &self.today[self.next..self.sorted];
+        let place = self.next + instant.partition_point(|&e| self.event(self.begin, e) < event);
+        self.sorted += 1;
+        place
+    }
+
     /// Takes an arrival out that was put in for this time and will not happen. False where there is none.
     pub fn remove_arrival(&mut self, at: SimTime, link: u32) -> bool {
         let key = Key::new(Phase::Arrive, link, 0);
@@ -318,6 +344,7 @@ impl Calendar {
             self.today.remove(self.next + place);
             self.today.push(NOTHING);
             self.end -= 1;
+            self.sorted -= usize::from(self.next + place < self.sorted);
             return true;
         }
         let day = at.0 >> self.shift;
@@ -384,7 +411,7 @@ impl Calendar {
 
     #[inline]
     fn key(&self, what: u32) -> Key {
-        if what & OTHER == 0 { Key::new(Phase::Arrive, what, 0) } else { self.others[(what & !OTHER) as usize] }
+        key(&self.others, what)
     }
 
     #[inline]
@@ -434,27 +461,40 @@ impl Calendar {
     /// Takes the first event, if it comes before `bound`, where [`pop_arrival`](Self::pop_arrival) gave none.
     #[inline(never)]
     pub fn pop_other(&mut self, bound: Event) -> Option<Event> {
-        let (place, first) = self.first_today().unwrap_or((0, NEVER));
+        self.sort_first();
+        let left = &self.today[self.next..self.end];
+        let first = left.first().map_or(NEVER, |&e| self.event(self.begin, e));
         if self.far_first < first {
             return self.pop_far(bound);
         }
         if first >= bound {
             return None;
         }
-        self.today.swap(self.next, place);
         let entry = self.today[self.next];
         self.next += 1;
         self.take_key(entry as u32);
         Some(first)
     }
 
-    /// Where the open day's first event is among its entries. Those that are no arrivals are in order by time only.
-    fn first_today(&self) -> Option<(usize, Event)> {
+    /// Brings the entries of the first instant into the order of their events: those that are no arrivals are in order by time only.
+    fn sort_first(&mut self) {
+        if self.next < self.sorted || self.next == self.end {
+            return;
+        }
+        let time = self.today[self.next] >> 32;
+        let count = self.today[self.next..self.end].iter().take_while(|&&e| e >> 32 == time).count();
+        self.sorted = self.next + count;
+        if count > 1 {
+            let others = &self.others;
+            self.today[self.next..self.sorted].sort_unstable_by_key(|&e| key(others, e as u32));
+        }
+    }
+
+    /// The open day's first event.
+    fn first_today(&self) -> Option<Event> {
         let left = &self.today[self.next..self.end];
         let time = left.first()? >> 32;
-        let same = left.iter().take_while(|&&e| e >> 32 == time);
-        let first = same.enumerate().map(|(i, &e)| (self.event(self.begin, e), i)).min()?;
-        Some((self.next + first.1, first.0))
+        left.iter().take_while(|&&e| e >> 32 == time).map(|&e| self.event(self.begin, e)).min()
     }
 
     fn pop_far(&mut self, bound: Event) -> Option<Event> {
@@ -471,7 +511,7 @@ impl Calendar {
     /// The first event, without taking it.
     pub fn peek(&self) -> Option<Event> {
         let mut first = self.far_first;
-        if let Some((_, today)) = self.first_today() {
+        if let Some(today) = self.first_today() {
             first = first.min(today);
         } else if let Some((d, day)) = self.next_occupied() {
             for block in self.chain(self.days[d]) {
@@ -526,6 +566,7 @@ impl Calendar {
         let today: &mut [u64; ROOM + 1] = self.today.first_chunk_mut().expect("never shorter");
         *today = in_order(&block.entries, block.count);
         self.next = 0;
+        self.sorted = 0;
         self.end = block.count as usize;
         self.opened += 1;
         if block.more == NONE {

@@ -337,6 +337,11 @@ impl Endpoints {
         Some((packet, last))
     }
 
+    /// Whether a packet that does not fit is cut to what does.
+    pub(crate) fn cuts(&self) -> bool {
+        !matches!(self.setting.carrier, Carrier::Datagrams) || self.setting.fragments
+    }
+
     /// The next packet of a flow that holds bytes, and how many come next that are like it, without the flow's last one. `None` where that depends on
     /// what happens meanwhile.
     pub(crate) fn alike(&self, slot: u32) -> Option<(Packet, u64)> {

@@ -38,7 +38,8 @@ impl Latencies {
 
     /// The first of `count` packets leaves at `first`, each further one after another `line`; the first one arrives at `arrival`, and all take as long.
     pub fn run(&mut self, first: SimTime, line: Duration, count: u64, arrival: SimTime) {
-        let before = |t: SimTime| (t - first).as_ps().max(0).unsigned_abs().div_ceil(line.as_ps().unsigned_abs()).min(count);
+        let before =
+            |t: SimTime| (t - first).as_ps().max(0).unsigned_abs().div_ceil(line.as_ps().unsigned_abs()).min(count);
         let counted = before(self.window.end) - before(self.window.start);
         if counted > 0 {
             let latency = (arrival - first).as_ps() as u64;

@@ -93,7 +93,8 @@ impl Ledger {
         self.sent.1 += bytes;
         self.delivered.0 += count;
         self.delivered.1 += bytes;
-        let before = |t: SimTime| (t - first).as_ps().max(0).unsigned_abs().div_ceil(line.as_ps().unsigned_abs()).min(count);
+        let before =
+            |t: SimTime| (t - first).as_ps().max(0).unsigned_abs().div_ceil(line.as_ps().unsigned_abs()).min(count);
         let counted = before(self.window.end) - before(self.window.start);
         self.received[packet.destination as usize] += counted * u64::from(payload);
     }

@@ -54,6 +54,26 @@ pub struct Window {
 }
 
 impl Window {
+    /// A slot at line rate, by the clock, without other limits.
+    pub fn slot(queue: QueueId, from: SimTime, until: SimTime) -> Self {
+        Self {
+            queue,
+            from,
+            until,
+            closes: SimTime::MAX,
+            certain: SimTime::MAX,
+            by_signal: false,
+            rate: None,
+            paced: false,
+            path: 0,
+            opened: from.on_perfect_clock(),
+            most: u64::MAX,
+            most_packets: u32::MAX,
+            sent: 0,
+            eligible: from,
+            owes: false,
+        }
+    }
     fn is_open(&self, now: SimTime) -> bool {
         self.from <= now && now < self.until && now < self.closes
     }

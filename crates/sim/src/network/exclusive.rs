@@ -88,6 +88,8 @@ impl Network {
         if count < 2 || !link.is_idle() {
             return None;
         }
+        // Another one like them would not have fitted, and none of another size is next.
+        let is_last = count < most && !ends.cuts() && window.certain >= window.until;
         let run = Run { queue: window.queue, first: now, line, count, wire };
         let behind = line * (count - 1) as i64;
         let arrival = self.course(now, uplink, line, &packet, &mut exclusive.course)?;
@@ -110,8 +112,9 @@ impl Network {
         }
         ends.carry_alike(slot, arrival, line, count, &packet);
         self.nics.as_mut()?[host as usize].start(run);
-        let departure = self.links[uplink as usize].free_at();
-        self.serve_at(departure, host);
+        if !is_last {
+            self.serve_at(self.links[uplink as usize].free_at(), host);
+        }
         Some(())
     }
 

@@ -505,7 +505,11 @@ impl Controllers {
         if closes <= at {
             return;
         }
-        let opened = if by_signal { self.planned_at(at, host, opening.destination) } else { opening.from };
+        let planned = if by_signal { self.planned_at(at, host, opening.destination) } else { None };
+        let opened = planned.map_or(if by_signal { at.on_perfect_clock() } else { opening.from }, |p| p.start);
+        // The manager sends what closes it at the slot's end.
+        let end = planned.map(|p| self.clocks[self.hosts.len()].truth(p.start + p.open));
+        let signalled = end.map_or(at, |end| end + self.latency + self.signals.least_until_off());
         // A slot's rate carries no more in its time; its first packet leaves at once.
         let rate = opening.rate.or(self.shared.then(|| self.line[host as usize]));
         // Beside circuits, a rate without a signal holds until another one comes.
@@ -521,7 +525,7 @@ impl Controllers {
             from: at,
             until,
             closes,
-            certain: if by_signal { at } else { SimTime::MAX },
+            certain: if by_signal { signalled } else { SimTime::MAX },
             by_signal,
             opened,
             rate,
@@ -537,15 +541,14 @@ impl Controllers {
         self.book(host, &ended);
     }
 
-    /// The begin of the slot that a frame has opened: the last one of the pair.
-    fn planned_at(&self, at: SimTime, source: u32, destination: HostId) -> Time {
+    /// The slot that a frame has opened: the last one of the pair.
+    fn planned_at(&self, at: SimTime, source: u32, destination: HostId) -> Option<&Planned> {
         let now = at.on_perfect_clock();
         let pair = (HostId(source), destination);
         // Gates of circuits open a little before these are lit.
         let soon = now + self.slots.unwrap_or_default();
         let by_then = if self.ahead_of_light { soon } else { now };
-        let slot = self.planned.iter().rev().find(|p| p.start <= by_then && p.pairs.contains(&pair));
-        slot.map_or(now, |p| p.start)
+        self.planned.iter().rev().find(|p| p.start <= by_then && p.pairs.contains(&pair))
     }
 
     fn book(&mut self, host: u32, ended: &[Window]) {

@@ -47,6 +47,11 @@ impl Signals {
         departure
     }
 
+    /// The least time from when a closing frame is ready until a host obeys it, without its way.
+    pub fn least_until_off(&self) -> Duration {
+        self.frame + self.times.off_least
+    }
+
     /// When a host that has got a frame at `at` begins no more frames of the queue that it closes.
     pub fn off(&mut self, at: SimTime, host: u32) -> SimTime {
         let (least, most) = (self.times.off_least, self.times.off_most);

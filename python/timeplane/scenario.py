@@ -645,7 +645,7 @@ class Failure(Values):
     """When it works again; missing: never."""
     detection: Duration = "1 ms"
     """How much later the others know, that it failed as well as that it returned: switches choose other paths,
-    and the manager of slots plans without it.
+    and managers of slots and circuits plan without it.
     """
 
 

@@ -32,12 +32,14 @@ pub struct CircuitManagerConfig {
     pub acknowledgements: f64,
     /// The share of what is left of the packet switch that pairs get which have asked for nothing yet.
     pub unreported: f64,
-    /// Per host, the link to the circuit switch that its circuits use.
-    pub uplinks: Vec<LinkId>,
+    /// Per host, its link.
+    pub links: Vec<LinkId>,
     /// Per host, its rack: pairs of one rack need no circuit.
     pub racks: Vec<u32>,
-    /// Circuits that a rack can have, each way.
-    pub per_rack: u32,
+    /// Per rack, its links to the circuit switch: a circuit each, either way.
+    pub circuit_uplinks: Vec<Vec<LinkId>>,
+    /// Per rack, its links to the packet switch.
+    pub packet_uplinks: Vec<Vec<LinkId>>,
     /// The longest that a message takes one way, from call to call.
     pub control_latency: Duration,
     /// How long the scheduler computes.
@@ -63,6 +65,13 @@ impl CircuitManagerConfig {
     /// From the begin of planning until a period can begin.
     pub fn lead(&self) -> Duration {
         self.compute_time + self.message_time() + self.open_lead + self.margin
+    }
+    /// The link to the circuit switch of a host's place in its rack; the switch may choose another one of its rack that is free.
+    fn uplink(&self, host: HostId) -> LinkId {
+        let rack = self.racks[host.index()];
+        let place = self.racks[..host.index()].iter().filter(|&&r| r == rack).count();
+        let links = &self.circuit_uplinks[rack as usize];
+        links[place % links.len()]
     }
     /// What circuits leave of a host's link, where they leave this share of the packet switch's rate, in bit/s.
     fn reserved(&self, share: f64) -> u64 {
@@ -229,16 +238,19 @@ impl CircuitManager {
         let report_at = self.plan_at - c.message_time();
         let computed = now + c.compute_time;
         let heartbeat_at = begins - c.message_time();
-        let demand = self.demand();
+        let mut demand = self.demand();
+        if !self.dead.is_empty() {
+            demand = self.reachable(&demand);
+        }
         let plan = self.scheduler.plan(&demand, &self.config.parameters(), self.standing.as_ref());
         let plan = plan.map(|plan| self.fit(&demand, plan)).map(|plan| self.extend(plan)).unwrap_or_else(|_| {
             self.counters.refused += 1;
             out.push(Output::Log(Event::PlanRefused { round, fault: PlanFault::Circuits }));
             Vec::new()
         });
-        // A circuit over a dead wire is set like any other, or all would be dark for it; but it is not used.
+        // A circuit to who is cut off may stand like any other, or all would be dark for it; but it is not used.
         let mut ups = uptimes(&plan, &self.config.circuits, self.standing.as_ref());
-        ups.retain(|up| !self.is_dead(up.source) && !self.is_dead(up.destination));
+        ups.retain(|up| self.has_circuits(up.source) && self.has_circuits(up.destination));
         let packets = self.packet_rates(&demand, &ups);
         let limits = self.limits(&packets);
         if let Err(fault) = self.check(&ups, &packets, &limits) {
@@ -263,17 +275,17 @@ impl CircuitManager {
     /// Takes pairs out of configurations where a rack has no circuit left for them, those with the least demand first.
     fn fit(&mut self, demand: &Demand, mut plan: Vec<Configuration>) -> Vec<Configuration> {
         let racks = &self.config.racks;
-        let count = racks.iter().max().map_or(0, |r| *r as usize + 1);
+        let wires: Vec<u32> = self.config.circuit_uplinks.iter().map(|w| self.alive(w)).collect();
         for configuration in &mut plan {
             let mut pairs: Vec<(Bytes, HostId, HostId)> =
                 configuration.matching.pairs().map(|(i, j)| (demand.row(i).bytes(j), i, j)).collect();
             pairs.sort_by_key(|p| (std::cmp::Reverse(p.0), p.1));
-            let (mut outs, mut ins) = (vec![0u32; count], vec![0u32; count]);
+            let (mut outs, mut ins) = (vec![0u32; wires.len()], vec![0u32; wires.len()]);
             let mut outputs = vec![None; racks.len()];
             for (_, i, j) in pairs {
                 let (a, b) = (racks[i.index()] as usize, racks[j.index()] as usize);
                 if a != b {
-                    if outs[a] >= self.config.per_rack || ins[b] >= self.config.per_rack {
+                    if outs[a] >= wires[a] || ins[b] >= wires[b] {
                         self.counters.crowded += 1;
                         continue;
                     }
@@ -287,9 +299,41 @@ impl CircuitManager {
         plan
     }
 
-    /// Whether a host's wire to the circuit switch is down.
-    fn is_dead(&self, host: HostId) -> bool {
-        self.dead.contains(&(self.config.uplinks[host.index()].0 / 2))
+    fn works(&self, link: LinkId) -> bool {
+        !self.dead.contains(&(link.0 / 2))
+    }
+
+    /// How many of these links are not known to be dead.
+    fn alive(&self, links: &[LinkId]) -> u32 {
+        links.iter().filter(|l| self.works(**l)).count() as u32
+    }
+
+    /// Whether circuits can reach a host.
+    fn has_circuits(&self, host: HostId) -> bool {
+        let rack = self.config.racks[host.index()] as usize;
+        self.works(self.config.links[host.index()]) && self.alive(&self.config.circuit_uplinks[rack]) > 0
+    }
+
+    /// Whether packets can go from one host to the other.
+    fn has_packets(&self, from: HostId, to: HostId) -> bool {
+        let c = &self.config;
+        let [a, b] = [from, to].map(|h| c.racks[h.index()] as usize);
+        let up = |rack: usize| self.alive(&c.packet_uplinks[rack]) > 0;
+        [from, to].iter().all(|h| self.works(c.links[h.index()])) && (a == b || up(a) && up(b))
+    }
+
+    /// The demand without pairs that nothing joins.
+    fn reachable(&self, demand: &Demand) -> Demand {
+        let mut left = Demand::none(demand.hosts());
+        for source in (0..demand.hosts()).map(HostId) {
+            let joined = |e: &&BacklogEntry| {
+                let circuits = self.has_circuits(source) && self.has_circuits(e.destination);
+                circuits || self.has_packets(source, e.destination)
+            };
+            let entries = demand.row(source).entries().iter().filter(joined).copied();
+            left.set_row(source, Backlog::new(entries.collect()));
+        }
+        left
     }
 
     /// Lets the last configuration stay until the period ends: what has come since may use it.
@@ -317,7 +361,9 @@ impl CircuitManager {
             by_circuit[(up.source.0 * hosts + up.destination.0) as usize] = true;
         }
         let pairs = (0..hosts).flat_map(|i| (0..hosts).map(move |j| (i, j)));
-        let pairs: Vec<(u32, u32)> = pairs.filter(|&(i, j)| i != j && !by_circuit[(i * hosts + j) as usize]).collect();
+        let free = |&(i, j): &(u32, u32)| i != j && !by_circuit[(i * hosts + j) as usize];
+        let joined = |&(i, j): &(u32, u32)| self.dead.is_empty() || self.has_packets(HostId(i), HostId(j));
+        let pairs: Vec<(u32, u32)> = pairs.filter(free).filter(joined).collect();
         let seconds = c.circuits.window.as_secs_f64();
         let waits = |i: u32, j: u32| demand.row(HostId(i)).bytes(HostId(j)).get() as f64 * 8.0 / seconds;
         let offer = |rate: &dyn Fn(u32, u32) -> f64| -> Vec<rates::Offered> {
@@ -411,7 +457,7 @@ impl CircuitManager {
                 grants.push(Grant {
                     destination: up.destination,
                     class: Class(0),
-                    medium: Medium::Link(c.uplinks[up.source.index()]),
+                    medium: Medium::Link(c.uplink(up.source)),
                     rate: Some(rate),
                     bytes: None,
                     packets: None,
@@ -424,10 +470,11 @@ impl CircuitManager {
         self.at(at, Action::Schedules(messages));
     }
 
-    /// Rates beside the circuits, for two periods: a heartbeat that is lost closes nothing at once.
+    /// Rates beside the circuits, for this period alone: circuits of the next one may leave no room for them. They come a little before it
+    /// begins, so that those which stay are never closed; where the heartbeat is lost, the host's packets wait for the next.
     fn heartbeat(&mut self, round: Round, begins: Time, at: Time, packets: &BTreeMap<(HostId, HostId), Rate>) {
         let c = &self.config;
-        let lease = begins + c.circuits.window * 2;
+        let lease = begins + c.circuits.window + c.margin;
         let hosts = c.racks.len() as u32;
         let empty = Rates { epoch: c.epoch, round, lease, rates: Vec::new() };
         let mut messages = vec![empty; hosts as usize];
@@ -542,7 +589,12 @@ impl Agent for CircuitManager {
             Input::Message { from, message: Message::Report(report) } => return self.report(now, from, report),
             Input::Down(links) => {
                 // Wires, whichever direction is named.
-                self.dead = links.iter().map(|l| l.0 / 2).collect();
+                let dead = links.iter().map(|l| l.0 / 2).collect();
+                if self.dead != dead {
+                    self.dead = dead;
+                    // The switch may join the same hosts by other wires: it is set anew.
+                    self.standing = None;
+                }
                 return;
             }
             Input::Message { .. } | Input::Backlog(_) | Input::Changed => return self.inbox.malformed(),
@@ -589,9 +641,10 @@ mod tests {
             limits,
             acknowledgements: 0.0,
             unreported,
-            uplinks: (0..4).map(LinkId).collect(),
+            links: (0..4).map(|h| LinkId(2 * h)).collect(),
             racks: (0..4).collect(),
-            per_rack: 1,
+            packet_uplinks: (0..4).map(|r| vec![LinkId(8 + 2 * r)]).collect(),
+            circuit_uplinks: (0..4).map(|r| vec![LinkId(16 + 2 * r)]).collect(),
             control_latency: Duration::ZERO,
             compute_time: Duration::ZERO,
             stop: Duration::from_us(5),

@@ -1,6 +1,6 @@
 //! What a controller of circuits is told of the fabric and its hosts.
 
-use timeplane_model::{Bytes, Candidates, Duration, Fabric, HostId, LinkSpec, Rate, Time};
+use timeplane_model::{Bytes, Candidates, Duration, Fabric, HostId, LinkSpec, NodeId, Rate, Time};
 use timeplane_protocol::{CircuitManagerConfig, Pfc, SLACK};
 use timeplane_scenario::{CircuitAlgorithm, CircuitsSpec, Interfaces, Retune};
 use timeplane_schedule::circuits::{self, CircuitParameters};
@@ -42,10 +42,13 @@ pub fn circuit_manager(spec: &CircuitsSpec, fabric: &Fabric, retune: Retune, mtu
     let queue = (frame + spec.signals.frame_gap) * i64::from(per_interface);
     let largest = host_link.rate.time_for(Bytes::new(u64::from(host_link.framing.wire(mtu))));
     let racks = (0..hosts).map(|h| tor(h).0 - tor(0).0).collect();
-    let place = |h: u32| (0..h).rev().take_while(|&x| tor(x) == tor(h)).count();
-    let uplinks = (0..hosts).map(|h| {
-        let ports = fabric.circuit_uplinks(tor(h));
-        ports[place(h) % ports.len()]
+    // In the order of hosts, racks are counted as they come.
+    let mut tors: Vec<NodeId> = (0..hosts).map(tor).collect();
+    tors.dedup();
+    let packet_uplinks = tors.iter().map(|&t| {
+        // Any host of another rack; a single rack needs no way up.
+        let far = (0..hosts).find(|&h| tor(h) != t).map(|h| fabric.candidates(t, HostId(h)));
+        if let Some(Candidates::Set(set)) = far { set.to_vec() } else { Vec::new() }
     });
     let circuit = circuit_link.rate.min(host_link.rate);
     let limits = spec.limits && spec.packets;
@@ -73,9 +76,10 @@ pub fn circuit_manager(spec: &CircuitsSpec, fabric: &Fabric, retune: Retune, mtu
         limits,
         acknowledgements: spec.acknowledgements,
         unreported: spec.unreported,
-        uplinks: uplinks.collect(),
+        links: (0..hosts).map(|h| fabric.uplink(HostId(h))).collect(),
         racks,
-        per_rack: ports.len() as u32,
+        circuit_uplinks: tors.iter().map(|&t| fabric.circuit_uplinks(t)).collect(),
+        packet_uplinks: packet_uplinks.collect(),
         control_latency: spec.control_latency + queue,
         compute_time: spec.compute_time,
         stop: spec.control_latency + queue + times.off_most + largest + way(mtu),

@@ -299,8 +299,8 @@ impl Controllers {
                 }
                 PlanSpec::Circuits(spec) => {
                     let config = circuit_manager(spec, fabric, retune, mtu);
-                    // As far as its predecessor's schedules reach.
-                    let start = now + config.circuits.window * 2;
+                    // As far as its predecessor's schedules and rates reach.
+                    let start = now + config.circuits.window + config.margin * 2;
                     let config = CircuitManagerConfig { epoch, start, ..config };
                     Box::new(CircuitManager::new(config, algorithm(spec.scheduler).build()))
                 }

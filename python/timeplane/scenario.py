@@ -201,7 +201,7 @@ class Hybrid(Values):
     _reads: ClassVar[dict[str, str]] = {"dark": "_DarkTime"}
 
     tors: int
-    """Top-of-rack switches."""
+    """Top-of-rack switches, at least 2: a circuit joins two racks."""
     hosts_per_tor: int
     """Hosts under each."""
     packet_uplinks: int | None = None

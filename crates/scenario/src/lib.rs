@@ -5,6 +5,7 @@
 //! alternative's name: `topology.leaf_spine = { leaves = 4, hosts_per_leaf = 30, spines = 3 }`.
 
 mod check;
+mod circuits;
 mod control;
 mod document;
 mod error;

@@ -2,7 +2,7 @@
 //!
 //! After REACToR (He Liu et al., "Circuit Switching Under the Radar with REACToR", NSDI 2014, sections 3 and 4).
 
-use crate::agent::{Address, Agent, Event, Input, Output, PlanFault};
+use crate::agent::{Address, Agent, ClassFault, Event, Input, Output, Side};
 use crate::inbox::{Inbox, ReportCounters};
 use crate::message::{Grants, Message, Pfc, Rates, Report};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -103,6 +103,8 @@ pub const SLACK: f64 = 0.02;
 /// The class of acknowledgements where they have a [share](CircuitManagerConfig::acknowledgements) of the packet switch to themselves. Hosts do
 /// not report what waits in it.
 pub const ACKNOWLEDGEMENTS: Class = Class(1);
+
+const SIDES: [Side; 2] = [Side::Sends, Side::Receives];
 
 /// Something to be done at a time.
 #[derive(Clone, Debug)]
@@ -243,9 +245,9 @@ impl CircuitManager {
             demand = self.reachable(&demand);
         }
         let plan = self.scheduler.plan(&demand, &self.config.parameters(), self.standing.as_ref());
-        let plan = plan.map(|plan| self.fit(&demand, plan)).map(|plan| self.extend(plan)).unwrap_or_else(|_| {
+        let plan = plan.map(|plan| self.fit(&demand, plan)).map(|plan| self.extend(plan)).unwrap_or_else(|e| {
             self.counters.refused += 1;
-            out.push(Output::Log(Event::PlanRefused { round, fault: PlanFault::Circuits }));
+            out.push(Output::Log(Event::PlanRefused { round, fault: e.into() }));
             Vec::new()
         });
         // A circuit to who is cut off may stand like any other, or all would be dark for it; but it is not used.
@@ -255,7 +257,7 @@ impl CircuitManager {
         let limits = self.limits(&packets);
         if let Err(fault) = self.check(&ups, &packets, &limits) {
             self.counters.refused += 1;
-            out.push(Output::Log(Event::PlanRefused { round, fault }));
+            out.push(Output::Log(Event::PlanRefused { round, fault: fault.into() }));
             return;
         }
         self.counters.periods += 1;
@@ -402,37 +404,47 @@ impl CircuitManager {
         beside.map(|side| side.into_iter().map(room).collect())
     }
 
-    /// The rules of section 3.3, before anything is sent.
+    /// The rules of section 3.3, before anything is sent: the first that is broken.
     fn check(
         &self,
         ups: &[Uptime],
         packets: &BTreeMap<(HostId, HostId), Rate>,
         limits: &[Vec<Rate>; 2],
-    ) -> Result<(), PlanFault> {
+    ) -> Result<(), ClassFault> {
         let c = &self.config;
         let hosts = c.racks.len();
-        let mut sums = [vec![0u64; hosts], vec![0u64; hosts]];
+        let mut sums = [vec![Rate::ZERO; hosts], vec![Rate::ZERO; hosts]];
         for ((i, j), rate) in packets {
-            sums[0][i.index()] += rate.as_bps();
-            sums[1][j.index()] += rate.as_bps();
-        }
-        let packet = c.circuits.packet.as_bps();
-        let over = sums.iter().flatten().any(|&s| s > packet);
-        let line = c.line.as_bps();
-        let together = sums.iter().zip(limits).flat_map(|(s, l)| s.iter().zip(l));
-        let over_line = c.limits && together.into_iter().any(|(s, l)| s + l.as_bps() > line);
-        let both = ups.iter().any(|u| packets.contains_key(&(u.source, u.destination)));
-        // By begin: at each host, none begins before the one before has ended.
-        let mut until = [vec![Duration::ZERO; hosts], vec![Duration::ZERO; hosts]];
-        let mut overlap = false;
-        for up in ups {
-            for (side, host) in [up.source, up.destination].into_iter().enumerate() {
-                let until = &mut until[side][host.index()];
-                overlap |= up.begin < *until;
-                *until = up.end;
+            for (sum, host) in sums.iter_mut().zip([i, j]) {
+                let sum = &mut sum[host.index()];
+                *sum = Rate::bps(sum.as_bps().saturating_add(rate.as_bps()));
             }
         }
-        if over || over_line || both || overlap { Err(PlanFault::Classes) } else { Ok(()) }
+        for (side, (sums, limits)) in SIDES.into_iter().zip(sums.iter().zip(limits)) {
+            for ((host, &rate), &circuit) in (0u32..).map(HostId).zip(sums).zip(limits) {
+                if rate > c.circuits.packet {
+                    return Err(ClassFault::Packets { host, side, rate, most: c.circuits.packet });
+                }
+                if c.limits && rate.as_bps() + circuit.as_bps() > c.line.as_bps() {
+                    return Err(ClassFault::Line { host, side, packets: rate, circuit, line: c.line });
+                }
+            }
+        }
+        // By begin: at each host, none begins before the one before has ended.
+        let mut until = [vec![Duration::ZERO; hosts], vec![Duration::ZERO; hosts]];
+        for &Uptime { source: source_host, destination, begin, end, .. } in ups {
+            if packets.contains_key(&(source_host, destination)) {
+                return Err(ClassFault::Both { source_host, destination });
+            }
+            for (side, (until, host)) in SIDES.into_iter().zip(until.iter_mut().zip([source_host, destination])) {
+                let until = &mut until[host.index()];
+                if begin < *until {
+                    return Err(ClassFault::Overlap { source_host, destination, side, begin, until: *until });
+                }
+                *until = end;
+            }
+        }
+        Ok(())
     }
 
     /// Schedules: which class takes a circuit in this period, and how fast.
@@ -701,5 +713,62 @@ mod tests {
         }
         assert_eq!(planned(true, 0.0).2[1], Rate::ZERO);
         assert_eq!(planned(false, 1.0).1, Rate::gbps(100));
+    }
+
+    #[test]
+    fn a_broken_rule_is_named_with_its_hosts() {
+        let manager = manager(true, 0.0);
+        let limits = |gbps| [vec![Rate::gbps(gbps); 4], vec![Rate::gbps(gbps); 4]];
+        let rates = |all: &[(u32, u32, u64)]| {
+            all.iter().map(|&(i, j, gbps)| ((HostId(i), HostId(j)), Rate::gbps(gbps))).collect::<BTreeMap<_, _>>()
+        };
+        let up = |source, destination, begin, end| Uptime {
+            source: HostId(source),
+            destination: HostId(destination),
+            begin: Duration::from_us(begin),
+            end: Duration::from_us(end),
+        };
+        let said = |ups: &[Uptime], packets: &[(u32, u32, u64)], gbps| {
+            manager.check(ups, &rates(packets), &limits(gbps)).map_err(|e| e.to_string())
+        };
+        let ups = [up(0, 1, 20, 500), up(1, 2, 20, 1000), up(0, 3, 520, 3000)];
+        assert_eq!(said(&ups, &[(0, 2, 5), (1, 0, 10)], 90), Ok(()));
+        for (ups, packets, gbps, says) in [
+            (
+                &ups[..],
+                &[(0, 2, 6), (3, 2, 5)][..],
+                90,
+                "host 2 receives packets at 11 Gb/s, and the packet switch carries 10 Gb/s",
+            ),
+            (
+                &ups,
+                &[(1, 0, 10)],
+                91,
+                "host 1 sends packets at 10 Gb/s beside a circuit of 91 Gb/s, on a link of 100 Gb/s",
+            ),
+            (&ups, &[(0, 3, 1)], 90, "host 0 has a circuit to host 3 and a rate of packets, too"),
+            (
+                &[up(0, 1, 20, 500), up(2, 1, 499, 900)],
+                &[],
+                90,
+                "the circuit from host 2 to host 1 begins 499 us after the period does, while host 1 receives by another one until 500 us",
+            ),
+        ] {
+            assert_eq!(said(ups, packets, gbps), Err(says.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_refused_period_says_why() {
+        let mut manager = manager(true, 0.0);
+        manager.config.circuits.dark = PERIOD;
+        let mut out = Vec::new();
+        manager.plan(Time::ZERO, &mut out);
+        let refused = out.iter().find_map(|o| match o {
+            Output::Log(Event::PlanRefused { round, fault }) => Some((round.0, fault.to_string())),
+            _ => None,
+        });
+        let why = "no circuits can be scheduled: a dark time of 3 ms leaves nothing of a window of 3 ms";
+        assert_eq!(refused, Some((1, why.to_owned())));
     }
 }

@@ -62,6 +62,11 @@ impl CircuitManagerConfig {
     pub fn message_time(&self) -> Duration {
         self.control_latency + self.margin
     }
+    /// From the time that hosts are told to report at until the report has surely arrived: hosts count from when they hear of it, which is
+    /// a message's way later, and so is the report.
+    pub fn report_time(&self) -> Duration {
+        self.message_time() + self.control_latency
+    }
     /// From the begin of planning until a period can begin.
     pub fn lead(&self) -> Duration {
         self.compute_time + self.message_time() + self.open_lead + self.margin
@@ -136,7 +141,7 @@ struct Promise {
 /// Before period k begins (T), and in it, in this order:
 ///
 /// ```text
-///  T - lead - message time    hosts take their reports (told with the schedule before)
+///  T - lead - report time     hosts take their reports (told with the schedule before)
 ///  T - lead                   planning begins, with the latest report of every host
 ///  compute time later         schedules go out: which class takes which circuit, how fast
 ///  T                          rates beside the circuits hold: the heartbeat
@@ -168,7 +173,7 @@ impl CircuitManager {
     /// A manager that has heard of nobody.
     pub fn new(config: CircuitManagerConfig, scheduler: Box<dyn CircuitScheduler>) -> Self {
         let hosts = config.racks.len() as u32;
-        let plan_at = config.start + config.message_time();
+        let plan_at = config.start + config.report_time();
         Self {
             begins: plan_at + config.lead(),
             plan_at,
@@ -237,7 +242,7 @@ impl CircuitManager {
         let end = begins + c.circuits.window;
         self.begins = end;
         self.plan_at = end - c.lead();
-        let report_at = self.plan_at - c.message_time();
+        let report_at = self.plan_at - c.report_time();
         let computed = now + c.compute_time;
         let heartbeat_at = begins - c.message_time();
         let mut demand = self.demand();

@@ -72,7 +72,7 @@ mod tests {
         let frame = Duration::from_ps(67_200);
         assert_eq!(one.frames(&fabric), (frame + Duration::from_us(3)) * 8);
         let signals = SignalSpec { interfaces: Interfaces::PerEdgeSwitch, ..signals };
-        let each = CircuitsSpec { signals, ..one.clone() };
+        let each = CircuitsSpec { signals, ..one };
         assert_eq!(each.frames(&fabric), (frame + Duration::from_us(3)) * 2);
         // 1538 B at 10 Gb/s twice, at 100 Gb/s once; two propagations and the rack.
         let line = Duration::from_ps(1_230_400 * 2 + 123_040);

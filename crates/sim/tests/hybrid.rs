@@ -254,3 +254,36 @@ fn acknowledgements_of_a_circuit_go_by_packets() {
         "received in 50 ms: {half} B with a share, {waiting} B without; in 100 ms: {whole} B, {little} B with 3 %"
     );
 }
+
+/// What comes after hosts have reported and before it is planned, only an oracle knows: a period earlier.
+#[test]
+fn an_oracle_is_as_good_as_reports_or_a_period_better() {
+    // Messages take 200 us (and a margin of 1 us): reports are read when the run begins, and by 401 us a period is planned, which begins
+    // when schedules have come and gates are open, before 810 us. The next reports are read at
+    // 3,200 us, as hosts are told when by messages, too, and planned by 3,401 us.
+    let flows = [(0, 0, 1), (2_900, 2, 3), (3_250, 4, 5), (3_390, 6, 7), (3_500, 1, 0)];
+    let list: Vec<_> = flows.iter().map(|&(us, from, to)| (us * 1_000_000, from, to, 4000 * PAYLOAD)).collect();
+    flow_list("circuits-oracle.csv", &list);
+    let control = |name: &str| {
+        let plan = format!("demand = \"{name}\", scheduler = \"cover_all\"");
+        // Pause frames take as long, too, and dark times are for all of it.
+        ideal(name, &plan)
+            .replace("dark = \"30 us\"", "dark = \"250 us\"")
+            .replace("\"0 ns\", compute", "\"200 us\", compute")
+            .replace("unreported = 0.1", "unreported = 0.0")
+    };
+    let took = |name: &str| {
+        let ran = run(&hybrid(8, 1, "", "flows.file = \"circuits-oracle.csv\"", &control(name)), name, 1);
+        assert_eq!((ran.summary.flows.unfinished, ran.summary.packets.dropped), (0, 0));
+        let [source, fct] = ["source", "fct_ps"].map(|c| ran.column("flows", c));
+        flows.map(|f| fct[source.iter().position(|&s| s == i64::from(f.1)).expect("its flow")])
+    };
+    let (reports, oracle) = (took("reports"), took("oracle"));
+    for (i, (reports, oracle)) in reports.into_iter().zip(oracle).enumerate() {
+        let earlier = if i == 2 || i == 3 { PERIOD } else { 0 };
+        // Who else is served at the same time makes dark times.
+        assert!(((reports - oracle) - earlier).abs() < PERIOD / 20, "{i}: {reports} and {oracle} ps");
+    }
+    let [reports, oracle] = [reports, oracle].map(|all| all.iter().sum::<i64>());
+    assert!(reports - oracle > 2 * PERIOD - PERIOD / 20, "{reports} and {oracle} ps");
+}

@@ -395,6 +395,9 @@ def test_circuits_that_can_not_be_planned_are_refused():
     ]:
         with pytest.raises(ValueError, match=match):
             algorithms.circuit_schedule(demand, **{**settings, **change})
+    # What stands is no matching: two hosts send to one.
+    with pytest.raises(ValueError, match="hosts 0 and 1 both send to host 2"):
+        algorithms.circuit_schedule(np.zeros((3, 3)), **settings, standing=[2, 2, -1])
 
 
 def test_what_is_wrong_is_refused():

@@ -30,6 +30,7 @@ __all__ = [
     "Cdf",
     "Check",
     "CircuitAlgorithm",
+    "CircuitDemand",
     "Circuits",
     "Coflows",
     "Congestion",
@@ -201,7 +202,7 @@ class Hybrid(Values):
     _reads: ClassVar[dict[str, str]] = {"dark": "_DarkTime"}
 
     tors: int
-    """Top-of-rack switches."""
+    """Top-of-rack switches, at least 2: a circuit joins two racks."""
     hosts_per_tor: int
     """Hosts under each."""
     packet_uplinks: int | None = None
@@ -645,7 +646,7 @@ class Failure(Values):
     """When it works again; missing: never."""
     detection: Duration = "1 ms"
     """How much later the others know, that it failed as well as that it returned: switches choose other paths,
-    and the manager of slots plans without it.
+    and managers of slots and circuits plan without it.
     """
 
 
@@ -991,6 +992,12 @@ class Rates(Values):
 #: - ``"round_robin"``: All matchings in turn, whatever the demand.
 CircuitAlgorithm: TypeAlias = Literal["solstice", "eclipse", "tms", "max_weight", "adjust", "sunflow", "cover_all", "round_robin"]
 
+#: How the controller of circuits knows what waits at hosts.
+#: - ``"reports"``: From hosts' reports, which are as old as control latencies make them, or lost.
+#: - ``"oracle"``: From an oracle, as REACToR's prototype has it (section 3.1): what waits in all queues at
+#:   the moment of planning.
+CircuitDemand: TypeAlias = Literal["reports", "oracle"]
+
 
 @dataclass(kw_only=True)
 class Circuits(Values):
@@ -1002,6 +1009,8 @@ class Circuits(Values):
 
     scheduler: CircuitAlgorithm = "solstice"
     """How circuits are scheduled."""
+    demand: CircuitDemand = "reports"
+    """How the controller knows what waits."""
     period: Duration = "3 ms"
     """From one schedule to the next."""
     dark: Duration = "30 us"

@@ -75,6 +75,8 @@ fn all() -> Vec<List> {
     let known = Schedulers::built_in();
     let schedulers = known.names().zip(known.abouts()).map(|(n, about)| (n.to_owned(), about.to_owned())).collect();
     lists.push(list(What::Schedulers, "Schedulers (control.NAME.plan.slots.scheduler)", schedulers));
+    let circuits = "Circuit schedulers (control.NAME.plan.circuits.scheduler)";
+    lists.push(list(What::Schedulers, circuits, of("CircuitAlgorithm")));
     let bundled = |b: &timeplane_workload::Bundled| {
         let kind = match b.kind {
             BundledKind::Coflows => "workload.coflows.file",

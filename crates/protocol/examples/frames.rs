@@ -10,7 +10,7 @@ use timeplane_protocol::wire::{
     Carrier, Circuit, ClassNames, Configuration, Control, Endpoint, EpsShare, ExtendedPfcFrame, Heartbeat, HostPeriod,
     MacAddress, PORT, PauseFrame, PeriodSchedule, PfcClass, PfcFrame, Quanta, UdpFrame, Via,
 };
-use timeplane_protocol::{Grants, Message, Rates, Report};
+use timeplane_protocol::{Grants, Message, Pfc, Rates, Report};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("usage: frames FILE.pcap")?;
@@ -54,6 +54,8 @@ pub fn frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     all.push(extended.encode().to_vec());
     extended.carrier = Carrier::MacControl;
     all.push(extended.encode().to_vec());
+    let signal = Pfc { epoch: 1, sequence: 43, open: Some(1234), hold: Duration::from_us(315) };
+    all.push(signal.encode(manager, host)?.to_vec());
 
     let end = |mac, last| Endpoint { mac, ip: Ipv4Addr::new(10, 0, 0, last), port: PORT };
     let (up, down) = ((end(host, 7), end(manager, 170)), (end(manager, 170), end(host, 7)));

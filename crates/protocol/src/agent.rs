@@ -2,6 +2,7 @@
 
 use crate::message::Message;
 use timeplane_model::{Backlog, Bytes, Class, Duration, Grant, HostId, LinkId, Matching, Medium, Rate, Round, Time};
+use timeplane_schedule::circuits::CircuitError;
 
 /// A state machine that a driver gives time and I/O.
 ///
@@ -155,7 +156,7 @@ pub enum Event {
 }
 
 /// What is wrong with a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanFault {
     /// It has rates instead of slots.
     #[error("a manager of slots got rates")]
@@ -169,15 +170,89 @@ pub enum PlanFault {
         most: u32,
     },
     /// Its parameters are impossible for the circuit scheduler.
-    #[error("the circuit scheduler refused what was asked")]
-    Circuits,
+    #[error("no circuits can be scheduled: {0}")]
+    Circuits(#[from] CircuitError),
     /// Its circuits and rates break the rules of classes.
-    #[error("circuits and packets together are more than a port carries")]
-    Classes,
+    #[error(transparent)]
+    Classes(#[from] ClassFault),
     /// A gap is negative.
     #[error("the gap after slot {index} is negative")]
     Gap {
         /// The slot's place, from 0.
         index: u32,
     },
+}
+
+/// Which rule of REACToR's section 3.3 a period breaks, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClassFault {
+    /// The rates of a host's packets are more than the packet switch carries for it.
+    #[error("host {} {} packets at {rate}, and the packet switch carries {most}", host.0, side.verb())]
+    Packets {
+        /// The host.
+        host: HostId,
+        /// Which way.
+        side: Side,
+        /// All its rates.
+        rate: Rate,
+        /// What it may have.
+        most: Rate,
+    },
+    /// A host's circuit and its packets together are more than its link carries.
+    #[error("host {} {} packets at {packets} beside a circuit of {circuit}, on a link of {line}", host.0, side.verb())]
+    Line {
+        /// The host.
+        host: HostId,
+        /// Which way.
+        side: Side,
+        /// The rates of its packets.
+        packets: Rate,
+        /// What its circuit may carry.
+        circuit: Rate,
+        /// Its link.
+        line: Rate,
+    },
+    /// A pair has a circuit and a rate of packets in the same period, so that its frames could overtake each other.
+    #[error("host {} has a circuit to host {} and a rate of packets, too", source_host.0, destination.0)]
+    Both {
+        /// Who sends.
+        source_host: HostId,
+        /// To whom.
+        destination: HostId,
+    },
+    /// A circuit of a host begins before its last one has ended.
+    #[error(
+        "the circuit from host {} to host {} begins {begin} after the period does, while host {} {} by another one until {until}",
+        source_host.0, destination.0, if *side == Side::Sends { source_host.0 } else { destination.0 }, side.verb()
+    )]
+    Overlap {
+        /// Who sends.
+        source_host: HostId,
+        /// To whom.
+        destination: HostId,
+        /// Whose other circuit is still there: the sender's, or the receiver's.
+        side: Side,
+        /// When it begins, from the period's begin.
+        begin: Duration,
+        /// When the other one ends.
+        until: Duration,
+    },
+}
+
+/// One direction of a host's link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// To the network.
+    Sends,
+    /// From it.
+    Receives,
+}
+
+impl Side {
+    const fn verb(self) -> &'static str {
+        match self {
+            Self::Sends => "sends",
+            Self::Receives => "receives",
+        }
+    }
 }

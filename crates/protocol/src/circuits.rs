@@ -2,7 +2,7 @@
 //!
 //! After REACToR (He Liu et al., "Circuit Switching Under the Radar with REACToR", NSDI 2014, sections 3 and 4).
 
-use crate::agent::{Address, Agent, Event, Input, Output, PlanFault};
+use crate::agent::{Address, Agent, ClassFault, Event, Input, Output, Side};
 use crate::inbox::{Inbox, ReportCounters};
 use crate::message::{Grants, Message, Pfc, Rates, Report};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -32,12 +32,14 @@ pub struct CircuitManagerConfig {
     pub acknowledgements: f64,
     /// The share of what is left of the packet switch that pairs get which have asked for nothing yet.
     pub unreported: f64,
-    /// Per host, the link to the circuit switch that its circuits use.
-    pub uplinks: Vec<LinkId>,
+    /// Per host, its link.
+    pub links: Vec<LinkId>,
     /// Per host, its rack: pairs of one rack need no circuit.
     pub racks: Vec<u32>,
-    /// Circuits that a rack can have, each way.
-    pub per_rack: u32,
+    /// Per rack, its links to the circuit switch: a circuit each, either way.
+    pub circuit_uplinks: Vec<Vec<LinkId>>,
+    /// Per rack, its links to the packet switch.
+    pub packet_uplinks: Vec<Vec<LinkId>>,
     /// The longest that a message takes one way, from call to call.
     pub control_latency: Duration,
     /// How long the scheduler computes.
@@ -60,9 +62,21 @@ impl CircuitManagerConfig {
     pub fn message_time(&self) -> Duration {
         self.control_latency + self.margin
     }
+    /// From the time that hosts are told to report at until the report has surely arrived: hosts count from when they hear of it, which is
+    /// a message's way later, and so is the report.
+    pub fn report_time(&self) -> Duration {
+        self.message_time() + self.control_latency
+    }
     /// From the begin of planning until a period can begin.
     pub fn lead(&self) -> Duration {
         self.compute_time + self.message_time() + self.open_lead + self.margin
+    }
+    /// The link to the circuit switch of a host's place in its rack; the switch may choose another one of its rack that is free.
+    fn uplink(&self, host: HostId) -> LinkId {
+        let rack = self.racks[host.index()];
+        let place = self.racks[..host.index()].iter().filter(|&&r| r == rack).count();
+        let links = &self.circuit_uplinks[rack as usize];
+        links[place % links.len()]
     }
     /// What circuits leave of a host's link, where they leave this share of the packet switch's rate, in bit/s.
     fn reserved(&self, share: f64) -> u64 {
@@ -95,6 +109,8 @@ pub const SLACK: f64 = 0.02;
 /// not report what waits in it.
 pub const ACKNOWLEDGEMENTS: Class = Class(1);
 
+const SIDES: [Side; 2] = [Side::Sends, Side::Receives];
+
 /// Something to be done at a time.
 #[derive(Clone, Debug)]
 enum Action {
@@ -125,7 +141,7 @@ struct Promise {
 /// Before period k begins (T), and in it, in this order:
 ///
 /// ```text
-///  T - lead - message time    hosts take their reports (told with the schedule before)
+///  T - lead - report time     hosts take their reports (told with the schedule before)
 ///  T - lead                   planning begins, with the latest report of every host
 ///  compute time later         schedules go out: which class takes which circuit, how fast
 ///  T                          rates beside the circuits hold: the heartbeat
@@ -157,7 +173,7 @@ impl CircuitManager {
     /// A manager that has heard of nobody.
     pub fn new(config: CircuitManagerConfig, scheduler: Box<dyn CircuitScheduler>) -> Self {
         let hosts = config.racks.len() as u32;
-        let plan_at = config.start + config.message_time();
+        let plan_at = config.start + config.report_time();
         Self {
             begins: plan_at + config.lead(),
             plan_at,
@@ -226,24 +242,27 @@ impl CircuitManager {
         let end = begins + c.circuits.window;
         self.begins = end;
         self.plan_at = end - c.lead();
-        let report_at = self.plan_at - c.message_time();
+        let report_at = self.plan_at - c.report_time();
         let computed = now + c.compute_time;
         let heartbeat_at = begins - c.message_time();
-        let demand = self.demand();
+        let mut demand = self.demand();
+        if !self.dead.is_empty() {
+            demand = self.reachable(&demand);
+        }
         let plan = self.scheduler.plan(&demand, &self.config.parameters(), self.standing.as_ref());
-        let plan = plan.map(|plan| self.fit(&demand, plan)).map(|plan| self.extend(plan)).unwrap_or_else(|_| {
+        let plan = plan.map(|plan| self.fit(&demand, plan)).map(|plan| self.extend(plan)).unwrap_or_else(|e| {
             self.counters.refused += 1;
-            out.push(Output::Log(Event::PlanRefused { round, fault: PlanFault::Circuits }));
+            out.push(Output::Log(Event::PlanRefused { round, fault: e.into() }));
             Vec::new()
         });
-        // A circuit over a dead wire is set like any other, or all would be dark for it; but it is not used.
+        // A circuit to who is cut off may stand like any other, or all would be dark for it; but it is not used.
         let mut ups = uptimes(&plan, &self.config.circuits, self.standing.as_ref());
-        ups.retain(|up| !self.is_dead(up.source) && !self.is_dead(up.destination));
+        ups.retain(|up| self.has_circuits(up.source) && self.has_circuits(up.destination));
         let packets = self.packet_rates(&demand, &ups);
         let limits = self.limits(&packets);
         if let Err(fault) = self.check(&ups, &packets, &limits) {
             self.counters.refused += 1;
-            out.push(Output::Log(Event::PlanRefused { round, fault }));
+            out.push(Output::Log(Event::PlanRefused { round, fault: fault.into() }));
             return;
         }
         self.counters.periods += 1;
@@ -263,17 +282,17 @@ impl CircuitManager {
     /// Takes pairs out of configurations where a rack has no circuit left for them, those with the least demand first.
     fn fit(&mut self, demand: &Demand, mut plan: Vec<Configuration>) -> Vec<Configuration> {
         let racks = &self.config.racks;
-        let count = racks.iter().max().map_or(0, |r| *r as usize + 1);
+        let wires: Vec<u32> = self.config.circuit_uplinks.iter().map(|w| self.alive(w)).collect();
         for configuration in &mut plan {
             let mut pairs: Vec<(Bytes, HostId, HostId)> =
                 configuration.matching.pairs().map(|(i, j)| (demand.row(i).bytes(j), i, j)).collect();
             pairs.sort_by_key(|p| (std::cmp::Reverse(p.0), p.1));
-            let (mut outs, mut ins) = (vec![0u32; count], vec![0u32; count]);
+            let (mut outs, mut ins) = (vec![0u32; wires.len()], vec![0u32; wires.len()]);
             let mut outputs = vec![None; racks.len()];
             for (_, i, j) in pairs {
                 let (a, b) = (racks[i.index()] as usize, racks[j.index()] as usize);
                 if a != b {
-                    if outs[a] >= self.config.per_rack || ins[b] >= self.config.per_rack {
+                    if outs[a] >= wires[a] || ins[b] >= wires[b] {
                         self.counters.crowded += 1;
                         continue;
                     }
@@ -287,9 +306,41 @@ impl CircuitManager {
         plan
     }
 
-    /// Whether a host's wire to the circuit switch is down.
-    fn is_dead(&self, host: HostId) -> bool {
-        self.dead.contains(&(self.config.uplinks[host.index()].0 / 2))
+    fn works(&self, link: LinkId) -> bool {
+        !self.dead.contains(&(link.0 / 2))
+    }
+
+    /// How many of these links are not known to be dead.
+    fn alive(&self, links: &[LinkId]) -> u32 {
+        links.iter().filter(|l| self.works(**l)).count() as u32
+    }
+
+    /// Whether circuits can reach a host.
+    fn has_circuits(&self, host: HostId) -> bool {
+        let rack = self.config.racks[host.index()] as usize;
+        self.works(self.config.links[host.index()]) && self.alive(&self.config.circuit_uplinks[rack]) > 0
+    }
+
+    /// Whether packets can go from one host to the other.
+    fn has_packets(&self, from: HostId, to: HostId) -> bool {
+        let c = &self.config;
+        let [a, b] = [from, to].map(|h| c.racks[h.index()] as usize);
+        let up = |rack: usize| self.alive(&c.packet_uplinks[rack]) > 0;
+        [from, to].iter().all(|h| self.works(c.links[h.index()])) && (a == b || up(a) && up(b))
+    }
+
+    /// The demand without pairs that nothing joins.
+    fn reachable(&self, demand: &Demand) -> Demand {
+        let mut left = Demand::none(demand.hosts());
+        for source in (0..demand.hosts()).map(HostId) {
+            let joined = |e: &&BacklogEntry| {
+                let circuits = self.has_circuits(source) && self.has_circuits(e.destination);
+                circuits || self.has_packets(source, e.destination)
+            };
+            let entries = demand.row(source).entries().iter().filter(joined).copied();
+            left.set_row(source, Backlog::new(entries.collect()));
+        }
+        left
     }
 
     /// Lets the last configuration stay until the period ends: what has come since may use it.
@@ -317,7 +368,9 @@ impl CircuitManager {
             by_circuit[(up.source.0 * hosts + up.destination.0) as usize] = true;
         }
         let pairs = (0..hosts).flat_map(|i| (0..hosts).map(move |j| (i, j)));
-        let pairs: Vec<(u32, u32)> = pairs.filter(|&(i, j)| i != j && !by_circuit[(i * hosts + j) as usize]).collect();
+        let free = |&(i, j): &(u32, u32)| i != j && !by_circuit[(i * hosts + j) as usize];
+        let joined = |&(i, j): &(u32, u32)| self.dead.is_empty() || self.has_packets(HostId(i), HostId(j));
+        let pairs: Vec<(u32, u32)> = pairs.filter(free).filter(joined).collect();
         let seconds = c.circuits.window.as_secs_f64();
         let waits = |i: u32, j: u32| demand.row(HostId(i)).bytes(HostId(j)).get() as f64 * 8.0 / seconds;
         let offer = |rate: &dyn Fn(u32, u32) -> f64| -> Vec<rates::Offered> {
@@ -356,37 +409,47 @@ impl CircuitManager {
         beside.map(|side| side.into_iter().map(room).collect())
     }
 
-    /// The rules of section 3.3, before anything is sent.
+    /// The rules of section 3.3, before anything is sent: the first that is broken.
     fn check(
         &self,
         ups: &[Uptime],
         packets: &BTreeMap<(HostId, HostId), Rate>,
         limits: &[Vec<Rate>; 2],
-    ) -> Result<(), PlanFault> {
+    ) -> Result<(), ClassFault> {
         let c = &self.config;
         let hosts = c.racks.len();
-        let mut sums = [vec![0u64; hosts], vec![0u64; hosts]];
+        let mut sums = [vec![Rate::ZERO; hosts], vec![Rate::ZERO; hosts]];
         for ((i, j), rate) in packets {
-            sums[0][i.index()] += rate.as_bps();
-            sums[1][j.index()] += rate.as_bps();
-        }
-        let packet = c.circuits.packet.as_bps();
-        let over = sums.iter().flatten().any(|&s| s > packet);
-        let line = c.line.as_bps();
-        let together = sums.iter().zip(limits).flat_map(|(s, l)| s.iter().zip(l));
-        let over_line = c.limits && together.into_iter().any(|(s, l)| s + l.as_bps() > line);
-        let both = ups.iter().any(|u| packets.contains_key(&(u.source, u.destination)));
-        // By begin: at each host, none begins before the one before has ended.
-        let mut until = [vec![Duration::ZERO; hosts], vec![Duration::ZERO; hosts]];
-        let mut overlap = false;
-        for up in ups {
-            for (side, host) in [up.source, up.destination].into_iter().enumerate() {
-                let until = &mut until[side][host.index()];
-                overlap |= up.begin < *until;
-                *until = up.end;
+            for (sum, host) in sums.iter_mut().zip([i, j]) {
+                let sum = &mut sum[host.index()];
+                *sum = Rate::bps(sum.as_bps().saturating_add(rate.as_bps()));
             }
         }
-        if over || over_line || both || overlap { Err(PlanFault::Classes) } else { Ok(()) }
+        for (side, (sums, limits)) in SIDES.into_iter().zip(sums.iter().zip(limits)) {
+            for ((host, &rate), &circuit) in (0u32..).map(HostId).zip(sums).zip(limits) {
+                if rate > c.circuits.packet {
+                    return Err(ClassFault::Packets { host, side, rate, most: c.circuits.packet });
+                }
+                if c.limits && rate.as_bps() + circuit.as_bps() > c.line.as_bps() {
+                    return Err(ClassFault::Line { host, side, packets: rate, circuit, line: c.line });
+                }
+            }
+        }
+        // By begin: at each host, none begins before the one before has ended.
+        let mut until = [vec![Duration::ZERO; hosts], vec![Duration::ZERO; hosts]];
+        for &Uptime { source: source_host, destination, begin, end, .. } in ups {
+            if packets.contains_key(&(source_host, destination)) {
+                return Err(ClassFault::Both { source_host, destination });
+            }
+            for (side, (until, host)) in SIDES.into_iter().zip(until.iter_mut().zip([source_host, destination])) {
+                let until = &mut until[host.index()];
+                if begin < *until {
+                    return Err(ClassFault::Overlap { source_host, destination, side, begin, until: *until });
+                }
+                *until = end;
+            }
+        }
+        Ok(())
     }
 
     /// Schedules: which class takes a circuit in this period, and how fast.
@@ -411,7 +474,7 @@ impl CircuitManager {
                 grants.push(Grant {
                     destination: up.destination,
                     class: Class(0),
-                    medium: Medium::Link(c.uplinks[up.source.index()]),
+                    medium: Medium::Link(c.uplink(up.source)),
                     rate: Some(rate),
                     bytes: None,
                     packets: None,
@@ -424,10 +487,11 @@ impl CircuitManager {
         self.at(at, Action::Schedules(messages));
     }
 
-    /// Rates beside the circuits, for two periods: a heartbeat that is lost closes nothing at once.
+    /// Rates beside the circuits, for this period alone: circuits of the next one may leave no room for them. They come a little before it
+    /// begins, so that those which stay are never closed; where the heartbeat is lost, the host's packets wait for the next.
     fn heartbeat(&mut self, round: Round, begins: Time, at: Time, packets: &BTreeMap<(HostId, HostId), Rate>) {
         let c = &self.config;
-        let lease = begins + c.circuits.window * 2;
+        let lease = begins + c.circuits.window + c.margin;
         let hosts = c.racks.len() as u32;
         let empty = Rates { epoch: c.epoch, round, lease, rates: Vec::new() };
         let mut messages = vec![empty; hosts as usize];
@@ -542,7 +606,12 @@ impl Agent for CircuitManager {
             Input::Message { from, message: Message::Report(report) } => return self.report(now, from, report),
             Input::Down(links) => {
                 // Wires, whichever direction is named.
-                self.dead = links.iter().map(|l| l.0 / 2).collect();
+                let dead = links.iter().map(|l| l.0 / 2).collect();
+                if self.dead != dead {
+                    self.dead = dead;
+                    // The switch may join the same hosts by other wires: it is set anew.
+                    self.standing = None;
+                }
                 return;
             }
             Input::Message { .. } | Input::Backlog(_) | Input::Changed => return self.inbox.malformed(),
@@ -589,9 +658,10 @@ mod tests {
             limits,
             acknowledgements: 0.0,
             unreported,
-            uplinks: (0..4).map(LinkId).collect(),
+            links: (0..4).map(|h| LinkId(2 * h)).collect(),
             racks: (0..4).collect(),
-            per_rack: 1,
+            packet_uplinks: (0..4).map(|r| vec![LinkId(8 + 2 * r)]).collect(),
+            circuit_uplinks: (0..4).map(|r| vec![LinkId(16 + 2 * r)]).collect(),
             control_latency: Duration::ZERO,
             compute_time: Duration::ZERO,
             stop: Duration::from_us(5),
@@ -648,5 +718,62 @@ mod tests {
         }
         assert_eq!(planned(true, 0.0).2[1], Rate::ZERO);
         assert_eq!(planned(false, 1.0).1, Rate::gbps(100));
+    }
+
+    #[test]
+    fn a_broken_rule_is_named_with_its_hosts() {
+        let manager = manager(true, 0.0);
+        let limits = |gbps| [vec![Rate::gbps(gbps); 4], vec![Rate::gbps(gbps); 4]];
+        let rates = |all: &[(u32, u32, u64)]| {
+            all.iter().map(|&(i, j, gbps)| ((HostId(i), HostId(j)), Rate::gbps(gbps))).collect::<BTreeMap<_, _>>()
+        };
+        let up = |source, destination, begin, end| Uptime {
+            source: HostId(source),
+            destination: HostId(destination),
+            begin: Duration::from_us(begin),
+            end: Duration::from_us(end),
+        };
+        let said = |ups: &[Uptime], packets: &[(u32, u32, u64)], gbps| {
+            manager.check(ups, &rates(packets), &limits(gbps)).map_err(|e| e.to_string())
+        };
+        let ups = [up(0, 1, 20, 500), up(1, 2, 20, 1000), up(0, 3, 520, 3000)];
+        assert_eq!(said(&ups, &[(0, 2, 5), (1, 0, 10)], 90), Ok(()));
+        for (ups, packets, gbps, says) in [
+            (
+                &ups[..],
+                &[(0, 2, 6), (3, 2, 5)][..],
+                90,
+                "host 2 receives packets at 11 Gb/s, and the packet switch carries 10 Gb/s",
+            ),
+            (
+                &ups,
+                &[(1, 0, 10)],
+                91,
+                "host 1 sends packets at 10 Gb/s beside a circuit of 91 Gb/s, on a link of 100 Gb/s",
+            ),
+            (&ups, &[(0, 3, 1)], 90, "host 0 has a circuit to host 3 and a rate of packets, too"),
+            (
+                &[up(0, 1, 20, 500), up(2, 1, 499, 900)],
+                &[],
+                90,
+                "the circuit from host 2 to host 1 begins 499 us after the period does, while host 1 receives by another one until 500 us",
+            ),
+        ] {
+            assert_eq!(said(ups, packets, gbps), Err(says.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_refused_period_says_why() {
+        let mut manager = manager(true, 0.0);
+        manager.config.circuits.dark = PERIOD;
+        let mut out = Vec::new();
+        manager.plan(Time::ZERO, &mut out);
+        let refused = out.iter().find_map(|o| match o {
+            Output::Log(Event::PlanRefused { round, fault }) => Some((round.0, fault.to_string())),
+            _ => None,
+        });
+        let why = "no circuits can be scheduled: a dark time of 3 ms leaves nothing of a window of 3 ms";
+        assert_eq!(refused, Some((1, why.to_owned())));
     }
 }

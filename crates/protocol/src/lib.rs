@@ -26,7 +26,7 @@ mod standby;
 mod timeslots;
 pub mod wire;
 
-pub use agent::{Address, Agent, Event, Input, Opening, Output, PlanFault};
+pub use agent::{Address, Agent, ClassFault, Event, Input, Opening, Output, PlanFault, Side};
 pub use circuits::{ACKNOWLEDGEMENTS, CircuitManager, CircuitManagerConfig, CircuitManagerCounters, SLACK};
 pub use gate::{Gate, Refused};
 pub use host::{HostAgent, HostConfig, HostCounters, Reporting};

@@ -106,7 +106,7 @@ impl Message {
     ///   packets, 4 for a link, 8 each for an end and a lease more than 4.29 ms after what they count from: after the begin (the round's, where a
     ///   signal begins it), and after the end where it is known.
     /// - Rates: 8 for the lease; 12 each (destination 4, class 1, rate 7).
-    /// - A PFC frame is no datagram but a smallest frame.
+    /// - A PFC frame is no datagram but a smallest frame, see [`Pfc::encode`].
     pub fn wire_bytes(&self) -> u32 {
         const HEADER: u32 = 24;
         const ROOM: u32 = 1500 - 28 - HEADER;

@@ -4,6 +4,7 @@
 #[path = "../examples/frames.rs"]
 mod example;
 
+use timeplane_protocol::Pfc;
 use timeplane_protocol::wire::{Control, ControlFrame, ExtendedPfcFrame, MacAddress, PORT, Reassembler, UdpFrame};
 
 /// The frames of a capture file, by libpcap's description of the classic format.
@@ -35,7 +36,7 @@ fn the_capture_has_one_of_each() {
         kinds.push(
             match (ControlFrame::parse(frame, host), ExtendedPfcFrame::parse(frame, host), UdpFrame::parse(frame)) {
                 (Ok(control), ..) => format!("{:#06x}", control.opcode()),
-                (_, Ok(_), _) => "extended".to_owned(),
+                (_, Ok(_), _) => if Pfc::parse(frame, host).is_ok() { "signal" } else { "extended" }.to_owned(),
                 (_, _, Ok(udp)) => {
                     assert_eq!((udp.source.port, udp.destination.port), (PORT, PORT));
                     match reassembler.push(&udp.payload).unwrap() {
@@ -50,6 +51,7 @@ fn the_capture_has_one_of_each() {
             },
         );
     }
-    let expected = "0x0001 0x0001 0x0101 0x0101 extended 0x010b part Report Grants Rates schedule heartbeat names";
+    let expected =
+        "0x0001 0x0001 0x0101 0x0101 extended 0x010b signal part Report Grants Rates schedule heartbeat names";
     assert_eq!(kinds.join(" "), expected);
 }

@@ -2,10 +2,12 @@
 
 use core::net::Ipv4Addr;
 use proptest::prelude::*;
+use timeplane_model::Duration;
 use timeplane_protocol::wire::{
     Carrier, ControlFrame, EncodeError, Endpoint, ExtendedPfcFrame, MAC_CONTROL_ADDRESS, MacAddress, PauseFrame,
     PfcClass, PfcFrame, Quanta, UdpFrame, WireError,
 };
+use timeplane_protocol::{Message, Pfc};
 
 const MANAGER: MacAddress = MacAddress([0x02, 0, 0, 0, 0, 0xaa]);
 const HOST: MacAddress = MacAddress([0x02, 0, 0, 0, 0, 0x07]);
@@ -81,6 +83,39 @@ fn extended_pfc_is_as_documented() {
 }
 
 #[test]
+fn a_signal_is_an_extended_pfc_frame() {
+    let hold = Duration::from_ps(0x0102_0304_0506);
+    let signal = Pfc { epoch: 3, sequence: 0x7_0001_0002, open: Some(2047), hold };
+    let golden = frame(
+        "020000000007 0200000000aa 88b5 010b 01 c1 ffff 00000003 00010002 07ff 0000 00000000 00000000 00000000 \
+         00000007 0000010203040506",
+    );
+    assert_eq!(signal.encode(MANAGER, HOST).unwrap().as_slice(), golden);
+    assert_eq!(Pfc::parse(&golden, HOST), Ok(signal));
+    // On the wire preamble, FCS and gap are added, as the simulation counts.
+    assert_eq!(golden.len() as u32 + 24, Message::Pfc(signal).wire_bytes());
+    let wide = Pfc { open: Some(2048), ..signal };
+    assert_eq!(wide.encode(MANAGER, HOST), Err(EncodeError::Range { what: "class", value: 2048, most: 2047 }));
+    let negative = Pfc { hold: -Duration::from_ps(1), ..signal };
+    assert!(matches!(negative.encode(MANAGER, HOST), Err(EncodeError::Range { what: "hold", .. })));
+    // Other frames of ours are no signals: one that says nothing of how long, that leaves others as they are or names a paused class, or two.
+    let with = |others, classes: &[(u16, u16)], hold: Option<Duration>| {
+        let classes = classes.iter().map(|&(c, time)| (class(c), Quanta(time))).collect();
+        let frame = ExtendedPfcFrame::new(MANAGER, HOST, (0, 0), others, classes).unwrap();
+        let frame = if let Some(hold) = hold { frame.holding(hold).unwrap() } else { frame };
+        assert_eq!(ExtendedPfcFrame::parse(&frame.encode(), HOST).as_ref(), Ok(&frame));
+        Pfc::parse(&frame.encode(), HOST)
+    };
+    let (all, hold) = (Some(Quanta::MAX), Some(hold));
+    assert!(with(all, &[(1, 0)], hold).is_ok() && with(all, &[], hold).is_ok());
+    assert_eq!(with(all, &[], None), Err(WireError::Value { at: 17, what: "no hold" }));
+    assert_eq!(with(None, &[], hold), Err(WireError::Value { at: 18, what: "others than all paused" }));
+    assert_eq!(with(all, &[(1, 1)], hold), Err(WireError::Value { at: 30, what: "a named class that is paused" }));
+    assert_eq!(with(all, &[(1, 0), (2, 0)], hold), Err(WireError::Value { at: 17, what: "more than one open class" }));
+    assert_eq!(Pfc::parse(&golden, MANAGER), Err(WireError::Destination { found: HOST }));
+}
+
+#[test]
 fn a_frame_names_four_classes_once_each() {
     let new = |numbers: &[u16]| {
         ExtendedPfcFrame::new(MANAGER, HOST, (0, 0), None, numbers.iter().map(|&c| (class(c), Quanta::ZERO)).collect())
@@ -128,9 +163,14 @@ fn bits_of_ours_that_mean_nothing_are_refused() {
     assert_eq!(with(17, 0x01), Err(WireError::Reserved { at: 19 }));
     // Class 0x0801: the upper five bits are zero.
     assert_eq!(with(28, 0x08), Err(WireError::Reserved { at: 28 }));
-    // A second class that is not counted, and the room for a code.
+    // A second class that is not counted, and what comes behind all.
     assert_eq!(with(33, 1), Err(WireError::Reserved { at: 33 }));
     assert_eq!(with(59, 1), Err(WireError::Reserved { at: 59 }));
+    // A hold that does not count, and one that is negative.
+    assert_eq!(with(55, 1), Err(WireError::Reserved { at: 55 }));
+    let mut held = Pfc { epoch: 0, sequence: 0, open: None, hold: Duration::ZERO }.encode(MANAGER, HOST).unwrap();
+    held[48] = 0x80;
+    assert_eq!(ExtendedPfcFrame::parse(&held, HOST), Err(WireError::Reserved { at: 48 }));
 }
 
 #[test]
@@ -194,14 +234,19 @@ fn quanta() -> impl Strategy<Value = Quanta> {
 
 fn extended() -> impl Strategy<Value = (ExtendedPfcFrame, MacAddress)> {
     let named = prop::collection::btree_map(0u16..2048, any::<u16>(), 0..5);
-    let rest = (any::<bool>(), any::<(u32, u32)>(), prop::option::of(quanta()));
-    (destination(), mac(), named, rest).prop_map(|((destination, station), source, named, (mac, numbers, others))| {
-        let classes = named.into_iter().map(|(c, t)| (class(c), Quanta(t))).collect();
-        let carrier = if mac { Carrier::MacControl } else { Carrier::Experimental };
-        let mut frame = ExtendedPfcFrame::new(source, destination, numbers, others, classes).unwrap();
-        frame.carrier = carrier;
-        (frame, station)
-    })
+    let rest = (any::<bool>(), any::<(u32, u64)>(), prop::option::of(quanta()), prop::option::of(0..=i64::MAX));
+    (destination(), mac(), named, rest).prop_map(
+        |((destination, station), source, named, (mac, numbers, others, hold))| {
+            let classes = named.into_iter().map(|(c, t)| (class(c), Quanta(t))).collect();
+            let carrier = if mac { Carrier::MacControl } else { Carrier::Experimental };
+            let mut frame = ExtendedPfcFrame::new(source, destination, numbers, others, classes).unwrap();
+            frame.carrier = carrier;
+            if let Some(hold) = hold {
+                frame = frame.holding(Duration::from_ps(hold)).unwrap();
+            }
+            (frame, station)
+        },
+    )
 }
 
 fn udp() -> impl Strategy<Value = UdpFrame> {
@@ -220,6 +265,7 @@ fn parse_all(bytes: &[u8], station: MacAddress) {
     let _ = PfcFrame::parse(bytes, station);
     let _ = ControlFrame::parse(bytes, station);
     let _ = ExtendedPfcFrame::parse(bytes, station);
+    let _ = Pfc::parse(bytes, station);
     let _ = UdpFrame::parse(bytes);
 }
 
@@ -248,6 +294,19 @@ proptest! {
             prop_assert_ne!(&other, &frame);
             prop_assert_eq!(other.encode(), bytes);
         }
+    }
+
+    /// With another bit behind its addresses it is another signal, or none.
+    #[test]
+    fn signals_come_back(
+        (epoch, sequence) in any::<(u32, u64)>(), open in prop::option::of(0u16..2048), hold in 0..=i64::MAX,
+        source in mac(), bit in 12 * 8usize..480,
+    ) {
+        let signal = Pfc { epoch, sequence, open, hold: Duration::from_ps(hold) };
+        let mut bytes = signal.encode(source, HOST).unwrap();
+        prop_assert_eq!(Pfc::parse(&bytes, HOST), Ok(signal));
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        prop_assert_ne!(Pfc::parse(&bytes, HOST), Ok(signal));
     }
 
     /// A flipped bit of the IPv4 header or the datagram is always seen.

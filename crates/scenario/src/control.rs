@@ -411,6 +411,8 @@ impl Default for RatesSpec {
 pub struct CircuitsSpec {
     /// How circuits are scheduled.
     pub scheduler: CircuitAlgorithm,
+    /// How the controller knows what waits.
+    pub demand: CircuitDemand,
     /// From one schedule to the next.
     pub period: Duration,
     /// From one configuration's end to the next one's begin, as schedules assume it: pausing hosts, the switch's dark time, and what is in the
@@ -443,6 +445,7 @@ impl Default for CircuitsSpec {
     fn default() -> Self {
         Self {
             scheduler: CircuitAlgorithm::default(),
+            demand: CircuitDemand::default(),
             period: Duration::from_ms(3),
             dark: Duration::from_us(30),
             least_open: Duration::from_us(130),
@@ -457,6 +460,17 @@ impl Default for CircuitsSpec {
             signals: SignalSpec { reaction: Reaction::Intel82599, ..SignalSpec::default() },
         }
     }
+}
+
+/// How the controller of circuits knows what waits at hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CircuitDemand {
+    /// From hosts' reports, which are as old as control latencies make them, or lost.
+    #[default]
+    Reports,
+    /// From an oracle, as REACToR's prototype has it (section 3.1): what waits in all queues at the moment of planning.
+    Oracle,
 }
 
 /// How circuits are scheduled.

@@ -96,7 +96,7 @@ pub enum Topology {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HybridSpec {
-    /// Top-of-rack switches.
+    /// Top-of-rack switches, at least 2: a circuit joins two racks.
     pub tors: u32,
     /// Hosts under each.
     pub hosts_per_tor: u32,
@@ -279,7 +279,10 @@ impl FabricSpec {
             Topology::FatTree { .. } => {}
             Topology::Hybrid(ref h) => {
                 let Hybrid { tors, hosts_per_tor, packet_uplinks, circuit_uplinks } = h.shape();
-                dimension("tors", tors)?;
+                if tors < 2 {
+                    let found = tors.into();
+                    return Err(FabricError::Dimension { what: "tors", found, allowed: "at least 2" });
+                }
                 dimension("hosts_per_tor", hosts_per_tor)?;
                 dimension("packet_uplinks", packet_uplinks)?;
                 dimension("circuit_uplinks", circuit_uplinks)?;

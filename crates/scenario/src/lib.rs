@@ -5,6 +5,7 @@
 //! alternative's name: `topology.leaf_spine = { leaves = 4, hosts_per_leaf = 30, spines = 3 }`.
 
 mod check;
+mod circuits;
 mod control;
 mod document;
 mod error;
@@ -18,8 +19,8 @@ mod workload;
 
 pub use check::{Check, Limit};
 pub use control::{
-    BackgroundSpec, CircuitAlgorithm, CircuitsSpec, Congestion, Control, DelayedAck, Discipline, Ecmp, Nic,
-    PathColouring, PlanSpec, RateEstimator, RateNormaliser, RatesSpec, Raw, ReceiveSpec, SlotFill, SlotMetric,
+    BackgroundSpec, CircuitAlgorithm, CircuitDemand, CircuitsSpec, Congestion, Control, DelayedAck, Discipline, Ecmp,
+    Nic, PathColouring, PlanSpec, RateEstimator, RateNormaliser, RatesSpec, Raw, ReceiveSpec, SlotFill, SlotMetric,
     SlotsSpec, Tcp, TimeslotsSpec, Transport,
 };
 pub use error::{Issue, Location, Problem, ScenarioError, Source, nearest};

@@ -1,6 +1,7 @@
 //! Slots on any fabric: transmissions with paths of their own, no two of which overload a link.
 
 use crate::routes::{Choice, Choices};
+use crate::turns::{self, LONGEST_WAIT, Memory, Turn};
 use crate::{ClosPaths, Colouring, Scheduler, SlotParameters, Standing};
 use timeplane_model::{
     Bytes, Class, Demand, Duration, Fabric, HostId, LinkId, PathTag, Plan, Rate, ScheduleEntry, Slot, Transmission,
@@ -32,14 +33,9 @@ use timeplane_model::{
 #[derive(Clone, Debug)]
 pub struct ConflictFree {
     parameters: SlotParameters,
-    /// Slots planned so far: the clock of due slots.
-    now: u64,
-    /// Due slots of pairs that waited at the last plan, by pair.
-    due: Vec<(u32, u32, u64)>,
+    memory: Memory,
 }
 
-/// Due slots and periods count in these parts of a slot.
-const PARTS: u64 = 256;
 const UNKNOWN: u32 = u32::MAX;
 
 impl ConflictFree {
@@ -48,7 +44,7 @@ impl ConflictFree {
     /// What it does, in a line.
     pub const ABOUT: &str = "pairs with explicit paths on any fabric, no link overloaded; mixed link rates, and small senders side by side in a slot";
     /// A pair waits at most so many times as long as in a round robin without weights, before the bound's `P`.
-    pub const LONGEST_WAIT: u64 = 4;
+    pub const LONGEST_WAIT: u64 = LONGEST_WAIT;
 
     /// A scheduler that has planned nothing.
     ///
@@ -56,7 +52,7 @@ impl ConflictFree {
     /// Where `open` is not positive or `slots` is 0.
     pub fn new(parameters: SlotParameters) -> Self {
         assert!(parameters.open.as_ps() > 0 && parameters.slots > 0, "{parameters:?}");
-        Self { parameters, now: 0, due: Vec::new() }
+        Self { parameters, memory: Memory::default() }
     }
 }
 
@@ -71,10 +67,10 @@ impl Scheduler for ConflictFree {
         while entries.len() < self.parameters.slots as usize && table.fill() {
             let slot = Slot::new(table.transmissions(), self.parameters.open, fabric).expect("no link was overbooked");
             entries.push(ScheduleEntry { slot, gap: self.parameters.gap });
-            self.now += 1;
-            table.served(self.now);
+            self.memory.now += 1;
+            table.served(self.memory.now);
         }
-        self.due = table.pairs.iter().map(|p| (p.source, p.destination, p.due)).collect();
+        self.memory.keep(table.pairs.iter().map(|p| (p.source, p.destination, &p.turn)));
         Plan::Slots(entries)
     }
 }
@@ -88,23 +84,9 @@ struct Pair {
     down: usize,
     /// Number of its paths in [`Choices`]; [`UNKNOWN`] until they are looked for.
     paths: u32,
-    /// Wire bytes left.
-    left: u64,
-    /// What it runs at alone, in bit/s, and what that carries in a slot.
+    /// What it runs at alone, in bit/s.
     rate: u64,
-    carries: u64,
-    due: u64,
-    period: u64,
-    /// How far ahead its due slot may be.
-    longest: u64,
-    /// Orders pairs that are due alike: diagonals of the demand matrix, each of which is a matching.
-    turn: u32,
-}
-
-impl Pair {
-    fn slots(&self) -> u64 {
-        self.left.div_ceil(self.carries)
-    }
+    turn: Turn,
 }
 
 /// A pair in the order of due slots, with what most decisions about it need.
@@ -178,7 +160,7 @@ impl<'a> Table<'a> {
         let clos = ClosPaths::new(fabric, Colouring::EulerSplit).ok();
         let clos = clos.filter(|p| p.clos().first().choices > 1 || p.clos().second().choices > 1);
         let mut pairs: Vec<Pair> = Vec::new();
-        let mut known = state.due.iter().peekable();
+        let mut known = state.memory.known();
         for (source, row) in demand.rows().iter().enumerate() {
             for entry in row.entries() {
                 let (source, destination) = (source as u32, entry.destination.0);
@@ -190,18 +172,12 @@ impl<'a> Table<'a> {
                     rate = rate.min(choices.of(paths).iter().map(|c| c.rate).max().unwrap_or(u64::MAX));
                 }
                 let carries = Rate::bps(rate).bytes_in(open).get();
-                while known.next_if(|k| (k.0, k.1) < (source, destination)).is_some() {}
-                let due = known.next_if(|k| (k.0, k.1) == (source, destination)).map_or(u64::MAX, |k| k.2);
                 // A slot too short for a byte serves nobody.
                 if carries == 0 {
                     continue;
                 }
-                let turn = (destination + hosts - source) % hosts * hosts + source;
-                let left = entry.bytes.get();
-                let (period, longest) = (0, 0);
-                let pair =
-                    Pair { source, destination, up, down, paths, left, rate, carries, due, period, longest, turn };
-                pairs.push(pair);
+                let turn = known.turn(source, destination, hosts, [entry.bytes.get(), carries]);
+                pairs.push(Pair { source, destination, up, down, paths, rate, turn });
             }
         }
         let coloured = clos.map(|paths| Coloured {
@@ -231,7 +207,7 @@ impl<'a> Table<'a> {
             coloured,
             pairs,
         };
-        table.enter(state.now);
+        table.enter(state.memory.now);
         table
     }
 
@@ -240,13 +216,13 @@ impl<'a> Table<'a> {
         let mut degree = vec![0u64; 2 * self.hosts];
         for pair in self.pairs.iter().filter(|p| has_room(&self.room, p)) {
             for v in [pair.source as usize, self.hosts + pair.destination as usize] {
-                self.left[v] += pair.slots();
+                self.left[v] += pair.turn.slots();
                 degree[v] += 1;
             }
             let choices = if pair.paths == UNKNOWN { &[] } else { self.choices.of(pair.paths) };
             for choice in choices {
                 for link in &choice.links {
-                    self.wanted[link.index()] += pair.slots() as f64 / choices.len() as f64;
+                    self.wanted[link.index()] += pair.turn.slots() as f64 / choices.len() as f64;
                 }
             }
         }
@@ -256,10 +232,7 @@ impl<'a> Table<'a> {
             }
             let (i, j) = (pair.source as usize, self.hosts + pair.destination as usize);
             let (load, pairs) = (self.left[i].max(self.left[j]), degree[i].max(degree[j]));
-            pair.longest = ConflictFree::LONGEST_WAIT * pairs * PARTS;
-            let period = u128::from(load) * u128::from(PARTS) / u128::from(pair.slots());
-            pair.period = period.min(pair.longest.into()) as u64;
-            pair.due = pair.due.min(now * PARTS + pair.period);
+            pair.turn.enter(now, load, pairs);
             self.order.push(entry(pair, p, self.hosts));
         }
         self.order.sort_unstable();
@@ -331,8 +304,8 @@ impl<'a> Table<'a> {
     /// What it takes to send all that a pair has, or that its receiver can take, in this slot, in bit/s; no more than it runs at alone. At least a frame: what
     /// is left may be less than what waits, where an earlier grant could not be used for the rest of a frame.
     fn needs(&self, pair: &Pair) -> u64 {
-        let bytes = pair.left.max(self.frame).min(self.room[pair.destination as usize]);
-        if bytes >= pair.carries {
+        let bytes = pair.turn.left.max(self.frame).min(self.room[pair.destination as usize]);
+        if bytes >= pair.turn.carries {
             return pair.rate;
         }
         let bits = u128::from(bytes) * 8_000_000_000_000;
@@ -395,7 +368,7 @@ impl<'a> Table<'a> {
         }
         self.taken[p] = true;
         let room = &mut self.room[pair.destination as usize];
-        let bytes = pair.left.min(Rate::bps(rate).bytes_in(self.open).get()).min(*room);
+        let bytes = pair.turn.left.min(Rate::bps(rate).bytes_in(self.open).get()).min(*room);
         if *room != u64::MAX {
             *room -= bytes;
         }
@@ -444,30 +417,14 @@ impl<'a> Table<'a> {
         let mut again = Vec::with_capacity(self.picked.len());
         for picked in &self.picked {
             let pair = &mut self.pairs[picked.pair];
-            let before = pair.slots();
-            pair.left -= picked.bytes;
-            pair.due = (pair.due + pair.period).clamp(now * PARTS, now * PARTS + pair.longest);
-            let fewer = before - pair.slots();
+            let fewer = pair.turn.served(now, picked.bytes);
             self.left[pair.source as usize] -= fewer;
             self.left[self.hosts + pair.destination as usize] -= fewer;
-            if pair.left > 0 {
+            if pair.turn.left > 0 {
                 again.push(entry(pair, picked.pair, self.hosts));
             }
         }
-        again.sort_unstable();
-        let mut again = again.into_iter().peekable();
-        self.merged.clear();
-        for &e in &self.order {
-            if self.taken[e.pair as usize] {
-                continue;
-            }
-            while let Some(earlier) = again.next_if(|a| *a < e) {
-                self.merged.push(earlier);
-            }
-            self.merged.push(e);
-        }
-        self.merged.extend(again);
-        std::mem::swap(&mut self.order, &mut self.merged);
+        turns::reorder(&mut self.order, &mut self.merged, again, |e| self.taken[e.pair as usize]);
         for picked in self.picked.drain(..) {
             self.taken[picked.pair] = false;
         }
@@ -477,8 +434,8 @@ impl<'a> Table<'a> {
                 let pair = &pairs[e.pair as usize];
                 let stays = has_room(room, pair);
                 if !stays {
-                    left[e.source as usize] -= pair.slots();
-                    left[e.destination as usize] -= pair.slots();
+                    left[e.source as usize] -= pair.turn.slots();
+                    left[e.destination as usize] -= pair.turn.slots();
                 }
                 stays
             });
@@ -488,13 +445,12 @@ impl<'a> Table<'a> {
 
 fn entry(pair: &Pair, number: usize, hosts: usize) -> Entry {
     let destination = hosts as u32 + pair.destination;
-    Entry { due: pair.due, turn: pair.turn, pair: number as u32, source: pair.source, destination }
+    Entry { due: pair.turn.due, turn: pair.turn.diagonal, pair: number as u32, source: pair.source, destination }
 }
 
 /// Whether the receiver can take enough of what the pair has left.
 fn has_room(room: &[u64], pair: &Pair) -> bool {
-    let room = room[pair.destination as usize];
-    room > 0 && room >= pair.left.min(pair.carries / 8)
+    pair.turn.has_room(room[pair.destination as usize])
 }
 
 /// All that is needed, or as much as there is, where that is at least half of `alone`.

@@ -21,6 +21,7 @@ pub mod rates;
 mod registry;
 mod routes;
 mod timeslots;
+mod turns;
 mod weighted_round_robin;
 
 pub use allocator::{Allocation, Allocator};

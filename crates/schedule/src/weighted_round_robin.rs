@@ -1,6 +1,7 @@
 //! Weighted round robin over pairs of hosts, with critical links served first.
 
 use crate::cover::Cover;
+use crate::turns::{self, LONGEST_WAIT, Memory, Turn};
 use crate::{Scheduler, SlotParameters, Standing};
 use timeplane_model::{
     Bytes, Class, Demand, Fabric, HostId, LinkId, Plan, Rate, ScheduleEntry, Slot, Transmission, flow_hash,
@@ -33,14 +34,9 @@ use timeplane_model::{
 #[derive(Clone, Debug)]
 pub struct WeightedRoundRobin {
     parameters: SlotParameters,
-    /// Slots planned so far: the clock of due slots.
-    now: u64,
-    /// Due slots of pairs that waited at the last plan, by pair.
-    due: Vec<(u32, u32, u64)>,
+    memory: Memory,
 }
 
-/// Due slots and periods count in these parts of a slot.
-const PARTS: u64 = 256;
 const NOBODY: u32 = u32::MAX;
 
 impl WeightedRoundRobin {
@@ -49,7 +45,7 @@ impl WeightedRoundRobin {
     /// What it does, in a line.
     pub const ABOUT: &str = "pairs in turn, in proportion to what waits; critical links first, so that a fixed demand takes the fewest slots";
     /// A pair waits at most so many times as long as in a round robin without weights, before the bound's `P`.
-    pub const LONGEST_WAIT: u64 = 4;
+    pub const LONGEST_WAIT: u64 = LONGEST_WAIT;
 
     /// A scheduler that has planned nothing.
     ///
@@ -57,7 +53,7 @@ impl WeightedRoundRobin {
     /// Where `open` is not positive or `slots` is 0.
     pub fn new(parameters: SlotParameters) -> Self {
         assert!(parameters.open.as_ps() > 0 && parameters.slots > 0, "{parameters:?}");
-        Self { parameters, now: 0, due: Vec::new() }
+        Self { parameters, memory: Memory::default() }
     }
 }
 
@@ -73,10 +69,10 @@ impl Scheduler for WeightedRoundRobin {
             let slot = Slot::new(table.transmissions(), self.parameters.open, fabric)
                 .expect("pairs were checked against the links");
             entries.push(ScheduleEntry { slot, gap: self.parameters.gap });
-            self.now += 1;
-            table.served(self.now);
+            self.memory.now += 1;
+            table.served(self.memory.now);
         }
-        self.due = table.pairs.iter().map(|p| (p.source, p.destination, p.due)).collect();
+        self.memory.keep(table.pairs.iter().map(|p| (p.source, p.destination, &p.turn)));
         Plan::Slots(entries)
     }
 }
@@ -87,24 +83,10 @@ struct Pair {
     destination: u32,
     /// Which of [`Table::cores`] it crosses; [`NOBODY`] where only the hosts' links matter.
     core: u32,
-    /// Wire bytes left, and what a slot carries.
-    left: u64,
-    carries: u64,
     /// bit/s; `line` where that is the sender's line rate.
     rate: u64,
     line: bool,
-    due: u64,
-    period: u64,
-    /// How far ahead its due slot may be.
-    longest: u64,
-    /// Orders pairs that are due alike: diagonals of the demand matrix, each of which is a matching.
-    turn: u32,
-}
-
-impl Pair {
-    fn slots(&self) -> u64 {
-        self.left.div_ceil(self.carries)
-    }
+    turn: Turn,
 }
 
 /// The way between two switches, where some of its links are too slow for all who could use them at once.
@@ -163,7 +145,7 @@ impl Table {
 
         let mut pairs: Vec<Pair> = Vec::new();
         let mut route_of = Vec::new();
-        let mut known = state.due.iter().peekable();
+        let mut known = state.memory.known();
         for (source, row) in demand.rows().iter().enumerate() {
             for entry in row.entries() {
                 let (source, destination) = (source as u32, entry.destination.0);
@@ -172,27 +154,12 @@ impl Table {
                 let down = fabric.link(fabric.downlink(entry.destination)).spec.rate.as_bps();
                 let rate = line.min(down).min(routes.all[route].rate);
                 let carries = Rate::bps(rate).bytes_in(state.parameters.open).get();
-                while known.next_if(|k| (k.0, k.1) < (source, destination)).is_some() {}
-                let due = known.next_if(|k| (k.0, k.1) == (source, destination)).map_or(u64::MAX, |k| k.2);
                 // A slot too short for a byte serves nobody.
                 if carries == 0 {
                     continue;
                 }
-                let turn = (destination + hosts - source) % hosts * hosts + source;
-                let left = entry.bytes.get();
-                pairs.push(Pair {
-                    source,
-                    destination,
-                    core: NOBODY,
-                    left,
-                    carries,
-                    rate,
-                    line: rate == line,
-                    due,
-                    period: 0,
-                    longest: 0,
-                    turn,
-                });
+                let turn = known.turn(source, destination, hosts, [entry.bytes.get(), carries]);
+                pairs.push(Pair { source, destination, core: NOBODY, rate, line: rate == line, turn });
                 route_of.push(route as u32);
             }
         }
@@ -215,7 +182,7 @@ impl Table {
             inner,
             pairs,
         };
-        table.enter(state.now);
+        table.enter(state.memory.now);
         table
     }
 
@@ -224,7 +191,7 @@ impl Table {
         let mut degree = vec![0u64; 2 * self.hosts];
         let mut link_degree = vec![0u64; self.links.len()];
         for p in 0..self.pairs.len() {
-            let (pair, slots) = (&self.pairs[p], self.pairs[p].slots());
+            let (pair, slots) = (&self.pairs[p], self.pairs[p].turn.slots());
             let open = self.has_room(pair);
             self.outer.limit(p, (open && pair.core == NOBODY).into());
             if !open {
@@ -259,21 +226,16 @@ impl Table {
                     pairs = pairs.max(link_degree[l as usize].div_ceil(link.multiple));
                 }
             }
-            let longest = WeightedRoundRobin::LONGEST_WAIT * pairs * PARTS;
-            let period = (u128::from(load) * u128::from(PARTS) / u128::from(pair.slots())).min(longest.into()) as u64;
             let pair = &mut self.pairs[p];
-            pair.period = period;
-            pair.longest = longest;
-            pair.due = pair.due.min(now * PARTS + period);
-            self.order.push((pair.due, pair.turn, p as u32));
+            pair.turn.enter(now, load, pairs);
+            self.order.push((pair.turn.due, pair.turn.diagonal, p as u32));
         }
         self.order.sort_unstable();
     }
 
     /// Whether the receiver can take enough of what the pair has left.
     fn has_room(&self, pair: &Pair) -> bool {
-        let room = self.room[pair.destination as usize];
-        room > 0 && room >= pair.left.min(pair.carries / 8)
+        pair.turn.has_room(self.room[pair.destination as usize])
     }
 
     /// Chooses the pairs of the next slot; false where nothing is left to send.
@@ -410,7 +372,7 @@ impl Table {
 
     /// What a pair may send in this slot, in bytes.
     fn allowed(&self, pair: &Pair) -> u64 {
-        pair.left.min(pair.carries).min(self.room[pair.destination as usize])
+        pair.turn.left.min(pair.turn.carries).min(self.room[pair.destination as usize])
     }
 
     fn transmissions(&mut self) -> Vec<Transmission> {
@@ -436,36 +398,19 @@ impl Table {
             let p = self.picked[k] as usize;
             let bytes = self.allowed(&self.pairs[p]);
             let pair = &mut self.pairs[p];
-            let before = pair.slots();
-            pair.left -= bytes;
-            // In step with its period, but what it was late or early does not add up.
-            pair.due = (pair.due + pair.period).clamp(now * PARTS, now * PARTS + pair.longest);
-            let (before, after, j) = (before, pair.slots(), pair.destination as usize);
+            let (fewer, j) = (pair.turn.served(now, bytes), pair.destination as usize);
             if self.room[j] != u64::MAX {
                 self.room[j] -= bytes;
             }
-            if pair.left == 0 {
+            if pair.turn.left == 0 {
                 self.outer.limit(p, 0);
             }
             self.served[p] = true;
-            self.lose(p, before - after);
+            self.lose(p, fewer);
         }
-        let mut again: Vec<_> =
-            self.picked.iter().map(|&p| self.entry(p)).filter(|&(.., p)| self.pairs[p as usize].left > 0).collect();
-        again.sort_unstable();
-        let mut again = again.into_iter().peekable();
-        self.merged.clear();
-        for &pair in &self.order {
-            if self.served[pair.2 as usize] {
-                continue;
-            }
-            while let Some(earlier) = again.next_if(|&e| e < pair) {
-                self.merged.push(earlier);
-            }
-            self.merged.push(pair);
-        }
-        self.merged.extend(again);
-        std::mem::swap(&mut self.order, &mut self.merged);
+        let again = self.picked.iter().map(|&p| self.entry(p)).filter(|&(.., p)| self.pairs[p as usize].turn.left > 0);
+        let again = again.collect();
+        turns::reorder(&mut self.order, &mut self.merged, again, |e| self.served[e.2 as usize]);
         for p in &self.picked {
             self.served[*p as usize] = false;
         }
@@ -476,7 +421,7 @@ impl Table {
 
     fn entry(&self, p: u32) -> (u64, u32, u32) {
         let pair = &self.pairs[p as usize];
-        (pair.due, pair.turn, p)
+        (pair.turn.due, pair.turn.diagonal, p)
     }
 
     /// Strikes out pairs whose receiver has no room left.
@@ -486,7 +431,7 @@ impl Table {
             let pair = &self.pairs[p as usize];
             let stays = self.has_room(pair);
             if !stays {
-                let slots = pair.slots();
+                let slots = pair.turn.slots();
                 self.outer.limit(p as usize, 0);
                 self.lose(p as usize, slots);
             }

@@ -1,8 +1,8 @@
 //! What a controller of circuits is told of the fabric and its hosts.
 
-use timeplane_model::{Bytes, Candidates, Duration, Fabric, HostId, LinkSpec, Rate, Time};
-use timeplane_protocol::{CircuitManagerConfig, Pfc, SLACK};
-use timeplane_scenario::{CircuitAlgorithm, CircuitsSpec, Interfaces, Retune};
+use timeplane_model::{Candidates, Duration, Fabric, HostId, NodeId, Rate, Time};
+use timeplane_protocol::{CircuitManagerConfig, SLACK};
+use timeplane_scenario::{CircuitAlgorithm, CircuitsSpec, Retune};
 use timeplane_schedule::circuits::{self, CircuitParameters};
 
 /// The fabric is a hybrid one: scenarios with circuits on another are refused.
@@ -27,25 +27,14 @@ pub fn circuit_manager(spec: &CircuitsSpec, fabric: &Fabric, retune: Retune, mtu
         Candidates::Host(_) => 0,
     };
     let packet = if spec.packets { share(packet_rate, packet_wires, per_rack) } else { Rate::ZERO };
-    let rack_latency = fabric.switch(tor(0)).map_or(Duration::ZERO, |s| s.latency);
-    // From a gate to the circuit switch: the host's link, the rack, its link; a whole frame, or the smallest one.
-    let way = |bytes: u32| {
-        let line = |l: &LinkSpec| l.rate.time_for(Bytes::new(u64::from(l.framing.wire(bytes)))) + l.propagation;
-        line(host_link) + rack_latency + line(circuit_link)
-    };
-    let times = spec.signals.reaction.times();
-    let frame = host_link.rate.time_for(Bytes::new(u64::from(Pfc::WIRE_BYTES)));
-    let per_interface = match spec.signals.interfaces {
-        Interfaces::One => hosts,
-        Interfaces::PerEdgeSwitch => per_rack as u32,
-    };
-    let queue = (frame + spec.signals.frame_gap) * i64::from(per_interface);
-    let largest = host_link.rate.time_for(Bytes::new(u64::from(host_link.framing.wire(mtu))));
     let racks = (0..hosts).map(|h| tor(h).0 - tor(0).0).collect();
-    let place = |h: u32| (0..h).rev().take_while(|&x| tor(x) == tor(h)).count();
-    let uplinks = (0..hosts).map(|h| {
-        let ports = fabric.circuit_uplinks(tor(h));
-        ports[place(h) % ports.len()]
+    // In the order of hosts, racks are counted as they come.
+    let mut tors: Vec<NodeId> = (0..hosts).map(tor).collect();
+    tors.dedup();
+    let packet_uplinks = tors.iter().map(|&t| {
+        // Any host of another rack; a single rack needs no way up.
+        let far = (0..hosts).find(|&h| tor(h) != t).map(|h| fabric.candidates(t, HostId(h)));
+        if let Some(Candidates::Set(set)) = far { set.to_vec() } else { Vec::new() }
     });
     let circuit = circuit_link.rate.min(host_link.rate);
     let limits = spec.limits && spec.packets;
@@ -73,13 +62,14 @@ pub fn circuit_manager(spec: &CircuitsSpec, fabric: &Fabric, retune: Retune, mtu
         limits,
         acknowledgements: spec.acknowledgements,
         unreported: spec.unreported,
-        uplinks: uplinks.collect(),
+        links: (0..hosts).map(|h| fabric.uplink(HostId(h))).collect(),
         racks,
-        per_rack: ports.len() as u32,
-        control_latency: spec.control_latency + queue,
+        circuit_uplinks: tors.iter().map(|&t| fabric.circuit_uplinks(t)).collect(),
+        packet_uplinks: packet_uplinks.collect(),
+        control_latency: spec.control_latency + spec.frames(fabric),
         compute_time: spec.compute_time,
-        stop: spec.control_latency + queue + times.off_most + largest + way(mtu),
-        open_lead: spec.control_latency + frame + times.on_least + way(0),
+        stop: spec.stop(fabric, mtu),
+        open_lead: spec.open_lead(fabric),
         margin: Duration::from_us(1),
     }
 }

@@ -37,6 +37,8 @@ pub struct Circuits {
     tor: Vec<u32>,
     /// Per host, the port of its circuit, and where that leads.
     port: Vec<Option<(u32, HostId)>>,
+    /// Ports whose wires are known to be dead.
+    dead: Vec<bool>,
     times: RetuneTimes,
     retune: Retune,
     draws: Xoshiro256PlusPlus,
@@ -60,12 +62,20 @@ impl Circuits {
             of_tor,
             tor: (0..fabric.hosts()).map(|h| fabric.link(fabric.uplink(HostId(h))).to.0).collect(),
             port: vec![None; fabric.hosts() as usize],
+            dead: vec![false; up.len()],
             up,
             times,
             retune,
             draws: streams.fast("circuits", 0, "dark times"),
             retunes: 0,
         })
+    }
+
+    /// Gives these links' ports to nobody from the next change on, and all others as it is asked.
+    pub fn avoid(&mut self, links: &[LinkId]) {
+        for (dead, up) in self.dead.iter_mut().zip(&self.up) {
+            *dead = links.contains(up) || links.contains(&LinkId(up.0 ^ 1));
+        }
     }
 
     /// Joins racks as the matching of their hosts asks, from now on; pairs of one rack need no circuit. Each host's port is the one of its place in its
@@ -78,6 +88,8 @@ impl Circuits {
         for (source, destination) in matching.pairs() {
             if let Some((out, _)) = self.port[source.index()].filter(|p| p.1 == destination)
                 && let Some(back) = self.ports[out as usize].to
+                && !self.dead[out as usize]
+                && !self.dead[back as usize]
             {
                 to[out as usize] = Some(back);
                 taken[back as usize] = true;
@@ -95,8 +107,8 @@ impl Circuits {
                 let own = ports.get(own % ports.len()).copied();
                 own.into_iter().chain(ports.iter().copied()).find(|&p| is_free(p))
             };
-            let out = choose(outs, place(source, a), &|p| to[p as usize].is_none());
-            let back = choose(ins, place(destination, b), &|p| !taken[p as usize]);
+            let out = choose(outs, place(source, a), &|p| to[p as usize].is_none() && !self.dead[p as usize]);
+            let back = choose(ins, place(destination, b), &|p| !taken[p as usize] && !self.dead[p as usize]);
             if let (Some(out), Some(back)) = (out, back) {
                 to[out as usize] = Some(back);
                 port[source.index()] = Some((out, destination));

@@ -16,13 +16,13 @@ use std::sync::Arc;
 use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, HostId, LinkId, LinkSpec, Medium, Node, Rate, Time};
 use timeplane_protocol::{
     Address, Agent, CircuitManager, CircuitManagerConfig, Estimator, Event, HostAgent, HostConfig, Input, Message,
-    Opening, Output, RateManager, RateManagerConfig, Reporting, SignalConfig, SlotManager, SlotManagerConfig,
+    Opening, Output, RateManager, RateManagerConfig, Report, Reporting, SignalConfig, SlotManager, SlotManagerConfig,
     TimeslotManager, TimeslotManagerConfig,
 };
 use timeplane_results::{ControlRow, Recorder, SlotRow};
 use timeplane_scenario::{
-    PathColouring, PlanSpec, RateEstimator, RateNormaliser, RatesSpec, Retune, SignalSpec, SlotFill, SlotMetric,
-    SlotsSpec, TimeslotsSpec,
+    CircuitDemand, PathColouring, PlanSpec, RateEstimator, RateNormaliser, RatesSpec, Retune, SignalSpec, SlotFill,
+    SlotMetric, SlotsSpec, TimeslotsSpec,
 };
 use timeplane_schedule::{Colouring, Fill, Metric, Normaliser, Schedulers, SlotParameters, UnknownScheduler};
 use timeplane_workload::Streams;
@@ -93,6 +93,8 @@ pub struct Controllers {
     successors: VecDeque<Box<dyn Agent + Send>>,
     /// Links that are known to carry nothing.
     dead: Vec<LinkId>,
+    /// Whether the manager knows what waits without being told.
+    oracle: bool,
     /// Gates open before their slots begin, by the time that light takes.
     ahead_of_light: bool,
     /// Slots run at that rate, not at that of the interface: the rest is for short flows.
@@ -254,6 +256,7 @@ impl Controllers {
             slots,
             planned: VecDeque::new(),
             used: BTreeMap::new(),
+            oracle: matches!(spec, PlanSpec::Circuits(c) if c.demand == CircuitDemand::Oracle),
             ahead_of_light: matches!(spec, PlanSpec::Circuits(_)),
             shared: background > Rate::ZERO,
             line: (0..count).map(|h| fabric.link(fabric.uplink(HostId(h))).spec.rate).collect(),
@@ -299,8 +302,8 @@ impl Controllers {
                 }
                 PlanSpec::Circuits(spec) => {
                     let config = circuit_manager(spec, fabric, retune, mtu);
-                    // As far as its predecessor's schedules reach.
-                    let start = now + config.circuits.window * 2;
+                    // As far as its predecessor's schedules and rates reach.
+                    let start = now + config.circuits.window + config.margin * 2;
                     let config = CircuitManagerConfig { epoch, start, ..config };
                     Box::new(CircuitManager::new(config, algorithm(spec.scheduler).build()))
                 }
@@ -393,8 +396,24 @@ impl Controllers {
     pub fn due(&mut self, at: SimTime, node: u32, network: &mut Network, ends: &mut Endpoints) {
         if self.armed[node as usize] == at {
             self.armed[node as usize] = SimTime::MAX;
+            if self.oracle && node == self.manager_node() {
+                self.tell_demand(at, network, ends);
+            }
             self.tell(at, node, Input::Due, network, ends);
         }
+    }
+
+    /// The oracle tells the manager what waits at every host at this moment, as reports that are newer than all that hosts send.
+    fn tell_demand(&mut self, at: SimTime, network: &Network, ends: &Endpoints) {
+        let now = self.clocks[self.manager_node() as usize].read(at);
+        for host in (0..self.manager_node()).filter(|&h| !self.down[h as usize]) {
+            let backlog = network.backlog(at, host, Duration::ZERO, false, ends);
+            self.number += 1;
+            let report = Report { epoch: u32::MAX, sequence: self.number, taken_at: now, backlog };
+            let (from, message) = (Address::Host(HostId(host)), Message::Report(report));
+            self.manager.handle(now, Input::Message { from, message }, &mut self.out);
+        }
+        debug_assert!(self.out.is_empty(), "a report alone asks for nothing");
     }
 
     /// The queues of a host have changed at `at`: its agent is told, once for all that happens at this instant.

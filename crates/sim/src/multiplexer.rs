@@ -53,6 +53,11 @@ impl Multiplexer {
         }
         frame.packet
     }
+    /// Takes all frames that wait.
+    pub fn drain(&mut self) -> Vec<u32> {
+        self.held.clear();
+        self.classes.iter_mut().flat_map(|class| class.drain(..)).map(|f| f.packet).collect()
+    }
     /// Frames that wait.
     pub fn packets(&self) -> impl Iterator<Item = u32> + '_ {
         self.classes.iter().flatten().map(|f| f.packet)
@@ -74,5 +79,7 @@ mod tests {
         assert!(port.hold(Class::Circuit, 9, 5, 1538, 1538));
         assert_eq!(std::array::from_fn(|_| port.next()), [4, 5, 1, 3, LAST]);
         assert!(port.is_empty() && port.hold(Class::Packets, 7, 6, 1538, 1538));
+        assert!(port.hold(Class::Circuit, 8, 7, 1538, 1538) && port.drain() == [7, 6]);
+        assert!(port.is_empty() && port.hold(Class::Packets, 7, 8, 1538, 1538), "what is gone takes no room");
     }
 }

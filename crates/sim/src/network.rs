@@ -708,22 +708,31 @@ impl Network {
         // Light that comes to another rack than it was meant for ends there.
         let down = self.fabric.downlink(destination);
         let out = out.filter(|&out| self.fabric.link(out).to == self.fabric.link(down).from);
-        let Some(out) = out.filter(|_| !corrupt) else {
-            let packet = self.packets.remove(id);
-            return self.lose(from, if corrupt { Loss::BitError } else { Loss::CircuitDark }, packet, ends);
-        };
+        if corrupt {
+            return self.lose_passing(from, id, None, ends);
+        }
+        let Some(out) = out else { return self.lose_passing(from, id, Some(Loss::CircuitDark), ends) };
+        if self.links[out.index()].is_down() {
+            return self.lose_passing(out.0, id, Some(self.down_reason(out.0)), ends);
+        }
         self.packets.get_mut(id).ahead = [down.0, LAST, LAST, LAST];
         // A rack takes a frame from the circuit as it comes, bit by bit: as if all were as long as the largest, so that a short one
         // does not come before its turn.
         let state = &self.links[from as usize];
         let shorter = Duration::from_ps(state.line_time(hybrid.largest) - state.line_time(state.wire(bytes)));
         let arrival = self.links[out.index()].pass(at, bytes) + shorter;
+        if self.links[out.index()].leads_down() {
+            self.doom_if_early(out.0, arrival, id);
+        }
         self.fly(out.0, arrival, id);
     }
 
     /// A packet comes to the port of a hybrid rack towards its host. The rack's latency is added behind the port: it is the same for all.
     #[inline(never)]
     fn multiplex(&mut self, at: SimTime, from: u32, out: u32, id: u32, ends: &mut Endpoints) {
+        if self.links[out as usize].is_down() {
+            return self.lose_passing(out, id, Some(self.down_reason(out)), ends);
+        }
         let hybrid = self.hybrid.as_mut().expect("only then is there a multiplexer");
         let packets = self.fabric.link(LinkId(from)).from.0 == hybrid.packet_switch;
         let class = if packets { Class::Packets } else { Class::Circuit };
@@ -762,6 +771,10 @@ impl Network {
     pub fn serve_multiplexer(&mut self, at: SimTime, out: u32) {
         let host = self.links[out as usize].to;
         let Some(hybrid) = &mut self.hybrid else { return };
+        if self.links[out as usize].free_at() > at {
+            // What this was for is lost with its rack; what came since has an event of its own.
+            return;
+        }
         let id = hybrid.multiplexers[host as usize].next();
         let more = !hybrid.multiplexers[host as usize].is_empty();
         if id == LAST {

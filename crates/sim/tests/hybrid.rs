@@ -206,3 +206,84 @@ fn what_comes_within_a_period_begins_by_packets() {
     assert!(of(0) < circuit * 1.02, "{} of {circuit}", of(0));
     assert!(of(2) > line + 2.0 - 2.0 * 0.1 - 0.05 && of(2) < circuit * 1.02 + 2.0, "{} of {circuit}", of(2));
 }
+
+/// TCP one way over a circuit, in frames of 9 kB: bytes received after 50 and after 100 ms, and wire bytes on the way back by the packet switch and
+/// by the circuit switch. Pairs that have asked for nothing may send nothing, so that acknowledgements without a share wait for a plan.
+fn tcp_one_way(acknowledgements: f64) -> ([f64; 2], [f64; 2]) {
+    let name = format!("circuits-tcp-{acknowledgements}.csv");
+    flow_list(&name, &[(0, 0, 1, 1_000_000_000)]);
+    let plan = format!("acknowledgements = {acknowledgements:?}, scheduler = \"cover_all\"");
+    let control = ideal("it", &plan)
+        .replace("transport.raw = {}", "transport.tcp = {}")
+        .replace("unreported = 0.1", "unreported = 0.0");
+    let text = hybrid(4, 1, "", &format!("flows.file = \"{name}\""), &control)
+        .replace("propagation", "mtu = \"9 kB\"\npropagation");
+    let [half, whole] = ["50 ms", "100 ms"].map(|measure| run(&text.replace("100 ms", measure), "it", 1));
+    let back = [8, 9].map(|switch| {
+        let [from, to, sent] = ["from", "to", "sent_bytes"].map(|c| whole.column("links", c));
+        let links = from.iter().zip(&to).zip(sent);
+        links.filter(|((f, t), _)| (**f, **t) == (switch, 4)).map(|(_, s)| s as f64).sum()
+    });
+    ([half, whole].map(|ran| ran.column("flows", "received_bytes")[0] as f64), back)
+}
+
+/// Acknowledgements need no circuit back: with a share of the packet switch they come at once, and TCP soon fills its circuit. Without, each of
+/// its first windows waits for a plan that knows of its acknowledgements.
+#[test]
+fn acknowledgements_of_a_circuit_go_by_packets() {
+    // An acknowledgement (84 B) for two frames of 9,038 B: 46 Mb/s come back, of which a third of a share of 15 % suffices for one of three hosts.
+    let ([half, whole], [packets, circuits]) = tcp_one_way(0.15);
+    let circuit = 10e9 - (0.15 + 0.02) * 1e9;
+    let expected = circuit * (9000.0 - 52.0) / 9038.0 / 8.0;
+    let goodput = (whole - half) / 0.05;
+    // Each period's gate begins with a frame, whenever the last one went: at most a frame more.
+    let frame = 8948.0 / 0.003;
+    assert!(goodput > expected * 0.999 && goodput < expected + frame, "{goodput} of {expected} B/s");
+    // The handshake and the first window are a period each, and so is what it takes to be given a circuit.
+    assert!(half > expected * (0.05 - 3.0 * 0.003), "{half} B of {} B", expected * 0.05);
+    assert!(packets > 84.0 / (2.0 * 9038.0) * whole && circuits == 0.0, "{packets} B back, {circuits} B by circuits");
+    let ([waiting, _], _) = tcp_one_way(0.0);
+    assert!(waiting < half / 2.0, "{waiting} of {half} B");
+    // A share is a limit, too: what is too little for so many acknowledgements holds data back, and nothing of it goes by circuits.
+    let share = 0.03;
+    let ([_, little], [packets, circuits]) = tcp_one_way(share);
+    let most = share * 1e9 / 3.0 / 8.0 * 0.1;
+    assert!(packets > 0.5 * most && packets <= most + 84.0, "{packets} of {most} B back");
+    assert!(little < most / 84.0 * 2.0 * 9000.0 && circuits == 0.0, "{little} B, {circuits} B by circuits");
+    println!(
+        "received in 50 ms: {half} B with a share, {waiting} B without; in 100 ms: {whole} B, {little} B with 3 %"
+    );
+}
+
+/// What comes after hosts have reported and before it is planned, only an oracle knows: a period earlier.
+#[test]
+fn an_oracle_is_as_good_as_reports_or_a_period_better() {
+    // Messages take 200 us (and a margin of 1 us): reports are read when the run begins, and by 401 us a period is planned, which begins
+    // when schedules have come and gates are open, before 810 us. The next reports are read at
+    // 3,200 us, as hosts are told when by messages, too, and planned by 3,401 us.
+    let flows = [(0, 0, 1), (2_900, 2, 3), (3_250, 4, 5), (3_390, 6, 7), (3_500, 1, 0)];
+    let list: Vec<_> = flows.iter().map(|&(us, from, to)| (us * 1_000_000, from, to, 4000 * PAYLOAD)).collect();
+    flow_list("circuits-oracle.csv", &list);
+    let control = |name: &str| {
+        let plan = format!("demand = \"{name}\", scheduler = \"cover_all\"");
+        // Pause frames take as long, too, and dark times are for all of it.
+        ideal(name, &plan)
+            .replace("dark = \"30 us\"", "dark = \"250 us\"")
+            .replace("\"0 ns\", compute", "\"200 us\", compute")
+            .replace("unreported = 0.1", "unreported = 0.0")
+    };
+    let took = |name: &str| {
+        let ran = run(&hybrid(8, 1, "", "flows.file = \"circuits-oracle.csv\"", &control(name)), name, 1);
+        assert_eq!((ran.summary.flows.unfinished, ran.summary.packets.dropped), (0, 0));
+        let [source, fct] = ["source", "fct_ps"].map(|c| ran.column("flows", c));
+        flows.map(|f| fct[source.iter().position(|&s| s == i64::from(f.1)).expect("its flow")])
+    };
+    let (reports, oracle) = (took("reports"), took("oracle"));
+    for (i, (reports, oracle)) in reports.into_iter().zip(oracle).enumerate() {
+        let earlier = if i == 2 || i == 3 { PERIOD } else { 0 };
+        // Who else is served at the same time makes dark times.
+        assert!(((reports - oracle) - earlier).abs() < PERIOD / 20, "{i}: {reports} and {oracle} ps");
+    }
+    let [reports, oracle] = [reports, oracle].map(|all| all.iter().sum::<i64>());
+    assert!(reports - oracle > 2 * PERIOD - PERIOD / 20, "{reports} and {oracle} ps");
+}

@@ -139,7 +139,7 @@ pub enum EncodeError {
     /// A report's bytes by destination are not the sums of its bursts, which are what it sends.
     #[error("bytes by destination are not the sums of the bursts")]
     NotTheSums,
-    /// It is a frame of its own, an [`ExtendedPfcFrame`](super::ExtendedPfcFrame).
+    /// It is a frame of its own, see [`Pfc::encode`](crate::Pfc::encode).
     #[error("a PFC frame is no datagram")]
     NoDatagram,
     /// It takes more datagrams than can be numbered.

@@ -4,6 +4,7 @@ use super::bytes::Reader;
 use super::error::{EncodeError, WireError};
 use super::ethernet::{self, ETHER_TYPE_EXPERIMENTAL, ETHER_TYPE_MAC_CONTROL, MIN_FRAME, MacAddress};
 use super::quanta::Quanta;
+use timeplane_model::Duration;
 
 /// The opcode of an [`ExtendedPfcFrame`]. It is ours: table 31A-1 of IEEE 802.3 has it among the reserved ones, which a station that
 /// does not know them drops.
@@ -59,15 +60,18 @@ impl Carrier {
 /// | 12 | 2 | EtherType 0x88B5, or 0x8808 |
 /// | 14 | 2 | opcode 0x010B |
 /// | 16 | 1 | version: 1 |
-/// | 17 | 1 | bit 7: the time at 18 counts; bits 0 to 2: how many classes are named, at most 4; others zero |
+/// | 17 | 1 | bit 7: the time at 18 counts; bit 6: the hold at 48 does; bits 0 to 2: how many classes are named, at most 4; others zero |
 /// | 18 | 2 | time in quanta for all classes that are not named; zero where it does not count |
 /// | 20 | 4 | epoch of the manager |
-/// | 24 | 4 | number of the signal |
+/// | 24 | 4 | number of the signal, its lower half |
 /// | 28 | 16 | four times: class (5 bits zero, 11 bits class) and time in quanta; zero where none is named |
-/// | 44 | 16 | zero: room for an authentication code |
+/// | 44 | 4 | number of the signal, its upper half |
+/// | 48 | 8 | hold in picoseconds, with bit 63 zero; zero where it does not count |
+/// | 56 | 4 | zero |
 ///
 /// As in PFC, a time of zero opens a class and another one pauses it for so long. Four are enough: of a sender's classes one is open
-/// towards the slot or circuit, one towards a packet network, and what was open before may be paused by name.
+/// towards the slot or circuit, one towards a packet network, and what was open before may be paused by name. A hold is for how long classes
+/// that the frame opens may send at most: quanta end pauses only, and a manager that falls silent must open no gate for good.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtendedPfcFrame {
     /// The sender.
@@ -78,17 +82,21 @@ pub struct ExtendedPfcFrame {
     pub carrier: Carrier,
     /// Counts the starts of the manager: a lower one is of a manager that no longer rules.
     pub epoch: u32,
-    /// The signal that grants wait for ([`Trigger::Signal`](timeplane_model::Trigger)).
-    pub signal: u32,
+    /// Counts the frames of an epoch: an older one is dropped.
+    pub signal: u64,
     /// For all classes that are not named; `None` leaves them as they are.
     pub others: Option<Quanta>,
     classes: Vec<(PfcClass, Quanta)>,
+    hold: Option<Duration>,
 }
 
 /// Where the first named class is.
 const CLASSES_AT: usize = 28;
+/// Where the upper half of the signal's number is, behind them.
+const HIGH_AT: usize = 44;
 const VERSION: u8 = 1;
 const OTHERS: u8 = 0x80;
+const HOLDS: u8 = 0x40;
 
 impl ExtendedPfcFrame {
     /// The most classes that a frame names.
@@ -101,7 +109,7 @@ impl ExtendedPfcFrame {
     pub fn new(
         source: MacAddress,
         destination: MacAddress,
-        (epoch, signal): (u32, u32),
+        (epoch, signal): (u32, u64),
         others: Option<Quanta>,
         classes: Vec<(PfcClass, Quanta)>,
     ) -> Result<Self, EncodeError> {
@@ -112,18 +120,33 @@ impl ExtendedPfcFrame {
         if let Some(index) = first_twice(&classes) {
             return Err(EncodeError::Disordered { what: "class", index });
         }
-        Ok(Self { source, destination, carrier: Carrier::default(), epoch, signal, others, classes })
+        Ok(Self { source, destination, carrier: Carrier::default(), epoch, signal, others, classes, hold: None })
     }
     /// Everything is paused for `time` but one class: the signal that begins a slot; with none, the one that ends it.
     pub fn all_but(
         source: MacAddress,
         destination: MacAddress,
-        numbers: (u32, u32),
+        numbers: (u32, u64),
         open: Option<PfcClass>,
         time: Quanta,
     ) -> Self {
         let classes = open.into_iter().map(|c| (c, Quanta::ZERO)).collect();
         Self::new(source, destination, numbers, Some(time), classes).expect("one class at most")
+    }
+    /// The same, and what it opens may send for so long at most.
+    ///
+    /// # Errors
+    /// Where that is negative.
+    pub fn holding(self, hold: Duration) -> Result<Self, EncodeError> {
+        if hold.is_negative() {
+            let (value, most) = (hold.as_ps() as u64, i64::MAX as u64);
+            return Err(EncodeError::Range { what: "hold", value, most });
+        }
+        Ok(Self { hold: Some(hold), ..self })
+    }
+    /// For how long classes that it opens may send at most, where it says so.
+    pub const fn hold(&self) -> Option<Duration> {
+        self.hold
     }
     /// The classes that are named, each with its time.
     pub fn classes(&self) -> &[(PfcClass, Quanta)] {
@@ -139,10 +162,14 @@ impl ExtendedPfcFrame {
         frame[..14].copy_from_slice(&ethernet::header(self.destination, self.source, self.carrier.ether_type()));
         frame[14..16].copy_from_slice(&OPCODE_EXTENDED_PFC.to_be_bytes());
         frame[16] = VERSION;
-        frame[17] = self.classes.len() as u8 | if self.others.is_some() { OTHERS } else { 0 };
+        let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+        frame[17] = self.classes.len() as u8 | flag(self.others.is_some(), OTHERS) | flag(self.hold.is_some(), HOLDS);
         frame[18..20].copy_from_slice(&self.others.unwrap_or_default().0.to_be_bytes());
         frame[20..24].copy_from_slice(&self.epoch.to_be_bytes());
-        frame[24..28].copy_from_slice(&self.signal.to_be_bytes());
+        let signal = self.signal.to_be_bytes();
+        frame[24..28].copy_from_slice(&signal[4..]);
+        frame[44..48].copy_from_slice(&signal[..4]);
+        frame[48..56].copy_from_slice(&self.hold.unwrap_or_default().as_ps().to_be_bytes());
         for (i, (class, time)) in self.classes.iter().enumerate() {
             frame[CLASSES_AT + 4 * i..][..2].copy_from_slice(&class.0.to_be_bytes());
             frame[CLASSES_AT + 4 * i + 2..][..2].copy_from_slice(&time.0.to_be_bytes());
@@ -170,7 +197,7 @@ impl ExtendedPfcFrame {
             found => return Err(WireError::Version { found }),
         }
         let flags = r.u8()?;
-        if flags & !(OTHERS | 7) != 0 {
+        if flags & !(OTHERS | HOLDS | 7) != 0 {
             return Err(WireError::Reserved { at: 17 });
         }
         let named = usize::from(flags & 7);
@@ -183,7 +210,7 @@ impl ExtendedPfcFrame {
             r.zeros(2)?;
             None
         };
-        let (epoch, signal) = (r.u32()?, r.u32()?);
+        let (epoch, low) = (r.u32()?, r.u32()?);
         let mut classes = Vec::with_capacity(named);
         for i in 0..named {
             let class = PfcClass::new(r.u16()?).ok_or(WireError::Reserved { at: CLASSES_AT + 4 * i })?;
@@ -192,8 +219,20 @@ impl ExtendedPfcFrame {
         if let Some(i) = first_twice(&classes) {
             return Err(WireError::Disordered { at: CLASSES_AT + 4 * i });
         }
+        r.zeros(HIGH_AT - r.at())?;
+        let signal = u64::from(r.u32()?) << 32 | u64::from(low);
+        let hold = if flags & HOLDS != 0 {
+            let ps = r.i64()?;
+            if ps < 0 {
+                return Err(WireError::Reserved { at: HIGH_AT + 4 });
+            }
+            Some(Duration::from_ps(ps))
+        } else {
+            r.zeros(8)?;
+            None
+        };
         r.zeros(MIN_FRAME - r.at())?;
-        Ok(Self { source, destination, carrier, epoch, signal, others, classes })
+        Ok(Self { source, destination, carrier, epoch, signal, others, classes, hold })
     }
 }
 

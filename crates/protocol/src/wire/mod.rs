@@ -1,6 +1,7 @@
 //! Control frames as bytes: what agents and switches say to each other, as it is on a wire.
 //!
-//! - Ethernet's own: [`PauseFrame`] (802.3x) and [`PfcFrame`] (802.1Qbb), and ours with 11 bits of class, [`ExtendedPfcFrame`].
+//! - Ethernet's own: [`PauseFrame`] (802.3x) and [`PfcFrame`] (802.1Qbb), and ours with 11 bits of class, [`ExtendedPfcFrame`],
+//!   which a [`Pfc`](crate::Pfc) is.
 //! - Over UDP: [`Control`], which is a [`Message`](crate::Message), REACToR's [`PeriodSchedule`] and [`Heartbeat`], or the
 //!   [`ClassNames`] of a host. What does not fit into a datagram goes into several, which a [`Reassembler`] joins.
 //! - [`UdpFrame`] puts a datagram into IPv4 and Ethernet.
@@ -21,6 +22,7 @@ mod pause;
 mod quanta;
 mod reactor;
 mod reassembler;
+mod signal;
 mod udp;
 
 pub use classes::ClassNames;

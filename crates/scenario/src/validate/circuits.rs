@@ -1,8 +1,8 @@
 //! Whether a circuit switch and what plans it make sense.
 
 use super::{Checked, LONGEST_DELAY};
-use crate::{CircuitAlgorithm, CircuitsSpec, DarkTime, HybridSpec, Interfaces, Retune, Scenario, Topology};
-use timeplane_model::{Bytes, Duration, Rate};
+use crate::{CircuitAlgorithm, CircuitsSpec, DarkTime, HybridSpec, Retune, Scenario, Topology};
+use timeplane_model::{Duration, Rate};
 
 /// Hosts that an 11-bit class of a PFC frame names twice: for this period and for the next.
 const CLASSES: u128 = 1 << 10;
@@ -77,7 +77,8 @@ impl Checked {
                 self.value(&at("configurations"), count, &allowed);
             }
         }
-        let needed = self.stop_time(c, s) + hybrid.dark.times().most;
+        let Ok(fabric) = s.fabric.build() else { return };
+        let needed = c.stop(&fabric, u32::try_from(s.fabric.mtu.get()).unwrap_or(u32::MAX)) + hybrid.dark.times().most;
         if c.dark < needed {
             let message = format!(
                 "pausing hosts and setting the switch can take {needed}, more than {}: frames will be lost in the dark",
@@ -85,18 +86,5 @@ impl Checked {
             );
             self.warn(&at("dark"), message);
         }
-    }
-
-    /// From the sending of pause frames until no light is left, at the longest.
-    fn stop_time(&self, c: &CircuitsSpec, s: &Scenario) -> Duration {
-        let Topology::Hybrid(hybrid) = &s.fabric.topology else { return Duration::ZERO };
-        let Some((_, frame)) = Self::frame(&s.fabric) else { return Duration::ZERO };
-        let hosts = match c.signals.interfaces {
-            Interfaces::One => s.fabric.hosts() as i64,
-            Interfaces::PerEdgeSwitch => i64::from(hybrid.hosts_per_tor),
-        };
-        let control = s.fabric.rate.time_for(Bytes::new(84)) + c.signals.frame_gap;
-        let way = frame * 2 + s.fabric.propagation * 2 + s.fabric.switch.latency;
-        c.control_latency + control * hosts + c.signals.reaction.times().off_most + frame + way
     }
 }

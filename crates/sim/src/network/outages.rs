@@ -6,6 +6,7 @@
 
 use super::{Loss, Network};
 use crate::endpoints::{Endpoints, Trains};
+use crate::multiplexer::Multiplexer;
 use crate::packet::{DOOMED, LAST, Packet, UNKNOWN, flags};
 use crate::routes::Routes;
 use crate::time::SimTime;
@@ -238,6 +239,9 @@ impl Network {
                 Arc::new(self.fabric.without(dead.iter().copied()))
             };
             self.routes = Routes::new(&self.routed);
+            if let Some(hybrid) = &mut self.hybrid {
+                hybrid.circuits.avoid(&dead);
+            }
             changes.dead = Some(dead);
         }
         changes
@@ -261,10 +265,25 @@ impl Network {
                 _ => self.cut(at, link.0, true, Loss::LinkDown, ends),
             }
             self.note_state(link);
+            self.drain_multiplexer(link.0, ends);
             if from < self.hosts && self.links[link.index()].is_down() {
                 let reason = if matches!(part, Part::Node(_)) { Loss::HostDown } else { Loss::LinkDown };
                 self.stop_host(from, reason, ends);
             }
+        }
+    }
+
+    /// What a hybrid rack holds for a host's link that is down is lost.
+    fn drain_multiplexer(&mut self, link: u32, ends: &mut Endpoints) {
+        if !self.links[link as usize].is_down() {
+            return;
+        }
+        let reason = self.down_reason(link);
+        let host = self.links[link as usize].to;
+        let held = self.hybrid.as_mut().and_then(|h| h.multiplexers.get_mut(host as usize)).map(Multiplexer::drain);
+        for id in held.unwrap_or_default() {
+            let packet = self.packets.remove(id);
+            self.lose(link, reason, packet, ends);
         }
     }
 

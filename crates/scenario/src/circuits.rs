@@ -1,0 +1,86 @@
+//! How long hosts take to fall silent and to send again, where circuits are paused by control frames.
+
+use crate::{CircuitsSpec, Interfaces};
+use timeplane_model::{Bytes, Duration, Fabric, HostId, LinkSpec};
+
+impl CircuitsSpec {
+    /// From the sending of pause frames until no light comes to the circuit switch any more, at the longest, where packets are of `mtu` bytes:
+    ///
+    /// `control latency + frames to all hosts of an interface + off_most + the packet in progress + its way to the circuit switch`
+    ///
+    /// The fabric is a hybrid one.
+    pub fn stop(&self, fabric: &Fabric, mtu: u32) -> Duration {
+        let line = link(fabric).rate.time_for(Bytes::new(u64::from(link(fabric).framing.wire(mtu))));
+        self.frames(fabric) + self.control_latency + self.signals.reaction.times().off_most + line + way(fabric, mtu)
+    }
+
+    /// From the sending of a frame that opens a gate until light can first come to the circuit switch: the quickest reaction and the smallest
+    /// packet.
+    ///
+    /// The fabric is a hybrid one.
+    pub fn open_lead(&self, fabric: &Fabric) -> Duration {
+        let frame = self.signals.frame_time(fabric);
+        self.control_latency + frame + self.signals.reaction.times().on_least + way(fabric, 0)
+    }
+
+    /// How long the control frames to all hosts take to leave.
+    pub fn frames(&self, fabric: &Fabric) -> Duration {
+        let rack = |h: u32| fabric.link(fabric.uplink(HostId(h))).to;
+        let hosts = match self.signals.interfaces {
+            Interfaces::One => fabric.hosts() as usize,
+            Interfaces::PerEdgeSwitch => (0..fabric.hosts()).filter(|&h| rack(h) == rack(0)).count(),
+        };
+        (self.signals.frame_time(fabric) + self.signals.frame_gap) * hosts as i64
+    }
+}
+
+/// A host's link; all are alike.
+fn link(fabric: &Fabric) -> &LinkSpec {
+    &fabric.link(fabric.uplink(HostId(0))).spec
+}
+
+/// From a gate to the circuit switch: the host's link, the rack, the rack's link.
+fn way(fabric: &Fabric, bytes: u32) -> Duration {
+    let line = |l: &LinkSpec| l.rate.time_for(Bytes::new(u64::from(l.framing.wire(bytes)))) + l.propagation;
+    let rack = fabric.link(fabric.uplink(HostId(0))).to;
+    let latency = fabric.switch(rack).map_or(Duration::ZERO, |s| s.latency);
+    let up = fabric.circuit_uplinks(rack);
+    let up = up.first().map_or(Duration::ZERO, |&up| line(&fabric.link(up).spec));
+    line(link(fabric)) + latency + up
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Reaction, SignalSpec};
+    use timeplane_model::{Framing, Hybrid, Rate, Switch};
+
+    #[test]
+    fn times_are_the_sums_of_their_parts() {
+        let spec = |gbps| LinkSpec {
+            rate: Rate::gbps(gbps),
+            propagation: Duration::from_us(1),
+            framing: Framing::Ethernet,
+            bit_error: 0.0,
+        };
+        let shape = Hybrid { tors: 4, hosts_per_tor: 2, packet_uplinks: 1, circuit_uplinks: 2 };
+        let switch = Switch { latency: Duration::from_ns(500), ..Switch::default() };
+        let fabric = Fabric::hybrid(shape, switch, spec(10), spec(1), spec(100)).unwrap();
+        let signals =
+            SignalSpec { reaction: Reaction::Interface, frame_gap: Duration::from_us(3), ..SignalSpec::default() };
+        let one = CircuitsSpec { control_latency: Duration::from_us(7), signals, ..CircuitsSpec::default() };
+        let frame = Duration::from_ps(67_200);
+        assert_eq!(one.frames(&fabric), (frame + Duration::from_us(3)) * 8);
+        let signals = SignalSpec { interfaces: Interfaces::PerEdgeSwitch, ..signals };
+        let each = CircuitsSpec { signals, ..one };
+        assert_eq!(each.frames(&fabric), (frame + Duration::from_us(3)) * 2);
+        // 1538 B at 10 Gb/s twice, at 100 Gb/s once; two propagations and the rack.
+        let line = Duration::from_ps(1_230_400 * 2 + 123_040);
+        let rest = Duration::from_us(7 + 6 + 2) + Duration::from_ns(500);
+        assert_eq!(each.stop(&fabric, 1500), each.frames(&fabric) + line + rest);
+        assert_eq!(one.stop(&fabric, 1500) - each.stop(&fabric, 1500), one.frames(&fabric) - each.frames(&fabric));
+        // 84 B on both links, after its frame, the quickest reaction and the same way.
+        let line = Duration::from_ps(67_200 * 2 + 6_720);
+        assert_eq!(one.open_lead(&fabric), line + Duration::from_us(7 + 2 + 2) + Duration::from_ns(500));
+    }
+}

@@ -71,7 +71,7 @@ pub fn frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
 fn controls(class: impl Fn(u16) -> Result<PfcClass, &'static str>) -> Result<Vec<(bool, Control)>, Box<dyn Error>> {
     let us = |us: i64| Time::from_ps(us * 1_000_000);
     let backlog = Backlog::of_bytes((0..130).map(|d| (HostId(d), Bytes::kb(375))));
-    let report = Report { epoch: 1, sequence: 9, taken_at: us(100), backlog };
+    let report = Report { epoch: 1, sequence: 9, taken_at: us(100), obeys: 0, backlog };
     let grant = Grant {
         destination: HostId(3),
         class: Class(0),

@@ -35,5 +35,5 @@ pub use message::{Grants, Heartbeat, Message, Pfc, Rates, Report};
 pub use rates::{Estimator, RateManager, RateManagerConfig, RateManagerCounters};
 pub use signaller::SignalConfig;
 pub use slots::{ManagerCounters, SlotManager, SlotManagerConfig};
-pub use standby::{MakeScheduler, Standby};
+pub use standby::{MakeScheduler, Standby, Succession};
 pub use timeslots::{TimeslotManager, TimeslotManagerConfig, TimeslotManagerCounters};

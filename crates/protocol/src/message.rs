@@ -35,6 +35,8 @@ pub struct Report {
     pub sequence: u64,
     /// When the backlog was read, by the host's clock.
     pub taken_at: Time,
+    /// The highest epoch of a controller that the host has heard of: a controller of a lower one is none any more.
+    pub obeys: u32,
     /// What waited then.
     pub backlog: Backlog,
 }
@@ -97,7 +99,7 @@ impl Message {
     /// - Each datagram: Ethernet 38 (preamble 8, header 14, FCS 4, gap 12), IPv4 20, UDP 8, and a [header](crate::wire::Header) of 24:
     ///   version 1, kind and flags 1, part 2, epoch 4, sequence or round 8, time 8 (when the backlog was read, when the round begins,
     ///   zero of rates). No frame is under 84, no IP packet over 1500; what does not fit goes into more datagrams.
-    /// - A report: 8 where it has room (flag 1); per destination 12 (destination 4, of which bit 31 says that it has arrived bytes; bytes
+    /// - A report: 8 where it has room (flag 1); 4 for the controller's epoch where that is not zero (flag 4); per destination 12 (destination 4, of which bit 31 says that it has arrived bytes; bytes
     ///   8), and 8 for what has ever arrived; or, where it has bursts (flag 2), these instead: 24 each (destination 4, class 1, packets 4,
     ///   bytes 7, time 8). Bytes by destination are then their sums.
     /// - Grants: 8 for the time to report; per grant 24 (destination 4, of which bit 30 says path and bit 31 link; class 1; flags 1: two
@@ -119,7 +121,7 @@ impl Message {
                 } else {
                     vec![24; r.backlog.bursts.len()]
                 };
-                (optional(r.backlog.room.is_some(), 8), items)
+                (optional(r.backlog.room.is_some(), 8) + optional(r.obeys > 0, 4), items)
             }
             Self::Rates(r) => (8, vec![12; r.rates.len()]),
             Self::Pfc(_) => return Pfc::WIRE_BYTES,
@@ -158,7 +160,7 @@ mod tests {
 
     fn report(destinations: u32) -> Message {
         let backlog = Backlog::of_bytes((0..destinations).map(|d| (HostId(d), Bytes::new(1))));
-        Message::Report(Report { epoch: 0, sequence: 0, taken_at: Time::ZERO, backlog })
+        Message::Report(Report { epoch: 0, sequence: 0, taken_at: Time::ZERO, obeys: 0, backlog })
     }
 
     #[test]

@@ -86,9 +86,12 @@ fn grant() -> impl Strategy<Value = Grant> {
 }
 
 fn message() -> impl Strategy<Value = Message> {
-    let report = (any::<u32>(), any::<u64>(), time(), backlog()).prop_map(|(epoch, sequence, taken_at, backlog)| {
-        Message::Report(Report { epoch, sequence, taken_at, backlog })
-    });
+    let obeys = prop_oneof![Just(0), any::<u32>()];
+    let report = (any::<u32>(), any::<u64>(), time(), obeys, backlog()).prop_map(
+        |(epoch, sequence, taken_at, obeys, backlog)| {
+            Message::Report(Report { epoch, sequence, taken_at, obeys, backlog })
+        },
+    );
     let grants = (any::<u32>(), any::<u64>(), time(), some(grant(), 150), time()).prop_map(
         |(epoch, round, effective, grants, report_at)| {
             Message::Grants(Grants { epoch, round: Round(round), effective, grants, report_at })
@@ -296,7 +299,7 @@ proptest! {
 
 fn report(entries: u32) -> Report {
     let backlog = Backlog::of_bytes((0..entries).map(|d| (HostId(d), Bytes::new(1))));
-    Report { epoch: 3, sequence: 5, taken_at: Time::from_ps(-2), backlog }
+    Report { epoch: 3, sequence: 5, taken_at: Time::from_ps(-2), obeys: 0, backlog }
 }
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -321,6 +324,16 @@ fn reports_are_as_documented() {
          80000002 0000000000000001 00000000000000ff",
     );
     assert_eq!(by_destination.encode(), Ok(vec![golden]));
+
+    let mut backlog = Backlog::default();
+    backlog.room = Some(Bytes::new(7));
+    let after_a_takeover = Message::Report(Report { backlog, obeys: 0x0102, ..report(0) });
+    let golden = bytes(
+        "01 51 8000 00000003 0000000000000005 fffffffffffffffe
+         0000000000000007 00000102",
+    );
+    assert_eq!(after_a_takeover.encode(), Ok(vec![golden]));
+    assert_eq!(after_a_takeover.wire_bytes(), 38 + 28 + 24 + 12);
 
     let burst = Burst {
         destination: HostId(9),
@@ -455,7 +468,10 @@ fn bytes_that_no_agent_sends_are_refused() {
     assert_eq!(push("0101"), Err(WireError::Truncated { have: 2, need: 24 }));
     assert_eq!(push(&"02".repeat(24)), Err(WireError::Version { found: 2 }));
     assert_eq!(push(&format!("01{}", "09".repeat(23))), Err(WireError::Kind { found: 9 }));
-    assert_eq!(push(&format!("0141{}", "00".repeat(22))), Err(WireError::Reserved { at: 1 }));
+    assert_eq!(push(&format!("0181{}", "00".repeat(22))), Err(WireError::Reserved { at: 1 }));
+    // An epoch that is told is not zero.
+    let obeys = push("01418000 00000000 0000000000000000 0000000000000000 00000000");
+    assert!(matches!(obeys, Err(WireError::Value { at: 0, .. })));
     assert_eq!(push(&format!("01038000{}", "01".repeat(28))), Err(WireError::Reserved { at: 16 }));
     assert_eq!(report("00000001"), Err(WireError::Truncated { have: 4, need: 12 }));
     assert_eq!(report("40000001 0000000000000001"), Err(WireError::Reserved { at: 0 }));

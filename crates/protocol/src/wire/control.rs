@@ -53,7 +53,7 @@ impl Control {
     /// Whether there is such a kind, with such flags.
     pub(super) fn known(header: &Header) -> Result<(), WireError> {
         let flags = match header.kind {
-            REPORT => message::ROOM | message::BURSTS,
+            REPORT => message::ROOM | message::BURSTS | message::OBEYS,
             GRANTS | RATES | SCHEDULE | HEARTBEAT | CLASS_NAMES | LEADS => 0,
             found => return Err(WireError::Kind { found }),
         };

@@ -13,6 +13,8 @@ use timeplane_model::{
 pub(super) const ROOM: u8 = 1;
 /// Flag of a report: its items are bursts.
 pub(super) const BURSTS: u8 = 2;
+/// Flag of a report: then comes the epoch of the controller that the host obeys.
+pub(super) const OBEYS: u8 = 4;
 
 /// Hosts have 30 bits, as the two above say something of the item.
 const HOST: u32 = (1 << 30) - 1;
@@ -67,12 +69,16 @@ fn host(h: HostId) -> Result<u64, EncodeError> {
 }
 
 fn encode_report(report: &Report) -> Result<Vec<Vec<u8>>, EncodeError> {
-    let Report { epoch, sequence, taken_at, backlog } = report;
+    let Report { epoch, sequence, taken_at, obeys, backlog } = report;
     let mut header = Header::new(REPORT, *epoch, *sequence, *taken_at);
     let mut body = Body::default();
     if let Some(room) = backlog.room {
         header.flags |= ROOM;
         body.put(room.get(), 8);
+    }
+    if *obeys > 0 {
+        header.flags |= OBEYS;
+        body.put(u64::from(*obeys), 4);
     }
     body.end();
     let total = backlog.entries().iter().fold(0u64, |sum, e| sum.saturating_add(e.bytes.get()));
@@ -125,6 +131,14 @@ fn entries_of(bursts: &[Burst]) -> Option<Vec<BacklogEntry>> {
 
 fn decode_report(header: &Header, r: &mut Reader<'_>) -> Result<Report, WireError> {
     let room = if header.flags & ROOM != 0 { Some(Bytes::new(r.u64()?)) } else { None };
+    let at = r.at();
+    let obeys = match header.flags & OBEYS != 0 {
+        true => r.u32()?,
+        false => 0,
+    };
+    if header.flags & OBEYS != 0 && obeys == 0 {
+        return Err(WireError::Value { at, what: "an epoch of zero, which is not told" });
+    }
     let too_much = WireError::Value { at: r.at(), what: "more bytes in all than 2^48 - 1" };
     let mut bursts: Vec<Burst> = Vec::new();
     let mut entries: Vec<BacklogEntry> = Vec::new();
@@ -164,7 +178,7 @@ fn decode_report(header: &Header, r: &mut Reader<'_>) -> Result<Report, WireErro
     }
     let mut backlog = Backlog::new(entries);
     (backlog.bursts, backlog.room) = (bursts, room);
-    Ok(Report { epoch: header.epoch, sequence: header.number, taken_at: header.time, backlog })
+    Ok(Report { epoch: header.epoch, sequence: header.number, taken_at: header.time, obeys, backlog })
 }
 
 fn known_host(number: u32, at: usize) -> Result<HostId, WireError> {

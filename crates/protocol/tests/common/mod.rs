@@ -11,7 +11,7 @@ use std::sync::Arc;
 use timeplane_model::{Backlog, Bytes, Duration, Fabric, Framing, HostId, LinkSpec, Rate, Switch, Time, mix64};
 use timeplane_protocol::{
     Address, Agent, Event, HostAgent, HostConfig, HostCounters, Input, MakeScheduler, Message, Opening, Output,
-    Reporting, SlotManager, SlotManagerConfig, Standby,
+    Reporting, SlotManager, SlotManagerConfig, Standby, Succession,
 };
 use timeplane_schedule::{SlotParameters, WeightedRoundRobin};
 
@@ -104,6 +104,8 @@ pub struct World {
     pub config: SlotManagerConfig,
     /// The manager is not called any more.
     pub dead: bool,
+    /// Managers do not hear of each other.
+    pub cut_off: bool,
     mail: BinaryHeap<Reverse<(i64, u64)>>,
     letters: BTreeMap<u64, (Address, Address, Message)>,
     dice: u64,
@@ -138,6 +140,7 @@ impl World {
             fabric,
             config,
             dead: false,
+            cut_off: false,
             mail: BinaryHeap::new(),
             letters: BTreeMap::new(),
             dice: 0,
@@ -165,14 +168,16 @@ impl World {
     /// Two managers, of which the first leads.
     pub fn two_managers(&mut self, takeover: Duration) {
         let config = self.config;
-        self.manager = Box::new(Standby::leading(config, takeover, scheduler(config.slots), Arc::clone(&self.fabric)));
-        self.standby = Some(self.follower(takeover));
+        let first = Succession { takeover, managers: 2, place: 0 };
+        self.manager = Box::new(Standby::leading(config, first, scheduler(config.slots), Arc::clone(&self.fabric)));
+        self.standby = Some(self.follower(takeover, 1));
     }
 
-    /// A manager that follows from now on.
-    pub fn follower(&self, takeover: Duration) -> Box<dyn Agent> {
+    /// The first or the second of two managers, which follows from now on.
+    pub fn follower(&self, takeover: Duration, place: u32) -> Box<dyn Agent> {
         let config = SlotManagerConfig { start: Time::from_ps(self.now), ..self.config };
-        Box::new(Standby::new(config, takeover, scheduler(config.slots), Arc::clone(&self.fabric)))
+        let succession = Succession { takeover, managers: 2, place };
+        Box::new(Standby::new(config, succession, scheduler(config.slots), Arc::clone(&self.fabric)))
     }
 
     pub fn restart_manager(&mut self, epoch: u32) {
@@ -344,6 +349,10 @@ impl World {
         self.message_bytes += u64::from(message.wire_bytes());
         let read = wire::over_the_wire(&message);
         assert_eq!(read, message);
+        let between = |a, b| matches!((a, b), (Address::Controller, Address::Peer));
+        if self.cut_off && (between(from, to) || between(to, from)) {
+            return;
+        }
         let mut copies = 1;
         if self.roll() % 1000 < self.network.lost {
             copies = 0;

@@ -90,6 +90,7 @@ __all__ = [
     "SlotFill",
     "SlotMetric",
     "Slots",
+    "StandbySpec",
     "Stride",
     "Switch",
     "Tcp",
@@ -623,8 +624,11 @@ class FailedHost(Values):
 #: - :class:`FailedHost`: A host: it sends nothing, receives nothing and hears of no grants. Datagrams and raw
 #:   frames that its flows have to send wait, TCP's segments are lost.
 #: - ``"manager"``: The controller of a plan. It starts anew when it returns, and grants nothing before its
-#:   predecessor's grants are over.
-Element: TypeAlias = Literal["manager"] | FailedWire | FailedWires | FailedSwitch | FailedHost
+#:   predecessor's grants are over; where there is a standby (`plan.slots.standby`), it returns as one that
+#:   follows.
+#: - ``"standby"``: The second manager of a plan of slots. It returns as one that follows, or leads where it
+#:   hears of no other.
+Element: TypeAlias = Literal["manager", "standby"] | FailedWire | FailedWires | FailedSwitch | FailedHost
 _Element = {"wire": FailedWire, "between": FailedWires, "switch": FailedSwitch, "host": FailedHost}
 
 
@@ -822,12 +826,27 @@ class SignalSpec(Values):
 
 
 @dataclass(kw_only=True)
+class StandbySpec(Values):
+    """A second manager of slots. It hears what hosts report, and leads once it has heard nothing of the
+    first one for a while; one that returns follows it. Messages between the two are lost as all control
+    messages are.
+    """
+
+    takeover: Duration | None = None
+    """It takes over after so long without a heartbeat, of which there is one per round; missing: after two
+    rounds and two messages, so that one heartbeat may be lost.
+    """
+    latency: Duration | None = None
+    """One way between the two managers; missing: `control_latency`."""
+
+
+@dataclass(kw_only=True)
 class Slots(Values):
     """Slots."""
 
     _key: ClassVar[str] = "slots"
 
-    _reads: ClassVar[dict[str, str]] = {"receive": "ReceiveSpec", "background": "BackgroundSpec", "signals": "SignalSpec"}
+    _reads: ClassVar[dict[str, str]] = {"receive": "ReceiveSpec", "background": "BackgroundSpec", "signals": "SignalSpec", "standby": "StandbySpec"}
 
     slot: Duration = "300 us"
     """How long the gates of a slot are open."""
@@ -859,6 +878,8 @@ class Slots(Values):
     signals: SignalSpec | None = None
     """PFC frames open and close the gates, at the begin and the end of each slot, instead of the hosts' clocks.
     """
+    standby: StandbySpec | None = None
+    """A second manager, which takes over where the first one is lost; missing: there is none."""
 
 
 #: Which pair goes first in a timeslot.

@@ -43,6 +43,9 @@ pub enum Element {
     /// A host: it sends nothing, receives nothing and hears of no grants. Datagrams and raw frames that its flows have to send wait, TCP's
     /// segments are lost.
     Host(u32),
-    /// The controller of a plan. It starts anew when it returns, and grants nothing before its predecessor's grants are over.
+    /// The controller of a plan. It starts anew when it returns, and grants nothing before its predecessor's grants are over; where there is a
+    /// standby (`plan.slots.standby`), it returns as one that follows.
     Manager,
+    /// The second manager of a plan of slots. It returns as one that follows, or leads where it hears of no other.
+    Standby,
 }

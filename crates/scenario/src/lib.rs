@@ -13,6 +13,7 @@ mod failure;
 mod load;
 mod shape;
 mod signals;
+mod standby;
 mod validate;
 mod workload;
 
@@ -29,6 +30,7 @@ pub use fabric::{
 pub use failure::{Element, Failure};
 pub use load::{Loaded, Point, split_override};
 pub use signals::{Interfaces, Reaction, ReactionTimes, SignalSpec};
+pub use standby::StandbySpec;
 pub use workload::{CoflowTrace, FlowList, PacketMix, Pattern, Poisson, Shuffle, Sizes, Workload};
 
 use indexmap::IndexMap;

@@ -478,7 +478,13 @@ impl Checked {
             Element::Manager if s.control.values().all(|c| c.plan.is_none()) => {
                 self.conflict(&at("element"), "no control has a plan, so that there is no manager", None);
             }
-            Element::Manager => {}
+            Element::Standby
+                if !s.control.values().any(|c| matches!(&c.plan, Some(PlanSpec::Slots(p)) if p.standby.is_some())) =>
+            {
+                let help = "add `standby = {}` to a `plan.slots`";
+                self.conflict(&at("element"), "no control has a second manager", Some(help));
+            }
+            Element::Manager | Element::Standby => {}
         }
     }
 
@@ -564,6 +570,7 @@ impl Checked {
         if let Some(signals) = &slots.signals {
             self.signals(key, slots, signals, f);
         }
+        self.standby(key, slots);
         if !schedulers.contains(&slots.scheduler.as_str()) {
             let problem = Problem::UnknownName {
                 what: "scheduler",
@@ -592,6 +599,38 @@ impl Checked {
                 let message = format!("reports, planning and grants take {ahead}, more than a round, {round}");
                 self.warn(&at("round_slots"), message);
             }
+        }
+    }
+
+    /// The second manager.
+    fn standby(&mut self, key: &str, slots: &SlotsSpec) {
+        let at = |name: &str| format!("{key}.standby.{name}");
+        let Some(standby) = slots.standby else { return };
+        if let Some(latency) = standby.latency {
+            self.span(&at("latency"), latency, LONGEST_DELAY);
+        }
+        let Some(takeover) = standby.takeover else { return };
+        self.positive_span(&at("takeover"), takeover, LONGEST_RUN);
+        let spans =
+            [slots.slot, slots.guard, slots.compute_time, slots.control_latency, slots.peer_latency(), takeover];
+        let usable = |d: &Duration| !d.is_negative() && *d <= LONGEST_RUN;
+        if takeover == Duration::ZERO
+            || !spans.iter().all(usable)
+            || slots.clock_error.is_negative()
+            || slots.round_slots > 65_536
+        {
+            return;
+        }
+        let least = slots.least_takeover();
+        if takeover < least {
+            let message = format!(
+                "heartbeats come once a round, up to {least} apart: a manager that is well is deposed after {takeover}"
+            );
+            self.conflict(&at("takeover"), &message, Some("a longer takeover, or shorter rounds"));
+        } else if slots.control_loss > 0.0 && takeover < least * 2 {
+            let message =
+                format!("the loss of one heartbeat deposes a manager that is well, unless it is {}", least * 2);
+            self.warn(&at("takeover"), message);
         }
     }
 

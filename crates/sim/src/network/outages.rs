@@ -19,7 +19,8 @@ use timeplane_scenario::{Element, Failure};
 enum Part {
     Wire(u32),
     Node(u32),
-    Manager,
+    /// The first controller, or one of those that stand by.
+    Manager(u32),
 }
 
 /// What happens to it. At one instant, what fails does so before something returns, and word comes last.
@@ -36,7 +37,7 @@ type Change = (SimTime, Turn, Part);
 /// What controllers have to know of the changes of one instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Hosts, and whether they work now; the controller itself is the number after the last host.
+    /// Hosts, and whether they work now; controllers have the numbers after the last host.
     pub nodes: Vec<(u32, bool)>,
     /// All links that are now known to carry nothing, where that has changed.
     pub dead: Option<Vec<LinkId>>,
@@ -87,7 +88,8 @@ impl Outages {
                 Element::Wire(wire) => vec![Part::Wire(wire)],
                 Element::Switch(switch) => vec![Part::Node(fabric.hosts() + switch)],
                 Element::Host(host) => vec![Part::Node(host)],
-                Element::Manager => vec![Part::Manager],
+                Element::Manager => vec![Part::Manager(0)],
+                Element::Standby => vec![Part::Manager(1)],
                 Element::Between([a, b]) => {
                     let joins = |l: LinkId| (fabric.link(l).from, fabric.link(l).to) == (NodeId(a), NodeId(b));
                     let links = (0..fabric.links().len() as u32).filter(|&l| joins(LinkId(l)));
@@ -134,7 +136,7 @@ impl Outages {
             match part {
                 Part::Wire(wire) => dead.extend([LinkId(2 * wire), LinkId(2 * wire + 1)]),
                 Part::Node(node) => dead.extend(fabric.links_of(NodeId(node))),
-                Part::Manager => {}
+                Part::Manager(_) => {}
             }
         }
         dead.sort_unstable();
@@ -187,9 +189,9 @@ impl Network {
         self.outages.as_ref().and_then(|o| o.next())
     }
 
-    /// When the controller returns, each time.
-    pub fn manager_returns(&self) -> Vec<SimTime> {
-        let spans = self.outages.as_ref().and_then(|o| o.spans.get(&Part::Manager));
+    /// When a controller returns, each time: the first one, or one that stands by.
+    pub fn manager_returns(&self, manager: u32) -> Vec<SimTime> {
+        let spans = self.outages.as_ref().and_then(|o| o.spans.get(&Part::Manager(manager)));
         spans.into_iter().flatten().map(|s| s.1).filter(|t| *t < SimTime::MAX).collect()
     }
 
@@ -226,7 +228,7 @@ impl Network {
             let works = turn == Turn::Returns;
             match part {
                 Part::Node(node) if turn <= Turn::Returns && node < self.hosts => changes.nodes.push((node, works)),
-                Part::Manager if turn <= Turn::Returns => changes.nodes.push((self.hosts, works)),
+                Part::Manager(m) if turn <= Turn::Returns => changes.nodes.push((self.hosts + m, works)),
                 _ => {}
             }
         }
@@ -248,7 +250,7 @@ impl Network {
         match part {
             Part::Wire(wire) => vec![LinkId(2 * wire), LinkId(2 * wire + 1)],
             Part::Node(node) => self.fabric.links_of(NodeId(node)),
-            Part::Manager => Vec::new(),
+            Part::Manager(_) => Vec::new(),
         }
     }
 

@@ -149,6 +149,9 @@ impl Agent for Standby {
             {
                 self.hear_of(now, report);
             }
+            Input::Message { from: Address::Deputy(_), message: Message::Gathered(gathered) } => {
+                gathered.reports.iter().for_each(|(_, report)| self.hear_of(now, report));
+            }
             Input::Down(links) => self.dead.clone_from(links),
             _ => {}
         }

@@ -234,7 +234,7 @@ impl World {
                 match to {
                     Address::Controller => self.tell_manager(Input::Message { from, message }),
                     Address::Host(h) => self.tell_host(h.index(), Input::Message { from, message }),
-                    Address::Peer => panic!("these controllers have no peers"),
+                    Address::Peer | Address::Deputy(_) => panic!("these controllers have no peers"),
                 }
             }
             1 => self.tell_manager(Input::Due),

@@ -63,6 +63,7 @@ __all__ = [
     "Interfaces",
     "LeafSpine",
     "Limit",
+    "ManagersSpec",
     "Matrix",
     "Nic",
     "PacketMix",
@@ -841,12 +842,33 @@ class StandbySpec(Values):
 
 
 @dataclass(kw_only=True)
+class ManagersSpec(Values):
+    """Deputies of the manager that plans, for more hosts than one manager can talk to. Each is in charge of
+    the hosts below some switches: hosts in the order of their switches are cut into parts of the same
+    size to one. It gathers their reports, passes on their grants, and with `signals` sends their frames
+    at times of its own clock, through interfaces of its own. All slots are of the one plan, so that a
+    message that is lost between managers costs slots of a part, and nothing else.
+    """
+
+    count: int
+    """How many deputies there are; no more than hosts."""
+    clock_error: Duration = "0 ps"
+    """Their clocks are off by up to so much either way. With `signals`, a guard has to cover twice as much more.
+    """
+    latency: Duration | None = None
+    """One way between a deputy and the manager that plans; missing: `control_latency`."""
+    loss: float | None = None
+    """Probability that a message between a deputy and the manager that plans is lost; missing: `control_loss`.
+    """
+
+
+@dataclass(kw_only=True)
 class Slots(Values):
     """Slots."""
 
     _key: ClassVar[str] = "slots"
 
-    _reads: ClassVar[dict[str, str]] = {"receive": "ReceiveSpec", "background": "BackgroundSpec", "signals": "SignalSpec", "standby": "StandbySpec"}
+    _reads: ClassVar[dict[str, str]] = {"receive": "ReceiveSpec", "background": "BackgroundSpec", "signals": "SignalSpec", "standby": "StandbySpec", "managers": "ManagersSpec"}
 
     slot: Duration = "300 us"
     """How long the gates of a slot are open."""
@@ -880,6 +902,9 @@ class Slots(Values):
     """
     standby: StandbySpec | None = None
     """A second manager, which takes over where the first one is lost; missing: there is none."""
+    managers: ManagersSpec | None = None
+    """Several managers, each in charge of a part of the hosts; missing: the one that plans is in charge of all.
+    """
 
 
 #: Which pair goes first in a timeslot.

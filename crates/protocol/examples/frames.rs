@@ -10,7 +10,7 @@ use timeplane_protocol::wire::{
     Carrier, Circuit, ClassNames, Configuration, Control, Endpoint, EpsShare, ExtendedPfcFrame, Heartbeat, HostPeriod,
     MacAddress, PORT, PauseFrame, PeriodSchedule, PfcClass, PfcFrame, Quanta, UdpFrame, Via,
 };
-use timeplane_protocol::{Grants, Message, Rates, Report};
+use timeplane_protocol::{Gathered, Grants, Message, Part, Rates, Report};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("usage: frames FILE.pcap")?;
@@ -107,6 +107,11 @@ fn controls(class: impl Fn(u16) -> Result<PfcClass, &'static str>) -> Result<Vec
         eps: vec![EpsShare { destination: HostId(3), class: class(2)?, rate: Rate::mbps(96) }],
     })?;
     let names = vec![(class(0)?, HostId(1)), (class(1)?, HostId(2)), (class(2)?, HostId(3))];
+    let of_two = report.backlog.entries().iter().take(2).map(|e| (e.destination, e.bytes));
+    let short = Report { obeys: 3, backlog: Backlog::of_bytes(of_two), ..report.clone() };
+    let gathered = Gathered { epoch: 1, sequence: 4, reports: vec![(HostId(2), short)] };
+    let part =
+        Part { epoch: 1, round: Round(5), effective: us(1000), report_at: us(9000), grants: vec![(HostId(2), grant)] };
     Ok(vec![
         (true, Control::Message(Message::Report(report))),
         (false, Control::Message(Message::Grants(grants))),
@@ -114,5 +119,8 @@ fn controls(class: impl Fn(u16) -> Result<PfcClass, &'static str>) -> Result<Vec
         (false, Control::Schedule(schedule)),
         (false, Control::Heartbeat(Heartbeat { epoch: 1, period: 77, sent_at: us(1502) })),
         (false, Control::ClassNames(ClassNames { epoch: 1, round: Round(5), effective: us(1000), names })),
+        (false, Control::Message(Message::Heartbeat(timeplane_protocol::Heartbeat { epoch: 1 }))),
+        (false, Control::Message(Message::Part(part))),
+        (true, Control::Message(Message::Gathered(gathered))),
     ])
 }

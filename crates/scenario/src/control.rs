@@ -1,5 +1,6 @@
 //! The `[control.NAME]` tables.
 
+use crate::managers::ManagersSpec;
 use crate::signals::{Reaction, SignalSpec};
 use crate::standby::StandbySpec;
 use schemars::JsonSchema;
@@ -223,6 +224,9 @@ pub struct SlotsSpec {
     /// A second manager, which takes over where the first one is lost; missing: there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standby: Option<StandbySpec>,
+    /// Several managers, each in charge of a part of the hosts; missing: the one that plans is in charge of all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub managers: Option<ManagersSpec>,
 }
 
 impl Default for SlotsSpec {
@@ -242,6 +246,7 @@ impl Default for SlotsSpec {
             background: None,
             signals: None,
             standby: None,
+            managers: None,
         }
     }
 }

@@ -20,7 +20,7 @@ pub struct StandbySpec {
 }
 
 /// What clocks and drivers round, once per message.
-const MARGIN: Duration = Duration::from_us(1);
+pub(crate) const MARGIN: Duration = Duration::from_us(1);
 
 impl SlotsSpec {
     /// From one heartbeat of a manager to the next one, at most: a full round, or longer where planning takes longer.
@@ -37,7 +37,7 @@ impl SlotsSpec {
     /// The shortest [`StandbySpec::takeover`] with which a manager that is well is not deposed while no message is lost: a round, and the time that
     /// its first reports and a heartbeat take.
     pub fn least_takeover(&self) -> Duration {
-        self.heartbeat_every() + self.control_latency + self.peer_latency() + self.clock_bound() * 2 + MARGIN
+        self.heartbeat_every() + self.control_way() + self.peer_latency() + self.clock_bound() * 2 + MARGIN
     }
 
     /// After how long without a heartbeat the second manager takes over: as given, or else such that one of them may be lost.

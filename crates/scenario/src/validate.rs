@@ -571,6 +571,7 @@ impl Checked {
             self.signals(key, slots, signals, f);
         }
         self.standby(key, slots);
+        self.managers(key, slots, f);
         if !schedulers.contains(&slots.scheduler.as_str()) {
             let problem = Problem::UnknownName {
                 what: "scheduler",
@@ -581,8 +582,10 @@ impl Checked {
             self.error(&at("scheduler"), problem, Some(&one_of("one of", schedulers)));
         }
         let usable = |d: Duration| !d.is_negative() && d <= LONGEST_DELAY;
+        let between = [slots.deputy_latency(), slots.deputy_error()];
         if [slots.slot, slots.guard, slots.clock_error, slots.control_latency, slots.compute_time]
             .into_iter()
+            .chain(between)
             .all(usable)
         {
             if slots.signals.is_none() && slots.clock_bound() * 2 > slots.guard {
@@ -594,7 +597,7 @@ impl Checked {
                 self.warn(&at("clock_error"), message);
             }
             let round = (slots.slot + slots.guard) * i64::from(slots.round_slots.min(65_536));
-            let ahead = slots.control_latency * 2 + slots.compute_time;
+            let ahead = slots.control_way() * 2 + slots.compute_time;
             if ahead > round {
                 let message = format!("reports, planning and grants take {ahead}, more than a round, {round}");
                 self.warn(&at("round_slots"), message);
@@ -613,9 +616,10 @@ impl Checked {
         self.positive_span(&at("takeover"), takeover, LONGEST_RUN);
         let spans =
             [slots.slot, slots.guard, slots.compute_time, slots.control_latency, slots.peer_latency(), takeover];
-        let usable = |d: &Duration| !d.is_negative() && *d <= LONGEST_RUN;
+        let mut spans = spans.into_iter().chain([slots.deputy_latency(), slots.deputy_error()]);
+        let usable = |d: Duration| !d.is_negative() && d <= LONGEST_RUN;
         if takeover == Duration::ZERO
-            || !spans.iter().all(usable)
+            || !spans.all(usable)
             || slots.clock_error.is_negative()
             || slots.round_slots > 65_536
         {
@@ -631,6 +635,23 @@ impl Checked {
             let message =
                 format!("the loss of one heartbeat deposes a manager that is well, unless it is {}", least * 2);
             self.warn(&at("takeover"), message);
+        }
+    }
+
+    /// Managers in charge of parts of the hosts.
+    fn managers(&mut self, key: &str, slots: &SlotsSpec, f: &FabricSpec) {
+        let at = |name: &str| format!("{key}.managers.{name}");
+        let Some(managers) = slots.managers else { return };
+        let hosts = f.hosts();
+        if managers.count == 0 || u128::from(managers.count) > hosts {
+            self.value(&at("count"), managers.count, &format!("allowed is 1 to {hosts}, the number of hosts"));
+        }
+        self.span(&at("clock_error"), managers.clock_error, LONGEST_DELAY);
+        if let Some(latency) = managers.latency {
+            self.span(&at("latency"), latency, LONGEST_DELAY);
+        }
+        if let Some(loss) = managers.loss {
+            self.probability(&at("loss"), loss);
         }
     }
 
@@ -697,18 +718,23 @@ impl Checked {
         }
         let Ok(fabric) = f.build() else { return };
         // Frames that open, and frames that close.
-        if signals.skew(&fabric) * 2 > slots.slot + slots.guard {
+        let skew = signals.skew(&fabric, slots.deputies());
+        if skew * 2 > slots.slot + slots.guard {
             let message = format!(
                 "the frames of a slot take {} to leave, longer than a slot with its guard: signals fall behind for good",
-                signals.skew(&fabric) * 2
+                skew * 2
             );
-            self.conflict(&at("frame_gap"), &message, Some("more `interfaces`, or longer slots"));
+            self.conflict(&at("frame_gap"), &message, Some("more `interfaces` or `managers`, or longer slots"));
         }
-        let least = signals.least_guard(&fabric, frame);
+        if slots.deputy_error().is_negative() || slots.deputy_error() > LONGEST_DELAY {
+            return;
+        }
+        let least = signals.least_guard(&fabric, frame, slots.deputies()) + slots.deputy_error() * 2;
         if slots.guard < least {
             let message = format!(
-                "with signals, hosts are in each other's slots unless the guard is {least}, by the reaction's jitter, the skew of frames and a \
+                "with signals, hosts are in each other's slots unless the guard is {least}, by the reaction's jitter, the skew of frames{} and a \
                  frame in progress; it is {}",
+                if slots.deputy_error() > Duration::ZERO { ", two managers' clocks" } else { "" },
                 slots.guard
             );
             self.warn(&format!("{key}.guard"), message);

@@ -292,7 +292,7 @@ fn slots_by_signals() {
 }
 
 #[test]
-fn a_second_manager() {
+fn several_managers() {
     let mut a = Answers::default();
     for wrong in [
         "standby = { takeover = \"5 ms\" }",
@@ -304,7 +304,20 @@ fn a_second_manager() {
     ] {
         a.with(SLOTS, "\"15 us\"", &format!("\"15 us\"\n{wrong}"));
     }
+    for wrong in [
+        "managers = { count = 0 }",
+        "managers = { count = 1000 }",
+        "managers = { clock_error = \"1 us\" }",
+        "managers = { count = 2, clock_error = \"-1 us\" }",
+        "managers = { count = 2, latency = \"1 h\" }",
+        "managers = { count = 2, loss = 1.5 }",
+        "managers = 2",
+    ] {
+        a.with(SLOTS, "\"15 us\"", &format!("\"15 us\"\n{wrong}"));
+    }
     let at = |key: &str| format!("control.slots.plan.slots.{key}");
+    let clocks = "{ count = 2, clock_error = \"10 us\" }";
+    a.warns(SLOTS, &[(&at("managers"), clocks), (&at("signals"), "{}")]);
     a.warns(SLOTS, &[(&at("standby.takeover"), "15 ms"), (&at("control_loss"), "0.1")]);
     insta::assert_snapshot!(a.0);
 }

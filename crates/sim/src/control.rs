@@ -15,9 +15,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, HostId, LinkId, LinkSpec, Medium, Node, Rate, Time};
 use timeplane_protocol::{
-    Address, Agent, CircuitManager, CircuitManagerConfig, Estimator, Event, HostAgent, HostConfig, Input,
-    MakeScheduler, Message, Opening, Output, RateManager, RateManagerConfig, Reporting, SignalConfig, SlotManager,
-    SlotManagerConfig, Standby, Succession, TimeslotManager, TimeslotManagerConfig,
+    Address, Agent, CircuitManager, CircuitManagerConfig, Deputy, DeputyConfig, Estimator, Event, HostAgent,
+    HostConfig, Input, MakeScheduler, Message, Opening, Output, RateManager, RateManagerConfig, Reporting,
+    SignalConfig, SlotManager, SlotManagerConfig, Standby, Succession, TimeslotManager, TimeslotManagerConfig,
 };
 use timeplane_results::{ControlRow, Recorder, SlotRow};
 use timeplane_scenario::{
@@ -60,10 +60,10 @@ struct Planned {
 
 /// Manager and host agents.
 pub struct Controllers {
-    /// The manager, and the one that stands by.
+    /// The manager, the one that stands by, and deputies.
     managers: Vec<Box<dyn Agent + Send>>,
     hosts: Vec<HostAgent>,
-    /// Clocks of hosts; those of managers, which are right, are the last.
+    /// Clocks of hosts, then those of managers: right, and those of deputies as far as they agree with these.
     clocks: Vec<Clock>,
     /// How often beacons set the hosts' clocks, and by how much these are off then at most.
     resync: Option<(Duration, Duration)>,
@@ -75,6 +75,12 @@ pub struct Controllers {
     latency: Duration,
     /// Between managers.
     peer_latency: Duration,
+    /// Between a deputy and the others.
+    deputy: DeputyLink,
+    /// Per host, which deputy is in charge of it; empty without deputies.
+    parts: Vec<u32>,
+    /// Managers that plan, or may.
+    planners: u32,
     loss: f64,
     losses: Xoshiro256PlusPlus,
     /// Under way, by arrival, receiver, sender and number.
@@ -116,6 +122,13 @@ pub enum ControlError {
     /// Timeslots and rates count in units of a host's link.
     #[error(transparent)]
     Clos(#[from] ClosError),
+}
+
+/// Between a deputy and managers that plan.
+#[derive(Clone, Copy, Debug, Default)]
+struct DeputyLink {
+    latency: Duration,
+    loss: f64,
 }
 
 /// What all kinds of plans have in common.
@@ -174,7 +187,7 @@ impl Controllers {
                     Box::new(SlotManager::new(config, scheduler, Arc::clone(fabric)))
                 };
                 let signals = config.signals.map_or(Duration::ZERO, |s| s.slack * 2 + config.control_latency);
-                let slack = spec.clock_bound() * 2 + signals;
+                let slack = spec.clock_bound() * 2 + signals + spec.deputy_error() * 2;
                 (manager, common, Some(slack))
             }
             PlanSpec::Timeslots(spec) => {
@@ -232,6 +245,7 @@ impl Controllers {
             }
         };
         let count = fabric.hosts();
+        let deputies = if let PlanSpec::Slots(spec) = spec { spec.deputies() } else { 0 };
         let host = |h| HostConfig {
             host: HostId(h),
             epoch: 0,
@@ -245,10 +259,25 @@ impl Controllers {
             let drift = if common.clock_drift > 0.0 { one("clock drift") * common.clock_drift } else { 0.0 };
             Clock::new(common.clock_error.scale(one("clock error")), drift)
         };
-        let managers: Vec<_> = [manager].into_iter().chain(standby).collect();
+        let mut managers: Vec<_> = [manager].into_iter().chain(standby).collect();
+        let planners = managers.len() as u32;
+        let mut deputy = DeputyLink::default();
+        let mut parts = Vec::new();
+        let mut errors = vec![Duration::ZERO; managers.len()];
+        if let PlanSpec::Slots(spec) = spec
+            && let Some(of) = &spec.managers
+        {
+            deputy = DeputyLink { latency: spec.deputy_latency(), loss: of.loss.unwrap_or(spec.control_loss) };
+            parts = fabric.parts(of.count);
+            for number in 0..of.count {
+                managers.push(Box::new(Deputy::new(deputy_config(spec, number, fabric), Arc::clone(fabric))));
+                let mut stream = streams.fast("deputy", u64::from(number), "clock error");
+                errors.push(of.clock_error.scale(either_way(&mut stream)));
+            }
+        }
         let nodes = count as usize + managers.len();
-        let right = managers.iter().map(|_| Clock::new(Duration::ZERO, 0.0));
-        let clocks = (0..count).map(clock).chain(right).collect();
+        let of_managers = errors.into_iter().map(|error| Clock::new(error, 0.0));
+        let clocks = (0..count).map(clock).chain(of_managers).collect();
         Ok(Self {
             hosts: (0..count).map(|h| HostAgent::new(host(h))).collect(),
             clocks,
@@ -258,11 +287,14 @@ impl Controllers {
             telling: vec![SimTime::MAX; count as usize],
             latency: common.latency,
             peer_latency: common.peer_latency,
+            deputy,
+            parts,
+            planners,
             loss: common.loss,
             losses: streams.fast("control", 0, "loss"),
             messages: BTreeMap::new(),
             number: 0,
-            signals: Signals::new(common.signals, fabric, streams),
+            signals: Signals::new(common.signals, fabric, deputies, streams),
             sent: vec![Sent::default(); nodes],
             frames: Sent::default(),
             peers: Sent::default(),
@@ -281,9 +313,9 @@ impl Controllers {
         })
     }
 
-    /// How many managers there are.
+    /// How many managers there are that plan, or may.
     pub fn managers(&self) -> u32 {
-        self.managers.len() as u32
+        self.planners
     }
 
     /// A manager will return at these times, as a new one that knows nothing: the first one, or the one that stands by.
@@ -341,7 +373,7 @@ impl Controllers {
     pub fn fail(&mut self, at: SimTime, changes: &Changes, network: &mut Network, ends: &mut Endpoints) {
         let manager = self.manager_node();
         // A control without a second manager has none to lose.
-        let nodes = self.down.len() as u32;
+        let nodes = manager + self.planners;
         for &(node, works) in changes.nodes.iter().filter(|n| n.0 < nodes) {
             self.down[node as usize] = !works;
             self.armed[node as usize] = SimTime::MAX;
@@ -422,7 +454,11 @@ impl Controllers {
         let from = match (from < manager, to < manager) {
             (true, _) => Address::Host(HostId(from)),
             (false, true) => Address::Controller,
-            (false, false) => Address::Peer,
+            (false, false) => match (self.deputy_at(from), self.deputy_at(to)) {
+                (Some(deputy), _) => Address::Deputy(deputy),
+                (None, Some(_)) => Address::Controller,
+                (None, None) => Address::Peer,
+            },
         };
         self.tell(at, to, Input::Message { from, message }, network, ends);
     }
@@ -517,14 +553,25 @@ impl Controllers {
     }
 
     fn send(&mut self, at: SimTime, from: u32, to: Address, message: Message) {
-        let managers = self.manager_node()..self.down.len() as u32;
+        let first = self.manager_node();
+        let planners = first..first + self.planners;
         match to {
             Address::Host(h) => self.post(at, from, h.0, message),
+            Address::Deputy(deputy) => self.post(at, from, planners.end + deputy, message),
+            // A host knows of the one that is in charge of it.
+            Address::Controller if from < first && !self.parts.is_empty() => {
+                self.post(at, from, planners.end + self.parts[from as usize], message);
+            }
             // All of them hear what hosts report, and each what another one says.
             Address::Controller | Address::Peer => {
-                managers.filter(|&m| m != from).for_each(|m| self.post(at, from, m, message.clone()));
+                planners.filter(|&m| m != from).for_each(|m| self.post(at, from, m, message.clone()));
             }
         }
+    }
+
+    /// Which deputy has this number.
+    fn deputy_at(&self, node: u32) -> Option<u32> {
+        node.checked_sub(self.manager_node() + self.planners)
     }
 
     /// Where a message is counted that is no frame.
@@ -536,12 +583,18 @@ impl Controllers {
     /// Sends a message to a node.
     fn post(&mut self, at: SimTime, from: u32, to: u32, message: Message) {
         let frame = matches!(message, Message::Pfc(_));
-        let latency = if from.min(to) >= self.manager_node() { self.peer_latency } else { self.latency };
+        let (latency, loss) = if from.min(to) < self.manager_node() {
+            (self.latency, self.loss)
+        } else if self.deputy_at(from.max(to)).is_some() {
+            (self.deputy.latency, self.deputy.loss)
+        } else {
+            (self.peer_latency, self.loss)
+        };
         let sent = if frame { &mut self.frames } else { self.counted(from, to) };
         sent.messages += 1;
         sent.bytes += u64::from(message.wire_bytes());
         let uniform = (self.losses.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-        if uniform < self.loss {
+        if uniform < loss {
             let sent = if frame { &mut self.frames } else { self.counted(from, to) };
             sent.lost += 1;
             return;
@@ -689,6 +742,18 @@ fn planned_on(spec: &PlanSpec, fabric: &Arc<Fabric>) -> Arc<Fabric> {
     if background > Rate::ZERO { Arc::new(less(fabric, background)) } else { Arc::clone(fabric) }
 }
 
+/// What a deputy is told, of the manager that plans so.
+fn deputy_config(spec: &SlotsSpec, number: u32, fabric: &Fabric) -> DeputyConfig {
+    DeputyConfig {
+        number,
+        deputies: spec.deputies(),
+        epoch: 0,
+        control_latency: spec.control_latency,
+        gather: spec.gather(),
+        signals: slot_manager(spec, fabric).signals,
+    }
+}
+
 /// One of two managers of slots: the first or the second, which leads at once or follows.
 fn one_of_two(
     spec: &SlotsSpec,
@@ -729,13 +794,15 @@ fn slot_manager(spec: &SlotsSpec, fabric: &Fabric) -> SlotManagerConfig {
     let slots = SlotParameters { open: spec.slot, gap: spec.guard, slots: spec.round_slots };
     let signals = spec.signals.map(|s| {
         let times = s.reaction.times();
-        let skew = s.skew(fabric);
+        let skew = s.skew(fabric, spec.deputies());
         let delay = spec.control_latency + s.frame_time(fabric) + (skew + times.on_least + times.on_most) / 2;
         SignalConfig { hold: s.hold, slack: skew + times.off_most, delay }
     });
     SlotManagerConfig {
-        control_latency: spec.control_latency,
+        control_latency: spec.control_way(),
         compute_time: spec.compute_time,
+        deputies: spec.deputies(),
+        deputy_error: spec.deputy_error(),
         // Where frames open gates, no host's clock counts.
         clock_error: if signals.is_some() { Duration::ZERO } else { spec.clock_bound() },
         signals,

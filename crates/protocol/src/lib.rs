@@ -19,6 +19,7 @@ mod deputy;
 mod gate;
 mod host;
 mod inbox;
+mod live;
 mod message;
 mod rates;
 mod signalled;

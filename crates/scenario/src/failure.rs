@@ -18,8 +18,8 @@ pub struct Failure {
     /// When it works again; missing: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Duration>,
-    /// How much later the others know, that it failed as well as that it returned: switches choose other paths, and the manager of slots
-    /// plans without it.
+    /// How much later the others know, that it failed as well as that it returned: switches choose other paths, and managers
+    /// plan without it: what has no way gets no slots and no rates.
     #[serde(default = "one_ms")]
     pub detection: Duration,
 }

@@ -419,7 +419,7 @@ fn what_deputies_say_is_as_documented() {
     let none = push(&format!("{head} {}", of("00000002", "ffffffff")));
     assert_eq!(none, Err(WireError::Truncated { have: 28, need: 32 }));
     let zero = push(&format!("{head} {} 00000000", of("40000002", "00000000")));
-    assert!(matches!(zero, Err(WireError::Value { at: 0, .. })));
+    assert!(matches!(zero, Err(WireError::Value { at: 28, .. })));
 }
 
 #[test]

@@ -4,7 +4,9 @@ use super::bytes::Reader;
 use super::control::{GATHERED, PART};
 use super::datagram::{Body, Header};
 use super::error::{EncodeError, WireError};
-use super::message::{HOST, check_total, decode_entries, decode_grant, encode_entries, encode_grant, host, known_host};
+use super::message::{
+    HOST, check_total, decode_entries, decode_grant, encode_entries, encode_grant, host, known_host, told_epoch,
+};
 use crate::message::{Gathered, Part, Report};
 use timeplane_model::{Backlog, Bytes, HostId, Round, Time};
 
@@ -86,10 +88,7 @@ pub(super) fn decode_gathered(header: &Header, r: &mut Reader<'_>) -> Result<Gat
         let (epoch, sequence, taken_at) = (r.u32()?, r.u64()?, Time::from_ps(r.i64()?));
         let count = r.u32()?;
         let room = if word & ROOM != 0 { Some(Bytes::new(r.u64()?)) } else { None };
-        let obeys = if word & OBEYS != 0 { r.u32()? } else { 0 };
-        if word & OBEYS != 0 && obeys == 0 {
-            return Err(WireError::Value { at, what: "an epoch of zero, which is not told" });
-        }
+        let obeys = if word & OBEYS != 0 { told_epoch(r)? } else { 0 };
         let mut backlog = Backlog::new(decode_entries(r, Some(count))?);
         backlog.room = room;
         reports.push((of, Report { epoch, sequence, taken_at, obeys, backlog }));

@@ -173,18 +173,10 @@ fn entries_of(bursts: &[Burst]) -> Option<Vec<BacklogEntry>> {
 
 fn decode_report(header: &Header, r: &mut Reader<'_>) -> Result<Report, WireError> {
     let room = if header.flags & ROOM != 0 { Some(Bytes::new(r.u64()?)) } else { None };
-    let at = r.at();
-    let obeys = match header.flags & OBEYS != 0 {
-        true => r.u32()?,
-        false => 0,
-    };
-    if header.flags & OBEYS != 0 && obeys == 0 {
-        return Err(WireError::Value { at, what: "an epoch of zero, which is not told" });
-    }
+    let obeys = if header.flags & OBEYS != 0 { told_epoch(r)? } else { 0 };
     let too_much = WireError::Value { at: r.at(), what: TOO_MUCH };
     let mut bursts: Vec<Burst> = Vec::new();
-    let entries;
-    if header.flags & BURSTS != 0 {
+    let entries = if header.flags & BURSTS != 0 {
         if r.is_empty() {
             return Err(WireError::Value { at: r.at(), what: "no bursts" });
         }
@@ -199,13 +191,22 @@ fn decode_report(header: &Header, r: &mut Reader<'_>) -> Result<Report, WireErro
             }
             bursts.push(Burst { destination, class, arrived, packets, bytes });
         }
-        entries = entries_of(&bursts).ok_or(too_much)?;
+        entries_of(&bursts).ok_or(too_much)?
     } else {
-        entries = decode_entries(r, None)?;
-    }
+        decode_entries(r, None)?
+    };
     let mut backlog = Backlog::new(entries);
     (backlog.bursts, backlog.room) = (bursts, room);
     Ok(Report { epoch: header.epoch, sequence: header.number, taken_at: header.time, obeys, backlog })
+}
+
+/// The epoch of a controller that a host obeys; of the first one it says nothing.
+pub(super) fn told_epoch(r: &mut Reader<'_>) -> Result<u32, WireError> {
+    let at = r.at();
+    match r.u32()? {
+        0 => Err(WireError::Value { at, what: "an epoch of zero, which is not told" }),
+        epoch => Ok(epoch),
+    }
 }
 
 pub(super) fn known_host(number: u32, at: usize) -> Result<HostId, WireError> {

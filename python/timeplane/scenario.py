@@ -44,6 +44,7 @@ __all__ = [
     "Element",
     "Exponential",
     "Fabric",
+    "FailedDeputy",
     "FailedHost",
     "FailedSwitch",
     "FailedWire",
@@ -615,6 +616,16 @@ class FailedHost(Values):
     value: int
 
 
+@dataclass
+class FailedDeputy(Values):
+    """One of several managers of a plan of slots (`plan.slots.managers`), from 0: its part of the hosts has no slots while it is away. As it keeps nothing that anybody could miss, another machine may be what returns in its place."""
+
+    _key: ClassVar[str] = "deputy"
+    _bare: ClassVar[bool] = True
+
+    value: int
+
+
 #: What can fail.
 #: - :class:`FailedWire`: A wire, both ways, by its number from 0: hosts' wires first, in the order of hosts,
 #:   then those between switches, switch by switch from its lower end (in a fat tree pod by pod); those of a
@@ -629,8 +640,11 @@ class FailedHost(Values):
 #:   follows.
 #: - ``"standby"``: The second manager of a plan of slots. It returns as one that follows, or leads where it
 #:   hears of no other.
-Element: TypeAlias = Literal["manager", "standby"] | FailedWire | FailedWires | FailedSwitch | FailedHost
-_Element = {"wire": FailedWire, "between": FailedWires, "switch": FailedSwitch, "host": FailedHost}
+#: - :class:`FailedDeputy`: One of several managers of a plan of slots (`plan.slots.managers`), from 0: its
+#:   part of the hosts has no slots while it is away. As it keeps nothing that anybody could miss, another
+#:   machine may be what returns in its place.
+Element: TypeAlias = Literal["manager", "standby"] | FailedWire | FailedWires | FailedSwitch | FailedHost | FailedDeputy
+_Element = {"wire": FailedWire, "between": FailedWires, "switch": FailedSwitch, "host": FailedHost, "deputy": FailedDeputy}
 
 
 @dataclass(kw_only=True)
@@ -650,7 +664,7 @@ class Failure(Values):
     """When it works again; missing: never."""
     detection: Duration = "1 ms"
     """How much later the others know, that it failed as well as that it returned: switches choose other paths,
-    and the manager of slots plans without it.
+    and managers plan without it: what has no way gets no slots and no rates.
     """
 
 

@@ -48,4 +48,7 @@ pub enum Element {
     Manager,
     /// The second manager of a plan of slots. It returns as one that follows, or leads where it hears of no other.
     Standby,
+    /// One of several managers of a plan of slots (`plan.slots.managers`), from 0: its part of the hosts has no slots while it is away. As it keeps
+    /// nothing that anybody could miss, another machine may be what returns in its place.
+    Deputy(u32),
 }

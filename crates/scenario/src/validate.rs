@@ -484,6 +484,19 @@ impl Checked {
                 let help = "add `standby = {}` to a `plan.slots`";
                 self.conflict(&at("element"), "no control has a second manager", Some(help));
             }
+            Element::Deputy(deputy) => {
+                let counts = s.control.values().filter_map(|c| match &c.plan {
+                    Some(PlanSpec::Slots(slots)) => slots.managers.map(|m| m.count),
+                    _ => None,
+                });
+                match counts.max() {
+                    Some(count) => number("element.deputy", "deputies", deputy, u128::from(count)),
+                    None => {
+                        let help = "add `managers = { count = 2 }` to a `plan.slots`";
+                        self.conflict(&at("element.deputy"), "no control has several managers", Some(help));
+                    }
+                }
+            }
             Element::Manager | Element::Standby => {}
         }
     }

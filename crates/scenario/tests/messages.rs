@@ -86,6 +86,7 @@ fn failures() {
     one("element = { links = 3 }\nat = \"1 ms\"\nuntil = \"2 ms\"");
     one("element = \"managers\"\nat = \"1 ms\"\nuntil = \"2 ms\"");
     one("element = \"standby\"\nat = \"1 ms\"\nuntil = \"2 ms\"");
+    one("element = { deputy = 0 }\nat = \"1 ms\"\nuntil = \"2 ms\"");
     one("element = { host = 1 }\nat = \"-1 ms\"\nuntil = \"2 ms\"");
     one("element = { host = 1 }\nat = \"2 ms\"\nuntil = \"2 ms\"\ndetection = \"1 h\"");
     one("element = { host = 1 }\nat = \"2 ms\"");
@@ -315,6 +316,9 @@ fn several_managers() {
     ] {
         a.with(SLOTS, "\"15 us\"", &format!("\"15 us\"\n{wrong}"));
     }
+    let two = SLOTS.replace("\"15 us\"", "\"15 us\"\nmanagers = { count = 2 }");
+    let third = "[[failure]]\nelement = { deputy = 2 }\nat = \"1 ms\"\nuntil = \"2 ms\"\n[control";
+    a.with(&two, "[control", third);
     let at = |key: &str| format!("control.slots.plan.slots.{key}");
     let clocks = "{ count = 2, clock_error = \"10 us\" }";
     a.warns(SLOTS, &[(&at("managers"), clocks), (&at("signals"), "{}")]);

@@ -5,7 +5,7 @@ use crate::circuit_plan::{algorithm, circuit_manager};
 use crate::circuits::CIRCUIT;
 use crate::clocks::Clock;
 use crate::endpoints::Endpoints;
-use crate::network::{Changes, Network};
+use crate::network::{Changes, Manager, Network};
 use crate::nic::Window;
 use crate::signals::Signals;
 use crate::time::SimTime;
@@ -313,19 +313,31 @@ impl Controllers {
         })
     }
 
-    /// How many managers there are that plan, or may.
-    pub fn managers(&self) -> u32 {
-        self.planners
+    /// All managers of this plan.
+    pub fn managers(&self) -> Vec<Manager> {
+        let planners = [Manager::First, Manager::Standby].into_iter().take(self.planners as usize);
+        let deputies = self.managers.len() as u32 - self.planners;
+        planners.chain((0..deputies).map(Manager::Deputy)).collect()
     }
 
-    /// A manager will return at these times, as a new one that knows nothing: the first one, or the one that stands by.
+    /// A manager's place among those of this plan, where it has it.
+    fn place(&self, manager: Manager) -> Option<usize> {
+        let planners = self.planners as usize;
+        match manager {
+            Manager::First => Some(0),
+            Manager::Standby => Some(1).filter(|_| planners > 1),
+            Manager::Deputy(d) => Some(planners + d as usize).filter(|p| *p < self.managers.len()),
+        }
+    }
+
+    /// A manager will return at these times, as a new one that knows nothing.
     ///
     /// # Errors
     /// As [`Controllers::new`].
     #[expect(clippy::too_many_arguments, reason = "those of `new`, and which and when")]
     pub fn restart_at(
         &mut self,
-        manager: u32,
+        manager: Manager,
         times: &[SimTime],
         spec: &PlanSpec,
         fabric: &Arc<Fabric>,
@@ -334,29 +346,34 @@ impl Controllers {
         schedulers: &Schedulers,
     ) -> Result<(), ControlError> {
         let fabric = &planned_on(spec, fabric);
+        let Some(place) = self.place(manager) else { return Ok(()) };
         for (i, at) in times.iter().enumerate() {
             let (epoch, now) = (i as u32 + 1, at.on_perfect_clock());
-            let successor: Box<dyn Agent + Send> = match spec {
-                PlanSpec::Slots(spec) if spec.standby.is_some() => {
-                    let config = SlotManagerConfig { start: now, ..slot_manager(spec, fabric) };
-                    Box::new(one_of_two(spec, config, manager, false, schedulers, fabric)?)
+            let successor: Box<dyn Agent + Send> = match (spec, manager) {
+                (PlanSpec::Slots(spec), Manager::Deputy(number)) => {
+                    let config = DeputyConfig { epoch, ..deputy_config(spec, number, fabric) };
+                    Box::new(Deputy::new(config, Arc::clone(fabric)))
                 }
-                PlanSpec::Slots(spec) => {
+                (PlanSpec::Slots(spec), _) if spec.standby.is_some() => {
+                    let config = SlotManagerConfig { start: now, ..slot_manager(spec, fabric) };
+                    Box::new(one_of_two(spec, config, place as u32, false, schedulers, fabric)?)
+                }
+                (PlanSpec::Slots(spec), _) => {
                     let config = slot_manager(spec, fabric);
                     let config = SlotManagerConfig { epoch, start: now, quiet: config.memory(), ..config };
                     let scheduler = schedulers.build(&spec.scheduler, &config.slots)?;
                     Box::new(SlotManager::new(config, scheduler, Arc::clone(fabric)))
                 }
-                PlanSpec::Timeslots(spec) => {
+                (PlanSpec::Timeslots(spec), _) => {
                     let config = timeslot_manager(spec, fabric, mtu);
                     // As far as its predecessor's grants reach.
                     let start = now + config.ahead + config.slot * (i64::from(config.batch) + 1);
                     Box::new(TimeslotManager::new(TimeslotManagerConfig { epoch, start, ..config }, fabric)?)
                 }
-                PlanSpec::Rates(spec) => {
+                (PlanSpec::Rates(spec), _) => {
                     Box::new(RateManager::new(RateManagerConfig { epoch, ..rate_manager(spec) }, fabric)?)
                 }
-                PlanSpec::Circuits(spec) => {
+                (PlanSpec::Circuits(spec), _) => {
                     let config = circuit_manager(spec, fabric, retune, mtu);
                     // As far as its predecessor's schedules reach.
                     let start = now + config.circuits.window * 2;
@@ -364,7 +381,7 @@ impl Controllers {
                     Box::new(CircuitManager::new(config, algorithm(spec.scheduler).build()))
                 }
             };
-            self.successors[manager as usize].push_back(successor);
+            self.successors[place].push_back(successor);
         }
         Ok(())
     }
@@ -372,9 +389,10 @@ impl Controllers {
     /// Agents fail and return, and the manager hears of links.
     pub fn fail(&mut self, at: SimTime, changes: &Changes, network: &mut Network, ends: &mut Endpoints) {
         let manager = self.manager_node();
-        // A control without a second manager has none to lose.
-        let nodes = manager + self.planners;
-        for &(node, works) in changes.nodes.iter().filter(|n| n.0 < nodes) {
+        // A failure may be that of a manager that only another control has.
+        let managers = changes.managers.iter().filter_map(|&(m, works)| Some((manager + self.place(m)? as u32, works)));
+        let nodes: Vec<(u32, bool)> = changes.hosts.iter().copied().chain(managers).collect();
+        for (node, works) in nodes {
             self.down[node as usize] = !works;
             self.armed[node as usize] = SimTime::MAX;
             if !works {
@@ -394,7 +412,7 @@ impl Controllers {
         }
         if let Some(dead) = &changes.dead {
             self.dead.clone_from(dead);
-            for node in manager..nodes {
+            for node in manager..manager + self.planners {
                 self.tell(at, node, Input::Down(dead.clone()), network, ends);
             }
         }

@@ -192,7 +192,7 @@ pub fn prepare<'a>(
     }
     let mut controllers = plan.map(|p| Controllers::new(p, fabric, mtu, retune, schedulers, &streams)).transpose()?;
     if let (Some(plan), Some(controllers)) = (plan, &mut controllers) {
-        for manager in 0..controllers.managers() {
+        for manager in controllers.managers() {
             controllers.restart_at(
                 manager,
                 &network.manager_returns(manager),

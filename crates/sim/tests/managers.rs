@@ -127,3 +127,28 @@ fn a_standby_takes_the_deputies_over() {
         }
     }
 }
+
+/// While one of four is away, its hosts have no slots and the others go on; then it goes on with the next round.
+#[test]
+fn a_deputy_that_is_lost_mutes_its_part_alone() {
+    for keys in [r#"signals = { reaction = "interface", hold = "400 us" }"#, r#"clock_error = "2 us""#] {
+        let keys =
+            format!(r#"guard = "45 us", round_slots = 8, {keys}, managers = {{ count = 4, clock_error = "2 us" }}"#);
+        let failure = "[[failure]]\nelement = { deputy = 1 }\nat = \"4 ms\"\nuntil = \"20 ms\"\n[control.slots]";
+        let ran = run(&shuffle(126, &keys).replace("[control.slots]", failure), "slots", 1);
+        assert_eq!(collisions(&ran), 0, "{keys}");
+        let (start, source) = (ran.column("slots", "start_ps"), ran.column("slots", "source"));
+        let sent = ran.column("slots", "sent_bytes");
+        let used = |part: i64, from: i64, until: i64| {
+            let ms = 1_000_000_000;
+            (0..start.len())
+                .filter(|&i| source[i] / 3 == part && (from * ms..until * ms).contains(&start[i]) && sent[i] > 0)
+                .count()
+        };
+        // By clocks, what it has passed on is still sent: the round that goes on and the next one.
+        assert!(used(1, 0, 4) > 0 && used(1, 10, 20) == 0, "{keys}");
+        assert!([0, 2, 3].iter().all(|part| used(*part, 10, 20) > 10), "{keys}");
+        // Two rounds after it returned: hosts that have heard nothing report by then.
+        assert!(used(1, 20, 30) > 10, "{keys}");
+    }
+}

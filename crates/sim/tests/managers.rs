@@ -124,6 +124,13 @@ fn a_standby_takes_the_deputies_over() {
             let ran = run(&text, "slots", 1);
             assert_eq!(collisions(&ran), 0, "{keys}, away from {at} ms to {until} ms");
             assert!(ran.summary.completion_ps.unwrap() < 150_000_000_000, "it does not wait for the first one");
+            // Of all messages one of twenty is lost, frames among them.
+            let lossy = text.replace("standby = {}", "control_loss = 0.05, standby = {}");
+            for seed in 2..=4 {
+                let ran = run(&lossy, "slots", seed);
+                assert_eq!(collisions(&ran), 0, "{keys}, away from {at} ms to {until} ms, with losses, seed {seed}");
+                assert!(ran.summary.control_messages["peers"].lost > 0);
+            }
         }
     }
 }

@@ -140,6 +140,8 @@ fn managers_that_are_cut_off_from_each_other_do_not_plan_at_once() {
     for c in configs() {
         let mut world = World::new(6, c);
         world.two_managers(takeover(&c));
+        // Hosts that miss the first word of the newer one obey the older one for a while.
+        world.network.lost = 150;
         world.all_to_all(300 * SLOT_BYTES);
         world.run(Duration::from_ms(10), |_| false);
         world.cut_off = true;
@@ -149,6 +151,48 @@ fn managers_that_are_cut_off_from_each_other_do_not_plan_at_once() {
         world.cut_off = false;
         world.run_until_empty(Duration::from_secs(3));
         assert!(world.overlaps().is_empty());
+    }
+}
+
+/// One that hears nobody plans on, by what it has heard before, and hosts that have heard of its successor obey that one alone, be it by frames that this
+/// one has not begun to send.
+#[test]
+fn a_deaf_manager_is_not_obeyed() {
+    for c in configs() {
+        let mut world = World::new(6, c);
+        world.two_managers(takeover(&c));
+        // One sender in a slot: the others have seen no frame of the successor for a while.
+        (1..6).for_each(|h| drop(world.hosts[h].queues.insert(0, 100 * SLOT_BYTES)));
+        world.run(Duration::from_ms(10), |_| false);
+        world.deaf = true;
+        // The other one has to miss it: nothing but its heartbeats is lost on the way.
+        world.cut_off = true;
+        world.run_until_empty(Duration::from_secs(3));
+        assert!(world.overlaps().is_empty());
+        assert!(world.counted(|h| h.stale) > 100, "it is heard");
+    }
+}
+
+/// It yields where a host says that it obeys another one, and leads again with an epoch of its own that is higher, once it has heard nothing.
+#[test]
+fn a_manager_learns_from_reports_that_it_is_replaced() {
+    let c = configs()[0];
+    for (place, next) in [(0, 6), (1, 7)] {
+        let succession = Succession { takeover: takeover(&c), managers: 2, place };
+        let make = move || -> Box<dyn timeplane_schedule::Scheduler> { Box::new(WeightedRoundRobin::new(c.slots)) };
+        let mut standby = Standby::leading(c, succession, Box::new(make), common::one_switch(3));
+        assert_eq!(standby.manager().map(|m| m.config().epoch), Some(place));
+        let mut out = Vec::new();
+        let now = Time::ZERO + US * 50;
+        for (obeys, leads) in [(place, true), (5, false)] {
+            let report = Report { epoch: 0, sequence: 0, taken_at: now, obeys, backlog: Backlog::default() };
+            let message = Message::Report(report);
+            standby.handle(now, Input::Message { from: Address::Host(HostId(0)), message }, &mut out);
+            assert_eq!(standby.manager().is_some(), leads);
+        }
+        assert_eq!(standby.deadline(), Some(now + takeover(&c)));
+        standby.handle(now + takeover(&c), Input::Due, &mut out);
+        assert_eq!(standby.manager().map(|m| m.config().epoch), Some(next));
     }
 }
 

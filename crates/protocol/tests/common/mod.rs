@@ -106,6 +106,8 @@ pub struct World {
     pub dead: bool,
     /// Managers do not hear of each other.
     pub cut_off: bool,
+    /// The manager hears of nobody, and is heard.
+    pub deaf: bool,
     /// Each in charge of a part of the hosts, with its clock.
     pub deputies: Vec<(Deputy, Clock)>,
     /// Of 1000 messages between managers, how many are lost.
@@ -145,6 +147,7 @@ impl World {
             config,
             dead: false,
             cut_off: false,
+            deaf: false,
             deputies: Vec::new(),
             lost_between: 0,
             mail: BinaryHeap::new(),
@@ -407,7 +410,7 @@ impl World {
         let read = wire::over_the_wire(&message);
         assert_eq!(read, message);
         let between = |a, b| matches!((a, b), (Address::Controller, Address::Peer));
-        if self.cut_off && (between(from, to) || between(to, from)) {
+        if (self.deaf && to == Address::Controller) || self.cut_off && (between(from, to) || between(to, from)) {
             return;
         }
         let is_manager = |a| !matches!(a, Address::Host(_));

@@ -11,6 +11,7 @@ mod grant;
 mod hash;
 mod hybrid;
 mod ids;
+mod parts;
 mod plan;
 mod text;
 mod topology;

@@ -10,7 +10,7 @@ use timeplane_protocol::wire::{
     Carrier, Circuit, ClassNames, Configuration, Control, Endpoint, EpsShare, ExtendedPfcFrame, Heartbeat, HostPeriod,
     MacAddress, PORT, PauseFrame, PeriodSchedule, PfcClass, PfcFrame, Quanta, UdpFrame, Via,
 };
-use timeplane_protocol::{Grants, Message, Pfc, Rates, Report};
+use timeplane_protocol::{Gathered, Grants, Message, Part, Pfc, Rates, Report};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("usage: frames FILE.pcap")?;
@@ -73,7 +73,7 @@ pub fn frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
 fn controls(class: impl Fn(u16) -> Result<PfcClass, &'static str>) -> Result<Vec<(bool, Control)>, Box<dyn Error>> {
     let us = |us: i64| Time::from_ps(us * 1_000_000);
     let backlog = Backlog::of_bytes((0..130).map(|d| (HostId(d), Bytes::kb(375))));
-    let report = Report { epoch: 1, sequence: 9, taken_at: us(100), backlog };
+    let report = Report { epoch: 1, sequence: 9, taken_at: us(100), obeys: 0, backlog };
     let grant = Grant {
         destination: HostId(3),
         class: Class(0),
@@ -109,6 +109,11 @@ fn controls(class: impl Fn(u16) -> Result<PfcClass, &'static str>) -> Result<Vec
         eps: vec![EpsShare { destination: HostId(3), class: class(2)?, rate: Rate::mbps(96) }],
     })?;
     let names = vec![(class(0)?, HostId(1)), (class(1)?, HostId(2)), (class(2)?, HostId(3))];
+    let of_two = report.backlog.entries().iter().take(2).map(|e| (e.destination, e.bytes));
+    let short = Report { obeys: 3, backlog: Backlog::of_bytes(of_two), ..report.clone() };
+    let gathered = Gathered { epoch: 1, sequence: 4, reports: vec![(HostId(2), short)] };
+    let part =
+        Part { epoch: 1, round: Round(5), effective: us(1000), report_at: us(9000), grants: vec![(HostId(2), grant)] };
     Ok(vec![
         (true, Control::Message(Message::Report(report))),
         (false, Control::Message(Message::Grants(grants))),
@@ -116,5 +121,8 @@ fn controls(class: impl Fn(u16) -> Result<PfcClass, &'static str>) -> Result<Vec
         (false, Control::Schedule(schedule)),
         (false, Control::Heartbeat(Heartbeat { epoch: 1, period: 77, sent_at: us(1502) })),
         (false, Control::ClassNames(ClassNames { epoch: 1, round: Round(5), effective: us(1000), names })),
+        (false, Control::Message(Message::Heartbeat(timeplane_protocol::Heartbeat { epoch: 1 }))),
+        (false, Control::Message(Message::Part(part))),
+        (true, Control::Message(Message::Gathered(gathered))),
     ])
 }

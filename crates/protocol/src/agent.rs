@@ -25,6 +25,8 @@ pub enum Address {
     Host(HostId),
     /// Other agents that could plan, for one that plans.
     Peer,
+    /// A [`Deputy`](crate::Deputy) of the agent that plans, by its number.
+    Deputy(u32),
 }
 
 /// What an agent is told.

@@ -123,10 +123,17 @@ impl HostAgent {
             backlog = Backlog::of_bursts(backlog.bursts);
             backlog.room = room;
         }
-        let report = Report { epoch: self.config.epoch, sequence: self.sequence, taken_at: now, backlog };
+        let obeys = self.controller();
+        let report = Report { epoch: self.config.epoch, sequence: self.sequence, taken_at: now, obeys, backlog };
         self.sequence += 1;
         self.counters.reports += 1;
         out.push(Output::Send { to: Address::Controller, message: Message::Report(report) });
+    }
+
+    /// The highest epoch of a controller heard of.
+    fn controller(&self) -> u32 {
+        let told = [self.newest, self.newest_rates].into_iter().flatten().map(|(epoch, _)| epoch).max();
+        told.max(self.signalled.epoch()).unwrap_or(0)
     }
 
     fn read(&self) -> Output {
@@ -207,7 +214,8 @@ impl HostAgent {
 
     /// Closes what is open, and opens what the frame names.
     fn pfc(&mut self, now: Time, pfc: Pfc, out: &mut Vec<Output>) {
-        let Some(destinations) = self.config.signals else {
+        // One that has been replaced opens nothing, even where its successor has not sent a frame yet.
+        let Some(destinations) = self.config.signals.filter(|_| pfc.epoch >= self.controller()) else {
             self.counters.stale += 1;
             return;
         };

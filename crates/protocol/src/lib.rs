@@ -7,16 +7,19 @@
 //! Three controllers collect [`Report`]s: the [`SlotManager`] asks a [`Scheduler`](timeplane_schedule::Scheduler) for rounds of slots, the
 //! [`TimeslotManager`] an [`Arbiter`](timeplane_schedule::Arbiter) for slots of one packet, and both send [`Grants`]; the [`RateManager`] sends
 //! [`Rates`]. The [`CircuitManager`] sets a circuit switch. It and the [`SlotManager`] may open gates by [`Pfc`] frames instead of by time, and a
-//! [`Standby`] replaces a manager that is lost. A [`HostAgent`] per host reports, and executes what it gets through a [`Gate`] per queue, or by a
+//! [`Standby`] replaces a manager that is lost. Where hosts are many, a [`Deputy`] for each part of them stands between them and the manager of
+//! slots. A [`HostAgent`] per host reports, and executes what it gets through a [`Gate`] per queue, or by a
 //! rate for it.
 //!
 //! [`wire`] has all of this, and the frames of Ethernet and REACToR that gate hosts, as bytes.
 
 mod agent;
 mod circuits;
+mod deputy;
 mod gate;
 mod host;
 mod inbox;
+mod live;
 mod message;
 mod rates;
 mod signalled;
@@ -28,12 +31,13 @@ pub mod wire;
 
 pub use agent::{Address, Agent, ClassFault, Event, Input, Opening, Output, PlanFault, Side};
 pub use circuits::{ACKNOWLEDGEMENTS, CircuitManager, CircuitManagerConfig, CircuitManagerCounters, SLACK};
+pub use deputy::{Deputy, DeputyConfig, DeputyCounters};
 pub use gate::{Gate, Refused};
 pub use host::{HostAgent, HostConfig, HostCounters, Reporting};
 pub use inbox::ReportCounters;
-pub use message::{Grants, Heartbeat, Message, Pfc, Rates, Report};
+pub use message::{Gathered, Grants, Heartbeat, Message, Part, Pfc, Rates, Report};
 pub use rates::{Estimator, RateManager, RateManagerConfig, RateManagerCounters};
 pub use signaller::SignalConfig;
 pub use slots::{ManagerCounters, SlotManager, SlotManagerConfig};
-pub use standby::{MakeScheduler, Standby};
+pub use standby::{MakeScheduler, Standby, Succession};
 pub use timeslots::{TimeslotManager, TimeslotManagerConfig, TimeslotManagerCounters};

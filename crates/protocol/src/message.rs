@@ -16,6 +16,36 @@ pub enum Message {
     Pfc(Pfc),
     /// Controller to its peers: it is there.
     Heartbeat(Heartbeat),
+    /// Controller to a deputy: the round of its hosts.
+    Part(Part),
+    /// Deputy to controller: what its hosts have reported.
+    Gathered(Gathered),
+}
+
+/// A deputy's part of a round: what to tell its hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// Counts the starts of the controller; a higher one replaces a lower one.
+    pub epoch: u32,
+    /// The round; each is passed on once.
+    pub round: Round,
+    /// When the round begins, by the clocks that controllers share.
+    pub effective: Time,
+    /// When the hosts are to report next.
+    pub report_at: Time,
+    /// What hosts may send: by host, each host's by begin.
+    pub grants: Vec<(HostId, Grant)>,
+}
+
+/// Reports that a deputy has gathered, of different hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gathered {
+    /// Counts the starts of the deputy.
+    pub epoch: u32,
+    /// Counts its messages.
+    pub sequence: u64,
+    /// In the order of hosts. What waits is told by destination, not flow by flow.
+    pub reports: Vec<(HostId, Report)>,
 }
 
 /// A controller tells its peers that it leads.
@@ -35,6 +65,8 @@ pub struct Report {
     pub sequence: u64,
     /// When the backlog was read, by the host's clock.
     pub taken_at: Time,
+    /// The highest epoch of a controller that the host has heard of: a controller of a lower one is none any more.
+    pub obeys: u32,
     /// What waited then.
     pub backlog: Backlog,
 }
@@ -97,7 +129,7 @@ impl Message {
     /// - Each datagram: Ethernet 38 (preamble 8, header 14, FCS 4, gap 12), IPv4 20, UDP 8, and a [header](crate::wire::Header) of 24:
     ///   version 1, kind and flags 1, part 2, epoch 4, sequence or round 8, time 8 (when the backlog was read, when the round begins,
     ///   zero of rates). No frame is under 84, no IP packet over 1500; what does not fit goes into more datagrams.
-    /// - A report: 8 where it has room (flag 1); per destination 12 (destination 4, of which bit 31 says that it has arrived bytes; bytes
+    /// - A report: 8 where it has room (flag 1); 4 for the controller's epoch where that is not zero (flag 4); per destination 12 (destination 4, of which bit 31 says that it has arrived bytes; bytes
     ///   8), and 8 for what has ever arrived; or, where it has bursts (flag 2), these instead: 24 each (destination 4, class 1, packets 4,
     ///   bytes 7, time 8). Bytes by destination are then their sums.
     /// - Grants: 8 for the time to report; per grant 24 (destination 4, of which bit 30 says path and bit 31 link; class 1; flags 1: two
@@ -106,34 +138,43 @@ impl Message {
     ///   packets, 4 for a link, 8 each for an end and a lease more than 4.29 ms after what they count from: after the begin (the round's, where a
     ///   signal begins it), and after the end where it is known.
     /// - Rates: 8 for the lease; 12 each (destination 4, class 1, rate 7).
+    /// - A deputy's part: 8 for the time to report; per grant 4 for its host, and the grant as above.
+    /// - What a deputy has gathered: per host 28 (host 4, of which bit 31 says that it has room, bit 30 that the controller's epoch is not zero; epoch 4;
+    ///   sequence 8; when the backlog was read 8; number of destinations 4), 8 for its room, 4 for the controller's epoch; then its destinations as
+    ///   in a report.
     /// - A PFC frame is no datagram but a smallest frame, see [`Pfc::encode`].
     pub fn wire_bytes(&self) -> u32 {
         const HEADER: u32 = 24;
         const ROOM: u32 = 1500 - 28 - HEADER;
         let optional = |present: bool, bytes: u32| if present { bytes } else { 0 };
+        let entry = |e: &timeplane_model::BacklogEntry| 12 + optional(e.arrived.is_some(), 8);
+        let grant = |g: &Grant, effective: Time| {
+            24 + optional(g.rate.is_some(), 8)
+                + optional(g.bytes.is_some(), 8)
+                + optional(g.packets.is_some(), 4)
+                + optional(matches!(g.medium, Medium::Link(_)), 4)
+                + 8 * long_times(g, effective)
+        };
         let (fixed, items): (u32, Vec<u32>) = match self {
             Self::Report(r) => {
-                let entry = |e: &timeplane_model::BacklogEntry| 12 + optional(e.arrived.is_some(), 8);
                 let items = if r.backlog.bursts.is_empty() {
                     r.backlog.entries().iter().map(entry).collect()
                 } else {
                     vec![24; r.backlog.bursts.len()]
                 };
-                (optional(r.backlog.room.is_some(), 8), items)
+                (optional(r.backlog.room.is_some(), 8) + optional(r.obeys > 0, 4), items)
             }
             Self::Rates(r) => (8, vec![12; r.rates.len()]),
             Self::Pfc(_) => return Pfc::WIRE_BYTES,
             Self::Heartbeat(_) => (0, Vec::new()),
-            Self::Grants(g) => {
-                let effective = g.effective;
-                let grant = |g: &Grant| {
-                    24 + optional(g.rate.is_some(), 8)
-                        + optional(g.bytes.is_some(), 8)
-                        + optional(g.packets.is_some(), 4)
-                        + optional(matches!(g.medium, Medium::Link(_)), 4)
-                        + 8 * long_times(g, effective)
+            Self::Grants(g) => (8, g.grants.iter().map(|one| grant(one, g.effective)).collect()),
+            Self::Part(p) => (8, p.grants.iter().map(|(_, one)| 4 + grant(one, p.effective)).collect()),
+            Self::Gathered(g) => {
+                let report = |r: &Report| {
+                    let head = 28 + optional(r.backlog.room.is_some(), 8) + optional(r.obeys > 0, 4);
+                    [head].into_iter().chain(r.backlog.entries().iter().map(entry)).collect::<Vec<_>>()
                 };
-                (8, g.grants.iter().map(grant).collect())
+                (0, g.reports.iter().flat_map(|(_, r)| report(r)).collect())
             }
         };
         let datagram = |content: u32| Framing::Ethernet.wire(28 + HEADER + content);
@@ -158,7 +199,7 @@ mod tests {
 
     fn report(destinations: u32) -> Message {
         let backlog = Backlog::of_bytes((0..destinations).map(|d| (HostId(d), Bytes::new(1))));
-        Message::Report(Report { epoch: 0, sequence: 0, taken_at: Time::ZERO, backlog })
+        Message::Report(Report { epoch: 0, sequence: 0, taken_at: Time::ZERO, obeys: 0, backlog })
     }
 
     #[test]

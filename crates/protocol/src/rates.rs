@@ -6,8 +6,10 @@
 use crate::agent::{Address, Agent, Input, Output};
 use crate::host::Reporting;
 use crate::inbox::{Inbox, ReportCounters};
+use crate::live::Live;
 use crate::message::{Message, Rates, Report};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, HostId, Rate, Round, Time};
 use timeplane_schedule::{Normaliser, RateAllocator};
 
@@ -81,11 +83,12 @@ struct Row {
 
 /// Gives each pair that has something to send a rate.
 ///
-/// Reports and rates are totals. A host that reports what is known already has missed the answer, and gets it again.
+/// Pairs without a route get none for as long as links are known to be [down](Input::Down). Reports and rates are totals. A host that reports what is known already has missed the answer, and gets it again.
 #[derive(Debug)]
 pub struct RateManager {
     config: RateManagerConfig,
     allocator: RateAllocator,
+    live: Live,
     inbox: Inbox,
     rows: Vec<Row>,
     line: Vec<Rate>,
@@ -107,10 +110,11 @@ impl RateManager {
     ///
     /// # Errors
     /// Where the fabric's links do not stand for parallel unit links.
-    pub fn new(config: RateManagerConfig, fabric: &Fabric) -> Result<Self, ClosError> {
+    pub fn new(config: RateManagerConfig, fabric: &Arc<Fabric>) -> Result<Self, ClosError> {
         let hosts = fabric.hosts();
         Ok(Self {
             allocator: RateAllocator::new(fabric, config.normaliser)?,
+            live: Live::new(Arc::clone(fabric)),
             inbox: Inbox::new(hosts),
             rows: (0..hosts).map(|_| Row::default()).collect(),
             line: (0..hosts).map(|h| fabric.link(fabric.uplink(HostId(h))).spec.rate).collect(),
@@ -181,7 +185,10 @@ impl RateManager {
         self.offered.clear();
         for (source, row) in self.rows.iter().enumerate() {
             let line = self.line[source].as_bps() as f64 / 8.0;
-            for (&destination, pair) in row.pairs.iter().filter(|p| p.1.waiting > Bytes::ZERO) {
+            let waits = row.pairs.iter().filter(|p| p.1.waiting > Bytes::ZERO);
+            // What has no route now waits until there is one.
+            let has_route = |d: u32| self.live.reaches(HostId(source as u32), HostId(d));
+            for (&destination, pair) in waits.filter(|p| has_route(*p.0)) {
                 let within = |horizon: Duration| pair.waiting.get() as f64 / horizon.as_secs_f64();
                 let asked = match c.estimator {
                     Estimator::Backlogged => line,
@@ -246,8 +253,11 @@ impl Agent for RateManager {
         match input {
             Input::Due => {}
             Input::Message { from, message: Message::Report(report) } => return self.report(now, from, &report),
-            // It plans as if all worked: what meets a dead link is lost, and reported as waiting again.
-            Input::Down(_) => return,
+            Input::Down(links) => {
+                self.live.set_down(links);
+                self.dirty = true;
+                return;
+            }
             Input::Message { .. } | Input::Backlog(_) | Input::Changed => {
                 self.inbox.malformed();
                 return;

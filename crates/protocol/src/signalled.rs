@@ -19,6 +19,11 @@ pub(crate) struct Signalled {
 }
 
 impl Signalled {
+    /// Whose frames it has obeyed last.
+    pub(crate) fn epoch(&self) -> Option<u32> {
+        self.newest.map(|(epoch, _)| epoch)
+    }
+
     /// Takes grants that begin by a signal, from a message that was sent `late` before `now` by the host's clock; how many it took.
     ///
     /// Leases are counted from then, so that it does not matter what the sender's clock shows.

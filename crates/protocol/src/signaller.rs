@@ -3,9 +3,7 @@
 use crate::agent::{Address, Output};
 use crate::message::{Grants, Message, Pfc};
 use std::collections::VecDeque;
-use timeplane_model::{
-    Bytes, Class, Duration, Fabric, Grant, HostId, Medium, Schedule, Slot, Time, Transmission, Trigger,
-};
+use timeplane_model::{Bytes, Class, Duration, Fabric, Grant, HostId, Medium, Time, Transmission, Trigger};
 
 /// How a [`SlotManager`](crate::SlotManager) opens gates by PFC frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +51,8 @@ pub(crate) struct Signaller {
 }
 
 impl Signaller {
-    pub(crate) fn new(config: SignalConfig, epoch: u32, fabric: &Fabric) -> Self {
+    /// One that has sent nothing; its frames count from `first`, of those of the same epoch.
+    pub(crate) fn new(config: SignalConfig, epoch: u32, first: u64, fabric: &Fabric) -> Self {
         let hosts = fabric.hosts();
         let mut switches = Vec::new();
         let mut edges: Vec<Vec<HostId>> = Vec::new();
@@ -70,7 +69,7 @@ impl Signaller {
         }
         let destinations = Self::destinations(hosts);
         let class = vec![destinations; hosts as usize];
-        let sequence = vec![0; hosts as usize];
+        let sequence = vec![first; hosts as usize];
         Self { config, epoch, edges, place, turn: 0, sequence, pending: VecDeque::new(), destinations, class }
     }
 
@@ -90,25 +89,26 @@ impl Signaller {
         });
     }
 
-    /// Takes a round: its frames, and in `messages`, one for each host, the grants without which their classes mean nothing. How many
+    /// Takes a round, begin, end and transmissions of each of its slots: its frames, and in `messages`, one for each host, the grants without which their classes mean nothing. How many
     /// senders of a slot are left out as no class is free for them.
     ///
     /// `limit` says for how many bytes a transmission counts: where that matters, as with a receive buffer, a gate that is open for longer than
     /// its slot must not let more pass.
     pub(crate) fn take(
         &mut self,
-        schedule: &Schedule,
+        slots: impl Iterator<Item = (Time, Time, Vec<Transmission>)>,
         lease: Time,
         limit: impl Fn(&Transmission, Duration) -> Option<Bytes>,
         messages: &mut [Grants],
     ) -> u64 {
         let free = usize::from(Pfc::CLASSES - self.destinations);
         let mut left_out = 0;
-        for (start, end, slot) in schedule.timed() {
+        for (start, end, slot) in slots {
             self.turn += 1;
-            let mut opens: Vec<(HostId, Option<u16>)> = Vec::with_capacity(slot.transmissions().len());
+            let open = end - start;
+            let mut opens: Vec<(HostId, Option<u16>)> = Vec::with_capacity(slot.len());
             for (source, mut transmissions) in by_source(slot) {
-                transmissions.iter_mut().for_each(|t| t.bytes = t.bytes.or_else(|| limit(t, slot.open())));
+                transmissions.iter_mut().for_each(|t| t.bytes = t.bytes.or_else(|| limit(t, open)));
                 let plain = self.plain_class(&transmissions);
                 // A class comes again no earlier than four rounds later, when its last grant's lease is long over.
                 if plain.is_none() && messages[source.index()].grants.len() + transmissions.len() > free / 4 {
@@ -164,8 +164,7 @@ impl Signaller {
 }
 
 /// A slot's transmissions by source, in the order of sources.
-fn by_source(slot: &Slot) -> Vec<(HostId, Vec<Transmission>)> {
-    let mut sorted: Vec<Transmission> = slot.transmissions().to_vec();
+fn by_source(mut sorted: Vec<Transmission>) -> Vec<(HostId, Vec<Transmission>)> {
     sorted.sort_by_key(|t| t.source);
     sorted.chunk_by(|a, b| a.source == b.source).map(|c| (c[0].source, c.to_vec())).collect()
 }

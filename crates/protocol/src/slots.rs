@@ -2,7 +2,7 @@
 
 use crate::agent::{Address, Agent, Event, Input, Output, PlanFault};
 use crate::inbox::{Inbox, ReportCounters};
-use crate::message::{Grants, Heartbeat, Message, Report};
+use crate::message::{Gathered, Grants, Heartbeat, Message, Part, Report};
 use crate::signaller::{SignalConfig, Signaller};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -40,6 +40,11 @@ pub struct SlotManagerConfig {
     pub receive_buffers: bool,
     /// It tells its [peers](Address::Peer) with every round that it is there.
     pub heartbeats: bool,
+    /// It hears and tells nothing but through so many [deputies](crate::Deputy), each in charge of one of that many [parts](Fabric::parts) of the
+    /// hosts; 0 where there are none. The [control latency](Self::control_latency) is that of the whole way then.
+    pub deputies: u32,
+    /// A deputy's clock is off by up to so much either way.
+    pub deputy_error: Duration,
 }
 
 impl SlotManagerConfig {
@@ -58,6 +63,8 @@ impl SlotManagerConfig {
             signals: None,
             receive_buffers: false,
             heartbeats: false,
+            deputies: 0,
+            deputy_error: Duration::ZERO,
         }
     }
     /// From a message's sending by the sender's clock until it has surely arrived by the receiver's.
@@ -141,6 +148,8 @@ pub struct SlotManager {
     /// Messages of a planned round, and when its computing is over.
     computed: Option<(Time, Vec<Grants>)>,
     signaller: Option<Signaller>,
+    /// Per host, who is in charge of it; empty without deputies.
+    parts: Vec<u32>,
     counters: ManagerCounters,
 }
 
@@ -172,7 +181,7 @@ impl SlotManager {
     pub fn new(config: SlotManagerConfig, scheduler: Box<dyn Scheduler>, fabric: Arc<Fabric>) -> Self {
         let c = &config;
         assert!(c.slots.open > Duration::ZERO && c.idle > Duration::ZERO && c.slots.slots > 0, "{c:?}");
-        let others = [c.slots.gap, c.control_latency, c.compute_time, c.clock_error, c.margin, c.quiet];
+        let others = [c.slots.gap, c.control_latency, c.compute_time, c.clock_error, c.margin, c.quiet, c.deputy_error];
         assert!(others.iter().all(|d| !d.is_negative()), "{c:?}");
         Self {
             plan_at: c.start.saturating_add(c.message_time()),
@@ -182,7 +191,8 @@ impl SlotManager {
             granted: VecDeque::new(),
             standing: Standing::default(),
             computed: None,
-            signaller: c.signals.map(|s| Signaller::new(s, c.epoch, &fabric)),
+            signaller: c.signals.filter(|_| c.deputies == 0).map(|s| Signaller::new(s, c.epoch, 0, &fabric)),
+            parts: if c.deputies > 0 { fabric.parts(c.deputies) } else { Vec::new() },
             counters: ManagerCounters::default(),
             config,
             usable: Arc::clone(&fabric),
@@ -208,13 +218,29 @@ impl SlotManager {
 
     fn report(&mut self, now: Time, from: Address, mut report: Report) {
         let Some(host) = self.inbox.take(from, &report) else { return };
-        if self.config.signals.is_some() {
+        if self.config.signals.is_some() && self.parts.is_empty() {
             // The host's clock says nothing. No later than this, where the message did not take longer than any may.
             report.taken_at = now - self.config.control_latency;
+        }
+        if self.config.signals.is_some() {
+            // What a deputy has put in its place is by its clock.
+            report.taken_at = report.taken_at.saturating_add(self.config.deputy_error * -2);
         }
         // A clock that runs ahead beyond all bounds must not hide what was granted.
         report.taken_at = report.taken_at.min(now + self.config.clock_error * 2);
         self.reports[host.index()] = Some(report);
+    }
+
+    /// What a deputy's hosts have said.
+    fn gathered(&mut self, now: Time, from: Address, gathered: Gathered) {
+        for (host, report) in gathered.reports {
+            let in_charge = self.parts.get(host.index()).copied().map(Address::Deputy);
+            if in_charge == Some(from) {
+                self.report(now, Address::Host(host), report);
+            } else {
+                self.inbox.malformed();
+            }
+        }
     }
 
     /// What will wait when a round begins that follows everything granted.
@@ -327,6 +353,31 @@ impl SlotManager {
         }
     }
 
+    fn send_grants(&self, now: Time, messages: Vec<Grants>, out: &mut Vec<Output>) {
+        for (h, mut grants) in messages.into_iter().enumerate() {
+            if self.signaller.is_some() {
+                // Its times count from now.
+                grants.effective = now;
+            }
+            let to = Address::Host(HostId(h as u32));
+            out.push(Output::Send { to, message: Message::Grants(grants) });
+        }
+    }
+
+    /// One message to each deputy.
+    fn send_parts(&self, messages: Vec<Grants>, out: &mut Vec<Output>) {
+        let Some(&Grants { epoch, round, effective, report_at, .. }) = messages.first() else { return };
+        let empty = Part { epoch, round, effective, report_at, grants: Vec::new() };
+        let mut parts = vec![empty; self.config.deputies as usize];
+        for (h, message) in messages.into_iter().enumerate() {
+            let grants = message.grants.into_iter().map(|g| (HostId(h as u32), g));
+            parts[self.parts[h] as usize].grants.extend(grants);
+        }
+        for (deputy, part) in parts.into_iter().enumerate() {
+            out.push(Output::Send { to: Address::Deputy(deputy as u32), message: Message::Part(part) });
+        }
+    }
+
     /// Every host's part of a schedule.
     fn grant(&mut self, schedule: &Schedule, report_at: Time, out: &mut Vec<Output>) -> Vec<Grants> {
         let Schedule { round, effective, .. } = *schedule;
@@ -337,20 +388,21 @@ impl SlotManager {
         if let (Some(signaller), Some(signals)) = (&mut self.signaller, self.config.signals) {
             let lease = effective + schedule.length() + signals.slack + self.config.message_time();
             let (fabric, reports) = (&self.fabric, &self.reports);
-            let limit = |t: &Transmission, open| {
-                let bounded = reports[t.destination.index()].as_ref().is_some_and(|r| r.backlog.room.is_some());
-                bounded.then(|| rate_of(t, fabric).bytes_in(open))
-            };
-            self.counters.left_out += signaller.take(schedule, lease, limit, &mut messages);
+            let limit = |t: &Transmission, open| limit(reports, fabric, t, open);
+            let slots = schedule.timed().map(|(start, end, slot)| (start, end, slot.transmissions().to_vec()));
+            self.counters.left_out += signaller.take(slots, lease, limit, &mut messages);
         }
         for (index, ((start, end, slot), entry)) in schedule.timed().zip(&schedule.entries).enumerate() {
             for t in slot.transmissions() {
+                // A deputy's frames hold gates open for longer than their slots, as ours do.
+                let by_deputy = self.config.signals.is_some() && !self.parts.is_empty();
+                let most = || limit(&self.reports, &self.fabric, t, end - start).filter(|_| by_deputy);
                 let grant = Grant {
                     destination: t.destination,
                     class: t.class,
                     medium: t.path.map_or(Medium::Fabric, Medium::Path),
                     rate: t.rate,
-                    bytes: t.bytes,
+                    bytes: t.bytes.or_else(most),
                     packets: None,
                     start: Trigger::At(start),
                     end: Trigger::At(end),
@@ -374,6 +426,12 @@ impl SlotManager {
     }
 }
 
+/// For how many bytes a transmission by signal counts, where its receiver's buffer has bounds.
+fn limit(reports: &[Option<Report>], fabric: &Fabric, t: &Transmission, open: Duration) -> Option<Bytes> {
+    let bounded = reports[t.destination.index()].as_ref().is_some_and(|r| r.backlog.room.is_some());
+    bounded.then(|| rate_of(t, fabric).bytes_in(open))
+}
+
 /// How fast a transmission goes.
 fn rate_of(t: &Transmission, fabric: &Fabric) -> Rate {
     t.rate.unwrap_or_else(|| fabric.link(fabric.uplink(t.source)).spec.rate)
@@ -389,7 +447,11 @@ impl Agent for SlotManager {
     fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
         match input {
             Input::Due => {}
-            Input::Message { from, message: Message::Report(report) } => return self.report(now, from, report),
+            // Where there are deputies, hosts talk to these.
+            Input::Message { from, message: Message::Report(report) } if self.parts.is_empty() => {
+                return self.report(now, from, report);
+            }
+            Input::Message { from, message: Message::Gathered(gathered) } => return self.gathered(now, from, gathered),
             Input::Down(links) => {
                 let whole = links.is_empty();
                 self.usable = if whole { Arc::clone(&self.fabric) } else { Arc::new(self.fabric.without(links)) };
@@ -408,13 +470,10 @@ impl Agent for SlotManager {
                     let message = Message::Heartbeat(Heartbeat { epoch: self.config.epoch });
                     out.push(Output::Send { to: Address::Peer, message });
                 }
-                for (h, mut grants) in messages.into_iter().enumerate() {
-                    if self.signaller.is_some() {
-                        // Its times count from now.
-                        grants.effective = now;
-                    }
-                    let to = Address::Host(HostId(h as u32));
-                    out.push(Output::Send { to, message: Message::Grants(grants) });
+                if !self.parts.is_empty() {
+                    self.send_parts(messages, out);
+                } else {
+                    self.send_grants(now, messages, out);
                 }
             }
             if let Some(signaller) = &mut self.signaller {
@@ -427,7 +486,6 @@ impl Agent for SlotManager {
         }
     }
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -451,7 +509,7 @@ mod tests {
     }
     fn report(from: u32, sequence: u64, taken_at: Time, to: u32, bytes: u64) -> Input {
         let backlog = Backlog::of_bytes([(HostId(to), Bytes::new(bytes))]);
-        let message = Message::Report(Report { epoch: 0, sequence, taken_at, backlog });
+        let message = Message::Report(Report { epoch: 0, sequence, taken_at, obeys: 0, backlog });
         Input::Message { from: Address::Host(HostId(from)), message }
     }
     fn slots(out: &[Output]) -> Vec<u32> {

@@ -1,31 +1,57 @@
 //! Managers of slots that replace each other.
 
 use crate::agent::{Address, Agent, Input, Output};
-use crate::message::{Heartbeat, Message};
+use crate::message::{Heartbeat, Message, Report};
 use crate::slots::{SlotManager, SlotManagerConfig};
 use std::sync::Arc;
-use timeplane_model::{Duration, Fabric, Time};
+use timeplane_model::{Duration, Fabric, LinkId, Time};
 use timeplane_schedule::Scheduler;
 
 /// Makes the scheduler of a manager that begins.
 pub type MakeScheduler = Box<dyn Fn() -> Box<dyn Scheduler> + Send>;
 
+/// Who of several managers leads when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Succession {
+    /// One that has heard of no other for so long leads. Longer than two rounds and a message, or the loss of one heartbeat deposes a
+    /// manager that is well.
+    pub takeover: Duration,
+    /// How many managers there are, at least 1.
+    pub managers: u32,
+    /// Which of them this is, from 0, below `managers`. Its epochs leave this rest when divided by `managers`, so that no two managers ever lead with
+    /// the same one.
+    pub place: u32,
+}
+
+impl Succession {
+    /// The first epoch of this manager that is no lower than `least`.
+    fn epoch(&self, least: u32) -> u32 {
+        let managers = self.managers.max(1);
+        let ahead = (self.place % managers + managers - least % managers) % managers;
+        least.saturating_add(ahead)
+    }
+}
+
 /// One of several managers of slots for the same hosts, of which one leads.
 ///
 /// The one that leads is a [`SlotManager`] and sends a [`Heartbeat`] to its peers with every round. One that has heard none for
-/// [`takeover`](Self::new) leads from then on, with a higher epoch, so that hosts drop what the predecessor granted as soon as they hear of it; and it
-/// grants nothing before [`memory`](SlotManagerConfig::memory) is over, so that all that the predecessor granted, or opened by a signal, is over
-/// even at hosts that have heard nothing. So nobody sends in a foreign slot, and nobody is muted for longer than `takeover`, `memory`,
-/// and the time from a report to its slot.
+/// [`takeover`](Succession::takeover) leads from then on, with a higher epoch, so that hosts drop what the predecessor granted as soon as they
+/// hear of it; and it grants nothing before [`memory`](SlotManagerConfig::memory) is over, so that all that the predecessor granted, or opened by
+/// a signal, is over even at hosts that have heard nothing. So nobody sends in a foreign slot, and nobody is muted for longer than `takeover`,
+/// `memory`, and the time from a report to its slot.
 ///
-/// One that leads and hears of a peer with a higher epoch, as after it was cut off from the others for a while, follows from then on. Two that are
-/// cut off from each other, but neither from the hosts, both lead for that long; hosts that have heard of the newer one obey it alone.
+/// One that leads and hears of a higher epoch follows from then on, whether a peer says so, as after it was cut off from the others for a while, or a
+/// host in its [report](Report::obeys). Two that are cut off from each other both lead only for as long as neither hears from a host that has
+/// heard of the newer one; hosts that have obey it alone. That is over when the newer one may grant, unless all of its messages of that
+/// time to some host are lost.
 pub struct Standby {
     config: SlotManagerConfig,
-    takeover: Duration,
+    succession: Succession,
     make: MakeScheduler,
     fabric: Arc<Fabric>,
-    /// The highest epoch of a manager known, its own or a peer's.
+    /// Links that are known to carry nothing, for the manager that it will be.
+    dead: Vec<LinkId>,
+    /// The highest epoch of a manager known, its own or another's.
     epoch: u32,
     /// When it was heard of last.
     heard: Time,
@@ -34,19 +60,23 @@ pub struct Standby {
 }
 
 impl Standby {
-    /// A manager that follows: it leads once it has heard of no other for `takeover` from the configuration's start on. Longer than two rounds and a
-    /// message, or the loss of one heartbeat deposes a manager that is well.
-    pub fn new(config: SlotManagerConfig, takeover: Duration, make: MakeScheduler, fabric: Arc<Fabric>) -> Self {
+    /// A manager that follows: it leads once it has heard of no other for [`takeover`](Succession::takeover) from the configuration's start on.
+    pub fn new(config: SlotManagerConfig, succession: Succession, make: MakeScheduler, fabric: Arc<Fabric>) -> Self {
         let config = SlotManagerConfig { heartbeats: true, ..config };
         let (epoch, heard) = (config.epoch, config.start);
-        Self { config, takeover, make, fabric, epoch, heard, leading: None, takeovers: 0 }
+        Self { config, succession, make, fabric, dead: Vec::new(), epoch, heard, leading: None, takeovers: 0 }
     }
 
     /// A manager that leads from its start on.
-    pub fn leading(config: SlotManagerConfig, takeover: Duration, make: MakeScheduler, fabric: Arc<Fabric>) -> Self {
-        let mut standby = Self::new(config, takeover, make, fabric);
-        let (config, fabric) = (standby.config, Arc::clone(&standby.fabric));
-        standby.leading = Some(SlotManager::new(config, (standby.make)(), fabric));
+    pub fn leading(
+        config: SlotManagerConfig,
+        succession: Succession,
+        make: MakeScheduler,
+        fabric: Arc<Fabric>,
+    ) -> Self {
+        let mut standby = Self::new(config, succession, make, fabric);
+        standby.epoch = succession.epoch(config.epoch);
+        standby.lead(standby.config.start, standby.config.quiet);
         standby
     }
 
@@ -60,25 +90,46 @@ impl Standby {
         self.takeovers
     }
 
-    fn hear(&mut self, now: Time, beat: Heartbeat) {
-        if self.leading.is_some() {
-            // Its own epoch is the highest that it knows.
-            if beat.epoch <= self.epoch {
-                return;
-            }
-            self.leading = None;
-        } else if beat.epoch < self.epoch {
-            return;
-        }
-        self.epoch = beat.epoch;
-        self.heard = now;
+    fn lead(&mut self, start: Time, quiet: Duration) {
+        let config = SlotManagerConfig { epoch: self.epoch, start, quiet, ..self.config };
+        self.leading = Some(SlotManager::new(config, (self.make)(), Arc::clone(&self.fabric)));
     }
 
-    fn take_over(&mut self, now: Time) {
-        self.epoch += 1;
+    fn take_over(&mut self, now: Time, out: &mut Vec<Output>) {
+        self.epoch = self.succession.epoch(self.epoch.saturating_add(1));
         self.takeovers += 1;
-        let config = SlotManagerConfig { epoch: self.epoch, start: now, quiet: self.config.memory(), ..self.config };
-        self.leading = Some(SlotManager::new(config, (self.make)(), Arc::clone(&self.fabric)));
+        self.lead(now, self.config.memory());
+        if let Some(manager) = self.leading.as_mut().filter(|_| !self.dead.is_empty()) {
+            manager.handle(now, Input::Down(self.dead.clone()), out);
+        }
+    }
+
+    /// A peer is there.
+    fn hear(&mut self, now: Time, beat: Heartbeat) {
+        if self.leading.is_some() {
+            return self.yield_to(now, beat.epoch);
+        }
+        if beat.epoch >= self.epoch {
+            self.epoch = beat.epoch;
+            self.heard = now;
+        }
+    }
+
+    /// A host obeys a manager: no proof that this is still there, but it was.
+    fn hear_of(&mut self, now: Time, report: &Report) {
+        match self.leading {
+            Some(_) => self.yield_to(now, report.obeys),
+            None => self.epoch = self.epoch.max(report.obeys),
+        }
+    }
+
+    /// Follows, where the other's epoch is higher than its own.
+    fn yield_to(&mut self, now: Time, epoch: u32) {
+        if epoch > self.epoch {
+            self.leading = None;
+            self.epoch = epoch;
+            self.heard = now;
+        }
     }
 }
 
@@ -86,18 +137,28 @@ impl Agent for Standby {
     fn deadline(&self) -> Option<Time> {
         match &self.leading {
             Some(manager) => manager.deadline(),
-            None => Some(self.heard.saturating_add(self.takeover)),
+            None => Some(self.heard.saturating_add(self.succession.takeover)),
         }
     }
 
     fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
-        if let Input::Message { from: Address::Peer, message: Message::Heartbeat(beat) } = input {
-            return self.hear(now, beat);
+        match &input {
+            Input::Message { from: Address::Peer, message: Message::Heartbeat(beat) } => return self.hear(now, *beat),
+            Input::Message { from: Address::Host(h), message: Message::Report(report) }
+                if h.0 < self.fabric.hosts() =>
+            {
+                self.hear_of(now, report);
+            }
+            Input::Message { from: Address::Deputy(_), message: Message::Gathered(gathered) } => {
+                gathered.reports.iter().for_each(|(_, report)| self.hear_of(now, report));
+            }
+            Input::Down(links) => self.dead.clone_from(links),
+            _ => {}
         }
-        let silent = self.heard.saturating_add(self.takeover) <= now;
+        let silent = self.heard.saturating_add(self.succession.takeover) <= now;
         match &mut self.leading {
             Some(manager) => manager.handle(now, input, out),
-            None if input == Input::Due && silent => self.take_over(now),
+            None if input == Input::Due && silent => self.take_over(now, out),
             // Reports are for the manager that leads; the next ones come before the first round is planned.
             None => {}
         }

@@ -5,8 +5,10 @@
 use crate::agent::{Address, Agent, Input, Output};
 use crate::host::Reporting;
 use crate::inbox::{Inbox, ReportCounters};
+use crate::live::Live;
 use crate::message::{Grants, Message, Report};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, Grant, HostId, Medium, Round, Time, Trigger};
 use timeplane_schedule::{Arbiter, Colouring, Fill, Metric};
 
@@ -58,11 +60,15 @@ pub struct TimeslotManagerCounters {
 /// A host's report is a total: all that waits there, at one moment. What is granted for that moment or later is taken off it; what is not
 /// granted any more by then, sent or lost, is in it or is not. So a lost report, a lost grant or a slot that was not used costs time until the next
 /// report, and never strands a packet.
+///
+/// Where links are known to be [down](Input::Down), what has no route is left out of the slots. It comes back with its host's first report
+/// after there is a route again, at the latest [`fallback`](TimeslotManagerConfig::fallback) later.
 #[derive(Debug)]
 pub struct TimeslotManager {
     config: TimeslotManagerConfig,
     arbiter: Arbiter,
     hosts: u32,
+    live: Live,
     inbox: Inbox,
     /// Per host: begin and queue of what is granted and not over as far as reports tell.
     granted: Vec<VecDeque<(Time, HostId, Class)>>,
@@ -79,12 +85,13 @@ impl TimeslotManager {
     ///
     /// # Errors
     /// Where the fabric's paths cannot be coloured.
-    pub fn new(config: TimeslotManagerConfig, fabric: &Fabric) -> Result<Self, ClosError> {
+    pub fn new(config: TimeslotManagerConfig, fabric: &Arc<Fabric>) -> Result<Self, ClosError> {
         let arbiter = Arbiter::new(fabric, config.metric, config.colouring, config.fill, config.slot_bytes)?;
         let hosts = fabric.hosts();
         Ok(Self {
             arbiter,
             hosts,
+            live: Live::new(Arc::clone(fabric)),
             inbox: Inbox::new(hosts),
             granted: vec![VecDeque::new(); hosts as usize],
             next: config.start,
@@ -110,7 +117,8 @@ impl TimeslotManager {
         // A clock that runs ahead beyond all bounds must not hide what is granted.
         let taken_at = report.taken_at.min(now + self.config.ahead);
         let idle = self.arbiter.is_empty();
-        self.arbiter.set(host, now, report.backlog.bursts.iter().copied());
+        let bursts = report.backlog.bursts.iter().filter(|b| self.live.reaches(host, b.destination));
+        self.arbiter.set(host, now, bursts.copied());
         let granted = &mut self.granted[host.index()];
         while granted.front().is_some_and(|g| g.0 < taken_at) {
             granted.pop_front();
@@ -194,8 +202,11 @@ impl Agent for TimeslotManager {
         match input {
             Input::Due => {}
             Input::Message { from, message: Message::Report(report) } => return self.report(now, from, &report),
-            // It plans as if all worked: what meets a dead link is lost, and reported as waiting again.
-            Input::Down(_) => return,
+            Input::Down(links) => {
+                self.live.set_down(links);
+                self.arbiter.retain(|source, destination| self.live.reaches(source, destination));
+                return;
+            }
             Input::Message { .. } | Input::Backlog(_) | Input::Changed => {
                 self.inbox.malformed();
                 return;

@@ -5,8 +5,9 @@ mod wire;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::Arc;
 use timeplane_model::{
-    Backlog, Burst, Bytes, Class, Duration, Fabric, Framing, HostId, LinkSpec, Rate, Switch, Time, mix64,
+    Backlog, Burst, Bytes, Class, Duration, Fabric, Framing, HostId, LinkSpec, NodeId, Rate, Switch, Time, mix64,
 };
 use timeplane_protocol::{
     Address, Agent, Estimator, HostAgent, HostConfig, Input, Message, Opening, Output, RateManager, RateManagerConfig,
@@ -19,9 +20,9 @@ const FRAME: u64 = 1538;
 const SLOT: Duration = Duration::from_ns(12_304);
 const US: Duration = Duration::from_us(1);
 
-fn fabric(hosts: u32) -> Fabric {
+fn fabric(hosts: u32) -> Arc<Fabric> {
     let link = LinkSpec { rate: LINE, propagation: Duration::ZERO, framing: Framing::Ethernet, bit_error: 0.0 };
-    Fabric::single_switch(hosts, Switch::default(), link).unwrap()
+    Arc::new(Fabric::single_switch(hosts, Switch::default(), link).unwrap())
 }
 
 fn timeslots(ahead: Duration) -> TimeslotManagerConfig {
@@ -234,7 +235,7 @@ impl World {
                 match to {
                     Address::Controller => self.tell_manager(Input::Message { from, message }),
                     Address::Host(h) => self.tell_host(h.index(), Input::Message { from, message }),
-                    Address::Peer => panic!("these controllers have no peers"),
+                    Address::Peer | Address::Deputy(_) => panic!("these controllers have no peers"),
                 }
             }
             1 => self.tell_manager(Input::Due),
@@ -445,6 +446,38 @@ fn a_silent_controller_leaves_no_gate_open() {
     world.run(Duration::from_secs(2));
 }
 
+/// What has no route gets no slots and no rates once that is known, the others get all, and it goes on when there is a route again.
+#[test]
+fn what_has_no_route_waits_until_there_is_one() {
+    for mut world in [slots(4, US * 10), paced(4)] {
+        all_to_all(&mut world, 100);
+        let run_for = |world: &mut World, time: Duration| {
+            let until = world.now + time.as_ps();
+            while world.now < until {
+                world.step();
+            }
+        };
+        run_for(&mut world, US * 300);
+        world.tell_manager(Input::Down(fabric(4).links_of(NodeId(3))));
+        // What was granted before is still sent.
+        run_for(&mut world, US * 200);
+        let of_three = |world: &mut World| -> u64 {
+            world.waiting();
+            let pairs = world.hosts.iter().enumerate().flat_map(|(h, host)| host.queues.iter().map(move |q| (h, q)));
+            pairs.filter(|(h, (d, _))| *h == 3 || **d == 3).map(|(_, (_, bytes))| *bytes).sum()
+        };
+        let before = of_three(&mut world);
+        run_for(&mut world, Duration::from_ms(8));
+        assert_eq!((of_three(&mut world), world.waiting()), (before, before));
+        assert!(before > 400 * FRAME, "{before}");
+        world.tell_manager(Input::Down(vec![]));
+        let took = world.run(Duration::from_ms(20));
+        // Three hosts each way: as long as it takes to report at the latest, and their packets' time.
+        assert!(took < (US * 600 + SLOT * 2 * 300).as_ps(), "{took}");
+        world.exclusive();
+    }
+}
+
 #[test]
 fn nonsense_is_counted_and_dropped() {
     let fabric = fabric(3);
@@ -460,7 +493,7 @@ fn nonsense_is_counted_and_dropped() {
         };
         let mut backlog = Backlog::of_bytes([(HostId(to), Bytes::new(FRAME))]);
         backlog.bursts = vec![burst];
-        let message = Message::Report(Report { epoch, sequence, taken_at: Time::MAX, backlog });
+        let message = Message::Report(Report { epoch, sequence, taken_at: Time::MAX, obeys: 0, backlog });
         Input::Message { from: Address::Host(HostId(from)), message }
     };
     let good = report(0, 0, 5, 1);

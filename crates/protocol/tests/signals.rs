@@ -288,7 +288,7 @@ fn a_report_counts_from_the_message_that_asks() {
     let backlog = Backlog::of_bytes([(HostId(1), Bytes::new(375_000 * 4))]);
     // Taken in the future or in the past, by clocks that are wrong.
     for (sequence, taken_at) in [Time::MAX, Time::from_ps(i64::MIN / 2)].into_iter().enumerate() {
-        let report = Report { epoch: 0, sequence: sequence as u64, taken_at, backlog: backlog.clone() };
+        let report = Report { epoch: 0, sequence: sequence as u64, taken_at, obeys: 0, backlog: backlog.clone() };
         let from = Address::Host(HostId(0));
         manager.handle(Time::ZERO + US, Input::Message { from, message: Message::Report(report) }, &mut out);
     }

@@ -4,8 +4,12 @@ mod common;
 
 use common::{OPEN, SLOT_BYTES, World, parameters};
 use proptest::prelude::*;
-use timeplane_model::Duration;
-use timeplane_protocol::{SignalConfig, SlotManagerConfig};
+use std::sync::Arc;
+use timeplane_model::{Backlog, Bytes, Duration, HostId, Time};
+use timeplane_protocol::{
+    Address, Agent, Event, Input, Message, Output, Report, SignalConfig, SlotManagerConfig, Standby, Succession,
+};
+use timeplane_schedule::WeightedRoundRobin;
 
 const US: Duration = Duration::from_us(1);
 
@@ -73,7 +77,7 @@ fn managers_take_turns() {
         world.run(Duration::from_ms(10), |_| false);
         world.dead = true;
         world.run(Duration::from_ms(100), |_| false);
-        world.manager = world.follower(takeover(&c));
+        world.manager = world.follower(takeover(&c), 0);
         world.dead = false;
         world.run(Duration::from_ms(200), |_| false);
         let before = world.sendings.len();
@@ -82,6 +86,145 @@ fn managers_take_turns() {
         assert!(world.sendings.len() > before, "it leads again");
         world.run_until_empty(Duration::from_secs(2));
         assert!(world.overlaps().is_empty());
+    }
+}
+
+/// Two that begin to follow at the same instant, and hear of nobody: both take over, and one yields.
+#[test]
+fn managers_that_return_together_do_not_both_lead() {
+    for c in configs() {
+        let mut world = World::new(6, c);
+        world.two_managers(takeover(&c));
+        world.all_to_all(200 * SLOT_BYTES);
+        world.run(Duration::from_ms(15), |_| false);
+        world.dead = true;
+        world.standby = None;
+        world.run(Duration::from_ms(16), |_| false);
+        world.dead = false;
+        world.manager = world.follower(takeover(&c), 0);
+        world.standby = Some(world.follower(takeover(&c), 1));
+        let took = world.run_until_empty(Duration::from_secs(2));
+        assert!(world.overlaps().is_empty());
+        assert!(took > Duration::from_ms(16) + c.memory());
+    }
+}
+
+/// A manager that returns when its successor has died knows of no epoch but its own: the hosts tell it.
+#[test]
+fn hosts_tell_whom_they_obey() {
+    for c in configs() {
+        let mut world = World::new(6, c);
+        world.two_managers(takeover(&c));
+        world.all_to_all(1_000 * SLOT_BYTES);
+        world.run(Duration::from_ms(10), |_| false);
+        world.dead = true;
+        world.run(Duration::from_ms(600), |_| false);
+        world.standby = None;
+        world.dead = false;
+        world.manager = world.follower(takeover(&c), 0);
+        let returned = world.now;
+        world.run(Duration::from_ms(700), |_| false);
+        assert!(world.overlaps().is_empty());
+        for h in 0..6 {
+            let silent = (returned + c.memory().as_ps()).max(returned + takeover(&c).as_ps());
+            let first = world.sendings.iter().filter(|s| s.source == h && s.from > silent).map(|s| s.from).min();
+            let after = Duration::from_ps(first.expect("it sends again") - returned);
+            assert!(after <= recovery(&c) + OPEN * 5, "{after} of {}", recovery(&c));
+        }
+    }
+}
+
+/// Managers that do not hear of each other, while hosts hear both: the older one learns from reports that it has been replaced.
+#[test]
+fn managers_that_are_cut_off_from_each_other_do_not_plan_at_once() {
+    for c in configs() {
+        let mut world = World::new(6, c);
+        world.two_managers(takeover(&c));
+        // Hosts that miss the first word of the newer one obey the older one for a while.
+        world.network.lost = 150;
+        world.all_to_all(300 * SLOT_BYTES);
+        world.run(Duration::from_ms(10), |_| false);
+        world.cut_off = true;
+        world.run(Duration::from_ms(400), |_| false);
+        let before = world.waiting();
+        assert!(before > 0 && before < 6 * 5 * 300 * SLOT_BYTES, "they go on in turns");
+        world.cut_off = false;
+        world.run_until_empty(Duration::from_secs(3));
+        assert!(world.overlaps().is_empty());
+    }
+}
+
+/// One that hears nobody plans on, by what it has heard before, and hosts that have heard of its successor obey that one alone, be it by frames that this
+/// one has not begun to send.
+#[test]
+fn a_deaf_manager_is_not_obeyed() {
+    for c in configs() {
+        let mut world = World::new(6, c);
+        world.two_managers(takeover(&c));
+        // One sender in a slot: the others have seen no frame of the successor for a while.
+        for host in &mut world.hosts[1..6] {
+            host.queues.insert(0, 100 * SLOT_BYTES);
+        }
+        world.run(Duration::from_ms(10), |_| false);
+        world.deaf = true;
+        // The other one has to miss it: nothing but its heartbeats is lost on the way.
+        world.cut_off = true;
+        world.run_until_empty(Duration::from_secs(3));
+        assert!(world.overlaps().is_empty());
+        assert!(world.counted(|h| h.stale) > 100, "it is heard");
+    }
+}
+
+/// It yields where a host says that it obeys another one, and leads again with an epoch of its own that is higher, once it has heard nothing.
+#[test]
+fn a_manager_learns_from_reports_that_it_is_replaced() {
+    let c = configs()[0];
+    for (place, next) in [(0, 6), (1, 7)] {
+        let succession = Succession { takeover: takeover(&c), managers: 2, place };
+        let make = move || -> Box<dyn timeplane_schedule::Scheduler> { Box::new(WeightedRoundRobin::new(c.slots)) };
+        let mut standby = Standby::leading(c, succession, Box::new(make), common::one_switch(3));
+        assert_eq!(standby.manager().map(|m| m.config().epoch), Some(place));
+        let mut out = Vec::new();
+        let now = Time::ZERO + US * 50;
+        for (obeys, leads) in [(place, true), (5, false)] {
+            let report = Report { epoch: 0, sequence: 0, taken_at: now, obeys, backlog: Backlog::default() };
+            let message = Message::Report(report);
+            standby.handle(now, Input::Message { from: Address::Host(HostId(0)), message }, &mut out);
+            assert_eq!(standby.manager().is_some(), leads);
+        }
+        assert_eq!(standby.deadline(), Some(now + takeover(&c)));
+        standby.handle(now + takeover(&c), Input::Due, &mut out);
+        assert_eq!(standby.manager().map(|m| m.config().epoch), Some(next));
+    }
+}
+
+/// What was said of dead links to one that follows counts when it leads.
+#[test]
+fn a_successor_knows_what_is_dead() {
+    let (c, fabric) = (configs()[0], common::one_switch(3));
+    for dead in [vec![], fabric.links_of(timeplane_model::NodeId(2))] {
+        let succession = Succession { takeover: takeover(&c), managers: 2, place: 1 };
+        let make = move || -> Box<dyn timeplane_schedule::Scheduler> { Box::new(WeightedRoundRobin::new(c.slots)) };
+        let mut standby = Standby::new(c, succession, Box::new(make), Arc::clone(&fabric));
+        let mut out = Vec::new();
+        standby.handle(Time::ZERO, Input::Down(dead.clone()), &mut out);
+        standby.handle(Time::ZERO + takeover(&c), Input::Due, &mut out);
+        assert_eq!(standby.takeovers(), 1);
+        let backlog = Backlog::of_bytes([(HostId(1), Bytes::mb(1)), (HostId(2), Bytes::mb(1))]);
+        let taken_at = Time::ZERO + takeover(&c);
+        let message = Message::Report(Report { epoch: 0, sequence: 0, taken_at, obeys: 0, backlog });
+        standby.handle(taken_at, Input::Message { from: Address::Host(HostId(0)), message }, &mut out);
+        while standby.deadline().unwrap() < taken_at + c.memory() * 2 {
+            standby.handle(standby.deadline().unwrap(), Input::Due, &mut out);
+        }
+        let to = |h: u32| {
+            let planned = |o: &Output| match o {
+                Output::Log(Event::SlotPlanned { pairs, .. }) => pairs.contains(&(HostId(0), HostId(h))),
+                _ => false,
+            };
+            out.iter().any(planned)
+        };
+        assert_eq!((to(1), to(2)), (true, dead.is_empty()));
     }
 }
 

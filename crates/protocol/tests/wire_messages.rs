@@ -10,7 +10,7 @@ use timeplane_protocol::wire::{
     Circuit, ClassNames, Configuration, Control, EncodeError, Endpoint, EpsShare, Header, Heartbeat, HostPeriod,
     Limits, MacAddress, PeriodSchedule, PfcClass, ROOM, Reassembler, ReassemblerCounters, UdpFrame, Via, WireError,
 };
-use timeplane_protocol::{Grants, Message, Rates, Report};
+use timeplane_protocol::{Gathered, Grants, Message, Part, Rates, Report};
 
 fn host() -> impl Strategy<Value = HostId> {
     prop_oneof![0u32..8, 0u32..1 << 30].prop_map(HostId)
@@ -86,9 +86,12 @@ fn grant() -> impl Strategy<Value = Grant> {
 }
 
 fn message() -> impl Strategy<Value = Message> {
-    let report = (any::<u32>(), any::<u64>(), time(), backlog()).prop_map(|(epoch, sequence, taken_at, backlog)| {
-        Message::Report(Report { epoch, sequence, taken_at, backlog })
-    });
+    let obeys = prop_oneof![Just(0), any::<u32>()];
+    let report = (any::<u32>(), any::<u64>(), time(), obeys, backlog()).prop_map(
+        |(epoch, sequence, taken_at, obeys, backlog)| {
+            Message::Report(Report { epoch, sequence, taken_at, obeys, backlog })
+        },
+    );
     let grants = (any::<u32>(), any::<u64>(), time(), some(grant(), 150), time()).prop_map(
         |(epoch, round, effective, grants, report_at)| {
             Message::Grants(Grants { epoch, round: Round(round), effective, grants, report_at })
@@ -101,7 +104,26 @@ fn message() -> impl Strategy<Value = Message> {
         Message::Rates(Rates { epoch, round: Round(round), lease, rates })
     });
     let heartbeat = any::<u32>().prop_map(|epoch| Message::Heartbeat(timeplane_protocol::Heartbeat { epoch }));
-    prop_oneof![report, grants, rates, heartbeat]
+    let part = (any::<u32>(), any::<u64>(), time(), some((host(), grant()), 150), time()).prop_map(
+        |(epoch, round, effective, mut grants, report_at)| {
+            grants.sort_by_key(|g| g.0);
+            Message::Part(Part { epoch, round: Round(round), effective, report_at, grants })
+        },
+    );
+    let of_host = (host(), any::<u32>(), any::<u64>(), time(), prop_oneof![Just(0), any::<u32>()], backlog());
+    let gathered = (any::<u32>(), any::<u64>(), some(of_host, 40)).prop_map(|(epoch, sequence, reports)| {
+        let mut reports: Vec<(HostId, Report)> = reports
+            .into_iter()
+            .map(|(host, epoch, sequence, taken_at, obeys, mut backlog)| {
+                backlog.bursts.clear();
+                (host, Report { epoch, sequence, taken_at, obeys, backlog })
+            })
+            .collect();
+        reports.sort_by_key(|r| r.0);
+        reports.dedup_by_key(|r| r.0);
+        Message::Gathered(Gathered { epoch, sequence, reports })
+    });
+    prop_oneof![report, grants, rates, heartbeat, part, gathered]
 }
 
 fn class() -> impl Strategy<Value = PfcClass> {
@@ -237,6 +259,8 @@ proptest! {
                 Message::Grants(g) => g.epoch = i as u32,
                 Message::Rates(r) => r.epoch = i as u32,
                 Message::Heartbeat(h) => h.epoch = i as u32,
+                Message::Part(p) => p.epoch = i as u32,
+                Message::Gathered(g) => g.epoch = i as u32,
                 Message::Pfc(_) => unreachable!("no strategy makes one"),
             }
             let mut datagrams = message.encode().unwrap();
@@ -296,7 +320,7 @@ proptest! {
 
 fn report(entries: u32) -> Report {
     let backlog = Backlog::of_bytes((0..entries).map(|d| (HostId(d), Bytes::new(1))));
-    Report { epoch: 3, sequence: 5, taken_at: Time::from_ps(-2), backlog }
+    Report { epoch: 3, sequence: 5, taken_at: Time::from_ps(-2), obeys: 0, backlog }
 }
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -322,6 +346,16 @@ fn reports_are_as_documented() {
     );
     assert_eq!(by_destination.encode(), Ok(vec![golden]));
 
+    let mut backlog = Backlog::default();
+    backlog.room = Some(Bytes::new(7));
+    let after_a_takeover = Message::Report(Report { backlog, obeys: 0x0102, ..report(0) });
+    let golden = bytes(
+        "01 51 8000 00000003 0000000000000005 fffffffffffffffe
+         0000000000000007 00000102",
+    );
+    assert_eq!(after_a_takeover.encode(), Ok(vec![golden]));
+    assert_eq!(after_a_takeover.wire_bytes(), 38 + 28 + 24 + 12);
+
     let burst = Burst {
         destination: HostId(9),
         class: Class(4),
@@ -337,6 +371,55 @@ fn reports_are_as_documented() {
          00000009 04 01020304 0000a000000001 0000000000000010",
     );
     assert_eq!(flow_by_flow.encode(), Ok(vec![golden]));
+}
+
+#[test]
+fn what_deputies_say_is_as_documented() {
+    let mut backlog = Backlog::of_bytes([(HostId(5), Bytes::new(0x1234))]);
+    backlog.room = Some(Bytes::new(65_536));
+    let reports = vec![(HostId(1), Report { obeys: 9, backlog, ..report(0) }), (HostId(2), report(0))];
+    let gathered = Message::Gathered(Gathered { epoch: 1, sequence: 2, reports });
+    let golden = bytes(
+        "01 09 8000 00000001 0000000000000002 0000000000000000
+         c0000001 00000003 0000000000000005 fffffffffffffffe 00000001 0000000000010000 00000009
+         00000005 0000000000001234
+         00000002 00000003 0000000000000005 fffffffffffffffe 00000000",
+    );
+    assert_eq!(gathered.encode(), Ok(vec![golden]));
+    let grant = Grant {
+        destination: HostId(1),
+        class: Class(0),
+        medium: Medium::Fabric,
+        rate: None,
+        bytes: None,
+        packets: None,
+        start: Trigger::At(Time::from_ps(0x30)),
+        end: Trigger::At(Time::from_ps(0x40)),
+        lease: Time::from_ps(0x40),
+    };
+    let part = Part {
+        epoch: 1,
+        round: Round(2),
+        effective: Time::from_ps(0x20),
+        report_at: Time::from_ps(0x99),
+        grants: vec![(HostId(7), grant)],
+    };
+    let golden = bytes(
+        "01 08 8000 00000001 0000000000000002 0000000000000020
+         0000000000000099
+         00000007 00000001 00 00 0000 0000000000000010 00000010 00000000",
+    );
+    assert_eq!(Message::Part(part).encode(), Ok(vec![golden]));
+    // Hosts out of order, and a count of destinations that do not follow.
+    let push = |hex: &str| Reassembler::default().push(&bytes(hex));
+    let head = "01098000 00000001 0000000000000002 0000000000000000";
+    let of = |host: &str, count: &str| format!("{host} 00000003 0000000000000005 fffffffffffffffe {count}");
+    let two = push(&format!("{head} {} {}", of("00000002", "00000000"), of("00000002", "00000000")));
+    assert_eq!(two, Err(WireError::Disordered { at: 28 }));
+    let none = push(&format!("{head} {}", of("00000002", "ffffffff")));
+    assert_eq!(none, Err(WireError::Truncated { have: 28, need: 32 }));
+    let zero = push(&format!("{head} {} 00000000", of("40000002", "00000000")));
+    assert!(matches!(zero, Err(WireError::Value { at: 28, .. })));
 }
 
 #[test]
@@ -454,8 +537,11 @@ fn bytes_that_no_agent_sends_are_refused() {
     let report = |rest: &str| push(&format!("01018000 00000000 0000000000000000 0000000000000000 {rest}"));
     assert_eq!(push("0101"), Err(WireError::Truncated { have: 2, need: 24 }));
     assert_eq!(push(&"02".repeat(24)), Err(WireError::Version { found: 2 }));
-    assert_eq!(push(&format!("01{}", "09".repeat(23))), Err(WireError::Kind { found: 9 }));
-    assert_eq!(push(&format!("0141{}", "00".repeat(22))), Err(WireError::Reserved { at: 1 }));
+    assert_eq!(push(&format!("01{}", "0a".repeat(23))), Err(WireError::Kind { found: 10 }));
+    assert_eq!(push(&format!("0181{}", "00".repeat(22))), Err(WireError::Reserved { at: 1 }));
+    // An epoch that is told is not zero.
+    let obeys = push("01418000 00000000 0000000000000000 0000000000000000 00000000");
+    assert!(matches!(obeys, Err(WireError::Value { at: 0, .. })));
     assert_eq!(push(&format!("01038000{}", "01".repeat(28))), Err(WireError::Reserved { at: 16 }));
     assert_eq!(report("00000001"), Err(WireError::Truncated { have: 4, need: 12 }));
     assert_eq!(report("40000001 0000000000000001"), Err(WireError::Reserved { at: 0 }));

@@ -1,6 +1,8 @@
 //! The `[control.NAME]` tables.
 
+use crate::managers::ManagersSpec;
 use crate::signals::{Reaction, SignalSpec};
+use crate::standby::StandbySpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::{Bytes, Duration, Rate};
@@ -219,6 +221,12 @@ pub struct SlotsSpec {
     /// PFC frames open and close the gates, at the begin and the end of each slot, instead of the hosts' clocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signals: Option<SignalSpec>,
+    /// A second manager, which takes over where the first one is lost; missing: there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standby: Option<StandbySpec>,
+    /// Several managers, each in charge of a part of the hosts; missing: the one that plans is in charge of all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub managers: Option<ManagersSpec>,
 }
 
 impl Default for SlotsSpec {
@@ -237,6 +245,8 @@ impl Default for SlotsSpec {
             receive: None,
             background: None,
             signals: None,
+            standby: None,
+            managers: None,
         }
     }
 }

@@ -12,8 +12,10 @@ mod error;
 mod fabric;
 mod failure;
 mod load;
+mod managers;
 mod shape;
 mod signals;
+mod standby;
 mod validate;
 mod workload;
 
@@ -29,7 +31,9 @@ pub use fabric::{
 };
 pub use failure::{Element, Failure};
 pub use load::{Loaded, Point, split_override};
+pub use managers::ManagersSpec;
 pub use signals::{Interfaces, Reaction, ReactionTimes, SignalSpec};
+pub use standby::StandbySpec;
 pub use workload::{CoflowTrace, FlowList, PacketMix, Pattern, Poisson, Shuffle, Sizes, Workload};
 
 use indexmap::IndexMap;

@@ -478,7 +478,26 @@ impl Checked {
             Element::Manager if s.control.values().all(|c| c.plan.is_none()) => {
                 self.conflict(&at("element"), "no control has a plan, so that there is no manager", None);
             }
-            Element::Manager => {}
+            Element::Standby
+                if !s.control.values().any(|c| matches!(&c.plan, Some(PlanSpec::Slots(p)) if p.standby.is_some())) =>
+            {
+                let help = "add `standby = {}` to a `plan.slots`";
+                self.conflict(&at("element"), "no control has a second manager", Some(help));
+            }
+            Element::Deputy(deputy) => {
+                let counts = s.control.values().filter_map(|c| match &c.plan {
+                    Some(PlanSpec::Slots(slots)) => slots.managers.map(|m| m.count),
+                    _ => None,
+                });
+                match counts.max() {
+                    Some(count) => number("element.deputy", "deputies", deputy, u128::from(count)),
+                    None => {
+                        let help = "add `managers = { count = 2 }` to a `plan.slots`";
+                        self.conflict(&at("element.deputy"), "no control has several managers", Some(help));
+                    }
+                }
+            }
+            Element::Manager | Element::Standby => {}
         }
     }
 
@@ -564,6 +583,8 @@ impl Checked {
         if let Some(signals) = &slots.signals {
             self.signals(key, slots, signals, f);
         }
+        self.standby(key, slots);
+        self.managers(key, slots, f);
         if !schedulers.contains(&slots.scheduler.as_str()) {
             let problem = Problem::UnknownName {
                 what: "scheduler",
@@ -574,8 +595,10 @@ impl Checked {
             self.error(&at("scheduler"), problem, Some(&one_of("one of", schedulers)));
         }
         let usable = |d: Duration| !d.is_negative() && d <= LONGEST_DELAY;
+        let between = [slots.deputy_latency(), slots.deputy_error()];
         if [slots.slot, slots.guard, slots.clock_error, slots.control_latency, slots.compute_time]
             .into_iter()
+            .chain(between)
             .all(usable)
         {
             if slots.signals.is_none() && slots.clock_bound() * 2 > slots.guard {
@@ -587,11 +610,61 @@ impl Checked {
                 self.warn(&at("clock_error"), message);
             }
             let round = (slots.slot + slots.guard) * i64::from(slots.round_slots.min(65_536));
-            let ahead = slots.control_latency * 2 + slots.compute_time;
+            let ahead = slots.control_way() * 2 + slots.compute_time;
             if ahead > round {
                 let message = format!("reports, planning and grants take {ahead}, more than a round, {round}");
                 self.warn(&at("round_slots"), message);
             }
+        }
+    }
+
+    /// The second manager.
+    fn standby(&mut self, key: &str, slots: &SlotsSpec) {
+        let at = |name: &str| format!("{key}.standby.{name}");
+        let Some(standby) = slots.standby else { return };
+        if let Some(latency) = standby.latency {
+            self.span(&at("latency"), latency, LONGEST_DELAY);
+        }
+        let Some(takeover) = standby.takeover else { return };
+        self.positive_span(&at("takeover"), takeover, LONGEST_RUN);
+        let spans =
+            [slots.slot, slots.guard, slots.compute_time, slots.control_latency, slots.peer_latency(), takeover];
+        let mut spans = spans.into_iter().chain([slots.deputy_latency(), slots.deputy_error()]);
+        let usable = |d: Duration| !d.is_negative() && d <= LONGEST_RUN;
+        if takeover == Duration::ZERO
+            || !spans.all(usable)
+            || slots.clock_error.is_negative()
+            || slots.round_slots > 65_536
+        {
+            return;
+        }
+        let least = slots.least_takeover();
+        if takeover < least {
+            let message = format!(
+                "heartbeats come once a round, up to {least} apart: a manager that is well is deposed after {takeover}"
+            );
+            self.conflict(&at("takeover"), &message, Some("a longer takeover, or shorter rounds"));
+        } else if slots.control_loss > 0.0 && takeover < least * 2 {
+            let message =
+                format!("the loss of one heartbeat deposes a manager that is well, unless it is {}", least * 2);
+            self.warn(&at("takeover"), message);
+        }
+    }
+
+    /// Managers in charge of parts of the hosts.
+    fn managers(&mut self, key: &str, slots: &SlotsSpec, f: &FabricSpec) {
+        let at = |name: &str| format!("{key}.managers.{name}");
+        let Some(managers) = slots.managers else { return };
+        let hosts = f.hosts();
+        if managers.count == 0 || u128::from(managers.count) > hosts {
+            self.value(&at("count"), managers.count, &format!("allowed is 1 to {hosts}, the number of hosts"));
+        }
+        self.span(&at("clock_error"), managers.clock_error, LONGEST_DELAY);
+        if let Some(latency) = managers.latency {
+            self.span(&at("latency"), latency, LONGEST_DELAY);
+        }
+        if let Some(loss) = managers.loss {
+            self.probability(&at("loss"), loss);
         }
     }
 
@@ -658,18 +731,23 @@ impl Checked {
         }
         let Ok(fabric) = f.build() else { return };
         // Frames that open, and frames that close.
-        if signals.skew(&fabric) * 2 > slots.slot + slots.guard {
+        let skew = signals.skew(&fabric, slots.deputies());
+        if skew * 2 > slots.slot + slots.guard {
             let message = format!(
                 "the frames of a slot take {} to leave, longer than a slot with its guard: signals fall behind for good",
-                signals.skew(&fabric) * 2
+                skew * 2
             );
-            self.conflict(&at("frame_gap"), &message, Some("more `interfaces`, or longer slots"));
+            self.conflict(&at("frame_gap"), &message, Some("more `interfaces` or `managers`, or longer slots"));
         }
-        let least = signals.least_guard(&fabric, frame);
+        if slots.deputy_error().is_negative() || slots.deputy_error() > LONGEST_DELAY {
+            return;
+        }
+        let least = signals.least_guard(&fabric, frame, slots.deputies()) + slots.deputy_error() * 2;
         if slots.guard < least {
             let message = format!(
-                "with signals, hosts are in each other's slots unless the guard is {least}, by the reaction's jitter, the skew of frames and a \
+                "with signals, hosts are in each other's slots unless the guard is {least}, by the reaction's jitter, the skew of frames{} and a \
                  frame in progress; it is {}",
+                if slots.deputy_error() > Duration::ZERO { ", two managers' clocks" } else { "" },
                 slots.guard
             );
             self.warn(&format!("{key}.guard"), message);

@@ -85,6 +85,8 @@ fn failures() {
     one("element = { between = [0] }\nat = \"1 ms\"\nuntil = \"2 ms\"");
     one("element = { links = 3 }\nat = \"1 ms\"\nuntil = \"2 ms\"");
     one("element = \"managers\"\nat = \"1 ms\"\nuntil = \"2 ms\"");
+    one("element = \"standby\"\nat = \"1 ms\"\nuntil = \"2 ms\"");
+    one("element = { deputy = 0 }\nat = \"1 ms\"\nuntil = \"2 ms\"");
     one("element = { host = 1 }\nat = \"-1 ms\"\nuntil = \"2 ms\"");
     one("element = { host = 1 }\nat = \"2 ms\"\nuntil = \"2 ms\"\ndetection = \"1 h\"");
     one("element = { host = 1 }\nat = \"2 ms\"");
@@ -327,6 +329,40 @@ fn slots_by_signals() {
     a.warns(SLOTS, &[(&at("signals.reaction"), "user_space")]);
     a.warns(SLOTS, &[(&at("signals.hold"), "100 us")]);
     a.warns(SLOTS, &[(&at("clock_drift"), "50")]);
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
+fn several_managers() {
+    let mut a = Answers::default();
+    for wrong in [
+        "standby = { takeover = \"5 ms\" }",
+        "standby = { takeover = \"0 s\" }",
+        "standby = { latency = \"-1 us\" }",
+        "standby = { latency = \"1 min\" }",
+        "standby = { detection = \"30 ms\" }",
+        "standby = true",
+    ] {
+        a.with(SLOTS, "\"15 us\"", &format!("\"15 us\"\n{wrong}"));
+    }
+    for wrong in [
+        "managers = { count = 0 }",
+        "managers = { count = 1000 }",
+        "managers = { clock_error = \"1 us\" }",
+        "managers = { count = 2, clock_error = \"-1 us\" }",
+        "managers = { count = 2, latency = \"1 h\" }",
+        "managers = { count = 2, loss = 1.5 }",
+        "managers = 2",
+    ] {
+        a.with(SLOTS, "\"15 us\"", &format!("\"15 us\"\n{wrong}"));
+    }
+    let two = SLOTS.replace("\"15 us\"", "\"15 us\"\nmanagers = { count = 2 }");
+    let third = "[[failure]]\nelement = { deputy = 2 }\nat = \"1 ms\"\nuntil = \"2 ms\"\n[control";
+    a.with(&two, "[control", third);
+    let at = |key: &str| format!("control.slots.plan.slots.{key}");
+    let clocks = "{ count = 2, clock_error = \"10 us\" }";
+    a.warns(SLOTS, &[(&at("managers"), clocks), (&at("signals"), "{}")]);
+    a.warns(SLOTS, &[(&at("standby.takeover"), "15 ms"), (&at("control_loss"), "0.1")]);
     insta::assert_snapshot!(a.0);
 }
 

@@ -70,8 +70,15 @@ impl Schedulers {
     /// # Errors
     /// Where none has it.
     pub fn build(&self, name: &str, parameters: &SlotParameters) -> Result<Box<dyn Scheduler>, UnknownScheduler> {
+        self.factory(name).map(|build| build(parameters))
+    }
+    /// What makes schedulers of this name.
+    ///
+    /// # Errors
+    /// Where none has it.
+    pub fn factory(&self, name: &str) -> Result<SchedulerFactory, UnknownScheduler> {
         if let Some(entry) = self.entries.iter().find(|e| e.name == name) {
-            return Ok((entry.build)(parameters));
+            return Ok(Arc::clone(&entry.build));
         }
         let nearest = self
             .names()

@@ -148,6 +148,19 @@ impl Arbiter {
         self.queues[source.index()] = new;
     }
 
+    /// Forgets what waits for pairs, source and destination, of which `keep` does not hold.
+    pub fn retain(&mut self, keep: impl Fn(HostId, HostId) -> bool) {
+        for source in 0..self.queues.len() {
+            let from = HostId(source as u32);
+            let gone = self.queues[source].keys().copied().filter(|key| !keep(from, HostId(key.0)));
+            for key in gone.collect::<Vec<_>>() {
+                let Some(queue) = self.queues[source].remove(&key) else { continue };
+                let rank = self.rank(from.0, key, &queue);
+                self.order.remove(&rank);
+            }
+        }
+    }
+
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()

@@ -5,7 +5,7 @@ use crate::circuit_plan::{algorithm, circuit_manager};
 use crate::circuits::CIRCUIT;
 use crate::clocks::Clock;
 use crate::endpoints::Endpoints;
-use crate::network::{Changes, Network};
+use crate::network::{Changes, Manager, Network};
 use crate::nic::Window;
 use crate::signals::Signals;
 use crate::time::SimTime;
@@ -15,9 +15,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, HostId, LinkId, LinkSpec, Medium, Node, Rate, Time};
 use timeplane_protocol::{
-    Address, Agent, CircuitManager, CircuitManagerConfig, Estimator, Event, HostAgent, HostConfig, Input, Message,
-    Opening, Output, RateManager, RateManagerConfig, Report, Reporting, SignalConfig, SlotManager, SlotManagerConfig,
-    TimeslotManager, TimeslotManagerConfig,
+    Address, Agent, CircuitManager, CircuitManagerConfig, Deputy, DeputyConfig, Estimator, Event, HostAgent,
+    HostConfig, Input, MakeScheduler, Message, Opening, Output, RateManager, RateManagerConfig, Report, Reporting,
+    SignalConfig, SlotManager, SlotManagerConfig, Standby, Succession, TimeslotManager, TimeslotManagerConfig,
 };
 use timeplane_results::{ControlRow, Recorder, SlotRow};
 use timeplane_scenario::{
@@ -60,9 +60,10 @@ struct Planned {
 
 /// Manager and host agents.
 pub struct Controllers {
-    manager: Box<dyn Agent + Send>,
+    /// The manager, the one that stands by, and deputies.
+    managers: Vec<Box<dyn Agent + Send>>,
     hosts: Vec<HostAgent>,
-    /// Clocks of hosts; the manager's, which is right, is the last.
+    /// Clocks of hosts, then those of managers: right, and those of deputies as far as they agree with these.
     clocks: Vec<Clock>,
     /// How often beacons set the hosts' clocks, and by how much these are off then at most.
     resync: Option<(Duration, Duration)>,
@@ -72,6 +73,14 @@ pub struct Controllers {
     /// When each host's agent is told next that its queues have changed.
     telling: Vec<SimTime>,
     latency: Duration,
+    /// Between managers.
+    peer_latency: Duration,
+    /// Between a deputy and the others.
+    deputy: DeputyLink,
+    /// Per host, which deputy is in charge of it; empty without deputies.
+    parts: Vec<u32>,
+    /// Managers that plan, or may.
+    planners: u32,
     loss: f64,
     losses: Xoshiro256PlusPlus,
     /// Under way, by arrival, receiver, sender and number.
@@ -81,6 +90,8 @@ pub struct Controllers {
     sent: Vec<Sent>,
     /// Frames that open and close gates.
     frames: Sent,
+    /// What managers say to each other.
+    peers: Sent,
     /// Whether transmissions are written down one by one, and for how long after its end a slot may still be used.
     slots: Option<Duration>,
     planned: VecDeque<Planned>,
@@ -89,8 +100,8 @@ pub struct Controllers {
     line: Vec<Rate>,
     /// Agents that are down: nobody calls them, and messages to them are lost.
     down: Vec<bool>,
-    /// The manager's successors, first to last, one for each time that it returns.
-    successors: VecDeque<Box<dyn Agent + Send>>,
+    /// Each manager's successors, first to last, one for each time that it returns.
+    successors: Vec<VecDeque<Box<dyn Agent + Send>>>,
     /// Links that are known to carry nothing.
     dead: Vec<LinkId>,
     /// Whether the manager knows what waits without being told.
@@ -115,9 +126,17 @@ pub enum ControlError {
     Clos(#[from] ClosError),
 }
 
+/// Between a deputy and managers that plan.
+#[derive(Clone, Copy, Debug, Default)]
+struct DeputyLink {
+    latency: Duration,
+    loss: f64,
+}
+
 /// What all kinds of plans have in common.
 struct Common {
     latency: Duration,
+    peer_latency: Duration,
     loss: f64,
     clock_error: Duration,
     /// Parts per million, either way.
@@ -144,18 +163,14 @@ impl Controllers {
         schedulers: &Schedulers,
         streams: &Streams,
     ) -> Result<Self, ControlError> {
-        let background = match spec {
-            PlanSpec::Slots(SlotsSpec { background: Some(b), .. }) => b.rate,
-            _ => Rate::ZERO,
-        };
-        // A plan knows only what is left of the links.
-        let slower = (background > Rate::ZERO).then(|| Arc::new(less(fabric, background)));
-        let fabric = slower.as_ref().unwrap_or(fabric);
+        let fabric = &planned_on(spec, fabric);
+        let mut standby: Option<Box<dyn Agent + Send>> = None;
         let (manager, common, slots): (Box<dyn Agent + Send>, Common, Option<Duration>) = match spec {
             PlanSpec::Slots(spec) => {
                 let config = slot_manager(spec, fabric, mtu);
                 let common = Common {
                     latency: spec.control_latency,
+                    peer_latency: spec.peer_latency(),
                     loss: spec.control_loss,
                     clock_error: spec.clock_error,
                     fallback: config.fallback(),
@@ -166,16 +181,22 @@ impl Controllers {
                     resync: spec.resync,
                     by_signal: config.host_signals(fabric.hosts()),
                 };
-                let scheduler = schedulers.build(&spec.scheduler, &config.slots)?;
-                let manager = SlotManager::new(config, scheduler, Arc::clone(fabric));
+                let manager: Box<dyn Agent + Send> = if spec.standby.is_some() {
+                    standby = Some(Box::new(one_of_two(spec, config, 1, false, schedulers, fabric)?));
+                    Box::new(one_of_two(spec, config, 0, true, schedulers, fabric)?)
+                } else {
+                    let scheduler = schedulers.build(&spec.scheduler, &config.slots)?;
+                    Box::new(SlotManager::new(config, scheduler, Arc::clone(fabric)))
+                };
                 let signals = config.signals.map_or(Duration::ZERO, |s| s.slack * 2 + config.control_latency);
-                let slack = spec.clock_bound() * 2 + signals;
-                (Box::new(manager), common, Some(slack))
+                let slack = spec.clock_bound() * 2 + signals + spec.deputy_error() * 2;
+                (manager, common, Some(slack))
             }
             PlanSpec::Timeslots(spec) => {
                 let config = timeslot_manager(spec, fabric, mtu);
                 let common = Common {
                     latency: spec.control_latency,
+                    peer_latency: spec.control_latency,
                     loss: spec.control_loss,
                     clock_error: spec.clock_error,
                     fallback: config.fallback,
@@ -192,6 +213,7 @@ impl Controllers {
                 let config = rate_manager(spec);
                 let common = Common {
                     latency: spec.control_latency,
+                    peer_latency: spec.control_latency,
                     loss: spec.control_loss,
                     clock_error: Duration::ZERO,
                     fallback: config.fallback,
@@ -208,6 +230,7 @@ impl Controllers {
                 let config = circuit_manager(spec, fabric, retune, mtu);
                 let common = Common {
                     latency: spec.control_latency,
+                    peer_latency: spec.control_latency,
                     loss: spec.control_loss,
                     clock_error: Duration::ZERO,
                     fallback: config.fallback(),
@@ -224,6 +247,7 @@ impl Controllers {
             }
         };
         let count = fabric.hosts();
+        let deputies = if let PlanSpec::Slots(spec) = spec { spec.deputies() } else { 0 };
         let host = |h| HostConfig {
             host: HostId(h),
             epoch: 0,
@@ -237,44 +261,86 @@ impl Controllers {
             let drift = if common.clock_drift > 0.0 { one("clock drift") * common.clock_drift } else { 0.0 };
             Clock::new(common.clock_error.scale(one("clock error")), drift)
         };
-        let clocks = (0..count).map(clock).chain([Clock::new(Duration::ZERO, 0.0)]).collect();
+        let mut managers: Vec<_> = [manager].into_iter().chain(standby).collect();
+        let planners = managers.len() as u32;
+        let mut deputy = DeputyLink::default();
+        let mut parts = Vec::new();
+        let mut errors = vec![Duration::ZERO; managers.len()];
+        if let PlanSpec::Slots(spec) = spec
+            && let Some(of) = &spec.managers
+        {
+            deputy = DeputyLink { latency: spec.deputy_latency(), loss: of.loss.unwrap_or(spec.control_loss) };
+            parts = fabric.parts(of.count);
+            for number in 0..of.count {
+                managers.push(Box::new(Deputy::new(deputy_config(spec, number, fabric), Arc::clone(fabric))));
+                let mut stream = streams.fast("deputy", u64::from(number), "clock error");
+                errors.push(of.clock_error.scale(either_way(&mut stream)));
+            }
+        }
+        let nodes = count as usize + managers.len();
+        let of_managers = errors.into_iter().map(|error| Clock::new(error, 0.0));
+        let clocks = (0..count).map(clock).chain(of_managers).collect();
         Ok(Self {
             hosts: (0..count).map(|h| HostAgent::new(host(h))).collect(),
             clocks,
             resync: common.resync.map(|every| (every, common.clock_error)),
             beacons: streams.fast("control", 0, "beacons"),
-            armed: vec![SimTime::MAX; count as usize + 1],
+            armed: vec![SimTime::MAX; nodes],
             telling: vec![SimTime::MAX; count as usize],
             latency: common.latency,
+            peer_latency: common.peer_latency,
+            deputy,
+            parts,
+            planners,
             loss: common.loss,
             losses: streams.fast("control", 0, "loss"),
             messages: BTreeMap::new(),
             number: 0,
-            signals: Signals::new(common.signals, fabric, streams),
-            sent: vec![Sent::default(); count as usize + 1],
+            signals: Signals::new(common.signals, fabric, deputies, streams),
+            sent: vec![Sent::default(); nodes],
             frames: Sent::default(),
+            peers: Sent::default(),
             slots,
             planned: VecDeque::new(),
             used: BTreeMap::new(),
             oracle: matches!(spec, PlanSpec::Circuits(c) if c.demand == CircuitDemand::Oracle),
             ahead_of_light: matches!(spec, PlanSpec::Circuits(_)),
-            shared: background > Rate::ZERO,
+            shared: background(spec) > Rate::ZERO,
             line: (0..count).map(|h| fabric.link(fabric.uplink(HostId(h))).spec.rate).collect(),
-            down: vec![false; count as usize + 1],
-            successors: VecDeque::new(),
+            down: vec![false; nodes],
+            successors: managers.iter().map(|_| VecDeque::new()).collect(),
             dead: Vec::new(),
             fault: None,
             out: Vec::new(),
-            manager,
+            managers,
         })
     }
 
-    /// The manager will return at these times, as a new one that knows nothing.
+    /// All managers of this plan.
+    pub fn managers(&self) -> Vec<Manager> {
+        let planners = [Manager::First, Manager::Standby].into_iter().take(self.planners as usize);
+        let deputies = self.managers.len() as u32 - self.planners;
+        planners.chain((0..deputies).map(Manager::Deputy)).collect()
+    }
+
+    /// A manager's place among those of this plan, where it has it.
+    fn place(&self, manager: Manager) -> Option<usize> {
+        let planners = self.planners as usize;
+        match manager {
+            Manager::First => Some(0),
+            Manager::Standby => Some(1).filter(|_| planners > 1),
+            Manager::Deputy(d) => Some(planners + d as usize).filter(|p| *p < self.managers.len()),
+        }
+    }
+
+    /// A manager will return at these times, as a new one that knows nothing.
     ///
     /// # Errors
     /// As [`Controllers::new`].
+    #[expect(clippy::too_many_arguments, reason = "those of `new`, and which and when")]
     pub fn restart_at(
         &mut self,
+        manager: Manager,
         times: &[SimTime],
         spec: &PlanSpec,
         fabric: &Arc<Fabric>,
@@ -282,25 +348,35 @@ impl Controllers {
         retune: Retune,
         schedulers: &Schedulers,
     ) -> Result<(), ControlError> {
+        let fabric = &planned_on(spec, fabric);
+        let Some(place) = self.place(manager) else { return Ok(()) };
         for (i, at) in times.iter().enumerate() {
             let (epoch, now) = (i as u32 + 1, at.on_perfect_clock());
-            let successor: Box<dyn Agent + Send> = match spec {
-                PlanSpec::Slots(spec) => {
+            let successor: Box<dyn Agent + Send> = match (spec, manager) {
+                (PlanSpec::Slots(spec), Manager::Deputy(number)) => {
+                    let config = DeputyConfig { epoch, ..deputy_config(spec, number, fabric) };
+                    Box::new(Deputy::new(config, Arc::clone(fabric)))
+                }
+                (PlanSpec::Slots(spec), _) if spec.standby.is_some() => {
+                    let config = SlotManagerConfig { start: now, ..slot_manager(spec, fabric, mtu) };
+                    Box::new(one_of_two(spec, config, place as u32, false, schedulers, fabric)?)
+                }
+                (PlanSpec::Slots(spec), _) => {
                     let config = slot_manager(spec, fabric, mtu);
                     let config = SlotManagerConfig { epoch, start: now, quiet: config.memory(), ..config };
                     let scheduler = schedulers.build(&spec.scheduler, &config.slots)?;
                     Box::new(SlotManager::new(config, scheduler, Arc::clone(fabric)))
                 }
-                PlanSpec::Timeslots(spec) => {
+                (PlanSpec::Timeslots(spec), _) => {
                     let config = timeslot_manager(spec, fabric, mtu);
                     // As far as its predecessor's grants reach.
                     let start = now + config.ahead + config.slot * (i64::from(config.batch) + 1);
                     Box::new(TimeslotManager::new(TimeslotManagerConfig { epoch, start, ..config }, fabric)?)
                 }
-                PlanSpec::Rates(spec) => {
+                (PlanSpec::Rates(spec), _) => {
                     Box::new(RateManager::new(RateManagerConfig { epoch, ..rate_manager(spec) }, fabric)?)
                 }
-                PlanSpec::Circuits(spec) => {
+                (PlanSpec::Circuits(spec), _) => {
                     let config = circuit_manager(spec, fabric, retune, mtu);
                     // As far as its predecessor's schedules and rates reach.
                     let start = now + config.circuits.window + config.margin * 2;
@@ -308,7 +384,7 @@ impl Controllers {
                     Box::new(CircuitManager::new(config, algorithm(spec.scheduler).build()))
                 }
             };
-            self.successors.push_back(successor);
+            self.successors[place].push_back(successor);
         }
         Ok(())
     }
@@ -316,14 +392,18 @@ impl Controllers {
     /// Agents fail and return, and the manager hears of links.
     pub fn fail(&mut self, at: SimTime, changes: &Changes, network: &mut Network, ends: &mut Endpoints) {
         let manager = self.manager_node();
-        for &(node, works) in &changes.nodes {
+        // A failure may be that of a manager that only another control has.
+        let managers = changes.managers.iter().filter_map(|&(m, works)| Some((manager + self.place(m)? as u32, works)));
+        let nodes: Vec<(u32, bool)> = changes.hosts.iter().copied().chain(managers).collect();
+        for (node, works) in nodes {
             self.down[node as usize] = !works;
             self.armed[node as usize] = SimTime::MAX;
             if !works {
                 continue;
             }
-            if node == manager {
-                self.manager = self.successors.pop_front().expect("one for each time that it returns");
+            if let Some(m) = node.checked_sub(manager) {
+                let successor = self.successors[m as usize].pop_front();
+                self.managers[m as usize] = successor.expect("one for each time that it returns");
                 if !self.dead.is_empty() {
                     self.tell(at, node, Input::Down(self.dead.clone()), network, ends);
                 }
@@ -335,17 +415,20 @@ impl Controllers {
         }
         if let Some(dead) = &changes.dead {
             self.dead.clone_from(dead);
-            self.tell(at, manager, Input::Down(dead.clone()), network, ends);
+            for node in manager..manager + self.planners {
+                self.tell(at, node, Input::Down(dead.clone()), network, ends);
+            }
         }
     }
 
+    /// The number of the first manager.
     fn manager_node(&self) -> u32 {
         self.hosts.len() as u32
     }
 
     /// All agents wait for their first deadlines.
     pub fn begin(&mut self, network: &mut Network) {
-        for node in 0..=self.manager_node() {
+        for node in 0..self.down.len() as u32 {
             self.arm(SimTime::ZERO, node, network);
         }
         if let Some((every, _)) = self.resync {
@@ -380,7 +463,7 @@ impl Controllers {
     pub fn deliver(&mut self, at: SimTime, network: &mut Network, ends: &mut Endpoints) {
         let Some(((_, to, from, _), delivery)) = self.messages.pop_first() else { return };
         if self.down[to as usize] {
-            self.sent[from as usize].lost += u64::from(matches!(delivery, Delivery::Message(_)));
+            self.counted(from, to).lost += u64::from(matches!(delivery, Delivery::Message(_)));
             return;
         }
         let message = match delivery {
@@ -388,7 +471,16 @@ impl Controllers {
             Delivery::Open(opening, closes) => return self.open(at, to, &opening, Some(closes), network),
             Delivery::Beacon => return self.beacon(at, to, network),
         };
-        let from = if from == self.manager_node() { Address::Controller } else { Address::Host(HostId(from)) };
+        let manager = self.manager_node();
+        let from = match (from < manager, to < manager) {
+            (true, _) => Address::Host(HostId(from)),
+            (false, true) => Address::Controller,
+            (false, false) => match (self.deputy_at(from), self.deputy_at(to)) {
+                (Some(deputy), _) => Address::Deputy(deputy),
+                (None, Some(_)) => Address::Controller,
+                (None, None) => Address::Peer,
+            },
+        };
         self.tell(at, to, Input::Message { from, message }, network, ends);
     }
 
@@ -409,9 +501,9 @@ impl Controllers {
         for host in (0..self.manager_node()).filter(|&h| !self.down[h as usize]) {
             let backlog = network.backlog(at, host, Duration::ZERO, false, ends);
             self.number += 1;
-            let report = Report { epoch: u32::MAX, sequence: self.number, taken_at: now, backlog };
+            let report = Report { epoch: u32::MAX, sequence: self.number, taken_at: now, obeys: 0, backlog };
             let (from, message) = (Address::Host(HostId(host)), Message::Report(report));
-            self.manager.handle(now, Input::Message { from, message }, &mut self.out);
+            self.managers[0].handle(now, Input::Message { from, message }, &mut self.out);
         }
         debug_assert!(self.out.is_empty(), "a report alone asks for nothing");
     }
@@ -431,9 +523,10 @@ impl Controllers {
     }
 
     fn agent(&mut self, node: u32) -> &mut dyn Agent {
+        let hosts = self.hosts.len();
         match self.hosts.get_mut(node as usize) {
             Some(host) => host,
-            None => self.manager.as_mut(),
+            None => self.managers[node as usize - hosts].as_mut(),
         }
     }
 
@@ -497,24 +590,55 @@ impl Controllers {
     }
 
     fn send(&mut self, at: SimTime, from: u32, to: Address, message: Message) {
-        let to = match to {
-            Address::Controller => self.manager_node(),
-            Address::Host(h) => h.0,
-            // A run has one manager.
-            Address::Peer => return,
-        };
+        let first = self.manager_node();
+        let planners = first..first + self.planners;
+        match to {
+            Address::Host(h) => self.post(at, from, h.0, message),
+            Address::Deputy(deputy) => self.post(at, from, planners.end + deputy, message),
+            // A host knows of the one that is in charge of it.
+            Address::Controller if from < first && !self.parts.is_empty() => {
+                self.post(at, from, planners.end + self.parts[from as usize], message);
+            }
+            // All of them hear what hosts report, and each what another one says.
+            Address::Controller | Address::Peer => {
+                planners.filter(|&m| m != from).for_each(|m| self.post(at, from, m, message.clone()));
+            }
+        }
+    }
+
+    /// Which deputy has this number.
+    fn deputy_at(&self, node: u32) -> Option<u32> {
+        node.checked_sub(self.manager_node() + self.planners)
+    }
+
+    /// Where a message is counted that is no frame.
+    fn counted(&mut self, from: u32, to: u32) -> &mut Sent {
+        let between_managers = from.min(to) >= self.manager_node();
+        if between_managers { &mut self.peers } else { &mut self.sent[from as usize] }
+    }
+
+    /// Sends a message to a node.
+    fn post(&mut self, at: SimTime, from: u32, to: u32, message: Message) {
         let frame = matches!(message, Message::Pfc(_));
-        let sent = if frame { &mut self.frames } else { &mut self.sent[from as usize] };
+        let (latency, loss) = if from.min(to) < self.manager_node() {
+            (self.latency, self.loss)
+        } else if self.deputy_at(from.max(to)).is_some() {
+            (self.deputy.latency, self.deputy.loss)
+        } else {
+            (self.peer_latency, self.loss)
+        };
+        let sent = if frame { &mut self.frames } else { self.counted(from, to) };
         sent.messages += 1;
         sent.bytes += u64::from(message.wire_bytes());
         let uniform = (self.losses.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-        if uniform < self.loss {
+        if uniform < loss {
+            let sent = if frame { &mut self.frames } else { self.counted(from, to) };
             sent.lost += 1;
             return;
         }
         self.number += 1;
         let departure = if frame { self.signals.departure(at, to) } else { at };
-        self.messages.insert((departure + self.latency, to, from, self.number), Delivery::Message(message));
+        self.messages.insert((departure + latency, to, from, self.number), Delivery::Message(message));
     }
 
     /// A gate opens; one that a signal opened may have to `close` already.
@@ -624,8 +748,8 @@ impl Controllers {
         self.write(None, network, recorder);
         let manager = self.manager_node();
         let row = |node: u32, s: &Sent| ControlRow {
-            kind: if node == manager { "grants" } else { "report" },
-            sender: (node != manager).then_some(node),
+            kind: if node >= manager { "grants" } else { "report" },
+            sender: (node < manager).then_some(node),
             messages: s.messages,
             bytes: s.bytes,
             lost: s.lost,
@@ -634,12 +758,58 @@ impl Controllers {
         };
         let mut rows: Vec<ControlRow> = self.sent.iter().enumerate().map(|(n, s)| row(n as u32, s)).collect();
         let late = self.sent.iter().map(|s| s.late).sum();
-        rows.iter_mut().filter(|r| r.sender.is_none()).for_each(|r| r.late = late);
+        rows[manager as usize].late = late;
         if self.frames.messages > 0 {
             rows.push(ControlRow { kind: "pfc", ..row(manager, &self.frames) });
         }
+        if self.peers.messages > 0 {
+            rows.push(ControlRow { kind: "peers", ..row(manager, &self.peers) });
+        }
         rows
     }
+}
+
+/// What slots leave of the links to short flows.
+fn background(spec: &PlanSpec) -> Rate {
+    match spec {
+        PlanSpec::Slots(SlotsSpec { background: Some(b), .. }) => b.rate,
+        _ => Rate::ZERO,
+    }
+}
+
+/// The fabric as a plan knows it: what is left of the links.
+fn planned_on(spec: &PlanSpec, fabric: &Arc<Fabric>) -> Arc<Fabric> {
+    let background = background(spec);
+    if background > Rate::ZERO { Arc::new(less(fabric, background)) } else { Arc::clone(fabric) }
+}
+
+/// What a deputy is told, of the manager that plans so.
+fn deputy_config(spec: &SlotsSpec, number: u32, fabric: &Fabric) -> DeputyConfig {
+    DeputyConfig {
+        number,
+        deputies: spec.deputies(),
+        epoch: 0,
+        control_latency: spec.control_latency,
+        gather: spec.gather(),
+        signals: signal_config(spec, fabric),
+    }
+}
+
+/// One of two managers of slots: the first or the second, which leads at once or follows.
+fn one_of_two(
+    spec: &SlotsSpec,
+    config: SlotManagerConfig,
+    place: u32,
+    leads: bool,
+    schedulers: &Schedulers,
+    fabric: &Arc<Fabric>,
+) -> Result<Standby, UnknownScheduler> {
+    let build = schedulers.factory(&spec.scheduler)?;
+    let slots = config.slots;
+    let make: MakeScheduler = Box::new(move || build(&slots));
+    let succession = Succession { takeover: spec.takeover(), managers: 2, place };
+    let begin = if leads { Standby::leading } else { Standby::new };
+    Ok(begin(config, succession, make, Arc::clone(fabric)))
 }
 
 /// A fabric whose links have so much less.
@@ -661,19 +831,24 @@ fn either_way(stream: &mut Xoshiro256PlusPlus) -> f64 {
     2.0 * uniform - 1.0
 }
 
+fn signal_config(spec: &SlotsSpec, fabric: &Fabric) -> Option<SignalConfig> {
+    let s = spec.signals?;
+    let times = s.reaction.times();
+    let skew = s.skew(fabric, spec.deputies());
+    let delay = spec.control_latency + s.frame_time(fabric) + (skew + times.on_least + times.on_most) / 2;
+    Some(SignalConfig { hold: s.hold, slack: skew + times.off_most, delay })
+}
+
 fn slot_manager(spec: &SlotsSpec, fabric: &Fabric, mtu: u32) -> SlotManagerConfig {
     let frame = fabric.links().iter().map(|l| l.spec.framing.wire(mtu)).max().unwrap_or(mtu);
     let frame = Bytes::new(u64::from(frame));
     let slots = SlotParameters { open: spec.slot, gap: spec.guard, slots: spec.round_slots, frame };
-    let signals = spec.signals.map(|s| {
-        let times = s.reaction.times();
-        let skew = s.skew(fabric);
-        let delay = spec.control_latency + s.frame_time(fabric) + (skew + times.on_least + times.on_most) / 2;
-        SignalConfig { hold: s.hold, slack: skew + times.off_most, delay }
-    });
+    let signals = signal_config(spec, fabric);
     SlotManagerConfig {
-        control_latency: spec.control_latency,
+        control_latency: spec.control_way(),
         compute_time: spec.compute_time,
+        deputies: spec.deputies(),
+        deputy_error: spec.deputy_error(),
         // Where frames open gates, no host's clock counts.
         clock_error: if signals.is_some() { Duration::ZERO } else { spec.clock_bound() },
         signals,

@@ -215,7 +215,17 @@ pub fn prepare<'a>(
     }
     let mut controllers = plan.map(|p| Controllers::new(p, fabric, mtu, retune, schedulers, &streams)).transpose()?;
     if let (Some(plan), Some(controllers)) = (plan, &mut controllers) {
-        controllers.restart_at(&network.manager_returns(), plan, fabric, mtu, retune, schedulers)?;
+        for manager in controllers.managers() {
+            controllers.restart_at(
+                manager,
+                &network.manager_returns(manager),
+                plan,
+                fabric,
+                mtu,
+                retune,
+                schedulers,
+            )?;
+        }
     }
     let arrivals = source.arrivals(spec.seed);
     Ok(Engine::new(network, ends, controllers, arrivals, arrivals_end, scenario.record.queues_every))

@@ -242,6 +242,30 @@ fn a_manager_that_is_killed_strands_nobody() {
     assert!((3_000 * US..3_000 * US + 2 * (16 * 105 + 121) * US).contains(&last), "{last}");
 }
 
+/// Between leaves whose spines are both away there is no route: once that is known, nothing is sent there, so that what is lost does not grow with the
+/// time that they are away.
+#[test]
+fn plans_of_packets_and_of_rates_leave_out_what_has_no_route() {
+    for plan in ["timeslots", "rates"] {
+        let away = |until: u32, detection: &str| {
+            let control = format!("transport.raw = {{ report_every = \"300 us\" }}\nplan.{plan} = {{}}");
+            let spine = |s: u32| {
+                format!(
+                    "[[failure]]\nelement = {{ switch = {s} }}\nat = \"500 us\"\nuntil = \"{until} ms\"\ndetection = \"{detection}\"\n"
+                )
+            };
+            let ran = spines(&control, &(spine(2) + &spine(3)));
+            assert_eq!(ran.summary.flows.unfinished, 0, "{plan}");
+            ran.summary.packets.dropped
+        };
+        let (short, long) = (away(4, "200 us"), away(12, "200 us"));
+        // Nobody hears of it.
+        let deaf = away(12, "11 ms");
+        println!("{plan}: {short} packets lost in 3.5 ms, {long} in 11.5 ms, {deaf} without word of it");
+        assert!(short > 0 && short == long && deaf > 4 * long);
+    }
+}
+
 #[test]
 fn plans_of_packets_and_of_rates_go_on_after_a_failure() {
     for plan in ["timeslots = {}", "rates = {}"] {

@@ -85,7 +85,7 @@ fn the_least_guard_is_just_long_enough() {
             shuffle(6, 300 * PAYLOAD, &keys)
         };
         let (spec, fabric) = slots(&with(Duration::from_ms(1)));
-        let least = spec.signals.unwrap().least_guard(&fabric, Bytes::new(FRAME));
+        let least = spec.least_guard(&fabric, Bytes::new(FRAME)).unwrap();
         let enough: u64 = (1..=12).map(|seed| collisions(&run(&with(least), "slots", seed))).sum();
         assert_eq!(enough, 0, "{reaction} with {least}");
         // Without the frame in progress and a part of the jitter.
@@ -106,7 +106,7 @@ fn the_least_guard_covers_the_paths_of_a_tree() {
         )
     };
     let (spec, fabric) = slots(&with("1 ms"));
-    let least = spec.signals.unwrap().least_guard(&fabric, Bytes::new(FRAME));
+    let least = spec.least_guard(&fabric, Bytes::new(FRAME)).unwrap();
     for seed in 1..=5 {
         assert_eq!(collisions(&run(&with(&format!("{} ps", least.as_ps())), "slots", seed)), 0, "{least}");
     }

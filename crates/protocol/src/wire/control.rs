@@ -15,6 +15,8 @@ pub(super) const SCHEDULE: u8 = 4;
 pub(super) const HEARTBEAT: u8 = 5;
 pub(super) const CLASS_NAMES: u8 = 6;
 pub(super) const LEADS: u8 = 7;
+pub(super) const PART: u8 = 8;
+pub(super) const GATHERED: u8 = 9;
 
 /// What travels in datagrams behind a [`Header`].
 #[derive(Clone, Debug, PartialEq)]
@@ -53,15 +55,15 @@ impl Control {
     /// Whether there is such a kind, with such flags.
     pub(super) fn known(header: &Header) -> Result<(), WireError> {
         let flags = match header.kind {
-            REPORT => message::ROOM | message::BURSTS,
-            GRANTS | RATES | SCHEDULE | HEARTBEAT | CLASS_NAMES | LEADS => 0,
+            REPORT => message::ROOM | message::BURSTS | message::OBEYS,
+            GRANTS | RATES | SCHEDULE | HEARTBEAT | CLASS_NAMES | LEADS | PART | GATHERED => 0,
             found => return Err(WireError::Kind { found }),
         };
         if header.flags & !flags != 0 {
             return Err(WireError::Reserved { at: 1 });
         }
-        // The time of rates is their lease, which their first 8 bytes hold.
-        if matches!(header.kind, RATES | LEADS) && header.time != Time::ZERO {
+        // The time of rates is their lease, which their first 8 bytes hold; gathered reports have a time each.
+        if matches!(header.kind, RATES | LEADS | GATHERED) && header.time != Time::ZERO {
             return Err(WireError::Reserved { at: 16 });
         }
         Ok(())
@@ -69,7 +71,7 @@ impl Control {
     /// From a header and all that its parts carry.
     pub(super) fn decode(header: &Header, body: &[u8]) -> Result<Self, WireError> {
         match header.kind {
-            REPORT | GRANTS | RATES | LEADS => message::decode(header, body).map(Self::Message),
+            REPORT | GRANTS | RATES | LEADS | PART | GATHERED => message::decode(header, body).map(Self::Message),
             SCHEDULE => PeriodSchedule::decode(header, body).map(Self::Schedule),
             HEARTBEAT => Heartbeat::decode(header, body).map(Self::Heartbeat),
             CLASS_NAMES => ClassNames::decode(header, body).map(Self::ClassNames),

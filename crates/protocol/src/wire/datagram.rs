@@ -27,7 +27,8 @@ pub const MAX_PARTS: usize = 1 << 15;
 /// All parts of a message have the same header but for the part; their contents, one after the other, are the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What the datagram is: 1 report, 2 grants, 3 rates, 4 schedule, 5 heartbeat, 6 class names.
+    /// What the datagram is: 1 report, 2 grants, 3 rates, 4 schedule, 5 heartbeat, 6 class names, 7 a controller's heartbeat to its peers, 8 a
+    /// deputy's part of a round, 9 reports that a deputy has gathered.
     pub kind: u8,
     /// Four bits that belong to the kind.
     pub flags: u8,

@@ -1,8 +1,9 @@
 //! Reports, grants and rates; the layout is that of [`Message::wire_bytes`].
 
 use super::bytes::Reader;
-use super::control::{GRANTS, LEADS, RATES, REPORT};
+use super::control::{GATHERED, GRANTS, LEADS, PART, RATES, REPORT};
 use super::datagram::{Body, Header, within};
+use super::deputy;
 use super::error::{EncodeError, WireError};
 use crate::message::{Grants, Heartbeat, Message, Rates, Report};
 use timeplane_model::{
@@ -13,9 +14,11 @@ use timeplane_model::{
 pub(super) const ROOM: u8 = 1;
 /// Flag of a report: its items are bursts.
 pub(super) const BURSTS: u8 = 2;
+/// Flag of a report: then comes the epoch of the controller that the host obeys.
+pub(super) const OBEYS: u8 = 4;
 
 /// Hosts have 30 bits, as the two above say something of the item.
-const HOST: u32 = (1 << 30) - 1;
+pub(super) const HOST: u32 = (1 << 30) - 1;
 /// An entry has what has ever arrived.
 const ARRIVED: u32 = 1 << 31;
 /// A grant's medium.
@@ -25,6 +28,9 @@ const LINK: u32 = 1 << 31;
 const SEVEN: u64 = (1 << 56) - 1;
 /// A report's bytes in all, so that the sum over 65 536 hosts is a number of 64 bits.
 const TOTAL: u64 = (1 << 48) - 1;
+
+/// What is wrong with more.
+const TOO_MUCH: &str = "more bytes in all than 2^48 - 1";
 
 /// A grant's flags: how it begins and ends, and what follows its first 24 bytes, in this order.
 const START: u8 = 0b11;
@@ -45,6 +51,8 @@ pub(super) fn encode(message: &Message) -> Result<Vec<Vec<u8>>, EncodeError> {
         Message::Grants(g) => encode_grants(g),
         Message::Rates(r) => encode_rates(r),
         Message::Pfc(_) => Err(EncodeError::NoDatagram),
+        Message::Part(p) => deputy::encode_part(p),
+        Message::Gathered(g) => deputy::encode_gathered(g),
         Message::Heartbeat(h) => Body::default().datagrams(Header::new(LEADS, h.epoch, 0, Time::ZERO)),
     }
 }
@@ -55,6 +63,8 @@ pub(super) fn decode(header: &Header, body: &[u8]) -> Result<Message, WireError>
         REPORT => decode_report(header, &mut r).map(Message::Report),
         GRANTS => decode_grants(header, &mut r).map(Message::Grants),
         RATES => decode_rates(header, &mut r).map(Message::Rates),
+        PART => deputy::decode_part(header, &mut r).map(Message::Part),
+        GATHERED => deputy::decode_gathered(header, &mut r).map(Message::Gathered),
         LEADS if header.number != 0 => Err(WireError::Reserved { at: 8 }),
         LEADS if !r.is_empty() => Err(WireError::Reserved { at: 24 }),
         LEADS => Ok(Message::Heartbeat(Heartbeat { epoch: header.epoch })),
@@ -62,21 +72,24 @@ pub(super) fn decode(header: &Header, body: &[u8]) -> Result<Message, WireError>
     }
 }
 
-fn host(h: HostId) -> Result<u64, EncodeError> {
+pub(super) fn host(h: HostId) -> Result<u64, EncodeError> {
     within("host number", u64::from(h.0), u64::from(HOST))
 }
 
 fn encode_report(report: &Report) -> Result<Vec<Vec<u8>>, EncodeError> {
-    let Report { epoch, sequence, taken_at, backlog } = report;
+    let Report { epoch, sequence, taken_at, obeys, backlog } = report;
     let mut header = Header::new(REPORT, *epoch, *sequence, *taken_at);
     let mut body = Body::default();
     if let Some(room) = backlog.room {
         header.flags |= ROOM;
         body.put(room.get(), 8);
     }
+    if *obeys > 0 {
+        header.flags |= OBEYS;
+        body.put(u64::from(*obeys), 4);
+    }
     body.end();
-    let total = backlog.entries().iter().fold(0u64, |sum, e| sum.saturating_add(e.bytes.get()));
-    within("a backlog", total, TOTAL)?;
+    check_total(backlog)?;
     if !backlog.bursts.is_empty() {
         header.flags |= BURSTS;
         let queue = |b: &Burst| (b.destination, b.class);
@@ -96,17 +109,52 @@ fn encode_report(report: &Report) -> Result<Vec<Vec<u8>>, EncodeError> {
             return Err(EncodeError::NotTheSums);
         }
     } else {
-        for e in backlog.entries() {
-            let flag = if e.arrived.is_some() { u64::from(ARRIVED) } else { 0 };
-            body.put(host(e.destination)? | flag, 4);
-            body.put(e.bytes.get(), 8);
-            if let Some(arrived) = e.arrived {
-                body.put(arrived.get(), 8);
-            }
-            body.end();
-        }
+        encode_entries(backlog, &mut body)?;
     }
     body.datagrams(header)
+}
+
+/// No more in all than a controller's sums hold.
+pub(super) fn check_total(backlog: &Backlog) -> Result<(), EncodeError> {
+    let total = backlog.entries().iter().fold(0u64, |sum, e| sum.saturating_add(e.bytes.get()));
+    within("a backlog", total, TOTAL).map(drop)
+}
+
+/// Bytes by destination, an item each.
+pub(super) fn encode_entries(backlog: &Backlog, body: &mut Body) -> Result<(), EncodeError> {
+    for e in backlog.entries() {
+        let flag = if e.arrived.is_some() { u64::from(ARRIVED) } else { 0 };
+        body.put(host(e.destination)? | flag, 4);
+        body.put(e.bytes.get(), 8);
+        if let Some(arrived) = e.arrived {
+            body.put(arrived.get(), 8);
+        }
+        body.end();
+    }
+    Ok(())
+}
+
+/// Bytes by destination: so many, or all that is left.
+pub(super) fn decode_entries(r: &mut Reader<'_>, count: Option<u32>) -> Result<Vec<BacklogEntry>, WireError> {
+    let too_much = WireError::Value { at: r.at(), what: TOO_MUCH };
+    let mut entries: Vec<BacklogEntry> = Vec::new();
+    let mut total = 0u64;
+    while count.map_or(!r.is_empty(), |count| entries.len() < count as usize) {
+        let at = r.at();
+        let word = r.u32()?;
+        let destination = known_host(word & !ARRIVED, at)?;
+        let bytes = Bytes::new(r.u64()?);
+        let arrived = if word & ARRIVED != 0 { Some(Bytes::new(r.u64()?)) } else { None };
+        if entries.last().is_some_and(|e| e.destination >= destination) {
+            return Err(WireError::Disordered { at });
+        }
+        if bytes == Bytes::ZERO {
+            return Err(WireError::Value { at: at + 4, what: "an entry of no bytes" });
+        }
+        total = total.checked_add(bytes.get()).filter(|&t| t <= TOTAL).ok_or(too_much.clone())?;
+        entries.push(BacklogEntry { destination, bytes, arrived });
+    }
+    Ok(entries)
 }
 
 /// Bytes by destination, from bursts that are ordered by it; `None` where they are more than a report may hold.
@@ -125,10 +173,10 @@ fn entries_of(bursts: &[Burst]) -> Option<Vec<BacklogEntry>> {
 
 fn decode_report(header: &Header, r: &mut Reader<'_>) -> Result<Report, WireError> {
     let room = if header.flags & ROOM != 0 { Some(Bytes::new(r.u64()?)) } else { None };
-    let too_much = WireError::Value { at: r.at(), what: "more bytes in all than 2^48 - 1" };
+    let obeys = if header.flags & OBEYS != 0 { told_epoch(r)? } else { 0 };
+    let too_much = WireError::Value { at: r.at(), what: TOO_MUCH };
     let mut bursts: Vec<Burst> = Vec::new();
-    let mut entries: Vec<BacklogEntry> = Vec::new();
-    if header.flags & BURSTS != 0 {
+    let entries = if header.flags & BURSTS != 0 {
         if r.is_empty() {
             return Err(WireError::Value { at: r.at(), what: "no bursts" });
         }
@@ -143,31 +191,25 @@ fn decode_report(header: &Header, r: &mut Reader<'_>) -> Result<Report, WireErro
             }
             bursts.push(Burst { destination, class, arrived, packets, bytes });
         }
-        entries = entries_of(&bursts).ok_or(too_much)?;
+        entries_of(&bursts).ok_or(too_much)?
     } else {
-        let mut total = 0u64;
-        while !r.is_empty() {
-            let at = r.at();
-            let word = r.u32()?;
-            let destination = known_host(word & !ARRIVED, at)?;
-            let bytes = Bytes::new(r.u64()?);
-            let arrived = if word & ARRIVED != 0 { Some(Bytes::new(r.u64()?)) } else { None };
-            if entries.last().is_some_and(|e| e.destination >= destination) {
-                return Err(WireError::Disordered { at });
-            }
-            if bytes == Bytes::ZERO {
-                return Err(WireError::Value { at: at + 4, what: "an entry of no bytes" });
-            }
-            total = total.checked_add(bytes.get()).filter(|&t| t <= TOTAL).ok_or(too_much.clone())?;
-            entries.push(BacklogEntry { destination, bytes, arrived });
-        }
-    }
+        decode_entries(r, None)?
+    };
     let mut backlog = Backlog::new(entries);
     (backlog.bursts, backlog.room) = (bursts, room);
-    Ok(Report { epoch: header.epoch, sequence: header.number, taken_at: header.time, backlog })
+    Ok(Report { epoch: header.epoch, sequence: header.number, taken_at: header.time, obeys, backlog })
 }
 
-fn known_host(number: u32, at: usize) -> Result<HostId, WireError> {
+/// The epoch of a controller that a host obeys; of the first one it says nothing.
+pub(super) fn told_epoch(r: &mut Reader<'_>) -> Result<u32, WireError> {
+    let at = r.at();
+    match r.u32()? {
+        0 => Err(WireError::Value { at, what: "an epoch of zero, which is not told" }),
+        epoch => Ok(epoch),
+    }
+}
+
+pub(super) fn known_host(number: u32, at: usize) -> Result<HostId, WireError> {
     if number <= HOST { Ok(HostId(number)) } else { Err(WireError::Reserved { at }) }
 }
 
@@ -212,7 +254,7 @@ fn encode_grants(message: &Grants) -> Result<Vec<Vec<u8>>, EncodeError> {
     body.datagrams(Header::new(GRANTS, *epoch, round.0, *effective))
 }
 
-fn encode_grant(grant: &Grant, effective: Time, body: &mut Body) -> Result<(), EncodeError> {
+pub(super) fn encode_grant(grant: &Grant, effective: Time, body: &mut Body) -> Result<(), EncodeError> {
     let Grant { destination, class, medium, rate, bytes, packets, start, end, lease } = *grant;
     let (medium_bits, path, link) = match medium {
         Medium::Fabric => (0, 0, None),
@@ -273,7 +315,7 @@ fn decode_grants(header: &Header, r: &mut Reader<'_>) -> Result<Grants, WireErro
     Ok(Grants { epoch: header.epoch, round: Round(header.number), effective: header.time, grants, report_at })
 }
 
-fn decode_grant(effective: Time, r: &mut Reader<'_>) -> Result<Grant, WireError> {
+pub(super) fn decode_grant(effective: Time, r: &mut Reader<'_>) -> Result<Grant, WireError> {
     let at = r.at();
     let word = r.u32()?;
     let destination = HostId(word & HOST);

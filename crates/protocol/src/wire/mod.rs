@@ -14,6 +14,7 @@ mod bytes;
 mod classes;
 mod control;
 mod datagram;
+mod deputy;
 mod error;
 mod ethernet;
 mod extended;

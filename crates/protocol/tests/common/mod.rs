@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use timeplane_model::{Backlog, Bytes, Duration, Fabric, Framing, HostId, LinkSpec, Rate, Switch, Time, mix64};
 use timeplane_protocol::{
-    Address, Agent, Event, HostAgent, HostConfig, HostCounters, Input, MakeScheduler, Message, Opening, Output,
-    Reporting, SlotManager, SlotManagerConfig, Standby,
+    Address, Agent, Deputy, DeputyConfig, Event, HostAgent, HostConfig, HostCounters, Input, MakeScheduler, Message,
+    Opening, Output, Reporting, SlotManager, SlotManagerConfig, Standby, Succession,
 };
 use timeplane_schedule::{SlotParameters, WeightedRoundRobin};
 
@@ -104,6 +104,14 @@ pub struct World {
     pub config: SlotManagerConfig,
     /// The manager is not called any more.
     pub dead: bool,
+    /// Managers do not hear of each other.
+    pub cut_off: bool,
+    /// The manager hears of nobody, and is heard.
+    pub deaf: bool,
+    /// Each in charge of a part of the hosts, with its clock.
+    pub deputies: Vec<(Deputy, Clock)>,
+    /// Of 1000 messages between managers, how many are lost.
+    pub lost_between: u64,
     mail: BinaryHeap<Reverse<(i64, u64)>>,
     letters: BTreeMap<u64, (Address, Address, Message)>,
     dice: u64,
@@ -138,6 +146,10 @@ impl World {
             fabric,
             config,
             dead: false,
+            cut_off: false,
+            deaf: false,
+            deputies: Vec::new(),
+            lost_between: 0,
             mail: BinaryHeap::new(),
             letters: BTreeMap::new(),
             dice: 0,
@@ -165,14 +177,48 @@ impl World {
     /// Two managers, of which the first leads.
     pub fn two_managers(&mut self, takeover: Duration) {
         let config = self.config;
-        self.manager = Box::new(Standby::leading(config, takeover, scheduler(config.slots), Arc::clone(&self.fabric)));
-        self.standby = Some(self.follower(takeover));
+        let first = Succession { takeover, managers: 2, place: 0 };
+        self.manager = Box::new(Standby::leading(config, first, scheduler(config.slots), Arc::clone(&self.fabric)));
+        self.standby = Some(self.follower(takeover, 1));
     }
 
-    /// A manager that follows from now on.
-    pub fn follower(&self, takeover: Duration) -> Box<dyn Agent> {
+    /// The first or the second of two managers, which follows from now on.
+    pub fn follower(&self, takeover: Duration, place: u32) -> Box<dyn Agent> {
         let config = SlotManagerConfig { start: Time::from_ps(self.now), ..self.config };
-        Box::new(Standby::new(config, takeover, scheduler(config.slots), Arc::clone(&self.fabric)))
+        let succession = Succession { takeover, managers: 2, place };
+        Box::new(Standby::new(config, succession, scheduler(config.slots), Arc::clone(&self.fabric)))
+    }
+
+    /// So many deputies between the manager and the hosts, whose clocks are off by up to `error`. Twice the latency of a message has to be in that
+    /// of the configuration, and a little more.
+    pub fn deputies(&mut self, count: u32, latency: Duration, error: Duration) {
+        self.config = SlotManagerConfig { deputies: count, deputy_error: error, ..self.config };
+        self.network.latency = latency;
+        self.manager = Box::new(manager(self.config, &self.fabric));
+        let deputy = |number| {
+            let offset = match number % 3 {
+                0 => error,
+                1 => Duration::ZERO - error,
+                _ => error / 3,
+            };
+            (self.deputy(number, 0), Clock { offset, ppm: 0 })
+        };
+        self.deputies = (0..count).map(deputy).collect();
+    }
+
+    /// A deputy that knows nothing.
+    pub fn deputy(&self, number: u32, epoch: u32) -> Deputy {
+        let control_latency = self.network.latency;
+        let config = DeputyConfig {
+            number,
+            deputies: self.config.deputies,
+            epoch,
+            control_latency,
+            // Messages that are sent together come within half of it.
+            gather: control_latency / 2 + self.config.clock_error * 2,
+            signals: self.config.signals,
+        };
+        Deputy::new(config, Arc::clone(&self.fabric))
     }
 
     pub fn restart_manager(&mut self, epoch: u32) {
@@ -194,6 +240,12 @@ impl World {
                 && due < next
             {
                 (next, who) = (due, Address::Peer);
+            }
+            for (d, (deputy, clock)) in self.deputies.iter().enumerate() {
+                let due = deputy.deadline().map_or(i64::MAX, |d| clock.truth(d));
+                if due < next {
+                    (next, who) = (due, Address::Deputy(d as u32));
+                }
             }
             for (h, host) in self.hosts.iter().enumerate() {
                 let due = host.agent.deadline().map_or(i64::MAX, |d| host.clock.truth(d));
@@ -219,7 +271,8 @@ impl World {
                 let (from, to, message) = self.letters.remove(&letter).unwrap();
                 // A host cannot tell one manager from the other; managers can.
                 let from = match (from, to) {
-                    (Address::Peer, Address::Host(_)) => Address::Controller,
+                    (Address::Peer | Address::Deputy(_), Address::Host(_)) => Address::Controller,
+                    (Address::Peer, Address::Deputy(_)) => Address::Controller,
                     (Address::Controller, Address::Peer) => Address::Peer,
                     _ => from,
                 };
@@ -260,6 +313,10 @@ impl World {
         out.clear();
         match who {
             Address::Controller if self.dead => {}
+            Address::Deputy(d) => {
+                let (deputy, clock) = &mut self.deputies[d as usize];
+                deputy.handle(clock.read(self.now), input, out);
+            }
             Address::Peer => {
                 let now = Time::from_ps(self.now);
                 if let Some(standby) = &mut self.standby {
@@ -287,6 +344,14 @@ impl World {
                 // A peer's peer is the controller.
                 Output::Send { to: Address::Peer, message } if who == Address::Peer => {
                     self.send(who, Address::Controller, message);
+                }
+                // Hosts know of one controller: the deputy that is in charge of them.
+                Output::Send { to: Address::Controller, message }
+                    if matches!(who, Address::Host(_)) && !self.deputies.is_empty() =>
+                {
+                    let Address::Host(h) = who else { continue };
+                    let of = self.fabric.parts(self.config.deputies)[h.index()];
+                    self.send(who, Address::Deputy(of), message);
                 }
                 Output::Send { to, message } => {
                     if to == Address::Controller && self.standby.is_some() {
@@ -344,6 +409,14 @@ impl World {
         self.message_bytes += u64::from(message.wire_bytes());
         let read = wire::over_the_wire(&message);
         assert_eq!(read, message);
+        let between = |a, b| matches!((a, b), (Address::Controller, Address::Peer));
+        if (self.deaf && to == Address::Controller) || self.cut_off && (between(from, to) || between(to, from)) {
+            return;
+        }
+        let is_manager = |a| !matches!(a, Address::Host(_));
+        if is_manager(from) && is_manager(to) && self.roll() % 1000 < self.lost_between {
+            return;
+        }
         let mut copies = 1;
         if self.roll() % 1000 < self.network.lost {
             copies = 0;

@@ -20,7 +20,18 @@ use timeplane_scenario::{Element, Failure};
 enum Part {
     Wire(u32),
     Node(u32),
-    Manager,
+    Manager(Manager),
+}
+
+/// A controller that can fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Manager {
+    /// That which plans, or the first of those that may.
+    First,
+    /// The second one.
+    Standby,
+    /// One that is in charge of a part of the hosts.
+    Deputy(u32),
 }
 
 /// What happens to it. At one instant, what fails does so before something returns, and word comes last.
@@ -37,8 +48,10 @@ type Change = (SimTime, Turn, Part);
 /// What controllers have to know of the changes of one instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Hosts, and whether they work now; the controller itself is the number after the last host.
-    pub nodes: Vec<(u32, bool)>,
+    /// Hosts, and whether they work now.
+    pub hosts: Vec<(u32, bool)>,
+    /// Controllers, of which a plan may have fewer, and whether they work now.
+    pub managers: Vec<(Manager, bool)>,
     /// All links that are now known to carry nothing, where that has changed.
     pub dead: Option<Vec<LinkId>>,
 }
@@ -88,7 +101,9 @@ impl Outages {
                 Element::Wire(wire) => vec![Part::Wire(wire)],
                 Element::Switch(switch) => vec![Part::Node(fabric.hosts() + switch)],
                 Element::Host(host) => vec![Part::Node(host)],
-                Element::Manager => vec![Part::Manager],
+                Element::Manager => vec![Part::Manager(Manager::First)],
+                Element::Standby => vec![Part::Manager(Manager::Standby)],
+                Element::Deputy(d) => vec![Part::Manager(Manager::Deputy(d))],
                 Element::Between([a, b]) => {
                     let joins = |l: LinkId| (fabric.link(l).from, fabric.link(l).to) == (NodeId(a), NodeId(b));
                     let links = (0..fabric.links().len() as u32).filter(|&l| joins(LinkId(l)));
@@ -135,7 +150,7 @@ impl Outages {
             match part {
                 Part::Wire(wire) => dead.extend([LinkId(2 * wire), LinkId(2 * wire + 1)]),
                 Part::Node(node) => dead.extend(fabric.links_of(NodeId(node))),
-                Part::Manager => {}
+                Part::Manager(_) => {}
             }
         }
         dead.sort_unstable();
@@ -188,9 +203,9 @@ impl Network {
         self.outages.as_ref().and_then(|o| o.next())
     }
 
-    /// When the controller returns, each time.
-    pub fn manager_returns(&self) -> Vec<SimTime> {
-        let spans = self.outages.as_ref().and_then(|o| o.spans.get(&Part::Manager));
+    /// When a controller returns, each time.
+    pub fn manager_returns(&self, manager: Manager) -> Vec<SimTime> {
+        let spans = self.outages.as_ref().and_then(|o| o.spans.get(&Part::Manager(manager)));
         spans.into_iter().flatten().map(|s| s.1).filter(|t| *t < SimTime::MAX).collect()
     }
 
@@ -226,8 +241,8 @@ impl Network {
             }
             let works = turn == Turn::Returns;
             match part {
-                Part::Node(node) if turn <= Turn::Returns && node < self.hosts => changes.nodes.push((node, works)),
-                Part::Manager if turn <= Turn::Returns => changes.nodes.push((self.hosts, works)),
+                Part::Node(node) if turn <= Turn::Returns && node < self.hosts => changes.hosts.push((node, works)),
+                Part::Manager(m) if turn <= Turn::Returns => changes.managers.push((m, works)),
                 _ => {}
             }
         }
@@ -252,7 +267,7 @@ impl Network {
         match part {
             Part::Wire(wire) => vec![LinkId(2 * wire), LinkId(2 * wire + 1)],
             Part::Node(node) => self.fabric.links_of(NodeId(node)),
-            Part::Manager => Vec::new(),
+            Part::Manager(_) => Vec::new(),
         }
     }
 

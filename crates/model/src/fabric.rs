@@ -346,6 +346,19 @@ impl Fabric {
         fabric
     }
 
+    /// The same fabric with other rates on these links. Routes stay as they are: they count hops.
+    ///
+    /// # Panics
+    /// Where a link does not exist.
+    #[must_use]
+    pub fn with_rates(&self, rates: impl IntoIterator<Item = (LinkId, Rate)>) -> Self {
+        let mut fabric = self.clone();
+        for (link, rate) in rates {
+            fabric.links[link.index()].spec.rate = rate;
+        }
+        fabric
+    }
+
     /// Whether routes avoid a link.
     pub fn is_dead(&self, link: LinkId) -> bool {
         self.dead.get(link.index()).is_some_and(|d| *d)

@@ -545,6 +545,7 @@ impl Agent for CircuitManager {
                 self.dead = links.iter().map(|l| l.0 / 2).collect();
                 return;
             }
+            Input::Rates(..) => return,
             Input::Message { .. } | Input::Backlog(_) | Input::Changed => return self.inbox.malformed(),
         }
         loop {

@@ -195,7 +195,7 @@ impl Agent for TimeslotManager {
             Input::Due => {}
             Input::Message { from, message: Message::Report(report) } => return self.report(now, from, &report),
             // It plans as if all worked: what meets a dead link is lost, and reported as waiting again.
-            Input::Down(_) => return,
+            Input::Down(_) | Input::Rates(..) => return,
             Input::Message { .. } | Input::Backlog(_) | Input::Changed => {
                 self.inbox.malformed();
                 return;

@@ -2,6 +2,7 @@
 
 mod lossless;
 mod outages;
+mod retiming;
 
 use crate::calendar::{Calendar, Key, Phase};
 use crate::circuits::{CIRCUIT, Circuits};
@@ -21,6 +22,7 @@ pub use outages::Changes;
 use outages::Outages;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
+use retiming::Retiming;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use timeplane_model::{
@@ -143,6 +145,8 @@ pub struct Network {
     routes: Routes,
     /// What fails in this run.
     outages: Option<Box<Outages>>,
+    /// What changes its rate in this run.
+    retiming: Option<Box<Retiming>>,
     /// Ports that can be paused.
     lossless: Option<Box<Lossless>>,
     /// Packets that interfaces have refused since the engine looked: over which link and why.
@@ -249,6 +253,7 @@ impl Network {
             routes: Routes::new(&fabric),
             routed: Arc::clone(&fabric),
             outages: None,
+            retiming: None,
             lossless: None,
             refused: Vec::new(),
             uplinks,
@@ -530,7 +535,7 @@ impl Network {
         if link.free_at() > now {
             return self.wake(now, host);
         }
-        let rate = self.fabric.link(LinkId(uplink)).spec.rate;
+        let rate = link.rate();
         match nic.serve(now, link, rate, ends) {
             Served::Packet { packet, emptied, last } => {
                 let departure = self.send(uplink, now, packet);
@@ -618,8 +623,12 @@ impl Network {
             corrupt(&mut self.errors[link as usize], survival, packet);
         }
         let arrival = state.arrival(sending.departure, wire);
-        if state.leads_down() {
+        let (leads_down, changing) = (state.leads_down(), state.is_changing());
+        if leads_down {
             self.doom_if_early(link, arrival, id);
+        }
+        if changing {
+            self.note_sending(link, id, ready, sending.departure);
         }
         Ok((sending.departure, arrival))
     }

@@ -307,6 +307,7 @@ impl Network {
     /// Has packets counted that meet in switches; before the run begins.
     pub fn count_collisions(&mut self) {
         self.links = links(&self.fabric, true);
+        self.mark_changing();
         self.collisions = Some(Box::new(Collisions::new(self.links.len())));
     }
 

@@ -131,3 +131,69 @@ fn slots_that_hear_too_late_overflow_the_buffer_and_repair_it() {
     assert!(!ran.column("drops", "packets").is_empty());
     assert_eq!(ran.column("flows", "received_bytes"), [8_000_000]);
 }
+
+#[test]
+fn what_waits_behind_slots_is_sent_at_the_new_rate() {
+    // All packets leave in one slot; the receiver's wire becomes slow in the middle of it, which nobody has heard of, and fast again after it.
+    flow_list("behind.csv", &[(0, 0, 1, 300 * PAYLOAD)]);
+    let text = r#"
+        [fabric]
+        topology.single_switch = { hosts = 2 }
+        rate = "10 Gb/s"
+        propagation = "5 us"
+        [workload.flows]
+        file = "behind.csv"
+        [[change]]
+        wires = { wire = 1 }
+        at = "300 us"
+        rates = ["1 Gb/s", "10 Gb/s"]
+        every = "400 us"
+        [control.c]
+        transport.datagrams = {}
+        plan.slots = { slot = "400 us", guard = "15 us" }
+        "#;
+    let ran = run(text, "c", 1);
+    let (begin, fct) = (ran.column("slots", "start_ps")[0], ran.column("flows", "fct_ps")[0]);
+    let slow = 300 * US..700 * US;
+    assert!(begin < slow.start && begin + 300 * FAST > slow.start && begin + 300 * FAST < slow.end, "{begin}");
+    let ready = |k: i64| begin + (k + 1) * FAST + 5 * US;
+    let left = last_departure(ready, |at| if slow.contains(&at) { SLOW } else { FAST });
+    assert_eq!(fct, left + 5 * US);
+}
+
+/// Slots on wires that change, whose manager is away while one of them is slow.
+#[test]
+fn a_manager_that_returns_knows_the_rates() {
+    flow_list("returns.csv", &[(0, 0, 1, 8_000_000)]);
+    let text = r#"
+        [fabric]
+        topology.single_switch = { hosts = 2 }
+        rate = "10 Gb/s"
+        switch.buffer.per_port = "60 kB"
+        [workload.flows]
+        file = "returns.csv"
+        [[change]]
+        wires = { wire = 1 }
+        at = "0 s"
+        rates = ["1 Gb/s", "10 Gb/s"]
+        every = "20 ms"
+        notice = "1 ms"
+        [[failure]]
+        element = "manager"
+        at = "5 ms"
+        until = "6 ms"
+        [control.c]
+        transport.raw = { report_every = "1 ms" }
+        plan.slots = { slot = "200 us", guard = "15 us", round_slots = 4 }
+        "#;
+    let ran = run(text, "c", 1);
+    assert!(ran.column("drops", "packets").is_empty());
+    let (start, sent) = (ran.column("slots", "start_ps"), ran.column("slots", "sent_bytes"));
+    let most = |from: i64, to: i64| {
+        let of = start.iter().zip(&sent).filter(|(s, _)| (from * US..to * US).contains(*s));
+        of.map(|(_, b)| *b).max().unwrap_or(0)
+    };
+    // What 200 us carry at 1 Gb/s, before it failed and after, and at 10 Gb/s.
+    assert_eq!((most(0, 5_000), most(6_000, 20_000)), (25_000, 25_000));
+    assert!(most(20_000, 25_000) > 240_000);
+}

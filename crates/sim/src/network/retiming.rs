@@ -117,11 +117,15 @@ impl Network {
         assert!(changes.iter().all(|c| !c.rates.is_empty()), "a change has a rate");
         // What would be booked ahead may come at another time.
         self.passive = false;
-        let retiming = Retiming::new(changes, &self.fabric);
-        for &link in retiming.tracks.keys() {
+        self.retiming = Some(Box::new(Retiming::new(changes, &self.fabric)));
+        self.mark_changing();
+    }
+
+    /// Tells links that their rates change.
+    pub(super) fn mark_changing(&mut self) {
+        for &link in self.retiming.iter().flat_map(|r| r.tracks.keys()) {
             self.links[link as usize].set_changing();
         }
-        self.retiming = Some(Box::new(retiming));
     }
 
     /// When a rate changes next, or is known to.

@@ -702,6 +702,24 @@ mod tests {
     }
 
     #[test]
+    fn other_rates_change_no_route() {
+        let n = NodeId;
+        // Two ways between two switches.
+        let wires = [(n(0), n(2), SPEC), (n(1), n(3), SPEC), (n(2), n(3), SPEC), (n(2), n(3), SPEC)];
+        let fabric = Fabric::new(2, vec![Switch::default(); 2], &wires).unwrap();
+        let slow = fabric.with_rates([(LinkId(4), Rate::mbps(1))]);
+        for (l, (link, before)) in slow.links().iter().zip(fabric.links()).enumerate() {
+            let rate = if l == 4 { Rate::mbps(1) } else { SPEC.rate };
+            assert_eq!((link.spec.rate, link.from, link.to), (rate, before.from, before.to));
+        }
+        for hash in 0..50 {
+            assert_eq!(slow.path(HostId(0), HostId(1), hash), fabric.path(HostId(0), HostId(1), hash));
+        }
+        // What is dead stays so.
+        assert!(fabric.without([LinkId(6)]).with_rates([(LinkId(4), Rate::mbps(1))]).is_dead(LinkId(7)));
+    }
+
+    #[test]
     fn two_hosts_on_a_wire_are_a_fabric() {
         let f = Fabric::new(2, vec![], &[(NodeId(0), NodeId(1), SPEC)]).unwrap();
         assert_eq!(f.path(HostId(0), HostId(1), 0), vec![LinkId(0)]);

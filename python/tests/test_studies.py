@@ -237,24 +237,36 @@ def test_tdma_least_guard_is_that_of_validate(tdma):
 
 def test_tdma_lists(tdma):
     w = part(tdma, "workloads")
-    rows = w.in_turn(4, 1000, 50)
-    assert len(rows) == 12 and {(r[1], r[2]) for r in rows} == {(i, j) for i in range(4) for j in range(4) if i != j}
-    # In step, everyone receives from one at a time.
-    for start in (0, 50, 100):
-        assert sorted(r[2] for r in rows if r[0] == start) == [0, 1, 2, 3]
-    apart = w.in_turn(4, 1000, 50, apart=True)
-    assert [r[0] for r in apart if r[1] == 1] == [31, 81, 131]
     beside = w.beside(3, 30 * w.MS, 64, 10**9)
     assert [r[1:3] for r in beside[:2]] == [(0, 8), (16, 8)] and len(beside) == 8
     assert w.beside(0, 30 * w.MS, 64, 10**9) == beside[:2]
+
+
+def test_tdma_pings_are_at_their_moments(tdma):
+    e = part(tdma, "experiments")
+    slots = tdma.load().Outcome(e.experiments(quick=True)["fig10_slots_15"])
+    begins = [i * 30 * 10**9 + 12_345 for i in range(len(e.MOMENTS))]
+    # The slots of the way back begin a millisecond before.
+    both = {f"slot_{h}_{i}": float(b - (h == 9) * 10**9) for h in (1, 9) for i, b in enumerate(begins)}
+    slots.add(0, "tdma", 1, both)
+    rows = e.experiments(quick=True)["fig10_15"].flows[0.0](slots)
+    there = sorted(row[0] for row in rows if row[1:] == (1, 9, e.PING))
+    assert there == [begin + (e.CONTROL + m) * 10**6 for begin, m in zip(begins, e.MOMENTS, strict=True)]
+    assert [t - 10**9 for t in there] == sorted(row[0] for row in rows if row[1:] == (9, 1, e.PING))
+    # What asks for slots is the same in both runs.
+    asking = e.experiments(quick=True)["fig10_slots_15"].flows[0.0]()
+    assert [row for row in rows if row[3] != e.PING] == asking
 
 
 def test_tdma_compares_every_statement_and_its_scenarios_are_right(tdma, tmp_path):
     assert list(part(tdma, "claims").CLAIMS) == [row["id"] for row in tdma.load().published()]
     tp.Scenario.from_file(tdma.folder / "scenario.toml").validate()
     experiments = part(tdma, "experiments")
+    by_name = experiments.experiments(quick=True)
+    slots = tdma.load().Outcome(by_name["fig10_slots_0"])
+    slots.add(0, "tdma", 1, {f"slot_{h}_{i}": i * 30e9 for h in (1, 9) for i in range(len(experiments.MOMENTS))})
     for experiment in experiments.QUICK:
-        experiment.write(tmp_path)
+        experiment.write(tmp_path, {e.follows: slots for e in experiments.QUICK if e.follows})
         # Guards that are too short are asked for, and warned of; nothing else is.
         told = tp.Scenario.from_dict(experiment.scenario(1), base=tmp_path).validate()
         assert all("in each other's slots" in str(line) for line in told), experiment.name

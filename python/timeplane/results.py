@@ -37,6 +37,11 @@ class _Tables:
         return self.table("queues")
 
     @property
+    def received(self) -> Table:
+        """One row per sample and host that has received something since the last one; without ``record.received_every`` there are none."""
+        return self.table("received")
+
+    @property
     def drops(self) -> Table:
         """One row per link and reason for which packets were lost."""
         return self.table("drops")

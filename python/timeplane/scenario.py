@@ -28,6 +28,9 @@ __all__ = [
     "Buffer",
     "Bytes",
     "Cdf",
+    "Change",
+    "ChangedWire",
+    "ChangedWires",
     "Check",
     "CircuitAlgorithm",
     "CircuitDemand",
@@ -100,6 +103,7 @@ __all__ = [
     "Transport",
     "Tree",
     "Window",
+    "Wires",
     "Workload",
 ]
 
@@ -517,6 +521,11 @@ class Shuffle(Values):
     """For each pair."""
     jitter: Duration = "0 ps"
     """Each flow starts at a random time in `[0, jitter)`."""
+    in_turn: bool = False
+    """A host sends to its next neighbour first, then to the one after, and so on: each flow starts, at the
+    earliest, when the host's flow before it is over, so that its sender knows that all has arrived. When
+    flows start then depends on the control.
+    """
 
 
 @dataclass(kw_only=True)
@@ -570,6 +579,8 @@ class Record(Values):
 
     queues_every: Duration | None = None
     """Takes the length of every queue that is not empty, once in each such interval."""
+    received_every: Duration | None = None
+    """Takes what each host has received, once in each such interval."""
     latency: bool = False
     """Takes the time that each packet spends in the network."""
 
@@ -647,6 +658,63 @@ class Failure(Values):
     detection: Duration = "1 ms"
     """How much later the others know, that it failed as well as that it returned: switches choose other paths,
     and managers of slots and circuits plan without it.
+    """
+
+
+@dataclass
+class ChangedWire(Values):
+    """One, by its number, as for `failure`."""
+
+    _key: ClassVar[str] = "wire"
+    _bare: ClassVar[bool] = True
+
+    value: int
+
+
+@dataclass
+class ChangedWires(Values):
+    """All between two nodes. Hosts are nodes from 0, switches follow."""
+
+    _key: ClassVar[str] = "between"
+    _bare: ClassVar[bool] = True
+
+    value: tuple[int, int]
+
+
+#: Which wires change.
+#: - :class:`ChangedWire`: One, by its number, as for `failure`.
+#: - :class:`ChangedWires`: All between two nodes. Hosts are nodes from 0, switches follow.
+#: - ``"all"``: All wires of the fabric.
+Wires: TypeAlias = Literal["all"] | ChangedWire | ChangedWires
+_Wires = {"wire": ChangedWire, "between": ChangedWires}
+
+
+@dataclass(kw_only=True)
+class Change(Values):
+    """Wires whose rate changes at given times, in every run, both ways alike. A packet whose first bit has
+    left ends at the rate at which it began; all that wait are sent at the new one. Nothing is lost by it.
+    Buffers keep their bytes, and count what waits by the time that it takes at the rate of the moment.
+    Where several tables change one wire, the last change holds, of those at one instant that of the table
+    written last.
+    """
+
+    _reads: ClassVar[dict[str, str]] = {"wires": "_Wires"}
+
+    wires: Wires
+    """Which wires."""
+    at: Duration
+    """When the first of the rates holds, from the run's begin."""
+    rates: list[Rate]
+    """Rates, one after the other; none above what the fabric gives the wire, so that ideals and bounds hold.
+    """
+    every: Duration | None = None
+    """From one rate to the next; after the last the first comes again, as long as anything goes on. Missing: one
+    rate, for good.
+    """
+    notice: Duration = "0 ps"
+    """How long before each change the manager of slots knows of it: its slots end before, and go on after, at
+    the rates of their time. At 0 it hears when it happens, and slots that are granted by then go on as they
+    are.
     """
 
 
@@ -1097,7 +1165,7 @@ class Check(Values):
 class Scenario(Values, Runnable):
     """A question: one workload on one fabric, under several controls."""
 
-    _reads: ClassVar[dict[str, str]] = {"fabric": "Fabric", "workload": "_Workload", "window": "Window", "record": "Record", "failure": "[Failure]", "control": "{Control}", "check": "[Check]"}
+    _reads: ClassVar[dict[str, str]] = {"fabric": "Fabric", "workload": "_Workload", "window": "Window", "record": "Record", "failure": "[Failure]", "change": "[Change]", "control": "{Control}", "check": "[Check]"}
 
     name: str | None = None
     """Name of the results folder; the file's name where it is missing."""
@@ -1117,6 +1185,8 @@ class Scenario(Values, Runnable):
     """What is recorded beside flows, coflows, drops and control messages."""
     failure: list[Failure] = field(default_factory=list)
     """What fails while it runs, and returns."""
+    change: list[Change] = field(default_factory=list)
+    """Which wires change their rate while it runs."""
     control: dict[str, Control]
     """The controls to compare, by name; the first is the baseline of differences."""
     sweep: dict[str, list[Any]] = field(default_factory=dict)

@@ -21,7 +21,12 @@ NAMES = {"FabricSpec": "Fabric", "PlanSpec": "Plan"}
 #: Python names of alternatives whose keys alone say too little, or name another class.
 ALTERNATIVES = {"wire": "FailedWire", "between": "FailedWires", "switch": "FailedSwitch", "host": "FailedHost", "deputy": "FailedDeputy"}
 #: The same of one choice only: its definition and the key.
-OF_CHOICE = {("DarkTime", "fixed"): "FixedDark", ("DarkTime", "between"): "DarkBetween"}
+OF_CHOICE = {
+    ("DarkTime", "fixed"): "FixedDark",
+    ("DarkTime", "between"): "DarkBetween",
+    ("Wires", "wire"): "ChangedWire",
+    ("Wires", "between"): "ChangedWires",
+}
 
 HEADER = '''\
 """Scenarios in Python: one class for every table of a scenario file.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .arithmetic import COUNTED, ideal_switch, ideal_tree
-from .experiments import EDGES, FIG9_BUFFERS, GB, GUARDS, HOSTS, LINE, UNDER, least
+from .experiments import BELOW, EDGES, FAST, FIG9_BUFFERS, FIG10_GUARDS, GB, GUARDS, HOSTS, LINE, MOMENTS, SLOT, SLOW, UNDER, fig10_names, least
 
 if TYPE_CHECKING:
     from .study import Outcome
@@ -158,21 +159,66 @@ def ping_cost(outcomes: Outcomes) -> Found:
     return f"{100 * cost:.2f} %", _agrees(0.005 < cost < 0.015)
 
 
-def blocks(outcomes: Outcomes, control: str) -> Found:
-    text, curves = [], {}
-    for name, title in (("fig11", "in step"), ("fig11_apart", "out of step")):
-        o = outcomes[name]
-        curves[name] = {x: o.mean(x, control, "gbps") for x in o.places}
-        text.append(f"{title}: " + ", ".join(f"{x:g} kB {y:.1f}" for x, y in curves[name].items()))
-    if control == "tcp":
-        best = max(y for curve in curves.values() for y in curve.values())
-        # Short blocks fit into the switch's buffers.
-        apart = max(y for x, y in curves["fig11_apart"].items() if x >= 100)
-        return "; ".join(text) + " Gb/s", "yes" if best <= 5 else "in part" if apart <= 5 else "no"
-    other = {name: {x: outcomes[name].mean(x, "tcp", "gbps") for x in curve} for name, curve in curves.items()}
-    falls = all(curve[x] < 0.9 * max(curve.values()) for curve in curves.values() for x in curve if x < 300)
-    higher = all(curve[x] > other[name][x] for name, curve in curves.items() for x in curve if x >= 300)
-    return "; ".join(text) + " Gb/s", "yes" if falls and higher else "in part" if falls else "no"
+def later(outcomes: Outcomes) -> Found:
+    """Whether the RTT falls to that of an empty network, and stays there."""
+    text, falls = [], []
+    for guard in FIG10_GUARDS:
+        o = outcomes[fig10_names(guard)[1]]
+        mean, most = ([o.mean(0, "tdma", f"rtt_{name}_{m}") for m in MOMENTS] for name in ("mean", "most"))
+        alone = o.mean(0, "tdma", "rtt_alone")
+        last = max((m for m, y in zip(MOMENTS, most, strict=True) if y > alone * 1.001), default=-1)
+        least = min((m for m in MOMENTS if m > last), default=math.inf)
+        text.append(
+            f"guard {guard:g} us: {mean[0]:.1f} us on average at the slot's begin, {max(most):.1f} us at most; "
+            f"from {least:g} us on {alone:.2f} us, that of an empty network"
+        )
+        falls.append(mean[0] > alone * 1.001 and least < MOMENTS[-1])
+    return "; ".join(text), _agrees(all(falls))
+
+
+def curve(outcome: Outcome, control: str) -> dict[float, float]:
+    """Gb/s of a host by kB of a block."""
+    return {x: outcome.mean(x, control, "gbps") for x in outcome.places}
+
+
+def _listed(of: Mapping[float, float]) -> str:
+    return ", ".join(f"{x:g} kB {y:.1f}" for x, y in of.items())
+
+
+def blocks_tcp(outcomes: Outcomes) -> Found:
+    of = curve(outcomes["fig11"], "tcp")
+    text = f"one block at a time: {_listed(of)} Gb/s"
+    best = max(of.values())
+    return text, "yes" if abs(best / 4.5 - 1) <= 0.2 else "in part" if best <= 8 else "no"
+
+
+def blocks_tdma(outcomes: Outcomes) -> Found:
+    """A block that fills its last slot only in part loses the rest of it: of larger ones those are compared that fill nine tenths of their slots."""
+    ahead, single, tcp = (curve(outcomes[name], control) for name, control in (("fig11_ahead", "tdma"), ("fig11", "tdma"), ("fig11", "tcp")))
+    text = f"all blocks handed over: {_listed(ahead)}; one block at a time: {_listed(single)} Gb/s"
+    full, best = SLOT * 1.25, max(ahead.values())
+    falls = all(y < 0.9 * best for x, y in ahead.items() if x < 0.9 * full)
+    filled = [x for x in ahead if x >= 0.9 * full and x / (math.ceil(x / full) * full) >= 0.9]
+    higher = all(y > tcp[x] for x, y in ahead.items() if x > full)
+    return text, "yes" if falls and higher and all(ahead[x] >= 0.9 * best for x in filled) else "in part" if falls and higher else "no"
+
+
+def capacity_tcp(outcomes: Outcomes) -> Found:
+    o = outcomes["fig12"]
+    fast, best, slow, below = (o.mean(0, "tcp", q) for q in ("fast_mean", "fast_best", "slow_mean", "slow_below"))
+    text = f"at 10 Gb/s {fast:.2f} Gb/s on average, {best:.2f} at best; at 1 Gb/s {slow:.2f} on average, under {BELOW * SLOW:g} in {100 * below:.0f} % of the windows"
+    text += f"; {o.mean(0, 'tcp', 'dropped_packets'):.0f} segments lost, {o.mean(0, 'tcp', 'timeouts'):.0f} timeouts"
+    return text, "yes" if fast < 0.7 * FAST and below > 0.05 else "in part" if fast < 0.9 * FAST else "no"
+
+
+def capacity_tdma(outcomes: Outcomes) -> Found:
+    o = outcomes["fig12"]
+    fast, slow, below = (o.mean(0, "tdma", q) for q in ("fast_mean", "slow_mean", "slow_below"))
+    text = f"at 10 Gb/s {fast:.2f} Gb/s on average, at 1 Gb/s {slow:.2f}, under {BELOW * SLOW:g} in {100 * below:.0f} % of the windows"
+    text += f"; {o.mean(0, 'tdma', 'dropped_packets'):.0f} segments lost"
+    # Guards take 5 %, headers and what is left of slots behind whole frames the rest.
+    follows = fast > 0.85 * FAST and 0.85 * SLOW < slow <= SLOW
+    return text, "yes" if follows and below < 0.05 else "in part" if fast > 0.7 * FAST else "no"
 
 
 def control_mbps(outcome: Outcome, size: int = COUNTED) -> float:
@@ -207,10 +253,11 @@ CLAIMS: Mapping[str, tuple[Sequence[str], Callable[[Outcomes], Found]]] = {
     "rtt": (["fig9"], rtt),
     "rtt_mean": (["fig9"], rtt_mean),
     "ping_cost": (["fig9", "fig9_alone"], ping_cost),
-    "later": ([], lambda o: ("not run: flows cannot be begun at a moment of their slot", "not run")),
-    "blocks_tcp": (["fig11", "fig11_apart"], lambda o: blocks(o, "tcp")),
-    "blocks_tdma": (["fig11", "fig11_apart"], lambda o: blocks(o, "tdma")),
-    "capacity": ([], lambda o: ("not run: rates of links do not change during a run", "not run")),
+    "later": ([name for guard in FIG10_GUARDS for name in fig10_names(guard)], later),
+    "blocks_tcp": (["fig11"], blocks_tcp),
+    "blocks_tdma": (["fig11", "fig11_ahead"], blocks_tdma),
+    "capacity_tcp": (["fig12"], capacity_tcp),
+    "capacity_tdma": (["fig12"], capacity_tdma),
     "frames": (["fig7"], frames),
     "overhead": (["fig7"], overhead),
 }

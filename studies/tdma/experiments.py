@@ -8,11 +8,14 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import workloads
 from .arithmetic import least_guard
-from .workloads import MS, Row
+from .workloads import MS, US, Row
+
+if TYPE_CHECKING:
+    from .study import Outcome
 
 FOLDER = Path(__file__).resolve().parent
 FLOWS = "workload.flows.file"
@@ -53,14 +56,20 @@ class Experiment:
     fabric: Mapping[str, Any]
     #: Bytes of a pair in an all-to-all; 0 where there are lists of flows.
     size: int = 0
-    #: Lists by the number that the figure has on its axis; made where the experiment is run.
-    flows: Mapping[float, Callable[[], list[Row]]] = field(default_factory=dict)
+    #: Lists by the number that the figure has on its axis; made where the experiment is run, from what came out of the one that it `follows`.
+    flows: Mapping[float, Callable[..., list[Row]]] = field(default_factory=dict)
+    follows: str = ""
+    #: A host's transfers of an all-to-all one after the other.
+    in_turn: bool = False
     #: Start times of an all-to-all are drawn from so much.
     jitter: str = "100 us"
     #: Dotted key and values, whose number is the place on the axis.
     sweep: tuple[str, Sequence[str]] | None = None
     #: Measured window and drain; without, runs end with the last flow.
     window: tuple[str, str] | None = None
+    #: Wires whose rate changes, and what is recorded.
+    change: Sequence[Mapping[str, Any]] = ()
+    record: Mapping[str, Any] = field(default_factory=dict)
     seeds: int = 1
 
     def file(self, x: float) -> str:
@@ -76,10 +85,11 @@ class Experiment:
         key, values = self.sweep or ("", ["0"])
         return float(str(point.get(key, values[0])).split()[0])
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Path, outcomes: Mapping[str, Outcome]) -> None:
         """Writes all lists."""
+        before = [outcomes[self.follows]] if self.follows else []
         for x, make in self.flows.items():
-            workloads.write(folder / self.file(x), make())
+            workloads.write(folder / self.file(x), make(*before))
 
     def scenario(self, seeds: int) -> dict[str, Any]:
         """As nested dicts, with the keys of a scenario file."""
@@ -92,7 +102,11 @@ class Experiment:
             if len(self.flows) > 1:
                 sweep[FLOWS] = [self.file(x) for x in self.flows]
         else:
-            values["workload"] = {"shuffle": {"bytes": f"{self.size} B", "jitter": self.jitter}}
+            values["workload"] = {"shuffle": {"bytes": f"{self.size} B", "jitter": self.jitter, "in_turn": self.in_turn}}
+        if self.change:
+            values["change"] = [dict(change) for change in self.change]
+        if self.record:
+            values["record"] = dict(self.record)
         if self.sweep:
             sweep[self.sweep[0]] = list(self.sweep[1])
         if sweep:
@@ -158,26 +172,88 @@ def _fig9(name: str, count: int, pings: bool) -> Experiment:
     return Experiment(name, PING_CONTROLS, TREE | USUAL, flows=flows, sweep=(BUFFER_KEY, FIG9_BUFFERS), window=window)
 
 
-#: Figure 11: kB of a block.
-BLOCKS = (10.0, 30.0, 100.0, 200.0, 360.0, 750.0, 1500.0, 3000.0, 10000.0)
+#: Figure 10: moments of the slot at which pings are sent, us after the frame that opens it has come to the host, whose interface obeys it after 2 to
+#: 6 us. The guards, us: none shows what the paper's is for.
+MOMENTS = (*range(30), *range(30, 60, 5), *range(60, 300, 20))
+FIG10_GUARDS = (GUARD, 0)
+#: From the begin of a slot at the manager until its frame has come to a host, us: the default of `control_latency`.
+CONTROL = 20
+#: A packet that asks for a slot: not as large as a ping, by which they are told apart.
+ASKS = PING + 1
 
 
-def _fig11(name: str, blocks: Sequence[float], apart: bool) -> Experiment:
-    """In step, or with every host's turns begun at its own time."""
+def _moments(each: int) -> list[int]:
+    """The moment of each ping."""
+    return [moment for _ in range(each) for moment in MOMENTS]
 
-    def list_of(kilobytes: float) -> Callable[[], list[Row]]:
-        size = int(kilobytes * 1000)
-        # As fast as the wire carries payload, with TCP's 40 B of headers.
-        step = round(size * (9038 / 8960) * 8 / LINE * 1e12)
-        return lambda: workloads.in_turn(HOSTS, size, step, apart)
 
-    return Experiment(name, BOTH, SWITCH | JUMBO, flows={b: list_of(b) for b in blocks})
+def fig10_names(guard: float) -> tuple[str, str]:
+    """The experiment that finds slots, and the one that pings in them."""
+    return f"fig10_slots_{guard:g}", f"fig10_{guard:g}"
+
+
+def _fig10(each: int, guard: float) -> list[Experiment]:
+    """So many pings at each moment. First only packets that ask for slots; then the same, which gives the same slots, and pings in these."""
+    count = each * len(MOMENTS)
+    window = (f"{(count + 1) * PING_EVERY // MS} ms", "0 ms")
+
+    def asking() -> list[Row]:
+        return workloads.beside(count, PING_EVERY, ASKS, ENDLESS)
+
+    def pinging(before: Outcome) -> list[Row]:
+        pings = []
+        for source, destination in ((1, 9), (9, 1)):
+            for i, moment in enumerate(_moments(each)):
+                begin = round(before.mean(0, "tdma", f"slot_{source}_{i}"))
+                pings.append((begin + (CONTROL + moment) * US, source, destination, PING))
+        return asking() + pings
+
+    first, then = fig10_names(guard)
+    slots = Experiment(first, {"tdma": tdma(guard)}, TREE | JUMBO, flows={0.0: asking}, window=window)
+    return [slots, Experiment(then, {"tdma": tdma(guard)}, TREE | JUMBO, flows={0.0: pinging}, follows=first, window=window)]
+
+
+#: Figure 11: kB of a block. Some fill their slots, some just do not.
+BLOCKS = (10.0, 30.0, 100.0, 200.0, 360.0, 500.0, 720.0, 750.0, 1100.0, 1500.0, 3000.0, 10000.0)
+
+
+def _fig11(blocks: Sequence[float], seeds: int) -> list[Experiment]:
+    """The next block when the last one is over, and all blocks handed over at once."""
+    values = [f"{b:g} kB" for b in blocks]
+    sweep = ("workload.shuffle.bytes", values)
+    return [
+        Experiment("fig11", BOTH, SWITCH | JUMBO, MB, sweep=sweep, in_turn=True, seeds=seeds),
+        Experiment("fig11_ahead", SLOTS, SWITCH | JUMBO, MB, sweep=sweep),
+    ]
+
+
+#: Figures 12 and 13: the wire from the host in the middle to the receiver has these rates in turn, ms each. The RTT is 250 us, most of it in the hosts.
+FAST, SLOW, SPAN = 10.0, 1.0, 10
+MIDDLE: Mapping[str, Any] = {
+    "topology": {"single_switch": {"hosts": 2}},
+    "switch": {"latency": "117 us", "buffer": {"per_port": "160 kB"}},
+}
+FLAPPING = {"wires": {"wire": 1}, "at": f"{SPAN} ms", "rates": [f"{SLOW:g} Gb/s", f"{FAST:g} Gb/s"], "every": f"{SPAN} ms", "notice": "30 ms"}
+#: TCP, alone and in slots.
+TCP_CONTROLS: Mapping[str, Any] = {"tcp": TCP, "tdma": tdma() | TCP}
+#: Of what is received, us, and over how many of these it is taken; ms that pass before, in which the first losses are repaired; ms that the figure shows.
+SAMPLE, OVER, BEFORE, SHOWN = 500, 5, 300, 100
+#: Less than this share of the slow rate is too little: slots of whole frames with guards leave 0.91 of it.
+BELOW = 0.85
+
+
+def _fig12(spans: int) -> Experiment:
+    """One flow for so many spans, and some before."""
+    flows = {0.0: lambda: [(0, 0, 1, ENDLESS)]}
+    record = {"received_every": f"{SAMPLE} us"}
+    window = (f"{BEFORE + spans * SPAN} ms", "0 ms")
+    return Experiment("fig12", TCP_CONTROLS, MIDDLE | JUMBO, flows=flows, window=window, change=[FLAPPING], record=record)
 
 
 def _all(
-    full: int, tcp: int, small: int, buffers: Sequence[int], guard: int, pings: int, blocks: Sequence[float], seeds: int
+    full: int, tcp: int, small: int, buffers: Sequence[int], guard: int, pings: int, each: int, blocks: Sequence[float], spans: int, seeds: int
 ) -> list[Experiment]:
-    """Bytes of a pair, kB of buffers, how many pings, kB of blocks."""
+    """Bytes of a pair, kB of buffers, how many pings, how many at each moment, kB of blocks, spans of a rate."""
     sweep = (BUFFER_KEY, [f"{b} kB" for b in buffers])
     return [
         # Nothing under slots is random but the interfaces' reactions.
@@ -193,13 +269,14 @@ def _all(
         Experiment("guard_tree", SLOTS, TREE | JUMBO, guard, sweep=(GUARD_KEY, TREE_GUARDS), seeds=seeds),
         _fig9("fig9", pings, True),
         _fig9("fig9_alone", pings, False),
-        _fig11("fig11", blocks, False),
-        _fig11("fig11_apart", blocks, True),
+        *(e for guard in FIG10_GUARDS for e in _fig10(each, guard)),
+        *_fig11(blocks, seeds),
+        _fig12(spans),
     ]
 
 
-FULL = _all(10 * GB, TCP_SIZE, SMALL_SIZE, BUFFERS, 10 * MB, 100, BLOCKS, 2)
-QUICK = _all(50 * MB, 20 * MB, 5 * MB, (40, 160, 10_000), 2 * MB, 10, (100.0, 360.0, 3000.0), 1)
+FULL = _all(10 * GB, TCP_SIZE, SMALL_SIZE, BUFFERS, 10 * MB, 100, 5, BLOCKS, 50, 2)
+QUICK = _all(50 * MB, 20 * MB, 5 * MB, (40, 160, 10_000), 2 * MB, 10, 1, (100.0, 360.0, 3000.0), 10, 1)
 
 
 def experiments(quick: bool) -> dict[str, Experiment]:

@@ -15,7 +15,7 @@ import timeplane as tp
 
 from . import claims
 from .arithmetic import REACTIONS
-from .experiments import GUARDS, SLOT, least
+from .experiments import BEFORE, FAST, FIG10_GUARDS, GUARDS, MOMENTS, SHOWN, SLOT, SLOW, SPAN, fig10_names, least
 from .measures import SHARES
 
 if TYPE_CHECKING:
@@ -150,19 +150,62 @@ def fig9(outcomes: Outcomes) -> Figure:
     return figure
 
 
-def fig11(outcomes: Outcomes) -> Figure:
-    figure, axes = panels(2, sharey=True)
-    for a, name in zip(axes, ("fig11", "fig11_apart"), strict=True):
-        o = outcomes[name]
-        for i, (control, label) in enumerate((("tdma", "TDMA"), ("tcp", "TCP"))):
-            rates = [o.mean(x, control, "gbps") for x in o.places]
-            a.plot(o.places, rates, color=(BLUE, RED)[i], linestyle=LINES[i], marker=MARKERS[i], label=label)
-        a.axvline(SLOT * 1.25, color=BLACK, linestyle=":", linewidth=0.8, label="what a slot carries")
+def fig10(outcomes: Outcomes) -> Figure:
+    figure, axes = panels(len(FIG10_GUARDS))
+    for a, guard in zip(axes, FIG10_GUARDS, strict=True):
+        o = outcomes[fig10_names(guard)[1]]
+        for i, (name, label) in enumerate((("mean", "mean"), ("most", "longest"))):
+            of = [o.mean(0, "tdma", f"rtt_{name}_{m}") for m in MOMENTS]
+            # From 0 on, on a logarithmic axis.
+            a.plot([m + 1 for m in MOMENTS], of, color=(BLUE, RED)[i], linestyle=LINES[i], label=label)
+        a.axhline(o.mean(0, "tdma", "rtt_alone"), color=BLACK, linestyle=":", linewidth=0.8, label="empty network")
         a.set_xscale("log")
-        a.set_xlabel("Block (kB)")
-        a.set_ylim(0, 10.2)
-    axes[0].set_ylabel("Throughput of a host (Gb/s)")
-    letter(axes, ["hosts in step", "hosts out of step"])
+        ticks = (0, 2, 5, 10, 20, 50, 100, 300)
+        a.set_xticks([t + 1 for t in ticks], [f"{t:g}" for t in ticks])
+        a.set_xticks([], minor=True)
+        a.set_ylim(bottom=0)
+        a.set_xlabel("Sent so long after the slot's begin (us)")
+    axes[0].set_ylabel("RTT of a ping (us)")
+    letter(axes, [f"a guard of {g:g} us" if g else "no guard" for g in FIG10_GUARDS])
+    legend(figure, axes)
+    return figure
+
+
+def fig11(outcomes: Outcomes) -> Figure:
+    figure, (axes,) = panels(1, 4.2)
+    lines = [
+        ("fig11_ahead", "tdma", "TDMA, all blocks handed over"),
+        ("fig11", "tdma", "TDMA, one block at a time"),
+        ("fig11", "tcp", "TCP, one block at a time"),
+    ]
+    for i, (name, control, label) in enumerate(lines):
+        o = outcomes[name]
+        rates = [o.mean(x, control, "gbps") for x in o.places]
+        axes.plot(o.places, rates, color=(BLUE, GREEN, RED)[i], linestyle=LINES[i], marker=MARKERS[i], label=label)
+    axes.axvline(SLOT * 1.25, color=BLACK, linestyle=":", linewidth=0.8, label="what a slot carries")
+    axes.set_xscale("log")
+    axes.set_xlabel("Block (kB)")
+    axes.set_ylim(0, 10.2)
+    axes.set_ylabel("Throughput of a host (Gb/s)")
+    legend(figure, [axes], 2)
+    return figure
+
+
+def fig12(outcomes: Outcomes) -> Figure:
+    o = outcomes["fig12"]
+    figure, axes = panels(2, sharey=True)
+    quantities = {q for _, _, q in o.values if q.startswith("gbps_")}
+    times = sorted(float(q.removeprefix("gbps_")) for q in quantities)
+    edges = list(range(BEFORE, BEFORE + SHOWN + 1, SPAN))
+    for i, (a, control) in enumerate(zip(axes, ("tcp", "tdma"), strict=True)):
+        a.step(edges, [FAST if (e // SPAN) % 2 == 0 else SLOW for e in edges], where="post", color=BLACK, linewidth=0.6, label="capacity")
+        of = [o.mean(0, control, f"gbps_{t:g}") for t in times]
+        a.plot(times, of, color=(RED, BLUE)[i], label=("TCP", "TCP in slots")[i])
+        a.set_xlim(BEFORE, BEFORE + SHOWN)
+        a.set_ylim(0, 10.5)
+        a.set_xlabel("Time (ms)")
+    axes[0].set_ylabel("Received in 2.5 ms (Gb/s)")
+    letter(axes, ["TCP", "TCP in slots"])
     legend(figure, axes)
     return figure
 
@@ -181,7 +224,9 @@ FIGURES: Mapping[str, Drawing] = {
     "buffers": Drawing(buffers, ["buffers"]),
     "guard": Drawing(guard, [*(f"guard_{reaction}" for reaction in GUARDS), "guard_tree"]),
     "fig9": Drawing(fig9, ["fig9", "fig9_alone"]),
-    "fig11": Drawing(fig11, ["fig11", "fig11_apart"]),
+    "fig10": Drawing(fig10, [name for guard in FIG10_GUARDS for name in fig10_names(guard)]),
+    "fig11": Drawing(fig11, ["fig11", "fig11_ahead"]),
+    "fig12": Drawing(fig12, ["fig12"]),
 }
 
 

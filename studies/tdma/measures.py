@@ -9,7 +9,7 @@ import numpy as np
 
 import timeplane as tp
 
-from .experiments import HOSTS, PING, UNDER, Experiment
+from .experiments import ASKS, BEFORE, BELOW, HOSTS, MOMENTS, OVER, PING, SAMPLE, SHOWN, SLOW, SPAN, UNDER, Experiment
 
 #: Shares of flows, in percent, whose completion times are kept.
 SHARES = tuple(range(0, 101, 5))
@@ -53,17 +53,64 @@ def control_frames(run: tp.Run) -> float:
 
 
 def block_rate(run: tp.Run) -> dict[str, float]:
-    """Gb/s of a host from the end of its first block to that of its last one, and blocks done: mean over hosts."""
+    """Gb/s of a host, from its begin to the end of its last block: mean over hosts."""
     flows = run.flows
-    fct = flows["fct_ps"].astype(float)
-    end = flows["start_ps"].astype(float) + fct
-    size = float(flows["size_bytes"][0])
-    rates, whole = [], []
+    start = flows["start_ps"].astype(float)
+    end = start + flows["fct_ps"].astype(float)
+    rates = []
     for host in range(HOSTS):
-        own = np.sort(end[flows["source"] == host])
-        rates.append((len(own) - 1) * size * 8 / (own[-1] - own[0]) * 1e3)
-        whole.append(len(own) * size * 8 / own[-1] * 1e3)
-    return {"gbps": float(np.mean(rates)), "gbps_from_begin": float(np.mean(whole))}
+        own = flows["source"] == host
+        rates.append(float(flows["size_bytes"][own].sum()) * 8e3 / (end[own].max() - start[own].min()))
+    return {"gbps": float(np.mean(rates))}
+
+
+def slots_of_pings(run: tp.Run) -> dict[str, float]:
+    """When the slot began that carried a packet which asked for one, ps, packet by packet, by its sender."""
+    flows, slots = run.flows, run.slots
+    numbers = {}
+    for source, destination in ((1, 9), (9, 1)):
+        use = (flows["size_bytes"] == ASKS) & (flows["source"] == source)
+        end = np.sort((flows["start_ps"] + flows["fct_ps"].astype(float))[use])
+        begun = np.sort(slots["start_ps"][(slots["source"] == source) & (slots["destination"] == destination)].astype(float))
+        numbers |= {f"slot_{source}_{i}": float(begun[np.searchsorted(begun, e) - 1]) for i, e in enumerate(end)}
+    return numbers
+
+
+def moments(run: tp.Run) -> dict[str, float]:
+    """RTTs, us, by the moment in the slot at which pings were sent: mean and longest.
+
+    Each way has a slot of its own, and a ping at the same moment of it.
+    """
+    flows = run.flows
+    use = flows["size_bytes"] == PING
+    start, source = flows["start_ps"][use], flows["source"][use]
+    fct = flows["fct_ps"].astype(float)[use]
+    there, back = (fct[source == host][np.argsort(start[source == host])] for host in (1, 9))
+    rtt = (there + back) / 1e6
+    at = np.resize(MOMENTS, len(rtt))
+    numbers = {f"rtt_{name}_{m}": float(of(rtt[at == m])) for m in MOMENTS for name, of in (("mean", np.mean), ("most", np.max))}
+    return numbers | {"rtt_alone": 2 * float(flows["ideal_ps"].astype(float)[use].mean()) / 1e6}
+
+
+def bandwidth(run: tp.Run, end: int) -> dict[str, float]:
+    """Gb/s that the receiver sees until ``end``, ms, over the last samples, sample by sample; and by the capacity of the time."""
+    table = run.received
+    every, length = SAMPLE * 1_000_000, end * 1000 // SAMPLE
+    received = np.zeros(length)
+    place = table["time_ps"] // every - 1
+    received[place[place < length]] = table["received_bytes"][place < length]
+    total = np.concatenate(([0.0], np.cumsum(received)))
+    over = (total[OVER:] - total[:-OVER]) * 8e3 / (OVER * every)
+    time = np.arange(OVER, length + 1) * SAMPLE / 1000
+    # Windows that lie in one span.
+    span = np.ceil(time / SPAN) - 1
+    inside = time - OVER * SAMPLE / 1000 >= span * SPAN
+    fast, slow = (over[inside & (span % 2 == odd) & (span * SPAN >= BEFORE)] for odd in (0, 1))
+    shown = (time >= BEFORE) & (time <= BEFORE + SHOWN)
+    numbers = {f"gbps_{t:g}": float(y) for t, y in zip(time[shown], over[shown], strict=True)}
+    numbers |= {"fast_mean": float(fast.mean()), "slow_mean": float(slow.mean())}
+    numbers |= {"fast_best": float(fast.max()), "slow_least": float(slow.min())}
+    return numbers | {"slow_below": float((slow < BELOW * SLOW).mean())}
 
 
 def pings(run: tp.Run, in_slots: bool) -> dict[str, float]:
@@ -110,6 +157,12 @@ def measured(experiment: Experiment, run: tp.Run, summary: Mapping[str, Any]) ->
     numbers["pfc_frames"] = control_frames(run)
     if experiment.name.startswith("fig9"):
         return numbers | pings(run, run.control_name == "tdma")
+    if experiment.name.startswith("fig10_slots"):
+        return numbers | slots_of_pings(run)
+    if experiment.name.startswith("fig10"):
+        return numbers | moments(run)
+    if experiment.name == "fig12":
+        return numbers | bandwidth(run, int(experiment.window[0].split()[0]) if experiment.window else 0)
     if experiment.name.startswith("fig11"):
         return numbers | block_rate(run)
     return numbers | completions(run, "tree" in experiment.fabric["topology"])

@@ -44,12 +44,12 @@ class Outcome:
         return self.estimate(x, control, quantity).mean
 
 
-def run_experiment(experiment: Experiment, options: Options) -> Outcome:
+def run_experiment(experiment: Experiment, options: Options, outcomes: Mapping[str, Outcome]) -> Outcome:
     """Runs it, or takes runs that are complete."""
     # What nothing in is random but reactions needs no more seeds.
     seeds = (options.seeds or experiment.seeds) if experiment.seeds > 1 else 1
     lists = options.out / "flows"
-    experiment.write(lists)
+    experiment.write(lists, outcomes)
     begin = time.monotonic()
     scenario = tp.Scenario.from_dict(experiment.scenario(seeds), base=lists)
     results = scenario.run(jobs=options.jobs, results=options.out / "runs")
@@ -111,7 +111,7 @@ def run(options: Options) -> dict[str, Outcome]:
     outcomes: dict[str, Outcome] = {}
     begin = time.monotonic()
     for name in dict.fromkeys(e for figure in names for e in figures.FIGURES[figure].needs):
-        outcomes[name] = run_experiment(all_experiments[name], options)
+        outcomes[name] = run_experiment(all_experiments[name], options, outcomes)
         write_csv(options.out / "tables" / f"{name}.csv", HEAD, table(outcomes[name]))
     for name in names:
         figures.save(name, outcomes, options.out / "figures")

@@ -30,11 +30,3 @@ def beside(count: int, every: int, size: int, bulk: int) -> list[Row]:
     """Figure 9: in a tree of pods of 8, hosts 0 and 16 send without an end to host 8; host 1 and host 9 ping each other."""
     return [(0, 0, 8, bulk), (0, 16, 8, bulk), *pings(count, every, every // 2, 1, 9, size)]
 
-
-def in_turn(hosts: int, size: int, step: int, apart: bool = False) -> list[Row]:
-    """Figure 11: each host to its next neighbour, then to the one after, and so on; ``step`` ps from one to the next.
-
-    ``apart``: hosts are out of step, by shares of a step that the golden ratio spreads evenly.
-    """
-    late = [round(host * 0.6180339887498949 % 1 * step) if apart else 0 for host in range(hosts)]
-    return [(k * step + late[host], host, (host + 1 + k) % hosts, size) for k in range(hosts - 1) for host in range(hosts)]

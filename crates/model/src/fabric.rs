@@ -346,6 +346,19 @@ impl Fabric {
         fabric
     }
 
+    /// The same fabric with other rates on these links. Routes stay as they are: they count hops.
+    ///
+    /// # Panics
+    /// Where a link does not exist.
+    #[must_use]
+    pub fn with_rates(&self, rates: impl IntoIterator<Item = (LinkId, Rate)>) -> Self {
+        let mut fabric = self.clone();
+        for (link, rate) in rates {
+            fabric.links[link.index()].spec.rate = rate;
+        }
+        fabric
+    }
+
     /// Whether routes avoid a link.
     pub fn is_dead(&self, link: LinkId) -> bool {
         self.dead.get(link.index()).is_some_and(|d| *d)
@@ -686,6 +699,24 @@ mod tests {
         let two = vec![Switch::default(); 2];
         let split = [(n(0), n(2), SPEC), (n(1), n(3), SPEC)];
         assert!(matches!(err(2, two, &split), FabricError::Disconnected { .. }));
+    }
+
+    #[test]
+    fn other_rates_change_no_route() {
+        let n = NodeId;
+        // Two ways between two switches.
+        let wires = [(n(0), n(2), SPEC), (n(1), n(3), SPEC), (n(2), n(3), SPEC), (n(2), n(3), SPEC)];
+        let fabric = Fabric::new(2, vec![Switch::default(); 2], &wires).unwrap();
+        let slow = fabric.with_rates([(LinkId(4), Rate::mbps(1))]);
+        for (l, (link, before)) in slow.links().iter().zip(fabric.links()).enumerate() {
+            let rate = if l == 4 { Rate::mbps(1) } else { SPEC.rate };
+            assert_eq!((link.spec.rate, link.from, link.to), (rate, before.from, before.to));
+        }
+        for hash in 0..50 {
+            assert_eq!(slow.path(HostId(0), HostId(1), hash), fabric.path(HostId(0), HostId(1), hash));
+        }
+        // What is dead stays so.
+        assert!(fabric.without([LinkId(6)]).with_rates([(LinkId(4), Rate::mbps(1))]).is_dead(LinkId(7)));
     }
 
     #[test]

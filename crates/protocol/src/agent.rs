@@ -46,6 +46,8 @@ pub enum Input {
     /// These links carry nothing now, as far as is known: plan without them. It replaces what was said before; with none, all work. For
     /// a controller.
     Down(Vec<LinkId>),
+    /// These links have these rates from this time of the agent's clock on, which may have come or not. For a controller of slots.
+    Rates(Time, Vec<(LinkId, Rate)>),
     /// Packets came to wait in a queue that the agent has not heard of, or one ran empty.
     Changed,
 }

@@ -614,6 +614,7 @@ impl Agent for CircuitManager {
                 }
                 return;
             }
+            Input::Rates(..) => return,
             Input::Message { .. } | Input::Backlog(_) | Input::Changed => return self.inbox.malformed(),
         }
         loop {

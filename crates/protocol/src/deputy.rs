@@ -209,7 +209,7 @@ impl Agent for Deputy {
             Input::Message { from, message: Message::Report(report) } => self.report(now, from, report),
             Input::Message { from: Address::Controller, message: Message::Part(part) } => self.part(now, part, out),
             // It plans nothing.
-            Input::Down(_) => {}
+            Input::Down(_) | Input::Rates(..) => {}
             Input::Message { .. } | Input::Backlog(_) | Input::Changed => self.counters.malformed += 1,
         }
     }

@@ -300,7 +300,7 @@ impl Agent for HostAgent {
             }
             Input::Message { message: Message::Pfc(pfc), from: Address::Controller } => self.pfc(now, pfc, out),
             Input::Changed if self.config.reporting.on_change => out.push(self.read()),
-            Input::Changed | Input::Down(_) => {}
+            Input::Changed | Input::Down(_) | Input::Rates(..) => {}
             // A host listens to its controller alone.
             Input::Message { .. } => self.counters.stale += 1,
             Input::Backlog(backlog) => self.report(now, backlog, out),

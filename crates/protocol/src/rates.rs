@@ -258,6 +258,8 @@ impl Agent for RateManager {
                 self.dirty = true;
                 return;
             }
+            // Rates change under plans of slots only.
+            Input::Rates(..) => return,
             Input::Message { .. } | Input::Backlog(_) | Input::Changed => {
                 self.inbox.malformed();
                 return;

@@ -7,7 +7,7 @@ use crate::signaller::{SignalConfig, Signaller};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use timeplane_model::{
-    Backlog, BacklogEntry, Bytes, Demand, Duration, Fabric, Grant, HostId, Medium, Plan, Rate, Round, Schedule,
+    Backlog, BacklogEntry, Bytes, Demand, Duration, Fabric, Grant, HostId, LinkId, Medium, Plan, Rate, Round, Schedule,
     ScheduleEntry, Time, Transmission, Trigger,
 };
 use timeplane_schedule::{Scheduler, SlotParameters, Standing};
@@ -129,12 +129,20 @@ pub struct ManagerCounters {
 /// with another one, round messages carry only what a frame cannot say (a path, a rate, a limit), and when a report is to be taken is
 /// counted from the message that asks for it. What a report is the state of is estimated then, by the time that messages take.
 ///
+/// Where [rates](Input::Rates) change at a time that is known ahead, no slot lasts beyond it: those of a round that would are left out, with
+/// what they were to carry left for the next one, and where not one slot fits before, the round begins with the change. Every slot is planned,
+/// and counted, at the rates of its time. Word that comes late changes nothing of what is granted.
+///
 /// A round without demand has no slots; it only asks for reports again, every [`idle`](SlotManagerConfig::idle).
 pub struct SlotManager {
     config: SlotManagerConfig,
     fabric: Arc<Fabric>,
     /// The fabric as far as it is known to work: what is planned on.
     usable: Arc<Fabric>,
+    /// Links that carry nothing.
+    dead: Vec<LinkId>,
+    /// Rates that links will have, by the time from which on.
+    coming: VecDeque<(Time, Vec<(LinkId, Rate)>)>,
     scheduler: Box<dyn Scheduler>,
     inbox: Inbox,
     /// The latest report of every host.
@@ -196,6 +204,8 @@ impl SlotManager {
             counters: ManagerCounters::default(),
             config,
             usable: Arc::clone(&fabric),
+            dead: Vec::new(),
+            coming: VecDeque::new(),
             fabric,
             scheduler,
         }
@@ -297,12 +307,53 @@ impl SlotManager {
         demand
     }
 
+    /// What is planned on has changed.
+    fn build_usable(&mut self) {
+        let whole = self.dead.is_empty();
+        self.usable =
+            if whole { Arc::clone(&self.fabric) } else { Arc::new(self.fabric.without(self.dead.iter().copied())) };
+    }
+
+    /// Rates hold from a time on.
+    fn expect_rates(&mut self, from: Time, rates: Vec<(LinkId, Rate)>) {
+        // One that does not exist is nobody's.
+        let links = self.fabric.links().len();
+        let rates = rates.into_iter().filter(|r| r.0.index() < links && r.1 > Rate::ZERO).collect();
+        let place = self.coming.partition_point(|c| c.0 <= from);
+        self.coming.insert(place, (from, rates));
+    }
+
+    /// When a round can begin at or after `soonest`, with the rates of then; and when rates change next.
+    fn at_its_rates(&mut self, soonest: Time) -> (Time, Option<Time>) {
+        let mut effective = soonest;
+        let slot = self.config.slots.period() + self.lag();
+        let mut changed = false;
+        while let Some(&(from, _)) = self.coming.front() {
+            if from > effective && effective.saturating_add(slot) <= from {
+                break;
+            }
+            effective = effective.max(from);
+            let Some((_, rates)) = self.coming.pop_front() else { break };
+            self.fabric = Arc::new(self.fabric.with_rates(rates));
+            changed = true;
+        }
+        if changed {
+            self.build_usable();
+        }
+        (effective, self.coming.front().map(|c| c.0))
+    }
+
+    /// How much later than a slot's end a gate closes that a signal opened.
+    fn lag(&self) -> Duration {
+        self.config.signals.map_or(Duration::ZERO, |s| s.delay)
+    }
+
     /// Plans the next round; its messages go out when it is computed.
     fn plan(&mut self, now: Time, out: &mut Vec<Output>) {
         let c = self.config;
         let round = Round(self.standing.round.0 + 1);
         self.standing.round = round;
-        let effective = self.busy_until.max(now + c.lead());
+        let (effective, change) = self.at_its_rates(self.busy_until.max(now + c.lead()));
         let demand = self.demand();
         let entries = if effective < c.start.saturating_add(c.quiet) {
             Ok(Vec::new())
@@ -317,7 +368,14 @@ impl SlotManager {
             out.push(Output::Log(Event::PlanRefused { round, fault }));
             Vec::new()
         });
-        let schedule = Schedule { round, effective, entries };
+        let mut schedule = Schedule { round, effective, entries };
+        if let Some(change) = change {
+            let lag = self.lag();
+            let before = |(entry, end): (&ScheduleEntry, Time)| end + entry.gap + lag <= change;
+            let ends = schedule.timed().map(|t| t.1);
+            let fit = schedule.entries.iter().zip(ends).take_while(|&e| before(e)).count();
+            schedule.entries.truncate(fit);
+        }
         self.counters.rounds += 1;
         self.counters.idle_rounds += u64::from(schedule.entries.is_empty());
         self.counters.slots += schedule.entries.len() as u64;
@@ -453,10 +511,10 @@ impl Agent for SlotManager {
             }
             Input::Message { from, message: Message::Gathered(gathered) } => return self.gathered(now, from, gathered),
             Input::Down(links) => {
-                let whole = links.is_empty();
-                self.usable = if whole { Arc::clone(&self.fabric) } else { Arc::new(self.fabric.without(links)) };
-                return;
+                self.dead = links;
+                return self.build_usable();
             }
+            Input::Rates(from, rates) => return self.expect_rates(from, rates),
             Input::Message { .. } | Input::Backlog(_) | Input::Changed => {
                 self.inbox.malformed();
                 return;
@@ -558,6 +616,40 @@ mod tests {
             m.handle(m.deadline().unwrap(), Input::Due, &mut out);
         }
         assert_eq!(slots(&out), [0]);
+    }
+
+    #[test]
+    fn no_slot_lasts_beyond_a_change() {
+        let mut m = manager(Box::new(WeightedRoundRobin::new(PARAMETERS)));
+        let mut out = vec![];
+        m.handle(at(1), report(0, 0, at(0), 1, 9 * 375_000), &mut out);
+        // The first round begins at 142 us. Two slots and their guards fit before the change, and not a third.
+        let change = at(142 + 2 * 315 + 100);
+        m.handle(at(2), Input::Rates(change, vec![(LinkId(2), Rate::gbps(1)), (LinkId(3), Rate::gbps(1))]), &mut out);
+        m.handle(at(21), Input::Due, &mut out);
+        assert_eq!(slots(&out), [2]);
+        let grants = |out: &[Output]| {
+            out.iter()
+                .find_map(|o| match o {
+                    Output::Send { message: Message::Grants(g), .. } if !g.grants.is_empty() => Some(g.clone()),
+                    _ => None,
+                })
+                .unwrap()
+        };
+        m.handle(at(121), Input::Due, &mut out);
+        assert_eq!((grants(&out).effective, grants(&out).grants[0].rate), (at(142), None));
+        // The next one begins with it, at its rate.
+        let mut next = vec![];
+        while slots(&next).is_empty() || m.deadline().unwrap() < change {
+            m.handle(m.deadline().unwrap(), Input::Due, &mut next);
+        }
+        assert_eq!((slots(&next)[0], grants(&next).effective), (4, change));
+        assert!(grants(&next).grants.iter().all(|g| g.rate == Some(Rate::gbps(1))));
+        // Word of what there is not, and of nothing at all, is no word.
+        m.handle(change, Input::Rates(change, vec![(LinkId(99), Rate::gbps(1)), (LinkId(0), Rate::ZERO)]), &mut next);
+        for _ in 0..20 {
+            m.handle(m.deadline().unwrap(), Input::Due, &mut next);
+        }
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use crate::agent::{Address, Agent, Input, Output};
 use crate::message::{Heartbeat, Message, Report};
 use crate::slots::{SlotManager, SlotManagerConfig};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use timeplane_model::{Duration, Fabric, LinkId, Time};
+use timeplane_model::{Duration, Fabric, LinkId, Rate, Time};
 use timeplane_schedule::Scheduler;
 
 /// Makes the scheduler of a manager that begins.
@@ -51,6 +52,8 @@ pub struct Standby {
     fabric: Arc<Fabric>,
     /// Links that are known to carry nothing, for the manager that it will be.
     dead: Vec<LinkId>,
+    /// Rates of links by the time from which on they have them, what has begun as one entry.
+    rates: BTreeMap<Time, BTreeMap<LinkId, Rate>>,
     /// The highest epoch of a manager known, its own or another's.
     epoch: u32,
     /// When it was heard of last.
@@ -64,7 +67,18 @@ impl Standby {
     pub fn new(config: SlotManagerConfig, succession: Succession, make: MakeScheduler, fabric: Arc<Fabric>) -> Self {
         let config = SlotManagerConfig { heartbeats: true, ..config };
         let (epoch, heard) = (config.epoch, config.start);
-        Self { config, succession, make, fabric, dead: Vec::new(), epoch, heard, leading: None, takeovers: 0 }
+        Self {
+            config,
+            succession,
+            make,
+            fabric,
+            dead: Vec::new(),
+            rates: BTreeMap::new(),
+            epoch,
+            heard,
+            leading: None,
+            takeovers: 0,
+        }
     }
 
     /// A manager that leads from its start on.
@@ -99,8 +113,24 @@ impl Standby {
         self.epoch = self.succession.epoch(self.epoch.saturating_add(1));
         self.takeovers += 1;
         self.lead(now, self.config.memory());
-        if let Some(manager) = self.leading.as_mut().filter(|_| !self.dead.is_empty()) {
+        let Some(manager) = &mut self.leading else { return };
+        if !self.dead.is_empty() {
             manager.handle(now, Input::Down(self.dead.clone()), out);
+        }
+        for (from, rates) in &self.rates {
+            let rates = rates.iter().map(|(l, r)| (*l, *r)).collect();
+            manager.handle(now, Input::Rates(*from, rates), out);
+        }
+    }
+
+    /// Keeps what it has to know of rates once it leads.
+    fn remember_rates(&mut self, now: Time, from: Time, rates: &[(LinkId, Rate)]) {
+        self.rates.entry(from).or_default().extend(rates.iter().copied());
+        while let Some(second) = self.rates.keys().nth(1).copied().filter(|second| *second <= now) {
+            let (_, mut first) = self.rates.pop_first().expect("there are two");
+            let newer = self.rates.entry(second).or_default();
+            first.append(newer);
+            *newer = first;
         }
     }
 
@@ -153,6 +183,7 @@ impl Agent for Standby {
                 gathered.reports.iter().for_each(|(_, report)| self.hear_of(now, report));
             }
             Input::Down(links) => self.dead.clone_from(links),
+            Input::Rates(from, rates) => self.remember_rates(now, *from, rates),
             _ => {}
         }
         let silent = self.heard.saturating_add(self.succession.takeover) <= now;

@@ -207,6 +207,8 @@ impl Agent for TimeslotManager {
                 self.arbiter.retain(|source, destination| self.live.reaches(source, destination));
                 return;
             }
+            // Rates change under plans of slots only.
+            Input::Rates(..) => return,
             Input::Message { .. } | Input::Backlog(_) | Input::Changed => {
                 self.inbox.malformed();
                 return;

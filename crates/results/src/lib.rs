@@ -25,4 +25,4 @@ pub use store::{FORMAT, Manifest, ManifestRun, PartialRun, Store, run_key};
 pub use summary::{
     ControlTotals, Counts, Distribution, RunFacts, RunSummary, Summariser, Tally, WindowSummary, summary_batch,
 };
-pub use tables::{CoflowRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, Row, SlotRow};
+pub use tables::{CoflowRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, ReceivedRow, Row, SlotRow};

@@ -1,7 +1,9 @@
 //! Rows on their way into tables.
 
 use crate::error::ResultsError;
-use crate::tables::{CoflowRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, Row, SlotRow};
+use crate::tables::{
+    CoflowRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, ReceivedRow, Row, SlotRow,
+};
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
@@ -121,6 +123,7 @@ pub struct Recorder {
     flows: Buffer<FlowRow>,
     coflows: Buffer<CoflowRow>,
     queues: Buffer<QueueRow>,
+    received: Buffer<ReceivedRow>,
     drops: Buffer<DropRow>,
     control: Buffer<ControlRow>,
     slots: Buffer<SlotRow>,
@@ -146,6 +149,7 @@ impl Recorder {
             flows: Buffer::new(Sink::Discard),
             coflows: Buffer::new(Sink::Discard),
             queues: Buffer::new(Sink::Discard),
+            received: Buffer::new(Sink::Discard),
             drops: Buffer::new(Sink::Discard),
             control: Buffer::new(Sink::Discard),
             slots: Buffer::new(Sink::Discard),
@@ -161,6 +165,7 @@ impl Recorder {
             flows: Buffer::new(Sink::Memory(Vec::new())),
             coflows: Buffer::new(Sink::Memory(Vec::new())),
             queues: Buffer::new(Sink::Memory(Vec::new())),
+            received: Buffer::new(Sink::Memory(Vec::new())),
             drops: Buffer::new(Sink::Memory(Vec::new())),
             control: Buffer::new(Sink::Memory(Vec::new())),
             slots: Buffer::new(Sink::Memory(Vec::new())),
@@ -180,6 +185,7 @@ impl Recorder {
             flows: Buffer::create(dir)?,
             coflows: Buffer::create(dir)?,
             queues: Buffer::create(dir)?,
+            received: Buffer::create(dir)?,
             drops: Buffer::create(dir)?,
             control: Buffer::create(dir)?,
             slots: Buffer::create(dir)?,
@@ -196,6 +202,8 @@ impl Recorder {
         coflow(CoflowRow) -> coflows;
         /// Records a queue at a sample.
         queue(QueueRow) -> queues;
+        /// Records what a host has received since the sample before.
+        received(ReceivedRow) -> received;
         /// Records the drops of a link for one reason.
         drop(DropRow) -> drops;
         /// Records the control messages of a kind and sender.
@@ -236,6 +244,7 @@ impl Recorder {
             self.flows.finish(&mut error),
             self.coflows.finish(&mut error),
             self.queues.finish(&mut error),
+            self.received.finish(&mut error),
             self.drops.finish(&mut error),
             self.control.finish(&mut error),
             self.slots.finish(&mut error),
@@ -252,7 +261,7 @@ impl Recorder {
 /// One table of a finished run.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// `flows`, `coflows`, `queues`, `drops`, `control`, `slots`, `links` or `latency`.
+    /// `flows`, `coflows`, `queues`, `received`, `drops`, `control`, `slots`, `links` or `latency`.
     pub name: &'static str,
     /// Rows recorded; 0 where they were discarded.
     pub rows: u64,

@@ -181,6 +181,16 @@ tables! {
         queue_packets: u32,
     }
 
+    /// What hosts received over time: one row per sample and host that has received something since the sample before.
+    "received": ReceivedRow {
+        /// When the sample was taken.
+        time_ps: i64,
+        /// The receiving host.
+        host: u32,
+        /// New application bytes since the sample before.
+        received_bytes: u64,
+    }
+
     /// Drops: one row per link and reason.
     "drops": DropRow {
         /// The link on which, or in front of which, packets were lost.

@@ -46,6 +46,7 @@ fn a_run_is_complete_or_not_there() {
             "latency.parquet",
             "links.parquet",
             "queues.parquet",
+            "received.parquet",
             "slots.parquet",
             "summary.json"
         ]

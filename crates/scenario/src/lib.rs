@@ -4,6 +4,7 @@
 //! all come from them. Keys are snake_case; quantities are strings with a unit. A choice among alternatives is a table with one key, the
 //! alternative's name: `topology.leaf_spine = { leaves = 4, hosts_per_leaf = 30, spines = 3 }`.
 
+mod change;
 mod check;
 mod circuits;
 mod control;
@@ -19,6 +20,7 @@ mod standby;
 mod validate;
 mod workload;
 
+pub use change::{Change, Wires};
 pub use check::{Check, Limit};
 pub use control::{
     BackgroundSpec, CircuitAlgorithm, CircuitDemand, CircuitsSpec, Congestion, Control, DelayedAck, Discipline, Ecmp,
@@ -70,6 +72,9 @@ pub struct Scenario {
     /// What fails while it runs, and returns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failure: Vec<Failure>,
+    /// Which wires change their rate while it runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub change: Vec<Change>,
     /// The controls to compare, by name; the first is the baseline of differences.
     pub control: IndexMap<String, Control>,
     /// Values to try, by dotted key: `"workload.poisson.load" = [0.2, 0.5]`; several keys make a grid.
@@ -86,7 +91,7 @@ impl Scenario {
         serde_json::to_value(self).expect("a scenario has text keys and finite numbers")
     }
 
-    /// All that one run depends on, without names: fabric, workload, window, record, failures, one control and the seed.
+    /// All that one run depends on, without names: fabric, workload, window, record, failures, changes, one control and the seed.
     ///
     /// `None` where there is no such control.
     pub fn run_json(&self, control: &str, seed: u64) -> Option<serde_json::Value> {
@@ -101,6 +106,9 @@ impl Scenario {
         });
         if !self.failure.is_empty() {
             run["failure"] = serde_json::json!(self.failure);
+        }
+        if !self.change.is_empty() {
+            run["change"] = serde_json::json!(self.change);
         }
         Some(run)
     }
@@ -143,6 +151,9 @@ pub struct Record {
     /// Takes the length of every queue that is not empty, once in each such interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queues_every: Option<Duration>,
+    /// Takes what each host has received, once in each such interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub received_every: Option<Duration>,
     /// Takes the time that each packet spends in the network.
     pub latency: bool,
 }

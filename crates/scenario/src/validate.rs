@@ -1,5 +1,6 @@
 //! Whether the values of one scenario make sense, alone and together, before anything runs.
 
+mod changes;
 mod circuits;
 
 use crate::error::{Problem, nearest};
@@ -49,6 +50,7 @@ pub(crate) fn check(scenario: &Scenario, schedulers: &[&str], base: &Path) -> Ch
         c.control(name, control, scenario, schedulers);
     }
     c.failures(scenario);
+    c.changes(scenario);
     for (i, check) in scenario.check.iter().enumerate() {
         c.check(&format!("check.{i}"), check, scenario);
     }
@@ -287,11 +289,13 @@ impl Checked {
             let message = "a Poisson workload never ends: the key `measure` is needed";
             self.conflict("window", message, Some("window = { measure = \"100 ms\" } counts flows of 100 ms"));
         }
-        if let Some(every) = s.record.queues_every {
-            if every < Duration::from_ns(1) {
-                self.value("record.queues_every", every, "at least 1 ns");
-            } else {
-                self.span("record.queues_every", every, LONGEST_RUN);
+        let record = [("queues_every", s.record.queues_every), ("received_every", s.record.received_every)];
+        for (name, every) in record {
+            let key = format!("record.{name}");
+            match every {
+                Some(every) if every < Duration::from_ns(1) => self.value(&key, every, "at least 1 ns"),
+                Some(every) => self.span(&key, every, LONGEST_RUN),
+                None => {}
             }
         }
     }
@@ -303,6 +307,14 @@ impl Checked {
             Workload::Shuffle(shuffle) => {
                 self.bytes("workload.shuffle.bytes", shuffle.bytes);
                 self.span("workload.shuffle.jitter", shuffle.jitter, LONGEST_RUN);
+                if shuffle.in_turn && (s.window.measure.is_some() || s.window.drain.is_some()) {
+                    let message = "when flows in turn start is known only as they run: they run to their end";
+                    self.conflict(
+                        "workload.shuffle.in_turn",
+                        message,
+                        Some("leave `window.measure` and `window.drain` out"),
+                    );
+                }
             }
             Workload::Coflows(c) => {
                 self.file("workload.coflows.file", &c.file, base);

@@ -111,6 +111,10 @@ pub struct Shuffle {
     /// Each flow starts at a random time in `[0, jitter)`.
     #[serde(default)]
     pub jitter: Duration,
+    /// A host sends to its next neighbour first, then to the one after, and so on: each flow starts, at the earliest, when the host's flow before it is
+    /// over, so that its sender knows that all has arrived. When flows start then depends on the control.
+    #[serde(default)]
+    pub in_turn: bool,
 }
 
 /// Coflows of a trace in the format of the Coflow benchmark; racks are hosts.

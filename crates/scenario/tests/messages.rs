@@ -96,6 +96,28 @@ fn failures() {
 }
 
 #[test]
+fn changes() {
+    let mut a = Answers::default();
+    let mut one = |change: &str| a.with(SLOTS, "[control", &format!("[[change]]\n{change}\n[control"));
+    one("wires = { wire = 99 }\nat = \"1 ms\"\nrates = [\"1 Gb/s\"]");
+    one("wires = { between = [0, 1] }\nat = \"1 ms\"\nrates = [\"1 Gb/s\"]");
+    one("wires = { between = [0, 999] }\nat = \"1 ms\"\nrates = [\"1 Gb/s\"]");
+    one("wires = \"some\"\nat = \"1 ms\"\nrates = [\"1 Gb/s\"]");
+    one("wires = \"all\"\nat = \"-1 ms\"\nrates = [\"1 Gb/s\"]\nnotice = \"1 h\"");
+    one("wires = \"all\"\nat = \"1 ms\"\nrates = [\"1 b/s\", \"100 Gb/s\"]");
+    one("wires = \"all\"\nat = \"1 ms\"\nrates = []\nevery = \"1 ns\"");
+    one("wires = \"all\"\nrates = [\"1 Gb/s\"]");
+    let change = "[[change]]\nwires = \"all\"\nat = \"1 ms\"\nrates = [\"1 Gb/s\"]\n[window]";
+    let changing = GOOD.replacen("[window]", change, 1);
+    let plain = "buffer.per_port = \"300 kB\"";
+    a.with(&changing, plain, "pfc = { pause_at = \"20 kB\", resume_at = \"10 kB\" }");
+    a.with(&changing, plain, "forwarding = \"cut_through\"");
+    a.with(&changing, "[control.cubic]", "[control.cubic]\nplan.rates = {}");
+    assert_eq!(load(&changing, &[]).unwrap(), [""; 0]);
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
 fn priority_flow_control() {
     let mut a = Answers::default();
     let plain = "buffer.per_port = \"300 kB\"";

@@ -28,6 +28,11 @@ impl Collisions {
         self.last[link as usize] = (source, departure);
     }
 
+    /// The packet that joined last departs at another time.
+    pub fn moved(&mut self, link: u32, departure: SimTime) {
+        self.last[link as usize].1 = departure;
+    }
+
     /// Packets that met another sender's.
     pub fn packets(&self) -> u64 {
         self.packets

@@ -106,6 +106,8 @@ pub struct Controllers {
     dead: Vec<LinkId>,
     /// Whether the manager knows what waits without being told.
     oracle: bool,
+    /// Rates that are known, by the time from which on links have them; what has begun by the last word is one entry.
+    rates: Vec<(SimTime, Vec<(LinkId, Rate)>)>,
     /// Gates open before their slots begin, by the time that light takes.
     ahead_of_light: bool,
     /// Slots run at that rate, not at that of the interface: the rest is for short flows.
@@ -310,6 +312,7 @@ impl Controllers {
             down: vec![false; nodes],
             successors: managers.iter().map(|_| VecDeque::new()).collect(),
             dead: Vec::new(),
+            rates: Vec::new(),
             fault: None,
             out: Vec::new(),
             managers,
@@ -407,6 +410,9 @@ impl Controllers {
                 if !self.dead.is_empty() {
                     self.tell(at, node, Input::Down(self.dead.clone()), network, ends);
                 }
+                for (from, rates) in self.rates.clone() {
+                    self.tell(at, node, Input::Rates(from.on_perfect_clock(), rates), network, ends);
+                }
             } else {
                 self.changed(at, node, network);
             }
@@ -419,6 +425,23 @@ impl Controllers {
                 self.tell(at, node, Input::Down(dead.clone()), network, ends);
             }
         }
+        for (from, rates) in &changes.rates {
+            self.remember_rates(at, *from, rates);
+            for node in manager..manager + self.planners {
+                self.tell(at, node, Input::Rates(from.on_perfect_clock(), rates.clone()), network, ends);
+            }
+        }
+    }
+
+    /// Keeps what a manager that returns has to know of rates.
+    fn remember_rates(&mut self, at: SimTime, from: SimTime, rates: &[(LinkId, Rate)]) {
+        let begun = self.rates.partition_point(|r| r.0 <= at);
+        let now: BTreeMap<LinkId, Rate> = self.rates.drain(..begun).flat_map(|r| r.1).collect();
+        if !now.is_empty() {
+            self.rates.insert(0, (SimTime::ZERO, now.into_iter().collect()));
+        }
+        let place = self.rates.partition_point(|r| r.0 <= from);
+        self.rates.insert(place, (from, rates.to_vec()));
     }
 
     /// The number of the first manager.

@@ -131,6 +131,10 @@ pub struct Endpoints {
     path: IdealPath,
     /// What happened.
     pub ledger: Ledger,
+    /// Hosts whose flows are over since the engine looked, one entry a flow; none unless [`tells_over`](Self::tells_over).
+    pub over: Vec<u32>,
+    /// Whether somebody waits for flows to be over.
+    pub tells_over: bool,
     /// Every packet's end, where somebody wants to know.
     pub log: Option<Vec<PacketEvent>>,
 }
@@ -147,6 +151,8 @@ impl Endpoints {
             arrived: 0,
             path: IdealPath::default(),
             ledger,
+            over: Vec::new(),
+            tells_over: false,
             log: None,
         }
     }
@@ -736,6 +742,9 @@ impl Endpoints {
     #[inline(never)]
     fn finish(&mut self, slot: u32) {
         let flow = self.flows.remove(slot);
+        if self.tells_over {
+            self.over.push(flow.source);
+        }
         self.ledger.ended(&flow, self.setting.stop);
     }
 

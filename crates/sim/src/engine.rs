@@ -5,9 +5,10 @@ use crate::control::Controllers;
 use crate::endpoints::{Endpoints, Then};
 use crate::network::{MULTIPLEXER, Network};
 use crate::time::SimTime;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use timeplane_model::{Duration, LinkId};
-use timeplane_results::QueueRow;
+use timeplane_results::{QueueRow, ReceivedRow};
 use timeplane_workload::FlowArrival;
 
 /// What a run tells the outside while it goes, and is told.
@@ -58,17 +59,53 @@ pub struct Engine<'a> {
     /// The plan, where there is one.
     pub control: Option<Controllers>,
     arrivals: std::iter::Peekable<Box<dyn Iterator<Item = FlowArrival> + Send + 'a>>,
+    /// All flows, where each waits for the one before it.
+    turns: Option<Turns>,
     /// No flow arrives from here on.
     arrivals_end: SimTime,
     stop: SimTime,
     sample_every: Option<Duration>,
     next_sample: SimTime,
+    /// What hosts have received is sampled so often: next when, and what they had received at the last one.
+    received_every: Option<Duration>,
+    next_received: SimTime,
+    received: Vec<u64>,
     /// Events handled.
     pub events: u64,
     /// The time of the last one.
     pub now: SimTime,
     /// Once every flow is over the run is, whatever agents still wait for.
     until_done: bool,
+}
+
+/// Flows of which each host sends one at a time.
+struct Turns {
+    /// By host, first to last.
+    waiting: Vec<VecDeque<FlowArrival>>,
+    /// When hosts whose last flow is over begin the next one.
+    next: BTreeSet<(SimTime, u32)>,
+}
+
+impl Turns {
+    fn new(hosts: u32, arrivals: impl Iterator<Item = FlowArrival>) -> Self {
+        let mut turns = Self { waiting: vec![VecDeque::new(); hosts as usize], next: BTreeSet::new() };
+        arrivals.for_each(|a| turns.waiting[a.source.index()].push_back(a));
+        (0..hosts).for_each(|host| turns.over(SimTime::ZERO, host));
+        turns
+    }
+
+    /// A host has nothing under way.
+    fn over(&mut self, at: SimTime, host: u32) {
+        if let Some(arrival) = self.waiting[host as usize].front() {
+            self.next.insert((at.max(SimTime::ZERO + arrival.at), host));
+        }
+    }
+
+    /// The next flow; only where there is one.
+    fn take(&mut self) -> Option<FlowArrival> {
+        let (_, host) = self.next.pop_first()?;
+        self.waiting[host as usize].pop_front()
+    }
 }
 
 const END: Event = Event { at: SimTime::MAX, key: Key::LAST };
@@ -89,14 +126,31 @@ impl<'a> Engine<'a> {
             ends,
             control,
             arrivals: arrivals.peekable(),
+            turns: None,
             arrivals_end,
             stop,
             sample_every,
             next_sample: SimTime::ZERO,
+            received_every: None,
+            next_received: SimTime::MAX,
+            received: Vec::new(),
             events: 0,
             now: SimTime::ZERO,
             until_done: stop == SimTime::MAX,
         }
+    }
+
+    /// Lets each host's flows wait for the one before them. Before the run; last hops have to be events, and arrivals to come to an end.
+    pub fn take_turns(&mut self) {
+        self.turns = Some(Turns::new(self.network.fabric().hosts(), &mut self.arrivals));
+        self.ends.tells_over = true;
+    }
+
+    /// Writes down what each host has received, once in each such interval. Before the run; last hops have to be events.
+    pub fn record_received(&mut self, every: Option<Duration>) {
+        self.received_every = every;
+        self.next_received = every.map_or(SimTime::MAX, |every| SimTime::ZERO + every);
+        self.received = vec![0; self.network.fabric().hosts() as usize];
     }
 
     /// Runs to the end, or until `pulse.cancel`.
@@ -154,7 +208,7 @@ impl<'a> Engine<'a> {
                 self.events += 1;
                 self.network.arrive(at, link, &mut self.ends);
                 // Most arrivals cannot bring an outside event nearer.
-                if !self.network.news {
+                if !self.network.news && self.ends.over.is_empty() {
                     continue;
                 }
             } else {
@@ -163,7 +217,7 @@ impl<'a> Engine<'a> {
                 if matches!(event.key.phase(), Phase::Timer | Phase::Open) && self.is_done() {
                     return Paused::Done;
                 }
-                if !self.handle(event) && !self.network.news {
+                if !self.handle(event) && !self.network.news && self.ends.over.is_empty() {
                     continue;
                 }
             }
@@ -186,7 +240,10 @@ impl<'a> Engine<'a> {
     }
 
     fn next_arrival(&mut self) -> Option<SimTime> {
-        let at = SimTime::ZERO + self.arrivals.peek()?.at;
+        let at = match &self.turns {
+            Some(turns) => turns.next.first()?.0,
+            None => SimTime::ZERO + self.arrivals.peek()?.at,
+        };
         (at < self.arrivals_end).then_some(at)
     }
 
@@ -206,9 +263,15 @@ impl<'a> Engine<'a> {
         if let Some(at) = self.control.as_ref().and_then(Controllers::next_message) {
             first = first.min(Event { at, key: Key::new(Phase::Open, 0, 0) });
         }
-        // Samples alone keep no run alive.
+        // Samples and changes of rates alone keep no run alive.
+        if let Some(at) = self.network.next_rate().filter(|_| first != END || !self.network.calendar.is_empty()) {
+            first = first.min(Event { at, key: Key::new(Phase::Retune, 0, 0) });
+        }
         if self.sample_every.is_some() && (first != END || !self.network.calendar.is_empty()) {
             first = first.min(Event { at: self.next_sample, key: Key::new(Phase::Sample, 0, 0) });
+        }
+        if self.received_every.is_some() && (first != END || !self.network.calendar.is_empty()) {
+            first = first.min(Event { at: self.next_received, key: Key::new(Phase::Sample, 0, 1) });
         }
         first
     }
@@ -260,10 +323,23 @@ impl<'a> Engine<'a> {
     /// Agents hear of what has changed in their hosts' queues, and flows of nothing: what interfaces have refused is lost.
     #[inline]
     fn tell_changes(&mut self) {
+        if !self.ends.over.is_empty() {
+            self.go_on();
+        }
         self.network.lose_refused(&mut self.ends);
         while let Some(host) = self.network.changed.pop() {
             if let Some(control) = &mut self.control {
                 control.changed(self.now, host, &mut self.network);
+            }
+        }
+    }
+
+    /// Hosts whose flows are over begin their next ones.
+    #[cold]
+    fn go_on(&mut self) {
+        for host in std::mem::take(&mut self.ends.over) {
+            if let Some(turns) = &mut self.turns {
+                turns.over(self.now, host);
             }
         }
     }
@@ -277,7 +353,8 @@ impl<'a> Engine<'a> {
                 }
             }
             Phase::Start => {
-                let arrival = self.arrivals.next().expect("it was there");
+                let next = self.turns.as_mut().map_or_else(|| self.arrivals.next(), Turns::take);
+                let arrival = next.expect("it was there");
                 let then = self.ends.start(event.at, &arrival, &mut self.network);
                 if then != Then::Nothing {
                     self.network.hold(event.at, then, &mut self.ends);
@@ -298,8 +375,20 @@ impl<'a> Engine<'a> {
                     None => self.ends.report_lost(flow, slot),
                 }
             }
-            _ => self.sample(event.at),
+            _ if event.key.slot() == 0 => self.sample(event.at),
+            _ => self.sample_received(event.at),
         }
+    }
+
+    fn sample_received(&mut self, at: SimTime) {
+        let ledger = &mut self.ends.ledger;
+        for (host, (before, &now)) in self.received.iter_mut().zip(&ledger.received).enumerate() {
+            let received_bytes = now - std::mem::replace(before, now);
+            if received_bytes > 0 {
+                ledger.recorder.received(&ReceivedRow { time_ps: at.as_ps(), host: host as u32, received_bytes });
+            }
+        }
+        self.next_received = at + self.received_every.expect("only then is it sampled");
     }
 
     fn sample(&mut self, at: SimTime) {

@@ -41,6 +41,8 @@ mod special {
     pub const PAUSED: u16 = 256;
     /// Somebody counts which packets meet on it.
     pub const WATCHED: u16 = 512;
+    /// Its rate changes while it runs.
+    pub const CHANGING: u16 = 1024;
 }
 
 /// What a link is. Many are alike and share one of these, which thus is always in the cache.
@@ -182,6 +184,40 @@ impl LinkState {
         self.kind.special & special::LEADS_DOWN != 0
     }
 
+    /// Its rate will change.
+    pub(crate) fn set_changing(&mut self) {
+        self.kind = Arc::new(Kind { special: self.kind.special | special::CHANGING, ..(*self.kind).clone() });
+    }
+
+    /// Whether its rate changes while it runs.
+    #[inline]
+    pub(crate) fn is_changing(&self) -> bool {
+        self.kind.special & special::CHANGING != 0
+    }
+
+    /// It is such a wire from now on, between the same switches. What is in flight stays as it is.
+    pub(crate) fn set_spec(&mut self, spec: &LinkSpec, from: Option<&Switch>, to: Option<&Switch>) {
+        let kept = special::DOWN | special::LEADS_DOWN | special::WATCHED | special::CHANGING;
+        let mut kind = Kind::new(spec, from, to, false);
+        kind.special |= self.kind.special & kept;
+        self.kind = Arc::new(kind);
+    }
+
+    /// Its rate now.
+    pub(crate) fn rate(&self) -> Rate {
+        self.kind.rate
+    }
+
+    /// What it sends in a time, in wire bytes, rounded up.
+    pub(crate) fn bytes_of(&self, time: Duration) -> u64 {
+        line_bytes(self.kind.rate, time)
+    }
+
+    /// When the last bit of a packet in flight leaves, or has left.
+    pub(crate) fn departs(&self, id: u32, packets: &Packets) -> SimTime {
+        self.departure(packets.arrival(id), self.wire(packets.get(id).bytes))
+    }
+
     /// Something has failed or returned.
     pub(crate) fn set_state(&mut self, down: bool, leads_down: bool) {
         let bit = |set: bool, bit: u16| if set { bit } else { 0 };
@@ -196,7 +232,7 @@ impl LinkState {
     /// not sent.
     pub(crate) fn cut(&mut self, now: SimTime, all: bool, packets: &mut Packets) -> Vec<u32> {
         let ids: Vec<u32> = self.in_flight(packets).collect();
-        let has_left = |&id: &u32| self.departure(packets.arrival(id), self.wire(packets.get(id).bytes)) <= now;
+        let has_left = |&id: &u32| self.departs(id, packets) <= now;
         let left = ids.partition_point(has_left);
         for &id in &ids[left..] {
             self.sent_packets -= 1;
@@ -219,15 +255,14 @@ impl LinkState {
         self.free_at = self.free_at.max(at.0);
     }
 
-    /// When a packet of `bytes` began to leave, or would have, that is expected at `arrival`.
-    pub(crate) fn begin(&self, arrival: SimTime, bytes: u32) -> SimTime {
-        let wire = self.wire(bytes);
-        SimTime(self.departure(arrival, wire).0 - self.line_time(wire))
+    /// It is free from `at` on.
+    pub(crate) fn set_free_at(&mut self, at: SimTime) {
+        self.free_at = at.0;
     }
 
-    /// When the first bit of a packet of `wire` bytes is there that arrives at `arrival`.
-    pub(crate) fn first_bit(&self, arrival: SimTime, wire: u32) -> SimTime {
-        SimTime((arrival + self.tail_lag(wire)).0 - self.line_time(wire))
+    /// When the first bit of a packet of `wire` bytes is there that arrives at `arrival` and is sent for `line` ps.
+    pub(crate) fn first_bit(&self, arrival: SimTime, wire: u32, line: i64) -> SimTime {
+        SimTime((arrival + self.tail_lag(wire)).0 - line)
     }
 
     /// Whether packets wait for it at a port that can be paused.
@@ -296,8 +331,7 @@ impl LinkState {
 
     /// Packets not wholly sent at `at`.
     pub fn backlog_packets(&self, at: SimTime, packets: &Packets) -> u32 {
-        let sent = |id: u32| self.departure(packets.arrival(id), self.wire(packets.get(id).bytes));
-        self.in_flight(packets).filter(|&id| sent(id) > at).count() as u32
+        self.in_flight(packets).filter(|&id| self.departs(id, packets) > at).count() as u32
     }
 
     /// The longest queue that a packet has found together with itself, in wire bytes.

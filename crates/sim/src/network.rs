@@ -3,6 +3,7 @@
 mod exclusive;
 mod lossless;
 mod outages;
+mod retiming;
 
 use crate::calendar::{Calendar, Key, Phase};
 use crate::circuits::{CIRCUIT, Circuits};
@@ -23,6 +24,7 @@ use outages::Outages;
 pub use outages::{Changes, Manager};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
+use retiming::Retiming;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use timeplane_model::{
@@ -145,6 +147,8 @@ pub struct Network {
     routes: Routes,
     /// What fails in this run.
     outages: Option<Box<Outages>>,
+    /// What changes its rate in this run.
+    retiming: Option<Box<Retiming>>,
     /// Ports that can be paused.
     lossless: Option<Box<Lossless>>,
     /// Where packets may move as trains.
@@ -253,6 +257,7 @@ impl Network {
             routes: Routes::new(&fabric),
             routed: Arc::clone(&fabric),
             outages: None,
+            retiming: None,
             lossless: None,
             exclusive: None,
             refused: Vec::new(),
@@ -307,6 +312,7 @@ impl Network {
     /// Has packets counted that meet in switches; before the run begins.
     pub fn count_collisions(&mut self) {
         self.links = links(&self.fabric, true);
+        self.mark_changing();
         self.collisions = Some(Box::new(Collisions::new(self.links.len())));
     }
 
@@ -544,7 +550,7 @@ impl Network {
         }
         let Some(nics) = &mut self.nics else { return };
         let (nic, link) = (&mut nics[host as usize], &self.links[uplink as usize]);
-        let rate = self.fabric.link(LinkId(uplink)).spec.rate;
+        let rate = link.rate();
         match nic.serve(now, link, rate, ends) {
             Served::Packet { packet, emptied, last } => {
                 let departure = self.send(uplink, now, packet);
@@ -632,8 +638,12 @@ impl Network {
             corrupt(&mut self.errors[link as usize], survival, packet);
         }
         let arrival = state.arrival(sending.departure, wire);
-        if state.leads_down() {
+        let (leads_down, changing) = (state.leads_down(), state.is_changing());
+        if leads_down {
             self.doom_if_early(link, arrival, id);
+        }
+        if changing {
+            self.note_sending(link, id, ready, sending.departure);
         }
         Ok((sending.departure, arrival))
     }

@@ -150,6 +150,10 @@ impl Packets {
         slot.arrival = arrival.0;
         slot.next = LAST;
     }
+    /// Sets another time at which a packet in flight arrives.
+    pub(crate) fn retime(&mut self, id: u32, arrival: SimTime) {
+        self.slots[id as usize].arrival = arrival.0;
+    }
     /// Leaves nothing behind a packet.
     pub(crate) fn end(&mut self, id: u32) {
         self.slots[id as usize].next = LAST;

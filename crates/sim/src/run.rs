@@ -19,7 +19,7 @@ use timeplane_results::{
 };
 use timeplane_scenario::{
     Congestion, Control, Discipline, Ecmp, PlanSpec, RateEstimator, RatesSpec, Retune, Scenario, SlotFill, Topology,
-    Transport,
+    Transport, Workload,
 };
 use timeplane_schedule::Schedulers;
 use timeplane_transport::{CongestionKind, DelayedAck, RawConfig, TcpConfig};
@@ -175,10 +175,13 @@ pub fn prepare<'a>(
         plan.is_none() && !raw && !paused && control.nic.discipline == Discipline::Fifo && control.nic.burst.get() == 0;
     let nic = (!plain).then_some((control.nic, plan.is_some()));
     let receive = slots.and_then(|s| s.receive);
+    let in_turn = matches!(&scenario.workload, Workload::Shuffle(shuffle) if shuffle.in_turn);
     // Packets that arrive without an event are in no queue that a sample could see, and a receive buffer is asked when they come. What a
     // multiplexer sends next depends on what comes first.
     let passive = ends.is_passive()
         && scenario.record.queues_every.is_none()
+        && scenario.record.received_every.is_none()
+        && !in_turn
         && receive.is_none()
         && fabric.circuit_switch().is_none();
     let report_latency = plan.map_or(REPORT_LATENCY, |p| p.control_latency() * 2);
@@ -191,12 +194,17 @@ pub fn prepare<'a>(
         }
     }
     network.fail(&scenario.failure);
+    network.change_rates(&scenario.change);
     network.pause(mtu);
     network.watch = watch(plan);
     if slots.is_some() {
         network.count_collisions();
         // What happens to a packet must be known when it leaves.
-        if passive && slots.is_some_and(|s| s.background.is_none()) && scenario.failure.is_empty() {
+        if passive
+            && slots.is_some_and(|s| s.background.is_none())
+            && scenario.failure.is_empty()
+            && scenario.change.is_empty()
+        {
             network.allow_trains();
         }
     }
@@ -228,7 +236,12 @@ pub fn prepare<'a>(
         }
     }
     let arrivals = source.arrivals(spec.seed);
-    Ok(Engine::new(network, ends, controllers, arrivals, arrivals_end, scenario.record.queues_every))
+    let mut engine = Engine::new(network, ends, controllers, arrivals, arrivals_end, scenario.record.queues_every);
+    engine.record_received(scenario.record.received_every);
+    if in_turn {
+        engine.take_turns();
+    }
+    Ok(engine)
 }
 
 /// Which changes of their queues hosts tell the controller.
@@ -302,15 +315,14 @@ fn conclude(
     }
     for (l, state) in network.links.iter().enumerate() {
         let link = fabric.link(LinkId(l as u32));
-        let busy = state.busy();
         ledger.recorder.link(&LinkRow {
             link: l as u32,
             from: link.from.0,
             to: link.to.0,
             sent_packets: state.sent_packets,
             sent_bytes: state.sent_bytes,
-            busy_ps: busy.as_ps(),
-            max_queue_bytes: state.longest_bytes(),
+            busy_ps: network.busy(l as u32).as_ps(),
+            max_queue_bytes: network.longest_bytes(l as u32),
         });
     }
     if let Some(latencies) = &network.latencies {

@@ -12,7 +12,7 @@ use timeplane_model::{
     Buffer, Bytes, Duration, Fabric, Forwarding, Framing, HostId, LinkId, LinkSpec, NodeId, Pfc, Rate, Switch, mix64,
 };
 use timeplane_results::Recorder;
-use timeplane_scenario::{Element, Failure, Nic, PacketMix};
+use timeplane_scenario::{Change, Element, Failure, Nic, PacketMix, Wires};
 use timeplane_sim::SimTime;
 use timeplane_sim::endpoints::{Carrier, Endpoints, PacketEvent, Setting};
 use timeplane_sim::engine::{Ended, Engine, Pulse};
@@ -39,6 +39,7 @@ struct Case {
     latency_ns: i64,
     passive: bool,
     failures: Vec<Drawn>,
+    changes: Vec<Rates>,
     /// Frames that an input may hold before it is paused; without PFC where that is 0.
     pfc: u64,
     /// Bytes of headroom, where it is not the formula's.
@@ -74,6 +75,45 @@ fn failing() -> impl Strategy<Value = Case> {
         let decides = case.buffer > 0 || case.ecn || case.errors;
         Case { failures, latency_ns: if decides { 0 } else { case.latency_ns }, ..case }
     })
+}
+
+/// Which wires change, when, how often (once where that is 0), and in which of some rates; times in ps.
+type Rates = (u32, i64, i64, u32);
+
+/// A case in which rates change, and elements may fail.
+fn changing() -> impl Strategy<Value = Case> {
+    let at = prop_oneof![0i64..1_000_000_000, (0i64..100).prop_map(|n| n * 7_000_000)];
+    let every = prop_oneof![Just(0), 1_000_000i64..200_000_000, (1i64..20).prop_map(|n| n * 7_000_000)];
+    let changes = prop::collection::vec((any::<u32>(), at, every, any::<u32>()), 1..5);
+    (prop_oneof![case(), failing()], changes).prop_map(|(case, changes)| {
+        // As for failures: with a change between a packet's coming and its passing, the two decide by other rates.
+        let decides = case.buffer > 0 || case.ecn;
+        let latency_ns = if decides { 0 } else { case.latency_ns };
+        Case { changes, cut_through: false, latency_ns, ..case }
+    })
+}
+
+fn changes(case: &Case, fabric: &Fabric) -> Vec<Change> {
+    let one = |&(which, at, every, rates): &Rates| {
+        let links = fabric.links().len() as u32;
+        let link = fabric.link(LinkId(which / 8 % links));
+        let wires = match which % 8 {
+            0 | 1 => Wires::All,
+            2 => Wires::Between([link.from.0, link.to.0]),
+            _ => Wires::Wire(which / 8 % (links / 2)),
+        };
+        // Some are inexact, some as they were.
+        let all = [Rate::mbps(100), Rate::gbps(1), Rate::mbps(333), Rate::gbps(10), Rate::mbps(700), Rate::gbps(40)];
+        let count = if every > 0 { 1 + rates % 3 } else { 1 };
+        Change {
+            wires,
+            at: Duration::from_ps(at),
+            rates: (0..count).map(|i| all[(rates >> (4 * i + 2)) as usize % all.len()]).collect(),
+            every: (every > 0).then(|| Duration::from_ps(every)),
+            notice: Duration::from_ps(i64::from(which)),
+        }
+    };
+    case.changes.iter().map(one).collect()
 }
 
 fn failures(case: &Case, fabric: &Fabric) -> Vec<Failure> {
@@ -124,6 +164,7 @@ fn case() -> impl Strategy<Value = Case> {
         latency_ns: network.5,
         passive,
         failures: Vec::new(),
+        changes: Vec::new(),
         pfc: 0,
         headroom: None,
     })
@@ -246,11 +287,13 @@ fn sorted(ends: &mut Endpoints) -> Vec<PacketEvent> {
 fn both(case: &Case) -> Result<BTreeSet<&'static str>, TestCaseError> {
     let (fabric, arrivals) = build(case);
     let failures = failures(case, &fabric);
+    let changes = changes(case, &fabric);
     let latency = Duration::from_us(20);
 
     let mut slow_ends = ends(case, &fabric);
     let mut slow = Reference::new(Arc::clone(&fabric), &Streams::new(case.seed), latency);
     slow.fail(&failures);
+    slow.change_rates(&changes);
     if case.pfc > 0 {
         slow.pause(1500);
     }
@@ -263,6 +306,7 @@ fn both(case: &Case) -> Result<BTreeSet<&'static str>, TestCaseError> {
     let mut network = Network::new(Arc::clone(&fabric), &streams, passive, SimTime::MAX, latency, nic);
     network.pause(1500);
     network.fail(&failures);
+    network.change_rates(&changes);
     network.large = case.seed.is_multiple_of(2);
     let mut fast = Engine::new(network, fast_ends, None, Box::new(arrivals.iter().copied()), SimTime::MAX, None);
     prop_assert_eq!(fast.run(&Pulse::default()), Ended::Complete);
@@ -319,5 +363,20 @@ fn packet_by_packet_while_elements_fail() {
     all.unwrap_or_else(|e| panic!("{e}"));
     let seen = seen.into_inner();
     let reasons = ["link_down", "switch_down", "host_down", "no_route", "buffer_full", "bit_error"];
+    assert!(reasons.iter().all(|r| seen.get(r).is_some_and(|&n| n > 20)), "{seen:?}");
+}
+
+#[test]
+fn packet_by_packet_while_rates_change() {
+    let seen = RefCell::new(BTreeMap::<&str, u32>::new());
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(800));
+    let all = runner.run(&changing(), |case| {
+        let reasons = both(&case)?;
+        reasons.into_iter().for_each(|r| *seen.borrow_mut().entry(r).or_default() += 1);
+        Ok(())
+    });
+    all.unwrap_or_else(|e| panic!("{e}"));
+    let seen = seen.into_inner();
+    let reasons = ["link_down", "switch_down", "host_down", "buffer_full", "bit_error"];
     assert!(reasons.iter().all(|r| seen.get(r).is_some_and(|&n| n > 20)), "{seen:?}");
 }

@@ -42,7 +42,7 @@ fn values() {
     check(pattern(Pattern::Incast { receiver: 4 }), "workload.poisson.pattern.incast.receiver is 4: a host, 0 to 3");
     check(sizes(Sizes::Fixed(Bytes::ZERO)), "workload.poisson.sizes.fixed is 0 B: from 1 B to 1 PB");
     check(
-        Workload::Shuffle(Shuffle { bytes: Bytes::kb(1), jitter: Duration::from_us(-1) }),
+        Workload::Shuffle(Shuffle { bytes: Bytes::kb(1), jitter: Duration::from_us(-1), in_turn: false }),
         "workload.shuffle.jitter is -1 us: 0 or more, at most 26 days",
     );
     check(

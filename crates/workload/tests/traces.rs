@@ -170,7 +170,7 @@ fn parquet_says_the_same_as_csv() {
 #[test]
 fn a_shuffle_has_every_pair_once() {
     for jitter in [Duration::ZERO, Duration::from_us(5)] {
-        let source = load(&Workload::Shuffle(Shuffle { bytes: Bytes::kb(1), jitter }), 7).unwrap();
+        let source = load(&Workload::Shuffle(Shuffle { bytes: Bytes::kb(1), jitter, in_turn: false }), 7).unwrap();
         let flows: Vec<_> = source.arrivals(3).collect();
         assert!(flows.is_sorted_by_key(|f| f.at));
         assert!(flows.iter().all(|f| f.at < jitter || f.at == Duration::ZERO));

@@ -4,8 +4,8 @@
 use indexmap::IndexMap;
 use std::path::{Path, PathBuf};
 use timeplane_results::{
-    CoflowRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, Recorder, RunFacts, RunSummary, SlotRow,
-    Summariser, Tally, WindowSummary,
+    CoflowRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, ReceivedRow, Recorder, RunFacts,
+    RunSummary, SlotRow, Summariser, Tally, WindowSummary,
 };
 
 /// A folder that is removed at the end of the test.
@@ -77,6 +77,7 @@ pub fn record(recorder: &mut Recorder, n: u32) {
             queue_bytes: k,
             queue_packets: 1,
         });
+        recorder.received(&ReceivedRow { time_ps: i64::from(i), host: i, received_bytes: k });
         let reason = ["queue full", "bit error"][i as usize % 2];
         recorder.drop(&DropRow { link: i, node: i, reason, packets: k, bytes: 1500 * k });
         let kind = ["report", "grants"][i as usize % 2];

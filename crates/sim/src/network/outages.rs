@@ -12,7 +12,7 @@ use crate::routes::Routes;
 use crate::time::SimTime;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use timeplane_model::{Duration, Fabric, LinkId, NodeId};
+use timeplane_model::{Duration, Fabric, LinkId, NodeId, Rate};
 use timeplane_scenario::{Element, Failure};
 
 /// What fails.
@@ -54,6 +54,8 @@ pub struct Changes {
     pub managers: Vec<(Manager, bool)>,
     /// All links that are now known to carry nothing, where that has changed.
     pub dead: Option<Vec<LinkId>>,
+    /// Rates that links have from a time on, now or later, of which word comes now.
+    pub rates: Vec<(SimTime, Vec<(LinkId, Rate)>)>,
 }
 
 /// Failures of one run.
@@ -173,7 +175,7 @@ fn doom(packet: &mut Packet) {
 }
 
 /// A packet as it was before it was marked; whether it was.
-fn undoomed(mut packet: Packet) -> (Packet, bool) {
+pub(super) fn undoomed(mut packet: Packet) -> (Packet, bool) {
     let doomed = packet.ahead[0] == DOOMED;
     if doomed {
         if packet.ahead[1] == 0 {
@@ -214,7 +216,7 @@ impl Network {
         self.outages.as_ref().is_some_and(|o| o.is_down(Part::Node(host)))
     }
 
-    /// All that fails or returns at `at`, and all word that comes then.
+    /// All that fails, returns or changes its rate at `at`, and all word that comes then.
     pub fn change(&mut self, at: SimTime, ends: &mut Endpoints) -> Changes {
         let mut changes = Changes::default();
         if self.nics.is_none() {
@@ -223,6 +225,7 @@ impl Network {
                 self.refill(at - Duration::from_ps(1), host, ends);
             }
         }
+        self.take_rates(at, &mut changes);
         let mut news = false;
         while let Some(outages) = self.outages.as_mut().filter(|o| o.next() == Some(at)) {
             let Some((_, turn, part)) = outages.changes.pop() else { break };
@@ -332,14 +335,15 @@ impl Network {
         let host = self.links[link as usize].host;
         let asked = host < self.hosts && self.nics.is_none() && ends.is_passive();
         for id in cut {
-            let arrival = self.packets.arrival(id);
+            let departure = self.links[link as usize].departs(id, &self.packets);
+            let begin = SimTime(departure.0 - self.line_of(link, id));
             let (packet, _) = undoomed(self.packets.remove(id));
-            let begin = self.links[link as usize].begin(arrival, packet.bytes);
             match &mut self.outages {
                 Some(outages) if asked && begin >= at => outages.held.entry(host).or_default().packets.push(packet),
                 _ => self.lose(link, reason, packet, ends),
             }
         }
+        self.forget_sending(link, at, all);
     }
 
     /// The node that a link leads to has failed: what comes in before it is back is lost.
@@ -348,8 +352,9 @@ impl Network {
         let state = &self.links[link as usize];
         let ids: Vec<u32> = state.in_flight(&self.packets).collect();
         for id in ids {
+            let state = &self.links[link as usize];
             let wire = state.wire(self.packets.get(id).bytes);
-            if state.first_bit(self.packets.arrival(id), wire) < until {
+            if state.first_bit(self.packets.arrival(id), wire, self.line_of(link, id)) < until {
                 doom(self.packets.get_mut(id));
             }
         }
@@ -361,7 +366,7 @@ impl Network {
         let node = Part::Node(state.to);
         let wire = state.wire(self.packets.get(id).bytes);
         let until = self.outages.as_ref().and_then(|o| o.down.get(&node));
-        if until.is_some_and(|until| state.first_bit(arrival, wire) < *until) {
+        if until.is_some_and(|until| state.first_bit(arrival, wire, state.line_time(wire)) < *until) {
             doom(self.packets.get_mut(id));
         }
     }
@@ -446,8 +451,11 @@ impl Network {
         let sending = state.accept(at, at, wire, i64::MAX).expect("a host's queue has no bound");
         let arrival = state.arrival(sending.departure, wire);
         let begin = SimTime(sending.departure.0 - state.line_time(wire));
-        let leads_down = state.leads_down();
+        let (leads_down, changing) = (state.leads_down(), state.is_changing());
         let id = self.packets.insert(packet);
+        if changing {
+            self.note_sending(link, id, at, sending.departure);
+        }
         if leads_down {
             self.doom_if_early(link, arrival, id);
         }

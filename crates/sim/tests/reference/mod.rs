@@ -1,13 +1,14 @@
 //! A second engine, written to be obviously right and slow: a binary heap, a queue of packets at every port, and two events a
-//! hop (the last bit leaves; the packet arrives). Whether something works it asks the list of failures, each time. It shares the hosts' ends with the engine under test, and nothing of the network.
+//! hop (the last bit leaves; the packet arrives). Whether something works it asks the list of failures, each time, and what rate a link has the
+//! list of changes. It shares the hosts' ends with the engine under test, and nothing of the network.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
-use timeplane_model::{Buffer, Bytes, Candidates, Duration, Fabric, Forwarding, HostId, LinkId, NodeId};
-use timeplane_scenario::{Element, Failure};
+use timeplane_model::{Buffer, Bytes, Candidates, Duration, Fabric, Forwarding, HostId, LinkId, NodeId, Rate};
+use timeplane_scenario::{Change, Element, Failure, Wires};
 use timeplane_sim::SimTime;
 use timeplane_sim::endpoints::{Endpoints, Then, Wire};
 use timeplane_sim::packet::{Packet, flags};
@@ -87,6 +88,7 @@ pub struct Reference {
     /// Numbers packets on wires and in switches.
     number: u32,
     failures: Vec<Failure>,
+    changes: Vec<Change>,
     /// What switches route on.
     view: Fabric,
     /// The MTU, where switches have PFC.
@@ -113,6 +115,7 @@ impl Reference {
             joining: BTreeMap::new(),
             number: 0,
             failures: Vec::new(),
+            changes: Vec::new(),
             view: (*fabric).clone(),
             pfc: None,
             refused: Vec::new(),
@@ -133,6 +136,28 @@ impl Reference {
         });
         let times: BTreeSet<i64> = times.map(|t| t.as_ps()).collect();
         times.into_iter().for_each(|t| self.at(t, What::Change));
+    }
+
+    pub fn change_rates(&mut self, changes: &[Change]) {
+        self.changes = changes.to_vec();
+    }
+
+    /// A link's rate now: of the changes that have come, the last; of those at one instant, that written last.
+    fn rate(&self, link: u32) -> Rate {
+        let at = self.fabric.link(LinkId(link));
+        let of = |wires: Wires| match wires {
+            Wires::All => true,
+            Wires::Wire(w) => link / 2 == w,
+            Wires::Between([a, b]) => [(a, b), (b, a)].contains(&(at.from.0, at.to.0)),
+        };
+        let now = |c: &Change| {
+            let since = self.now - c.at.as_ps();
+            let turn = if since < 0 { None } else { Some(c.every.map_or(0, |e| since / e.as_ps())) };
+            turn.map(|t| (c.at.as_ps() + t * c.every.map_or(0, Duration::as_ps), c.rates[t as usize % c.rates.len()]))
+        };
+        let changes = self.changes.iter().filter(|c| of(c.wires)).filter_map(now);
+        // Of equal times the last wins.
+        changes.max_by_key(|c| c.0).map_or(at.spec.rate, |c| c.1)
     }
 
     pub fn run(&mut self, ends: &mut Endpoints, arrivals: &[FlowArrival]) {
@@ -402,7 +427,7 @@ impl Reference {
     }
 
     fn line(&self, link: u32, wire: u32) -> i64 {
-        self.fabric.link(LinkId(link)).spec.rate.time_for(Bytes::new(u64::from(wire))).as_ps()
+        self.rate(link).time_for(Bytes::new(u64::from(wire))).as_ps()
     }
 
     /// How long a link still sends what it has.
@@ -416,7 +441,7 @@ impl Reference {
     }
 
     fn backlog_bytes(&self, link: u32) -> f64 {
-        let bits = self.backlog(link) as u128 * u128::from(self.fabric.link(LinkId(link)).spec.rate.as_bps());
+        let bits = self.backlog(link) as u128 * u128::from(self.rate(link).as_bps());
         bits.div_ceil(8_000_000_000_000) as f64
     }
 
@@ -424,11 +449,12 @@ impl Reference {
         let spec = self.fabric.link(LinkId(link)).spec;
         let from = self.fabric.link(LinkId(link)).from;
         let wire = spec.framing.wire(packet.bytes);
+        let rate = self.rate(link);
         if let Some(switch) = self.fabric.switch(from).copied() {
             let backlog = self.backlog(link);
             let fits = match switch.buffer {
                 Buffer::Unbounded => true,
-                Buffer::PerPort(limit) => backlog + self.line(link, wire) <= spec.rate.time_for(limit).as_ps(),
+                Buffer::PerPort(limit) => backlog + self.line(link, wire) <= rate.time_for(limit).as_ps(),
                 Buffer::Shared { memory, alpha } => {
                     let ports = (0..self.ports.len() as u32).filter(|&l| self.fabric.link(LinkId(l)).from == from);
                     let used: f64 = ports.map(|l| self.backlog_bytes(l)).sum();
@@ -440,7 +466,7 @@ impl Reference {
             if !fits {
                 return self.lose(link, "buffer_full", packet, ends);
             }
-            let marks = switch.ecn.is_some_and(|k| backlog >= spec.rate.time_for(k).as_ps());
+            let marks = switch.ecn.is_some_and(|k| backlog >= rate.time_for(k).as_ps());
             if marks && packet.flags & flags::ECT != 0 {
                 packet.flags |= flags::CE;
             }

@@ -1,0 +1,38 @@
+//! Data compiled into the library. Sources and licences: `data/README.md`.
+
+use crate::antenna::PatternTable;
+use crate::error::InputError;
+
+macro_rules! data {
+    ($file:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/radio/", $file))
+    };
+}
+
+/// Measured narrow and wide beam of the flyways work: columns `narrow_beam_dBi` and `wide_beam_dBi`.
+pub const ANTENNA_MEASURED: &str = data!("antenna_measured.csv");
+/// The antenna of Geo-fencing: column `gain_dBi`.
+pub const ANTENNA_GEOFENCING: &str = data!("antenna_geofencing.csv");
+
+/// Names of the bundled antennas.
+pub const ANTENNAS: [&str; 3] = ["narrow_beam", "wide_beam", "geofencing"];
+
+/// A bundled antenna by its name.
+///
+/// # Errors
+/// Where there is none of this name.
+pub fn antenna(name: &str) -> Result<PatternTable, InputError> {
+    match name {
+        "geofencing" => PatternTable::parse("antenna_geofencing.csv", ANTENNA_GEOFENCING, None),
+        name => PatternTable::parse("antenna_measured.csv", ANTENNA_MEASURED, Some(name)),
+    }
+}
+
+/// Mutual information per coded bit by Es/N0, BPSK to 64-QAM.
+pub const MMIB_CURVES: &str = data!("mmib_curves.csv");
+/// X1 and X2 of the codeword error rate per MCS, of a decoder simulation.
+pub const MMIB_FITS: &str = data!("mmib_fits.csv");
+/// Codeword error rates of that simulation, point by point.
+pub const LDPC_BLER: &str = data!("ldpc_bler.csv");
+/// The proxy's thresholds per codeword in 500 MHz.
+pub const PROXY_THRESHOLDS: &str = data!("proxy_thresholds.csv");

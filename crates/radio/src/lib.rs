@@ -1,0 +1,27 @@
+//! 60 GHz radio: antennas, propagation, the rates, errors and airtime of 802.11ad, beams, and which links between racks may be up.
+
+mod angle;
+mod antenna;
+mod bit_errors;
+pub mod bundled;
+mod decibel;
+mod error;
+mod link_to_system;
+mod math;
+mod mcs;
+mod propagation;
+mod sheet;
+mod space;
+
+pub use angle::{Angle, Direction};
+pub use antenna::{Antenna, AntennaError, Cone, Horn, PatchArray, PatternTable};
+pub use bit_errors::{
+    BER_AT_SENSITIVITY, BER_IN_USE, bit_error_rate, bit_error_rate_of_ratio, fastest, packet_success, required_sinr,
+    sinr,
+};
+pub use decibel::{Db, Dbm, Milliwatts};
+pub use error::InputError;
+pub use link_to_system::{ErrorTables, LinkParameters, LinkState, RateBySignal, codewords};
+pub use mcs::{CodeRate, Mcs, Modulation, NoSuchMcs, Phy};
+pub use propagation::*;
+pub use space::{Cuboid, Frequency, Metres, Point, SPEED_OF_LIGHT, Vector};

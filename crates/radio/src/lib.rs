@@ -1,18 +1,23 @@
 //! 60 GHz radio: antennas, propagation, the rates, errors and airtime of 802.11ad, beams, and which links between racks may be up.
 
+mod airtime;
 mod angle;
 mod antenna;
 mod bit_errors;
 pub mod bundled;
 mod decibel;
 mod error;
+mod goodput;
 mod link_to_system;
+mod mac;
 mod math;
 mod mcs;
 mod propagation;
 mod sheet;
 mod space;
+mod training;
 
+pub use airtime::{MAX_PPDU_TIME, MAX_PSDU, PhyTiming};
 pub use angle::{Angle, Direction};
 pub use antenna::{Antenna, AntennaError, Cone, Horn, PatchArray, PatternTable};
 pub use bit_errors::{
@@ -21,7 +26,9 @@ pub use bit_errors::{
 };
 pub use decibel::{Db, Dbm, Milliwatts};
 pub use error::InputError;
+pub use goodput::{Access, AckPath, tcp_goodput};
 pub use link_to_system::{ErrorTables, LinkParameters, LinkState, RateBySignal, codewords};
+pub use mac::{Aggregation, BLOCK_ACK_WINDOW, FLYWAYS_DRAFT, IEEE_802_11AD_2012, MacParameters, NoSuchMac, Response};
 pub use mcs::{CodeRate, Mcs, Modulation, NoSuchMcs, Phy};
 pub use propagation::*;
 pub use space::{Cuboid, Frequency, Metres, Point, SPEED_OF_LIGHT, Vector};

@@ -172,6 +172,12 @@ impl Mcs {
         if number <= 31 { Ok(Self(number)) } else { Err(NoSuchMcs(number.to_string())) }
     }
 
+    /// The same for constants of this crate, which are right.
+    pub(crate) const fn constant(number: u8) -> Self {
+        assert!(number <= 31, "no such MCS");
+        Self(number)
+    }
+
     fn row(self) -> &'static Row {
         &TABLE[usize::from(self.0)]
     }

@@ -19,8 +19,8 @@ impl Angle {
     /// Where they are not finite.
     pub fn degrees(degrees: f64) -> Self {
         assert!(degrees.is_finite(), "an angle is finite");
-        // The remainder is exact, so that whole degrees stay whole.
-        let r = degrees % 360.0;
+        // The remainder is exact, so that whole degrees stay whole; most sums need none.
+        let r = if degrees.abs() < 360.0 { degrees } else { degrees % 360.0 };
         Self(if r > 180.0 {
             r - 360.0
         } else if r <= -180.0 {

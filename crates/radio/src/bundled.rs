@@ -36,3 +36,6 @@ pub const MMIB_FITS: &str = data!("mmib_fits.csv");
 pub const LDPC_BLER: &str = data!("ldpc_bler.csv");
 /// The proxy's thresholds per codeword in 500 MHz.
 pub const PROXY_THRESHOLDS: &str = data!("proxy_thresholds.csv");
+
+/// Positions of 160 racks in clumps of ten: `rack,x_ft,y_ft`.
+pub const RACKS_160: &str = data!("racks_160.csv");

@@ -132,6 +132,9 @@ pub struct Room {
     mirrors: Vec<Mirror>,
 }
 
+/// Lengths below this are rounding, not overlap.
+const TOUCH: f64 = 1e-6;
+
 /// A rectangle that reflects on one side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Mirror {
@@ -161,7 +164,9 @@ impl Room {
                 return Err(RoomError::BoxOutside(i));
             }
             let overlap = |o: &Cuboid| {
-                (0..3).all(|x| b.low().along(x) < o.high().along(x) && o.low().along(x) < b.high().along(x))
+                (0..3).all(|x| {
+                    b.low().along(x) + TOUCH < o.high().along(x) && o.low().along(x) + TOUCH < b.high().along(x)
+                })
             };
             if let Some(j) = boxes[..i].iter().position(overlap) {
                 return Err(RoomError::Overlap(j, i));

@@ -39,3 +39,28 @@ pub const PROXY_THRESHOLDS: &str = data!("proxy_thresholds.csv");
 
 /// Positions of 160 racks in clumps of ten: `rack,x_ft,y_ft`.
 pub const RACKS_160: &str = data!("racks_160.csv");
+
+/// Rays between the nodes of NIST's data center.
+pub const NIST_RAYS: &str = data!("nist-datacenter/qdOutput.json");
+/// Where its sender is.
+pub const NIST_SENDER: &str = data!("nist-datacenter/NodePosition0.dat");
+/// Where its receivers are; the rays are those of the first.
+pub const NIST_RECEIVERS: &str = data!("nist-datacenter/NodePosition1.dat");
+/// Reflection losses and cluster statistics by material.
+pub const NIST_MATERIALS: &str = data!("nist-datacenter/materialLibraryDataCenter.csv");
+
+/// Logs of iperf3 over a 60 GHz link, by name. `outside_two_persons` is empty: reading it is an error.
+pub const IPERF_LOGS: [(&str, &str); 12] = [
+    ("free", data!("mikrotik/ControlIperf3.txt")),
+    ("one_person", data!("mikrotik/1PersonBlockingServersideIperf3-600MB.txt")),
+    ("two_persons", data!("mikrotik/2PersonBlockingServersideIperf3-400MB.txt")),
+    ("foil", data!("mikrotik/AluminumFoil1SideIperf3-500MB.txt")),
+    ("one_paper", data!("mikrotik/1PiecePaperIperf3-1GB.txt")),
+    ("two_papers", data!("mikrotik/2PiecePaperIperf3-1GB.txt")),
+    ("one_cardboard", data!("mikrotik/1PieceCardboardIperf3-600MB.txt")),
+    ("two_cardboards", data!("mikrotik/2PieceCardboardIperf3-1GB.txt")),
+    ("wall", data!("mikrotik/WallBlockingIperf3-500MB.txt")),
+    ("outside_free", data!("mikrotik/OutsideControlIperf.txt")),
+    ("outside_one_person", data!("mikrotik/OutsideIperf1Person.txt")),
+    ("outside_two_persons", data!("mikrotik/OutsideIperf2Person.txt")),
+];

@@ -131,7 +131,7 @@ impl<'f> Flyways<'f> {
     }
 
     /// What both ends of a link between `a` and `b` send to a rack that listens to `to`, mW.
-    fn from_both(&self, a: usize, b: usize, at: usize, to: usize) -> f64 {
+    fn both_ends(&self, a: usize, b: usize, at: usize, to: usize) -> f64 {
         self.field.power(a, b, at, to).get() + self.field.power(b, a, at, to).get()
     }
 
@@ -173,7 +173,7 @@ impl<'f> Flyways<'f> {
         for l in on_channel() {
             let Flyway { a: c, b: d, .. } = l.way;
             // Summed as `add` will, so that what was promised holds to the last digit.
-            let then = |at: usize, to: usize| heard[at * n + to] + self.from_both(a, b, at, to) + noise;
+            let then = |at: usize, to: usize| heard[at * n + to] + self.both_ends(a, b, at, to) + noise;
             if then(c, d) > l.bears || then(d, c) > l.bears {
                 return Err(Refusal::Disturbs(l.id));
             }
@@ -239,7 +239,7 @@ impl<'f> Flyways<'f> {
         let mut heard = core::mem::take(&mut self.heard[channel]);
         for at in (0..n).filter(|&v| v != a && v != b) {
             for to in (0..n).filter(|&w| w != at) {
-                heard[at * n + to] += self.from_both(a, b, at, to);
+                heard[at * n + to] += self.both_ends(a, b, at, to);
             }
         }
         self.heard[channel] = heard;

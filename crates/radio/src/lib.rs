@@ -16,8 +16,10 @@ mod mac;
 mod math;
 mod mcs;
 mod propagation;
+mod scene;
 mod sheet;
 mod space;
+mod trace;
 mod training;
 
 pub use airtime::{MAX_PPDU_TIME, MAX_PSDU, PhyTiming};
@@ -37,4 +39,9 @@ pub use link_to_system::{ErrorTables, LinkParameters, LinkState, RateBySignal, c
 pub use mac::{Aggregation, BLOCK_ACK_WINDOW, FLYWAYS_DRAFT, IEEE_802_11AD_2012, MacParameters, NoSuchMac, Response};
 pub use mcs::{CodeRate, Mcs, Modulation, NoSuchMcs, Phy};
 pub use propagation::*;
+pub use scene::Scene;
 pub use space::{Cuboid, Frequency, Metres, Point, SPEED_OF_LIGHT, Vector};
+pub use trace::{
+    BeamTrace, BestBeams, IperfInterval, IperfLog, IperfRole, IperfStream, MatrixError, QdChannel, QdTrace, Ray,
+    parse_positions, received_by_rays,
+};

@@ -3,7 +3,9 @@
 
 use std::time::Instant;
 use timeplane_model::{Rate, mix64};
-use timeplane_radio::{Antenna, Field, FlywayRules, Flyways, Layout, LinkBudget, Rack, bundled};
+use timeplane_radio::{
+    Antenna, Coupling, FLYWAYS_NOISE, Field, FlywayRules, Flyways, Layout, LinkBudget, Mcs, Rack, Reception, bundled,
+};
 
 fn main() {
     let layout = Layout::parse("racks_160.csv", bundled::RACKS_160, Rack::default()).expect("a layout");
@@ -43,5 +45,31 @@ fn main() {
                 "{name:>12} {radios:>7} {links:>6} {total:>9.1} {field_ms:>10.1} {fill_ms:>10.1} {found:>11} {ns:>12.0}"
             );
         }
+        packets(name, &field);
     }
+}
+
+/// What it takes to judge a packet in two parts with 160 radios that may send, half of which do at a time.
+fn packets(name: &str, field: &Field) {
+    let n = field.places();
+    let radios: Vec<_> = (0..n).map(|r| (r, (r + 37) % n)).collect();
+    let coupling = Coupling::new(field, &radios);
+    let mut sends: Vec<bool> = (0..n).map(|r| r % 2 == 0).collect();
+    let mcs = Mcs::ofdm().next().expect("a rate");
+    let noise = FLYWAYS_NOISE.milliwatts();
+    let (start, mut sum, packets) = (Instant::now(), 0.0, 1_000_000);
+    for i in 0..packets {
+        let (at, from) = (i % n, (i + 37) % n);
+        let mut reception = Reception::new(mcs, FLYWAYS_NOISE).expect("a sensitivity");
+        for _ in 0..2 {
+            sends[i * 31 % n] ^= true;
+            reception.part(6_000, coupling.power(at, from), coupling.heard(at, &sends, from) + noise);
+        }
+        sum += reception.success();
+    }
+    let ns = start.elapsed().as_secs_f64() * 1e9 / packets as f64;
+    println!(
+        "{name:>12}: {ns:.0} ns for a packet's SINR and success in two parts, {n} radios ({:.3})",
+        sum / packets as f64
+    );
 }

@@ -82,6 +82,19 @@ impl PhyTiming {
         to_duration(self.before(mcs) + self.payload(mcs, psdu))
     }
 
+    /// Bits of the PSDU that are in the air so long after a frame's begin: none during preamble and header, then evenly, up to all of
+    /// them at its end. What an interferer hits who comes or goes in the middle of a frame.
+    pub fn bits_by(&self, mcs: Mcs, psdu: Bytes, elapsed: Duration) -> u64 {
+        let bits = 8 * psdu.get();
+        let (begin, end) = (self.overhead(mcs).as_ps(), self.airtime(mcs, psdu).as_ps());
+        if elapsed.as_ps() >= end {
+            return bits;
+        }
+        let span = (elapsed.as_ps() - begin).max(0) as u128;
+        // Below `bits`, as the span is shorter than the whole.
+        (u128::from(bits) * span / (end - begin).max(1) as u128) as u64
+    }
+
     fn before(&self, mcs: Mcs) -> u128 {
         let parts = match mcs.phy() {
             Phy::Control => (self.control_preamble, self.control_header),

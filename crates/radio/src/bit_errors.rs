@@ -2,7 +2,7 @@
 //! appendix B).
 
 use crate::decibel::{Db, Dbm, Milliwatts};
-use crate::math::{all_of, q};
+use crate::math::{all_of, exp, ln_1p, q};
 use crate::mcs::Mcs;
 
 /// The bit error rate at a rate's sensitivity: 1 % loss of 4096 B packets.
@@ -52,6 +52,41 @@ pub fn packet_success(parts: impl IntoIterator<Item = (u64, Db)>) -> f64 {
     parts.into_iter().map(|(bits, excess)| all_of(bit_error_rate(excess), bits as f64)).product()
 }
 
+/// A packet that is being received, part by part as interferers come and go.
+///
+/// The same product as [`packet_success`], in the unit of a medium that adds up milliwatts: no logarithm of a SINR, one of a bit
+/// error rate per part.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reception {
+    /// The SINR at the rate's sensitivity, as a ratio.
+    required: f64,
+    /// Natural logarithm of the success so far.
+    log: f64,
+}
+
+impl Reception {
+    /// Nothing received yet; none for a rate without a sensitivity.
+    pub fn new(mcs: Mcs, noise: Dbm) -> Option<Self> {
+        Some(Self { required: required_sinr(mcs, noise)?.ratio(), log: 0.0 })
+    }
+
+    /// So many bits came while this power competed with this noise and interference.
+    ///
+    /// # Panics
+    /// Where there is neither noise nor interference.
+    pub fn part(&mut self, bits: u64, signal: Milliwatts, others: Milliwatts) {
+        assert!(others > Milliwatts::ZERO, "there is always noise");
+        if bits > 0 {
+            self.log += bits as f64 * ln_1p(-bit_error_rate_of_ratio(signal / others / self.required));
+        }
+    }
+
+    /// The probability that all bits so far are right.
+    pub fn success(&self) -> f64 {
+        exp(self.log)
+    }
+}
+
 /// The fastest of the rates whose bit error rate is at most [`BER_IN_USE`] at this SINR; none where all have more. Rates without a
 /// sensitivity are not chosen; among equal rates the first.
 pub fn fastest(rates: impl IntoIterator<Item = Mcs>, sinr: Db, noise: Dbm) -> Option<Mcs> {
@@ -85,6 +120,16 @@ mod tests {
         let expected = (1.0 - bit_error_rate(bad)).powi(1_000) * (1.0 - bit_error_rate(good)).powi(65_120);
         assert!((whole - expected).abs() < 1e-12 && whole < 0.999 && whole > 0.9, "{whole}");
         assert_eq!(packet_success([]), 1.0);
+        // The same in milliwatts.
+        let mcs = Mcs::constant(20);
+        let noise = FLYWAYS_NOISE;
+        let mut reception = Reception::new(mcs, noise).unwrap();
+        assert_eq!(reception.success(), 1.0);
+        for (bits, excess) in [(65_120, good), (1_000, bad), (0, Db::new(-30.0))] {
+            let signal = (mcs.sensitivity().unwrap() + excess).milliwatts();
+            reception.part(bits, signal, noise.milliwatts());
+        }
+        assert!((reception.success() - whole).abs() < 1e-10);
         // Half a bit in a part that is nothing but noise is a coin.
         assert!((packet_success([(1, Db::new(f64::NEG_INFINITY))]) - 0.5).abs() < 1e-15);
     }

@@ -80,6 +80,19 @@ impl Field {
         let gains = self.gain(sender, aim, receiver) * self.gain(receiver, listens, sender);
         Milliwatts::new(self.plain[sender * self.places + receiver] * gains)
     }
+
+    /// The sum of what arrives at `receiver`, whose antenna points at `listens`, from senders given with where theirs point.
+    ///
+    /// # Panics
+    /// Where a place does not exist.
+    pub fn heard(
+        &self,
+        senders: impl IntoIterator<Item = (usize, usize)>,
+        receiver: usize,
+        listens: usize,
+    ) -> Milliwatts {
+        senders.into_iter().map(|(sender, aim)| self.power(sender, aim, receiver, listens)).sum()
+    }
 }
 
 #[cfg(test)]
@@ -99,6 +112,9 @@ mod tests {
             let (s, a, r, l) = (i % 9, i / 9 % 9, i / 81 % 9, i / 729);
             assert_eq!(table.power(s, a, r, l), formula.power(s, a, r, l));
         }
+        let senders = [(2, 3), (5, 8), (7, 0)];
+        let one_by_one = senders.map(|(s, a)| formula.power(s, a, 1, 4));
+        assert_eq!(table.heard(senders, 1, 4), one_by_one[0] + one_by_one[1] + one_by_one[2]);
         // By hand: 1.7 m, both 9.5 dBi ahead.
         let budget = LinkBudget::default();
         let expected = budget.received(layout.distance(0, 1), antenna.ahead(), antenna.ahead());

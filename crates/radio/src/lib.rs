@@ -5,6 +5,7 @@ mod angle;
 mod antenna;
 mod bit_errors;
 pub mod bundled;
+mod coupling;
 mod decibel;
 mod error;
 mod field;
@@ -26,9 +27,10 @@ pub use airtime::{MAX_PPDU_TIME, MAX_PSDU, PhyTiming};
 pub use angle::{Angle, Direction};
 pub use antenna::{Antenna, AntennaError, Cone, Horn, PatchArray, PatternTable};
 pub use bit_errors::{
-    BER_AT_SENSITIVITY, BER_IN_USE, bit_error_rate, bit_error_rate_of_ratio, fastest, packet_success, required_sinr,
-    sinr,
+    BER_AT_SENSITIVITY, BER_IN_USE, Reception, bit_error_rate, bit_error_rate_of_ratio, fastest, packet_success,
+    required_sinr, sinr,
 };
+pub use coupling::Coupling;
 pub use decibel::{Db, Dbm, Milliwatts};
 pub use error::InputError;
 pub use field::Field;

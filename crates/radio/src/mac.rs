@@ -47,7 +47,9 @@ pub struct MacParameters {
     pub sifs: Duration,
     /// A step of the back-off.
     pub slot: Duration,
-    /// Between frames of a sweep from one sector.
+    /// Between frames of one sender that wants no answer in between.
+    pub rifs: Duration,
+    /// Between frames of a sweep.
     pub sbifs: Duration,
     /// Between parts of a beam training.
     pub mbifs: Duration,
@@ -81,6 +83,7 @@ pub const FLYWAYS_DRAFT: MacParameters = MacParameters {
     timing: PhyTiming::WHOLE_NANOSECONDS,
     sifs: Duration::from_us(1),
     slot: Duration::from_us(3),
+    rifs: Duration::from_us(1),
     sbifs: Duration::from_us(1),
     mbifs: Duration::from_us(9),
     lbifs: Duration::from_us(18),
@@ -112,6 +115,7 @@ pub const IEEE_802_11AD_2012: MacParameters = MacParameters {
     timing: PhyTiming::STANDARD,
     sifs: Duration::from_us(3),
     slot: Duration::from_us(5),
+    rifs: Duration::from_us(1),
     sbifs: Duration::from_us(1),
     mbifs: Duration::from_us(9),
     lbifs: Duration::from_us(18),
@@ -143,6 +147,11 @@ impl MacParameters {
     pub fn named(name: &str) -> Result<&'static Self, NoSuchMac> {
         let found = Self::ALL.into_iter().find(|m| m.name == name);
         found.ok_or_else(|| NoSuchMac(crate::error::shorten(name)))
+    }
+
+    /// How long the medium must be idle for who coordinates it: SIFS and a slot.
+    pub fn pifs(&self) -> Duration {
+        self.sifs + self.slot
     }
 
     /// How long the medium must be idle before a back-off counts: SIFS and AIFSN slots.

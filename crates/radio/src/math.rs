@@ -41,14 +41,24 @@ pub(crate) fn q(x: f64) -> f64 {
     0.5 * libm::erfc(x * core::f64::consts::FRAC_1_SQRT_2)
 }
 
+/// e to the power `x`.
+pub(crate) fn exp(x: f64) -> f64 {
+    libm::exp(x)
+}
+
+/// Natural logarithm of `1 + x`; -∞ at -1.
+pub(crate) fn ln_1p(x: f64) -> f64 {
+    libm::log1p(x)
+}
+
 /// `(1 - p)^n` without cancellation for small `p`.
 pub(crate) fn all_of(p: f64, n: f64) -> f64 {
-    if n == 0.0 { 1.0 } else { libm::exp(n * libm::log1p(-p)) }
+    if n == 0.0 { 1.0 } else { exp(n * ln_1p(-p)) }
 }
 
 /// `1 - (1 - p)^n` without cancellation for small `p`.
 pub(crate) fn any_of(p: f64, n: f64) -> f64 {
-    if n == 0.0 { 0.0 } else { -libm::expm1(n * libm::log1p(-p)) }
+    if n == 0.0 { 0.0 } else { -libm::expm1(n * ln_1p(-p)) }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ mod room;
 pub use blocker::Blocker;
 pub use budget::{LinkBudget, free_space_loss};
 pub use noise::{
-    FLYWAYS_NOISE, IMPLEMENTATION_LOSS, NOISE_FIGURE, OFDM_BANDWIDTH, PROXY_BANDWIDTH, PROXY_IMPLEMENTATION_LOSS,
-    SC_BANDWIDTH, thermal_noise,
+    CHANNELS, FLYWAYS_NOISE, IMPLEMENTATION_LOSS, NOISE_FIGURE, OFDM_BANDWIDTH, PROXY_BANDWIDTH,
+    PROXY_IMPLEMENTATION_LOSS, SC_BANDWIDTH, thermal_noise,
 };
 pub use room::{Losses, Path, Room, RoomError, Surface, received};

@@ -82,6 +82,19 @@ fn a_frame_of_4096_octets_at_every_rate() {
 }
 
 #[test]
+fn bits_by_time() {
+    let (timing, m, psdu) = (PhyTiming::STANDARD, mcs("24"), Bytes::new(4096));
+    let bits = |t: Duration| timing.bits_by(m, psdu, t);
+    let (begin, end) = (timing.overhead(m), timing.airtime(m, psdu));
+    assert_eq!((bits(Duration::from_ps(-5)), bits(Duration::ZERO), bits(begin)), (0, 0, 0));
+    assert_eq!((bits(end), bits(end * 2)), (32_768, 32_768));
+    assert!(bits(end - Duration::from_ps(1)) < 32_768);
+    let middle = Duration::from_ps((begin.as_ps() + end.as_ps()) / 2);
+    assert!(bits(middle).abs_diff(16_384) <= 1);
+    assert_eq!(timing.bits_by(m, Bytes::ZERO, middle), 0);
+}
+
+#[test]
 fn control_frames_take_what_was_published() {
     for (octets, name, us) in [
         // ACK.
@@ -107,6 +120,7 @@ fn control_frames_take_what_was_published() {
 #[test]
 fn gaps_and_windows() {
     let (draft, final_) = (&FLYWAYS_DRAFT, &IEEE_802_11AD_2012);
+    assert_eq!((draft.pifs(), final_.pifs()), (Duration::from_us(4), Duration::from_us(8)));
     assert_eq!((draft.aifs(), final_.aifs()), (Duration::from_us(10), Duration::from_us(18)));
     let windows: Vec<u32> = (0..10).map(|n| final_.contention_window(n)).collect();
     assert_eq!(windows, [15, 31, 63, 127, 255, 511, 1023, 1023, 1023, 1023]);

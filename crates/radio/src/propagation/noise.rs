@@ -6,6 +6,10 @@ use crate::space::Frequency;
 /// Boltzmann's constant, J/K (exact by the definition of the kelvin).
 const BOLTZMANN: f64 = 1.380_649e-23;
 
+/// Channels 1 to 4 of 802.11ad; flyways uses three of them, with one carrier for the path loss.
+pub const CHANNELS: [Frequency; 4] =
+    [Frequency::mhz(58_320), Frequency::mhz(60_480), Frequency::mhz(62_640), Frequency::mhz(64_800)];
+
 /// Occupied bandwidth of an 802.11ad OFDM signal: 355 subcarriers 5.15625 MHz apart.
 pub const OFDM_BANDWIDTH: Frequency = Frequency::hz(1_830_468_750);
 /// Chip rate of the 802.11ad single carrier.

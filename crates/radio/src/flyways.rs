@@ -80,6 +80,7 @@ pub enum Refusal {
 /// headroom) above the sum of noise and the power of *both* ends of every other link on the channel, whose antennas point at
 /// each other. What adding a link does to all earlier ones is known from sums that are kept up: an offer looks at the links on its
 /// channel once, and at nothing else. Links only ever add interference, so that what is refused stays refused until one is removed.
+/// 8 n² octets per channel.
 #[derive(Clone, Debug)]
 pub struct Flyways<'f> {
     field: &'f Field,

@@ -101,8 +101,7 @@ const fn row(
 use Modulation::{Bpsk, Dbpsk, Qam16, Qam64, Qpsk, Sqpsk};
 use Phy::{Control, LowPower, Ofdm, SingleCarrier as Sc};
 
-/// IEEE 802.11ad-2012, tables 21-3, 21-14, 21-18 and 21-22, as public descriptions cite them. The draft that flyways used has
-/// -67 dBm at MCS 2.
+/// IEEE 802.11ad-2012, clause 21, as public descriptions cite it. The draft that flyways used has -67 dBm at MCS 2.
 #[rustfmt::skip]
 const TABLE: [Row; 39] = [
     row("0", Control, Dbpsk, 1, 2, 1, -78),

@@ -10,7 +10,8 @@ use timeplane_model::Rate;
 /// The rules of a set of flyways; by default the paper's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlywayRules {
-    /// Noise in every channel: -81 dBm. Implementation loss and noise figure are in the sensitivities already.
+    /// Noise in every channel, over which sensitivities stand: -81 dBm. Implementation loss and noise figure are in the sensitivities
+    /// already.
     pub noise: Dbm,
     /// Taken off signals, never off interference: 3 dB.
     pub signal_margin: Db,

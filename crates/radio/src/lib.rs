@@ -40,7 +40,11 @@ pub use layout::{Layout, Overlap, Rack};
 pub use link_to_system::{ErrorTables, LinkParameters, LinkState, RateBySignal, codewords};
 pub use mac::{Aggregation, BLOCK_ACK_WINDOW, FLYWAYS_DRAFT, IEEE_802_11AD_2012, MacParameters, NoSuchMac, Response};
 pub use mcs::{CodeRate, Mcs, Modulation, NoSuchMcs, Phy};
-pub use propagation::*;
+pub use propagation::{
+    Blocker, CHANNELS, FLYWAYS_NOISE, IMPLEMENTATION_LOSS, LinkBudget, Losses, NOISE_FIGURE, OFDM_BANDWIDTH,
+    PROXY_BANDWIDTH, PROXY_IMPLEMENTATION_LOSS, Path, Room, RoomError, SC_BANDWIDTH, Surface, free_space_loss,
+    received_by_paths, thermal_noise,
+};
 pub use scene::Scene;
 pub use space::{Cuboid, Frequency, Metres, Point, SPEED_OF_LIGHT, Vector};
 pub use trace::{

@@ -11,4 +11,4 @@ pub use noise::{
     CHANNELS, FLYWAYS_NOISE, IMPLEMENTATION_LOSS, NOISE_FIGURE, OFDM_BANDWIDTH, PROXY_BANDWIDTH,
     PROXY_IMPLEMENTATION_LOSS, SC_BANDWIDTH, thermal_noise,
 };
-pub use room::{Losses, Path, Room, RoomError, Surface, received};
+pub use room::{Losses, Path, Room, RoomError, Surface, received_by_paths};

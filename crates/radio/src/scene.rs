@@ -3,7 +3,7 @@
 use crate::angle::{Angle, Direction};
 use crate::antenna::Antenna;
 use crate::decibel::Dbm;
-use crate::propagation::{Blocker, Path, Room, RoomError, received};
+use crate::propagation::{Blocker, Path, Room, RoomError, received_by_paths};
 use crate::space::{Frequency, Point};
 use crate::trace::{BeamTrace, MatrixError};
 use timeplane_model::Duration;
@@ -59,7 +59,7 @@ impl Scene {
             for &ear in &self.receiver.1 {
                 let sender = (&self.sender.0, aim);
                 let receiver = (&self.receiver.0, ear);
-                let power = received(&self.paths, self.power, sender, receiver, blockers, self.carrier);
+                let power = received_by_paths(&self.paths, self.power, sender, receiver, blockers, self.carrier);
                 levels.push(power.dbm().max(Dbm::new(*BeamTrace::LEVELS_DBM.start())));
             }
         }

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use timeplane_model::Duration;
 use timeplane_radio::{
     Angle, Antenna, Blocker, Cuboid, Db, Dbm, Direction, Frequency, Horn, Losses, Metres, PatchArray, Path, Point,
-    QdTrace, Room, RoomError, Scene, Surface, bundled, free_space_loss, parse_positions, received, received_by_rays,
+    QdTrace, Room, RoomError, Scene, Surface, bundled, free_space_loss, parse_positions, received_by_paths,
+    received_by_rays,
 };
 
 const CARRIER: Frequency = Frequency::mhz(60_000);
@@ -97,7 +98,7 @@ fn an_empty_room_has_seven_ways() {
     // Isotropic antennas, by hand: all losses add up in milliwatts.
     let iso = Antenna::Isotropic;
     let ahead = Direction::default();
-    let sum = received(&paths, Dbm::new(10.0), (&iso, ahead), (&iso, ahead), &[], CARRIER).get();
+    let sum = received_by_paths(&paths, Dbm::new(10.0), (&iso, ahead), (&iso, ahead), &[], CARRIER).get();
     let hand: f64 = expected
         .iter()
         .zip([0.0, 7.53, 7.53, 7.53, 7.53, 10.0, 10.0])

@@ -260,7 +260,7 @@ impl Mirror {
 
 /// Power received over all paths, by the antennas and where they point. Powers add: over a bandwidth of gigahertz, ways that differ by
 /// more than a few centimetres do not fade against each other.
-pub fn received(
+pub fn received_by_paths(
     paths: &[Path],
     power: Dbm,
     (sender, aim): (&Antenna, Direction),

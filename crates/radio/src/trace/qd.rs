@@ -214,7 +214,7 @@ pub fn parse_positions(file: &str, text: &str) -> Result<Vec<Point>, InputError>
     Ok(points)
 }
 
-/// Power received over all rays, by the antennas and where they point. Powers add, as those of [`crate::received`] do: the phases of
+/// Power received over all rays, by the antennas and where they point. Powers add, as those of [`crate::received_by_paths`] do: the phases of
 /// rays are not used.
 pub fn received_by_rays(
     rays: &[Ray],

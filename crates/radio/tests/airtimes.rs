@@ -163,6 +163,12 @@ fn frames_are_filled_to_their_limits() {
     let mut windowed = *mac;
     windowed.aggregation.max_packets = Some(BLOCK_ACK_WINDOW);
     assert_eq!(windowed.fill(mcs("24"), packets().take(1000)), 64);
+    // Limits may be reached.
+    let mut tight = *mac;
+    tight.aggregation.max_psdu = mac.psdu(packets().take(7));
+    assert_eq!(tight.fill(mcs("24"), packets().take(9)), 7);
+    tight.aggregation.max_time = Some(tight.airtime(mcs("24"), mac.psdu(packets().take(5))));
+    assert_eq!(tight.fill(mcs("24"), packets().take(9)), 5);
     // A packet that no frame may hold goes alone.
     assert_eq!(mac.fill(mcs("1"), [MAX_PSDU, Bytes::new(1)]), 1);
     assert_eq!(mac.fill(mcs("1"), []), 0);

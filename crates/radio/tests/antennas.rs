@@ -98,6 +98,17 @@ fn side_lobes_are_where_theory_has_them() {
 }
 
 #[test]
+fn a_horn_has_no_gap_where_its_formula_divides_by_zero() {
+    let horn = Horn::new(deg(20.0), deg(20.0), None).unwrap();
+    // u = π/2, where cos(u) / (1 - (2u/π)²) is π/4; u is 1.8676 at the beam's edge.
+    let pole = (10f64.to_radians().sin() * (PI / 2.0) / 1.867_621_510_577_968).asin().to_degrees();
+    for off in [0.0, 1e-9, 1e-6, 1e-4] {
+        let below = horn.gain(to(pole + off, 0.0)) - horn.gain(to(0.0, 0.0));
+        assert!((below.get() - 20.0 * (PI / 4.0).log10()).abs() < 1e-3, "{off} {below}");
+    }
+}
+
+#[test]
 fn the_antennas_of_the_proxys_testbed() {
     // 20 dBi, 14° in the E and 15° in the H plane; 17 dBi, 32 elements, 24° and 11°.
     let horn = Horn::new(deg(15.0), deg(14.0), Some(Db::new(20.0))).unwrap();

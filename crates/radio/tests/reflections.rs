@@ -186,6 +186,20 @@ fn a_manikin_walks_through_an_aisle() {
     assert!(scene.trace(Duration::ZERO, Duration::from_secs(1), walks).is_err());
 }
 
+#[test]
+fn beams_turn_counter_clockwise() {
+    let deg = Angle::degrees;
+    let beams = [deg(-20.0), deg(20.0)];
+    let horn = Antenna::Horn(Horn::new(deg(15.0), deg(14.0), None).unwrap());
+    // Who looks along x has the near wall on the left, 0.65 m away: 20° for 3.5 m. Who looks back has it on the right.
+    let room = Room::new(cuboid((0.0, -20.0, 0.0), (5.0, 1.6, 2.7)), vec![], Losses::default()).unwrap();
+    let (from, to) = (Point::new(0.8, 0.95, 1.2), Point::new(4.3, 0.95, 1.2));
+    let scene = Scene::new(&room, (from, horn.clone(), &beams), (to, horn, &beams), Dbm::new(10.0), CARRIER).unwrap();
+    let [right_right, right_left, left_right, left_left] = scene.matrix(&[])[..] else { panic!("four pairs") };
+    let others = right_right.max(right_left).max(left_left);
+    assert!(left_right > others + Db::new(10.0), "{left_right} {others}");
+}
+
 fn place() -> impl Strategy<Value = Point> {
     (0.05..5.95f64, 0.05..3.95f64, 0.05..2.95f64).prop_map(|(x, y, z)| Point::new(x, y, z))
 }

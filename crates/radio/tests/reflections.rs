@@ -67,6 +67,10 @@ fn first_reflections_are_those_of_nists_ray_tracer() {
     }
     // The floor is under the racks.
     assert!(!paths.iter().any(|p| p.bounce.is_some_and(|(at, _)| at.z < 0.1)));
+    // What goes up to the ceiling comes down as steeply.
+    for p in paths.iter().filter(|p| matches!(p.bounce, Some((_, Surface::Ceiling | Surface::BoxTop)))) {
+        assert!((p.departure().elevation - p.arrival().elevation).abs().as_degrees() < 1e-9, "{p:?}");
+    }
 }
 
 #[test]

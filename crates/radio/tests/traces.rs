@@ -42,6 +42,9 @@ fn beams_between_measurements() {
     let best = |at| (trace.best(ms(at)).tx, trace.best(ms(at)).rx);
     assert_eq!((best(0), best(250), best(400)), ((0, 1), (0, 1), (1, 1)));
     assert_eq!(BeamTrace::parse("b.csv", &trace.to_csv()).unwrap(), trace);
+    // Of equal pairs the first.
+    let flat = BeamTrace::new(trace.sends().to_vec(), trace.listens().to_vec(), &[Dbm::new(-50.0); 4]).unwrap();
+    assert_eq!((flat.best(ms(0)).tx, flat.best(ms(0)).rx), (0, 0));
 }
 
 #[test]
@@ -77,6 +80,8 @@ fn beams_that_are_refused_say_where() {
     ] {
         assert_eq!(with(from, to), message);
     }
+    let error = with("power_dbm", "power_dbm,power_dbm");
+    assert_eq!(error, "b.csv:1: two columns `power_dbm`: each name once");
     let late = BEAMS.replace("\n0,", "\n0.7,");
     let error = BeamTrace::parse("b.csv", &late).unwrap_err().to_string();
     assert_eq!(error, "b.csv:10: column `time_s` is `0.5`: times that never fall, with all lines of a time together");

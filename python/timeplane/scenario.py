@@ -48,6 +48,7 @@ __all__ = [
     "Element",
     "Exponential",
     "Fabric",
+    "FailedDeputy",
     "FailedHost",
     "FailedSwitch",
     "FailedWire",
@@ -67,6 +68,7 @@ __all__ = [
     "Interfaces",
     "LeafSpine",
     "Limit",
+    "ManagersSpec",
     "Matrix",
     "Nic",
     "PacketMix",
@@ -94,6 +96,7 @@ __all__ = [
     "SlotFill",
     "SlotMetric",
     "Slots",
+    "StandbySpec",
     "Stride",
     "Switch",
     "Tcp",
@@ -625,6 +628,16 @@ class FailedHost(Values):
     value: int
 
 
+@dataclass
+class FailedDeputy(Values):
+    """One of several managers of a plan of slots (`plan.slots.managers`), from 0: its part of the hosts has no slots while it is away. As it keeps nothing that anybody could miss, another machine may be what returns in its place."""
+
+    _key: ClassVar[str] = "deputy"
+    _bare: ClassVar[bool] = True
+
+    value: int
+
+
 #: What can fail.
 #: - :class:`FailedWire`: A wire, both ways, by its number from 0: hosts' wires first, in the order of hosts,
 #:   then those between switches, switch by switch from its lower end (in a fat tree pod by pod); those of a
@@ -635,9 +648,15 @@ class FailedHost(Values):
 #: - :class:`FailedHost`: A host: it sends nothing, receives nothing and hears of no grants. Datagrams and raw
 #:   frames that its flows have to send wait, TCP's segments are lost.
 #: - ``"manager"``: The controller of a plan. It starts anew when it returns, and grants nothing before its
-#:   predecessor's grants are over.
-Element: TypeAlias = Literal["manager"] | FailedWire | FailedWires | FailedSwitch | FailedHost
-_Element = {"wire": FailedWire, "between": FailedWires, "switch": FailedSwitch, "host": FailedHost}
+#:   predecessor's grants are over; where there is a standby (`plan.slots.standby`), it returns as one that
+#:   follows.
+#: - ``"standby"``: The second manager of a plan of slots. It returns as one that follows, or leads where it
+#:   hears of no other.
+#: - :class:`FailedDeputy`: One of several managers of a plan of slots (`plan.slots.managers`), from 0: its
+#:   part of the hosts has no slots while it is away. As it keeps nothing that anybody could miss, another
+#:   machine may be what returns in its place.
+Element: TypeAlias = Literal["manager", "standby"] | FailedWire | FailedWires | FailedSwitch | FailedHost | FailedDeputy
+_Element = {"wire": FailedWire, "between": FailedWires, "switch": FailedSwitch, "host": FailedHost, "deputy": FailedDeputy}
 
 
 @dataclass(kw_only=True)
@@ -657,7 +676,7 @@ class Failure(Values):
     """When it works again; missing: never."""
     detection: Duration = "1 ms"
     """How much later the others know, that it failed as well as that it returned: switches choose other paths,
-    and managers of slots and circuits plan without it.
+    and managers plan without it: what has no way gets no slots and no rates.
     """
 
 
@@ -891,12 +910,48 @@ class SignalSpec(Values):
 
 
 @dataclass(kw_only=True)
+class StandbySpec(Values):
+    """A second manager of slots. It hears what hosts report, and leads once it has heard nothing of the
+    first one for a while; one that returns follows it. Messages between the two are lost as all control
+    messages are.
+    """
+
+    takeover: Duration | None = None
+    """It takes over after so long without a heartbeat, of which there is one per round; missing: after two
+    rounds and two messages, so that one heartbeat may be lost.
+    """
+    latency: Duration | None = None
+    """One way between the two managers; missing: `control_latency`."""
+
+
+@dataclass(kw_only=True)
+class ManagersSpec(Values):
+    """Deputies of the manager that plans, for more hosts than one manager can talk to. Each is in charge of
+    the hosts below some switches: hosts in the order of their switches are cut into parts of the same
+    size to one. It gathers their reports, passes on their grants, and with `signals` sends their frames
+    at times of its own clock, through interfaces of its own. All slots are of the one plan, so that a
+    message that is lost between managers costs slots of a part, and nothing else.
+    """
+
+    count: int
+    """How many deputies there are; no more than hosts."""
+    clock_error: Duration = "0 ps"
+    """Their clocks are off by up to so much either way. With `signals`, a guard has to cover twice as much more.
+    """
+    latency: Duration | None = None
+    """One way between a deputy and the manager that plans; missing: `control_latency`."""
+    loss: float | None = None
+    """Probability that a message between a deputy and the manager that plans is lost; missing: `control_loss`.
+    """
+
+
+@dataclass(kw_only=True)
 class Slots(Values):
     """Slots."""
 
     _key: ClassVar[str] = "slots"
 
-    _reads: ClassVar[dict[str, str]] = {"receive": "ReceiveSpec", "background": "BackgroundSpec", "signals": "SignalSpec"}
+    _reads: ClassVar[dict[str, str]] = {"receive": "ReceiveSpec", "background": "BackgroundSpec", "signals": "SignalSpec", "standby": "StandbySpec", "managers": "ManagersSpec"}
 
     slot: Duration = "300 us"
     """How long the gates of a slot are open."""
@@ -927,6 +982,11 @@ class Slots(Values):
     """A share of the network outside the slots, for short flows; missing: all flows wait for slots."""
     signals: SignalSpec | None = None
     """PFC frames open and close the gates, at the begin and the end of each slot, instead of the hosts' clocks.
+    """
+    standby: StandbySpec | None = None
+    """A second manager, which takes over where the first one is lost; missing: there is none."""
+    managers: ManagersSpec | None = None
+    """Several managers, each in charge of a part of the hosts; missing: the one that plans is in charge of all.
     """
 
 

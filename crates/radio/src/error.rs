@@ -1,0 +1,64 @@
+//! What is wrong with a file, and where.
+
+/// Why a file cannot be used: which file, where in it, what was found and what is allowed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InputError {
+    /// A file as a whole is not what it must be.
+    #[error("{file}: {found}: {allowed}")]
+    File {
+        /// The file.
+        file: String,
+        /// What was found.
+        found: String,
+        /// What is allowed.
+        allowed: String,
+    },
+    /// A line is not what it must be.
+    #[error("{file}:{line}: {found}: {allowed}")]
+    Line {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// What was found.
+        found: String,
+        /// What is allowed.
+        allowed: String,
+    },
+    /// A cell of a table is not what it must be.
+    #[error("{file}:{line}: column `{column}` is `{found}`: {allowed}")]
+    Cell {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// The column's name.
+        column: String,
+        /// What was found.
+        found: String,
+        /// What is allowed.
+        allowed: String,
+    },
+}
+
+impl InputError {
+    pub(crate) fn file(file: &str, found: impl Into<String>, allowed: impl Into<String>) -> Self {
+        Self::File { file: file.to_owned(), found: found.into(), allowed: allowed.into() }
+    }
+    pub(crate) fn line(file: &str, line: u64, found: impl Into<String>, allowed: impl Into<String>) -> Self {
+        Self::Line { file: file.to_owned(), line, found: found.into(), allowed: allowed.into() }
+    }
+}
+
+/// A number for a message.
+pub(crate) fn shown(x: f64) -> String {
+    shorten(&x.to_string())
+}
+
+/// At most 60 characters of what was found, so that a message stays a line.
+pub(crate) fn shorten(text: &str) -> String {
+    let text = text.trim();
+    let line: String = text.chars().take(60).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(60).is_some() { line + "…" } else { line }
+}

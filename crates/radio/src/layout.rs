@@ -1,0 +1,143 @@
+//! Racks on a floor.
+
+use crate::angle::Angle;
+use crate::error::InputError;
+use crate::sheet::Sheet;
+use crate::space::{Cuboid, Metres, Point, Vector};
+
+/// The size of a rack; its antenna stands in the middle of its top.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rack {
+    /// Along x: 24 in by default.
+    pub width: Metres,
+    /// Along y: 48 in by default.
+    pub depth: Metres,
+    /// 2 m by default.
+    pub height: Metres,
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Self { width: Metres::new(0.6096), depth: Metres::new(1.2192), height: Metres::new(2.0) }
+    }
+}
+
+/// Two racks are at the same place: an inch of air or a touch is fine, a millimetre inside is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("rack {second} stands inside rack {first}")]
+pub struct Overlap {
+    /// The rack that came first.
+    pub first: usize,
+    /// The one inside it.
+    pub second: usize,
+}
+
+/// Racks of one size, none inside another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    rack: Rack,
+    /// Antennas: the middle of each rack's top.
+    antennas: Vec<Point>,
+}
+
+/// Lengths below this are rounding, not overlap.
+const TOUCH: f64 = 1e-3;
+
+impl Layout {
+    /// The largest number of racks in a file.
+    pub const MOST_RACKS: usize = 10_000;
+    /// How far from the origin a rack may be, metres.
+    pub const FARTHEST_M: f64 = 10_000.0;
+
+    /// Racks by the middle (x, y) of their footprints, in metres.
+    ///
+    /// # Errors
+    /// Where one stands inside another.
+    ///
+    /// # Panics
+    /// Where a coordinate is not finite.
+    pub fn new(rack: Rack, middles: &[(f64, f64)]) -> Result<Self, Overlap> {
+        let antennas: Vec<Point> = middles.iter().map(|&(x, y)| Point::new(x, y, rack.height.get())).collect();
+        assert!(antennas.iter().all(|p| p.is_finite()), "racks stand somewhere");
+        for (second, p) in antennas.iter().enumerate() {
+            let inside = |q: &Point| {
+                (p.x - q.x).abs() < rack.width.get() - TOUCH && (p.y - q.y).abs() < rack.depth.get() - TOUCH
+            };
+            if let Some(first) = antennas[..second].iter().position(inside) {
+                return Err(Overlap { first, second });
+            }
+        }
+        Ok(Self { rack, antennas })
+    }
+
+    /// Racks from a table with the columns `rack` (0, 1, 2 and so on in order) and `x_m` and `y_m`, or `x_ft` and `y_ft`: the middle of each
+    /// rack's footprint. At most 10,000 racks, within 10 km.
+    ///
+    /// # Errors
+    /// Where a cell is no number or out of bounds, numbers are not in order, or a rack stands inside another.
+    pub fn parse(file: &str, text: &str, rack: Rack) -> Result<Self, InputError> {
+        let sheet = Sheet::read(file, text)?;
+        let number = sheet.column("rack")?;
+        let (x, y, metres) = match (sheet.find("x_ft"), sheet.find("y_ft")) {
+            (Some(x), Some(y)) => (x, y, 0.3048),
+            _ => (sheet.column("x_m")?, sheet.column("y_m")?, 1.0),
+        };
+        if sheet.rows().len() > Self::MOST_RACKS {
+            let found = format!("{} racks", sheet.rows().len());
+            return Err(InputError::file(file, found, format!("at most {}", Self::MOST_RACKS)));
+        }
+        let most = Self::FARTHEST_M / metres;
+        let mut middles = Vec::new();
+        for (i, row) in sheet.rows().iter().enumerate() {
+            if sheet.integer(row, &number, u64::MAX, "a number")? != i as u64 {
+                return Err(sheet.cell(row, &number, format!("{i}: racks are numbered in order from 0")));
+            }
+            let at = |column| Ok(metres * sheet.number(row, column, -most..=most, "a length of at most 10 km")?);
+            middles.push((at(&x)?, at(&y)?));
+        }
+        Self::new(rack, &middles).map_err(|e| {
+            let (first, second) = (&sheet.rows()[e.first], &sheet.rows()[e.second]);
+            sheet.line(
+                second,
+                e.to_string(),
+                format!("racks that touch at most (rack {} is in line {})", e.first, first.line),
+            )
+        })
+    }
+
+    /// How many there are.
+    pub fn racks(&self) -> usize {
+        self.antennas.len()
+    }
+
+    /// Where each rack's antenna is.
+    pub fn antennas(&self) -> &[Point] {
+        &self.antennas
+    }
+
+    /// From antenna to antenna.
+    pub fn distance(&self, from: usize, to: usize) -> Metres {
+        self.antennas[from].distance(self.antennas[to])
+    }
+
+    /// Where one antenna sees another, in the horizontal plane.
+    pub fn azimuth(&self, from: usize, to: usize) -> Angle {
+        crate::angle::Direction::between(self.antennas[from], self.antennas[to]).azimuth
+    }
+
+    /// At the antenna of `at`, the angle between the antennas of two others: 0° where they lie one behind the other.
+    pub fn angle(&self, at: usize, one: usize, other: usize) -> Angle {
+        (self.azimuth(at, one) - self.azimuth(at, other)).abs()
+    }
+
+    /// The racks as boxes, for rays.
+    pub fn boxes(&self) -> Vec<Cuboid> {
+        let Rack { width, depth, height } = self.rack;
+        let half = Vector { x: width.get() / 2.0, y: depth.get() / 2.0, z: 0.0 };
+        let of = |p: &Point| {
+            let low = Point::new(p.x - half.x, p.y - half.y, p.z - height.get());
+            Cuboid::new(low, *p + half)
+        };
+        self.antennas.iter().filter_map(of).collect()
+    }
+}

@@ -1,0 +1,53 @@
+//! 60 GHz radio: antennas, propagation, the rates, errors and airtime of 802.11ad, beams, and which links between racks may be up.
+
+mod airtime;
+mod angle;
+mod antenna;
+mod bit_errors;
+pub mod bundled;
+mod coupling;
+mod decibel;
+mod error;
+mod field;
+mod flyways;
+mod goodput;
+mod layout;
+mod link_to_system;
+mod mac;
+mod math;
+mod mcs;
+mod propagation;
+mod scene;
+mod sheet;
+mod space;
+mod trace;
+mod training;
+
+pub use airtime::{MAX_PPDU_TIME, MAX_PSDU, PhyTiming};
+pub use angle::{Angle, Direction};
+pub use antenna::{Antenna, AntennaError, Cone, Horn, PatchArray, PatternTable};
+pub use bit_errors::{
+    BER_AT_SENSITIVITY, BER_IN_USE, Reception, bit_error_rate, bit_error_rate_of_ratio, fastest, packet_success,
+    required_sinr, sinr,
+};
+pub use coupling::Coupling;
+pub use decibel::{Db, Dbm, Milliwatts};
+pub use error::InputError;
+pub use field::Field;
+pub use flyways::{Flyway, FlywayRules, Flyways, Refusal, first_infeasible};
+pub use goodput::{Access, AckPath, tcp_goodput};
+pub use layout::{Layout, Overlap, Rack};
+pub use link_to_system::{ErrorTables, LinkParameters, LinkState, RateBySignal, codewords};
+pub use mac::{Aggregation, BLOCK_ACK_WINDOW, FLYWAYS_DRAFT, IEEE_802_11AD_2012, MacParameters, NoSuchMac, Response};
+pub use mcs::{CodeRate, Mcs, Modulation, NoSuchMcs, Phy};
+pub use propagation::{
+    Blocker, CHANNELS, FLYWAYS_NOISE, IMPLEMENTATION_LOSS, LinkBudget, Losses, NOISE_FIGURE, OFDM_BANDWIDTH,
+    PROXY_BANDWIDTH, PROXY_IMPLEMENTATION_LOSS, Path, Room, RoomError, SC_BANDWIDTH, Surface, free_space_loss,
+    received_by_paths, thermal_noise,
+};
+pub use scene::Scene;
+pub use space::{Cuboid, Frequency, Metres, Point, SPEED_OF_LIGHT, Vector};
+pub use trace::{
+    BeamTrace, BestBeams, IperfInterval, IperfLog, IperfRole, IperfStream, MatrixError, QdChannel, QdTrace, Ray,
+    parse_positions, received_by_rays,
+};

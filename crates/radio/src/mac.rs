@@ -1,0 +1,221 @@
+//! Medium access: gaps, back-off, acknowledgements and aggregation, as two named sets of parameters.
+
+use crate::airtime::{MAX_PPDU_TIME, MAX_PSDU, PhyTiming};
+use crate::mcs::Mcs;
+use core::fmt;
+use timeplane_model::{Bytes, Duration};
+
+/// MPDUs that a block acknowledgement of 802.11ad covers.
+pub const BLOCK_ACK_WINDOW: u32 = 64;
+
+/// How packets share a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aggregation {
+    /// Octets beside each IP packet: LLC, and the subframe's or the MPDU's header, check sum and delimiter.
+    pub per_packet: Bytes,
+    /// What a packet takes in the frame is a multiple of this.
+    pub align: u64,
+    /// Octets per frame beside that.
+    pub per_frame: Bytes,
+    /// Octets of a PSDU at most.
+    pub max_psdu: Bytes,
+    /// Packets of a frame at most, where that is bounded.
+    pub max_packets: Option<u32>,
+    /// A frame lasts so long at most, where that is bounded.
+    pub max_time: Option<Duration>,
+    /// Whether each packet has a check sum of its own, so that a block acknowledgement can ask for some of them again.
+    pub packets_are_checked: bool,
+}
+
+/// What a receiver answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// Octets of the answer.
+    pub psdu: Bytes,
+    /// The rate at which it is sent.
+    pub mcs: Mcs,
+}
+
+/// Constants of a medium access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MacParameters {
+    /// The name by which scenarios know it.
+    pub name: &'static str,
+    /// Lengths of frames.
+    pub timing: PhyTiming,
+    /// Between a frame and its answer.
+    pub sifs: Duration,
+    /// A step of the back-off.
+    pub slot: Duration,
+    /// Between frames of one sender that wants no answer in between.
+    pub rifs: Duration,
+    /// Between frames of a sweep.
+    pub sbifs: Duration,
+    /// Between parts of a beam training.
+    pub mbifs: Duration,
+    /// Between sweeps of several antennas.
+    pub lbifs: Duration,
+    /// The first back-off is drawn from 0 to this.
+    pub cw_min: u32,
+    /// No back-off is drawn from more than 0 to this.
+    pub cw_max: u32,
+    /// Slots after SIFS before the back-off counts (best effort).
+    pub aifsn: u32,
+    /// The answer to a frame of data.
+    pub response: Response,
+    /// What a frame holds.
+    pub aggregation: Aggregation,
+    /// Application bytes of a TCP segment in the source's runs.
+    pub segment: Bytes,
+}
+
+/// There is no such set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no MAC `{0}`: flyways-draft, 11ad-2012")]
+pub struct NoSuchMac(String);
+
+/// The draft that flyways' simulator followed (SIGCOMM 2011, appendix B, and what public copies of the authors' code say).
+///
+/// A frame is one MPDU with an A-MSDU of 10 kB segments, the standard's limits lifted: 66,942 octets are the burst of 66,500 B of TCP
+/// payload with its headers. It is answered by an ACK of 14 octets at MCS 13. AIFS is 10 us. Lengths are in whole nanoseconds.
+pub const FLYWAYS_DRAFT: MacParameters = MacParameters {
+    name: "flyways-draft",
+    timing: PhyTiming::WHOLE_NANOSECONDS,
+    sifs: Duration::from_us(1),
+    slot: Duration::from_us(3),
+    rifs: Duration::from_us(1),
+    sbifs: Duration::from_us(1),
+    mbifs: Duration::from_us(9),
+    lbifs: Duration::from_us(18),
+    cw_min: 3,
+    cw_max: 1023,
+    aifsn: 3,
+    response: Response { psdu: Bytes::new(14), mcs: Mcs::constant(13) },
+    aggregation: Aggregation {
+        // LLC 8, subframe 14.
+        per_packet: Bytes::new(22),
+        align: 1,
+        // MAC 26, FCS 4.
+        per_frame: Bytes::new(30),
+        max_psdu: Bytes::new(66_943),
+        max_packets: None,
+        max_time: None,
+        packets_are_checked: false,
+    },
+    segment: Bytes::new(10_000),
+};
+
+/// IEEE 802.11ad-2012, as public descriptions cite it.
+///
+/// A frame is an A-MPDU, answered by a compressed block ACK of 32 octets at MCS 1 (3.38 us). The number of MPDUs is not bounded: a block ACK
+/// covers [`BLOCK_ACK_WINDOW`] of them, but an MPDU may hold an A-MSDU of up to 7935 octets, so that packets of 1500 B fill the
+/// longest frame. Who sends one packet per MPDU sets `max_packets`.
+pub const IEEE_802_11AD_2012: MacParameters = MacParameters {
+    name: "11ad-2012",
+    timing: PhyTiming::STANDARD,
+    sifs: Duration::from_us(3),
+    slot: Duration::from_us(5),
+    rifs: Duration::from_us(1),
+    sbifs: Duration::from_us(1),
+    mbifs: Duration::from_us(9),
+    lbifs: Duration::from_us(18),
+    cw_min: 15,
+    cw_max: 1023,
+    aifsn: 3,
+    response: Response { psdu: Bytes::new(32), mcs: Mcs::constant(1) },
+    aggregation: Aggregation {
+        // LLC 8, MAC 26, FCS 4, delimiter 4.
+        per_packet: Bytes::new(42),
+        align: 4,
+        per_frame: Bytes::ZERO,
+        max_psdu: MAX_PSDU,
+        max_packets: None,
+        max_time: Some(MAX_PPDU_TIME),
+        packets_are_checked: true,
+    },
+    segment: Bytes::new(1_460),
+};
+
+impl MacParameters {
+    /// All named sets.
+    pub const ALL: [&'static Self; 2] = [&FLYWAYS_DRAFT, &IEEE_802_11AD_2012];
+
+    /// A set by its name.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn named(name: &str) -> Result<&'static Self, NoSuchMac> {
+        let found = Self::ALL.into_iter().find(|m| m.name == name);
+        found.ok_or_else(|| NoSuchMac(crate::error::shorten(name)))
+    }
+
+    /// How long the medium must be idle for who coordinates it: SIFS and a slot.
+    pub fn pifs(&self) -> Duration {
+        self.sifs + self.slot
+    }
+
+    /// How long the medium must be idle before a back-off counts: SIFS and AIFSN slots.
+    pub fn aifs(&self) -> Duration {
+        self.sifs + self.slot * i64::from(self.aifsn)
+    }
+
+    /// Back-offs are drawn from 0 to this many slots after so many failed attempts: it doubles, up to `cw_max`.
+    pub fn contention_window(&self, failures: u32) -> u32 {
+        let doubled = u64::from(self.cw_min) + 1;
+        let doubled = doubled.checked_shl(failures.min(40)).unwrap_or(u64::MAX);
+        u32::try_from(doubled - 1).unwrap_or(u32::MAX).min(self.cw_max)
+    }
+
+    /// A frame at a rate.
+    pub fn airtime(&self, mcs: Mcs, psdu: Bytes) -> Duration {
+        self.timing.airtime(mcs, psdu)
+    }
+
+    /// The receiver's answer to a frame of data.
+    pub fn response_time(&self) -> Duration {
+        self.airtime(self.response.mcs, self.response.psdu)
+    }
+
+    /// A frame of data, SIFS, and its answer.
+    pub fn exchange(&self, mcs: Mcs, psdu: Bytes) -> Duration {
+        self.airtime(mcs, psdu) + self.sifs + self.response_time()
+    }
+
+    /// Octets that an IP packet takes in a frame.
+    pub fn in_frame(&self, packet: Bytes) -> Bytes {
+        let a = &self.aggregation;
+        Bytes::new((packet.get() + a.per_packet.get()).next_multiple_of(a.align))
+    }
+
+    /// The PSDU that holds these IP packets.
+    pub fn psdu(&self, packets: impl IntoIterator<Item = Bytes>) -> Bytes {
+        packets.into_iter().fold(self.aggregation.per_frame, |sum, p| sum + self.in_frame(p))
+    }
+
+    /// How many of these IP packets, in order, go into one frame at a rate; the first always does.
+    pub fn fill(&self, mcs: Mcs, packets: impl IntoIterator<Item = Bytes>) -> usize {
+        let a = &self.aggregation;
+        let mut psdu = a.per_frame;
+        let fits = |psdu: Bytes, n: usize| {
+            n == 1
+                || psdu <= a.max_psdu
+                    && a.max_packets.is_none_or(|m| n <= m as usize)
+                    && a.max_time.is_none_or(|t| self.airtime(mcs, psdu) <= t)
+        };
+        let mut n = 0;
+        for packet in packets {
+            psdu += self.in_frame(packet);
+            if !fits(psdu, n + 1) {
+                break;
+            }
+            n += 1;
+        }
+        n
+    }
+}
+
+impl fmt::Display for MacParameters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}

@@ -277,7 +277,8 @@ mod tests {
 
     #[test]
     fn every_column_says_what_it_is_and_in_which_unit() {
-        let plain = ["flow", "coflow", "source", "destination", "name", "link", "node", "from", "to", "round", "slot"];
+        let plain =
+            ["flow", "coflow", "source", "destination", "host", "name", "link", "node", "from", "to", "round", "slot"];
         let counts = ["flows", "packets", "messages", "lost", "late", "retransmissions", "timeouts", "bytes"];
         for (table, schema) in all() {
             assert!(!schema.metadata()["description"].is_empty(), "{table}");

@@ -89,7 +89,7 @@ pub enum Cut {
 }
 
 impl Flow {
-    /// Application bytes that its sender would send now if it could: what a train still holds.
+    /// Application bytes that its sender would send now if it could: what its source still holds.
     pub fn unsent(&self) -> u64 {
         match &self.state {
             State::Datagrams { unsent, .. } => *unsent,

@@ -5,7 +5,7 @@
 //! link, and is then lost as a corrupt packet would be.
 
 use super::{Loss, Network};
-use crate::endpoints::{Endpoints, Trains};
+use crate::endpoints::{Endpoints, Line};
 use crate::multiplexer::Multiplexer;
 use crate::packet::{DOOMED, LAST, Packet, UNKNOWN, flags};
 use crate::routes::Routes;
@@ -78,7 +78,7 @@ struct Held {
     /// Packets that were put on the link ahead of their time, before a cut-through switch.
     packets: Vec<Packet>,
     /// Flows that hold bytes.
-    flows: Trains,
+    flows: Line,
 }
 
 /// Spans of time in order, those that touch as one.
@@ -421,9 +421,9 @@ impl Network {
                 self.lose(uplink, reason, packet, ends);
             }
         } else if let Some(outages) = &mut self.outages {
-            let trains = std::mem::take(&mut self.trains[host as usize]);
-            self.trains_waiting -= trains.iter().count() as u32;
-            outages.held.entry(host).or_default().flows.append(trains);
+            let line = std::mem::take(&mut self.lines[host as usize]);
+            self.in_lines -= line.iter().count() as u32;
+            outages.held.entry(host).or_default().flows.append(line);
         }
     }
 
@@ -438,8 +438,8 @@ impl Network {
             self.send_again(at, self.uplinks[host as usize], packet);
         }
         for slot in held.flows.iter() {
-            self.trains[host as usize].push(slot, at);
-            self.trains_waiting += 1;
+            self.lines[host as usize].push(slot, at);
+            self.in_lines += 1;
         }
         self.refill(at, host, ends);
     }
@@ -466,7 +466,7 @@ impl Network {
     }
 
     /// Keeps a flow of a host that cannot send. False where it can.
-    pub(super) fn hold_train(&mut self, now: SimTime, host: u32, slot: u32) -> bool {
+    pub(super) fn hold_back(&mut self, now: SimTime, host: u32, slot: u32) -> bool {
         let stopped = self.links[self.uplinks[host as usize] as usize].is_down();
         if stopped && let Some(outages) = &mut self.outages {
             outages.held.entry(host).or_default().flows.push(slot, now);

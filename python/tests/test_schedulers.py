@@ -74,7 +74,8 @@ def test_a_class_is_made_for_every_run(make, register):
     results = make(control={"rotation": slots("rotation", guard="10 us")}).run(results=None)
     assert len(made) == 2 and made[0].slot == pytest.approx(300e-6) and made[0].guard == pytest.approx(10e-6)
     assert made[0].round_slots == 32
-    assert made[0].frame_bytes == 1538
+    # The MTU of 9000 B and what Ethernet adds.
+    assert made[0].frame_bytes == 9038
     assert results.summary["finished_flows"].tolist() == [30, 30]
     assert set(results.slots["open_ps"]) == {200_000_000}
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from timeplane.studies import Claims, Found, difference, jain, yes_or_no
 
 from . import measures
 from .arithmetic import TABLE1, circuit_goodput, duty, payload_share
@@ -27,17 +29,9 @@ from .workloads import US, large_and_small, sizes
 if TYPE_CHECKING:
     from .study import Outcome
 
-HEAD = ("id", "figure", "quantity", "condition", "paper", "ours", "agrees")
-
 Outcomes = Mapping[str, "Outcome"]
-#: What comes out, and whether that is what the paper says.
-Found = tuple[str, str]
 
 DARK54 = 20
-
-
-def _agrees(yes: bool) -> str:
-    return "yes" if yes else "no"
 
 
 def _percent(value: float) -> str:
@@ -79,7 +73,7 @@ def table1(rate: str, levels: str) -> Found:
         ("100 Gb/s", "3 levels"): "fat tree 4; Helios-like 3; REACToR 1",
         ("100 Gb/s", "5 levels"): "fat tree 8",
     }
-    return text, _agrees(text == expected[rate, levels])
+    return text, yes_or_no(text == expected[rate, levels])
 
 
 # Figure 6.
@@ -123,8 +117,6 @@ def loss_shares(outcome: Outcome) -> list[tuple[float, list[float]]]:
 
 
 def tcp_loss(outcomes: Outcomes) -> Found:
-    from timeplane.studies import difference
-
     parts, same = [], []
     for (loss, paused), (_, never) in zip(loss_shares(outcomes["fig6_loss"]), loss_shares(outcomes["fig6_unpaused"]), strict=True):
         d = difference(paused, never)
@@ -147,13 +139,13 @@ def all_to_all(outcomes: Outcomes) -> Found:
     rate = {c: steady(o, c, "received_bytes") * 8 / HOSTS / 1e9 for c in o.experiment.controls}
     lit = duty(PERIOD / 7, 30)
     text = f"{rate['no_limits']:.2f} Gb/s; {rate['limits']:.2f} Gb/s with limits, which keep 1 Gb/s for the packet switch (lit {_percent(lit)} of the time)"
-    return text, _agrees(abs(rate["no_limits"] / 8.1 - 1) < 0.03)
+    return text, yes_or_no(abs(rate["no_limits"] / 8.1 - 1) < 0.03)
 
 
 def even_split(outcomes: Outcomes) -> Found:
     o = outcomes["fig7"]
     rates = np.array([steady(o, "no_limits", f"received_{i}_by_7") * 8 / 1e9 for i in range(HOSTS - 1)])
-    return f"{rates.min():.3f} to {rates.max():.3f} Gb/s, Jain's index {measures.jain(rates):.4f}", _agrees(rates.min() / rates.max() > 0.95)
+    return f"{rates.min():.3f} to {rates.max():.3f} Gb/s, Jain's index {jain(rates):.4f}", yes_or_no(rates.min() / rates.max() > 0.95)
 
 
 def _fig8(outcomes: Outcomes) -> tuple[dict[str, np.ndarray], float]:
@@ -179,14 +171,14 @@ def change(outcomes: Outcomes, which: str) -> Found:
         rate = trace["bytes"][new].sum() * 8 / ((high - low) * 1e-12) / 1e9
         lit = [c for c in configurations(trace, begin) if c[0] < 4]
         text = f"{rate:.2f} Gb/s in all from {len(np.unique(trace['source'][new]))} hosts, {len(lit)} of them by circuits"
-        return text, _agrees(not lit and 0.5 < rate < 1.05)
+        return text, yes_or_no(not lit and 0.5 < rate < 1.05)
     found = configurations(trace, begin - PERIOD * US if which == "before" else begin + PERIOD * US)
     gaps = np.diff([at for _, at, _ in found])
     text = f"{len(found)} from hosts {', '.join(str(s) for s, _, _ in found)}, {gaps.mean():.0f} us apart"
     count, apart = (3, 500) if which == "before" else (4, 375)
     group = 1 if which == "before" else 0
     right = len(found) == count and all(s // 4 == group for s, _, _ in found) and bool(np.all(np.abs(gaps - apart) < 15))
-    return text, _agrees(right)
+    return text, yes_or_no(right)
 
 
 def growth(outcomes: Outcomes) -> tuple[np.ndarray, np.ndarray]:
@@ -209,15 +201,15 @@ def growing_share(outcomes: Outcomes) -> Found:
     for large, rates in _by_step(outcomes):
         own = rates[:large]
         parts.append(f"{large}: {own.min():.2f} to {own.max():.2f} Gb/s")
-        even.append(measures.jain(own))
-    return f"{'; '.join(parts)}; Jain's index {min(even):.3f} or more", _agrees(min(even) > 0.99)
+        even.append(jain(own))
+    return f"{'; '.join(parts)}; Jain's index {min(even):.3f} or more", yes_or_no(min(even) > 0.99)
 
 
 def growing_small(outcomes: Outcomes) -> Found:
     rates = np.concatenate([rates[large:] for large, rates in _by_step(outcomes)]) * 1e3
     payload = 96 * 1484 / 1538
     text = f"{rates.min():.1f} to {rates.max():.1f} Mb/s of flows' bytes; 96 Mb/s on the wire are {payload:.1f}"
-    return text, _agrees(abs(rates.min() / payload - 1) < 0.1 and abs(rates.max() / payload - 1) < 0.1)
+    return text, yes_or_no(abs(rates.min() / payload - 1) < 0.1 and abs(rates.max() / payload - 1) < 0.1)
 
 
 def growing_first(outcomes: Outcomes) -> Found:
@@ -226,7 +218,7 @@ def growing_first(outcomes: Outcomes) -> Found:
     first = [rates[k, k * each] / rates[k, (k + 1) * each - 1] for k in range(1, 7)]
     later = [rates[k, k * each + 2] / rates[k, (k + 1) * each - 1] for k in range(1, 7)]
     text = f"first period {_percent(min(first))} to {_percent(max(first))} of the last one of its step, third {_percent(min(later))} to {_percent(max(later))}"
-    return text, _agrees(max(first) < 1 and min(later) > 0.9)
+    return text, yes_or_no(max(first) < 1 and min(later) > 0.9)
 
 
 # Figures 10 and 11.
@@ -234,26 +226,26 @@ def growing_first(outcomes: Outcomes) -> Found:
 
 def pure_ideal(outcomes: Outcomes) -> Found:
     value = served(outcomes["fig10"], 100.0, "circuits")
-    return _percent(value), _agrees(value > 0.99)
+    return _percent(value), yes_or_no(value > 0.99)
 
 
 def pure_cliff(outcomes: Outcomes) -> Found:
     o = outcomes["fig10"]
     below = max(x for x in o.places if x < 100)
     value = served(o, below, "circuits")
-    return f"{_percent(value)} at {below:g} %; the limit is {_percent(pure_limit('fig10', 100 - 1e-9))}", _agrees(value < 0.8)
+    return f"{_percent(value)} at {below:g} %; the limit is {_percent(pure_limit('fig10', 100 - 1e-9))}", yes_or_no(value < 0.8)
 
 
 def pure_level(outcomes: Outcomes) -> Found:
     o = outcomes["fig10"]
     level = [served(o, x, "circuits") for x in o.places if x < 87]
-    return f"{_percent(min(level))} to {_percent(max(level))}; (3000 - 21 x 20) / 3000 is 86.0 %", _agrees(0.85 < min(level) and max(level) < 0.87)
+    return f"{_percent(min(level))} to {_percent(max(level))}; (3000 - 21 x 20) / 3000 is 86.0 %", yes_or_no(0.85 < min(level) and max(level) < 0.87)
 
 
 def ten(outcomes: Outcomes) -> Found:
     o = outcomes["fig10"]
     values = [served(o, x, "reactor") for x in o.places if x >= 90]
-    return f"{_percent(min(values))} to {_percent(max(values))}", _agrees(min(values) > 0.99)
+    return f"{_percent(min(values))} to {_percent(max(values))}", yes_or_no(min(values) > 0.99)
 
 
 def ten_below(outcomes: Outcomes) -> Found:
@@ -268,20 +260,20 @@ def twenty(outcomes: Outcomes) -> Found:
     o = outcomes["fig10_20"]
     full = [x for x in o.places if served(o, x, "reactor") > 0.99] or [float("inf")]
     below = [f"{x:g}: {_percent(served(o, x, 'reactor'))}" for x in o.places if x < min(full)]
-    return f"99 % or more from {min(full):g} % on; {', '.join(below)}", _agrees(min(full) <= 80)
+    return f"99 % or more from {min(full):g} % on; {', '.join(below)}", yes_or_no(min(full) <= 80)
 
 
 def many_pure(outcomes: Outcomes) -> Found:
     o = outcomes["fig11"]
     values = [served(o, x, "circuits") for x in o.places]
     text = ", ".join(f"n = {x:g}: {_percent(y)}" for x, y in zip(o.places, values, strict=True))
-    return text, _agrees(all(a > b for a, b in zip(values, values[1:], strict=False)))
+    return text, yes_or_no(all(a > b for a, b in zip(values, values[1:], strict=False)))
 
 
 def many_reactor(outcomes: Outcomes) -> Found:
     o = outcomes["fig11"]
     values = [served(o, x, "reactor") for x in o.places]
-    return f"{_percent(min(values))} to {_percent(max(values))}, n = {o.places[0]:g} to {o.places[-1]:g}", _agrees(min(values) > 0.99)
+    return f"{_percent(min(values))} to {_percent(max(values))}, n = {o.places[0]:g} to {o.places[-1]:g}", yes_or_no(min(values) > 0.99)
 
 
 def formula(outcomes: Outcomes) -> Found:
@@ -324,10 +316,10 @@ def multiplexer(outcomes: Outcomes) -> Found:
 
 def multiplexer95(outcomes: Outcomes) -> Found:
     of = lost(outcomes["limits95"], "reactor")
-    return f"at 95 %, circuits paced to 95 %: {_lost(of)}", _agrees(of[min(of)] == 0)
+    return f"at 95 %, circuits paced to 95 %: {_lost(of)}", yes_or_no(of[min(of)] == 0)
 
 
-CLAIMS: Mapping[str, tuple[Sequence[str], Callable[[Outcomes], Found]]] = {
+CLAIMS: Claims = {
     "table1_10": ([], lambda o: table1("10 Gb/s", "3 levels")),
     "table1_100": ([], lambda o: table1("100 Gb/s", "3 levels")),
     "table1_five": ([], lambda o: table1("100 Gb/s", "5 levels")),
@@ -355,28 +347,3 @@ CLAIMS: Mapping[str, tuple[Sequence[str], Callable[[Outcomes], Found]]] = {
     "multiplexer": (["limits"], multiplexer),
     "multiplexer95": (["limits95"], multiplexer95),
 }
-
-
-def compare(published: Sequence[Mapping[str, str]], outcomes: Outcomes) -> list[list[str]]:
-    """One row per statement whose experiments were run."""
-    rows = []
-    for row in published:
-        needs, find = CLAIMS[row["id"]]
-        if all(need in outcomes for need in needs):
-            ours, agrees = find(outcomes)
-            rows.append([row["id"], row["figure"], row["quantity"], row["condition"], row["paper"], ours, agrees])
-    return rows
-
-
-def show(rows: Sequence[Sequence[str]]) -> None:
-    """On the terminal."""
-    for _, figure, quantity, condition, paper, ours, agrees in rows:
-        print(f"{figure}: {quantity} ({condition})\n    paper: {paper}\n    here:  {ours}\n    agrees: {agrees}")
-
-
-def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """As a table of a README."""
-    lines = ["| figure | quantity | paper | here | agrees |", "| --- | --- | --- | --- | --- |"]
-    for _, figure, quantity, condition, paper, ours, agrees in rows:
-        lines.append(f"| {figure} | {quantity}; {condition} | {paper} | {ours} | {agrees} |")
-    return "\n".join(lines) + "\n"

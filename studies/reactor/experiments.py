@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from timeplane.studies import write_flows
+
 from . import workloads
 from .workloads import US, Row
 
@@ -67,7 +69,7 @@ class Experiment:
     def write(self, folder: Path) -> None:
         """Writes all lists."""
         for x, make in self.flows.items():
-            workloads.write(folder / self.file(x), make())
+            write_flows(folder / self.file(x), make())
 
     def scenario(self, seeds: int) -> dict[str, Any]:
         """As nested dicts, with the keys of a scenario file."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import timeplane as tp
+from timeplane.studies.figures import BLACK, BLUE, COLOURS, GREEN, LINES, MARKERS, RED, SKY, WIDE, Drawing, Figures, legend, letter, panels
 
 from . import claims
 from .arithmetic import TABLE1
@@ -23,31 +20,6 @@ if TYPE_CHECKING:
     from .study import Outcome
 
 Outcomes = Mapping[str, "Outcome"]
-WIDE = 6.9
-
-BLUE, RED, GREEN, PINK, SKY, ORANGE, BLACK = tp.plot.COLOURS
-MARKERS, LINES = tp.plot.MARKERS, tp.plot.LINES
-
-
-def panels(count: int, width: float = WIDE, height: float = 2.15, **options: Any) -> tuple[Figure, Sequence[Axes]]:
-    """Axes side by side."""
-    figure = Figure(figsize=(width, height))
-    return figure, list(figure.subplots(1, count, squeeze=False, **options)[0])
-
-
-def legend(figure: Figure, axes: Iterable[Axes], columns: int = 4) -> None:
-    """One above all panels, where it covers no line."""
-    entries: dict[str, Any] = {}
-    for a in axes:
-        for handle, label in zip(*a.get_legend_handles_labels(), strict=True):
-            entries.setdefault(label, handle)
-    figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=min(len(entries), columns))
-
-
-def letter(axes: Sequence[Axes], titles: Sequence[str]) -> None:
-    """Names the panels."""
-    for i, (a, title) in enumerate(zip(axes, titles, strict=True)):
-        a.set_title(f"({chr(97 + i)}) {title}", fontsize=8)
 
 
 def _served(outcome: Outcome, control: str) -> tuple[np.ndarray, np.ndarray]:
@@ -137,9 +109,8 @@ def fig9(outcomes: Outcomes) -> Figure:
     edges, rates = claims.growth(outcomes)
     figure, (axes,) = panels(1, WIDE, 2.0)
     time = edges / 1e9
-    colours = (*tp.plot.COLOURS,)
     for i, rate in enumerate(rates):
-        axes.stairs(rate, time, color=colours[i % 7], linestyle=LINES[i % len(LINES)], label=f"from host {6 - i}", linewidth=1.0)
+        axes.stairs(rate, time, color=COLOURS[i % len(COLOURS)], linestyle=LINES[i % len(LINES)], label=f"from host {6 - i}", linewidth=1.0)
     axes.set_yscale("symlog", linthresh=0.1, linscale=0.3)
     axes.set_yticks([0, 0.1, 1, 10], ["0", "0.1", "1", "10"])
     axes.set_xlabel("Time (ms)")
@@ -185,15 +156,7 @@ def fig11(outcomes: Outcomes) -> Figure:
     return figure
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """A figure, and the experiments that it needs."""
-
-    draw: Callable[[Outcomes], Figure]
-    needs: Sequence[str]
-
-
-FIGURES: Mapping[str, Drawing] = {
+FIGURES: Figures = {
     "table1": Drawing(table1, []),
     "fig6": Drawing(fig6, ["fig6_small", "fig6_large", "fig6_loss", "fig6_unpaused"]),
     "fig7": Drawing(fig7, ["fig7"]),
@@ -203,12 +166,3 @@ FIGURES: Mapping[str, Drawing] = {
     "fig10": Drawing(fig10, ["fig10", "fig10_20", "limits", "limits95"]),
     "fig11": Drawing(fig11, ["fig11"]),
 }
-
-
-def save(name: str, outcomes: Outcomes, folder: Path) -> None:
-    """Draws a figure as PNG and SVG."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with tp.plot.style(), matplotlib.rc_context({"svg.hashsalt": "reactor", "svg.fonttype": "none", "savefig.dpi": 200}):
-        figure = FIGURES[name].draw(outcomes)
-        figure.savefig(folder / f"{name}.png", metadata={"Software": None})
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})

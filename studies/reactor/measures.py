@@ -74,12 +74,6 @@ def rates(found: dict[str, np.ndarray], sources: Sequence[int], edges: np.ndarra
     return np.array(rows) * 8 / (np.diff(edges) * 1e-12) / 1e9
 
 
-def jain(values: np.ndarray) -> float:
-    """Jain's index of fairness: 1 where all are equal."""
-    square = float((values**2).sum())
-    return float(values.sum()) ** 2 / (len(values) * square) if square > 0 else float("nan")
-
-
 def completion_mean(run: tp.Run) -> float:
     """Mean completion time, ps; ``nan`` where a flow is not done."""
     return float(run.flows["fct_ps"].astype(float).mean())

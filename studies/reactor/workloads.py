@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from .arithmetic import FRAMING, RAW_HEADER
 
 Row = tuple[int, int, int, int]
-HEAD = ("start_ps", "source", "destination", "size_bytes")
 US, MS = 10**6, 10**9
 
 
@@ -99,12 +96,3 @@ def growing(steps: Sequence[int], end: int, line: float, small: float, period_us
                 rate, frames = (line * lit / count, 8) if x <= count else (small, 1)
                 rows += packets(begin, stop, rate / 8, source, (source + x) % 8, mtu, frames)
     return rows
-
-
-def write(path: Path, rows: Iterable[Row]) -> None:
-    """Writes a list that a scenario can name."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(HEAD)
-        writer.writerows(sorted(rows))

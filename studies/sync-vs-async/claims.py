@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
+
+from timeplane.studies import Claims, Found, yes_or_no
 
 if TYPE_CHECKING:
     from .study import Outcome
 
-HEAD = ("id", "figure", "quantity", "condition", "paper", "ours", "agrees")
-
 Outcomes = Mapping[str, "Outcome"]
-#: What comes out, and whether that is what the paper says.
-Found = tuple[str, str]
 
 
 def percent(mean: float, half: float) -> str:
@@ -30,10 +28,6 @@ def _versus(outcome: Outcome, quantity: str, load: float, control: str = "asy", 
 
 def _mean(outcome: Outcome, quantity: str, load: float, control: str) -> float:
     return outcome.estimate(load, control, quantity).mean
-
-
-def _agrees(yes: bool) -> str:
-    return "yes" if yes else "no"
 
 
 def _by_metric(outcome: Outcome, quantities: Mapping[str, str], order: Sequence[str]) -> Found:
@@ -69,14 +63,14 @@ def fairness(outcomes: Outcomes, low: float, high: float, below: bool) -> Found:
             ok.append(all(a < s for a, s in zip(asy, syn, strict=True)))
         else:
             ok.append(all(o.difference(x, "asy", quantity).verdict in ("same", "both") for x in loads) and min(syn + asy) > 0.9)
-    return f"load {loads[0]:g} to {loads[-1]:g}: " + "; ".join(parts), _agrees(ok[0]) if ok[0] == ok[1] else "in part"
+    return f"load {loads[0]:g} to {loads[-1]:g}: " + "; ".join(parts), yes_or_no(ok[0]) if ok[0] == ok[1] else "in part"
 
 
 def incast_throughput(outcomes: Outcomes) -> Found:
     o = outcomes["incast"]
     load = o.experiment.loads[-1]
     values = {c: _mean(o, "carried_load", load, c) for c in o.experiment.controls}
-    return f"load {load:g}: " + ", ".join(f"{c} {v:.3f}" for c, v in values.items()), _agrees(
+    return f"load {load:g}: " + ", ".join(f"{c} {v:.3f}" for c, v in values.items()), yes_or_no(
         all(abs(v / load - 1) < 0.02 for v in values.values())
     )
 
@@ -95,7 +89,7 @@ def incast_asy(outcomes: Outcomes) -> Found:
     o = outcomes["incast"]
     load = _near(o, 0.8)
     d = o.difference(load, "asy", "fct_mean_ms", "syn_mmf")
-    return f"load {load:g}: {_versus(o, 'fct_mean_ms', load, 'asy', 'syn_mmf')} against MMF", _agrees(-0.1 < d.mean < 0)
+    return f"load {load:g}: {_versus(o, 'fct_mean_ms', load, 'asy', 'syn_mmf')} against MMF", yes_or_no(-0.1 < d.mean < 0)
 
 
 def fixed(outcomes: Outcomes, quantity: str, low: float, high: float, smaller: bool) -> Found:
@@ -104,7 +98,7 @@ def fixed(outcomes: Outcomes, quantity: str, low: float, high: float, smaller: b
     text = "; ".join(f"{x:g}: {percent((d := o.difference(x, 'asy', quantity)).mean, d.half)}" for x in loads)
     differences = [o.difference(x, "asy", quantity) for x in loads]
     if smaller:
-        return text, _agrees(all(d.mean < 0 and d.verdict in ("differs", "both") for d in differences))
+        return text, yes_or_no(all(d.mean < 0 and d.verdict in ("differs", "both") for d in differences))
     same = [d.verdict in ("same", "both") for d in differences]
     return text, "yes" if all(same) else "in part" if any(same) else "no"
 
@@ -129,17 +123,17 @@ def bimodal(outcomes: Outcomes) -> Found:
     length = long.experiment.window[1]
     syn, asy = (_mean(long, "slowdown_late", 0.8, c) for c in ("syn", "asy"))
     text = f"{_ratios(rows)}; it grows with time: flows of the last quarter of {length} from an empty network, load 0.8: {syn / asy:.1f}"
-    return text, _agrees(max(syn / asy, *(r for _, r, _ in rows)) > 10)
+    return text, yes_or_no(max(syn / asy, *(r for _, r, _ in rows)) > 10)
 
 
 def web_low(outcomes: Outcomes) -> Found:
     rows = ratio(outcomes, "web", 0.0, 0.3)
-    return _ratios(rows), _agrees(all(0.9 < r < 1.1 for _, r, _ in rows))
+    return _ratios(rows), yes_or_no(all(0.9 < r < 1.1 for _, r, _ in rows))
 
 
 def web_high(outcomes: Outcomes) -> Found:
     rows = ratio(outcomes, "web", 0.6, 1.0)
-    return _ratios(rows), _agrees(all(5 < r < 20 for _, r, _ in rows))
+    return _ratios(rows), yes_or_no(all(5 < r < 20 for _, r, _ in rows))
 
 
 def web_bimodal(outcomes: Outcomes) -> Found:
@@ -147,14 +141,14 @@ def web_bimodal(outcomes: Outcomes) -> Found:
     loads = [x for x in _loads(web, 0.6, 1.0) if x in bimodal_.experiment.loads]
     pairs = [(x, _mean(web, "slowdown_mean", x, "syn"), _mean(bimodal_, "slowdown_mean", x, "syn")) for x in loads]
     text = "; ".join(f"{x:g}: web {w:.0f}, bimodal {b:.0f}" for x, w, b in pairs)
-    return f"mean slowdown of SYN at {text}", _agrees(all(w < b for _, w, b in pairs))
+    return f"mean slowdown of SYN at {text}", yes_or_no(all(w < b for _, w, b in pairs))
 
 
 def alternating(outcomes: Outcomes) -> Found:
     o = outcomes["alternating"]
     load = o.experiment.loads[-1]
     carried = _mean(o, "carried_load", load, "syn")
-    return f"carries {100 * carried:.1f} % of the link in wire bytes at load {load:g}", _agrees(abs(carried - 0.5) < 0.05)
+    return f"carries {100 * carried:.1f} % of the link in wire bytes at load {load:g}", yes_or_no(abs(carried - 0.5) < 0.05)
 
 
 def buffers(outcomes: Outcomes, quantity: str, expected: float | None) -> Found:
@@ -163,7 +157,7 @@ def buffers(outcomes: Outcomes, quantity: str, expected: float | None) -> Found:
     syn, asy = (_mean(o, quantity, 0.8, c) for c in ("syn", "asy"))
     text = f"SYN {syn:.3g} kB, ASY {asy:.3g} kB: {_versus(o, quantity, 0.8)}"
     if expected is None:
-        return text, _agrees(d.verdict in ("same", "both"))
+        return text, yes_or_no(d.verdict in ("same", "both"))
     off = abs(d.mean - expected)
     same_sign = d.mean * expected > 0 and d.verdict in ("differs", "both")
     return text, "yes" if off < 0.1 else "in direction" if same_sign else "no"
@@ -171,25 +165,25 @@ def buffers(outcomes: Outcomes, quantity: str, expected: float | None) -> Found:
 
 def spines_p99(outcomes: Outcomes) -> Found:
     asy, syn = (_mean(outcomes["trace"], "spines_p99_kB", 0.8, c) for c in ("asy", "syn"))
-    return f"ASY {asy:.1f} kB, SYN {syn:.1f} kB", _agrees(abs(asy - 7.5) < 1.5)
+    return f"ASY {asy:.1f} kB, SYN {syn:.1f} kB", yes_or_no(abs(asy - 7.5) < 1.5)
 
 
 def latency_median(outcomes: Outcomes) -> Found:
     o = outcomes["trace"]
     syn, asy = (_mean(o, "latency_p50_us", 0.8, c) for c in ("syn", "asy"))
-    return f"SYN {syn:.1f} us, ASY {asy:.1f} us: {asy / syn:.2f} times", _agrees(1.7 < asy / syn < 2.3)
+    return f"SYN {syn:.1f} us, ASY {asy:.1f} us: {asy / syn:.2f} times", yes_or_no(1.7 < asy / syn < 2.3)
 
 
 def latency_share(outcomes: Outcomes) -> Found:
     o = outcomes["trace"]
     shares = {c: _mean(o, "latency_mean_us", 0.8, c) / 1e3 / _mean(o, "fct_mean_ms", 0.8, c) for c in ("syn", "asy")}
-    return ", ".join(f"{c.upper()} {100 * s:.1f} % of the mean FCT" for c, s in shares.items()), _agrees(max(shares.values()) < 0.1)
+    return ", ".join(f"{c.upper()} {100 * s:.1f} % of the mean FCT" for c, s in shares.items()), yes_or_no(max(shares.values()) < 0.1)
 
 
 MEANS = {"slowdown_mean": "mean slowdown", "fct_mean_ms": "mean FCT in ms"}
 VARIATIONS = {"fct_variation": "variation of FCT", "slowdown_variation": "of slowdown"}
 
-CLAIMS: Mapping[str, tuple[Sequence[str], Callable[[Outcomes], Found]]] = {
+CLAIMS: Claims = {
     "fairness_low": (["fixed"], lambda o: fairness(o, 0, 0.19, True)),
     "fairness_high": (["fixed"], lambda o: fairness(o, 0.2, 1, False)),
     "incast_mean": (["incast"], lambda o: _by_metric(o["incast"], MEANS, ("ocf", "mmf", "srjf"))),
@@ -213,28 +207,3 @@ CLAIMS: Mapping[str, tuple[Sequence[str], Callable[[Outcomes], Found]]] = {
     "latency_median": (["trace"], latency_median),
     "latency_share": (["trace"], latency_share),
 }
-
-
-def compare(published: Sequence[Mapping[str, str]], outcomes: Outcomes) -> list[list[str]]:
-    """One row per statement whose experiments were run."""
-    rows = []
-    for row in published:
-        needs, find = CLAIMS[row["id"]]
-        if all(need in outcomes for need in needs):
-            ours, agrees = find(outcomes)
-            rows.append([row["id"], row["figure"], row["quantity"], row["condition"], row["paper"], ours, agrees])
-    return rows
-
-
-def show(rows: Sequence[Sequence[str]]) -> None:
-    """On the terminal."""
-    for _, figure, quantity, condition, paper, ours, agrees in rows:
-        print(f"{figure}: {quantity} ({condition})\n    paper: {paper}\n    here:  {ours}\n    agrees: {agrees}")
-
-
-def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """As a table of a README."""
-    lines = ["| figure | quantity | paper | here | agrees |", "| --- | --- | --- | --- | --- |"]
-    for _, figure, quantity, condition, paper, ours, agrees in rows:
-        lines.append(f"| {figure} | {quantity}; {condition} | {paper} | {ours} | {agrees} |")
-    return "\n".join(lines) + "\n"

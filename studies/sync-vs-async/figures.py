@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 import timeplane as tp
+from timeplane.studies.figures import BLACK, BLUE, GREEN, ORANGE, PINK, RED, SKY, WIDE, Drawing, Figures, legend, letter, panels
 
 from . import measures
 from .arithmetic import ALTERNATING, BIMODAL, WEB, fill
@@ -23,9 +21,7 @@ if TYPE_CHECKING:
     from .study import Outcome
 
 Outcomes = Mapping[str, "Outcome"]
-WIDE = 6.9
 
-BLUE, RED, GREEN, PINK, SKY, ORANGE, BLACK = tp.plot.COLOURS
 #: Colour, line, marker and name of controls: the same in all figures.
 LOOKS: Mapping[str, tuple[str, Any, str, str]] = {
     "syn": (BLUE, "-", "o", "SYN"),
@@ -58,27 +54,6 @@ def curve(axes: Axes, outcome: Outcome, control: str, quantity: str, factor: flo
     # An interval of two seeds would be wider than the figure.
     if min(e.n for _, e in points) > 2:
         axes.fill_between(x, mean - half, mean + half, color=style["color"], alpha=0.2, linewidth=0)
-
-
-def panels(count: int, width: float = WIDE, height: float = 2.15) -> tuple[Figure, Sequence[Axes]]:
-    """Axes side by side."""
-    figure = Figure(figsize=(width, height))
-    return figure, list(figure.subplots(1, count, squeeze=False)[0])
-
-
-def legend(figure: Figure, axes: Iterable[Axes]) -> None:
-    """One above all panels, where it covers no line."""
-    entries: dict[str, Any] = {}
-    for a in axes:
-        for handle, label in zip(*a.get_legend_handles_labels(), strict=True):
-            entries.setdefault(label, handle)
-    figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=min(len(entries), 4))
-
-
-def letter(axes: Sequence[Axes], titles: Sequence[str]) -> None:
-    """Names the panels."""
-    for i, (a, title) in enumerate(zip(axes, titles, strict=True)):
-        a.set_title(f"({chr(97 + i)}) {title}", fontsize=8)
 
 
 def plain_log(axes: Axes) -> None:
@@ -387,16 +362,7 @@ def messages(outcomes: Outcomes) -> Figure:
     return figure
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """A figure, and the experiments that it needs; ``optional`` ones are drawn if they were run."""
-
-    draw: Callable[[Outcomes], Figure]
-    needs: Sequence[str]
-    optional: Sequence[str] = ()
-
-
-FIGURES: Mapping[str, Drawing] = {
+FIGURES: Figures = {
     "fig3": Drawing(fig3, ["fixed"]),
     "fig4": Drawing(fig4, ["incast"]),
     "fig5": Drawing(fig5, ["fixed"]),
@@ -410,12 +376,3 @@ FIGURES: Mapping[str, Drawing] = {
     "topologies": Drawing(topologies, ["oversubscribed", "fat_tree"]),
     "messages": Drawing(messages, ["fixed"]),
 }
-
-
-def save(name: str, outcomes: Outcomes, folder: Path) -> None:
-    """Draws a figure as PNG and SVG."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with tp.plot.style(), matplotlib.rc_context({"svg.hashsalt": "sync-vs-async", "svg.fonttype": "none", "savefig.dpi": 200}):
-        figure = FIGURES[name].draw(outcomes)
-        figure.savefig(folder / f"{name}.png", metadata={"Software": None})
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import timeplane as tp
+from timeplane.studies import jain
 
 MS = 1e9  # picoseconds
 US = 1e6
@@ -18,12 +19,6 @@ def picoseconds(text: str) -> float:
     """A span as scenarios write it."""
     value, unit = text.split()
     return float(value) * {"ps": 1.0, "ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12}[unit]
-
-
-def jain(values: np.ndarray) -> float:
-    """Jain's index of fairness: 1 where all are equal, 1/n where one has everything."""
-    square = float((values**2).sum())
-    return float(values.sum()) ** 2 / (len(values) * square) if square > 0 else math.nan
 
 
 def variation(values: np.ndarray) -> float:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+from timeplane.studies import Claims, Found, yes_or_no
 
 from .arithmetic import COUNTED, ideal_switch, ideal_tree
 from .experiments import BELOW, EDGES, FAST, FIG9_BUFFERS, FIG10_GUARDS, GB, GUARDS, HOSTS, LINE, MOMENTS, SLOT, SLOW, UNDER, fig10_names, least
@@ -12,18 +14,10 @@ from .experiments import BELOW, EDGES, FAST, FIG9_BUFFERS, FIG10_GUARDS, GB, GUA
 if TYPE_CHECKING:
     from .study import Outcome
 
-HEAD = ("id", "figure", "quantity", "condition", "paper", "ours", "agrees")
-
 Outcomes = Mapping[str, "Outcome"]
-#: What comes out, and whether that is what the paper says.
-Found = tuple[str, str]
 
 #: Of the paper's transfers under TDMA, s.
 PAPER = {"fig7": 194.0, "fig8": 1075.0}
-
-
-def _agrees(yes: bool) -> str:
-    return "yes" if yes else "no"
 
 
 def ideal(outcome: Outcome) -> float:
@@ -47,7 +41,7 @@ def size_of(outcome: Outcome) -> str:
 
 def ideals() -> Found:
     switch, tree = ideal_switch(HOSTS, 10 * GB, LINE), ideal_tree(EDGES, UNDER, 10 * GB, LINE)
-    return f"{switch:.0f} s; {tree:.0f} s", _agrees((switch, tree) == (184, 1024))
+    return f"{switch:.0f} s; {tree:.0f} s", yes_or_no((switch, tree) == (184, 1024))
 
 
 def transfer(outcomes: Outcomes, name: str) -> Found:
@@ -59,7 +53,7 @@ def transfer(outcomes: Outcomes, name: str) -> Found:
     text += f"; with 1500 B frames {ratio(small, 'tdma'):.3f} of the ideal ({size_of(small)})"
     if collisions := o.mean(0, "tdma", "collisions"):
         text += f"; {collisions:.0f} collisions in switches, {o.mean(0, 'tdma', 'dropped_packets'):.0f} frames lost"
-    return text, _agrees(abs(scaled / PAPER[name] - 1) < 0.01)
+    return text, yes_or_no(abs(scaled / PAPER[name] - 1) < 0.01)
 
 
 def near(outcomes: Outcomes) -> Found:
@@ -73,7 +67,7 @@ def near(outcomes: Outcomes) -> Found:
             f"{title}: half of them after {inside:.2f} of the ideal, the last after {last:.2f}; half of the others after {across:.2f}"
         )
         agrees.append(inside < across)
-    return "; ".join(text), _agrees(all(agrees))
+    return "; ".join(text), yes_or_no(all(agrees))
 
 
 def tcp(outcomes: Outcomes, name: str) -> Found:
@@ -99,7 +93,7 @@ def spread(outcome: Outcome, control: str) -> tuple[float, float, float]:
 def together(outcomes: Outcomes, name: str, control: str) -> Found:
     first, half, _ = spread(outcomes[name], control)
     text = f"the first is done after {100 * first:.1f} % of the time, half of them after {100 * half:.1f} %"
-    return text, _agrees(first > 0.98 if control == "tdma" else first < 0.95)
+    return text, yes_or_no(first > 0.98 if control == "tdma" else first < 0.95)
 
 
 def gain(outcomes: Outcomes) -> Found:
@@ -124,7 +118,7 @@ def guard(outcomes: Outcomes) -> Found:
     tree = outcomes["guard_tree"]
     of = {x: tree.mean(x, "tdma", "collisions") for x in tree.places}
     text.append("tree, interface: " + ", ".join(f"{count:.0f} with {x:g} us" for x, count in of.items()))
-    return "; ".join(text), _agrees(good and not of[max(of)])
+    return "; ".join(text), yes_or_no(good and not of[max(of)])
 
 
 #: Of figure 9: the buffer that the other experiments have.
@@ -142,7 +136,7 @@ def rtt(outcomes: Outcomes) -> Found:
         text.append(
             f"{x:g} kB a port: {own:.1f} us against {other:.0f} us, {other / own:.0f}x; in a share outside the slots {outside:.1f} us"
         )
-    return "; ".join(text), _agrees(min(factors) >= 3)
+    return "; ".join(text), yes_or_no(min(factors) >= 3)
 
 
 def rtt_mean(outcomes: Outcomes) -> Found:
@@ -156,7 +150,7 @@ def rtt_mean(outcomes: Outcomes) -> Found:
 def ping_cost(outcomes: Outcomes) -> Found:
     pings, without = (outcomes[name].mean(BUFFER, "tdma", "bulk_bytes") for name in ("fig9", "fig9_alone"))
     cost = without / pings - 1
-    return f"{100 * cost:.2f} %", _agrees(0.005 < cost < 0.015)
+    return f"{100 * cost:.2f} %", yes_or_no(0.005 < cost < 0.015)
 
 
 def later(outcomes: Outcomes) -> Found:
@@ -173,7 +167,7 @@ def later(outcomes: Outcomes) -> Found:
             f"from {least:g} us on {alone:.2f} us, that of an empty network"
         )
         falls.append(mean[0] > alone * 1.001 and least < MOMENTS[-1])
-    return "; ".join(text), _agrees(all(falls))
+    return "; ".join(text), yes_or_no(all(falls))
 
 
 def curve(outcome: Outcome, control: str) -> dict[float, float]:
@@ -229,17 +223,17 @@ def control_mbps(outcome: Outcome, size: int = COUNTED) -> float:
 
 def frames(outcomes: Outcomes) -> Found:
     of = control_mbps(outcomes["fig7"])
-    return f"{of:.2f} Mb/s; {control_mbps(outcomes['fig7'], 84):.2f} Mb/s on the wire, with 84 B", _agrees(abs(of - 3) < 0.3)
+    return f"{of:.2f} Mb/s; {control_mbps(outcomes['fig7'], 84):.2f} Mb/s on the wire, with 84 B", yes_or_no(abs(of - 3) < 0.3)
 
 
 def overhead(outcomes: Outcomes) -> Found:
     share = control_mbps(outcomes["fig7"]) / 2 * 1e6 / LINE
-    return f"{100 * share:.4f} %", _agrees(abs(100 * share - 0.015) < 0.0015)
+    return f"{100 * share:.4f} %", yes_or_no(abs(100 * share - 0.015) < 0.0015)
 
 
 GUARD_RUNS = [*(f"guard_{reaction}" for reaction in GUARDS), "guard_tree"]
 
-CLAIMS: Mapping[str, tuple[Sequence[str], Callable[[Outcomes], Found]]] = {
+CLAIMS: Claims = {
     "ideal": ([], lambda o: ideals()),
     "switch": (["fig7", "fig7_1500"], lambda o: transfer(o, "fig7")),
     "tree": (["fig8", "fig8_1500"], lambda o: transfer(o, "fig8")),
@@ -261,28 +255,3 @@ CLAIMS: Mapping[str, tuple[Sequence[str], Callable[[Outcomes], Found]]] = {
     "frames": (["fig7"], frames),
     "overhead": (["fig7"], overhead),
 }
-
-
-def compare(published: Sequence[Mapping[str, str]], outcomes: Outcomes) -> list[list[str]]:
-    """One row per statement whose experiments were run."""
-    rows = []
-    for row in published:
-        needs, find = CLAIMS[row["id"]]
-        if all(need in outcomes for need in needs):
-            ours, agrees = find(outcomes)
-            rows.append([row["id"], row["figure"], row["quantity"], row["condition"], row["paper"], ours, agrees])
-    return rows
-
-
-def show(rows: Sequence[Sequence[str]]) -> None:
-    """On the terminal."""
-    for _, figure, quantity, condition, paper, ours, agrees in rows:
-        print(f"{figure}: {quantity} ({condition})\n    paper: {paper}\n    here:  {ours}\n    agrees: {agrees}")
-
-
-def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """As a table of a README."""
-    lines = ["| figure | quantity | paper | here | agrees |", "| --- | --- | --- | --- | --- |"]
-    for _, figure, quantity, condition, paper, ours, agrees in rows:
-        lines.append(f"| {figure} | {quantity}; {condition} | {paper} | {ours} | {agrees} |")
-    return "\n".join(lines) + "\n"

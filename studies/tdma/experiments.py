@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from timeplane.studies import write_flows
+
 from . import workloads
 from .arithmetic import least_guard
 from .workloads import MS, US, Row
@@ -89,7 +91,7 @@ class Experiment:
         """Writes all lists."""
         before = [outcomes[self.follows]] if self.follows else []
         for x, make in self.flows.items():
-            workloads.write(folder / self.file(x), make(*before))
+            write_flows(folder / self.file(x), make(*before))
 
     def scenario(self, seeds: int) -> dict[str, Any]:
         """As nested dicts, with the keys of a scenario file."""

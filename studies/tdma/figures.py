@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-import timeplane as tp
+from timeplane.studies.figures import BLACK, BLUE, GREEN, LINES, MARKERS, ORANGE, RED, Drawing, Figures, legend, letter, panels
 
 from . import claims
 from .arithmetic import REACTIONS
@@ -22,31 +19,6 @@ if TYPE_CHECKING:
     from .study import Outcome
 
 Outcomes = Mapping[str, "Outcome"]
-WIDE = 6.9
-
-BLUE, RED, GREEN, PINK, SKY, ORANGE, BLACK = tp.plot.COLOURS
-MARKERS, LINES = tp.plot.MARKERS, tp.plot.LINES
-
-
-def panels(count: int, width: float = WIDE, height: float = 2.15, **options: Any) -> tuple[Figure, Sequence[Axes]]:
-    """Axes side by side."""
-    figure = Figure(figsize=(width, height))
-    return figure, list(figure.subplots(1, count, squeeze=False, **options)[0])
-
-
-def legend(figure: Figure, axes: Iterable[Axes], columns: int = 4) -> None:
-    """One above all panels, where it covers no line."""
-    entries: dict[str, Any] = {}
-    for a in axes:
-        for handle, label in zip(*a.get_legend_handles_labels(), strict=True):
-            entries.setdefault(label, handle)
-    figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=min(len(entries), columns))
-
-
-def letter(axes: Sequence[Axes], titles: Sequence[str]) -> None:
-    """Names the panels."""
-    for i, (a, title) in enumerate(zip(axes, titles, strict=True)):
-        a.set_title(f"({chr(97 + i)}) {title}", fontsize=8)
 
 
 def _ends(axes: Axes, outcome: Outcome, control: str, quantity: str, **style: Any) -> None:
@@ -210,15 +182,7 @@ def fig12(outcomes: Outcomes) -> Figure:
     return figure
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """A figure, and the experiments that it needs."""
-
-    draw: Callable[[Outcomes], Figure]
-    needs: Sequence[str]
-
-
-FIGURES: Mapping[str, Drawing] = {
+FIGURES: Figures = {
     "fig7": Drawing(fig7, ["fig7", "fig8", "fig7_tcp", "fig8_tcp", "fig7_1500", "fig8_1500", "fig7_large"]),
     "fig8": Drawing(fig8, ["fig8", "fig8_tcp"]),
     "buffers": Drawing(buffers, ["buffers"]),
@@ -228,12 +192,3 @@ FIGURES: Mapping[str, Drawing] = {
     "fig11": Drawing(fig11, ["fig11", "fig11_ahead"]),
     "fig12": Drawing(fig12, ["fig12"]),
 }
-
-
-def save(name: str, outcomes: Outcomes, folder: Path) -> None:
-    """Draws a figure as PNG and SVG."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with tp.plot.style(), matplotlib.rc_context({"svg.hashsalt": "tdma", "svg.fonttype": "none", "savefig.dpi": 200}):
-        figure = FIGURES[name].draw(outcomes)
-        figure.savefig(folder / f"{name}.png", metadata={"Software": None})
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})

@@ -15,12 +15,6 @@ from .experiments import ASKS, BEFORE, BELOW, HOSTS, MOMENTS, OVER, PING, SAMPLE
 SHARES = tuple(range(0, 101, 5))
 
 
-def by_run(summary: Any) -> dict[str, dict[str, Any]]:
-    """Rows of a summary by the run's key."""
-    columns = {name: summary[name] for name in summary.columns}
-    return {str(key): {name: column[i] for name, column in columns.items()} for i, key in enumerate(columns["run"])}
-
-
 def count(value: Any) -> float:
     """A number of a summary; none is 0."""
     return 0.0 if value is None or np.isnan(float(value)) else float(value)

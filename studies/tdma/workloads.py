@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable
-from pathlib import Path
-
 Row = tuple[int, int, int, int]
-HEAD = ("start_ps", "source", "destination", "size_bytes")
 US, MS = 10**6, 10**9
-
-
-def write(path: Path, rows: Iterable[Row]) -> None:
-    """Writes a list that a scenario can name."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(HEAD)
-        writer.writerows(sorted(rows))
 
 
 def pings(count: int, every: int, first: int, source: int, destination: int, size: int) -> list[Row]:
@@ -29,4 +15,3 @@ def pings(count: int, every: int, first: int, source: int, destination: int, siz
 def beside(count: int, every: int, size: int, bulk: int) -> list[Row]:
     """Figure 9: in a tree of pods of 8, hosts 0 and 16 send without an end to host 8; host 1 and host 9 ping each other."""
     return [(0, 0, 8, bulk), (0, 16, 8, bulk), *pings(count, every, every // 2, 1, 9, size)]
-

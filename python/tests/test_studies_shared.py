@@ -1,0 +1,193 @@
+"""What studies share, and a whole one in a folder of its own."""
+
+import csv
+import math
+import sys
+
+import pytest
+
+from timeplane import studies
+from timeplane.__main__ import main
+from timeplane.studies import figures
+
+STUDY = '''"""Is a small flow of two done first?"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from timeplane import studies
+from timeplane.studies import figures, yes_or_no
+
+SIZES = (2, 4)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    name: str
+    controls: tuple = ("raw", "slots")
+    seeds: int = 1
+
+    def scenario(self, seeds):
+        return {
+            "name": self.name,
+            "seeds": seeds,
+            "fabric": {"topology": {"single_switch": {"hosts": 3}}, "rate": "10 Gb/s"},
+            "workload": {"shuffle": {"bytes": f"{SIZES[0]} kB"}},
+            "sweep": {"workload.shuffle.bytes": [f"{kB} kB" for kB in SIZES]},
+            "control": {"raw": {"transport": {"raw": {}}}, "slots": {"transport": {"raw": {}}, "plan": {"slots": {"slot": "100 us"}}}},
+        }
+
+
+def simulate(experiment, options, outcomes):
+    assert ("first" in outcomes) == (experiment.name == "second")
+    return studies.simulate(studies.Outcome(experiment), options, measure, base=Path(__file__).parent)
+
+
+def measure(outcome, results):
+    rows = studies.by_run(results.summary)
+    for run in results.runs:
+        kB = float(run.point["workload.shuffle.bytes"].split()[0])
+        outcome.add(kB, run.control_name, run.seed, {"fct_ps": rows[run.key]["fct_mean_ps"], "nothing": float("nan")})
+
+
+def draw(outcomes):
+    figure, axes = figures.panels(2)
+    for panel, outcome in zip(axes, outcomes.values()):
+        panel.plot(*outcome.curve("raw", "fct_ps"), label="raw")
+    figures.letter(axes[: len(outcomes)], list(outcomes))
+    figures.legend(figure, axes)
+    return figure
+
+
+def longer(outcomes):
+    small, large = (outcomes["first"].mean(kB, "raw", "fct_ps") for kB in SIZES)
+    return f"{large / small:.2f}", yes_or_no(large > small)
+
+
+FIGURES = {
+    "one": figures.Drawing(draw, ["first"], ["absent"]),
+    "both": figures.Drawing(draw, ["first"], ["second"]),
+}
+CLAIMS = {
+    "longer": (["first"], longer),
+    "other": (["second"], lambda outcomes: ("nothing", "in part")),
+}
+
+
+def run(options):
+    return studies.run(
+        options,
+        Path(__file__).parent,
+        experiments={name: Experiment(name) for name in ("first", "second")},
+        simulate=simulate,
+        figures=FIGURES,
+        claims=CLAIMS,
+    )
+'''
+
+PUBLISHED = """id,figure,quantity,condition,paper,kind
+longer,fig 1,time of twice the bytes,two sizes,longer,text
+other,fig 2,something,"one, two",2,figure
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A study of one file, and its statements."""
+    place = tmp_path / "studies" / "small-flows"
+    place.mkdir(parents=True)
+    (place / "study.py").write_text(STUDY, encoding="utf-8")
+    (place / "published.csv").write_text(PUBLISHED, encoding="utf-8")
+    # That of another test is of another folder.
+    monkeypatch.delitem(sys.modules, "timeplane_study_small_flows", raising=False)
+    monkeypatch.setenv("TIMEPLANE_STUDIES", str(place.parent))
+    return place
+
+
+def rows(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def test_a_study_is_one_folder(folder, tmp_path, capsys):
+    assert main(["study"]) == 0
+    assert "small-flows  Is a small flow of two done first?\n" in capsys.readouterr().out
+    out = tmp_path / "out"
+    # An experiment of which nothing is random is run once, and only what the figure needs is run.
+    assert main(["study", "small-flows", "--seeds", "3", "--figures", "one", "--out", str(out)]) == 0
+    told = capsys.readouterr()
+    assert "first: 4 runs in" in told.err and "second" not in told.err
+    assert "fig 1: time of twice the bytes (two sizes)\n    paper: longer\n    here:  " in told.out and "agrees: yes" in told.out
+    assert sorted(str(file.relative_to(out)) for kind in ("figures", "tables") for file in (out / kind).iterdir()) == [
+        "figures/one.png",
+        "figures/one.svg",
+        "tables/compared.csv",
+        "tables/compared.md",
+        "tables/first.csv",
+    ]
+    head, *table = rows(out / "tables" / "first.csv")
+    assert head == ["x", "control", "quantity", "mean", "half_95", "n"]
+    # What has no value has no row; one seed has no interval.
+    assert [row[:3] for row in table] == [[x, control, "fct_ps"] for x in "24" for control in ("raw", "slots")]
+    assert all(float(row[3]) > 0 and row[4:] == ["", "1"] for row in table)
+    assert rows(out / "tables" / "compared.csv")[0] == ["id", "figure", "quantity", "condition", "paper", "ours", "agrees"]
+
+    # The rest: an optional experiment that exists is run, after those before it; what is complete is taken.
+    before = (out / "tables" / "first.csv").read_bytes()
+    assert main(["study", "small-flows", "--out", str(out)]) == 0
+    assert (out / "tables" / "first.csv").read_bytes() == before and (out / "tables" / "second.csv").exists()
+    assert (out / "tables" / "compared.md").read_text(encoding="utf-8").splitlines()[3] == "| fig 2 | something; one, two | 2 | nothing | in part |"
+
+
+def test_a_statement_that_no_claim_is_about_is_told_of(folder, tmp_path, capsys):
+    with (folder / "published.csv").open("a", encoding="utf-8") as file:
+        file.write("third,fig 3,a,b,c,text\n")
+    assert main(["study", "small-flows", "--figures", "one", "--out", str(tmp_path / "out")]) == 2
+    assert "error: published.csv has a statement `third` that no claim is about" in capsys.readouterr().err
+
+
+class Two:
+    """An experiment of which only the controls matter."""
+
+    name, controls, seeds = "two", ("a", "b"), 3
+
+    def scenario(self, seeds):
+        raise AssertionError
+
+
+def test_differences_are_of_the_seeds_that_both_have():
+    outcome = studies.Outcome(Two())
+    for seed, (a, b) in enumerate([(1.0, 2.0), (2.0, 4.5), (4.0, 7.0)]):
+        outcome.add(0.5, "a", seed, {"t": a})
+        outcome.add(0.5, "b", seed, {"t": b})
+    outcome.add(0.5, "a", 3, {"t": 1000.0})
+    outcome.add(0.25, "b", 0, {"u": 1.0})
+    assert outcome.places == [0.25, 0.5] and outcome.quantities == ["t", "u"]
+    found = outcome.difference(0.5, "b", "t")
+    assert found == studies.difference([2.0, 4.5, 7.0], [1.0, 2.0, 4.0]) and found.n == 3 and found.mean == pytest.approx(1.0)
+    assert outcome.difference(0.5, "a", "t", to="b").mean == pytest.approx((1 / 2 + 2 / 4.5 + 4 / 7) / 3 - 1)
+    assert outcome.estimate(0.5, "a", "u").n == 0 and math.isnan(outcome.mean(0.5, "c", "t"))
+    x, y = outcome.curve("b", "t")
+    assert x.tolist() == [0.5] and y.tolist() == [4.5]
+
+
+def test_digits():
+    assert [studies.digits(v) for v in (1234567.0, 0.5, 1.0, math.nan)] == ["1.235e+06", "0.5", "1", ""]
+    assert studies.digits(2 / 3, 2) == "0.67"
+
+
+def test_flows_are_sorted(tmp_path):
+    studies.write_flows(tmp_path / "a" / "flows.csv", [(5, 0, 1, 10), (1, 2, 0, 20), (1, 0, 2, 30)])
+    text = (tmp_path / "a" / "flows.csv").read_bytes()
+    assert text == b"start_ps,source,destination,size_bytes\n1,0,2,30\n1,2,0,20\n5,0,1,10\n"
+
+
+def test_a_label_is_in_a_legend_once():
+    figure, axes = figures.panels(2)
+    for panel in axes:
+        panel.plot([0, 1], [0, 1], label="one")
+    axes[1].plot([0, 1], [1, 0], label="two")
+    figures.legend(figure, axes)
+    figures.letter(axes, ["left", "right"])
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["one", "two"]
+    assert [panel.get_title() for panel in axes] == ["(a) left", "(b) right"]

@@ -1,0 +1,65 @@
+"""``timeplane study``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from timeplane.studies._find import find, studies
+from timeplane.studies._run import Options
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="timeplane study", description="Runs a study of a paper; without a name, lists them.")
+    parser.add_argument("name", nargs="?", help="which one")
+    parser.add_argument("--quick", action="store_true", help="a small version of everything, in less than a minute")
+    parser.add_argument("--jobs", type=_positive, metavar="N", help="runs at the same time [default: one per processor]")
+    parser.add_argument("--seeds", type=_positive, metavar="N", help="seeds of every run, instead of the study's own number")
+    parser.add_argument("--figures", default="", metavar="NAME,..", help="only these figures")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where figures, tables and runs go [default: results/NAME]")
+    return parser
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return value
+
+
+def main(arguments: Sequence[str]) -> int:
+    """``timeplane study`` with these arguments; returns the exit code."""
+    try:
+        given = _parser().parse_args(arguments)
+    except SystemExit as exit_:
+        return int(exit_.code or 0)
+    if given.name is None:
+        for study in studies():
+            print(f"{study.name}  {study.about}")
+        return 0
+    try:
+        study = find(given.name)
+    except LookupError as error:
+        print(f"error: {error.args[0]}", file=sys.stderr)
+        return 2
+    options = Options(
+        out=given.out or Path("results") / study.name,
+        quick=given.quick,
+        jobs=given.jobs,
+        seeds=given.seeds,
+        figures=tuple(f for f in given.figures.split(",") if f),
+        tell=lambda line: print(line, file=sys.stderr, flush=True),
+    )
+    try:
+        study.load().run(options)
+    except LookupError as error:
+        print(f"error: {error.args[0]}", file=sys.stderr)
+        return 2
+    except ImportError as error:
+        print(f"error: {error}; figures need `pip install 'timeplane[plot]'`", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0

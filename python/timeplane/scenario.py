@@ -1272,7 +1272,7 @@ class Check(Values):
     relative_to: str | None = None
     """Checks the ratio to the mean of this control instead."""
     relative_to_bound: bool = False
-    """Checks the ratio to the bound that theory gives instead."""
+    """Checks the ratio to the bound that theory gives for `[fabric]` instead."""
 
 
 @dataclass(kw_only=True)

@@ -76,6 +76,22 @@ def test_every_alternative_goes_to_json_and_back():
                 assert type(again.fabric.switch.buffer) is type(buffer)
 
 
+def test_a_control_has_a_fabric_of_its_own(tmp_path, make):
+    file = tmp_path / "shuffle.toml"
+    file.write_text(TOML + '[control.cubic.fabric]\ntopology.tree = { edges = 2, hosts_per_edge = 3 }\nswitch.ecn = "60 kB"\n')
+    read = tp.Scenario.from_file(file)
+    own = tp.OwnFabric(topology=tp.Tree(edges=2, hosts_per_edge=3), switch=tp.OwnSwitch(ecn="60 kB"))
+    assert read.control["cubic"].fabric == own and read.control["slots"].fabric is None
+    scenario = make()
+    scenario.control["cubic"].fabric = own
+    assert scenario.resolved() == read.resolved()
+    assert tp.Scenario.from_dict(json.loads(json.dumps(scenario.to_dict()))).resolved() == read.resolved()
+    own.topology = tp.SingleSwitch(hosts=7)
+    with pytest.raises(tp.ScenarioError) as caught:
+        scenario.validate()
+    assert caught.value.issues[0].key == "control.cubic.fabric.topology"
+
+
 def test_set_changes_values_and_sweeps(tmp_path):
     file = tmp_path / "shuffle.toml"
     file.write_text(TOML)

@@ -71,6 +71,8 @@ __all__ = [
     "ManagersSpec",
     "Matrix",
     "Nic",
+    "OwnFabric",
+    "OwnSwitch",
     "PacketMix",
     "PathColouring",
     "Pattern",
@@ -1183,10 +1185,60 @@ _Plan = {"slots": Slots, "timeslots": Timeslots, "rates": Rates, "circuits": Cir
 
 
 @dataclass(kw_only=True)
+class OwnSwitch(Values):
+    """What the switches of a control's fabric have other than the scenario's. Marks and pauses that
+    `[fabric.switch]` has cannot be taken away here: leave them out there, and give them to the controls
+    that want them.
+    """
+
+    _reads: ClassVar[dict[str, str]] = {"buffer": "_Buffer", "pfc": "Pfc"}
+
+    latency: Duration | None = None
+    """From a packet's arrival to its place in an output queue."""
+    forwarding: Forwarding | None = None
+    """Store-and-forward or cut-through."""
+    buffer: Buffer | None = None
+    """Bound of the output queues, whole."""
+    ecn: Bytes | None = None
+    """Marks a packet that finds at least so many wire bytes in its output queue."""
+    pfc: Pfc | None = None
+    """Pauses who sends more than there is room for, whole."""
+
+
+@dataclass(kw_only=True)
+class OwnFabric(Values):
+    """What a control's fabric has other than the scenario's. What is missing is as in `[fabric]`. There are
+    as many hosts as in `[fabric]`, and the flows are the same: the load of a workload is that of
+    `[fabric]`, whatever rate hosts have here. Slowdowns count from the least time in `[fabric]` and
+    bounds are its bounds, so that all controls are measured by one scale; a faster fabric can beat both.
+    Failures and changes count the elements of each control's fabric as it has them.
+    """
+
+    _reads: ClassVar[dict[str, str]] = {"topology": "_Topology", "switch": "OwnSwitch"}
+
+    topology: Topology | None = None
+    """Its shape, whole."""
+    rate: Rate | None = None
+    """Rate of the hosts' links."""
+    uplink_rate: Rate | None = None
+    """Rate of links between switches."""
+    propagation: Duration | None = None
+    """Propagation delay of every link."""
+    framing: Framing | None = None
+    """What the link layer adds to a packet."""
+    mtu: Bytes | None = None
+    """The largest packet."""
+    bit_error: float | None = None
+    """Probability that a bit on a link is wrong."""
+    switch: OwnSwitch | None = None
+    """All switches, key by key."""
+
+
+@dataclass(kw_only=True)
 class Control(Values):
     """How the network is run: what carries the flows, how they are routed, and what plans them."""
 
-    _reads: ClassVar[dict[str, str]] = {"transport": "_Transport", "nic": "Nic", "plan": "_Plan"}
+    _reads: ClassVar[dict[str, str]] = {"transport": "_Transport", "nic": "Nic", "plan": "_Plan", "fabric": "OwnFabric"}
 
     transport: Transport
     """What carries flows from host to host."""
@@ -1196,6 +1248,8 @@ class Control(Values):
     """The hosts' network interface."""
     plan: Plan | None = None
     """Who decides when hosts send; missing: nobody, a plain network."""
+    fabric: OwnFabric | None = None
+    """A network of its own, with the hosts and the flows of the scenario's."""
 
 
 #: A number, or a quantity with its unit, as "1.3 s", "9 Gb/s" or "1 MB".
@@ -1218,12 +1272,14 @@ class Check(Values):
     relative_to: str | None = None
     """Checks the ratio to the mean of this control instead."""
     relative_to_bound: bool = False
-    """Checks the ratio to the bound that theory gives instead."""
+    """Checks the ratio to the bound that theory gives for `[fabric]` instead."""
 
 
 @dataclass(kw_only=True)
 class Scenario(Values, Runnable):
-    """A question: one workload on one fabric, under several controls."""
+    """A question: one workload under several controls, on one fabric or, where a control has its own, on
+    several.
+    """
 
     _reads: ClassVar[dict[str, str]] = {"fabric": "Fabric", "workload": "_Workload", "window": "Window", "record": "Record", "failure": "[Failure]", "change": "[Change]", "control": "{Control}", "check": "[Check]"}
 

@@ -73,6 +73,8 @@ class Generator:
         self.written: dict[str, str] = {}
         #: Names of classes of alternatives and their shapes, so that the same alternative of two choices is one class.
         self.alternatives: dict[str, tuple[str, str]] = {}
+        #: What choices say of their alternatives; a choice that is met again adds nothing.
+        self.told: set[tuple[str, str]] = set()
         #: How values of a definition are read: ("struct", class) and so on.
         self.plain: set[str] = set()
 
@@ -170,12 +172,13 @@ class Generator:
             if known[1] != shape:
                 raise SystemExit(f"two alternatives are called {name}, with different values")
             text = self.written[name]
-            if about and about not in text:
+            if about and about not in text and (name, about) not in self.told:
                 self.written[name] = text.replace('."""\n', f'. Or: {about}"""\n', 1)
             return name
         if name in self.plain:
             raise SystemExit(f"{name} is an alternative and a plain table")
         self.alternatives[name] = (name, shape)
+        self.told.add((name, about))
         if resolved.get("type") == "object":
             detail = sentence(resolved.get("description", ""))
             words = about if not detail or detail in about or about in detail and len(about) >= len(detail) else detail

@@ -117,6 +117,11 @@ pub fn dry_run(loaded: &Loaded, points: &[Point], planned: &[Planned]) -> Result
             scenario.fabric.rate,
         ),
     );
+    for (name, own) in scenario.control.iter().filter_map(|(name, c)| Some((name, c.fabric.as_ref()?))) {
+        let own = own.over(&scenario.fabric);
+        let switches = output::count(own.switches() as u64, "switche").replace("1 switche", "1 switch");
+        line("", format!("{name}: {}, {switches} at {}", own.topology.key(), own.rate));
+    }
     line("workload", source.facts().to_string());
     for (key, values) in &loaded.scenario.sweep {
         let values: Vec<String> = values.iter().map(|v| v.as_str().map_or(v.to_string(), str::to_owned)).collect();

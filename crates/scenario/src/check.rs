@@ -23,7 +23,7 @@ pub struct Check {
     /// Checks the ratio to the mean of this control instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relative_to: Option<String>,
-    /// Checks the ratio to the bound that theory gives instead.
+    /// Checks the ratio to the bound that theory gives for `[fabric]` instead.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub relative_to_bound: bool,
 }

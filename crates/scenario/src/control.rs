@@ -1,6 +1,7 @@
 //! The `[control.NAME]` tables.
 
 use crate::managers::ManagersSpec;
+use crate::own_fabric::OwnFabric;
 use crate::signals::{Reaction, SignalSpec};
 use crate::standby::StandbySpec;
 use schemars::JsonSchema;
@@ -22,6 +23,9 @@ pub struct Control {
     /// Who decides when hosts send; missing: nobody, a plain network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanSpec>,
+    /// A network of its own, with the hosts and the flows of the scenario's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fabric: Option<OwnFabric>,
 }
 
 /// What carries flows.

@@ -14,6 +14,7 @@ mod fabric;
 mod failure;
 mod load;
 mod managers;
+mod own_fabric;
 mod shape;
 mod signals;
 mod standby;
@@ -34,6 +35,7 @@ pub use fabric::{
 pub use failure::{Element, Failure};
 pub use load::{Loaded, Point, split_override};
 pub use managers::ManagersSpec;
+pub use own_fabric::{OwnFabric, OwnSwitch};
 pub use signals::{Interfaces, Reaction, ReactionTimes, SignalSpec};
 pub use standby::StandbySpec;
 pub use workload::{CoflowTrace, FlowList, PacketMix, Pattern, Poisson, Shuffle, Sizes, Workload};
@@ -43,7 +45,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::Duration;
 
-/// A question: one workload on one fabric, under several controls.
+/// A question: one workload under several controls, on one fabric or, where a control has its own, on several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -91,7 +93,8 @@ impl Scenario {
         serde_json::to_value(self).expect("a scenario has text keys and finite numbers")
     }
 
-    /// All that one run depends on, without names: fabric, workload, window, record, failures, changes, one control and the seed.
+    /// All that one run depends on, without names: fabric, workload, window, record, failures, changes, one control and the seed. The fabric is the
+    /// scenario's also where the control has its own, as the workload is made for it; what the control changes is in the control.
     ///
     /// `None` where there is no such control.
     pub fn run_json(&self, control: &str, seed: u64) -> Option<serde_json::Value> {

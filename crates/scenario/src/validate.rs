@@ -2,6 +2,7 @@
 
 mod changes;
 mod circuits;
+mod own_fabric;
 
 use crate::error::{Problem, nearest};
 use crate::shape::one_of;
@@ -15,6 +16,7 @@ use std::path::Path;
 use timeplane_model::{Buffer, Bytes, Clos, Duration, Fabric, FabricError, Forwarding, LinkSpec, NodeId, Pfc, Rate};
 
 /// One thing that is wrong or doubtful, at a dotted key.
+#[derive(PartialEq)]
 pub(crate) struct Note {
     pub key: String,
     pub problem: Problem,
@@ -47,7 +49,11 @@ pub(crate) fn check(scenario: &Scenario, schedulers: &[&str], base: &Path) -> Ch
         c.conflict("control", "there is no control to run", Some("add a table `[control.NAME]` with a transport"));
     }
     for (name, control) in &scenario.control {
-        c.control(name, control, scenario, schedulers);
+        let seen = scenario.seen_by(name).expect("one of its controls");
+        if control.fabric.is_some() {
+            c.own_fabric(name, &seen, scenario, base);
+        }
+        c.control(name, control, &seen, schedulers);
     }
     c.failures(scenario);
     c.changes(scenario);

@@ -1,6 +1,7 @@
 //! Files, sweeps, overrides, fabrics and the canonical form.
 
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 use timeplane_scenario::{Loaded, Point, Scenario, Topology, schema, split_override};
 
 const GOOD: &str = include_str!("files/load_sweep.toml");
@@ -134,9 +135,64 @@ fn fabrics_are_built_as_written() {
     assert_eq!(build(graph), "2 hosts, 2 switches, 6 links, 2 fast");
 }
 
+/// A control with a network of its own.
+fn with_own(keys: &str) -> String {
+    GOOD.replace("ecmp = \"packet\"", &format!("[control.cubic.fabric]\n{keys}"))
+}
+
+#[test]
+fn a_control_replaces_keys_of_its_fabric_one_by_one() {
+    let text = with_own("rate = \"40 Gb/s\"\nswitch.ecn = \"50 kB\"");
+    let point = points(&text, &[]).remove(0);
+    let own = point.scenario.seen_by("cubic").unwrap();
+    let mut expected = point.scenario.clone();
+    expected.fabric.rate = "40 Gb/s".parse().unwrap();
+    expected.fabric.switch.ecn = Some("50 kB".parse().unwrap());
+    assert_eq!(*own, expected, "the topology and the buffer are the scenario's");
+    assert_eq!(*point.scenario.seen_by("dctcp").unwrap(), point.scenario);
+    assert!(point.scenario.seen_by("cubi").is_none());
+    // Every key that a fabric has can be replaced.
+    let whole = with_own(
+        r#"topology.single_switch.hosts = 8
+        rate = "1 Gb/s"
+        uplink_rate = "2 Gb/s"
+        propagation = "3 us"
+        framing = "ppp"
+        mtu = "4 kB"
+        bit_error = 5e-9
+        [control.cubic.fabric.switch]
+        latency = "6 us"
+        forwarding = "cut_through"
+        buffer = "unbounded"
+        ecn = "7 kB"
+        pfc = { pause_at = "80 kB", resume_at = "8 kB" }"#,
+    );
+    let point = points(&whole, &[]).remove(0);
+    let own = serde_json::to_value(&point.scenario.control["cubic"].fabric).unwrap();
+    let seen = serde_json::to_value(&point.scenario.seen_by("cubic").unwrap().fabric).unwrap();
+    assert_eq!(own, seen);
+}
+
+#[test]
+fn a_run_depends_on_both_fabrics_and_those_without_their_own_on_one() {
+    let run = |text: &str, overrides: &[&str], control: &str| {
+        points(text, overrides)[0].run_json(control, 1).expect("a control").to_string()
+    };
+    let own = with_own("rate = \"40 Gb/s\"");
+    assert_ne!(run(&own, &[], "cubic"), run(&with_own("rate = \"1 Gb/s\""), &[], "cubic"));
+    assert_ne!(run(&own, &[], "cubic"), run(&own, &["fabric.rate=20 Gb/s"], "cubic"));
+    assert_eq!(run(&own, &[], "dctcp"), run(GOOD, &[], "dctcp"));
+    // A sweep over a key of one control asks the other once.
+    let swept = points(&own, &["workload.poisson.load=0.5", "control.cubic.fabric.rate=1 Gb/s,20 Gb/s,40 Gb/s"]);
+    let keys =
+        |control: &str| swept.iter().map(|p| p.run_json(control, 1).unwrap().to_string()).collect::<BTreeSet<_>>();
+    assert_eq!((keys("cubic").len(), keys("dctcp").len()), (3, 1));
+}
+
 #[test]
 fn the_canonical_form_is_a_scenario_again() {
-    for text in [GOOD, SLOTS] {
+    let own = with_own("topology.single_switch.hosts = 8\nswitch.buffer = \"unbounded\"");
+    for text in [GOOD, SLOTS, &own] {
         let first = Loaded::from_str(text, "a.toml", ".", &[]).unwrap();
         let json = first.scenario.to_json();
         let again = Loaded::from_json(&json, ".", &[]).unwrap();

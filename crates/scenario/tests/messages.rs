@@ -272,6 +272,47 @@ fn circuits() {
 }
 
 #[test]
+fn fabrics_of_controls() {
+    let mut a = Answers::default();
+    let end = "ecmp = \"packet\"\n";
+    let own = |keys: &str| format!("{end}{keys}\n");
+    let good = GOOD.replace(end, &own("fabric = { topology.single_switch.hosts = 8, rate = \"40 Gb/s\" }"));
+    assert_eq!(load(&good, &[]).unwrap(), [""; 0]);
+    for wrong in [
+        "fabric.topology.single_switch.hosts = 16",
+        "fabric.topology.fat_tree.k = 3",
+        "fabric.topology = { single_switch.hosts = 8, fat_tree.k = 2 }",
+        "fabric.rte = \"40 Gb/s\"",
+        "fabric.switch.bufer = \"unbounded\"",
+        "fabric.rate = \"40\"",
+        "fabric.rate = \"1 b/s\"",
+        "fabric.switch.buffer.per_port = \"1 kB\"",
+        "fabric.mtu = \"65535 B\"\nfabric.switch.buffer.per_port = \"60 kB\"",
+        "fabric.switch.forwarding = \"cut_through\"\nfabric.switch.pfc = { pause_at = \"20 kB\", resume_at = \"10 kB\" }",
+        "transport.raw.header = \"200 B\"\nfabric.mtu = \"100 B\"",
+        "plan.circuits = { period = \"3 ms\", dark = \"40 us\", least_open = \"130 us\" }\nfabric.rate = \"40 Gb/s\"",
+    ] {
+        let transport = "transport.tcp = { congestion = \"cubic\", min_rto = \"10 ms\" }\n";
+        let text = if wrong.contains("transport") { GOOD.replace(transport, "") } else { GOOD.to_owned() };
+        a.with(&text, end, &own(wrong));
+    }
+    // Each for itself: what the other control has does not help this one, and the workload and failures are those of all.
+    a.with(GOOD, "ecn = \"100 kB\"\n", "[control.cubic.fabric.switch]\necn = \"100 kB\"\n");
+    let mix = GOOD.replace("load = 0.5", "load = 0.5\npackets.fixed = \"1 kB\"").replace("tcp = {", "raw = {} #");
+    a.with(&mix, end, &own("fabric.mtu = \"900 B\""));
+    let failing = "[[failure]]\nelement.switch = 3\nat = \"1 ms\"\nuntil = \"2 ms\"\n[window]";
+    a.with(&GOOD.replace("[window]", failing), end, &own("fabric.topology.single_switch.hosts = 8"));
+    let changing = "[[change]]\nwires = \"all\"\nat = \"1 ms\"\nrates = [\"5 Gb/s\"]\n[window]";
+    a.with(&GOOD.replace("[window]", changing), end, &own("fabric.rate = \"4 Gb/s\""));
+    // What is wrong for all is said once.
+    a.with(&GOOD.replace("\"1 us\"", "\"-1 us\""), end, &own("fabric.rate = \"4 Gb/s\""));
+    a.set(GOOD, &[("control.cubic.fabric.topology.leaf_spine", "{ leaves = 2, hosts_per_leaf = 8, spines = 2 }")]);
+    a.set(GOOD, &[("control.cubic.fabric.rate", "1 Gb/s,0 Gb/s")]);
+    a.warns(&good, &[("control.cubic.fabric.uplink_rate", "1 Gb/s")]);
+    insta::assert_snapshot!(a.0);
+}
+
+#[test]
 fn checks() {
     let good = format!("{GOOD}\n[[check]]\nmetric = \"fct_p99\"\ncontrol = \"dctcp\"\nat_most = \"5 ms\"\n");
     assert_eq!(load(&good, &[("check.0.at_most", "2 s")]).unwrap(), [""; 0]);

@@ -180,7 +180,7 @@ fn seeds(loaded: &Loaded) -> std::ops::Range<u64> {
 pub struct Prepared {
     /// Its scenario.
     pub point: Point,
-    /// Its fabric.
+    /// Its fabric, which its workload is made for; controls may have their own.
     pub fabric: Arc<Fabric>,
     /// Its workload, files read.
     pub source: Source,

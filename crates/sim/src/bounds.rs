@@ -1,4 +1,4 @@
-//! What theory says that no control can beat, for workloads that end.
+//! What theory says that no control can beat on the scenario's fabric, for workloads that end.
 
 use std::collections::BTreeMap;
 use timeplane_model::{Fabric, HostId, LinkId};

@@ -127,6 +127,8 @@ pub struct Endpoints {
     sacks: Vec<SackBlocks>,
     free_sacks: Vec<u32>,
     arrived: u32,
+    /// Where ideal completion times are those of.
+    ideals: Arc<Fabric>,
     /// That of the flow that began last.
     path: IdealPath,
     /// What happened.
@@ -143,6 +145,7 @@ impl Endpoints {
     /// No flows yet.
     pub fn new(fabric: Arc<Fabric>, setting: Setting, ledger: Ledger) -> Self {
         Self {
+            ideals: Arc::clone(&fabric),
             fabric,
             setting,
             flows: Flows::default(),
@@ -155,6 +158,11 @@ impl Endpoints {
             tells_over: false,
             log: None,
         }
+    }
+
+    /// Ideal completion times from here on are those of this fabric, of the same hosts, with the packets as they are cut for their own one.
+    pub fn ideals_of(&mut self, fabric: Arc<Fabric>) {
+        self.ideals = fabric;
     }
 
     /// What all ends share.
@@ -259,7 +267,7 @@ impl Endpoints {
     fn ideal(&mut self, source: u32, destination: u32, hash: u32, bytes: u64, packet_seed: u64) -> Duration {
         let mut sizer = self.sizer(packet_seed);
         let path = &mut self.path;
-        path.find(&self.fabric, HostId(source), HostId(destination), hash);
+        path.find(&self.ideals, HostId(source), HostId(destination), hash);
         let header = self.setting.carrier.header();
         let random = matches!(self.setting.carrier, Carrier::Datagrams) && self.setting.packets != PacketMix::Mtu;
         if random {

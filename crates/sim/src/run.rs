@@ -11,7 +11,7 @@ use crate::receive::ReceiveBuffer;
 use crate::time::SimTime;
 use indexmap::IndexMap;
 use std::sync::Arc;
-use timeplane_model::{Duration, Fabric, LinkId};
+use timeplane_model::{Duration, Fabric, FabricError, LinkId};
 use timeplane_protocol::ACKNOWLEDGEMENTS;
 use timeplane_results::{
     ControlRow, DropRow, LatencyRow, LinkRow, Recorder, ResultsError, RunFacts, RunSummary, Tables, Tally,
@@ -44,6 +44,9 @@ pub enum RunError {
     /// The scenario has no such control.
     #[error("there is no control `{0}`")]
     Control(String),
+    /// The control's own fabric cannot be built, or has other hosts than the scenario's.
+    #[error("its own fabric: {0}")]
+    Fabric(#[from] FabricError),
     /// The control cannot be set up.
     #[error(transparent)]
     Setup(#[from] ControlError),
@@ -70,6 +73,9 @@ pub enum RunError {
 const REPORT_LATENCY: Duration = Duration::from_us(20);
 
 /// Runs. Where a plan keeps senders apart their packets move [together](Network::allow_trains), with the same results.
+///
+/// `fabric` is that of the scenario, which `source` was loaded for and which slowdowns are relative to. A control that has its own runs on that:
+/// it is built here.
 ///
 /// # Errors
 /// Where the scenario names what does not exist, results cannot be written, packets are not conserved, or it is cancelled.
@@ -120,8 +126,14 @@ pub fn prepare<'a>(
     schedulers: &Schedulers,
     recorder: Recorder,
 ) -> Result<Engine<'a>, RunError> {
-    let scenario = spec.scenario;
-    let control = scenario.control.get(spec.control).ok_or_else(|| RunError::Control(spec.control.to_owned()))?;
+    let unknown = || RunError::Control(spec.control.to_owned());
+    let scenario = &*spec.scenario.seen_by(spec.control).ok_or_else(unknown)?;
+    let control = scenario.control.get(spec.control).ok_or_else(unknown)?;
+    let shared = fabric;
+    let fabric = &match control.fabric {
+        None => Arc::clone(shared),
+        Some(_) => Arc::new(own_fabric(scenario, shared)?),
+    };
     let streams = Streams::new(spec.seed);
     let window = scenario.window;
     let at = |d: Duration| SimTime::ZERO + d;
@@ -166,7 +178,8 @@ pub fn prepare<'a>(
         stop,
     };
     let ledger = Ledger::new(fabric.hosts(), begin..end, recorder);
-    let ends = Endpoints::new(Arc::clone(fabric), setting, ledger);
+    let mut ends = Endpoints::new(Arc::clone(fabric), setting, ledger);
+    ends.ideals_of(Arc::clone(shared));
     // What a raw sender sends next depends on the reports that have come by then: it is asked when the link is free, not ahead.
     let raw = matches!(control.transport, Transport::Raw(_));
     // A host that can be paused must not have its packets on the link ahead.
@@ -242,6 +255,16 @@ pub fn prepare<'a>(
         engine.take_turns();
     }
     Ok(engine)
+}
+
+/// The fabric of a control that has its own: `scenario` is what the control sees, `shared` the fabric that the workload is made for.
+fn own_fabric(scenario: &Scenario, shared: &Fabric) -> Result<Fabric, FabricError> {
+    let own = scenario.fabric.build()?;
+    if own.hosts() == shared.hosts() {
+        return Ok(own);
+    }
+    let allowed = "as many as the scenario's fabric has";
+    Err(FabricError::Dimension { what: "hosts", found: own.hosts().into(), allowed })
 }
 
 /// Which changes of their queues hosts tell the controller.

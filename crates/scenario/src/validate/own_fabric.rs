@@ -1,0 +1,38 @@
+//! Whether a control's own fabric makes sense, and goes with the workload, the failures and the changes of the scenario.
+
+use super::{Checked, Note};
+use crate::{Problem, Scenario};
+use std::path::Path;
+
+impl Checked {
+    /// `own` is the scenario with the fabric of this control, `s` without.
+    pub(super) fn own_fabric(&mut self, name: &str, own: &Scenario, s: &Scenario, base: &Path) {
+        let table = format!("control.{name}.fabric");
+        let (hosts, found) = (s.fabric.hosts(), own.fabric.hosts());
+        let mut shared = Self::default();
+        let mut seen = Self::default();
+        for (checked, s) in [(&mut shared, s), (&mut seen, own)] {
+            checked.fabric(&s.fabric);
+            if hosts == found {
+                checked.workload(s, hosts, base);
+                checked.failures(s);
+                checked.changes(s);
+            }
+        }
+        if hosts != found && [s, own].iter().all(|s| s.fabric.check_topology().is_ok()) {
+            let message = format!("{found} hosts, where `fabric` has {hosts}: all controls carry the same flows");
+            self.conflict(&format!("{table}.topology"), &message, None);
+        }
+        // What is wrong with the scenario's own fabric too is said there.
+        let own = |note: &Note, shared: &[Note]| !shared.contains(note);
+        let place = |note: Note| match note.key.strip_prefix("fabric.") {
+            Some(key) => Note { key: format!("{table}.{key}"), ..note },
+            None => {
+                let problem = Problem::Conflict(format!("on this fabric, `{}`: {}", note.key, note.problem));
+                Note { key: table.clone(), problem, ..note }
+            }
+        };
+        self.errors.extend(seen.errors.into_iter().filter(|n| own(n, &shared.errors)).map(place));
+        self.warnings.extend(seen.warnings.into_iter().filter(|n| own(n, &shared.warnings)).map(place));
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! A histogram of 64 bins an octave: a bin is told by its lower end, at most 1.6 % below what fell into it.
 
-use crate::time::SimTime;
+use crate::time::{SimTime, evenly_within};
 use std::collections::BTreeMap;
 use timeplane_model::Duration;
 use timeplane_results::Distribution;
@@ -38,9 +38,7 @@ impl Latencies {
 
     /// The first of `count` packets leaves at `first`, each further one after another `line`; the first one arrives at `arrival`, and all take as long.
     pub fn run(&mut self, first: SimTime, line: Duration, count: u64, arrival: SimTime) {
-        let before =
-            |t: SimTime| (t - first).as_ps().max(0).unsigned_abs().div_ceil(line.as_ps().unsigned_abs()).min(count);
-        let counted = before(self.window.end) - before(self.window.start);
+        let counted = evenly_within(&self.window, first, line, count);
         if counted > 0 {
             let latency = (arrival - first).as_ps() as u64;
             *self.bins.entry(bin(latency)).or_default() += counted;

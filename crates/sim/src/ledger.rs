@@ -2,7 +2,7 @@
 
 use crate::flow::{Flow, NONE, State};
 use crate::packet::Packet;
-use crate::time::SimTime;
+use crate::time::{SimTime, evenly_within};
 use std::collections::BTreeMap;
 use timeplane_model::Duration;
 use timeplane_results::{CoflowRow, FlowRow, Recorder, Summariser};
@@ -93,9 +93,7 @@ impl Ledger {
         self.sent.1 += bytes;
         self.delivered.0 += count;
         self.delivered.1 += bytes;
-        let before =
-            |t: SimTime| (t - first).as_ps().max(0).unsigned_abs().div_ceil(line.as_ps().unsigned_abs()).min(count);
-        let counted = before(self.window.end) - before(self.window.start);
+        let counted = evenly_within(&self.window, first, line, count);
         self.received[packet.destination as usize] += counted * u64::from(payload);
     }
 

@@ -55,3 +55,31 @@ impl fmt::Debug for SimTime {
         write!(f, "{:?}", Duration::from_ps(self.0))
     }
 }
+
+/// How many of `count` times, the first at `first` and each further one after another `step`, lie in a window; `step` is positive.
+pub(crate) fn evenly_within(window: &core::ops::Range<SimTime>, first: SimTime, step: Duration, count: u64) -> u64 {
+    if count == 0 || window.contains(&first) && window.contains(&(first + step * (count - 1) as i64)) {
+        return count;
+    }
+    let before =
+        |t: SimTime| (t - first).as_ps().max(0).unsigned_abs().div_ceil(step.as_ps().unsigned_abs()).min(count);
+    before(window.end) - before(window.start).min(before(window.end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evenly_spaced_times_are_counted_as_one_by_one() {
+        let at = SimTime::from_ps;
+        for (start, end) in [(0, 100), (7, 43), (10, 40), (41, 42), (0, 5), (90, 200), (30, 30)] {
+            for (first, step, count) in [(10, 10, 4), (0, 7, 10), (40, 1, 3), (99, 5, 1), (12, 3, 0)] {
+                let times = (0..count as i64).map(|i| at(first + step * i));
+                let counted = times.filter(|t| (at(start)..at(end)).contains(t)).count() as u64;
+                let found = evenly_within(&(at(start)..at(end)), at(first), Duration::from_ps(step), count);
+                assert_eq!(found, counted, "{start}..{end}: {first} + {step} x {count}");
+            }
+        }
+    }
+}

@@ -186,7 +186,7 @@ def _fig8() -> Experiment:
 
 
 #: Periods from one flow's change to the next one's.
-FIG9_STEP = 6
+FIG9_STEP = 24
 SMALL_RATE = 96e6
 
 

@@ -327,7 +327,7 @@ fn carrying<'a>(
     Engine::new(network, ends, control, arrivals, SimTime::MAX, None)
 }
 
-fn endpoints(fabric: &Arc<Fabric>, carrier: Carrier, mtu: u32, salt: u64, recorder: Recorder) -> Endpoints {
+pub(crate) fn endpoints(fabric: &Arc<Fabric>, carrier: Carrier, mtu: u32, salt: u64, recorder: Recorder) -> Endpoints {
     let all = SimTime::ZERO..SimTime::MAX;
     let setting = Setting {
         carrier,

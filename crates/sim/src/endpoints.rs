@@ -770,11 +770,11 @@ fn path_hash(hash: u32, sent: u32, per_packet: bool) -> u32 {
 
 /// Flows that hold bytes at one host, with the time they came: first come, first served.
 #[derive(Debug, Default)]
-pub struct Line {
+pub struct FlowQueue {
     waiting: VecDeque<(u32, SimTime)>,
 }
 
-impl Line {
+impl FlowQueue {
     /// A flow holds bytes.
     pub fn push(&mut self, slot: u32, since: SimTime) {
         self.waiting.push_back((slot, since));

@@ -37,7 +37,7 @@ impl Latencies {
     }
 
     /// The first of `count` packets leaves at `first`, each further one after another `line`; the first one arrives at `arrival`, and all take as long.
-    pub fn run(&mut self, first: SimTime, line: Duration, count: u64, arrival: SimTime) {
+    pub fn train(&mut self, first: SimTime, line: Duration, count: u64, arrival: SimTime) {
         let counted = evenly_within(&self.window, first, line, count);
         if counted > 0 {
             let latency = (arrival - first).as_ps() as u64;

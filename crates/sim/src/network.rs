@@ -8,7 +8,7 @@ mod retiming;
 use crate::calendar::{Calendar, Key, Phase};
 use crate::circuits::{CIRCUIT, Circuits};
 use crate::collisions::Collisions;
-use crate::endpoints::{BACKGROUND, Endpoints, Line, Then, Wire};
+use crate::endpoints::{BACKGROUND, Endpoints, FlowQueue, Then, Wire};
 use crate::flow::NONE;
 use crate::latency::Latencies;
 use crate::link::{Full, Kinds, LinkState};
@@ -156,9 +156,9 @@ pub struct Network {
     /// Packets that interfaces have refused since the engine looked: over which link and why.
     refused: Vec<(u32, Loss, Packet)>,
     uplinks: Vec<u32>,
-    lines: Vec<Line>,
-    /// Flows in all lines.
-    in_lines: u32,
+    flow_queues: Vec<FlowQueue>,
+    /// Flows in all of them.
+    queued_flows: u32,
     /// Interfaces with queues, where something decides among them.
     nics: Option<Vec<Nic>>,
     /// Streams of bit errors, one per link that has any.
@@ -262,8 +262,8 @@ impl Network {
             exclusive: None,
             refused: Vec::new(),
             uplinks,
-            in_lines: 0,
-            lines: (0..hosts).map(|_| Line::default()).collect(),
+            queued_flows: 0,
+            flow_queues: (0..hosts).map(|_| FlowQueue::default()).collect(),
             nics: nic.map(|(spec, gated)| (0..hosts).map(|_| Nic::new(spec, gated)).collect()),
             errors,
             large: fabric.links().len() > LARGE,
@@ -322,12 +322,12 @@ impl Network {
     }
 
     /// A flow at `host` holds bytes: they leave first come, first served.
-    pub fn line_up(&mut self, now: SimTime, host: u32, slot: u32, ends: &mut Endpoints) {
+    pub fn queue_flow(&mut self, now: SimTime, host: u32, slot: u32, ends: &mut Endpoints) {
         if self.hold_back(now, host, slot) {
             return;
         }
-        self.lines[host as usize].push(slot, now);
-        self.in_lines += 1;
+        self.flow_queues[host as usize].push(slot, now);
+        self.queued_flows += 1;
         self.refill(now, host, ends);
     }
 
@@ -349,23 +349,23 @@ impl Network {
     /// Sends the first packet that waits for a host's link. False where none does.
     #[inline(always)]
     fn step(&mut self, host: u32, link: u32, ends: &mut Endpoints) -> bool {
-        let Some((slot, since)) = self.lines[host as usize].front() else { return false };
+        let Some((slot, since)) = self.flow_queues[host as usize].front() else { return false };
         let begin = since.max(self.links[link as usize].free_at());
         let Some((packet, last)) = ends.take_packet(begin, slot, u32::MAX) else {
-            self.leave_line(host);
+            self.dequeue_flow(host);
             return true;
         };
         if last {
-            self.leave_line(host);
+            self.dequeue_flow(host);
             ends.sent_all(slot, self);
         }
         self.send(link, since, packet);
         true
     }
 
-    fn leave_line(&mut self, host: u32) {
-        self.lines[host as usize].pop();
-        self.in_lines -= 1;
+    fn dequeue_flow(&mut self, host: u32) {
+        self.flow_queues[host as usize].pop();
+        self.queued_flows -= 1;
     }
 
     /// Packets and their wire bytes that wait at a host's interface, beside what its link has taken.
@@ -374,7 +374,7 @@ impl Network {
         let add = |a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1);
         match &self.nics {
             None => {
-                let flows = self.lines[host as usize].iter().chain(self.held(host));
+                let flows = self.flow_queues[host as usize].iter().chain(self.held(host));
                 flows.map(|slot| ends.unsent(slot, link)).fold((0, 0), add)
             }
             Some(nics) => nics[host as usize].waiting(link, ends).map(|w| w.1).fold((0, 0), add),
@@ -422,7 +422,7 @@ impl Network {
         }
         match (then, &mut self.nics) {
             (Then::Nothing, _) | (Then::Withdraw { .. }, None) => {}
-            (Then::Queue { host, slot, .. }, None) => self.line_up(now, host, slot, ends),
+            (Then::Queue { host, slot, .. }, None) => self.queue_flow(now, host, slot, ends),
             (Then::Queue { host, destination, slot }, Some(nics)) => {
                 let link = &self.links[self.uplinks[host as usize] as usize];
                 let was_empty = nics[host as usize].push_flow(now, destination, slot, link, ends);
@@ -651,10 +651,10 @@ impl Network {
     /// Takes the first arrival that comes before all else and before `bound`: when, and over which link.
     #[inline(always)]
     pub fn next_arrival(&mut self, bound: SimTime, ends: &Endpoints) -> Option<(SimTime, u32)> {
-        let (links, packets, lines, large) = (&self.links, &self.packets, &self.lines, self.large);
+        let (links, packets, queues, large) = (&self.links, &self.packets, &self.flow_queues, self.large);
         self.calendar.pop_arrival(bound, |calendar| {
             if large {
-                read_early(calendar, links, packets, lines, ends);
+                read_early(calendar, links, packets, queues, ends);
             }
         })
     }
@@ -679,7 +679,7 @@ impl Network {
             self.calendar.push_arrival(self.packets.arrival(next), link);
         }
         // Mostly the link takes one packet more; a loop for the rest is elsewhere.
-        if self.in_lines > 0
+        if self.queued_flows > 0
             && host != NONE
             && self.takes_more(link, at)
             && self.step(host, link, ends)
@@ -944,7 +944,7 @@ impl Network {
 }
 
 impl Shared {
-    /// Line time that port `out` may hold with this packet: what dynamic thresholds leave it.
+    /// FlowQueue time that port `out` may hold with this packet: what dynamic thresholds leave it.
     fn room(&mut self, ready: SimTime, out: u32, wire: u32, links: &[LinkState]) -> i64 {
         let own = links[out as usize].backlog_bytes(ready) as f64;
         let wire = f64::from(wire);
@@ -963,16 +963,22 @@ impl Shared {
 /// Reads what the next arrivals need. A large network is mostly far from the processor: where a day opens, the links of the day after
 /// tomorrow are read, tomorrow's packets, and what today's lead to, so that none of these reads waits for another.
 #[inline(never)]
-fn read_early(calendar: &Calendar, links: &[LinkState], packets: &Packets, lines: &[Line], ends: &Endpoints) {
+fn read_early(
+    calendar: &Calendar,
+    links: &[LinkState],
+    packets: &Packets,
+    flow_queues: &[FlowQueue],
+    ends: &Endpoints,
+) {
     let arrivals = |days| calendar.arrivals_in(days).map(|l| &links[l as usize]);
-    let line = |link: &LinkState| lines.get(link.host as usize).and_then(Line::front);
+    let queue = |link: &LinkState| flow_queues.get(link.host as usize).and_then(FlowQueue::front);
     let mut read = 0;
     for link in arrivals(2) {
         read ^= link.first();
     }
     for link in arrivals(1) {
         read ^= packets.get(link.first()).flow;
-        read ^= line(link).map_or(0, |t| t.0);
+        read ^= queue(link).map_or(0, |t| t.0);
     }
     for link in arrivals(0) {
         let packet = packets.get(link.first());
@@ -980,7 +986,7 @@ fn read_early(calendar: &Calendar, links: &[LinkState], packets: &Packets, lines
         read ^= packets.try_get(packets.next(link.first())).map_or(0, |p| p.flow);
         read ^= links.get(packet.ahead[0] as usize).map_or(0, LinkState::first);
         read ^= ends.flows.read_early(packet.flow);
-        read ^= line(link).map_or(0, |t| ends.flows.read_early(t.0));
+        read ^= queue(link).map_or(0, |t| ends.flows.read_early(t.0));
     }
     core::hint::black_box(read);
 }

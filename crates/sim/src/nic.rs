@@ -29,7 +29,7 @@ pub struct Window {
     pub until: SimTime,
     /// No frame is begun at or after this: where a signal closes it, what has begun is finished.
     pub closes: SimTime,
-    /// Hardly a signal closes it before this.
+    /// No signal is expected to close it before this: a train through it ends by then. `MAX` where it ends by the clock.
     pub certain: SimTime,
     /// A signal opened it: what opens it again prolongs it.
     pub by_signal: bool,
@@ -93,9 +93,9 @@ impl Window {
     }
 }
 
-/// Packets that leave one behind the other, and were booked when the first one left.
+/// Packets of a queue that leave one behind the other, and were all booked when the first one began to.
 #[derive(Clone, Copy, Debug)]
-pub struct Run {
+pub struct Train {
     /// Of which queue.
     pub queue: QueueId,
     /// When the first one begins to leave.
@@ -108,7 +108,7 @@ pub struct Run {
     pub wire: u32,
 }
 
-impl Run {
+impl Train {
     /// When the last one begins to leave.
     pub fn last(&self) -> SimTime {
         self.first + self.line * (self.count - 1) as i64
@@ -149,8 +149,8 @@ pub struct Nic {
     windows: Vec<Window>,
     /// Windows with a rate, in the order of queues: of each at most one that a signal opened, and one other.
     rates: Vec<Window>,
-    /// What was booked together last.
-    run: Option<Run>,
+    /// The last one that has left, or is leaving.
+    train: Option<Train>,
     /// Classes that the network has paused, a bit each.
     paused: u8,
     /// When an event will serve it next; others that are still pending are stale.
@@ -196,7 +196,7 @@ impl Nic {
             queues: BTreeMap::new(),
             windows: vec![],
             rates: vec![],
-            run: None,
+            train: None,
             paused: 0,
             armed: SimTime::MAX,
             burst: None,
@@ -362,9 +362,9 @@ impl Nic {
         let waiting = gated.map(|(id, q)| {
             let (packets, bytes) = Self::held(q, link, ends);
             // What is booked and has not left waits.
-            let booked = self.run.filter(|run| run.queue == *id).map_or((0, 0), |run| {
-                let packets = run.waiting(now);
-                (packets, packets * u64::from(run.wire))
+            let booked = self.train.filter(|train| train.queue == *id).map_or((0, 0), |train| {
+                let packets = train.waiting(now);
+                (packets, packets * u64::from(train.wire))
             });
             (id.0, (packets + booked.0, bytes + booked.1))
         });
@@ -423,18 +423,19 @@ impl Nic {
         Some((window, queue.flows.front()?.1))
     }
 
-    /// Packets of the open window are booked together.
-    pub fn start(&mut self, run: Run) {
-        if let Some(window) = self.windows.iter_mut().find(|w| w.queue == run.queue && w.is_open(run.first)) {
-            window.sent += run.count * u64::from(run.wire);
-            window.most_packets = window.most_packets.saturating_sub(u32::try_from(run.count).unwrap_or(u32::MAX));
+    /// A train leaves by the open window.
+    pub fn book(&mut self, train: Train) {
+        let open = |w: &&mut Window| w.queue == train.queue && w.is_open(train.first);
+        if let Some(window) = self.windows.iter_mut().find(open) {
+            window.sent += train.count * u64::from(train.wire);
+            window.most_packets = window.most_packets.saturating_sub(u32::try_from(train.count).unwrap_or(u32::MAX));
         }
-        self.run = Some(run);
+        self.train = Some(train);
     }
 
-    /// What was booked together last.
-    pub fn run(&self) -> Option<&Run> {
-        self.run.as_ref()
+    /// The last train that has left, or is leaving.
+    pub fn train(&self) -> Option<&Train> {
+        self.train.as_ref()
     }
 
     /// Whether anything waits.

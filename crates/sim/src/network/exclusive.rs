@@ -11,7 +11,7 @@
 
 use super::Network;
 use crate::endpoints::Endpoints;
-use crate::nic::{Run, Window};
+use crate::nic::{Train, Window};
 use crate::packet::{LAST, Packet};
 use crate::time::SimTime;
 use timeplane_model::{Duration, LinkId};
@@ -61,7 +61,7 @@ impl Network {
     /// From `at` on, a host's interface may do other than was thought.
     pub(super) fn disturb(&mut self, at: SimTime, host: u32) {
         if let (Some(exclusive), Some(nics)) = (&mut self.exclusive, &self.nics) {
-            exclusive.disturbed |= nics[host as usize].run().is_some_and(|run| at <= run.last());
+            exclusive.disturbed |= nics[host as usize].train().is_some_and(|train| at <= train.last());
         }
     }
 
@@ -90,7 +90,7 @@ impl Network {
         }
         // Another one like them would not have fitted, and none of another size is next.
         let is_last = count < most && !ends.cuts() && window.certain >= window.until;
-        let run = Run { queue: window.queue, first: now, line, count, wire };
+        let train = Train { queue: window.queue, first: now, line, count, wire };
         let behind = line * (count - 1) as i64;
         let arrival = self.course(now, uplink, line, &packet, &mut exclusive.course)?;
         if arrival + behind > self.stop {
@@ -108,10 +108,10 @@ impl Network {
         }
         self.hops += count * exclusive.course.len() as u64;
         if let Some(latencies) = &mut self.latencies {
-            latencies.run(now, line, count, arrival);
+            latencies.train(now, line, count, arrival);
         }
         ends.carry_alike(slot, arrival, line, count, &packet);
-        self.nics.as_mut()?[host as usize].start(run);
+        self.nics.as_mut()?[host as usize].book(train);
         if !is_last {
             self.serve_at(self.links[uplink as usize].free_at(), host);
         }
@@ -153,4 +153,49 @@ fn fitting(window: &Window, now: SimTime, wire: u32, line: Duration) -> u64 {
     let until = window.until.min(window.closes).min(window.certain);
     let time = ((until - now).as_ps() / line.as_ps().max(1)).max(0) as u64;
     time.min(u64::from(window.most_packets)).min((window.most - window.sent) / u64::from(wire))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::endpoints;
+    use crate::endpoints::Carrier;
+    use std::sync::Arc;
+    use timeplane_model::{Bytes, Fabric, Framing, HostId, LinkSpec, Rate, Switch};
+    use timeplane_results::Recorder;
+    use timeplane_scenario::Nic;
+    use timeplane_workload::{FlowArrival, Streams};
+
+    /// Trains of a host that is granted 100 us at 10 Gb/s, to a host behind another switch.
+    fn trains(between: Rate) -> u64 {
+        let spec =
+            |rate| LinkSpec { rate, propagation: Duration::from_us(1), framing: Framing::Ethernet, bit_error: 0.0 };
+        let fabric = Fabric::leaf_spine(2, 1, 1, Switch::default(), spec(Rate::gbps(10)), spec(between));
+        let fabric = Arc::new(fabric.expect("dimensions above zero"));
+        let mut ends = endpoints(&fabric, Carrier::Datagrams, 1500, 0, Recorder::discard());
+        let nic = Some((Nic::default(), true));
+        let mut network = Network::new(Arc::clone(&fabric), &Streams::new(1), true, SimTime::MAX, Duration::ZERO, nic);
+        network.count_collisions();
+        network.allow_trains();
+        let flow = FlowArrival {
+            at: Duration::ZERO,
+            source: HostId(0),
+            destination: HostId(1),
+            bytes: Bytes::mb(1),
+            coflow: None,
+        };
+        let then = ends.start(SimTime::ZERO, &flow, &mut network);
+        network.hold(SimTime::ZERO, then, &mut ends);
+        network.open(SimTime::ZERO, 0, Window::slot((1, 0), SimTime::ZERO, SimTime::ZERO + Duration::from_us(100)));
+        network.serve(SimTime::ZERO, 0, &mut ends);
+        network.trains()
+    }
+
+    /// Behind a slower link packets wait for each other: none of them has the course of the first.
+    #[test]
+    fn a_slower_link_on_the_way_takes_no_train() {
+        assert_eq!(trains(Rate::gbps(10)), 1);
+        assert_eq!(trains(Rate::gbps(40)), 1);
+        assert_eq!(trains(Rate::gbps(4)), 0);
+    }
 }

@@ -5,7 +5,7 @@
 //! link, and is then lost as a corrupt packet would be.
 
 use super::{Loss, Network};
-use crate::endpoints::{Endpoints, Line};
+use crate::endpoints::{Endpoints, FlowQueue};
 use crate::multiplexer::Multiplexer;
 use crate::packet::{DOOMED, LAST, Packet, UNKNOWN, flags};
 use crate::routes::Routes;
@@ -78,7 +78,7 @@ struct Held {
     /// Packets that were put on the link ahead of their time, before a cut-through switch.
     packets: Vec<Packet>,
     /// Flows that hold bytes.
-    flows: Line,
+    flows: FlowQueue,
 }
 
 /// Spans of time in order, those that touch as one.
@@ -421,9 +421,9 @@ impl Network {
                 self.lose(uplink, reason, packet, ends);
             }
         } else if let Some(outages) = &mut self.outages {
-            let line = std::mem::take(&mut self.lines[host as usize]);
-            self.in_lines -= line.iter().count() as u32;
-            outages.held.entry(host).or_default().flows.append(line);
+            let queue = std::mem::take(&mut self.flow_queues[host as usize]);
+            self.queued_flows -= queue.iter().count() as u32;
+            outages.held.entry(host).or_default().flows.append(queue);
         }
     }
 
@@ -438,8 +438,8 @@ impl Network {
             self.send_again(at, self.uplinks[host as usize], packet);
         }
         for slot in held.flows.iter() {
-            self.lines[host as usize].push(slot, at);
-            self.in_lines += 1;
+            self.flow_queues[host as usize].push(slot, at);
+            self.queued_flows += 1;
         }
         self.refill(at, host, ends);
     }

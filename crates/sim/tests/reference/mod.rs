@@ -64,7 +64,7 @@ struct Port {
     /// When the last bit of the packet that is being sent leaves.
     departure: Option<i64>,
     /// Flows that a host's interface asks for packets, and since when.
-    line: VecDeque<(u32, i64)>,
+    flows: VecDeque<(u32, i64)>,
     /// With PFC: what leaves now, priorities that may not send, and of what comes in over the link: bytes held by priority, priorities that are to
     /// pause, and those that the sender knows of.
     leaving: Option<Held>,
@@ -364,14 +364,14 @@ impl Reference {
         };
         let waiting = port.queue.iter().enumerate().filter(|(_, w)| may(w.packet.class()));
         let first = waiting.min_by_key(|(i, w)| (order(w.since, &w.packet), *i)).map(|(i, _)| i);
-        let line = port.line.iter().enumerate().map(|(i, &(slot, since))| (i, since, ends.flows.get(slot)));
-        let line = line.filter(|(_, _, flow)| may(flow.class));
-        let line = line.min_by_key(|(i, since, flow)| (*since, flow.destination, flow.class, *i)).map(|t| t.0);
-        let w = if let Some(place) = line {
-            let (slot, since) = port.line[place];
+        let waiting = port.flows.iter().enumerate().map(|(i, &(slot, since))| (i, since, ends.flows.get(slot)));
+        let waiting = waiting.filter(|(_, _, flow)| may(flow.class));
+        let first = waiting.min_by_key(|(i, since, flow)| (*since, flow.destination, flow.class, *i)).map(|t| t.0);
+        let w = if let Some(place) = first {
+            let (slot, since) = port.flows[place];
             let mut packet = ends.next_packet(SimTime::from_ps(now), slot, u32::MAX).unwrap();
             if ends.flows.get(slot).unsent() == 0 {
-                self.ports[link as usize].line.remove(place);
+                self.ports[link as usize].flows.remove(place);
             }
             self.corrupt(link, &mut packet);
             Waiting { packet, wire: at.spec.framing.wire(packet.bytes), whole: 0, since, held: None }
@@ -417,7 +417,7 @@ impl Reference {
     fn hold(&mut self, then: Then, ends: &mut Endpoints) {
         if let Then::Queue { host, slot, .. } = then {
             let link = self.fabric.uplink(HostId(host)).0;
-            self.ports[link as usize].line.push_back((slot, self.now));
+            self.ports[link as usize].flows.push_back((slot, self.now));
             self.begin(link, ends);
         }
         // Packets that the flow handed over by itself.
@@ -497,11 +497,11 @@ impl Reference {
             return;
         }
         if let (true, Some(&(slot, _))) =
-            (self.ports[link as usize].queue.is_empty(), self.ports[link as usize].line.front())
+            (self.ports[link as usize].queue.is_empty(), self.ports[link as usize].flows.front())
         {
             let mut packet = ends.next_packet(SimTime::from_ps(self.now), slot, u32::MAX).unwrap();
             if ends.flows.get(slot).unsent() == 0 {
-                self.ports[link as usize].line.pop_front();
+                self.ports[link as usize].flows.pop_front();
             }
             self.corrupt(link, &mut packet);
             let wire = self.fabric.link(LinkId(link)).spec.framing.wire(packet.bytes);

@@ -19,6 +19,7 @@ pub mod ideal;
 pub mod latency;
 pub mod ledger;
 pub mod link;
+mod manager_configs;
 mod multiplexer;
 pub mod network;
 pub mod nic;

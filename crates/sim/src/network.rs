@@ -1,24 +1,26 @@
 //! The packet fabric: links, switches, and the interface of every host, driven by one calendar.
 
 mod exclusive;
+mod hybrid;
 mod lossless;
 mod outages;
 mod retiming;
 
 use crate::calendar::{Calendar, Key, Phase};
-use crate::circuits::{CIRCUIT, Circuits};
+use crate::circuits::CIRCUIT;
 use crate::collisions::Collisions;
 use crate::endpoints::{BACKGROUND, Endpoints, FlowQueue, Then, Wire};
 use crate::flow::NONE;
 use crate::latency::Latencies;
 use crate::link::{Full, Kinds, LinkState};
-use crate::multiplexer::{Class, Multiplexer};
+use crate::multiplexer::Multiplexer;
 use crate::nic::{Nic, QueueId, Served, Window};
 use crate::packet::{LAST, Packet, Packets, flags};
 use crate::receive::ReceiveBuffer;
 use crate::routes::Routes;
 use crate::time::SimTime;
 use exclusive::Exclusive;
+use hybrid::HybridState;
 use lossless::Lossless;
 use outages::Outages;
 pub use outages::{Changes, Manager};
@@ -28,7 +30,7 @@ use retiming::Retiming;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use timeplane_model::{
-    Backlog, Buffer, Candidates, Duration, Fabric, Forwarding, HostId, LinkId, Matching, NodeId, PathTag, Rate,
+    Backlog, Buffer, Candidates, Duration, Fabric, Forwarding, HostId, LinkId, NodeId, PathTag, Rate,
 };
 use timeplane_scenario::Nic as NicSpec;
 use timeplane_transport::Report;
@@ -95,20 +97,6 @@ struct Shared {
     at_most: f64,
     /// Behind cut-through a port may wait for the rest of a packet, so that its line time grows by more than the packet: ask always.
     always_ask: bool,
-}
-
-/// What a hybrid fabric has beside packet switches.
-#[derive(Debug)]
-struct HybridState {
-    circuits: Circuits,
-    /// By host.
-    multiplexers: Vec<Multiplexer>,
-    /// Wire bytes that each input of a multiplexer holds.
-    most: u32,
-    /// Wire bytes of the largest frame.
-    largest: u32,
-    /// The packet switch.
-    packet_switch: u32,
 }
 
 /// Which changes of a host's queues its agent is told of.
@@ -285,27 +273,6 @@ impl Network {
             news: false,
             reported: (0, 0),
             fabric,
-        }
-    }
-
-    /// Adds the circuit switch of a hybrid fabric, and multiplexers that hold so many frames of `largest` wire bytes of each input.
-    pub fn add_circuits(&mut self, circuits: Circuits, frames: u32, largest: u32) {
-        let Some(switch) = self.fabric.circuit_switch() else { return };
-        self.circuit_switch = switch.0;
-        let multiplexers = (0..self.hosts).map(|_| Multiplexer::default()).collect();
-        self.hybrid = Some(Box::new(HybridState {
-            circuits,
-            multiplexers,
-            most: frames * largest,
-            largest,
-            packet_switch: switch.0 - 1,
-        }));
-    }
-
-    /// The circuit switch changes to this matching of hosts.
-    pub fn retune(&mut self, now: SimTime, matching: &Matching) {
-        if let Some(hybrid) = &mut self.hybrid {
-            hybrid.circuits.retune(now, matching);
         }
     }
 
@@ -702,97 +669,6 @@ impl Network {
             self.cross(at, link, id, ends);
         } else {
             self.forward(at, link, NodeId(to), id, ends);
-        }
-    }
-
-    /// A packet's last bit comes to the circuit switch, and leaves it at the same time or is lost.
-    #[inline(never)]
-    fn cross(&mut self, at: SimTime, from: u32, id: u32, ends: &mut Endpoints) {
-        let hybrid = self.hybrid.as_ref().expect("only then is there a circuit switch");
-        let packet = self.packets.get(id);
-        let (bytes, destination) = (packet.bytes, HostId(packet.destination));
-        let corrupt = packet.flags & flags::CORRUPT != 0;
-        let state = &self.links[from as usize];
-        let line = Duration::from_ps(state.line_time(state.wire(bytes)));
-        let out = hybrid.circuits.cross(at, from, line);
-        // Light that comes to another rack than it was meant for ends there.
-        let down = self.fabric.downlink(destination);
-        let out = out.filter(|&out| self.fabric.link(out).to == self.fabric.link(down).from);
-        if corrupt {
-            return self.lose_passing(from, id, None, ends);
-        }
-        let Some(out) = out else { return self.lose_passing(from, id, Some(Loss::CircuitDark), ends) };
-        if self.links[out.index()].is_down() {
-            return self.lose_passing(out.0, id, Some(self.down_reason(out.0)), ends);
-        }
-        self.packets.get_mut(id).ahead = [down.0, LAST, LAST, LAST];
-        // A rack takes a frame from the circuit as it comes, bit by bit: as if all were as long as the largest, so that a short one
-        // does not come before its turn.
-        let state = &self.links[from as usize];
-        let shorter = Duration::from_ps(state.line_time(hybrid.largest) - state.line_time(state.wire(bytes)));
-        let arrival = self.links[out.index()].pass(at, bytes) + shorter;
-        if self.links[out.index()].leads_down() {
-            self.doom_if_early(out.0, arrival, id);
-        }
-        self.fly(out.0, arrival, id);
-    }
-
-    /// A packet comes to the port of a hybrid rack towards its host. The rack's latency is added behind the port: it is the same for all.
-    #[inline(never)]
-    fn multiplex(&mut self, at: SimTime, from: u32, out: u32, id: u32, ends: &mut Endpoints) {
-        if self.links[out as usize].is_down() {
-            return self.lose_passing(out, id, Some(self.down_reason(out)), ends);
-        }
-        let hybrid = self.hybrid.as_mut().expect("only then is there a multiplexer");
-        let packets = self.fabric.link(LinkId(from)).from.0 == hybrid.packet_switch;
-        let class = if packets { Class::Packets } else { Class::Circuit };
-        let link = &self.links[out as usize];
-        let (free_at, wire) = (link.free_at(), link.wire(self.packets.get(id).bytes));
-        // Of a frame that comes by a circuit only what comes before the link is free has to be held: it comes as fast as the link sends.
-        let until_free = link.backlog_bytes(at).min(u64::from(wire)) as u32;
-        let wire = if packets { wire } else { until_free };
-        let multiplexer = &mut hybrid.multiplexers[link.to as usize];
-        let waits = !multiplexer.is_empty();
-        if !waits && free_at <= at {
-            self.multiplexed(at, out, id);
-        } else if !multiplexer.hold(class, from, id, wire, hybrid.most) {
-            let packet = self.packets.remove(id);
-            self.lose(out, Loss::MultiplexerFull, packet, ends);
-        } else if !waits {
-            self.calendar.push(free_at, Key::new(Phase::Send, out, MULTIPLEXER));
-        }
-    }
-
-    /// Sends a packet from a rack to its host.
-    fn multiplexed(&mut self, at: SimTime, out: u32, id: u32) {
-        let switch = self.fabric.link(LinkId(out)).from.0 - self.hosts;
-        let latency = self.switches[switch as usize].latency;
-        let bytes = self.packets.get(id).bytes;
-        let arrival = if self.links[out as usize].is_plain() {
-            self.links[out as usize].join(at, bytes).1
-        } else {
-            self.join_special(out, at, at, id).expect("a free link takes a packet").1
-        };
-        self.fly(out, arrival + latency, id);
-    }
-
-    /// The link from a rack to a host is free: what waited goes on.
-    #[inline(never)]
-    pub fn serve_multiplexer(&mut self, at: SimTime, out: u32) {
-        let host = self.links[out as usize].to;
-        let Some(hybrid) = &mut self.hybrid else { return };
-        if self.links[out as usize].free_at() > at {
-            // What this was for is lost with its rack; what came since has an event of its own.
-            return;
-        }
-        let id = hybrid.multiplexers[host as usize].next();
-        let more = !hybrid.multiplexers[host as usize].is_empty();
-        if id == LAST {
-            return;
-        }
-        self.multiplexed(at, out, id);
-        if more {
-            self.calendar.push(self.links[out as usize].free_at(), Key::new(Phase::Send, out, MULTIPLEXER));
         }
     }
 

@@ -364,10 +364,10 @@ impl Reference {
         };
         let waiting = port.queue.iter().enumerate().filter(|(_, w)| may(w.packet.class()));
         let first = waiting.min_by_key(|(i, w)| (order(w.since, &w.packet), *i)).map(|(i, _)| i);
-        let waiting = port.flows.iter().enumerate().map(|(i, &(slot, since))| (i, since, ends.flows.get(slot)));
-        let waiting = waiting.filter(|(_, _, flow)| may(flow.class));
-        let first = waiting.min_by_key(|(i, since, flow)| (*since, flow.destination, flow.class, *i)).map(|t| t.0);
-        let w = if let Some(place) = first {
+        let flows = port.flows.iter().enumerate().map(|(i, &(slot, since))| (i, since, ends.flows.get(slot)));
+        let flows = flows.filter(|(_, _, flow)| may(flow.class));
+        let first_flow = flows.min_by_key(|(i, since, flow)| (*since, flow.destination, flow.class, *i)).map(|t| t.0);
+        let w = if let Some(place) = first_flow {
             let (slot, since) = port.flows[place];
             let mut packet = ends.next_packet(SimTime::from_ps(now), slot, u32::MAX).unwrap();
             if ends.flows.get(slot).unsent() == 0 {

@@ -52,6 +52,11 @@ pub fn packet_success(parts: impl IntoIterator<Item = (u64, Db)>) -> f64 {
     parts.into_iter().map(|(bits, excess)| all_of(bit_error_rate(excess), bits as f64)).product()
 }
 
+/// The probability that so many bits are all right, `(1 - BER)^bits`. Bits may be counted in parts.
+pub fn all_right(bit_error_rate: f64, bits: f64) -> f64 {
+    all_of(bit_error_rate, bits)
+}
+
 /// A packet that is being received, part by part as interferers come and go.
 ///
 /// The same product as [`packet_success`], in the unit of a medium that adds up milliwatts: no logarithm of a SINR, one of a bit

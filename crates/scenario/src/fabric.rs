@@ -1,5 +1,6 @@
 //! The `[fabric]` table.
 
+use crate::RadioSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::{Bytes, Duration, Fabric, FabricError, Framing, Hybrid, LinkSpec, NodeId, Rate, Switch};
@@ -37,6 +38,9 @@ pub struct FabricSpec {
     /// All switches.
     #[serde(default)]
     pub switch: Switch,
+    /// Radios, and the air links between them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub radio: Option<RadioSpec>,
 }
 
 const fn one_us() -> Duration {

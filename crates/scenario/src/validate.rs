@@ -3,6 +3,7 @@
 mod changes;
 mod circuits;
 mod own_fabric;
+mod radio;
 
 use crate::error::{Problem, nearest};
 use crate::shape::one_of;
@@ -54,6 +55,7 @@ pub(crate) fn check(scenario: &Scenario, schedulers: &[&str], base: &Path) -> Ch
             c.own_fabric(name, &seen, scenario, base);
         }
         c.control(name, control, &seen, schedulers);
+        c.with_radio(name, &seen);
     }
     c.failures(scenario);
     c.changes(scenario);
@@ -199,6 +201,7 @@ impl Checked {
         if let Topology::Hybrid(hybrid) = &f.topology {
             self.hybrid(hybrid, f.rate);
         }
+        self.radio(f);
         if let Topology::Graph { links, .. } = &f.topology {
             for (i, link) in links.iter().enumerate() {
                 if let Some(rate) = link.rate {

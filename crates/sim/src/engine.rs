@@ -3,11 +3,11 @@
 use crate::calendar::{Event, Key, Phase};
 use crate::control::Controllers;
 use crate::endpoints::{Endpoints, Then};
-use crate::network::{MULTIPLEXER, Network};
+use crate::network::{AIR, MULTIPLEXER, Network};
 use crate::time::SimTime;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use timeplane_model::{Duration, LinkId};
+use timeplane_model::Duration;
 use timeplane_results::{QueueRow, ReceivedRow};
 use timeplane_workload::FlowArrival;
 
@@ -293,9 +293,16 @@ impl<'a> Engine<'a> {
             }
             Phase::Send => {
                 let element = event.key.element();
-                if event.key.slot() == MULTIPLEXER {
-                    self.network.serve_multiplexer(event.at, element);
-                    return false;
+                match event.key.slot() {
+                    MULTIPLEXER => {
+                        self.network.serve_multiplexer(event.at, element);
+                        return false;
+                    }
+                    AIR => {
+                        self.network.serve_air(event.at, &mut self.ends);
+                        return false;
+                    }
+                    _ => {}
                 }
                 match element.checked_sub(self.network.fabric().hosts()) {
                     None => self.network.serve(event.at, element, &mut self.ends),
@@ -397,11 +404,14 @@ impl<'a> Engine<'a> {
             self.network.refill(at, host, &mut self.ends);
         }
         for link in 0..self.network.links.len() as u32 {
-            let from = self.network.fabric().link(LinkId(link)).from.0;
+            let from = self.network.ends_of(link).0;
             let state = &self.network.links[link as usize];
             let mut queue_bytes = state.backlog_bytes(at);
             let mut queue_packets = state.backlog_packets(at, &self.network.packets);
-            if from < fabric_hosts {
+            if let Some((packets, bytes, _)) = self.network.air_queue(link) {
+                queue_packets = packets as u32;
+                queue_bytes = bytes;
+            } else if from < fabric_hosts {
                 let (packets, bytes) = self.network.waiting(from, &self.ends);
                 queue_packets += packets as u32;
                 queue_bytes += bytes;

@@ -3,6 +3,7 @@
 //! One run is single-threaded and deterministic: the same scenario, control and seed give the same bytes on any machine.
 //! Independent runs share nothing but their workload's parsed files.
 
+pub mod air;
 pub mod batch;
 pub mod bench;
 pub mod bounds;
@@ -20,6 +21,7 @@ pub mod latency;
 pub mod ledger;
 pub mod link;
 mod manager_configs;
+pub mod medium;
 mod multiplexer;
 pub mod network;
 pub mod nic;

@@ -43,6 +43,8 @@ mod special {
     pub const WATCHED: u16 = 512;
     /// Its rate changes while it runs.
     pub const CHANGING: u16 = 1024;
+    /// It is no wire but air: packets wait for it in the medium.
+    pub const AIR: u16 = 2048;
 }
 
 /// What a link is. Many are alike and share one of these, which thus is always in the cache.
@@ -201,6 +203,26 @@ impl LinkState {
         let mut kind = Kind::new(spec, from, to, false);
         kind.special |= self.kind.special & kept;
         self.kind = Arc::new(kind);
+    }
+
+    /// It is air from now on, not a wire.
+    pub(crate) fn set_air(&mut self) {
+        // A frame of the air is there as a whole.
+        let special = (self.kind.special | special::AIR) & !special::CUT_THROUGH;
+        self.kind = Arc::new(Kind { special, ..(*self.kind).clone() });
+    }
+
+    /// Whether packets wait for it in the medium.
+    #[inline]
+    pub(crate) fn is_air(&self) -> bool {
+        self.kind.special & special::AIR != 0
+    }
+
+    /// A packet comes out of the air at `now`: when it is at the other end.
+    pub(crate) fn receive_from_air(&mut self, now: SimTime, bytes: u32) -> SimTime {
+        self.sent_packets += 1;
+        self.sent_bytes += u64::from(bytes);
+        SimTime(now.0 + self.kind.propagation)
     }
 
     /// Its rate now.

@@ -1,5 +1,6 @@
 //! The packet fabric: links, switches, and the interface of every host, driven by one calendar.
 
+mod air;
 mod exclusive;
 mod hybrid;
 mod lossless;
@@ -19,6 +20,9 @@ use crate::packet::{LAST, Packet, Packets, flags};
 use crate::receive::ReceiveBuffer;
 use crate::routes::Routes;
 use crate::time::SimTime;
+pub use air::AIR;
+use air::AirState;
+use crate::medium::Outcome;
 use exclusive::Exclusive;
 use hybrid::HybridState;
 use lossless::Lossless;
@@ -59,6 +63,8 @@ pub enum Loss {
     InputFull,
     /// The receiving host's buffer could not take it.
     ReceiveBuffer,
+    /// It was wrong on the air as often as it was sent.
+    Air,
 }
 
 impl Loss {
@@ -75,6 +81,7 @@ impl Loss {
             Self::NoRoute => "no_route",
             Self::InputFull => "input_full",
             Self::ReceiveBuffer => "receive_buffer",
+            Self::Air => "air",
         }
     }
 }
@@ -141,6 +148,10 @@ pub struct Network {
     lossless: Option<Box<Lossless>>,
     /// Where packets may move as trains.
     exclusive: Option<Box<Exclusive>>,
+    /// Air links, and the ends of those beside the wires.
+    air: Option<Box<AirState>>,
+    beside: Vec<(u32, u32)>,
+    air_outcomes: Vec<Outcome>,
     /// Packets that interfaces have refused since the engine looked: over which link and why.
     refused: Vec<(u32, Loss, Packet)>,
     uplinks: Vec<u32>,
@@ -248,6 +259,9 @@ impl Network {
             retiming: None,
             lossless: None,
             exclusive: None,
+            air: None,
+            beside: Vec::new(),
+            air_outcomes: Vec::new(),
             refused: Vec::new(),
             uplinks,
             queued_flows: 0,
@@ -366,6 +380,9 @@ impl Network {
             }
         }
         for id in self.port_packets() {
+            add(1, u64::from(self.packets.get(id).bytes));
+        }
+        for id in self.air_packets() {
             add(1, u64::from(self.packets.get(id).bytes));
         }
         for packet in self.held_packets() {
@@ -680,6 +697,12 @@ impl Network {
             return self.lose_passing(from, id, None, ends);
         }
         let (destination, bytes) = (packet.destination, packet.bytes);
+        if self.air.is_some()
+            && let Some(number) = self.flyway(node, id)
+        {
+            return self.take_off(at, number, id, ends);
+        }
+        let packet = self.packets.get_mut(id);
         let number = node.0 - self.hosts;
         let [out, ahead @ ..] = packet.ahead;
         let out = if out == LAST {
@@ -726,6 +749,10 @@ impl Network {
     ) -> Option<SimTime> {
         if self.links[out as usize].has_port() {
             self.enqueue(at, ready, from, out, id, ends);
+            return None;
+        }
+        if self.links[out as usize].is_air() {
+            self.offer_air(at, out, id, ends);
             return None;
         }
         if let Some(exclusive) = &mut self.exclusive {

@@ -1,5 +1,6 @@
 //! One run: a scenario's point, one of its controls, one seed.
 
+use crate::air::{AirError, set_up};
 use crate::circuits::Circuits;
 use crate::control::{ControlError, Controllers};
 use crate::endpoints::{Carrier, Endpoints, Setting};
@@ -11,7 +12,7 @@ use crate::receive::ReceiveBuffer;
 use crate::time::SimTime;
 use indexmap::IndexMap;
 use std::sync::Arc;
-use timeplane_model::{Duration, Fabric, FabricError, LinkId};
+use timeplane_model::{Duration, Fabric, FabricError};
 use timeplane_protocol::ACKNOWLEDGEMENTS;
 use timeplane_results::{
     ControlRow, DropRow, LatencyRow, LinkRow, Recorder, ResultsError, RunFacts, RunSummary, Tables, Tally,
@@ -47,6 +48,9 @@ pub enum RunError {
     /// The control's own fabric cannot be built, or has other hosts than the scenario's.
     #[error("its own fabric: {0}")]
     Fabric(#[from] FabricError),
+    /// Its radios cannot be set up.
+    #[error(transparent)]
+    Air(#[from] AirError),
     /// The control cannot be set up.
     #[error(transparent)]
     Setup(#[from] ControlError),
@@ -206,6 +210,9 @@ pub fn prepare<'a>(
             network.add_circuits(circuits, spec.multiplexer_frames, scenario.fabric.framing.wire(mtu));
         }
     }
+    if let Some(radio) = &scenario.fabric.radio {
+        network.add_air(radio, &scenario.fabric, set_up(radio, &scenario.fabric, &streams)?);
+    }
     network.fail(&scenario.failure);
     network.change_rates(&scenario.change);
     network.pause(mtu);
@@ -326,10 +333,9 @@ fn conclude(
     let network = &mut engine.network;
     let in_flight = network.in_flight();
     let (mut dropped, mut dropped_bytes) = (0, 0);
-    let fabric = network.fabric_shared();
     let ledger = &mut engine.ends.ledger;
     for (&(link, reason), &(packets, bytes)) in &network.losses {
-        let node = fabric.link(LinkId(link)).from.0;
+        let node = network.ends_of(link).0;
         let row = DropRow { link, node, reason: reason.name(), packets, bytes };
         ledger.recorder.drop(&row);
         ledger.summary.drop(&row);
@@ -337,15 +343,16 @@ fn conclude(
         dropped_bytes += bytes;
     }
     for (l, state) in network.links.iter().enumerate() {
-        let link = fabric.link(LinkId(l as u32));
+        let (from, to) = network.ends_of(l as u32);
+        let air = network.air_queue(l as u32);
         ledger.recorder.link(&LinkRow {
             link: l as u32,
-            from: link.from.0,
-            to: link.to.0,
+            from,
+            to,
             sent_packets: state.sent_packets,
             sent_bytes: state.sent_bytes,
             busy_ps: network.busy(l as u32).as_ps(),
-            max_queue_bytes: network.longest_bytes(l as u32),
+            max_queue_bytes: air.map_or_else(|| network.longest_bytes(l as u32), |a| a.2),
         });
     }
     if let Some(latencies) = &network.latencies {

@@ -1,0 +1,167 @@
+//! The `[fabric.radio]` table: air links between switches, in place of wires or beside them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use timeplane_model::{Duration, HostId, LinkId, NodeId};
+use timeplane_radio::{FLYWAYS_DRAFT, IEEE_802_11AD_2012, MacParameters};
+
+use crate::FabricSpec;
+
+/// Radios on top of racks, or in devices, and the air links between them.
+///
+/// Air links join switches. A host with a radio of its own is a switch with one host under it, and a wire between them that is faster than both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RadioSpec {
+    /// Constants of medium access: gaps, back-off, aggregation, answers.
+    #[serde(default)]
+    pub mac: MacName,
+    /// Who sends when.
+    #[serde(default)]
+    pub access: AccessSpec,
+    /// How often a packet is sent again at most; 0 turns retransmission off.
+    #[serde(default = "seven")]
+    pub retries: u32,
+    /// Where TCP's acknowledgements go that would take an air link beside the wires.
+    #[serde(default)]
+    pub acknowledgements: AckWay,
+    /// Antennas at both ends of a link whose `distance_m` is given, pointed at each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub antenna: Option<AntennaName>,
+    /// What a radio takes for a busy channel, dBm. -68 is the sensitivity of MCS 1, which has the preamble of all frames of data.
+    #[serde(default = "senses")]
+    pub senses_dbm: f64,
+    /// Packets that an air link's queue holds; as many as come where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_packets: Option<u32>,
+    /// The air links.
+    pub link: Vec<RadioLink>,
+}
+
+const fn seven() -> u32 {
+    7
+}
+const fn senses() -> f64 {
+    -68.0
+}
+
+/// A named set of constants of medium access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum MacName {
+    /// The draft that flyways' simulator followed: SIFS 1 us, slots of 3 us, frames of 66,500 B of payload.
+    #[serde(rename = "flyways-draft")]
+    FlywaysDraft,
+    /// IEEE 802.11ad-2012: SIFS 3 us, slots of 5 us, A-MPDUs of at most 262,143 B and 2 ms.
+    #[default]
+    #[serde(rename = "11ad-2012")]
+    Ieee80211ad2012,
+}
+
+impl MacName {
+    /// Its constants.
+    pub const fn parameters(self) -> MacParameters {
+        match self {
+            Self::FlywaysDraft => FLYWAYS_DRAFT,
+            Self::Ieee80211ad2012 => IEEE_802_11AD_2012,
+        }
+    }
+}
+
+/// Who sends when on the air.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AccessSpec {
+    /// Carrier sense and back-off (DCF), with the collisions that they have.
+    #[default]
+    Dcf,
+    /// The same where nobody collides, and frames of nothing but acknowledgements go first, without back-off. No protocol does that: it is what
+    /// published figures without collisions assume.
+    DcfWithoutCollisions,
+    /// AIFS and no back-off: for links that carry data one way.
+    NoBackoff,
+    /// Both ends of a link pass a token with their answers: for links that carry data both ways.
+    Token,
+    /// Each link is its own: no carrier sense, no answers, one frame a packet.
+    Planned,
+}
+
+/// Where TCP's acknowledgements go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AckWay {
+    /// As data do.
+    #[default]
+    Air,
+    /// By the wires, where there are any.
+    Wire,
+}
+
+/// A measured antenna.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AntennaName {
+    /// The horn with the narrow beam of flyways' measurements.
+    NarrowBeam,
+    /// The horn with the wide beam.
+    WideBeam,
+    /// The pattern of Geo-fencing.
+    #[serde(rename = "geofencing")]
+    GeoFencing,
+}
+
+impl AntennaName {
+    /// As the bundled tables name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NarrowBeam => "narrow_beam",
+            Self::WideBeam => "wide_beam",
+            Self::GeoFencing => "geofencing",
+        }
+    }
+}
+
+/// An air link between two switches, both ways.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RadioLink {
+    /// Its ends: switches, numbered after the hosts.
+    pub nodes: [u32; 2],
+    /// How much of what hosts under one end send to hosts under the other it takes, by flow, from 0 to 1. Missing: it takes the place of the
+    /// wire between the two, and there has to be one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// Its channel. Channels do not disturb each other; links of one node on one channel share a radio.
+    #[serde(default)]
+    pub channel: u32,
+    /// The rate of its frames of data: MCS 0 to 31 of 802.11ad. Missing: the fastest that bears the signal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcs: Option<u8>,
+    /// What both ends receive of each other, dBm, after all margins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal_dbm: Option<f64>,
+    /// How far its ends are from each other, in metres: the signal is what the antennas leave of 10 mW, less 3 dB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distance_m: Option<f64>,
+}
+
+impl RadioSpec {
+    /// The switch over a host.
+    pub fn switch_of(fabric: &timeplane_model::Fabric, host: u32) -> NodeId {
+        fabric.link(fabric.uplink(HostId(host))).to
+    }
+
+    /// The wire that a link takes the place of, in the direction from its first to its second node; none where it is beside the wires.
+    pub fn wire(link: &RadioLink, fabric: &timeplane_model::Fabric) -> Option<LinkId> {
+        if link.share.is_some() {
+            return None;
+        }
+        let [a, b] = link.nodes.map(NodeId);
+        let found = fabric.links().iter().position(|l| (l.from, l.to) == (a, b));
+        found.map(|l| LinkId(l as u32))
+    }
+
+    /// Propagation of a link whose distance is known; that of the fabric's wires otherwise.
+    pub fn propagation(link: &RadioLink, fabric: &FabricSpec) -> Duration {
+        link.distance_m.map_or(fabric.propagation, |d| Duration::from_secs_f64(d / timeplane_radio::SPEED_OF_LIGHT))
+    }
+}

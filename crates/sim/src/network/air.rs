@@ -1,0 +1,201 @@
+//! The way of packets over the air: which take an air link, and what comes of them.
+//!
+//! Air links have numbers as wires have: that of the wire whose place they take, or one after all wires. A packet waits in the medium
+//! until it has been received, and then flies for the propagation like all others.
+
+use super::{Loss, Network};
+use crate::air::{Air, switches};
+use crate::calendar::{Key, Phase};
+use crate::endpoints::Endpoints;
+use crate::link::LinkState;
+use crate::medium::{Medium, Outcome};
+use crate::packet::{UNKNOWN, flags};
+use crate::time::SimTime;
+use std::collections::BTreeMap;
+use timeplane_model::{Framing, Link, LinkId, LinkSpec, NodeId};
+use timeplane_scenario::{AckWay, FabricSpec, RadioSpec};
+
+/// The slot of the medium's event.
+pub const AIR: u32 = 2;
+
+/// What a network has beside wires.
+pub(super) struct AirState {
+    medium: Medium,
+    /// By air link: its number in the network.
+    numbers: Vec<u32>,
+    /// The air links that take the place of wires, by number in the network.
+    in_place: BTreeMap<u32, u32>,
+    /// Beside the wires: by switch and the destination's switch, the air link and the flows that take it, as a bound of their hash.
+    ways: BTreeMap<(u32, u32), Vec<(u32, u64)>>,
+    /// By host: its switch.
+    switches: Vec<u32>,
+    /// Acknowledgements keep to the wires.
+    acknowledgements_by_wire: bool,
+    queue_packets: usize,
+    /// By air link: the longest queue, bytes.
+    longest: Vec<u64>,
+    armed: SimTime,
+}
+
+impl Network {
+    /// Adds air links. Before the run begins.
+    pub fn add_air(&mut self, radio: &RadioSpec, fabric: &FabricSpec, air: Air) {
+        let (mut numbers, mut in_place, mut ways) = (Vec::new(), BTreeMap::new(), BTreeMap::<_, Vec<_>>::new());
+        for (link, mcs) in radio.link.iter().zip(&air.rates) {
+            let [a, b] = link.nodes;
+            for (from, to) in [(a, b), (b, a)] {
+                let air_link = numbers.len() as u32;
+                let there = timeplane_scenario::RadioLink { nodes: [from, to], ..link.clone() };
+                if let Some(wire) = RadioSpec::wire(&there, &self.fabric) {
+                    self.links[wire.index()].set_air();
+                    in_place.insert(wire.0, air_link);
+                    numbers.push(wire.0);
+                    continue;
+                }
+                let spec = LinkSpec {
+                    rate: mcs.rate(),
+                    propagation: RadioSpec::propagation(link, fabric),
+                    framing: Framing::None,
+                    bit_error: 0.0,
+                };
+                numbers.push(self.links.len() as u32);
+                let mut state = LinkState::new(&Link { from: NodeId(from), to: NodeId(to), spec }, None, None);
+                state.host = u32::MAX;
+                self.links.push(state);
+                self.beside.push((from, to));
+                let share = (link.share.unwrap_or(0.0) * (1_u64 << 32) as f64) as u64;
+                let flows = ways.entry((from, to)).or_default();
+                let before = flows.last().map_or(0, |f: &(u32, u64)| f.1);
+                flows.push((air_link, before.saturating_add(share)));
+            }
+        }
+        self.errors.resize_with(self.links.len(), || None);
+        self.air = Some(Box::new(AirState {
+            longest: vec![0; numbers.len()],
+            medium: air.medium,
+            numbers,
+            in_place,
+            ways,
+            switches: switches(&self.fabric),
+            acknowledgements_by_wire: radio.acknowledgements == AckWay::Wire,
+            queue_packets: radio.queue_packets.map_or(usize::MAX, |n| n as usize),
+            armed: SimTime::MAX,
+        }));
+        self.arm_air();
+    }
+
+    /// The medium, where there is one.
+    pub fn medium(&self) -> Option<&Medium> {
+        self.air.as_ref().map(|air| &air.medium)
+    }
+
+    /// The nodes at the ends of a link, of the air or a wire.
+    pub fn ends_of(&self, link: u32) -> (u32, u32) {
+        match (link as usize).checked_sub(self.fabric.links().len()) {
+            Some(beside) => self.beside[beside],
+            None => {
+                let link = self.fabric.link(LinkId(link));
+                (link.from.0, link.to.0)
+            }
+        }
+    }
+
+    /// The air link beside the wires that a packet takes from a switch, if it takes one.
+    #[inline(never)]
+    pub(super) fn flyway(&self, node: NodeId, id: u32) -> Option<u32> {
+        let air = self.air.as_ref()?;
+        let packet = self.packets.get(id);
+        let ways = air.ways.get(&(node.0, air.switches[packet.destination as usize]))?;
+        if air.acknowledgements_by_wire && packet.flags & flags::ACK != 0 {
+            return None;
+        }
+        // Shares are of flows, so that none is torn apart. The hash is that of equal paths: mixed again, it is independent of their choice.
+        let place = timeplane_model::mix64(u64::from(packet.hash)) >> 32;
+        ways.iter().find(|way| place < way.1).map(|way| air.numbers[way.0 as usize])
+    }
+
+    /// A packet joins the queue of an air link, given by its number in the network.
+    #[inline(never)]
+    pub(super) fn offer_air(&mut self, at: SimTime, number: u32, id: u32, ends: &mut Endpoints) {
+        let Some(air) = &mut self.air else { return };
+        let link = match air.in_place.get(&number) {
+            Some(&link) => link,
+            None => air.numbers.iter().position(|&n| n == number).expect("an air link of the network") as u32,
+        };
+        let packet = self.packets.get_mut(id);
+        let (queued, queued_bytes) = air.medium.links()[link as usize].queued();
+        if queued >= air.queue_packets {
+            let packet = self.packets.remove(id);
+            return self.lose(number, Loss::BufferFull, packet, ends);
+        }
+        let (bytes, is_ack) = (packet.bytes, packet.flags & flags::ACK != 0);
+        let longest = &mut air.longest[link as usize];
+        *longest = (*longest).max(queued_bytes + u64::from(bytes));
+        air.medium.offer(at, link, id, bytes, is_ack);
+        self.arm_air();
+    }
+
+    fn arm_air(&mut self) {
+        let Some(air) = &mut self.air else { return };
+        if let Some(at) = air.medium.deadline()
+            && at < air.armed
+        {
+            air.armed = at;
+            self.calendar.push(at, Key::new(Phase::Send, 0, AIR));
+        }
+    }
+
+    /// The medium goes on.
+    #[inline(never)]
+    pub fn serve_air(&mut self, now: SimTime, ends: &mut Endpoints) {
+        let Some(air) = &mut self.air else { return };
+        if air.armed != now {
+            // What this was for has come earlier.
+            return;
+        }
+        air.armed = SimTime::MAX;
+        let mut outcomes = std::mem::take(&mut self.air_outcomes);
+        outcomes.extend(air.medium.step(now));
+        for outcome in outcomes.drain(..) {
+            let Some(air) = &self.air else { break };
+            match outcome {
+                Outcome::Arrived { link, packet } => {
+                    let number = air.numbers[link as usize];
+                    let bytes = self.packets.get(packet).bytes;
+                    // The switch's latency is added behind the link: it is the same for all.
+                    let switch = self.ends_of(number).0 - self.hosts;
+                    let latency = self.switches[switch as usize].latency;
+                    let arrival = self.links[number as usize].receive_from_air(now, bytes) + latency;
+                    self.fly(number, arrival, packet);
+                }
+                Outcome::Lost { link, packet } => {
+                    let number = air.numbers[link as usize];
+                    let packet = self.packets.remove(packet);
+                    self.lose(number, Loss::Air, packet, ends);
+                }
+            }
+        }
+        self.air_outcomes = outcomes;
+        self.arm_air();
+    }
+
+    /// A packet is to take an air link: whatever it knew of its way is of the wires.
+    #[inline(never)]
+    pub(super) fn take_off(&mut self, at: SimTime, number: u32, id: u32, ends: &mut Endpoints) {
+        self.packets.get_mut(id).ahead = UNKNOWN;
+        self.offer_air(at, number, id, ends);
+    }
+
+    /// Packets in the queues of air links.
+    pub(super) fn air_packets(&self) -> impl Iterator<Item = u32> + '_ {
+        self.air.iter().flat_map(|air| air.medium.links().iter().flat_map(|l| l.packets()))
+    }
+
+    /// Packets and bytes that wait for an air link, and the longest queue that it has had; none for a wire.
+    pub fn air_queue(&self, number: u32) -> Option<(u64, u64, u64)> {
+        let air = self.air.as_ref()?;
+        let link = air.numbers.iter().position(|&n| n == number)?;
+        let (packets, bytes) = air.medium.links()[link].queued();
+        Some((packets as u64, bytes, air.longest[link]))
+    }
+}

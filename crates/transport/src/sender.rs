@@ -1,5 +1,9 @@
 //! The sending side of a flow.
 
+mod steering;
+
+pub use steering::Steering;
+
 use std::collections::VecDeque;
 
 use timeplane_model::{Duration, Time};
@@ -72,6 +76,8 @@ pub struct Sender {
     // Sequence numbers.
     /// Length of the flow.
     bytes: u64,
+    /// Nothing from here on may be sent yet: a multiple of the MSS, or the flow's end.
+    limit: u64,
     /// The first byte not acknowledged.
     una: u64,
     /// The first byte never sent.
@@ -110,6 +116,7 @@ pub struct Sender {
     window: Window,
     congestion: Congestion,
     receive_window: u64,
+    steered: Option<Box<steering::Steered>>,
 
     retransmissions: u64,
     timeouts: u32,
@@ -135,7 +142,14 @@ pub struct Sender {
     repeat_twice: bool,
     ecn: bool,
     ecn_always: bool,
+    /// Whether segments are paced now.
     pacing: bool,
+    /// Whether they are when nobody steers.
+    paces_itself: bool,
+    /// Steered to send nothing.
+    stopped: bool,
+    /// `poll` has returned nothing because the application had no more.
+    starved: bool,
     handshake: bool,
 }
 
@@ -150,6 +164,7 @@ impl Sender {
     pub fn new(config: &TcpConfig, bytes: u64) -> Self {
         Self {
             bytes,
+            limit: bytes,
             una: 0,
             next: 0,
             head: 0,
@@ -169,6 +184,7 @@ impl Sender {
             window: Window::new(config.mss, config.initial_window),
             congestion: Congestion::new(config),
             receive_window: config.receive_window.map_or(u64::MAX, |w| w.max(1)),
+            steered: None,
             retransmissions: 0,
             timeouts: 0,
             slow_start_segments: config.slow_start_segments.max(1),
@@ -187,6 +203,9 @@ impl Sender {
             ecn: config.uses_ecn(),
             ecn_always: config.congestion == CongestionKind::Dctcp,
             pacing: config.pacing,
+            paces_itself: config.pacing,
+            stopped: false,
+            starved: false,
             handshake: config.handshake,
         }
     }
@@ -199,16 +218,33 @@ impl Sender {
         }
     }
 
+    /// The application has no more than the first `bytes` yet: nothing beyond them is sent. Without a call it has all.
+    ///
+    /// Segments are not cut short for it: what is left of them beyond a multiple of the MSS waits for more, as under
+    /// Nagle's algorithm, and only the flow's end is sent as it is. What has been sent stays sent, so that a limit below
+    /// it is one there. To be followed by [`Sender::poll`]. A sender for which nothing is outstanding then has no
+    /// deadline: it waits for this call. Its window does not grow while little of it is used (RFC 7661), nor does the
+    /// time that it waits count for CUBIC's curve (RFC 9438, section 5.8).
+    pub fn limit_to(&mut self, bytes: u64) {
+        let mss = u64::from(self.window.mss);
+        let whole = if bytes >= self.bytes { self.bytes } else { bytes / mss * mss };
+        self.limit = whole.max(self.next);
+    }
+
     /// The next segment to transmit now; `None` if the windows or pacing forbid more.
     ///
-    /// To be asked until there is none after each of `start`, `on_ack` and `on_timeout`. A driver whose queue
-    /// is full may ask later.
+    /// To be asked until there is none after each of `start`, `on_ack`, `on_timeout`, `limit_to`, `steer` and `unsteer`. A
+    /// driver whose queue is full may ask later.
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
+        if self.stopped {
+            return None;
+        }
         if self.connection != Connection::Open {
             return self.poll_syn(now);
         }
         self.paced_out = false;
-        if self.next >= self.bytes && self.repair == Repair::None {
+        if self.next >= self.limit && self.repair == Repair::None {
+            self.starved = self.limit < self.bytes;
             return None;
         }
         let candidate = self.candidate()?;
@@ -285,7 +321,11 @@ impl Sender {
                 self.on_echo(now, outstanding);
             }
             // RFC 3168, section 6.1.2: no growth by an acknowledgement with an echo.
-            if may_grow && !echoed && self.window_was_used(outstanding) {
+            let used = self.window_was_used(outstanding);
+            if may_grow && !used && self.limit < self.bytes {
+                self.congestion.on_unused(now);
+            }
+            if may_grow && !echoed && used {
                 let limit = if self.repair == Repair::Timeout { 1 } else { self.slow_start_segments };
                 let mss = u64::from(self.window.mss);
                 let acked = Acked {
@@ -298,7 +338,10 @@ impl Sender {
                     una: self.una,
                     next: self.next,
                 };
-                self.congestion.on_ack(&mut self.window, &acked);
+                match self.steering() {
+                    None => self.congestion.on_ack(&mut self.window, &acked),
+                    Some(order) => self.grow_steered(order, &acked),
+                }
             }
         } else if duplicate && !self.sack {
             self.on_duplicate(now, outstanding);
@@ -307,6 +350,9 @@ impl Sender {
             self.enter_recovery(now, outstanding);
         } else if self.repeat_twice && self.repair == Repair::Fast {
             self.find_lost_repetition(now, outstanding);
+        }
+        if let Some(order) = self.steering() {
+            self.hold_window(order);
         }
     }
 
@@ -317,9 +363,9 @@ impl Sender {
 
     // Getters, for traces.
 
-    /// Congestion window, bytes.
+    /// Congestion window, bytes; zero while steered to send nothing.
     pub fn cwnd(&self) -> u64 {
-        self.window.cwnd
+        if self.stopped { 0 } else { self.window.cwnd }
     }
     /// Slow start threshold, bytes; `u64::MAX` before the first reduction.
     pub fn ssthresh(&self) -> u64 {
@@ -341,7 +387,7 @@ impl Sender {
     pub fn acknowledged(&self) -> u64 {
         self.una
     }
-    /// Bytes never sent so far.
+    /// Bytes never sent so far, whether the application has them or not.
     pub fn unsent(&self) -> u64 {
         self.bytes - self.next
     }
@@ -389,7 +435,7 @@ impl Sender {
             self.rtt.sample(now - self.release);
         }
         self.connection = Connection::Open;
-        self.rto_at = None;
+        self.disarm();
         self.release = now;
     }
 
@@ -412,7 +458,7 @@ impl Sender {
                 return Some(Candidate::Repeat(seq));
             }
         }
-        if self.next < self.bytes {
+        if self.next < self.limit {
             // Rule 2.
             let len = u64::from(self.segment_len(self.next));
             if in_flight + len <= self.window.cwnd && self.next + len - self.una <= self.window_at_receiver() {
@@ -465,6 +511,12 @@ impl Sender {
     }
 
     fn send_new(&mut self, now: Time) -> Segment {
+        if self.starved {
+            self.starved = false;
+            if self.records.is_empty() {
+                self.congestion.on_unused(now);
+            }
+        }
         let (seq, len) = (self.next, self.segment_len(self.next));
         self.records.push_back(Record { sent: now, copies: 1, sacked: false, lost: false, repeated: false });
         self.pipe += u64::from(len);
@@ -497,20 +549,26 @@ impl Sender {
     }
 
     fn arm(&mut self, now: Time) {
-        self.rto_at = Some(now.saturating_add(self.rtt.rto()));
+        let rto = self.rtt.rto();
+        if self.stopped {
+            self.arm_stopped(Some(rto));
+        } else {
+            self.rto_at = Some(now.saturating_add(rto));
+        }
+    }
+
+    fn disarm(&mut self) {
+        self.rto_at = None;
+        if self.stopped {
+            self.arm_stopped(None);
+        }
     }
 
     /// Sets when the next segment may go, after one of `len` bytes.
     fn pace(&mut self, now: Time, len: u32) {
-        if !self.pacing {
-            return;
+        if self.pacing {
+            self.release = self.release.max(now).saturating_add(self.gap(len));
         }
-        let Some(srtt) = self.rtt.srtt() else { return };
-        // The factor is 2 in slow start, 6/5 later.
-        let (num, den) = if self.window.in_slow_start() { (1, 2) } else { (5, 6) };
-        let gap = i128::from(srtt.as_ps()) * i128::from(len) * num / (i128::from(self.window.cwnd) * den);
-        let gap = Duration::from_ps(i64::try_from(gap).unwrap_or(i64::MAX));
-        self.release = self.release.max(now).saturating_add(gap);
     }
 
     // Acknowledgements.
@@ -658,7 +716,7 @@ impl Sender {
         grow &= self.una < self.bytes;
         // RFC 6298, rules 5.2 and 5.3.
         if self.una == self.next {
-            self.rto_at = None;
+            self.disarm();
         } else {
             self.arm(now);
         }
@@ -779,7 +837,8 @@ mod tests {
 
     #[test]
     fn stays_small() {
-        assert!(size_of::<Sender>() <= 352, "{}", size_of::<Sender>());
+        // Six cache lines.
+        assert!(size_of::<Sender>() <= 384, "{}", size_of::<Sender>());
         assert_eq!(size_of::<Record>(), 16);
     }
 

@@ -105,6 +105,16 @@ pub trait CongestionControl: Sized {
         window.cwnd = window.cwnd.min(bytes);
     }
 
+    /// The application leaves the window unused, or sends again after it had nothing to send: time until now does not
+    /// count for growth (RFC 9438, section 5.8).
+    fn on_unused(&mut self, now: Time) {
+        let _ = now;
+    }
+
+    /// The window was set by something else, and is the control's again: what was measured since the last reduction no
+    /// longer counts.
+    fn on_new_window(&mut self) {}
+
     /// Every acknowledgement of new data, in recovery too, before anything else: `bytes` newly acknowledged
     /// up to `una`, with or without an ECN echo, while the first byte never sent is `next`.
     fn on_feedback(&mut self, bytes: u64, echo: bool, una: u64, next: u64) {
@@ -157,6 +167,12 @@ macro_rules! controls {
             }
             fn limit(&mut self, window: &mut Window, bytes: u64) {
                 match self { $(Self::$variant(c) => c.limit(window, bytes)),+ }
+            }
+            fn on_unused(&mut self, now: Time) {
+                match self { $(Self::$variant(c) => c.on_unused(now)),+ }
+            }
+            fn on_new_window(&mut self) {
+                match self { $(Self::$variant(c) => c.on_new_window()),+ }
             }
             fn on_feedback(&mut self, bytes: u64, echo: bool, una: u64, next: u64) {
                 match self { $(Self::$variant(c) => c.on_feedback(bytes, echo, una, next)),+ }

@@ -23,6 +23,7 @@
 
 mod config;
 pub mod congestion;
+mod delivery;
 mod raw;
 mod receiver;
 mod rtt;

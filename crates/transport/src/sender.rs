@@ -1,5 +1,6 @@
 //! The sending side of a flow.
 
+mod model;
 mod steering;
 
 pub use steering::Steering;
@@ -9,6 +10,7 @@ use std::collections::VecDeque;
 use timeplane_model::{Duration, Time};
 
 use crate::congestion::{Acked, Congestion, CongestionControl, Window};
+use crate::delivery::Delivery;
 use crate::rtt::RttEstimator;
 use crate::{Ack, CongestionKind, Range, RangeSet, Segment, TcpConfig};
 
@@ -117,6 +119,8 @@ pub struct Sender {
     congestion: Congestion,
     receive_window: u64,
     steered: Option<Box<steering::Steered>>,
+    /// For a congestion control that models the path.
+    delivery: Option<Box<Delivery>>,
 
     retransmissions: u64,
     timeouts: u32,
@@ -162,6 +166,8 @@ fn first_records(config: &TcpConfig, bytes: u64) -> usize {
 impl Sender {
     /// A flow of `bytes`. Nothing is sent before [`Sender::start`].
     pub fn new(config: &TcpConfig, bytes: u64) -> Self {
+        let congestion = Congestion::new(config);
+        let models = congestion.pacing_rate().is_some();
         Self {
             bytes,
             limit: bytes,
@@ -182,9 +188,10 @@ impl Sender {
             release: Time::ZERO,
             youngest: Time::ZERO,
             window: Window::new(config.mss, config.initial_window),
-            congestion: Congestion::new(config),
+            congestion,
             receive_window: config.receive_window.map_or(u64::MAX, |w| w.max(1)),
             steered: None,
+            delivery: models.then(Box::default),
             retransmissions: 0,
             timeouts: 0,
             slow_start_segments: config.slow_start_segments.max(1),
@@ -202,8 +209,8 @@ impl Sender {
             repeat_twice: config.sack && config.find_lost_repetitions,
             ecn: config.uses_ecn(),
             ecn_always: config.congestion == CongestionKind::Dctcp,
-            pacing: config.pacing,
-            paces_itself: config.pacing,
+            pacing: config.pacing || models,
+            paces_itself: config.pacing || models,
             stopped: false,
             starved: false,
             handshake: config.handshake,
@@ -245,9 +252,13 @@ impl Sender {
         self.paced_out = false;
         if self.next >= self.limit && self.repair == Repair::None {
             self.starved = self.limit < self.bytes;
+            self.note_limit();
             return None;
         }
-        let candidate = self.candidate()?;
+        let Some(candidate) = self.candidate() else {
+            self.note_limit();
+            return None;
+        };
         if self.pacing && now < self.release {
             self.paced_out = true;
             return None;
@@ -305,6 +316,7 @@ impl Sender {
         let acked = ack.ack.saturating_sub(self.una);
         let duplicate = ack.ack == self.una && self.una < self.next;
         let outstanding = self.next - self.una;
+        let before = if self.delivery.is_some() { self.in_flight() } else { 0 };
         let mut sample = None;
         if acked > 0 {
             sample = self.advance(now, ack.ack);
@@ -350,6 +362,9 @@ impl Sender {
             self.enter_recovery(now, outstanding);
         } else if self.repeat_twice && self.repair == Repair::Fast {
             self.find_lost_repetition(now, outstanding);
+        }
+        if self.delivery.is_some() {
+            self.model_path(now, before);
         }
         if let Some(order) = self.steering() {
             self.hold_window(order);
@@ -432,7 +447,9 @@ impl Sender {
             let mss = u64::from(self.window.mss);
             self.congestion.limit(&mut self.window, mss);
         } else if self.connection == Connection::SynSent {
-            self.rtt.sample(now - self.release);
+            let rtt = now - self.release;
+            self.rtt.sample(rtt);
+            self.congestion.on_open(rtt);
         }
         self.connection = Connection::Open;
         self.disarm();
@@ -514,8 +531,11 @@ impl Sender {
         if self.starved {
             self.starved = false;
             if self.records.is_empty() {
-                self.congestion.on_unused(now);
+                self.congestion.on_restart(now);
             }
+        }
+        if let Some(delivery) = &mut self.delivery {
+            delivery.sent(now, self.records.is_empty(), self.steered.is_some());
         }
         let (seq, len) = (self.next, self.segment_len(self.next));
         self.records.push_back(Record { sent: now, copies: 1, sacked: false, lost: false, repeated: false });
@@ -532,7 +552,11 @@ impl Sender {
     fn send_again(&mut self, now: Time, seq: u64) -> Segment {
         let mss = u64::from(self.window.mss);
         let len = self.segment_len(seq);
-        let record = &mut self.records[((seq - self.head) / mss) as usize];
+        let i = ((seq - self.head) / mss) as usize;
+        if let Some(delivery) = &mut self.delivery {
+            delivery.sent_again(i, now, self.steered.is_some());
+        }
+        let record = &mut self.records[i];
         record.sent = now;
         record.copies += 1;
         record.repeated = true;
@@ -591,6 +615,12 @@ impl Sender {
                 break;
             }
             let Some(record) = self.records.pop_front() else { break };
+            if let Some(delivery) = &mut self.delivery {
+                if !record.sacked {
+                    delivery.arrived(0, len);
+                }
+                delivery.pop();
+            }
             self.pipe -= u64::from(record.copies) * len;
             self.head += len;
             repeated |= record.repeated;
@@ -626,6 +656,7 @@ impl Sender {
         let mss = u64::from(self.window.mss);
         let (head, next, bytes) = (self.head, self.next, self.bytes);
         let (records, pipe, youngest) = (&mut self.records, &mut self.pipe, &mut self.youngest);
+        let delivery = &mut self.delivery;
         let mut news = false;
         for block in blocks.iter().filter(|b| b.start < next && b.end > head) {
             // Only whole segments count.
@@ -642,6 +673,9 @@ impl Sender {
                     *pipe -= u64::from(record.copies) * len;
                     record.copies = 0;
                     record.sacked = true;
+                    if let Some(delivery) = delivery {
+                        delivery.arrived(i, len);
+                    }
                     if !record.repeated {
                         *youngest = (*youngest).max(record.sent);
                     }
@@ -673,6 +707,9 @@ impl Sender {
                         record.lost = true;
                         record.copies -= 1;
                         self.pipe -= mss;
+                        if let Some(delivery) = &mut self.delivery {
+                            delivery.lost(mss);
+                        }
                     }
                     seq += mss;
                 }
@@ -755,6 +792,9 @@ impl Sender {
             record.lost = true;
             record.copies -= 1;
             self.pipe -= len;
+            if let Some(delivery) = &mut self.delivery {
+                delivery.lost(len);
+            }
         }
         self.repeat_head = true;
     }
@@ -798,7 +838,11 @@ impl Sender {
         let tolerance = self.rtt.srtt().unwrap_or_default() / 4;
         let lost = |r: &Record| r.lost && r.copies == 1 && r.sent.saturating_add(tolerance) < self.youngest;
         if !self.repeat_head && self.records.front().is_some_and(lost) {
-            self.pipe -= u64::from(self.segment_len(self.head));
+            let len = u64::from(self.segment_len(self.head));
+            self.pipe -= len;
+            if let Some(delivery) = &mut self.delivery {
+                delivery.lost(len);
+            }
             self.records[0].copies = 0;
             self.repeat_head = true;
             let flight = self.flight(outstanding);

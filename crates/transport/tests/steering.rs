@@ -34,8 +34,9 @@ fn acknowledge(sender: &mut Sender, now: Time, segments: u64) {
 
 #[test]
 fn a_window_holds_at_once_and_does_not_grow() {
-    for &congestion in CongestionKind::ALL {
-        let mut sender = Sender::new(&TcpConfig { congestion, pacing: false, ..tcp() }, 1_000 * MSS);
+    // BBR paces whatever the window.
+    for &congestion in CongestionKind::ALL.iter().filter(|&&c| c != CongestionKind::Bbr) {
+        let mut sender = Sender::new(&TcpConfig { congestion, ..tcp() }, 1_000 * MSS);
         sender.start(Time::ZERO);
         sender.steer(Time::ZERO, window(100));
         assert_eq!(sent(&mut sender, Time::ZERO), 100, "{congestion:?}");

@@ -120,6 +120,9 @@ impl Sender {
         if let Some(rate) = self.steered.as_ref().and_then(|s| s.order.rate) {
             return time_at(rate, u64::from(len) + u64::from(HEADER_BYTES));
         }
+        if let Some(rate) = self.congestion.pacing_rate() {
+            return time_at(rate, u64::from(len));
+        }
         let Some(srtt) = self.rtt.srtt().filter(|_| self.pacing) else { return Duration::ZERO };
         // The factor is 2 in slow start, 6/5 later.
         let (num, den) = if self.window.in_slow_start() { (1, 2) } else { (5, 6) };

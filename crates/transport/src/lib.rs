@@ -9,6 +9,9 @@
 //! 4. calls `on_timeout` of either side when its one `deadline` has come,
 //! 5. drops both when [`Sender::is_done`].
 //!
+//! A [`Sender`] may be steered by somebody who knows the path ([`Sender::steer`]), and may be given its bytes bit by bit
+//! ([`Sender::limit_to`]).
+//!
 //! A deadline may move with every acknowledgement. It is cheap to ask for, so a driver may leave a timer where
 //! it is, and ask again when it fires: `on_timeout` before the deadline does nothing.
 //!
@@ -20,6 +23,7 @@
 
 mod config;
 pub mod congestion;
+mod delivery;
 mod raw;
 mod receiver;
 mod rtt;
@@ -34,4 +38,4 @@ pub use receiver::Receiver;
 pub use rtt::RttEstimator;
 pub use sack::{Range, RangeSet};
 pub use segment::{Ack, Arrival, HEADER_BYTES, MAX_SACK_BLOCKS, SackBlocks, Segment, ack_options_bytes};
-pub use sender::Sender;
+pub use sender::{Sender, Steering};

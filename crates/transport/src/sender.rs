@@ -1,10 +1,16 @@
 //! The sending side of a flow.
 
+mod model;
+mod steering;
+
+pub use steering::Steering;
+
 use std::collections::VecDeque;
 
 use timeplane_model::{Duration, Time};
 
 use crate::congestion::{Acked, Congestion, CongestionControl, Window};
+use crate::delivery::Delivery;
 use crate::rtt::RttEstimator;
 use crate::{Ack, CongestionKind, Range, RangeSet, Segment, TcpConfig};
 
@@ -72,6 +78,8 @@ pub struct Sender {
     // Sequence numbers.
     /// Length of the flow.
     bytes: u64,
+    /// Nothing from here on may be sent yet: a multiple of the MSS, or the flow's end.
+    limit: u64,
     /// The first byte not acknowledged.
     una: u64,
     /// The first byte never sent.
@@ -110,6 +118,9 @@ pub struct Sender {
     window: Window,
     congestion: Congestion,
     receive_window: u64,
+    steered: Option<Box<steering::Steered>>,
+    /// For a congestion control that models the path.
+    delivery: Option<Box<Delivery>>,
 
     retransmissions: u64,
     timeouts: u32,
@@ -135,7 +146,14 @@ pub struct Sender {
     repeat_twice: bool,
     ecn: bool,
     ecn_always: bool,
+    /// Whether segments are paced now.
     pacing: bool,
+    /// Whether they are when nobody steers.
+    paces_itself: bool,
+    /// Steered to send nothing.
+    stopped: bool,
+    /// `poll` has returned nothing because the application had no more.
+    starved: bool,
     handshake: bool,
 }
 
@@ -148,8 +166,11 @@ fn first_records(config: &TcpConfig, bytes: u64) -> usize {
 impl Sender {
     /// A flow of `bytes`. Nothing is sent before [`Sender::start`].
     pub fn new(config: &TcpConfig, bytes: u64) -> Self {
+        let congestion = Congestion::new(config);
+        let models = congestion.pacing_rate().is_some();
         Self {
             bytes,
+            limit: bytes,
             una: 0,
             next: 0,
             head: 0,
@@ -167,8 +188,10 @@ impl Sender {
             release: Time::ZERO,
             youngest: Time::ZERO,
             window: Window::new(config.mss, config.initial_window),
-            congestion: Congestion::new(config),
+            congestion,
             receive_window: config.receive_window.map_or(u64::MAX, |w| w.max(1)),
+            steered: None,
+            delivery: models.then(Box::default),
             retransmissions: 0,
             timeouts: 0,
             slow_start_segments: config.slow_start_segments.max(1),
@@ -186,7 +209,10 @@ impl Sender {
             repeat_twice: config.sack && config.find_lost_repetitions,
             ecn: config.uses_ecn(),
             ecn_always: config.congestion == CongestionKind::Dctcp,
-            pacing: config.pacing,
+            pacing: config.pacing || models,
+            paces_itself: config.pacing || models,
+            stopped: false,
+            starved: false,
             handshake: config.handshake,
         }
     }
@@ -199,19 +225,40 @@ impl Sender {
         }
     }
 
+    /// The application has no more than the first `bytes` yet: nothing beyond them is sent. Without a call it has all.
+    ///
+    /// Segments are not cut short for it: what is left of them beyond a multiple of the MSS waits for more, as under
+    /// Nagle's algorithm, and only the flow's end is sent as it is. What has been sent stays sent, so that a limit below
+    /// it is one there. To be followed by [`Sender::poll`]. A sender for which nothing is outstanding then has no
+    /// deadline: it waits for this call. Its window does not grow while little of it is used (RFC 7661), nor does the
+    /// time that it waits count for CUBIC's curve (RFC 9438, section 5.8).
+    pub fn limit_to(&mut self, bytes: u64) {
+        let mss = u64::from(self.window.mss);
+        let whole = if bytes >= self.bytes { self.bytes } else { bytes / mss * mss };
+        self.limit = whole.max(self.next);
+    }
+
     /// The next segment to transmit now; `None` if the windows or pacing forbid more.
     ///
-    /// To be asked until there is none after each of `start`, `on_ack` and `on_timeout`. A driver whose queue
-    /// is full may ask later.
+    /// To be asked until there is none after each of `start`, `on_ack`, `on_timeout`, `limit_to`, `steer` and `unsteer`. A
+    /// driver whose queue is full may ask later.
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
+        if self.stopped {
+            return None;
+        }
         if self.connection != Connection::Open {
             return self.poll_syn(now);
         }
         self.paced_out = false;
-        if self.next >= self.bytes && self.repair == Repair::None {
+        if self.next >= self.limit && self.repair == Repair::None {
+            self.starved = self.limit < self.bytes;
+            self.note_limit();
             return None;
         }
-        let candidate = self.candidate()?;
+        let Some(candidate) = self.candidate() else {
+            self.note_limit();
+            return None;
+        };
         if self.pacing && now < self.release {
             self.paced_out = true;
             return None;
@@ -269,6 +316,7 @@ impl Sender {
         let acked = ack.ack.saturating_sub(self.una);
         let duplicate = ack.ack == self.una && self.una < self.next;
         let outstanding = self.next - self.una;
+        let before = if self.delivery.is_some() { self.in_flight() } else { 0 };
         let mut sample = None;
         if acked > 0 {
             sample = self.advance(now, ack.ack);
@@ -285,7 +333,11 @@ impl Sender {
                 self.on_echo(now, outstanding);
             }
             // RFC 3168, section 6.1.2: no growth by an acknowledgement with an echo.
-            if may_grow && !echoed && self.window_was_used(outstanding) {
+            let used = self.window_was_used(outstanding);
+            if may_grow && !used && self.limit < self.bytes {
+                self.congestion.on_unused(now);
+            }
+            if may_grow && !echoed && used {
                 let limit = if self.repair == Repair::Timeout { 1 } else { self.slow_start_segments };
                 let mss = u64::from(self.window.mss);
                 let acked = Acked {
@@ -298,7 +350,10 @@ impl Sender {
                     una: self.una,
                     next: self.next,
                 };
-                self.congestion.on_ack(&mut self.window, &acked);
+                match self.steering() {
+                    None => self.congestion.on_ack(&mut self.window, &acked),
+                    Some(order) => self.grow_steered(order, &acked),
+                }
             }
         } else if duplicate && !self.sack {
             self.on_duplicate(now, outstanding);
@@ -307,6 +362,12 @@ impl Sender {
             self.enter_recovery(now, outstanding);
         } else if self.repeat_twice && self.repair == Repair::Fast {
             self.find_lost_repetition(now, outstanding);
+        }
+        if self.delivery.is_some() {
+            self.model_path(now, before);
+        }
+        if let Some(order) = self.steering() {
+            self.hold_window(order);
         }
     }
 
@@ -317,9 +378,9 @@ impl Sender {
 
     // Getters, for traces.
 
-    /// Congestion window, bytes.
+    /// Congestion window, bytes; zero while steered to send nothing.
     pub fn cwnd(&self) -> u64 {
-        self.window.cwnd
+        if self.stopped { 0 } else { self.window.cwnd }
     }
     /// Slow start threshold, bytes; `u64::MAX` before the first reduction.
     pub fn ssthresh(&self) -> u64 {
@@ -341,7 +402,7 @@ impl Sender {
     pub fn acknowledged(&self) -> u64 {
         self.una
     }
-    /// Bytes never sent so far.
+    /// Bytes never sent so far, whether the application has them or not.
     pub fn unsent(&self) -> u64 {
         self.bytes - self.next
     }
@@ -386,10 +447,12 @@ impl Sender {
             let mss = u64::from(self.window.mss);
             self.congestion.limit(&mut self.window, mss);
         } else if self.connection == Connection::SynSent {
-            self.rtt.sample(now - self.release);
+            let rtt = now - self.release;
+            self.rtt.sample(rtt);
+            self.congestion.on_open(rtt);
         }
         self.connection = Connection::Open;
-        self.rto_at = None;
+        self.disarm();
         self.release = now;
     }
 
@@ -412,7 +475,7 @@ impl Sender {
                 return Some(Candidate::Repeat(seq));
             }
         }
-        if self.next < self.bytes {
+        if self.next < self.limit {
             // Rule 2.
             let len = u64::from(self.segment_len(self.next));
             if in_flight + len <= self.window.cwnd && self.next + len - self.una <= self.window_at_receiver() {
@@ -465,6 +528,15 @@ impl Sender {
     }
 
     fn send_new(&mut self, now: Time) -> Segment {
+        if self.starved {
+            self.starved = false;
+            if self.records.is_empty() {
+                self.congestion.on_restart(now);
+            }
+        }
+        if let Some(delivery) = &mut self.delivery {
+            delivery.sent(now, self.records.is_empty(), self.steered.is_some());
+        }
         let (seq, len) = (self.next, self.segment_len(self.next));
         self.records.push_back(Record { sent: now, copies: 1, sacked: false, lost: false, repeated: false });
         self.pipe += u64::from(len);
@@ -480,7 +552,11 @@ impl Sender {
     fn send_again(&mut self, now: Time, seq: u64) -> Segment {
         let mss = u64::from(self.window.mss);
         let len = self.segment_len(seq);
-        let record = &mut self.records[((seq - self.head) / mss) as usize];
+        let i = ((seq - self.head) / mss) as usize;
+        if let Some(delivery) = &mut self.delivery {
+            delivery.sent_again(i, now, self.steered.is_some());
+        }
+        let record = &mut self.records[i];
         record.sent = now;
         record.copies += 1;
         record.repeated = true;
@@ -497,20 +573,26 @@ impl Sender {
     }
 
     fn arm(&mut self, now: Time) {
-        self.rto_at = Some(now.saturating_add(self.rtt.rto()));
+        let rto = self.rtt.rto();
+        if self.stopped {
+            self.arm_stopped(Some(rto));
+        } else {
+            self.rto_at = Some(now.saturating_add(rto));
+        }
+    }
+
+    fn disarm(&mut self) {
+        self.rto_at = None;
+        if self.stopped {
+            self.arm_stopped(None);
+        }
     }
 
     /// Sets when the next segment may go, after one of `len` bytes.
     fn pace(&mut self, now: Time, len: u32) {
-        if !self.pacing {
-            return;
+        if self.pacing {
+            self.release = self.release.max(now).saturating_add(self.gap(len));
         }
-        let Some(srtt) = self.rtt.srtt() else { return };
-        // The factor is 2 in slow start, 6/5 later.
-        let (num, den) = if self.window.in_slow_start() { (1, 2) } else { (5, 6) };
-        let gap = i128::from(srtt.as_ps()) * i128::from(len) * num / (i128::from(self.window.cwnd) * den);
-        let gap = Duration::from_ps(i64::try_from(gap).unwrap_or(i64::MAX));
-        self.release = self.release.max(now).saturating_add(gap);
     }
 
     // Acknowledgements.
@@ -533,6 +615,12 @@ impl Sender {
                 break;
             }
             let Some(record) = self.records.pop_front() else { break };
+            if let Some(delivery) = &mut self.delivery {
+                if !record.sacked {
+                    delivery.arrived(0, len);
+                }
+                delivery.pop();
+            }
             self.pipe -= u64::from(record.copies) * len;
             self.head += len;
             repeated |= record.repeated;
@@ -568,6 +656,7 @@ impl Sender {
         let mss = u64::from(self.window.mss);
         let (head, next, bytes) = (self.head, self.next, self.bytes);
         let (records, pipe, youngest) = (&mut self.records, &mut self.pipe, &mut self.youngest);
+        let delivery = &mut self.delivery;
         let mut news = false;
         for block in blocks.iter().filter(|b| b.start < next && b.end > head) {
             // Only whole segments count.
@@ -584,6 +673,9 @@ impl Sender {
                     *pipe -= u64::from(record.copies) * len;
                     record.copies = 0;
                     record.sacked = true;
+                    if let Some(delivery) = delivery {
+                        delivery.arrived(i, len);
+                    }
                     if !record.repeated {
                         *youngest = (*youngest).max(record.sent);
                     }
@@ -615,6 +707,9 @@ impl Sender {
                         record.lost = true;
                         record.copies -= 1;
                         self.pipe -= mss;
+                        if let Some(delivery) = &mut self.delivery {
+                            delivery.lost(mss);
+                        }
                     }
                     seq += mss;
                 }
@@ -658,7 +753,7 @@ impl Sender {
         grow &= self.una < self.bytes;
         // RFC 6298, rules 5.2 and 5.3.
         if self.una == self.next {
-            self.rto_at = None;
+            self.disarm();
         } else {
             self.arm(now);
         }
@@ -697,6 +792,9 @@ impl Sender {
             record.lost = true;
             record.copies -= 1;
             self.pipe -= len;
+            if let Some(delivery) = &mut self.delivery {
+                delivery.lost(len);
+            }
         }
         self.repeat_head = true;
     }
@@ -740,7 +838,11 @@ impl Sender {
         let tolerance = self.rtt.srtt().unwrap_or_default() / 4;
         let lost = |r: &Record| r.lost && r.copies == 1 && r.sent.saturating_add(tolerance) < self.youngest;
         if !self.repeat_head && self.records.front().is_some_and(lost) {
-            self.pipe -= u64::from(self.segment_len(self.head));
+            let len = u64::from(self.segment_len(self.head));
+            self.pipe -= len;
+            if let Some(delivery) = &mut self.delivery {
+                delivery.lost(len);
+            }
             self.records[0].copies = 0;
             self.repeat_head = true;
             let flight = self.flight(outstanding);
@@ -779,7 +881,8 @@ mod tests {
 
     #[test]
     fn stays_small() {
-        assert!(size_of::<Sender>() <= 352, "{}", size_of::<Sender>());
+        // Six cache lines.
+        assert!(size_of::<Sender>() <= 384, "{}", size_of::<Sender>());
         assert_eq!(size_of::<Record>(), 16);
     }
 

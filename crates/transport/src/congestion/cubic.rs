@@ -24,6 +24,8 @@ pub struct Cubic {
     carry: f64,
     /// When this stage of congestion avoidance started.
     epoch: Option<Time>,
+    /// Until when time has counted for growth.
+    counted: Time,
     /// The stage follows slow start: it starts on the plateau (section 4.8).
     plateau: bool,
     /// For the initial slow start, if asked for.
@@ -71,7 +73,17 @@ impl Cubic {
 impl CongestionControl for Cubic {
     fn new(config: &TcpConfig) -> Self {
         let hystart = config.hystart.then(Box::default);
-        Self { w_max: 0.0, k: 0.0, w_est: 0.0, prior: 0.0, carry: 0.0, epoch: None, plateau: true, hystart }
+        Self {
+            w_max: 0.0,
+            k: 0.0,
+            w_est: 0.0,
+            prior: 0.0,
+            carry: 0.0,
+            epoch: None,
+            counted: Time::ZERO,
+            plateau: true,
+            hystart,
+        }
     }
 
     fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
@@ -93,6 +105,7 @@ impl CongestionControl for Cubic {
             self.start_epoch(acked.now, cwnd);
         }
         let epoch = self.epoch.unwrap_or(acked.now);
+        self.counted = acked.now;
         let t = (acked.now - epoch).as_secs_f64();
 
         // Section 4.3: what NewReno would have.
@@ -125,6 +138,20 @@ impl CongestionControl for Cubic {
         self.epoch = None;
         self.plateau = true;
         window.collapse();
+    }
+
+    fn on_unused(&mut self, now: Time) {
+        if let Some(epoch) = &mut self.epoch {
+            *epoch = epoch.saturating_add(now - self.counted);
+            self.counted = now;
+        }
+    }
+
+    /// A new stage begins on its plateau.
+    fn on_new_window(&mut self) {
+        self.epoch = None;
+        self.plateau = true;
+        self.carry = 0.0;
     }
 }
 

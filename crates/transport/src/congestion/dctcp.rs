@@ -54,6 +54,10 @@ impl CongestionControl for Dctcp {
         self.reno.on_timeout(window, flight, first);
     }
 
+    fn on_new_window(&mut self) {
+        self.reno.on_new_window();
+    }
+
     /// Section 3.3, steps 1 to 8.
     fn on_feedback(&mut self, bytes: u64, echo: bool, una: u64, next: u64) {
         self.acked += bytes;

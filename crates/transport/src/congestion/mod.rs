@@ -4,20 +4,23 @@
 //! window. A new control is one file that implements [`CongestionControl`], its `mod` line and one line in the
 //! table at the end of this file.
 
+mod bbr;
 mod cubic;
 mod dctcp;
 mod fixed;
 mod hystart;
 mod newreno;
 
+pub use bbr::{Bbr, Mode as BbrMode};
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use fixed::Fixed;
 pub use newreno::NewReno;
 
-use timeplane_model::{Duration, Time};
+use timeplane_model::{Duration, Rate, Time};
 
 use crate::TcpConfig;
+pub use crate::delivery::RateSample;
 
 /// The congestion window and the slow start threshold, bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,6 +108,38 @@ pub trait CongestionControl: Sized {
         window.cwnd = window.cwnd.min(bytes);
     }
 
+    /// The application leaves the window unused: time until now does not count for growth (RFC 9438, section 5.8).
+    fn on_unused(&mut self, now: Time) {
+        let _ = now;
+    }
+
+    /// The application had nothing to send until now, and nothing is in the network.
+    fn on_restart(&mut self, now: Time) {
+        self.on_unused(now);
+    }
+
+    /// The connection is open, and this is the first round trip: that of its SYN.
+    fn on_open(&mut self, rtt: Duration) {
+        let _ = rtt;
+    }
+
+    /// Every acknowledgement that tells of something delivered or lost, after anything else: how the path does. Only for those
+    /// that have a [`pacing_rate`](Self::pacing_rate) from the beginning. A window that is steered is a copy here.
+    /// Whether the window is held so small now that what is sent does not tell the path's rate.
+    fn on_rate(&mut self, window: &mut Window, sample: &RateSample) -> bool {
+        let _ = (window, sample);
+        false
+    }
+
+    /// The rate of payload at which segments are paced, for a control that knows one.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// The window was set by something else, and is the control's again: what was measured since the last reduction no
+    /// longer counts.
+    fn on_new_window(&mut self) {}
+
     /// Every acknowledgement of new data, in recovery too, before anything else: `bytes` newly acknowledged
     /// up to `una`, with or without an ECN echo, while the first byte never sent is `next`.
     fn on_feedback(&mut self, bytes: u64, echo: bool, una: u64, next: u64) {
@@ -158,6 +193,24 @@ macro_rules! controls {
             fn limit(&mut self, window: &mut Window, bytes: u64) {
                 match self { $(Self::$variant(c) => c.limit(window, bytes)),+ }
             }
+            fn on_unused(&mut self, now: Time) {
+                match self { $(Self::$variant(c) => c.on_unused(now)),+ }
+            }
+            fn on_restart(&mut self, now: Time) {
+                match self { $(Self::$variant(c) => c.on_restart(now)),+ }
+            }
+            fn on_open(&mut self, rtt: Duration) {
+                match self { $(Self::$variant(c) => c.on_open(rtt)),+ }
+            }
+            fn on_rate(&mut self, window: &mut Window, sample: &RateSample) -> bool {
+                match self { $(Self::$variant(c) => c.on_rate(window, sample)),+ }
+            }
+            fn pacing_rate(&self) -> Option<Rate> {
+                match self { $(Self::$variant(c) => c.pacing_rate()),+ }
+            }
+            fn on_new_window(&mut self) {
+                match self { $(Self::$variant(c) => c.on_new_window()),+ }
+            }
             fn on_feedback(&mut self, bytes: u64, echo: bool, una: u64, next: u64) {
                 match self { $(Self::$variant(c) => c.on_feedback(bytes, echo, una, next)),+ }
             }
@@ -172,6 +225,8 @@ controls! {
     Cubic = "cubic",
     /// DCTCP: reduces by the share of marked bytes (RFC 8257).
     Dctcp = "dctcp",
+    /// BBR version 1: a model of the path's rate and round trip (Cardwell et al., 2016).
+    Bbr = "bbr",
     /// A window that never changes: for tests, and for peers whose window something else sets.
     Fixed = "fixed",
 }

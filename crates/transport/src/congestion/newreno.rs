@@ -56,6 +56,10 @@ impl CongestionControl for NewReno {
         }
         window.collapse();
     }
+
+    fn on_new_window(&mut self) {
+        self.rest = 0;
+    }
 }
 
 #[cfg(test)]

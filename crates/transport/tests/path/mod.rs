@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use timeplane_model::{Bytes, Duration, Rate, Time};
-use timeplane_transport::{Ack, Arrival, HEADER_BYTES, Receiver, Segment, Sender, TcpConfig};
+use timeplane_transport::{Ack, Arrival, HEADER_BYTES, Receiver, Segment, Sender, Steering, TcpConfig};
 
 /// What the path does to packets. The default is 1 ms each way and nothing else.
 #[derive(Clone, Debug)]
@@ -83,6 +83,9 @@ pub struct Flow {
     arrived: Vec<bool>,
     prefix: usize,
     unique: u64,
+    /// What its application has given it, and the flow that gets what this one's receiver has.
+    limit: u64,
+    relay_to: Option<usize>,
 }
 
 pub struct Path {
@@ -145,8 +148,42 @@ impl Path {
             arrived,
             prefix: 0,
             unique: 0,
+            limit: bytes,
+            relay_to: None,
         });
         self.push(start, self.flows.len() - 1, Packet::Start);
+    }
+
+    /// What has been accepted by the queue leaves at the old rate.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.config.rate = Some(rate);
+    }
+
+    pub fn set_loss(&mut self, loss: f64) {
+        self.config.loss = loss;
+        self.config.ack_loss = loss;
+    }
+
+    /// Steers a flow now, or gives it back its own control.
+    pub fn steer(&mut self, flow: usize, steering: Option<Steering>) {
+        match steering {
+            Some(steering) => self.flows[flow].sender.steer(self.now, steering),
+            None => self.flows[flow].sender.unsteer(self.now),
+        }
+        self.pump(flow, &mut |_, _, _, _| {});
+    }
+
+    /// The application has so many bytes by now.
+    pub fn limit(&mut self, flow: usize, bytes: u64) {
+        self.flows[flow].limit = bytes;
+        self.flows[flow].sender.limit_to(bytes);
+        self.pump(flow, &mut |_, _, _, _| {});
+    }
+
+    /// One flow sends what the other has brought: a connection that is split.
+    pub fn relay(&mut self, from: usize, to: usize) {
+        self.flows[from].relay_to = Some(to);
+        self.limit(to, 0);
     }
 
     fn push(&mut self, at: Time, flow: usize, packet: Packet) {
@@ -241,6 +278,10 @@ impl Path {
                 (Some(a), Some((t, _))) => a.min(t),
                 (Some(a), None) => a,
                 (None, Some((t, _))) => t,
+                (None, None) if self.flows.iter().all(|f| f.finished.is_some() || f.may_wait()) => {
+                    self.now = end;
+                    return;
+                }
                 (None, None) => panic!("a flow waits for nothing at {:?}", self.now),
             };
             if at > end {
@@ -278,8 +319,14 @@ impl Path {
                 f.take(&arrival);
                 let ack = f.receiver.on_segment(now, &arrival);
                 f.check_delivery();
+                let (received, relay_to) = (f.receiver.received(), f.relay_to);
                 if let Some(ack) = ack {
                     self.transmit_ack(flow, ack);
+                }
+                if let Some(to) = relay_to {
+                    self.flows[to].limit = received;
+                    self.flows[to].sender.limit_to(received);
+                    self.pump(to, log);
                 }
                 return;
             }
@@ -322,12 +369,18 @@ impl Path {
             assert_eq!(f.sender.in_flight(), 0);
             f.finished.get_or_insert(now);
         } else {
-            assert!(f.sender.deadline().is_some(), "nothing will wake the sender at {now:?}");
+            assert!(f.sender.deadline().is_some() || f.may_wait(), "nothing will wake the sender at {now:?}");
         }
     }
 }
 
 impl Flow {
+    /// Whether it may rest until somebody steers it or gives it more bytes.
+    fn may_wait(&self) -> bool {
+        let sent = self.bytes - self.sender.unsent();
+        self.sender.cwnd() == 0 || (self.sender.acknowledged() == sent && self.limit < self.bytes)
+    }
+
     fn take(&mut self, arrival: &Arrival) {
         if self.arrived.is_empty() {
             return;

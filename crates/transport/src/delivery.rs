@@ -1,0 +1,242 @@
+//! How fast a path delivers (draft-cheng-iccrg-delivery-rate-estimation-00).
+
+use std::collections::VecDeque;
+
+use timeplane_model::{Duration, Rate, Time};
+
+/// What an acknowledgement tells of the path, for a congestion control that models it.
+#[derive(Clone, Copy, Debug)]
+pub struct RateSample {
+    /// When.
+    pub now: Time,
+    /// Payload delivered per time since the newest of the segments that it acknowledges was sent. `None` where it tells
+    /// nothing: no new segment, or one from before a repetition, faster than any round trip.
+    pub rate: Option<Rate>,
+    /// The sample is of a time in which the sender had not enough to send, or was steered: the path may carry more.
+    pub app_limited: bool,
+    /// Bytes that had been delivered when that segment was sent.
+    pub prior_delivered: Option<u64>,
+    /// Bytes delivered so far, each counted once, selectively acknowledged or not.
+    pub delivered: u64,
+    /// Of these, bytes that this acknowledgement has told of.
+    pub newly_delivered: u64,
+    /// Bytes that it has shown to be lost.
+    pub newly_lost: u64,
+    /// The round trip that it measures.
+    pub rtt: Option<Duration>,
+    /// Bytes in the network after it.
+    pub in_flight: u64,
+    /// And before it.
+    pub prior_in_flight: u64,
+    /// Losses are being repaired, after duplicates or a timeout.
+    pub is_recovering: bool,
+    /// After duplicates.
+    pub is_fast_recovery: bool,
+}
+
+/// The connection's state when a segment was sent (section 3.1.2 of the draft).
+#[derive(Clone, Copy, Debug)]
+struct Stamp {
+    sent: Time,
+    first_sent: Time,
+    delivered_at: Time,
+    delivered: u64,
+    app_limited: bool,
+    repeated: bool,
+}
+
+/// Counts what is delivered, and takes a sample with each acknowledgement. A stamp of 40 bytes per outstanding segment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Delivery {
+    /// One for each of the sender's records.
+    stamps: VecDeque<Stamp>,
+    delivered: u64,
+    delivered_at: Time,
+    /// When the first segment of the interval to be sampled was sent.
+    first_sent: Time,
+    /// Samples are limited by the application until more than this is delivered; zero if they are not.
+    limited_until: u64,
+    min_rtt: Option<Duration>,
+    // Of the acknowledgement at hand:
+    newest: Option<Stamp>,
+    newly_delivered: u64,
+    newly_lost: u64,
+}
+
+impl Delivery {
+    fn stamp(&self, now: Time, steered: bool, repeated: bool) -> Stamp {
+        Stamp {
+            sent: now,
+            first_sent: self.first_sent,
+            delivered_at: self.delivered_at,
+            delivered: self.delivered,
+            app_limited: steered || self.limited_until > 0,
+            repeated,
+        }
+    }
+
+    /// A segment is sent, the `first` where nothing was outstanding.
+    pub(crate) fn sent(&mut self, now: Time, first: bool, steered: bool) {
+        if first {
+            self.first_sent = now;
+            self.delivered_at = now;
+        }
+        self.stamps.push_back(self.stamp(now, steered, false));
+    }
+
+    /// The `i`th outstanding segment is sent again.
+    pub(crate) fn sent_again(&mut self, i: usize, now: Time, steered: bool) {
+        self.stamps[i] = self.stamp(now, steered, true);
+    }
+
+    /// The `i`th outstanding segment is acknowledged for the first time, selectively or not.
+    pub(crate) fn arrived(&mut self, i: usize, len: u64) {
+        let stamp = self.stamps[i];
+        self.newly_delivered += len;
+        if self.newest.is_none_or(|newest| (newest.delivered, newest.sent) < (stamp.delivered, stamp.sent)) {
+            self.newest = Some(stamp);
+        }
+    }
+
+    /// The first outstanding segment is outstanding no more.
+    pub(crate) fn pop(&mut self) {
+        self.stamps.pop_front();
+    }
+
+    pub(crate) fn lost(&mut self, len: u64) {
+        self.newly_lost += len;
+    }
+
+    /// The sender has nothing to send with `in_flight` bytes in the network, which is less than it might have.
+    pub(crate) fn limited(&mut self, in_flight: u64) {
+        self.limited_until = (self.delivered + in_flight).max(1);
+    }
+
+    /// Ends an acknowledgement. `None` where it has told of nothing. What the sender knows is left at zero.
+    pub(crate) fn sample(&mut self, now: Time) -> Option<RateSample> {
+        let (newest, newly_delivered) = (self.newest.take(), core::mem::take(&mut self.newly_delivered));
+        let newly_lost = core::mem::take(&mut self.newly_lost);
+        // Of a segment sent once (Karn), which is the one that made the receiver speak.
+        let rtt = newest.filter(|newest| !newest.repeated).map(|newest| now - newest.sent);
+        if let Some(rtt) = rtt {
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
+        }
+        if newly_delivered == 0 && newly_lost == 0 {
+            return None;
+        }
+        self.delivered += newly_delivered;
+        if newly_delivered > 0 {
+            self.delivered_at = now;
+        }
+        if self.limited_until > 0 && self.delivered > self.limited_until {
+            self.limited_until = 0;
+        }
+        let rate = newest.and_then(|newest| {
+            self.first_sent = newest.sent;
+            let interval = (newest.sent - newest.first_sent).max(now - newest.delivered_at);
+            // Section 3.3: shorter than a round trip is a repetition that was not needed.
+            let plausible = interval > Duration::ZERO && self.min_rtt.is_none_or(|least| interval >= least);
+            plausible.then(|| rate_of(self.delivered - newest.delivered, interval))
+        });
+        Some(RateSample {
+            now,
+            rate,
+            app_limited: newest.is_some_and(|newest| newest.app_limited),
+            prior_delivered: newest.map(|newest| newest.delivered),
+            delivered: self.delivered,
+            newly_delivered,
+            newly_lost,
+            rtt,
+            in_flight: 0,
+            prior_in_flight: 0,
+            is_recovering: false,
+            is_fast_recovery: false,
+        })
+    }
+}
+
+/// `bytes` per positive `span`, rounded down.
+pub(crate) fn rate_of(bytes: u64, span: Duration) -> Rate {
+    let bps = u128::from(bytes) * 8_000_000_000_000 / span.as_ps().max(1) as u128;
+    Rate::bps(u64::try_from(bps).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: i64) -> Time {
+        Time::from_ps(ms * 1_000_000_000)
+    }
+
+    /// Ten segments of 1000 bytes, one each ms, over a path that delivers one each 2 ms and takes 20 ms.
+    #[test]
+    fn the_slower_of_sending_and_arriving_counts() {
+        let mut d = Delivery::default();
+        for i in 0..10 {
+            d.sent(ms(i), i == 0, false);
+        }
+        let rates: Vec<_> = (0..10)
+            .map(|i| {
+                d.arrived(0, 1_000);
+                d.pop();
+                let sample = d.sample(ms(20 + 2 * i)).expect("a sample");
+                assert_eq!(sample.rtt, Some(Duration::from_ms(20 + i)));
+                assert_eq!((sample.prior_delivered, sample.delivered), (Some(0), 1_000 * (i as u64 + 1)));
+                sample.rate.expect("a rate").as_bps()
+            })
+            .collect();
+        // Delivered since the first was sent, by the time since then.
+        let expected: Vec<_> = (0..10).map(|i| 8_000_000 * (i + 1) / (20 + 2 * i)).collect();
+        assert_eq!(rates, expected);
+        // The next flight is stamped with what had been delivered: 10 segments in the 20 ms from 38 to 58.
+        for i in 0..10 {
+            d.sent(ms(38), i == 0, false);
+        }
+        (0..10).for_each(|i| d.arrived(i, 1_000));
+        let sample = d.sample(ms(58)).expect("a sample");
+        assert_eq!((sample.rate, sample.prior_delivered), (Some(Rate::bps(4_000_000)), Some(10_000)));
+    }
+
+    /// Three segments are repeated although their first copies are on their way.
+    #[test]
+    fn what_is_faster_than_a_round_trip_is_no_sample() {
+        let mut d = Delivery::default();
+        for i in 0..4 {
+            d.sent(ms(0), i == 0, false);
+        }
+        let acknowledge = |d: &mut Delivery, now| {
+            d.arrived(0, 1_000);
+            d.pop();
+            let sample = d.sample(ms(now)).expect("a sample");
+            assert_eq!(sample.newly_delivered, 1_000);
+            (sample.rate.is_some(), sample.rtt)
+        };
+        assert_eq!(acknowledge(&mut d, 20), (true, Some(Duration::from_ms(20))));
+        d.sent_again(0, ms(21), false);
+        assert_eq!(acknowledge(&mut d, 22), (true, None), "21 ms since the last one acknowledged was sent");
+        d.sent_again(0, ms(23), false);
+        assert_eq!(acknowledge(&mut d, 24), (false, None), "2 ms");
+        assert!(d.sample(ms(25)).is_none(), "it tells nothing");
+    }
+
+    #[test]
+    fn marks_end_with_what_was_in_flight() {
+        let mut d = Delivery::default();
+        let marks = |d: &mut Delivery, now| {
+            d.arrived(0, 1_000);
+            d.pop();
+            d.sample(now).expect("a sample").app_limited
+        };
+        d.sent(ms(0), true, false);
+        d.sent(ms(0), false, false);
+        d.limited(2_000);
+        d.sent(ms(1), false, false);
+        assert!(!marks(&mut d, ms(10)) && !marks(&mut d, ms(11)), "sent before");
+        assert!(marks(&mut d, ms(12)));
+        d.sent(ms(13), true, false);
+        d.sent(ms(13), false, true);
+        assert!(!marks(&mut d, ms(23)));
+        assert!(marks(&mut d, ms(24)), "steered");
+    }
+}

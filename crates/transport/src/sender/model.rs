@@ -1,0 +1,38 @@
+//! What a congestion control that models the path is told of it.
+
+use timeplane_model::Time;
+
+use super::{Repair, Sender};
+use crate::congestion::CongestionControl;
+
+impl Sender {
+    /// Nothing more can be sent. Where that is for want of bytes, rates measured from here on say nothing of the path.
+    #[inline]
+    pub(super) fn note_limit(&mut self) {
+        if self.delivery.is_some() && self.next >= self.limit {
+            let in_flight = self.in_flight();
+            if let Some(delivery) = &mut self.delivery
+                && in_flight + u64::from(self.window.mss) <= self.window.cwnd
+            {
+                delivery.limited(in_flight);
+            }
+        }
+    }
+
+    /// An acknowledgement has been taken, before which `before` bytes were in the network.
+    #[inline(never)]
+    pub(super) fn model_path(&mut self, now: Time, before: u64) {
+        let in_flight = self.in_flight();
+        let Some(delivery) = &mut self.delivery else { return };
+        let Some(mut sample) = delivery.sample(now) else { return };
+        sample.in_flight = in_flight;
+        sample.prior_in_flight = before;
+        sample.is_recovering = self.repair != Repair::None;
+        sample.is_fast_recovery = self.repair == Repair::Fast;
+        let mut copy = self.window;
+        let window = if self.steered.is_some() { &mut copy } else { &mut self.window };
+        if self.congestion.on_rate(window, &sample) {
+            delivery.limited(in_flight);
+        }
+    }
+}

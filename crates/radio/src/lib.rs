@@ -6,6 +6,7 @@ mod antenna;
 mod bit_errors;
 pub mod bundled;
 mod coupling;
+mod course;
 mod decibel;
 mod error;
 mod field;
@@ -20,6 +21,7 @@ mod propagation;
 mod scene;
 mod sheet;
 mod space;
+mod testbed;
 mod trace;
 mod training;
 
@@ -31,6 +33,7 @@ pub use bit_errors::{
     required_sinr, sinr,
 };
 pub use coupling::Coupling;
+pub use course::{CourseError, CourseRules, CourseState, LinkCourse};
 pub use decibel::{Db, Dbm, Milliwatts};
 pub use error::InputError;
 pub use field::Field;
@@ -47,6 +50,7 @@ pub use propagation::{
 };
 pub use scene::Scene;
 pub use space::{Cuboid, Frequency, Metres, Point, SPEED_OF_LIGHT, Vector};
+pub use testbed::{TESTBED_LEVEL, Testbed, Walk};
 pub use trace::{
     BeamTrace, BestBeams, IperfInterval, IperfLog, IperfRole, IperfStream, MatrixError, QdChannel, QdTrace, Ray,
     parse_positions, received_by_rays,

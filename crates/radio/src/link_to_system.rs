@@ -186,7 +186,7 @@ pub struct LinkState {
     pub mcs: Mcs,
     /// Its bits per second in the link's bandwidth.
     pub rate: Rate,
-    /// The probability that a packet is lost, at most the target.
+    /// The probability that a packet is lost: at most the target at a level that chooses this rate.
     pub packet_error: f64,
 }
 

@@ -1,0 +1,77 @@
+//! What the links of the proxy's two rooms do over time:
+//! `cargo run -p timeplane-radio --example course -- [--scene A|B] [--level DBM] [--length S] [--speed M/S] [--along SHARE]
+//! [--before M] [--angle DEG] [--extra DB] [--target PER] [--select MS] [--every MS] [--beams FILE] [--course FILE]`.
+//!
+//! It prints the course every 100 ms; `--beams` writes the matrices as `BeamTrace` reads them, `--course` all states as a table.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use timeplane_model::Duration;
+use timeplane_radio::{
+    Angle, CourseRules, Db, Dbm, ErrorTables, LinkCourse, LinkParameters, Mcs, RateBySignal, TESTBED_LEVEL, Testbed,
+    Walk,
+};
+
+const OPTIONS: [&str; 13] = [
+    "scene", "level", "length", "speed", "along", "before", "angle", "extra", "target", "select", "every", "beams",
+    "course",
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut given = BTreeMap::new();
+    for pair in arguments.chunks(2) {
+        let name = pair[0].trim_start_matches("--");
+        if !OPTIONS.contains(&name) {
+            return Err(format!("`{}` is not known: one of --{}", pair[0], OPTIONS.join(", --")).into());
+        }
+        given.insert(name, pair.get(1).ok_or(format!("{} needs a value", pair[0]))?.as_str());
+    }
+    let number = |name: &str, default: f64| match given.get(name) {
+        None => Ok(default),
+        Some(text) => text.parse::<f64>().ok().filter(|x| x.is_finite()).ok_or(format!("--{name} {text}: a number")),
+    };
+    let level = Dbm::new(number("level", TESTBED_LEVEL.get())?);
+    let testbed = match *given.get("scene").unwrap_or(&"B") {
+        "A" => Testbed::a(level),
+        "B" => Testbed::b(level),
+        other => return Err(format!("--scene {other}: A or B").into()),
+    };
+    let walk = Walk {
+        along: number("along", testbed.walk.along)?,
+        before: number("before", testbed.walk.before)?,
+        speed: number("speed", testbed.walk.speed)?,
+        angle: Angle::degrees(number("angle", testbed.walk.angle.as_degrees())?),
+        ..testbed.walk
+    };
+    let extra = Db::new(number("extra", testbed.extra.get())?);
+    let mut testbed = testbed.walked(walk);
+    testbed.extra = extra;
+    let length = Duration::from_secs_f64(number("length", 10.0)?);
+    let trace = testbed.trace(length)?;
+    let parameters = LinkParameters { target: number("target", 0.01)?, ..LinkParameters::default() };
+    let rates = RateBySignal::new(ErrorTables::bundled(), parameters, Mcs::single_carrier());
+    let ms = |x: f64| Duration::from_secs_f64(x * 1e-3);
+    let rules = CourseRules { every: ms(number("every", 1.0)?), select_every: ms(number("select", 10.0)?) };
+    let course = LinkCourse::new(&trace, &rates, rules, length)?;
+    if let Some(path) = given.get("beams") {
+        std::fs::write(path, trace.to_csv())?;
+    }
+    if let Some(path) = given.get("course") {
+        std::fs::write(path, course.to_csv())?;
+        return Ok(());
+    }
+    println!("Room {}, {:.1} with nobody in the way", testbed.name, testbed.level);
+    println!("{:>6} {:>4} {:>4} {:>8} {:>4} {:>7} {:>9}", "s", "tx", "rx", "dBm", "MCS", "Mb/s", "PER");
+    for step in 0..=(length.as_ps() / ms(100.0).as_ps()) {
+        let at = Duration::from_ps(step * ms(100.0).as_ps());
+        let s = course.at(at);
+        let (tx, rx) = (trace.sends()[s.tx].as_degrees(), trace.listens()[s.rx].as_degrees());
+        print!("{:>6.1} {tx:>4} {rx:>4} {:>8.2}", at.as_secs_f64(), s.level.get());
+        match s.link {
+            Some(l) => println!(" {:>4} {:>7.1} {:>9.2e}", l.mcs.name(), l.rate.as_bps() as f64 / 1e6, l.packet_error),
+            None => println!(" {:>4} {:>7} {:>9}", "-", "-", 1),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! The two rooms of the proxy's measurements (Drago et al., MASS 2019, section V), as far as the paper describes them.
+
+use crate::angle::Angle;
+use crate::antenna::{Antenna, Horn, PatchArray};
+use crate::decibel::{Db, Dbm};
+use crate::propagation::{Blocker, Losses, Room, free_space_loss};
+use crate::scene::Scene;
+use crate::space::{Cuboid, Frequency, Metres, Point};
+use crate::trace::{BeamTrace, MatrixError};
+use timeplane_model::Duration;
+
+/// Line-of-sight power of a continuous wave in room B that the paper does not give: -66 dBm. At 10 mW with these antennas it would be
+/// -32 dBm, and no body could matter; sweep it from -62 to -70 dBm.
+pub const TESTBED_LEVEL: Dbm = Dbm::new(-66.0);
+
+/// What walks through a room, and how.
+///
+/// It walks straight, at `angle` to the line from the sender to the receiver (90°: at a right angle), and crosses that line
+/// at a share `along` of the way. Radio draws no random numbers: who wants ten courses gives ten walks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Walk {
+    /// Where it crosses the line: 0 at the sender, 1 at the receiver.
+    pub along: f64,
+    /// How far before the line it begins, metres.
+    pub before: f64,
+    /// Metres per second.
+    pub speed: f64,
+    /// Between its way and the line.
+    pub angle: Angle,
+    /// Whether it turns when it is as far beyond the line as it began before it, and so on.
+    pub returns: bool,
+}
+
+impl Walk {
+    /// How far beyond the line it is, along its way; negative before it.
+    pub fn beyond(&self, at: Duration) -> f64 {
+        let gone = self.speed * at.as_secs_f64();
+        let way = 2.0 * self.before;
+        if !self.returns || way <= 0.0 {
+            return gone - self.before;
+        }
+        let phase = gone % (2.0 * way);
+        if phase <= way { phase - self.before } else { way + self.before - phase }
+    }
+}
+
+/// A room with two antennas, and somebody who walks between them.
+///
+/// In both, 60 GHz, seven beams from -30° to 30° on both sides, a horn of 20 dBi (14° E, 15° H) sends and an array of 32 patches of
+/// 17 dBi (24° E, 11° H) listens. Rooms, reflections, and how often a matrix is taken in B are ours.
+///
+/// | | A | B |
+/// | --- | --- | --- |
+/// | heights, distance | 1 m and 1 m, 3 m | 1.6 m and 1 m, 3.5 m as the ray goes |
+/// | room | laboratory, 8 m x 6 m x 3 m, the link along its length | aisle of 1.6 m x 3.25 m between partitions, 2.7 m high, from corner to corner, 0.1 m off the partitions |
+/// | reflectors | two metal cabinets of 1.2 m x 0.4 m x 2 m along the link, 0.8 m and 0.9 m off it | none but the partitions |
+/// | losses of a reflection | cabinets 3 dB, walls 7.53, ceiling and floor 10 | partitions 20 dB, ceiling 15, floor 20 |
+/// | who walks | trolley, 0.5 m x 1.2 m | manikin, 0.3 m x 1.9 m |
+/// | extra loss in its shadow | 15 dB | 27 dB: with its edges, 34 dB in the middle, where the paper cites 15 (a hand) to 35 |
+/// | speed, crossing | 0.5 m/s, at 0.25 of the way | 0.1 m/s, at 0.5 of the way |
+/// | begins before the line | 1.2 m | 0.5 m |
+/// | a matrix every | 0.2 m | 0.02 m |
+/// | level with nobody in the way | as B's sender has it at 3 m: -64.7 dBm | -66 dBm |
+#[derive(Clone, Debug, PartialEq)]
+pub struct Testbed {
+    /// Its name: `A` or `B`.
+    pub name: &'static str,
+    room: Room,
+    from: Point,
+    to: Point,
+    /// Level of the best pair of beams with nobody in the way.
+    pub level: Dbm,
+    /// Width and height of who walks.
+    pub size: (Metres, Metres),
+    /// [`Blocker::extra`].
+    pub extra: Db,
+    /// How it walks.
+    pub walk: Walk,
+    /// How far it walks from one matrix to the next, metres.
+    pub step: f64,
+}
+
+/// The carrier of the testbed.
+const CARRIER: Frequency = Frequency::mhz(60_000);
+
+fn cuboid(low: [f64; 3], high: [f64; 3]) -> Cuboid {
+    let point = |c: [f64; 3]| Point::new(c[0], c[1], c[2]);
+    Cuboid::new(point(low), point(high)).expect("the testbeds' boxes have an inside")
+}
+
+impl Testbed {
+    /// Scenario A: a trolley crosses in a room of many reflectors, which are the way round it. `level` is that of B.
+    pub fn a(level: Dbm) -> Self {
+        let losses = Losses { box_side: Db::new(3.0), box_top: Db::new(3.0), ..Losses::default() };
+        let cabinets = vec![cuboid([3.4, 3.8, 0.0], [4.6, 4.2, 2.0]), cuboid([3.4, 1.7, 0.0], [4.6, 2.1, 2.0])];
+        let room = Room::new(cuboid([0.0; 3], [8.0, 6.0, 3.0]), cabinets, losses);
+        let nearer = free_space_loss(Metres::new(3.5), CARRIER) - free_space_loss(Metres::new(3.0), CARRIER);
+        Self {
+            name: "A",
+            room: room.expect("the room of A is one"),
+            from: Point::new(2.5, 3.0, 1.0),
+            to: Point::new(5.5, 3.0, 1.0),
+            level: level + nearer,
+            size: (Metres::new(0.5), Metres::new(1.2)),
+            extra: Db::new(15.0),
+            walk: Walk { along: 0.25, before: 1.2, speed: 0.5, angle: Angle::degrees(90.0), returns: true },
+            step: 0.2,
+        }
+    }
+
+    /// Scenario B: a manikin crosses an aisle, and there is no way round it.
+    pub fn b(level: Dbm) -> Self {
+        let losses = Losses { wall: Db::new(20.0), ceiling: Db::new(15.0), floor: Db::new(20.0), ..Losses::default() };
+        let room = Room::new(cuboid([0.0; 3], [3.25, 1.6, 2.7]), Vec::new(), losses);
+        // 1.4 m across and 0.6 m down; the length is such that the ray has 3.5 m.
+        let along = (3.5f64 * 3.5 - 1.4 * 1.4 - 0.6 * 0.6).sqrt();
+        Self {
+            name: "B",
+            room: room.expect("the room of B is one"),
+            from: Point::new(0.05, 0.1, 1.6),
+            to: Point::new(0.05 + along, 1.5, 1.0),
+            level,
+            size: (Metres::new(0.3), Metres::new(1.9)),
+            extra: Db::new(27.0),
+            walk: Walk { along: 0.5, before: 0.5, speed: 0.1, angle: Angle::degrees(90.0), returns: true },
+            step: 0.02,
+        }
+    }
+
+    /// The same with another walk.
+    pub fn walked(self, walk: Walk) -> Self {
+        Self { walk, ..self }
+    }
+
+    /// Where the one who walks stands at a time.
+    pub fn blocker(&self, at: Duration) -> Blocker {
+        let (dx, dy) = (self.to.x - self.from.x, self.to.y - self.from.y);
+        let ground = (dx * dx + dy * dy).sqrt();
+        let (ux, uy) = (dx / ground, dy / ground);
+        let (sin, cos) = self.walk.angle.sin_cos();
+        let beyond = self.walk.beyond(at);
+        // Along its way: the link's direction turned by the angle.
+        let (wx, wy) = (ux * cos - uy * sin, ux * sin + uy * cos);
+        let (x, y) = (self.from.x + self.walk.along * dx, self.from.y + self.walk.along * dy);
+        let (width, height) = self.size;
+        Blocker { at: Point::new(x + wx * beyond, y + wy * beyond, 0.0), width, height, extra: self.extra }
+    }
+
+    /// The room with its antennas, at its level.
+    pub fn scene(&self) -> Scene {
+        let deg = Angle::degrees;
+        let horn = Horn::new(deg(15.0), deg(14.0), Some(Db::new(20.0))).expect("the testbed's horn");
+        let patch = PatchArray::new((8, deg(11.0)), (4, deg(24.0)), Some(Db::new(17.0))).expect("the testbed's array");
+        let beams: Vec<Angle> = (-3..=3).map(|i| deg(f64::from(i) * 10.0)).collect();
+        let sender = (self.from, Antenna::Horn(horn), &beams[..]);
+        let receiver = (self.to, Antenna::PatchArray(patch), &beams[..]);
+        let scene = Scene::new(&self.room, sender, receiver, Dbm::new(10.0), CARRIER);
+        scene.expect("the testbeds' antennas are in their rooms").calibrated(self.level)
+    }
+
+    /// Matrices from 0 to the first time that is not before `length`, one every [`step`](Self::step) of the way.
+    ///
+    /// # Errors
+    /// Where nobody moves on, so that there is no time between matrices (a speed or a step that is not above 0), or a level is above
+    /// 60 dBm.
+    pub fn trace(&self, length: Duration) -> Result<BeamTrace, MatrixError> {
+        let every = Duration::from_secs_f64(self.step / self.walk.speed);
+        self.scene().trace(every, length, |at| vec![self.blocker(at)])
+    }
+}

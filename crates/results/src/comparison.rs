@@ -97,6 +97,16 @@ metrics! {
     NetworkLatencyP50 "network_latency_p50_ps", "network latency median", Time, All, |r| r.network_latency_ps.map(|d| d.p50);
     /// 99th percentile of the times of packets in the network.
     NetworkLatencyP99 "network_latency_p99_ps", "network latency p99", Time, All, |r| r.network_latency_ps.map(|d| d.p99);
+    /// Mean round-trip time of TCP's segments.
+    RttMean "rtt_mean_ps", "RTT mean", Time, All, |r| r.rtt_ps.map(|d| d.mean);
+    /// Median round-trip time.
+    RttP50 "rtt_p50_ps", "RTT median", Time, All, |r| r.rtt_ps.map(|d| d.p50);
+    /// 99th percentile of the round-trip times.
+    RttP99 "rtt_p99_ps", "RTT p99", Time, All, |r| r.rtt_ps.map(|d| d.p99);
+    /// The round-trip time that all but one segment in 100,000 keep within.
+    RttP99999 "rtt_p99999_ps", "RTT p99.999", Time, All, |r| r.rtt_p99999_ps;
+    /// Longest round-trip time.
+    RttMax "rtt_max_ps", "RTT max", Time, All, |r| r.rtt_ps.map(|d| d.max);
     /// Data packets lost.
     DroppedPackets "dropped_packets", "dropped packets", Count, All, |r| Some(r.packets.dropped as f64);
     /// Packets sent again.

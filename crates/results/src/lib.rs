@@ -25,4 +25,6 @@ pub use store::{FORMAT, Manifest, ManifestRun, PartialRun, Store, run_key};
 pub use summary::{
     ControlTotals, Counts, Distribution, RunFacts, RunSummary, Summariser, Tally, WindowSummary, summary_batch,
 };
-pub use tables::{CoflowRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, ReceivedRow, Row, SlotRow};
+pub use tables::{
+    AirRow, CoflowRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, ReceivedRow, Row, RttRow, SlotRow, TcpRow,
+};

@@ -2,7 +2,7 @@
 
 use crate::error::ResultsError;
 use crate::tables::{
-    CoflowRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, ReceivedRow, Row, SlotRow,
+    AirRow, CoflowRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, ReceivedRow, Row, RttRow, SlotRow, TcpRow,
 };
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
@@ -112,110 +112,92 @@ impl<R: Row> Buffer<R> {
     }
 }
 
-/// Takes the rows of one run.
-///
-/// Rows are kept until a row group is full ([`ROW_GROUP_ROWS`]) and are then written together, so that a run of any length needs
-/// little memory (about 6 MB per table). The hot path returns nothing: the first error is remembered, [`failed`](Self::failed) says
-/// so, and [`finish`](Self::finish) returns it. The files are complete only after `finish`.
-///
-/// Files depend on the rows and their order alone: the same rows give the same bytes.
-pub struct Recorder {
-    flows: Buffer<FlowRow>,
-    coflows: Buffer<CoflowRow>,
-    queues: Buffer<QueueRow>,
-    received: Buffer<ReceivedRow>,
-    drops: Buffer<DropRow>,
-    control: Buffer<ControlRow>,
-    slots: Buffer<SlotRow>,
-    links: Buffer<LinkRow>,
-    latency: Buffer<LatencyRow>,
-    error: Option<ResultsError>,
+macro_rules! recorder {
+    ($($(#[doc = $doc:literal])+ $name:ident($row:ty) -> $table:ident;)+) => {
+        /// Takes the rows of one run.
+        ///
+        /// Rows are kept until a row group is full ([`ROW_GROUP_ROWS`]) and are then written together, so that a run of any length needs
+        /// little memory (about 6 MB per table). The hot path returns nothing: the first error is remembered, [`failed`](Self::failed) says
+        /// so, and [`finish`](Self::finish) returns it. The files are complete only after `finish`.
+        ///
+        /// Files depend on the rows and their order alone: the same rows give the same bytes.
+        pub struct Recorder {
+            $($table: Buffer<$row>,)+
+            error: Option<ResultsError>,
+        }
+
+        impl Recorder {
+            /// Forgets every row at once.
+            pub const fn discard() -> Self {
+                Self { $($table: Buffer::new(Sink::Discard),)+ error: None }
+            }
+
+            /// Keeps all rows as Arrow batches: [`Tables`] of `finish` hold them.
+            pub const fn memory() -> Self {
+                Self { $($table: Buffer::new(Sink::Memory(Vec::new())),)+ error: None }
+            }
+
+            /// Writes one Parquet file per table into `dir`, which exists: `flows.parquet`, `coflows.parquet`, ... A table without
+            /// rows gives a file without rows. Files of the same names are replaced.
+            ///
+            /// # Errors
+            /// Where a file cannot be created.
+            pub fn files(dir: &Path) -> Result<Self, ResultsError> {
+                Ok(Self { $($table: Buffer::create(dir)?,)+ error: None })
+            }
+
+            $(
+                $(#[doc = $doc])+
+                #[inline]
+                pub fn $name(&mut self, row: &$row) {
+                    self.$table.push(row, &mut self.error);
+                }
+            )+
+
+            /// Writes what is left and closes the files.
+            ///
+            /// # Errors
+            /// The first error since the beginning, if there was one. What is written by then is incomplete.
+            pub fn finish(self) -> Result<Tables, ResultsError> {
+                let mut error = self.error;
+                let tables = vec![$(self.$table.finish(&mut error),)+];
+                match error {
+                    Some(error) => Err(error),
+                    None => Ok(Tables { tables }),
+                }
+            }
+        }
+    };
 }
 
-macro_rules! takes {
-    ($($(#[doc = $doc:literal])+ $name:ident($row:ty) -> $table:ident;)+) => {$(
-        $(#[doc = $doc])+
-        #[inline]
-        pub fn $name(&mut self, row: &$row) {
-            self.$table.push(row, &mut self.error);
-        }
-    )+};
+recorder! {
+    /// Records a flow.
+    flow(FlowRow) -> flows;
+    /// Records a coflow.
+    coflow(CoflowRow) -> coflows;
+    /// Records a queue at a sample.
+    queue(QueueRow) -> queues;
+    /// Records what a host has received since the sample before.
+    received(ReceivedRow) -> received;
+    /// Records a TCP sender at a sample.
+    tcp(TcpRow) -> tcp;
+    /// Records what an air link carries from now on.
+    air(AirRow) -> air;
+    /// Records the drops of a link for one reason.
+    drop(DropRow) -> drops;
+    /// Records the control messages of a kind and sender.
+    control(ControlRow) -> control;
+    /// Records a planned transmission.
+    slot(SlotRow) -> slots;
+    /// Records what a link did.
+    link(LinkRow) -> links;
+    /// Records packets of one latency.
+    latency(LatencyRow) -> latency;
+    /// Records segments of one round-trip time.
+    rtt(RttRow) -> rtt;
 }
 
 impl Recorder {
-    /// Forgets every row at once.
-    pub const fn discard() -> Self {
-        Self {
-            flows: Buffer::new(Sink::Discard),
-            coflows: Buffer::new(Sink::Discard),
-            queues: Buffer::new(Sink::Discard),
-            received: Buffer::new(Sink::Discard),
-            drops: Buffer::new(Sink::Discard),
-            control: Buffer::new(Sink::Discard),
-            slots: Buffer::new(Sink::Discard),
-            links: Buffer::new(Sink::Discard),
-            latency: Buffer::new(Sink::Discard),
-            error: None,
-        }
-    }
-
-    /// Keeps all rows as Arrow batches: [`Tables`] of `finish` hold them.
-    pub const fn memory() -> Self {
-        Self {
-            flows: Buffer::new(Sink::Memory(Vec::new())),
-            coflows: Buffer::new(Sink::Memory(Vec::new())),
-            queues: Buffer::new(Sink::Memory(Vec::new())),
-            received: Buffer::new(Sink::Memory(Vec::new())),
-            drops: Buffer::new(Sink::Memory(Vec::new())),
-            control: Buffer::new(Sink::Memory(Vec::new())),
-            slots: Buffer::new(Sink::Memory(Vec::new())),
-            links: Buffer::new(Sink::Memory(Vec::new())),
-            latency: Buffer::new(Sink::Memory(Vec::new())),
-            error: None,
-        }
-    }
-
-    /// Writes one Parquet file per table into `dir`, which exists: `flows.parquet`, `coflows.parquet`, ... A table without
-    /// rows gives a file without rows. Files of the same names are replaced.
-    ///
-    /// # Errors
-    /// Where a file cannot be created.
-    pub fn files(dir: &Path) -> Result<Self, ResultsError> {
-        Ok(Self {
-            flows: Buffer::create(dir)?,
-            coflows: Buffer::create(dir)?,
-            queues: Buffer::create(dir)?,
-            received: Buffer::create(dir)?,
-            drops: Buffer::create(dir)?,
-            control: Buffer::create(dir)?,
-            slots: Buffer::create(dir)?,
-            links: Buffer::create(dir)?,
-            latency: Buffer::create(dir)?,
-            error: None,
-        })
-    }
-
-    takes! {
-        /// Records a flow.
-        flow(FlowRow) -> flows;
-        /// Records a coflow.
-        coflow(CoflowRow) -> coflows;
-        /// Records a queue at a sample.
-        queue(QueueRow) -> queues;
-        /// Records what a host has received since the sample before.
-        received(ReceivedRow) -> received;
-        /// Records the drops of a link for one reason.
-        drop(DropRow) -> drops;
-        /// Records the control messages of a kind and sender.
-        control(ControlRow) -> control;
-        /// Records a planned transmission.
-        slot(SlotRow) -> slots;
-        /// Records what a link did.
-        link(LinkRow) -> links;
-        /// Records packets of one latency.
-        latency(LatencyRow) -> latency;
-    }
-
     /// The same from the beginning: rows are forgotten, files are empty again.
     ///
     /// # Errors
@@ -233,35 +215,12 @@ impl Recorder {
     pub const fn failed(&self) -> bool {
         self.error.is_some()
     }
-
-    /// Writes what is left and closes the files.
-    ///
-    /// # Errors
-    /// The first error since the beginning, if there was one. What is written by then is incomplete.
-    pub fn finish(self) -> Result<Tables, ResultsError> {
-        let mut error = self.error;
-        let tables = vec![
-            self.flows.finish(&mut error),
-            self.coflows.finish(&mut error),
-            self.queues.finish(&mut error),
-            self.received.finish(&mut error),
-            self.drops.finish(&mut error),
-            self.control.finish(&mut error),
-            self.slots.finish(&mut error),
-            self.links.finish(&mut error),
-            self.latency.finish(&mut error),
-        ];
-        match error {
-            Some(error) => Err(error),
-            None => Ok(Tables { tables }),
-        }
-    }
 }
 
 /// One table of a finished run.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// `flows`, `coflows`, `queues`, `received`, `drops`, `control`, `slots`, `links` or `latency`.
+    /// As in [`crate::tables`]: `flows`, `coflows`, `queues`, ...
     pub name: &'static str,
     /// Rows recorded; 0 where they were discarded.
     pub rows: u64,

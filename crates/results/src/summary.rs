@@ -124,6 +124,8 @@ pub struct RunFacts {
     pub received_bytes: Vec<u64>,
     /// Times that packets spent in the network, in ps; where that was recorded.
     pub network_latency_ps: Option<Distribution>,
+    /// Round-trip times of TCP's segments, in ps, and the time that all but one in 100,000 keep within; where that was recorded.
+    pub rtt_ps: Option<(Distribution, f64)>,
     /// Packets, acknowledgements too.
     pub packets: Tally,
     /// Bytes of packets, acknowledgements too, without link framing.
@@ -166,6 +168,13 @@ pub struct RunSummary {
     /// was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_latency_ps: Option<Distribution>,
+    /// Round-trip times of TCP's segments, in ps: the mean is exact, percentiles are those of the table `rtt`; `None` where that was not
+    /// recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt_ps: Option<Distribution>,
+    /// The round-trip time that all but one segment in 100,000 keep within, in ps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt_p99999_ps: Option<f64>,
     /// From the first arrival to the last finish of the run, warm-up included, in ps; `None` where any flow of the run is
     /// unfinished.
     pub completion_ps: Option<i64>,
@@ -304,6 +313,8 @@ impl Summariser {
             slowdown: Distribution::of(self.slowdown),
             cct_ps: Distribution::of_ps(self.cct_ps),
             network_latency_ps: facts.network_latency_ps,
+            rtt_ps: facts.rtt_ps.map(|r| r.0),
+            rtt_p99999_ps: facts.rtt_ps.map(|r| r.1),
             completion_ps,
             goodput_bps,
             goodput_jain: jain(&per_host),
@@ -377,6 +388,15 @@ fn columns() -> Vec<(&'static str, Get)> {
         p99 = "network_latency_p99_ps",
         max = "network_latency_max_ps"
     ));
+    columns.extend(distribution!(
+        rtt_ps,
+        mean = "rtt_mean_ps",
+        p50 = "rtt_p50_ps",
+        p95 = "rtt_p95_ps",
+        p99 = "rtt_p99_ps",
+        max = "rtt_max_ps"
+    ));
+    columns.push(("rtt_p99999_ps", Get::Real(|s| s.rtt_p99999_ps)));
     columns.extend([
         ("completion_ps", Get::Time(|s| s.completion_ps)),
         ("goodput_bps", Get::Real(|s| s.goodput_bps)),

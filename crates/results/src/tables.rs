@@ -191,6 +191,42 @@ tables! {
         received_bytes: u64,
     }
 
+    /// TCP senders over time: one row per sample and flow that is under way.
+    "tcp": TcpRow {
+        /// When the sample was taken.
+        time_ps: i64,
+        /// Number of the flow.
+        flow: u32,
+        /// The congestion window.
+        window_bytes: u64,
+        /// What is thought to be in the network.
+        in_flight_bytes: u64,
+        /// What has been acknowledged without gaps.
+        acknowledged_bytes: u64,
+        /// The smoothed round-trip time; null before the first measurement.
+        smoothed_rtt_ps: Option<i64>,
+        /// The longest round-trip time measured since the sample before; null where there was none.
+        longest_rtt_ps: Option<i64>,
+        /// Segments sent again so far.
+        retransmissions: u64,
+        /// Retransmission timeouts so far.
+        timeouts: u32,
+    }
+
+    /// Air links over time: one row whenever what one carries changes.
+    "air": AirRow {
+        /// From when on.
+        time_ps: i64,
+        /// The link.
+        link: u32,
+        /// The number of its MCS; null in an outage.
+        mcs: Option<u32>,
+        /// Its rate; 0 in an outage.
+        rate_bps: u64,
+        /// Packets of the size that the rate was chosen for that are lost, in a million.
+        lost_ppm: u32,
+    }
+
     /// Drops: one row per link and reason.
     "drops": DropRow {
         /// The link on which, or in front of which, packets were lost.
@@ -269,6 +305,15 @@ tables! {
         /// How many packets.
         packets: u64,
     }
+
+    /// Round-trip times: segments by the time from their sending to the acknowledgement that tells of them, of those acknowledged in the
+    /// window that were sent once.
+    "rtt": RttRow {
+        /// At least this long, and less than the next row or 1.6 % longer.
+        rtt_ps: i64,
+        /// How many segments.
+        packets: u64,
+    }
 }
 
 #[cfg(test)]
@@ -285,8 +330,8 @@ mod tests {
             for field in schema.fields() {
                 let (name, about) = (field.name().as_str(), &field.metadata()["description"]);
                 assert!(about.ends_with('.') || about.ends_with("..."), "{table}.{name}: {about}");
-                let unit = ["_ps", "_bytes", "_packets", "_flows"].iter().any(|u| name.ends_with(u));
-                let other = ["measured", "reason", "kind", "sender"].contains(&name);
+                let unit = ["_ps", "_bytes", "_packets", "_flows", "_bps", "_ppm"].iter().any(|u| name.ends_with(u));
+                let other = ["measured", "reason", "kind", "sender", "mcs"].contains(&name);
                 assert!(unit || other || plain.contains(&name) || counts.contains(&name), "{table}.{name} has no unit");
             }
         }

@@ -159,6 +159,11 @@ pub struct Record {
     /// Takes what each host has received, once in each such interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub received_every: Option<Duration>,
+    /// Takes the window of every TCP sender and its round-trip times, once in each such interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp_every: Option<Duration>,
     /// Takes the time that each packet spends in the network.
     pub latency: bool,
+    /// Takes the round-trip time of every TCP segment.
+    pub rtt: bool,
 }

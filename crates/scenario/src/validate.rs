@@ -298,7 +298,11 @@ impl Checked {
             let message = "a Poisson workload never ends: the key `measure` is needed";
             self.conflict("window", message, Some("window = { measure = \"100 ms\" } counts flows of 100 ms"));
         }
-        let record = [("queues_every", s.record.queues_every), ("received_every", s.record.received_every)];
+        let record = [
+            ("queues_every", s.record.queues_every),
+            ("received_every", s.record.received_every),
+            ("tcp_every", s.record.tcp_every),
+        ];
         for (name, every) in record {
             let key = format!("record.{name}");
             match every {

@@ -9,7 +9,7 @@ use crate::link::LinkState;
 use crate::packet::{NO_SACK, Packet, UNKNOWN, flags};
 use crate::routes::ahead;
 use crate::time::SimTime;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use timeplane_model::{Bytes, Duration, Fabric, HostId, Time, flow_hash, mix64};
 use timeplane_scenario::PacketMix;
@@ -137,6 +137,8 @@ pub struct Endpoints {
     pub over: Vec<u32>,
     /// Whether somebody waits for flows to be over.
     pub tells_over: bool,
+    /// Longest round-trip times since the last look, by flow, where somebody looks at TCP's senders.
+    pub longest_rtts: Option<BTreeMap<u32, Duration>>,
     /// Every packet's end, where somebody wants to know.
     pub log: Option<Vec<PacketEvent>>,
 }
@@ -156,6 +158,7 @@ impl Endpoints {
             ledger,
             over: Vec::new(),
             tells_over: false,
+            longest_rtts: None,
             log: None,
         }
     }
@@ -241,6 +244,9 @@ impl Endpoints {
         self.ledger.arrived(&flow);
         let slot = self.flows.insert(flow);
         if let State::Tcp(ends) = &mut self.flows.get_mut(slot).state {
+            if self.ledger.rtts.is_some() || self.longest_rtts.is_some() {
+                ends.0.keep_samples();
+            }
             ends.0.start(now.on_perfect_clock());
             self.pump(now, slot, wire);
             Then::Nothing
@@ -531,6 +537,13 @@ impl Endpoints {
                 syn: packet.flags & flags::SYN != 0,
             };
             ends.0.on_ack(now, &ack);
+            for rtt in ends.0.take_samples() {
+                self.ledger.round_trip(at, rtt);
+                if let Some(longest) = &mut self.longest_rtts {
+                    let longest = longest.entry(flow.number).or_default();
+                    *longest = rtt.max(*longest);
+                }
+            }
             if ends.0.is_done() {
                 self.settle(slot);
             } else {

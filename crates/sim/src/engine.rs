@@ -3,12 +3,13 @@
 use crate::calendar::{Event, Key, Phase};
 use crate::control::Controllers;
 use crate::endpoints::{Endpoints, Then};
+use crate::flow::State;
 use crate::network::{AIR, MULTIPLEXER, Network};
 use crate::time::SimTime;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use timeplane_model::Duration;
-use timeplane_results::{QueueRow, ReceivedRow};
+use timeplane_results::{QueueRow, ReceivedRow, TcpRow};
 use timeplane_workload::FlowArrival;
 
 /// What a run tells the outside while it goes, and is told.
@@ -70,6 +71,9 @@ pub struct Engine<'a> {
     received_every: Option<Duration>,
     next_received: SimTime,
     received: Vec<u64>,
+    /// TCP's senders are sampled so often, and next when.
+    tcp_every: Option<Duration>,
+    next_tcp: SimTime,
     /// Events handled.
     pub events: u64,
     /// The time of the last one.
@@ -134,6 +138,8 @@ impl<'a> Engine<'a> {
             received_every: None,
             next_received: SimTime::MAX,
             received: Vec::new(),
+            tcp_every: None,
+            next_tcp: SimTime::MAX,
             events: 0,
             now: SimTime::ZERO,
             until_done: stop == SimTime::MAX,
@@ -151,6 +157,13 @@ impl<'a> Engine<'a> {
         self.received_every = every;
         self.next_received = every.map_or(SimTime::MAX, |every| SimTime::ZERO + every);
         self.received = vec![0; self.network.fabric().hosts() as usize];
+    }
+
+    /// Writes down the state of TCP's senders, once in each such interval. Before the run.
+    pub fn record_tcp(&mut self, every: Option<Duration>) {
+        self.tcp_every = every;
+        self.next_tcp = every.map_or(SimTime::MAX, |every| SimTime::ZERO + every);
+        self.ends.longest_rtts = every.map(|_| BTreeMap::new());
     }
 
     /// Runs to the end, or until `pulse.cancel`.
@@ -273,6 +286,9 @@ impl<'a> Engine<'a> {
         if self.received_every.is_some() && (first != END || !self.network.calendar.is_empty()) {
             first = first.min(Event { at: self.next_received, key: Key::new(Phase::Sample, 0, 1) });
         }
+        if self.tcp_every.is_some() && (first != END || !self.network.calendar.is_empty()) {
+            first = first.min(Event { at: self.next_tcp, key: Key::new(Phase::Sample, 0, 2) });
+        }
         first
     }
 
@@ -383,7 +399,8 @@ impl<'a> Engine<'a> {
                 }
             }
             _ if event.key.slot() == 0 => self.sample(event.at),
-            _ => self.sample_received(event.at),
+            _ if event.key.slot() == 1 => self.sample_received(event.at),
+            _ => self.sample_tcp(event.at),
         }
     }
 
@@ -396,6 +413,26 @@ impl<'a> Engine<'a> {
             }
         }
         self.next_received = at + self.received_every.expect("only then is it sampled");
+    }
+
+    fn sample_tcp(&mut self, at: SimTime) {
+        let mut longest = self.ends.longest_rtts.replace(BTreeMap::new()).unwrap_or_default();
+        for (_, flow) in self.ends.flows.iter() {
+            let State::Tcp(ends) = &flow.state else { continue };
+            let sender = &ends.0;
+            self.ends.ledger.recorder.tcp(&TcpRow {
+                time_ps: at.as_ps(),
+                flow: flow.number,
+                window_bytes: sender.cwnd(),
+                in_flight_bytes: sender.in_flight(),
+                acknowledged_bytes: sender.acknowledged(),
+                smoothed_rtt_ps: sender.srtt().map(Duration::as_ps),
+                longest_rtt_ps: longest.remove(&flow.number).map(Duration::as_ps),
+                retransmissions: sender.retransmissions(),
+                timeouts: sender.timeouts(),
+            });
+        }
+        self.next_tcp = at + self.tcp_every.expect("only then is it sampled");
     }
 
     fn sample(&mut self, at: SimTime) {

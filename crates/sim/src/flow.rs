@@ -165,6 +165,10 @@ impl Flows {
         self.free.clear();
         all
     }
+    /// All in progress with their slots, in an order that depends on nothing but what has happened.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Flow)> {
+        self.slots.iter().zip(0..).filter_map(|(f, slot)| Some((slot, f.as_ref()?)))
+    }
     /// How many are in progress.
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()

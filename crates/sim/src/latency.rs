@@ -17,14 +17,54 @@ pub struct Latencies {
     begun: Vec<SimTime>,
     /// Those that left in this window count.
     window: core::ops::Range<SimTime>,
+    arrived: Histogram,
+}
+
+/// How often which time was measured.
+#[derive(Debug, Default)]
+pub struct Histogram {
     bins: BTreeMap<u32, u64>,
     sum: u128,
+}
+
+impl Histogram {
+    /// A time was measured, so often.
+    pub fn add(&mut self, time: Duration, count: u64) {
+        let time = time.as_ps().max(0) as u64;
+        *self.bins.entry(bin(time)).or_default() += count;
+        self.sum += u128::from(time) * u128::from(count);
+    }
+
+    /// Lower ends of the bins that are not empty, and how many are in each.
+    pub fn bins(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
+        self.bins.iter().map(|(&b, &n)| (Duration::from_ps(lower(b) as i64), n))
+    }
+
+    /// The bin that this share of all measurements is in or below, by its lower end in ps; none without a measurement.
+    pub fn percentile(&self, share: f64) -> Option<f64> {
+        let count: u64 = self.bins.values().sum();
+        let mut before = 0;
+        let found = self.bins.iter().find(|(_, n)| {
+            before += **n;
+            before as f64 >= share * count as f64
+        });
+        found.map(|(&b, _)| lower(b) as f64)
+    }
+
+    /// In five numbers: the mean is exact, the others are bins.
+    pub fn distribution(&self) -> Option<Distribution> {
+        let count: u64 = self.bins.values().sum();
+        let (&last, _) = self.bins.last_key_value()?;
+        let at = |share| self.percentile(share).expect("there are measurements");
+        let mean = self.sum as f64 / count as f64;
+        Some(Distribution { mean, p50: at(0.5), p95: at(0.95), p99: at(0.99), max: lower(last) as f64 })
+    }
 }
 
 impl Latencies {
     /// Of packets that leave their host in `window`.
     pub fn new(window: core::ops::Range<SimTime>) -> Self {
-        Self { begun: Vec::new(), window, bins: BTreeMap::new(), sum: 0 }
+        Self { begun: Vec::new(), window, arrived: Histogram::default() }
     }
 
     /// A packet's first bit leaves its host.
@@ -40,9 +80,7 @@ impl Latencies {
     pub fn train(&mut self, first: SimTime, line: Duration, count: u64, arrival: SimTime) {
         let counted = evenly_within(&self.window, first, line, count);
         if counted > 0 {
-            let latency = (arrival - first).as_ps() as u64;
-            *self.bins.entry(bin(latency)).or_default() += counted;
-            self.sum += u128::from(latency) * u128::from(counted);
+            self.arrived.add(arrival - first, counted);
         }
     }
 
@@ -50,31 +88,13 @@ impl Latencies {
     pub fn end(&mut self, packet: u32, at: SimTime) {
         let begun = self.begun[packet as usize];
         if self.window.contains(&begun) {
-            let latency = (at - begun).as_ps() as u64;
-            *self.bins.entry(bin(latency)).or_default() += 1;
-            self.sum += u128::from(latency);
+            self.arrived.add(at - begun, 1);
         }
     }
 
-    /// Lower ends of the bins that are not empty, and how many packets are in each.
-    pub fn histogram(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
-        self.bins.iter().map(|(&b, &n)| (Duration::from_ps(lower(b) as i64), n))
-    }
-
-    /// In five numbers: the mean is exact, the others are bins.
-    pub fn distribution(&self) -> Option<Distribution> {
-        let count: u64 = self.bins.values().sum();
-        let (&last, _) = self.bins.last_key_value()?;
-        let at = |share: f64| {
-            let mut before = 0;
-            let found = self.bins.iter().find(|(_, n)| {
-                before += **n;
-                before as f64 >= share * count as f64
-            });
-            lower(*found.expect("the last one has all").0) as f64
-        };
-        let mean = self.sum as f64 / count as f64;
-        Some(Distribution { mean, p50: at(0.5), p95: at(0.95), p99: at(0.99), max: lower(last) as f64 })
+    /// Those that have arrived.
+    pub fn histogram(&self) -> &Histogram {
+        &self.arrived
     }
 }
 
@@ -114,8 +134,8 @@ mod tests {
             l.begin(packet, t(begin));
             l.end(packet, t(end));
         }
-        let d = l.distribution().unwrap();
+        let d = l.histogram().distribution().unwrap();
         assert_eq!((d.mean, d.p50, d.max), (20.0, 20.0, 30.0));
-        assert_eq!(l.histogram().map(|h| h.1).sum::<u64>(), 3);
+        assert_eq!(l.histogram().bins().map(|h| h.1).sum::<u64>(), 3);
     }
 }

@@ -1,6 +1,7 @@
 //! What happened: every packet and byte accounted for, every flow and coflow written down once.
 
 use crate::flow::{Flow, NONE, State};
+use crate::latency::Histogram;
 use crate::packet::Packet;
 use crate::time::{SimTime, evenly_within};
 use std::collections::BTreeMap;
@@ -26,6 +27,8 @@ pub struct Ledger {
     pub delivered: (u64, u64),
     /// New application bytes by receiving host, inside the measured window.
     pub received: Vec<u64>,
+    /// Round-trip times of TCP's segments, where they are recorded.
+    pub rtts: Option<Histogram>,
     window: core::ops::Range<SimTime>,
     groups: BTreeMap<u32, Group>,
     /// Flows that arrived.
@@ -45,6 +48,7 @@ impl Ledger {
             sent: (0, 0),
             delivered: (0, 0),
             received: vec![0; hosts as usize],
+            rtts: None,
             window,
             groups: BTreeMap::new(),
             arrived: 0,
@@ -102,6 +106,15 @@ impl Ledger {
     pub fn received(&mut self, at: SimTime, host: u32, bytes: u64) {
         if self.window.contains(&at) {
             self.received[host as usize] += bytes;
+        }
+    }
+
+    /// The round-trip time of a segment is known.
+    pub fn round_trip(&mut self, at: SimTime, rtt: Duration) {
+        if self.window.contains(&at)
+            && let Some(rtts) = &mut self.rtts
+        {
+            rtts.add(rtt, 1);
         }
     }
 

@@ -5,7 +5,7 @@ use crate::circuits::Circuits;
 use crate::control::{ControlError, Controllers};
 use crate::endpoints::{Carrier, Endpoints, Setting};
 use crate::engine::{Ended, Engine, Pulse};
-use crate::latency::Latencies;
+use crate::latency::{Histogram, Latencies};
 use crate::ledger::Ledger;
 use crate::network::{Network, Watch};
 use crate::receive::ReceiveBuffer;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use timeplane_model::{Duration, Fabric, FabricError};
 use timeplane_protocol::ACKNOWLEDGEMENTS;
 use timeplane_results::{
-    ControlRow, DropRow, LatencyRow, LinkRow, Recorder, ResultsError, RunFacts, RunSummary, Tables, Tally,
+    ControlRow, DropRow, LatencyRow, LinkRow, Recorder, ResultsError, RttRow, RunFacts, RunSummary, Tables, Tally,
     WindowSummary,
 };
 use timeplane_scenario::{
@@ -181,7 +181,8 @@ pub fn prepare<'a>(
         measured: begin..end,
         stop,
     };
-    let ledger = Ledger::new(fabric.hosts(), begin..end, recorder);
+    let mut ledger = Ledger::new(fabric.hosts(), begin..end, recorder);
+    ledger.rtts = scenario.record.rtt.then(Histogram::default);
     let mut ends = Endpoints::new(Arc::clone(fabric), setting, ledger);
     ends.ideals_of(Arc::clone(shared));
     // What a raw sender sends next depends on the reports that have come by then: it is asked when the link is free, not ahead.
@@ -258,6 +259,7 @@ pub fn prepare<'a>(
     let arrivals = source.arrivals(spec.seed);
     let mut engine = Engine::new(network, ends, controllers, arrivals, arrivals_end, scenario.record.queues_every);
     engine.record_received(scenario.record.received_every);
+    engine.record_tcp(scenario.record.tcp_every);
     if in_turn {
         engine.take_turns();
     }
@@ -356,11 +358,16 @@ fn conclude(
         });
     }
     if let Some(latencies) = &network.latencies {
-        for (latency, packets) in latencies.histogram() {
+        for (latency, packets) in latencies.histogram().bins() {
             ledger.recorder.latency(&LatencyRow { latency_ps: latency.as_ps(), packets });
         }
     }
-    let network_latency_ps = network.latencies.as_ref().and_then(Latencies::distribution);
+    let network_latency_ps = network.latencies.as_ref().and_then(|l| l.histogram().distribution());
+    let rtts = ledger.rtts.take();
+    for (rtt, packets) in rtts.iter().flat_map(Histogram::bins) {
+        ledger.recorder.rtt(&RttRow { rtt_ps: rtt.as_ps(), packets });
+    }
+    let rtt_ps = rtts.and_then(|r| Some((r.distribution()?, r.percentile(0.99999)?)));
     let mut control_rows = Vec::new();
     if network.reported.0 > 0 {
         let (messages, bytes) = network.reported;
@@ -403,6 +410,7 @@ fn conclude(
         received_ps: window.measure.map_or(simulated.as_ps() - window.warmup.as_ps(), Duration::as_ps),
         received_bytes: ledger.received,
         network_latency_ps,
+        rtt_ps,
         packets,
         bytes,
         simulated_ps: simulated.as_ps(),

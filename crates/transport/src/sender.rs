@@ -122,6 +122,8 @@ pub struct Sender {
     /// For a congestion control that models the path.
     delivery: Option<Box<Delivery>>,
 
+    /// Round-trip times since they were taken last, where somebody wants them.
+    samples: Option<Vec<Duration>>,
     retransmissions: u64,
     timeouts: u32,
     slow_start_segments: u32,
@@ -192,6 +194,7 @@ impl Sender {
             receive_window: config.receive_window.map_or(u64::MAX, |w| w.max(1)),
             steered: None,
             delivery: models.then(Box::default),
+            samples: None,
             retransmissions: 0,
             timeouts: 0,
             slow_start_segments: config.slow_start_segments.max(1),
@@ -322,7 +325,7 @@ impl Sender {
             sample = self.advance(now, ack.ack);
         }
         if self.sack && !(ack.sacks.is_empty() && self.sacked.is_empty()) {
-            self.take_sacks(&ack.sacks);
+            self.take_sacks(now, &ack.sacks);
         }
         if acked > 0 {
             self.congestion.on_feedback(acked, ack.ece, self.una, self.next);
@@ -393,6 +396,15 @@ impl Sender {
     /// The retransmission timeout, backed off.
     pub fn rto(&self) -> Duration {
         self.rtt.rto()
+    }
+    /// Keeps the round-trip time of every segment from now on: from its sending to the acknowledgement, selective or not, that tells of it.
+    /// Segments that were sent again have none (Karn's rule, RFC 6298, section 3).
+    pub fn keep_samples(&mut self) {
+        self.samples.get_or_insert_default();
+    }
+    /// Takes the round-trip times out that were measured since the last call; none unless they are [kept](Self::keep_samples).
+    pub fn take_samples(&mut self) -> impl Iterator<Item = Duration> + '_ {
+        self.samples.iter_mut().flat_map(|s| s.drain(..))
     }
     /// Bytes that are thought to be in the network ("pipe" of RFC 6675).
     pub fn in_flight(&self) -> u64 {
@@ -627,6 +639,9 @@ impl Sender {
             popped += 1;
             if !record.sacked {
                 sent = Some(record.sent);
+                if let Some(samples) = self.samples.as_mut().filter(|_| !record.repeated) {
+                    samples.push(now - record.sent);
+                }
             }
             if !record.repeated {
                 self.youngest = self.youngest.max(record.sent);
@@ -652,11 +667,11 @@ impl Sender {
     }
 
     /// RFC 6675's Update(): notes what the blocks tell, and which segments are lost by it.
-    fn take_sacks(&mut self, blocks: &[Range]) {
+    fn take_sacks(&mut self, now: Time, blocks: &[Range]) {
         let mss = u64::from(self.window.mss);
         let (head, next, bytes) = (self.head, self.next, self.bytes);
         let (records, pipe, youngest) = (&mut self.records, &mut self.pipe, &mut self.youngest);
-        let delivery = &mut self.delivery;
+        let (delivery, samples) = (&mut self.delivery, &mut self.samples);
         let mut news = false;
         for block in blocks.iter().filter(|b| b.start < next && b.end > head) {
             // Only whole segments count.
@@ -678,6 +693,9 @@ impl Sender {
                     }
                     if !record.repeated {
                         *youngest = (*youngest).max(record.sent);
+                        if let Some(samples) = samples {
+                            samples.push(now - record.sent);
+                        }
                     }
                     seq += mss;
                     i += 1;

@@ -109,6 +109,7 @@ pub fn record(recorder: &mut Recorder, n: u32) {
 pub fn facts(control: &str, point: &[(&str, &str)], seed: u64) -> RunFacts {
     RunFacts {
         network_latency_ps: None,
+        rtt_ps: None,
         control: control.to_owned(),
         point: point.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect::<IndexMap<_, _>>(),
         seed,

@@ -29,7 +29,7 @@ impl From<BatchError> for Failure {
     fn from(e: BatchError) -> Self {
         match e {
             BatchError::Scenario(e) => e.into(),
-            e @ (BatchError::Workload(_) | BatchError::Fabric(_)) => Self::configuration(e),
+            e @ (BatchError::Workload(_) | BatchError::Fabric(_) | BatchError::Air(_)) => Self::configuration(e),
             e @ (BatchError::Results(_) | BatchError::Run { .. } | BatchError::Threads { .. }) => Self::failed(e),
         }
     }

@@ -37,7 +37,7 @@ pub use failure::{Element, Failure};
 pub use load::{Loaded, Point, split_override};
 pub use managers::ManagersSpec;
 pub use own_fabric::{OwnFabric, OwnSwitch};
-pub use radio::{AccessSpec, AckWay, AntennaName, MacName, RadioLink, RadioSpec};
+pub use radio::{AccessSpec, AckWay, AntennaName, CourseSpec, MacName, RadioLink, RadioSpec, RoomName};
 pub use signals::{Interfaces, Reaction, ReactionTimes, SignalSpec};
 pub use standby::StandbySpec;
 pub use workload::{CoflowTrace, FlowList, PacketMix, Pattern, Poisson, Shuffle, Sizes, Workload};

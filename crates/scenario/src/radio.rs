@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use timeplane_model::{Duration, HostId, LinkId, NodeId};
+use timeplane_model::{Bytes, Duration, HostId, LinkId, NodeId};
 use timeplane_radio::{FLYWAYS_DRAFT, IEEE_802_11AD_2012, MacParameters};
 
 use crate::FabricSpec;
@@ -142,6 +142,74 @@ pub struct RadioLink {
     /// How far its ends are from each other, in metres: the signal is what the antennas leave of 10 mW, less 3 dB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance_m: Option<f64>,
+    /// Its rate follows what a channel of 500 MHz lets through, over time; with `access = "planned"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub course: Option<CourseSpec>,
+}
+
+/// How what a link carries comes from the power of its beams over time (Drago et al., MASS 2019, section III).
+///
+/// The access point takes the pair of beams with the most power and the fastest MCS from 1 to 12 that keeps the packet error rate at
+/// its target; until it looks again, losses follow the channel. The link carries the same both ways. After its end a course begins again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CourseSpec {
+    /// One of the two rooms of the proxy's measurements, in which somebody walks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<RoomName>,
+    /// A file of received power by pair of beams and time, in place of a room: columns `time_s`, `tx_deg`, `rx_deg`, `power_dbm`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beams: Option<String>,
+    /// What is received in room B with nobody in the way, dBm; A is as the same sender has it.
+    #[serde(default = "room_level")]
+    pub level_dbm: f64,
+    /// Each run has a walk of its own: speed and begin within a tenth, the place where the line is crossed within a tenth of its length.
+    #[serde(default)]
+    pub varied: bool,
+    /// The packet error rate that a rate may have.
+    #[serde(default = "one_percent")]
+    pub target: f64,
+    /// The packets that it is for.
+    #[serde(default = "proxy_packet")]
+    pub packet: Bytes,
+    /// Implementation and demodulation loss between SNR and what the decoder has, dB.
+    #[serde(default = "proxy_loss")]
+    pub loss_db: f64,
+    /// How often the channel is looked at.
+    #[serde(default = "one_ms")]
+    pub every: Duration,
+    /// How often beams and rate are chosen.
+    #[serde(default = "ten_ms")]
+    pub select_every: Duration,
+}
+
+/// A room of the proxy's measurements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RoomName {
+    /// Many reflectors; a trolley crosses.
+    A,
+    /// An aisle between partitions with no way round; a manikin crosses.
+    B,
+}
+
+const fn room_level() -> f64 {
+    -66.0
+}
+const fn one_percent() -> f64 {
+    0.01
+}
+const fn proxy_packet() -> Bytes {
+    Bytes::new(8_140)
+}
+const fn proxy_loss() -> f64 {
+    6.5
+}
+const fn one_ms() -> Duration {
+    Duration::from_ms(1)
+}
+const fn ten_ms() -> Duration {
+    Duration::from_ms(10)
 }
 
 impl RadioSpec {

@@ -1,5 +1,6 @@
 //! All runs of a scenario: points x controls x seeds, on all cores, kept as they complete.
 
+use crate::air::{AirError, read_beams};
 use crate::bounds::bounds;
 use crate::engine::Pulse;
 use crate::run::{RunError, RunSpec, simulate};
@@ -13,7 +14,7 @@ use timeplane_model::Fabric;
 use timeplane_results::{
     Bound, Comparison, FORMAT, Manifest, ManifestRun, Metric, Recorder, ResultsError, Store, run_key,
 };
-use timeplane_scenario::{Loaded, Point, ScenarioError, Workload};
+use timeplane_scenario::{Loaded, Point, Scenario, ScenarioError};
 use timeplane_schedule::Schedulers;
 use timeplane_workload::{Source, WorkloadError};
 
@@ -84,6 +85,9 @@ pub enum BatchError {
     /// Its fabric.
     #[error("fabric: {0}")]
     Fabric(#[from] timeplane_model::FabricError),
+    /// Its radios.
+    #[error(transparent)]
+    Air(#[from] AirError),
     /// The results.
     #[error(transparent)]
     Results(#[from] ResultsError),
@@ -129,11 +133,15 @@ fn text(values: &IndexMap<String, serde_json::Value>) -> IndexMap<String, String
     values.iter().map(|(k, v)| (k.clone(), plain(v))).collect()
 }
 
-/// A hash of the files that a workload names, so that a changed trace is a changed question. What is bundled changes with the version only.
-fn digest(workload: &Workload, base: &Path) -> String {
-    let json = serde_json::to_value(workload).expect("a workload is JSON");
+/// A hash of the files that a workload and a control's fabric name, so that a changed trace is a changed question. What is bundled changes with
+/// the version only.
+fn digest(scenario: &Scenario, control: &str, base: &Path) -> String {
+    let json = serde_json::to_value(&scenario.workload).expect("a workload is JSON");
+    let seen = scenario.seen_by(control);
+    let radio = seen.and_then(|s| s.fabric.radio.clone());
+    let radio = serde_json::to_value(radio).expect("radios are JSON");
     let mut hash = blake3::Hasher::new();
-    let mut stack = vec![&json];
+    let mut stack = vec![&radio, &json];
     while let Some(value) = stack.pop() {
         match value {
             serde_json::Value::String(name) => {
@@ -157,8 +165,8 @@ pub fn plan(loaded: &Loaded, options: &Options) -> Result<Vec<Planned>, Scenario
     let runs = options.results.join(loaded.name()).join("runs");
     let mut planned = Vec::new();
     for (p, point) in loaded.points()?.iter().enumerate() {
-        let digest = digest(&point.scenario.workload, &loaded.base);
         for control in point.scenario.control.keys() {
+            let digest = digest(&point.scenario, control, &loaded.base);
             for seed in seeds(loaded) {
                 let mut json = point.run_json(control, seed).expect("a control of this scenario");
                 json["files"] = digest.clone().into();
@@ -186,6 +194,8 @@ pub struct Prepared {
     pub source: Source,
     /// Flows of a run where that is known.
     pub flows: Option<u64>,
+    /// Where files that its fabrics name are looked up.
+    pub base: PathBuf,
 }
 
 /// Builds fabrics and reads workloads: everything that can be refused before anything runs.
@@ -200,9 +210,22 @@ pub fn prepare(loaded: &Loaded) -> Result<Vec<Prepared>, BatchError> {
             let fabric = Arc::new(point.scenario.fabric.build()?);
             let source = Source::load(&point.scenario.workload, &loaded.base, &fabric, point.scenario.fabric.mtu)?;
             let flows = (!source.is_endless()).then(|| source.facts().flows.unwrap_or(0));
-            Ok(Prepared { point, fabric, source, flows })
+            read_courses(&point.scenario, &loaded.base)?;
+            Ok(Prepared { point, fabric, source, flows, base: loaded.base.clone() })
         })
         .collect()
+}
+
+/// Reads the files that courses of air links name, so that what is wrong with them is said before anything runs.
+fn read_courses(scenario: &Scenario, base: &Path) -> Result<(), AirError> {
+    let seen = scenario.control.keys().filter_map(|name| scenario.seen_by(name));
+    let links = seen.flat_map(|s| s.fabric.radio.clone().into_iter().flat_map(|r| r.link));
+    for course in links.filter_map(|l| l.course) {
+        if let Some(file) = &course.beams {
+            read_beams(file, base)?;
+        }
+    }
+    Ok(())
 }
 
 /// Runs what is missing, and compares what is complete.
@@ -298,6 +321,7 @@ fn one(
         control: &planned.control,
         point: planned.values.clone(),
         seed: planned.seed,
+        base: &prepared.base,
     };
     let recorder = Recorder::files(partial.dir())?;
     let (summary, _) = simulate(&spec, &prepared.fabric, &prepared.source, schedulers, recorder, pulse)?;

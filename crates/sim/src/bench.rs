@@ -116,7 +116,7 @@ fn slots(name: &str, topology: &str, scheduler: &str, pair_bytes: u64) -> Measur
     let scenario = &loaded.scenario;
     let fabric = Arc::new(scenario.fabric.build().expect("a fabric"));
     let source = Source::load(&scenario.workload, &loaded.base, &fabric, scenario.fabric.mtu).expect("a workload");
-    let spec = RunSpec { scenario, control: "slots", point: IndexMap::new(), seed: 1 };
+    let spec = RunSpec { scenario, control: "slots", point: IndexMap::new(), seed: 1, base: &loaded.base };
     let mut engine =
         prepare(&spec, &fabric, &source, &Schedulers::built_in(), Recorder::discard()).expect("a scheduler");
     if name == "packets" {

@@ -11,6 +11,7 @@ use crate::network::{Network, Watch};
 use crate::receive::ReceiveBuffer;
 use crate::time::SimTime;
 use indexmap::IndexMap;
+use std::path::Path;
 use std::sync::Arc;
 use timeplane_model::{Duration, Fabric, FabricError};
 use timeplane_protocol::ACKNOWLEDGEMENTS;
@@ -37,6 +38,8 @@ pub struct RunSpec<'a> {
     pub point: IndexMap<String, String>,
     /// The seed.
     pub seed: u64,
+    /// Where files that the fabric names are looked up.
+    pub base: &'a Path,
 }
 
 /// Why a run has no result.
@@ -212,7 +215,8 @@ pub fn prepare<'a>(
         }
     }
     if let Some(radio) = &scenario.fabric.radio {
-        network.add_air(radio, &scenario.fabric, set_up(radio, &scenario.fabric, &streams)?);
+        let length = (stop < SimTime::MAX).then(|| stop - SimTime::ZERO);
+        network.add_air(radio, &scenario.fabric, set_up(radio, spec.base, length, &streams)?);
     }
     network.fail(&scenario.failure);
     network.change_rates(&scenario.change);
@@ -343,6 +347,9 @@ fn conclude(
         ledger.summary.drop(&row);
         dropped += packets;
         dropped_bytes += bytes;
+    }
+    for row in network.air_courses(engine.now) {
+        ledger.recorder.air(&row);
     }
     for (l, state) in network.links.iter().enumerate() {
         let (from, to) = network.ends_of(l as u32);

@@ -1,8 +1,8 @@
 //! Whether air links make sense.
 
-use super::Checked;
-use crate::{AccessSpec, FabricSpec, PlanSpec, RadioLink, RadioSpec, Scenario};
-use timeplane_model::{Forwarding, NodeId};
+use super::{Checked, LONGEST_DELAY};
+use crate::{AccessSpec, CourseSpec, FabricSpec, PlanSpec, RadioLink, RadioSpec, Scenario};
+use timeplane_model::{Bytes, Duration, Forwarding, NodeId};
 use timeplane_radio::Mcs;
 
 /// More stations than this on one fabric are not simulated: what everybody hears of everybody is kept.
@@ -55,7 +55,15 @@ impl Checked {
             }
             _ => {}
         }
+        if let Some(course) = &link.course {
+            self.course(&at("course"), course, radio);
+            if link.mcs.is_some() || link.signal_dbm.is_some() {
+                let message = "a course says what arrives and which rate is used";
+                self.conflict(key, message, Some("leave `mcs` and `signal_dbm` out"));
+            }
+        }
         match (link.signal_dbm, link.distance_m) {
+            _ if link.course.is_some() => {}
             (Some(_), Some(_)) => {
                 self.conflict(key, "both `signal_dbm` and `distance_m` say what arrives", Some("leave one of them out"));
             }
@@ -90,6 +98,38 @@ impl Checked {
             self.conflict(key, &message, Some("with `share` it is beside the wires"));
         } else if link.share.is_some() && ![a, b].iter().all(|&n| has_hosts(fabric, NodeId(n))) {
             self.conflict(key, "a share is of what hosts under its ends send each other: one has none", None);
+        }
+    }
+
+    fn course(&mut self, key: &str, course: &CourseSpec, radio: &RadioSpec) {
+        let at = |name: &str| format!("{key}.{name}");
+        match (&course.room, &course.beams) {
+            (Some(_), Some(_)) => self.conflict(key, "both `room` and `beams` say what arrives", Some("leave one of them out")),
+            (None, None) => self.conflict(key, "nothing says what arrives", Some("room = \"b\", or beams = \"FILE.csv\"")),
+            _ => {}
+        }
+        if radio.access != AccessSpec::Planned {
+            let message = "a link that follows a course sends a packet a frame, without carrier sense";
+            self.conflict("fabric.radio.access", message, Some("access = \"planned\""));
+        }
+        if !(-120.0..=30.0).contains(&course.level_dbm) {
+            self.value(&at("level_dbm"), course.level_dbm, "allowed is -120 to 30 dBm");
+        }
+        if !(0.0..=60.0).contains(&course.loss_db) {
+            self.value(&at("loss_db"), course.loss_db, "allowed is 0 to 60 dB");
+        }
+        if !(course.target > 0.0 && course.target < 1.0) {
+            self.value(&at("target"), course.target, "a probability above 0 and below 1 is needed");
+        }
+        if course.packet == Bytes::ZERO || course.packet > Bytes::new(1 << 20) {
+            self.value(&at("packet"), course.packet, "allowed is 1 B to 1 MB");
+        }
+        for (name, found) in [("every", course.every), ("select_every", course.select_every)] {
+            if found < Duration::from_us(10) {
+                self.value(&at(name), found, "at least 10 us");
+            } else {
+                self.span(&at(name), found, LONGEST_DELAY);
+            }
         }
     }
 

@@ -148,6 +148,14 @@ impl AirLink {
         }
     }
 
+    /// All states of its course, where it follows one.
+    pub fn course(&self) -> &[(SimTime, Option<Quality>)] {
+        match &self.way {
+            Way::Course(course) => &course.states,
+            Way::Coded(_) => &[],
+        }
+    }
+
     pub(super) fn next_change(&self) -> Option<SimTime> {
         match &self.way {
             Way::Course(course) => course.states.get(course.next).map(|s| s.0),

@@ -13,6 +13,7 @@ use crate::packet::{UNKNOWN, flags};
 use crate::time::SimTime;
 use std::collections::BTreeMap;
 use timeplane_model::{Framing, Link, LinkId, LinkSpec, NodeId};
+use timeplane_results::AirRow;
 use timeplane_scenario::{AckWay, FabricSpec, RadioSpec};
 
 /// The slot of the medium's event.
@@ -189,6 +190,29 @@ impl Network {
     /// Packets in the queues of air links.
     pub(super) fn air_packets(&self) -> impl Iterator<Item = u32> + '_ {
         self.air.iter().flat_map(|air| air.medium.links().iter().flat_map(|l| l.packets()))
+    }
+
+    /// What air links carried over time, until `end`, where that changed.
+    pub fn air_courses(&self, end: SimTime) -> Vec<AirRow> {
+        let mut rows = Vec::new();
+        let Some(air) = &self.air else { return rows };
+        for (link, &number) in air.medium.links().iter().zip(&air.numbers) {
+            let mut last = None;
+            for &(at, state) in link.course().iter().take_while(|s| s.0 <= end) {
+                let now = state.map(|q| (q.mcs, q.rate));
+                if last != Some(now) {
+                    last = Some(now);
+                    rows.push(AirRow {
+                        time_ps: at.as_ps(),
+                        link: number,
+                        mcs: state.and_then(|q| q.mcs.name().parse().ok()),
+                        rate_bps: state.map_or(0, |q| q.rate.as_bps()),
+                        lost_ppm: state.map_or(1_000_000, |q| (q.packet_error * 1e6) as u32),
+                    });
+                }
+            }
+        }
+        rows
     }
 
     /// Packets and bytes that wait for an air link, and the longest queue that it has had; none for a wire.

@@ -94,7 +94,7 @@ fn run_as(text: &str, control: &str, seed: u64, by_packets: bool) -> Result<Ran,
     let scenario = &loaded.scenario;
     let fabric = Arc::new(scenario.fabric.build().expect("a fabric"));
     let source = Source::load(&scenario.workload, &loaded.base, &fabric, scenario.fabric.mtu).expect("a workload");
-    let spec = RunSpec { scenario, control, point: IndexMap::new(), seed };
+    let spec = RunSpec { scenario, control, point: IndexMap::new(), seed, base: &loaded.base };
     let schedulers = Schedulers::built_in();
     let pulse = Pulse::default();
     let (summary, tables) = if by_packets {

@@ -1,0 +1,92 @@
+//! What a link carries over time, of a room or a file.
+
+use super::AirError;
+use crate::medium::Quality;
+use crate::time::SimTime;
+use rand_xoshiro::rand_core::Rng;
+use std::path::Path;
+use timeplane_model::Duration;
+use timeplane_radio::{
+    BeamTrace, CourseRules, Db, Dbm, ErrorTables, LinkCourse, LinkParameters, Mcs, RateBySignal, Testbed, Walk,
+};
+use timeplane_scenario::{CourseSpec, RoomName};
+use timeplane_workload::Streams;
+
+/// The course of a run that has no end; it then begins again.
+const UNBOUNDED: Duration = Duration::from_secs(60);
+
+/// Matrices of a file.
+///
+/// # Errors
+/// Where it cannot be read or is none.
+pub fn read_beams(file: &str, base: &Path) -> Result<BeamTrace, AirError> {
+    let path = base.join(file);
+    let text = std::fs::read_to_string(&path).map_err(|source| AirError::File { file: path, source })?;
+    Ok(BeamTrace::parse(file, &text)?)
+}
+
+/// The states of a link, from the run's begin to its end.
+pub(super) fn states(
+    link: usize,
+    spec: &CourseSpec,
+    base: &Path,
+    length: Option<Duration>,
+    streams: &Streams,
+) -> Result<Vec<(SimTime, Option<Quality>)>, AirError> {
+    let endless = length.is_none();
+    let length = length.unwrap_or(UNBOUNDED);
+    let trace = match (&spec.beams, spec.room) {
+        (Some(file), _) => read_beams(file, base)?,
+        (None, room) => {
+            let level = Dbm::new(spec.level_dbm);
+            let testbed = match room.unwrap_or(RoomName::B) {
+                RoomName::A => Testbed::a(level),
+                RoomName::B => Testbed::b(level),
+            };
+            let walk = if spec.varied { vary(testbed.walk, link, streams) } else { testbed.walk };
+            testbed.walked(walk).trace(length).map_err(|source| AirError::Matrix { link, source })?
+        }
+    };
+    let parameters = LinkParameters {
+        packet: spec.packet,
+        target: spec.target,
+        loss: Db::new(spec.loss_db),
+        ..LinkParameters::default()
+    };
+    let rates = RateBySignal::new(ErrorTables::bundled(), parameters, Mcs::single_carrier());
+    let rules = CourseRules { every: spec.every, select_every: spec.select_every };
+    // A trace of a file that is shorter than the run begins again.
+    let last = trace.times().last().copied().unwrap_or(Duration::ZERO);
+    let repeats = spec.beams.is_some() && last > Duration::ZERO && last < length;
+    let once = if repeats { last } else { length };
+    let course = LinkCourse::new(&trace, &rates, rules, once).map_err(|source| AirError::Course { link, source })?;
+    let quality = |l: timeplane_radio::LinkState| Quality {
+        mcs: l.mcs,
+        rate: l.rate,
+        packet_error: l.packet_error,
+        packet: spec.packet.get() as u32,
+    };
+    let rounds = if repeats { length.as_ps() / once.as_ps() + 1 } else { 1 };
+    let mut states = Vec::new();
+    for round in 0..rounds {
+        let begin = SimTime::ZERO + once * round;
+        let within = course.states().iter().filter(|s| !repeats || s.at < once);
+        states.extend(within.map(|s| (begin + s.at, s.link.map(quality))));
+    }
+    if endless && states.iter().all(|s| s.1.is_none()) {
+        return Err(AirError::Outage { link });
+    }
+    Ok(states)
+}
+
+/// Another walk: speed and begin within a tenth of what they were, the crossing within a tenth of the line.
+fn vary(walk: Walk, link: usize, streams: &Streams) -> Walk {
+    let mut stream = streams.fast("air link", link as u64, "walk");
+    let mut within = || ((stream.next_u64() >> 11) as f64 / (1_u64 << 53) as f64 - 0.5) * 0.2;
+    Walk {
+        speed: walk.speed * (1.0 + within()),
+        before: walk.before * (1.0 + within()),
+        along: walk.along + within(),
+        ..walk
+    }
+}

@@ -762,7 +762,9 @@ class Raw(Values):
 #: - ``"new_reno"``: RFC 5681, 6582.
 #: - ``"cubic"``: RFC 9438.
 #: - ``"dctcp"``: RFC 8257.
-Congestion: TypeAlias = Literal["new_reno", "cubic", "dctcp"]
+#: - ``"bbr"``: Version 1: Cardwell et al., ACM Queue 14(5), 2016;
+#:   draft-cardwell-iccrg-bbr-congestion-control-00. It always paces.
+Congestion: TypeAlias = Literal["new_reno", "cubic", "dctcp", "bbr"]
 
 
 @dataclass(kw_only=True)
@@ -797,6 +799,8 @@ class Tcp(Values):
     """Asks switches to mark instead of drop (RFC 3168); DCTCP always does."""
     pacing: bool = False
     """Spreads a window over its round trip."""
+    hystart: bool = False
+    """CUBIC leaves slow start where round trips lengthen, before it loses (HyStart++, RFC 9406)."""
     handshake: bool = True
     """Opens each flow with SYN and SYN-ACK, which is then part of its completion time."""
     receive_window: Bytes | None = None

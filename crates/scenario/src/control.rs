@@ -74,6 +74,8 @@ pub struct Tcp {
     pub ecn: bool,
     /// Spreads a window over its round trip.
     pub pacing: bool,
+    /// CUBIC leaves slow start where round trips lengthen, before it loses (HyStart++, RFC 9406).
+    pub hystart: bool,
     /// Opens each flow with SYN and SYN-ACK, which is then part of its completion time.
     pub handshake: bool,
     /// The receiver's window; missing: without bound.
@@ -91,6 +93,7 @@ impl Default for Tcp {
             sack: true,
             ecn: false,
             pacing: false,
+            hystart: false,
             handshake: true,
             receive_window: None,
         }
@@ -124,6 +127,8 @@ pub enum Congestion {
     Cubic,
     /// RFC 8257.
     Dctcp,
+    /// Version 1: Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00. It always paces.
+    Bbr,
 }
 
 /// How packets choose among equal paths.

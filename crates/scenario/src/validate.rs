@@ -435,6 +435,15 @@ impl Checked {
         {
             self.value(&at("receive_window"), window, &format!("at least one packet of the MTU, {}", s.fabric.mtu));
         }
+        if tcp.hystart && tcp.congestion != Congestion::Cubic {
+            self.warn(&at("hystart"), "only CUBIC has it: it changes nothing here".to_owned());
+        }
+        if tcp.ecn && tcp.congestion == Congestion::Bbr {
+            self.warn(
+                &at("ecn"),
+                "BBR takes no notice of marks: switches mark its packets where they would drop them".to_owned(),
+            );
+        }
         if s.fabric.switch.ecn.is_none() {
             if tcp.congestion == Congestion::Dctcp {
                 let help =

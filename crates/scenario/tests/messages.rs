@@ -363,6 +363,9 @@ fn doubts_are_warnings() {
     a.warns(GOOD, &[("workload.poisson.load", "1.2")]);
     a.warns(SLOTS, &[("control.slots.plan.slots.clock_error", "10 us")]);
     a.warns(SLOTS, &[("control.slots.plan.slots.round_slots", "1"), ("control.slots.plan.slots.slot", "50 us")]);
+    let tcp = |key: &str| format!("control.cubic.transport.tcp.{key}");
+    a.warns(GOOD, &[(&tcp("congestion"), "new_reno"), (&tcp("hystart"), "true")]);
+    a.warns(GOOD, &[(&tcp("congestion"), "bbr"), (&tcp("ecn"), "true")]);
     insta::assert_snapshot!(a.0);
 }
 

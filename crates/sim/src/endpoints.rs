@@ -14,7 +14,8 @@ use std::sync::Arc;
 use timeplane_model::{Bytes, Duration, Fabric, HostId, Time, flow_hash, mix64};
 use timeplane_scenario::PacketMix;
 use timeplane_transport::{
-    Ack, Arrival, HEADER_BYTES, RawConfig, RawReceiver, RawSender, Receiver, Report, SackBlocks, Sender, TcpConfig,
+    Ack, Arrival, HEADER_BYTES, RawConfig, RawReceiver, RawSender, Receiver, Report, SackBlocks, Sender, Steering,
+    TcpConfig,
 };
 use timeplane_workload::{FlowArrival, PacketSizer};
 
@@ -126,6 +127,8 @@ pub struct Endpoints {
     /// SACK blocks under way.
     sacks: Vec<SackBlocks>,
     free_sacks: Vec<u32>,
+    /// By the slot of a split connection's first half, that of its second, until the first half's receiver has all.
+    relays: BTreeMap<u32, u32>,
     arrived: u32,
     /// Where ideal completion times are those of.
     ideals: Arc<Fabric>,
@@ -153,6 +156,7 @@ impl Endpoints {
             flows: Flows::default(),
             sacks: vec![],
             free_sacks: vec![],
+            relays: BTreeMap::new(),
             arrived: 0,
             path: IdealPath::default(),
             ledger,
@@ -194,6 +198,50 @@ impl Endpoints {
 
     /// A flow begins.
     pub fn start(&mut self, now: SimTime, arrival: &FlowArrival, wire: &mut impl Wire) -> Then {
+        self.begin(now, arrival, u64::MAX, wire).1
+    }
+
+    /// A split connection begins: two flows of TCP, of which the second sends what the first one's receiver has in order, as it comes. Both
+    /// begin now, and each is a flow of its own in all tables: the second one's time is that of both.
+    ///
+    /// # Panics
+    /// Unless the carrier is TCP, and the second flow begins where the first one ends and is as long.
+    pub fn start_split(&mut self, now: SimTime, first: &FlowArrival, second: &FlowArrival, wire: &mut impl Wire) {
+        assert!(matches!(self.setting.carrier, Carrier::Tcp(_)), "only TCP is split");
+        assert!(first.destination == second.source && first.bytes == second.bytes, "not the halves of a connection");
+        let to = self.begin(now, second, 0, wire).0;
+        // Before the first byte can arrive.
+        let from = self.begin(now, first, u64::MAX, wire).0;
+        self.relays.insert(from, to);
+    }
+
+    /// Sets the window of a TCP flow's sender from outside, as [`Sender::steer`] has it, or gives it back its own control; it sends at once what it
+    /// then may. `false` where no such flow of TCP is in progress.
+    pub fn steer(&mut self, at: SimTime, number: u32, steering: Option<Steering>, wire: &mut impl Wire) -> bool {
+        let Some(slot) = self.flows.slot_of(number) else { return false };
+        let State::Tcp(ends) = &mut self.flows.get_mut(slot).state else { return false };
+        match steering {
+            Some(steering) => ends.0.steer(at.on_perfect_clock(), steering),
+            None => ends.0.unsteer(at.on_perfect_clock()),
+        }
+        self.pump(at, slot, wire);
+        true
+    }
+
+    /// The first half of a split connection has `delivered` bytes in order.
+    fn relay(&mut self, at: SimTime, slot: u32, delivered: u64, wire: &mut impl Wire) {
+        let Some(&to) = self.relays.get(&slot) else { return };
+        let flow = self.flows.get_mut(to);
+        let State::Tcp(ends) = &mut flow.state else { unreachable!("the half of a TCP connection") };
+        ends.0.limit_to(delivered);
+        if delivered == flow.bytes {
+            self.relays.remove(&slot);
+        }
+        self.pump(at, to, wire);
+    }
+
+    /// A flow begins of which `limit` bytes exist, and has this slot.
+    fn begin(&mut self, now: SimTime, arrival: &FlowArrival, limit: u64, wire: &mut impl Wire) -> (u32, Then) {
         let number = self.arrived;
         self.arrived += 1;
         let (source, destination) = (arrival.source.0, arrival.destination.0);
@@ -247,11 +295,12 @@ impl Endpoints {
             if self.ledger.rtts.is_some() || self.longest_rtts.is_some() {
                 ends.0.keep_samples();
             }
+            ends.0.limit_to(limit);
             ends.0.start(now.on_perfect_clock());
             self.pump(now, slot, wire);
-            Then::Nothing
+            (slot, Then::Nothing)
         } else {
-            Then::Queue { host: source, destination, slot }
+            (slot, Then::Queue { host: source, destination, slot })
         }
     }
 
@@ -560,6 +609,7 @@ impl Endpoints {
             let before = flow.received;
             let ack = ends.1.on_segment(now, &arrival);
             flow.received = ends.1.delivered_unique();
+            let delivered = ends.1.received();
             if flow.received > before {
                 flow.last = at.as_ps();
                 self.ledger.received(at, packet.destination, flow.received - before);
@@ -567,6 +617,9 @@ impl Endpoints {
             match ack {
                 Some(ack) => self.acknowledge(at, slot, &ack, wire),
                 None => self.rearm(slot, wire),
+            }
+            if !self.relays.is_empty() {
+                self.relay(at, slot, delivered, wire);
             }
             self.settle(slot);
         }

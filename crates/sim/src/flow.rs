@@ -152,6 +152,11 @@ impl Flows {
     pub fn find(&mut self, slot: u32, number: u32) -> Option<&mut Flow> {
         self.slots[slot as usize].as_mut().filter(|f| f.number == number)
     }
+    /// Where the flow of this number is, if it is in progress. Looks through all.
+    pub fn slot_of(&self, number: u32) -> Option<u32> {
+        let found = self.slots.iter().position(|f| f.as_ref().is_some_and(|f| f.number == number))?;
+        u32::try_from(found).ok()
+    }
     /// Takes a flow out.
     pub fn remove(&mut self, slot: u32) -> Flow {
         self.free.push(slot);

@@ -306,6 +306,7 @@ fn carrier(control: &Control, mtu: u32, report_latency: Duration) -> Carrier {
                 Congestion::NewReno => CongestionKind::NewReno,
                 Congestion::Cubic => CongestionKind::Cubic,
                 Congestion::Dctcp => CongestionKind::Dctcp,
+                Congestion::Bbr => CongestionKind::Bbr,
             },
             mss: mtu - timeplane_transport::HEADER_BYTES,
             initial_window: tcp.initial_window,
@@ -314,6 +315,7 @@ fn carrier(control: &Control, mtu: u32, report_latency: Duration) -> Carrier {
             sack: tcp.sack,
             ecn: tcp.ecn,
             pacing: tcp.pacing,
+            hystart: tcp.hystart,
             handshake: tcp.handshake,
             receive_window: tcp.receive_window.map(|b| b.get()),
             ..TcpConfig::default()

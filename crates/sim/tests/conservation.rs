@@ -101,13 +101,14 @@ fn workload() -> impl Strategy<Value = String> {
     prop_oneof![poisson, shuffle]
 }
 
-const TRANSPORTS: [&str; 6] = [
+const TRANSPORTS: [&str; 7] = [
     "transport.datagrams = {}",
     "transport.raw = { report_every = \"300 us\" }",
     "transport.tcp = { congestion = \"cubic\", min_rto = \"2 ms\" }",
     "transport.tcp = { congestion = \"new_reno\", min_rto = \"1 ms\", sack = false, handshake = false, ecn = true }",
     "transport.tcp = { congestion = \"dctcp\", min_rto = \"1 ms\", pacing = true, delayed_ack = { segments = 1 } }",
     "transport.tcp = { min_rto = \"1 ms\", receive_window = \"30 kB\" }",
+    "transport.tcp = { congestion = \"bbr\", min_rto = \"1 ms\" }",
 ];
 const ROUTES: [&str; 2] = ["", "ecmp = \"packet\""];
 const INTERFACES: [&str; 4] = [

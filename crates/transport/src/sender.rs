@@ -156,6 +156,8 @@ pub struct Sender {
     stopped: bool,
     /// `poll` has returned nothing because the application had no more.
     starved: bool,
+    /// `starved`, or the control models the path: what is sent has to be noted.
+    watched: bool,
     handshake: bool,
 }
 
@@ -216,6 +218,7 @@ impl Sender {
             paces_itself: config.pacing || models,
             stopped: false,
             starved: false,
+            watched: models,
             handshake: config.handshake,
         }
     }
@@ -254,12 +257,13 @@ impl Sender {
         }
         self.paced_out = false;
         if self.next >= self.limit && self.repair == Repair::None {
-            self.starved = self.limit < self.bytes;
-            self.note_limit();
+            self.run_dry();
             return None;
         }
         let Some(candidate) = self.candidate() else {
-            self.note_limit();
+            if self.watched {
+                self.note_limit();
+            }
             return None;
         };
         if self.pacing && now < self.release {
@@ -540,14 +544,8 @@ impl Sender {
     }
 
     fn send_new(&mut self, now: Time) -> Segment {
-        if self.starved {
-            self.starved = false;
-            if self.records.is_empty() {
-                self.congestion.on_restart(now);
-            }
-        }
-        if let Some(delivery) = &mut self.delivery {
-            delivery.sent(now, self.records.is_empty(), self.steered.is_some());
+        if self.watched {
+            self.note_new(now);
         }
         let (seq, len) = (self.next, self.segment_len(self.next));
         self.records.push_back(Record { sent: now, copies: 1, sacked: false, lost: false, repeated: false });

@@ -6,8 +6,28 @@ use super::{Repair, Sender};
 use crate::congestion::CongestionControl;
 
 impl Sender {
+    /// All that there is has been sent.
+    #[inline(never)]
+    pub(super) fn run_dry(&mut self) {
+        self.starved = self.limit < self.bytes;
+        self.watched |= self.starved;
+        self.note_limit();
+    }
+
+    /// A new segment is about to be sent.
+    #[inline(never)]
+    pub(super) fn note_new(&mut self, now: Time) {
+        let first = self.records.is_empty();
+        if core::mem::take(&mut self.starved) && first {
+            self.congestion.on_restart(now);
+        }
+        match &mut self.delivery {
+            Some(delivery) => delivery.sent(now, first, self.steered.is_some()),
+            None => self.watched = false,
+        }
+    }
+
     /// Nothing more can be sent. Where that is for want of bytes, rates measured from here on say nothing of the path.
-    #[inline]
     pub(super) fn note_limit(&mut self) {
         if self.delivery.is_some() && self.next >= self.limit {
             let in_flight = self.in_flight();

@@ -1,6 +1,6 @@
 //! What the links of the proxy's two rooms do over time:
 //! `cargo run -p timeplane-radio --example course -- [--scene A|B] [--level DBM] [--length S] [--speed M/S] [--along SHARE]
-//! [--before M] [--angle DEG] [--extra DB] [--target PER] [--select MS] [--every MS] [--beams FILE] [--course FILE]`.
+//! [--before M] [--angle DEG] [--extra DB] [--width M] [--height M] [--target PER] [--select MS] [--every MS] [--beams FILE] [--course FILE]`.
 //!
 //! It prints the course every 100 ms; `--beams` writes the matrices as `BeamTrace` reads them, `--course` all states as a table.
 
@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use timeplane_model::Duration;
 use timeplane_radio::{
-    Angle, CourseRules, Db, Dbm, ErrorTables, LinkCourse, LinkParameters, Mcs, RateBySignal, TESTBED_LEVEL, Testbed,
-    Walk,
+    Angle, CourseRules, Db, Dbm, ErrorTables, LinkCourse, LinkParameters, Mcs, Metres, RateBySignal, TESTBED_LEVEL,
+    Testbed, Walk,
 };
 
-const OPTIONS: [&str; 13] = [
-    "scene", "level", "length", "speed", "along", "before", "angle", "extra", "target", "select", "every", "beams",
-    "course",
+const OPTIONS: [&str; 15] = [
+    "scene", "level", "length", "speed", "along", "before", "angle", "extra", "width", "height", "target", "select",
+    "every", "beams", "course",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -47,6 +47,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let extra = Db::new(number("extra", testbed.extra.get())?);
     let mut testbed = testbed.walked(walk);
     testbed.extra = extra;
+    let metres = |name, default: Metres| match number(name, default.get()) {
+        Ok(m) if m >= 0.0 => Ok(Metres::new(m)),
+        Ok(m) => Err(format!("--{name} {m}: metres, at least 0")),
+        Err(e) => Err(e),
+    };
+    testbed.size = (metres("width", testbed.size.0)?, metres("height", testbed.size.1)?);
     let length = Duration::from_secs_f64(number("length", 10.0)?);
     let trace = testbed.trace(length)?;
     let parameters = LinkParameters { target: number("target", 0.01)?, ..LinkParameters::default() };

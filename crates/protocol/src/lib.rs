@@ -40,7 +40,7 @@ pub use host::{HostAgent, HostConfig, HostCounters, Reporting};
 pub use inbox::ReportCounters;
 pub use message::{Gathered, Grants, Heartbeat, Message, Part, Pfc, Rates, Report};
 pub use proxy::{
-    Freshness, LinkReport, LinkReporter, LinkReporterConfig, LinkSample, LinkUse, LinkView, PolicyName, Predicted,
+    Freshness, LinkReport, LinkReporter, LinkReporterConfig, LinkSample, LinkUse, LinkView, Policy, Predicted,
     PredictedConfig, Proactive, ProactiveConfig, ProxyInput, QueueSample, RateLadder, Reactive, ReporterInput, Steer,
     WindowPolicy, WindowProxy, WindowProxyConfig, WindowProxyCounters,
 };

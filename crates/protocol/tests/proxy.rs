@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use timeplane_model::{Bytes, Duration, FlowId, LinkId, Rate, Time};
 use timeplane_protocol::{
-    Freshness, LinkReport, LinkReporter, LinkReporterConfig, LinkSample, LinkUse, LinkView, PolicyName, Predicted,
+    Freshness, LinkReport, LinkReporter, LinkReporterConfig, LinkSample, LinkUse, LinkView, Policy, Predicted,
     PredictedConfig, Proactive, ProactiveConfig, ProxyInput, QueueSample, RateLadder, ReporterInput, Steer,
     WindowPolicy, WindowProxy, WindowProxyConfig,
 };
@@ -21,6 +21,10 @@ fn report(epoch: u32, sequence: u64, mbps: u64) -> LinkReport {
     LinkReport { epoch, sequence, taken_at: ms(0), link: LINK, sample, queue: QueueSample::default() }
 }
 
+fn proactive() -> Policy {
+    Policy::Proactive(ProactiveConfig::default())
+}
+
 /// A proxy with one flow, driven to a time before each input.
 struct Rig {
     proxy: WindowProxy,
@@ -29,7 +33,7 @@ struct Rig {
 }
 
 impl Rig {
-    fn new(policy: PolicyName) -> Self {
+    fn new(policy: Policy) -> Self {
         let proxy = WindowProxy::new(WindowProxyConfig { policy, ..WindowProxyConfig::default() });
         let mut rig = Self { proxy, sequence: 0, said: Vec::new() };
         rig.input(0, ProxyInput::Join { flow: FLOW, link: LINK });
@@ -71,7 +75,7 @@ impl Rig {
 
 #[test]
 fn reactive_is_rate_times_the_least_round_trip() {
-    let mut rig = Rig::new(PolicyName::Reactive);
+    let mut rig = Rig::new(Policy::Reactive);
     assert_eq!(rig.said, []);
     rig.report(10, 1500);
     // 1.5 Gb/s x 40 ms, before any round trip; then 42 ms, 41 ms; a longer one, and none at all, change nothing.
@@ -95,7 +99,7 @@ fn reactive_is_rate_times_the_least_round_trip() {
 
 #[test]
 fn reports_lost_late_doubled_and_of_a_restarted_access_point() {
-    let mut rig = Rig::new(PolicyName::Reactive);
+    let mut rig = Rig::new(Policy::Reactive);
     let mut at = 0;
     let mut hear = |epoch, sequence, mbps| {
         at += 1;
@@ -113,10 +117,10 @@ fn reports_lost_late_doubled_and_of_a_restarted_access_point() {
 
 #[test]
 fn a_proxy_restarts() {
-    let mut old = Rig::new(PolicyName::Proactive);
+    let mut old = Rig::new(proactive());
     old.report(0, 1500);
     old.report(10, 125);
-    let config = WindowProxyConfig { epoch: 2, policy: PolicyName::Proactive, ..WindowProxyConfig::default() };
+    let config = WindowProxyConfig { epoch: 2, policy: proactive(), ..WindowProxyConfig::default() };
     let mut new = Rig { proxy: WindowProxy::new(config), sequence: 40, said: Vec::new() };
     // It knows nothing, not the flow either, and says nothing that it does not know.
     new.report(100, 1000);
@@ -134,7 +138,7 @@ fn a_proxy_restarts() {
 
 #[test]
 fn proactive_holds_until_the_timer_ends_and_grows_back() {
-    let mut rig = Rig::new(PolicyName::Proactive);
+    let mut rig = Rig::new(proactive());
     rig.report(0, 1500);
     // One usable rate down is none; nor are two within more than 150 ms.
     rig.report(1000, 1250);
@@ -157,8 +161,24 @@ fn proactive_holds_until_the_timer_ends_and_grows_back() {
 }
 
 #[test]
+fn what_counts_as_a_fall_and_what_follows_are_parameters() {
+    let config = ProactiveConfig {
+        window: Duration::from_ms(50),
+        drop: 1,
+        ttr: Duration::from_ms(300),
+        growth: Duration::from_ms(10),
+    };
+    let mut rig = Rig::new(Policy::Proactive(config));
+    rig.report(0, 500);
+    rig.report(100, 375);
+    rig.run(1000);
+    assert_eq!(rig.changes(), [(0, 2500), (100, 625), (410, 1250), (420, 1562), (430, 1875)]);
+    assert_eq!(Policy::all().map(Policy::name), ["reactive", "proactive", "predicted"]);
+}
+
+#[test]
 fn a_channel_that_is_still_bad_stays_conservative() {
-    let mut rig = Rig::new(PolicyName::Proactive);
+    let mut rig = Rig::new(proactive());
     rig.report(0, 1500);
     rig.report(100, 125);
     // At its slowest rate at 0.9 s, looked at again every 150 ms: better from 1.0 s on, seen at 1.05 s.
@@ -171,7 +191,7 @@ fn a_channel_that_is_still_bad_stays_conservative() {
 
 #[test]
 fn nothing_in_an_outage() {
-    let mut rig = Rig::new(PolicyName::Proactive);
+    let mut rig = Rig::new(proactive());
     rig.report(0, 1500);
     rig.report(100, 0);
     // 0.8 s are long over; the outage is not.
@@ -181,7 +201,7 @@ fn nothing_in_an_outage() {
     rig.run(8_000);
     assert_eq!(rig.window(8_000), 7500);
     // One that began slowly: no timer, and the same way back.
-    let mut slow = Rig::new(PolicyName::Proactive);
+    let mut slow = Rig::new(proactive());
     slow.report(0, 250);
     slow.report(1000, 125);
     slow.report(2000, 0);
@@ -203,7 +223,7 @@ fn falls_are_counted_over_usable_rates() {
     assert_eq!(RateLadder::new([Rate::ZERO]), None);
     let two = RateLadder::new([Rate::mbps(2), Rate::mbps(1), Rate::mbps(2)]).unwrap();
     assert_eq!((two.lowest(), two.rung(Rate::mbps(3))), (Rate::mbps(1), 2));
-    let mut rig = Rig::new(PolicyName::Proactive);
+    let mut rig = Rig::new(proactive());
     rig.report(0, 500);
     rig.report(10, 375);
     assert_eq!(rig.window(10), 1875);
@@ -211,7 +231,7 @@ fn falls_are_counted_over_usable_rates() {
 
 #[test]
 fn flows_share_a_link_and_links_are_their_own() {
-    let mut rig = Rig::new(PolicyName::Reactive);
+    let mut rig = Rig::new(Policy::Reactive);
     rig.report(0, 1000);
     let other = ProxyInput::Join { flow: FlowId(5), link: LINK };
     rig.input(10, other);
@@ -288,7 +308,7 @@ proptest! {
     #[test]
     fn policies_keep_their_bounds(steps in prop::collection::vec((0..400i64, 0..12usize, -10_000..-5_000i32), 1..60)) {
         let ladder = RateLadder::default();
-        let mut all: Vec<Box<dyn WindowPolicy>> = PolicyName::ALL.iter().map(|p| p.build(&ladder)).collect();
+        let mut all: Vec<Box<dyn WindowPolicy>> = Policy::all().iter().map(|p| p.build(&ladder)).collect();
         all.push(Box::new(Proactive::new(ProactiveConfig { drop: 1, ..ProactiveConfig::default() }, ladder.clone())));
         for (i, policy) in all.iter_mut().enumerate() {
             let mut now = 0;
@@ -307,16 +327,9 @@ proptest! {
                 policy.report(ms(now), fast);
             }
             // The predictor has no such promise to keep.
-            if PolicyName::ALL.get(i) != Some(&PolicyName::Predicted) {
+            if Policy::all().get(i).is_none_or(|p| p.name() != "predicted") {
                 prop_assert_eq!(policy.allowed(ms(now)), fast.rate);
             }
         }
-    }
-
-    #[test]
-    fn names_are_found(index in 0..PolicyName::ALL.len()) {
-        let policy = PolicyName::ALL[index];
-        prop_assert!(PolicyName::ALL.iter().filter(|p| p.name() == policy.name()).count() == 1);
-        prop_assert!(policy.about().ends_with('.'));
     }
 }

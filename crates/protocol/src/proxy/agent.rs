@@ -1,18 +1,18 @@
 //! The proxy: reports and round trips in, windows out.
 
 use super::ladder::RateLadder;
-use super::policy::{LinkView, PolicyName, WindowPolicy};
+use super::policy::{LinkView, Policy, WindowPolicy};
 use super::report::{Freshness, LinkReport, Steer};
 use std::collections::BTreeMap;
 use timeplane_model::{Bytes, Duration, FlowId, LinkId, Rate, Time};
 
 /// What a proxy is told at its start.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct WindowProxyConfig {
     /// Counts its starts, so that senders know its messages from those before.
     pub epoch: u32,
     /// What it does with reports.
-    pub policy: PolicyName,
+    pub policy: Policy,
     /// The rates that links can have.
     pub ladder: RateLadder,
     /// T of a flow until a round trip of it has been measured; above 0. 40 ms: twice the wire between proxy and access point.
@@ -28,7 +28,7 @@ impl Default for WindowProxyConfig {
     fn default() -> Self {
         Self {
             epoch: 1,
-            policy: PolicyName::Reactive,
+            policy: Policy::Reactive,
             ladder: RateLadder::default(),
             base_rtt: Duration::from_ms(40),
             pace: true,
@@ -114,7 +114,7 @@ impl WindowProxy {
     /// A proxy that knows no link and no flow.
     ///
     /// # Panics
-    /// Where the base round trip or the repetition is not above 0.
+    /// Where the base round trip or the repetition is not above 0, or parameters of the policy are impossible.
     pub fn new(config: WindowProxyConfig) -> Self {
         assert!(
             config.base_rtt > Duration::ZERO && config.repeat > Duration::ZERO,

@@ -1,4 +1,4 @@
-//! What a proxy does with reports: one file per policy, one line here.
+//! What a proxy does with reports: one file per policy, a variant with its arms here.
 
 use super::ladder::RateLadder;
 use super::predicted::{Predicted, PredictedConfig};
@@ -30,36 +30,39 @@ pub trait WindowPolicy: fmt::Debug + Send {
     fn deadline(&self) -> Option<Time>;
 }
 
-macro_rules! policies {
-    ($($variant:ident $name:literal $about:literal: |$ladder:ident| $make:expr;)*) => {
-        /// The policies by name.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum PolicyName {
-            $(#[doc = $about] $variant,)*
-        }
-        impl PolicyName {
-            /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$variant),*];
-            /// The name.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name),* }
-            }
-            /// What it does, in a line.
-            pub const fn about(self) -> &'static str {
-                match self { $(Self::$variant => $about),* }
-            }
-            /// A policy with its default parameters.
-            pub fn build(self, ladder: &RateLadder) -> Box<dyn WindowPolicy> {
-                match self { $(Self::$variant => { let $ladder = ladder.clone(); Box::new($make) }),* }
-            }
-        }
-    };
+/// The policies, each with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Policy {
+    /// The window is the bandwidth-delay product of the rate reported last.
+    Reactive,
+    /// After a fast fall the window is that of the slowest rate for a while, and grows back step by step.
+    Proactive(ProactiveConfig),
+    /// The window is that of the rate which a trained predictor expects for the next 150 ms.
+    Predicted(PredictedConfig),
 }
 
-policies! {
-    Reactive "reactive" "The window is the bandwidth-delay product of the rate reported last.": |_ladder| Reactive::default();
-    Proactive "proactive" "After a fast fall the window is that of the slowest rate for a while, and grows back step by step.":
-        |ladder| Proactive::new(ProactiveConfig::default(), ladder);
-    Predicted "predicted" "The window is that of the rate which a trained predictor expects for the next 150 ms.":
-        |ladder| Predicted::new(PredictedConfig::default(), ladder);
+impl Policy {
+    /// All of them, with their default parameters.
+    pub fn all() -> [Self; 3] {
+        [Self::Reactive, Self::Proactive(ProactiveConfig::default()), Self::Predicted(PredictedConfig::default())]
+    }
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reactive => "reactive",
+            Self::Proactive(_) => "proactive",
+            Self::Predicted(_) => "predicted",
+        }
+    }
+    /// A state machine of it that has heard nothing.
+    ///
+    /// # Panics
+    /// Where parameters are impossible, see [`Proactive::new`].
+    pub fn build(self, ladder: &RateLadder) -> Box<dyn WindowPolicy> {
+        match self {
+            Self::Reactive => Box::new(Reactive::default()),
+            Self::Proactive(config) => Box::new(Proactive::new(config, ladder.clone())),
+            Self::Predicted(config) => Box::new(Predicted::new(config, ladder.clone())),
+        }
+    }
 }

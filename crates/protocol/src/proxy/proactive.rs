@@ -54,9 +54,10 @@ impl Proactive {
     /// A policy that has heard nothing.
     ///
     /// # Panics
-    /// Where window or growth are not above 0.
+    /// Where window or growth are not above 0, or the timer is negative.
     pub fn new(config: ProactiveConfig, ladder: RateLadder) -> Self {
         assert!(config.window > Duration::ZERO && config.growth > Duration::ZERO, "windows and steps take time");
+        assert!(!config.ttr.is_negative(), "a timer ends after it begins");
         Self { config, ladder, rate: Rate::ZERO, past: VecDeque::new(), mode: Mode::Following }
     }
 

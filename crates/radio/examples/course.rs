@@ -7,6 +7,7 @@
 use core::ops::RangeInclusive;
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::process::ExitCode;
 use timeplane_model::Duration;
 use timeplane_radio::{
     Angle, CourseRules, Db, Dbm, ErrorTables, LinkCourse, LinkParameters, Mcs, Metres, RateBySignal, TESTBED_LEVEL,
@@ -18,7 +19,17 @@ const OPTIONS: [&str; 15] = [
     "every", "beams", "course",
 ];
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("{e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let mut given = BTreeMap::new();
     for pair in arguments.chunks(2) {

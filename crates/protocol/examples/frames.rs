@@ -5,12 +5,16 @@
 
 use core::net::Ipv4Addr;
 use std::error::Error;
-use timeplane_model::{Backlog, Bytes, Class, Duration, Grant, HostId, Medium, Rate, Round, Time, Trigger};
+use timeplane_model::{
+    Backlog, Bytes, Class, Duration, FlowId, Grant, HostId, LinkId, Medium, Rate, Round, Time, Trigger,
+};
 use timeplane_protocol::wire::{
     Carrier, Circuit, ClassNames, Configuration, Control, Endpoint, EpsShare, ExtendedPfcFrame, Heartbeat, HostPeriod,
     MacAddress, PORT, PauseFrame, PeriodSchedule, PfcClass, PfcFrame, Quanta, UdpFrame, Via,
 };
-use timeplane_protocol::{Gathered, Grants, Message, Part, Pfc, Rates, Report};
+use timeplane_protocol::{
+    Gathered, Grants, LinkReport, LinkSample, LinkUse, Message, Part, Pfc, QueueSample, Rates, Report, Steer,
+};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("usage: frames FILE.pcap")?;
@@ -114,6 +118,10 @@ fn controls(class: impl Fn(u16) -> Result<PfcClass, &'static str>) -> Result<Vec
     let gathered = Gathered { epoch: 1, sequence: 4, reports: vec![(HostId(2), short)] };
     let part =
         Part { epoch: 1, round: Round(5), effective: us(1000), report_at: us(9000), grants: vec![(HostId(2), grant)] };
+    let sample = LinkSample { uses: Some(LinkUse { rate: Rate::gbps(1), mcs: 10 }), beams: (3, 3), level_cdbm: -7136 };
+    let queue = QueueSample { bytes: Bytes::new(81_400), packets: 10, drops: 0 };
+    let link = LinkReport { epoch: 1, sequence: 300, taken_at: us(3_000_000), link: LinkId(1), sample, queue };
+    let steer = Steer { epoch: 1, sequence: 17, flow: FlowId(0), window: Bytes::mb(5), rate: Some(Rate::gbps(1)) };
     Ok(vec![
         (true, Control::Message(Message::Report(report))),
         (false, Control::Message(Message::Grants(grants))),
@@ -124,5 +132,7 @@ fn controls(class: impl Fn(u16) -> Result<PfcClass, &'static str>) -> Result<Vec
         (false, Control::Message(Message::Heartbeat(timeplane_protocol::Heartbeat { epoch: 1 }))),
         (false, Control::Message(Message::Part(part))),
         (true, Control::Message(Message::Gathered(gathered))),
+        (true, Control::LinkReport(link)),
+        (false, Control::Steer(steer)),
     ])
 }

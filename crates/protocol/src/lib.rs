@@ -11,6 +11,8 @@
 //! slots. A [`HostAgent`] per host reports, and executes what it gets through a [`Gate`] per queue, or by a
 //! rate for it.
 //!
+//! A [`WindowProxy`] plans nothing: it hears from a [`LinkReporter`] what a 60 GHz link carries, and tells senders of TCP the window for it.
+//!
 //! [`wire`] has all of this, and the frames of Ethernet and REACToR that gate hosts, as bytes.
 
 mod agent;
@@ -21,6 +23,7 @@ mod host;
 mod inbox;
 mod live;
 mod message;
+mod proxy;
 mod rates;
 mod signalled;
 mod signaller;
@@ -36,6 +39,11 @@ pub use gate::{Gate, Refused};
 pub use host::{HostAgent, HostConfig, HostCounters, Reporting};
 pub use inbox::ReportCounters;
 pub use message::{Gathered, Grants, Heartbeat, Message, Part, Pfc, Rates, Report};
+pub use proxy::{
+    Freshness, LinkReport, LinkReporter, LinkReporterConfig, LinkSample, LinkUse, LinkView, Policy, Predicted,
+    PredictedConfig, Proactive, ProactiveConfig, ProxyInput, QueueSample, RateLadder, Reactive, ReporterInput, Steer,
+    WindowPolicy, WindowProxy, WindowProxyConfig, WindowProxyCounters,
+};
 pub use rates::{Estimator, RateManager, RateManagerConfig, RateManagerCounters};
 pub use signaller::SignalConfig;
 pub use slots::{ManagerCounters, SlotManager, SlotManagerConfig};

@@ -45,6 +45,8 @@ fn the_capture_has_one_of_each() {
                         Some(Control::Schedule(_)) => "schedule".to_owned(),
                         Some(Control::Heartbeat(_)) => "heartbeat".to_owned(),
                         Some(Control::ClassNames(_)) => "names".to_owned(),
+                        Some(Control::LinkReport(_)) => "link".to_owned(),
+                        Some(Control::Steer(_)) => "steer".to_owned(),
                     }
                 }
                 other => panic!("{other:?}"),
@@ -52,6 +54,6 @@ fn the_capture_has_one_of_each() {
         );
     }
     let expected = "0x0001 0x0001 0x0101 0x0101 extended 0x010b signal part Report Grants Rates schedule heartbeat names \
-                    Heartbeat Part Gathered";
+                    Heartbeat Part Gathered link steer";
     assert_eq!(kinds.join(" "), expected);
 }

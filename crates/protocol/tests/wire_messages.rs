@@ -3,14 +3,16 @@
 use core::net::Ipv4Addr;
 use proptest::prelude::*;
 use timeplane_model::{
-    Backlog, BacklogEntry, Burst, Bytes, Class, Duration, Grant, HostId, LinkId, Medium, PathTag, Rate, Round, Time,
-    Trigger,
+    Backlog, BacklogEntry, Burst, Bytes, Class, Duration, FlowId, Grant, HostId, LinkId, Medium, PathTag, Rate, Round,
+    Time, Trigger,
 };
 use timeplane_protocol::wire::{
     Circuit, ClassNames, Configuration, Control, EncodeError, Endpoint, EpsShare, Header, Heartbeat, HostPeriod,
     Limits, MacAddress, PeriodSchedule, PfcClass, ROOM, Reassembler, ReassemblerCounters, UdpFrame, Via, WireError,
 };
-use timeplane_protocol::{Gathered, Grants, Message, Part, Rates, Report};
+use timeplane_protocol::{
+    Gathered, Grants, LinkReport, LinkSample, LinkUse, Message, Part, QueueSample, Rates, Report, Steer,
+};
 
 fn host() -> impl Strategy<Value = HostId> {
     prop_oneof![0u32..8, 0u32..1 << 30].prop_map(HostId)
@@ -170,6 +172,37 @@ fn schedule() -> impl Strategy<Value = PeriodSchedule> {
     })
 }
 
+fn link_report() -> impl Strategy<Value = LinkReport> {
+    let uses = prop::option::of((1u64..1 << 56, any::<u8>()).prop_map(|(r, mcs)| LinkUse { rate: Rate::bps(r), mcs }));
+    let sample = (uses, any::<(u16, u16)>(), any::<i32>()).prop_map(|(uses, beams, level_cdbm)| LinkSample {
+        uses,
+        beams,
+        level_cdbm,
+    });
+    let queue = (any::<u64>(), any::<u32>(), any::<u64>()).prop_map(|(bytes, packets, drops)| QueueSample {
+        bytes: Bytes::new(bytes),
+        packets,
+        drops,
+    });
+    (any::<u32>(), any::<u64>(), time(), any::<u32>(), sample, queue).prop_map(
+        |(epoch, sequence, taken_at, link, sample, queue)| LinkReport {
+            epoch,
+            sequence,
+            taken_at,
+            link: LinkId(link),
+            sample,
+            queue,
+        },
+    )
+}
+
+fn steer() -> impl Strategy<Value = Steer> {
+    let rate = prop::option::of((0u64..1 << 56).prop_map(Rate::bps));
+    (any::<u32>(), any::<u64>(), any::<u32>(), any::<u64>(), rate).prop_map(|(epoch, sequence, flow, window, rate)| {
+        Steer { epoch, sequence, flow: FlowId(flow), window: Bytes::new(window), rate }
+    })
+}
+
 fn control() -> impl Strategy<Value = Control> {
     let heartbeat = (any::<u32>(), any::<u64>(), time())
         .prop_map(|(epoch, period, sent_at)| Control::Heartbeat(Heartbeat { epoch, period, sent_at }));
@@ -182,6 +215,8 @@ fn control() -> impl Strategy<Value = Control> {
     prop_oneof![
         3 => message().prop_map(Control::Message),
         1 => schedule().prop_map(Control::Schedule),
+        1 => link_report().prop_map(Control::LinkReport),
+        1 => steer().prop_map(Control::Steer),
         1 => heartbeat,
         1 => names,
     ]
@@ -537,7 +572,7 @@ fn bytes_that_no_agent_sends_are_refused() {
     let report = |rest: &str| push(&format!("01018000 00000000 0000000000000000 0000000000000000 {rest}"));
     assert_eq!(push("0101"), Err(WireError::Truncated { have: 2, need: 24 }));
     assert_eq!(push(&"02".repeat(24)), Err(WireError::Version { found: 2 }));
-    assert_eq!(push(&format!("01{}", "0a".repeat(23))), Err(WireError::Kind { found: 10 }));
+    assert_eq!(push(&format!("01{}", "0c".repeat(23))), Err(WireError::Kind { found: 12 }));
     assert_eq!(push(&format!("0181{}", "00".repeat(22))), Err(WireError::Reserved { at: 1 }));
     // An epoch that is told is not zero.
     let obeys = push("01418000 00000000 0000000000000000 0000000000000000 00000000");

@@ -1,23 +1,35 @@
 //! What the links of the proxy's two rooms do over time:
 //! `cargo run -p timeplane-radio --example course -- [--scene A|B] [--level DBM] [--length S] [--speed M/S] [--along SHARE]
-//! [--before M] [--angle DEG] [--extra DB] [--target PER] [--select MS] [--every MS] [--beams FILE] [--course FILE]`.
+//! [--before M] [--angle DEG] [--extra DB] [--width M] [--height M] [--target PER] [--select MS] [--every MS] [--beams FILE] [--course FILE]`.
 //!
 //! It prints the course every 100 ms; `--beams` writes the matrices as `BeamTrace` reads them, `--course` all states as a table.
 
+use core::ops::RangeInclusive;
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::process::ExitCode;
 use timeplane_model::Duration;
 use timeplane_radio::{
-    Angle, CourseRules, Db, Dbm, ErrorTables, LinkCourse, LinkParameters, Mcs, RateBySignal, TESTBED_LEVEL, Testbed,
-    Walk,
+    Angle, CourseRules, Db, Dbm, ErrorTables, LinkCourse, LinkParameters, Mcs, Metres, RateBySignal, TESTBED_LEVEL,
+    Testbed, Walk,
 };
 
-const OPTIONS: [&str; 13] = [
-    "scene", "level", "length", "speed", "along", "before", "angle", "extra", "target", "select", "every", "beams",
-    "course",
+const OPTIONS: [&str; 15] = [
+    "scene", "level", "length", "speed", "along", "before", "angle", "extra", "width", "height", "target", "select",
+    "every", "beams", "course",
 ];
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("{e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let mut given = BTreeMap::new();
     for pair in arguments.chunks(2) {
@@ -31,6 +43,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         None => Ok(default),
         Some(text) => text.parse::<f64>().ok().filter(|x| x.is_finite()).ok_or(format!("--{name} {text}: a number")),
     };
+    let within = |name: &str, default: f64, allowed: RangeInclusive<f64>| match number(name, default) {
+        Ok(x) if !allowed.contains(&x) => Err(format!("--{name} {x}: from {} to {}", allowed.start(), allowed.end())),
+        other => other,
+    };
     let level = Dbm::new(number("level", TESTBED_LEVEL.get())?);
     let testbed = match *given.get("scene").unwrap_or(&"B") {
         "A" => Testbed::a(level),
@@ -40,16 +56,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let walk = Walk {
         along: number("along", testbed.walk.along)?,
         before: number("before", testbed.walk.before)?,
-        speed: number("speed", testbed.walk.speed)?,
+        speed: within("speed", testbed.walk.speed, 0.0..=20.0)?,
         angle: Angle::degrees(number("angle", testbed.walk.angle.as_degrees())?),
         ..testbed.walk
     };
-    let extra = Db::new(number("extra", testbed.extra.get())?);
+    let extra = Db::new(within("extra", testbed.extra.get(), 0.0..=100.0)?);
     let mut testbed = testbed.walked(walk);
     testbed.extra = extra;
-    let length = Duration::from_secs_f64(number("length", 10.0)?);
+    let metres = |name, default: Metres| within(name, default.get(), 0.0..=10.0).map(Metres::new);
+    testbed.size = (metres("width", testbed.size.0)?, metres("height", testbed.size.1)?);
+    let length = Duration::from_secs_f64(within("length", 10.0, 0.0..=1000.0)?);
     let trace = testbed.trace(length)?;
-    let parameters = LinkParameters { target: number("target", 0.01)?, ..LinkParameters::default() };
+    let parameters = LinkParameters { target: within("target", 0.01, 1e-6..=0.5)?, ..LinkParameters::default() };
     let rates = RateBySignal::new(ErrorTables::bundled(), parameters, Mcs::single_carrier());
     let ms = |x: f64| Duration::from_secs_f64(x * 1e-3);
     let rules = CourseRules { every: ms(number("every", 1.0)?), select_every: ms(number("select", 10.0)?) };

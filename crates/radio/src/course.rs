@@ -2,7 +2,7 @@
 
 use crate::decibel::Dbm;
 use crate::link_to_system::{LinkState, RateBySignal};
-use crate::trace::{BeamTrace, BestBeams};
+use crate::trace::{BeamTrace, BestBeams, seconds};
 use core::fmt::Write;
 use timeplane_model::Duration;
 
@@ -142,7 +142,7 @@ impl LinkCourse {
         let mut text = String::from("time_s,tx,rx,level_dbm,mcs,rate_bps,packet_error\n");
         for s in &self.states {
             let (mcs, rate, lost) = s.link.map_or(("", 0, 1.0), |l| (l.mcs.name(), l.rate.as_bps(), l.packet_error));
-            let (time, level) = (s.at.as_secs_f64(), s.level.get());
+            let (time, level) = (seconds(s.at), s.level.get());
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{time},{},{},{level},{mcs},{rate},{lost}", s.tx, s.rx);
         }

@@ -62,6 +62,10 @@ fn a_rate_older_than_its_channel_loses_packets() {
     let course = LinkCourse::new(&trace, &rates, rules, ms(60)).unwrap();
     assert!(course.at(ms(29)).link.is_none() && course.at(ms(30)).link.is_some());
     assert_eq!(course.at(ms(-5)), &course.states()[0]);
+    let text = course.to_csv();
+    let lines: Vec<&str> = text.lines().take(3).collect();
+    assert_eq!(lines[..2], ["time_s,tx,rx,level_dbm,mcs,rate_bps,packet_error", "0,0,0,-95,,0,1"]);
+    assert!(lines[2].starts_with("0.001,0,0,-91.5,,0,1"), "{}", lines[2]);
 }
 
 #[test]

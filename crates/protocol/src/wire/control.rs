@@ -4,8 +4,10 @@ use super::classes::ClassNames;
 use super::datagram::Header;
 use super::error::{EncodeError, WireError};
 use super::message;
+use super::proxy;
 use super::reactor::{Heartbeat, PeriodSchedule};
 use crate::message::Message;
+use crate::proxy::{LinkReport, Steer};
 use timeplane_model::{Framing, Time};
 
 pub(super) const REPORT: u8 = 1;
@@ -17,6 +19,8 @@ pub(super) const CLASS_NAMES: u8 = 6;
 pub(super) const LEADS: u8 = 7;
 pub(super) const PART: u8 = 8;
 pub(super) const GATHERED: u8 = 9;
+pub(super) const LINK_REPORT: u8 = 10;
+pub(super) const STEER: u8 = 11;
 
 /// What travels in datagrams behind a [`Header`].
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +33,10 @@ pub enum Control {
     Heartbeat(Heartbeat),
     /// From a controller to a host: what its classes stand for.
     ClassNames(ClassNames),
+    /// From an access point to a proxy: what its link does.
+    LinkReport(LinkReport),
+    /// From a proxy to a sender of TCP: its window.
+    Steer(Steer),
 }
 
 impl Control {
@@ -42,6 +50,8 @@ impl Control {
             Self::Schedule(s) => s.encode(),
             Self::Heartbeat(h) => Ok(vec![h.encode()]),
             Self::ClassNames(c) => c.encode(),
+            Self::LinkReport(r) => proxy::encode_report(r),
+            Self::Steer(s) => proxy::encode_steer(s),
         }
     }
     /// Bytes on the wire, with UDP, IPv4 and Ethernet framing; what [`Message::wire_bytes`] is for messages.
@@ -56,14 +66,16 @@ impl Control {
     pub(super) fn known(header: &Header) -> Result<(), WireError> {
         let flags = match header.kind {
             REPORT => message::ROOM | message::BURSTS | message::OBEYS,
+            LINK_REPORT => proxy::OUTAGE,
+            STEER => proxy::PACED,
             GRANTS | RATES | SCHEDULE | HEARTBEAT | CLASS_NAMES | LEADS | PART | GATHERED => 0,
             found => return Err(WireError::Kind { found }),
         };
         if header.flags & !flags != 0 {
             return Err(WireError::Reserved { at: 1 });
         }
-        // The time of rates is their lease, which their first 8 bytes hold; gathered reports have a time each.
-        if matches!(header.kind, RATES | LEADS | GATHERED) && header.time != Time::ZERO {
+        // The time of rates is their lease, which their first 8 bytes hold; gathered reports have a time each; a window holds from when it comes.
+        if matches!(header.kind, RATES | LEADS | GATHERED | STEER) && header.time != Time::ZERO {
             return Err(WireError::Reserved { at: 16 });
         }
         Ok(())
@@ -75,6 +87,8 @@ impl Control {
             SCHEDULE => PeriodSchedule::decode(header, body).map(Self::Schedule),
             HEARTBEAT => Heartbeat::decode(header, body).map(Self::Heartbeat),
             CLASS_NAMES => ClassNames::decode(header, body).map(Self::ClassNames),
+            LINK_REPORT => proxy::decode_report(header, body).map(Self::LinkReport),
+            STEER => proxy::decode_steer(header, body).map(Self::Steer),
             found => Err(WireError::Kind { found }),
         }
     }

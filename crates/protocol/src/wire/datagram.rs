@@ -21,14 +21,14 @@ pub const MAX_PARTS: usize = 1 << 15;
 /// | 1 | 1 | lower four bits: kind; upper four: flags of the kind |
 /// | 2 | 2 | top bit: this is the last part; 15 bits: which part, from 0 |
 /// | 4 | 4 | epoch of the sender |
-/// | 8 | 8 | number: sequence of a report, round of grants, rates and class names, period of a schedule or heartbeat |
+/// | 8 | 8 | number: sequence of a report or a window, round of grants, rates and class names, period of a schedule or heartbeat |
 /// | 16 | 8 | time in picoseconds, two's complement |
 ///
 /// All parts of a message have the same header but for the part; their contents, one after the other, are the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// What the datagram is: 1 report, 2 grants, 3 rates, 4 schedule, 5 heartbeat, 6 class names, 7 a controller's heartbeat to its peers, 8 a
-    /// deputy's part of a round, 9 reports that a deputy has gathered.
+    /// deputy's part of a round, 9 reports that a deputy has gathered, 10 an access point's report on its link, 11 a window for a sender.
     pub kind: u8,
     /// Four bits that belong to the kind.
     pub flags: u8,

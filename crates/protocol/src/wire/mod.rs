@@ -2,8 +2,8 @@
 //!
 //! - Ethernet's own: [`PauseFrame`] (802.3x) and [`PfcFrame`] (802.1Qbb), and ours with 11 bits of class, [`ExtendedPfcFrame`],
 //!   which a [`Pfc`](crate::Pfc) is.
-//! - Over UDP: [`Control`], which is a [`Message`](crate::Message), REACToR's [`PeriodSchedule`] and [`Heartbeat`], or the
-//!   [`ClassNames`] of a host. What does not fit into a datagram goes into several, which a [`Reassembler`] joins.
+//! - Over UDP: [`Control`], which is a [`Message`](crate::Message), REACToR's [`PeriodSchedule`] and [`Heartbeat`], the
+//!   [`ClassNames`] of a host, or what a [proxy](crate::WindowProxy) hears and says. What does not fit into a datagram goes into several, which a [`Reassembler`] joins.
 //! - [`UdpFrame`] puts a datagram into IPv4 and Ethernet.
 //!
 //! All numbers are big-endian. Frames are without preamble and FCS, which the hardware adds. Parsers take any bytes, never panic, and
@@ -20,6 +20,7 @@ mod ethernet;
 mod extended;
 mod message;
 mod pause;
+mod proxy;
 mod quanta;
 mod reactor;
 mod reassembler;

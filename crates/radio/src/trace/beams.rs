@@ -178,9 +178,7 @@ impl BeamTrace {
     pub fn to_csv(&self) -> String {
         let mut text = String::from("time_s,tx_deg,rx_deg,power_dbm\n");
         for (k, at) in self.times.iter().enumerate() {
-            let (seconds, rest) = (at.as_ps() / 1_000_000_000_000, at.as_ps() % 1_000_000_000_000);
-            let time = format!("{seconds}.{rest:012}");
-            let time = time.trim_end_matches('0').trim_end_matches('.');
+            let time = seconds(*at);
             for (i, s) in self.sends.iter().enumerate() {
                 for (j, l) in self.listens.iter().enumerate() {
                     let level = self.levels[(k * self.sends.len() + i) * self.listens.len() + j];
@@ -248,4 +246,11 @@ impl BeamTrace {
         }
         BestBeams { tx: best / self.listens.len(), rx: best % self.listens.len(), level: Dbm::new(level) }
     }
+}
+
+/// A time of a table: seconds to the last picosecond; at least 0.
+pub(crate) fn seconds(at: Duration) -> String {
+    let (whole, rest) = (at.as_ps() / 1_000_000_000_000, at.as_ps() % 1_000_000_000_000);
+    let text = format!("{whole}.{rest:012}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -1,0 +1,68 @@
+//! What a proxy does with reports: one file per policy, a variant with its arms here.
+
+use super::ladder::RateLadder;
+use super::predicted::{Predicted, PredictedConfig};
+use super::proactive::{Proactive, ProactiveConfig};
+use super::reactive::Reactive;
+use core::fmt;
+use timeplane_model::{Rate, Time};
+
+/// A link as the newest report has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkView {
+    /// Its rate; zero in an outage.
+    pub rate: Rate,
+    /// The place of that rate on the ladder, from 1; 0 in an outage.
+    pub rung: usize,
+    /// What it receives, dBm.
+    pub level_dbm: f64,
+}
+
+/// Decides how much of a link's rate may be used: the rate whose bandwidth-delay product the windows are.
+///
+/// Called with times that never fall; deterministic; no clock.
+pub trait WindowPolicy: fmt::Debug + Send {
+    /// A report has come.
+    fn report(&mut self, now: Time, link: LinkView);
+    /// The rate to allow now; at the deadline or later, timers that have run out count.
+    fn allowed(&mut self, now: Time) -> Rate;
+    /// When to ask again if no report comes before.
+    fn deadline(&self) -> Option<Time>;
+}
+
+/// The policies, each with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Policy {
+    /// The window is the bandwidth-delay product of the rate reported last.
+    Reactive,
+    /// After a fast fall the window is that of the slowest rate for a while, and grows back step by step.
+    Proactive(ProactiveConfig),
+    /// The window is that of the rate which a trained predictor expects for the next 150 ms.
+    Predicted(PredictedConfig),
+}
+
+impl Policy {
+    /// All of them, with their default parameters.
+    pub fn all() -> [Self; 3] {
+        [Self::Reactive, Self::Proactive(ProactiveConfig::default()), Self::Predicted(PredictedConfig::default())]
+    }
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reactive => "reactive",
+            Self::Proactive(_) => "proactive",
+            Self::Predicted(_) => "predicted",
+        }
+    }
+    /// A state machine of it that has heard nothing.
+    ///
+    /// # Panics
+    /// Where parameters are impossible, see [`Proactive::new`].
+    pub fn build(self, ladder: &RateLadder) -> Box<dyn WindowPolicy> {
+        match self {
+            Self::Reactive => Box::new(Reactive::default()),
+            Self::Proactive(config) => Box::new(Proactive::new(config, ladder.clone())),
+            Self::Predicted(config) => Box::new(Predicted::new(config, ladder.clone())),
+        }
+    }
+}

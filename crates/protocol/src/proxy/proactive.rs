@@ -1,0 +1,126 @@
+//! The window gets out of the way of a fall.
+
+use super::ladder::RateLadder;
+use super::policy::{LinkView, WindowPolicy};
+use std::collections::VecDeque;
+use timeplane_model::{Duration, Rate, Time};
+
+/// What counts as a fast fall, and what follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProactiveConfig {
+    /// Falls are looked for over so long: 150 ms.
+    pub window: Duration,
+    /// A fall by so many usable rates is a fast one: 2.
+    pub drop: usize,
+    /// The timer to recover: 0.8 s.
+    pub ttr: Duration,
+    /// On the way back the allowance climbs one usable rate per so long: 40 ms, the proxy's round trip.
+    pub growth: Duration,
+}
+
+impl Default for ProactiveConfig {
+    fn default() -> Self {
+        Self { window: Duration::from_ms(150), drop: 2, ttr: Duration::from_ms(800), growth: Duration::from_ms(40) }
+    }
+}
+
+/// Conservative after a fast fall (section III-A of the paper, "proactive policy").
+///
+/// If the rate falls by [`drop`](ProactiveConfig::drop) or more within [`window`](ProactiveConfig::window), also into an outage, the
+/// slowest rate is allowed until [`ttr`](ProactiveConfig::ttr) is over, even if the channel is back before. Where the paper leaves it open:
+/// a channel is still bad then if it is out, at its slowest rate, or has fallen fast again; it is looked at again every `window`. The way
+/// back, also out of an outage that began slowly, is one usable rate per [`growth`](ProactiveConfig::growth), from the slowest on. In an outage
+/// nothing is allowed.
+#[derive(Clone, Debug)]
+pub struct Proactive {
+    config: ProactiveConfig,
+    ladder: RateLadder,
+    rate: Rate,
+    /// Rungs and since when, oldest first; the first one may have begun before the window.
+    past: VecDeque<(Time, usize)>,
+    mode: Mode,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Following,
+    /// The slowest rate, until this time at least.
+    Conservative(Time),
+    /// At most this rung, and one more at this time.
+    Growing(usize, Time),
+}
+
+impl Proactive {
+    /// A policy that has heard nothing.
+    ///
+    /// # Panics
+    /// Where window or growth are not above 0, or the timer is negative.
+    pub fn new(config: ProactiveConfig, ladder: RateLadder) -> Self {
+        assert!(config.window > Duration::ZERO && config.growth > Duration::ZERO, "windows and steps take time");
+        assert!(!config.ttr.is_negative(), "a timer ends after it begins");
+        Self { config, ladder, rate: Rate::ZERO, past: VecDeque::new(), mode: Mode::Following }
+    }
+
+    fn rung(&self) -> usize {
+        self.past.back().map_or(0, |p| p.1)
+    }
+
+    /// Whether the rung is so far below one of the last window.
+    fn falls(&mut self, now: Time) -> bool {
+        let begin = now.saturating_add(-self.config.window);
+        while self.past.get(1).is_some_and(|p| p.0 <= begin) {
+            self.past.pop_front();
+        }
+        let highest = self.past.iter().map(|p| p.1).max().unwrap_or(0);
+        highest >= self.rung() + self.config.drop.max(1)
+    }
+}
+
+impl WindowPolicy for Proactive {
+    fn report(&mut self, now: Time, link: LinkView) {
+        // Timers that ran out before this report did so with what was known then.
+        self.allowed(now);
+        self.rate = link.rate;
+        let before = self.past.back().map(|p| p.1);
+        if before != Some(link.rung) {
+            self.past.push_back((now, link.rung));
+        }
+        let falls = self.falls(now);
+        match self.mode {
+            Mode::Conservative(_) => {}
+            _ if falls => {
+                self.mode = Mode::Conservative(now.saturating_add(self.config.ttr));
+            }
+            _ if before == Some(0) && link.rung > 0 => {
+                self.mode = Mode::Growing(1, now.saturating_add(self.config.growth));
+            }
+            _ => {}
+        }
+    }
+
+    fn allowed(&mut self, now: Time) -> Rate {
+        while let Some(at) = self.deadline().filter(|&at| at <= now) {
+            let bad = self.rung() <= 1 || self.falls(at);
+            self.mode = match self.mode {
+                Mode::Conservative(_) if bad => Mode::Conservative(at.saturating_add(self.config.window)),
+                Mode::Conservative(_) => Mode::Growing(1, at.saturating_add(self.config.growth)),
+                Mode::Growing(rung, _) if rung + 1 >= self.rung() => Mode::Following,
+                Mode::Growing(rung, _) => Mode::Growing(rung + 1, at.saturating_add(self.config.growth)),
+                Mode::Following => break,
+            };
+        }
+        let most = match self.mode {
+            Mode::Following => self.rate,
+            Mode::Conservative(_) => self.ladder.lowest(),
+            Mode::Growing(rung, _) => self.ladder.rate(rung),
+        };
+        self.rate.min(most)
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        match self.mode {
+            Mode::Following => None,
+            Mode::Conservative(at) | Mode::Growing(_, at) => Some(at),
+        }
+    }
+}

@@ -244,6 +244,16 @@ fn flows_share_a_link_and_links_are_their_own() {
     rig.input(20, ProxyInput::Leave { flow: FLOW });
     rig.input(20, ProxyInput::Leave { flow: FLOW });
     assert_eq!((last(&rig, 4), last(&rig, 5)), (Some(2500), Some(5000)));
+    // Without flows there is nothing to do, whatever timers links have.
+    let mut rig = Rig::new(proactive());
+    rig.report(0, 1000);
+    rig.report(10, 125);
+    assert!(rig.proxy.deadline().is_some());
+    rig.input(20, ProxyInput::Leave { flow: FLOW });
+    assert_eq!(rig.proxy.deadline(), None);
+    rig.report(5_000, 1000);
+    rig.input(6_000, ProxyInput::Join { flow: FLOW, link: LINK });
+    assert_eq!(rig.said.last().unwrap().1.rate, Some(Rate::gbps(1)));
 }
 
 #[test]
@@ -277,18 +287,22 @@ fn an_access_point_reports_changes_and_keeps_alive() {
 }
 
 #[test]
-fn the_predictor_answers_as_it_was_trained() {
+fn policies_answer_as_in_the_offline_evaluation() {
     let table = include_str!("../../../data/proxy/predicted.csv");
     let ladder = RateLadder::default();
     let config = PredictedConfig::default();
     let mut policy = Predicted::new(config, ladder.clone());
+    let mut careful = proactive().build(&ladder);
     let (mut ahead, mut outages) = (0, 0);
     for line in table.lines().skip(1) {
         let cells: Vec<f64> = line.split(',').map(|c| c.parse().unwrap()).collect();
-        let [time, level, bps, expected] = cells[..] else { panic!("{line}") };
+        let [time, level, bps, expected, proactive_bps] = cells[..] else { panic!("{line}") };
         let rate = Rate::bps(bps as u64);
         let now = ms(time as i64);
-        policy.report(now, LinkView { rate, rung: ladder.rung(rate), level_dbm: level * 0.01 });
+        let view = LinkView { rate, rung: ladder.rung(rate), level_dbm: level * 0.01 };
+        policy.report(now, view);
+        careful.report(now, view);
+        assert_eq!(careful.allowed(now), Rate::bps(proactive_bps as u64), "{line}");
         let bold = expected + config.boldness;
         // Where the sum is next to a whole number its last digits decide.
         if (bold - bold.round()).abs() > 1e-5 {

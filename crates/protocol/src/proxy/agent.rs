@@ -129,11 +129,13 @@ impl WindowProxy {
         self.counters
     }
 
-    /// When it wants to be called next if nothing comes in before.
+    /// When it wants to be called next if nothing comes in before; never where there are no flows.
     pub fn deadline(&self) -> Option<Time> {
         let told = self.flows.values().filter_map(|f| f.told);
         let repeats = told.map(|(.., at)| at.saturating_add(self.config.repeat));
-        repeats.chain(self.links.values().filter_map(|l| l.policy.deadline())).min()
+        // Timers of a link that nobody uses can wait for somebody.
+        let used = self.links.values().filter(|l| l.flows > 0);
+        repeats.chain(used.filter_map(|l| l.policy.deadline())).min()
     }
 
     /// Takes one input at `now`, and appends what senders are to be told.

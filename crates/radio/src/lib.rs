@@ -29,8 +29,8 @@ pub use airtime::{MAX_PPDU_TIME, MAX_PSDU, PhyTiming};
 pub use angle::{Angle, Direction};
 pub use antenna::{Antenna, AntennaError, Cone, Horn, PatchArray, PatternTable};
 pub use bit_errors::{
-    BER_AT_SENSITIVITY, BER_IN_USE, Reception, all_right, bit_error_rate, bit_error_rate_of_ratio, fastest, packet_success,
-    required_sinr, sinr,
+    BER_AT_SENSITIVITY, BER_IN_USE, Reception, all_right, bit_error_rate, bit_error_rate_of_ratio, fastest,
+    packet_success, required_sinr, sinr,
 };
 pub use coupling::Coupling;
 pub use course::{CourseError, CourseRules, CourseState, LinkCourse};

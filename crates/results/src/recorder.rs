@@ -2,7 +2,8 @@
 
 use crate::error::ResultsError;
 use crate::tables::{
-    AirRow, CoflowRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, ReceivedRow, Row, RttRow, SlotRow, TcpRow,
+    AirRow, CoflowRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, ReceivedRow, Row, RttRow, SlotRow,
+    TcpRow,
 };
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};

@@ -2,6 +2,7 @@
 
 use crate::managers::ManagersSpec;
 use crate::own_fabric::OwnFabric;
+use crate::proxy::ProxySpec;
 use crate::signals::{Reaction, SignalSpec};
 use crate::standby::StandbySpec;
 use schemars::JsonSchema;
@@ -23,6 +24,9 @@ pub struct Control {
     /// Who decides when hosts send; missing: nobody, a plain network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanSpec>,
+    /// Tells TCP what an air link carries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<ProxySpec>,
     /// A network of its own, with the hosts and the flows of the scenario's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric: Option<OwnFabric>,

@@ -15,6 +15,7 @@ mod failure;
 mod load;
 mod managers;
 mod own_fabric;
+mod proxy;
 mod radio;
 mod shape;
 mod signals;
@@ -37,7 +38,10 @@ pub use failure::{Element, Failure};
 pub use load::{Loaded, Point, split_override};
 pub use managers::ManagersSpec;
 pub use own_fabric::{OwnFabric, OwnSwitch};
-pub use radio::{AccessSpec, AckWay, AntennaName, CourseSpec, MacName, RadioLink, RadioSpec, RoomName};
+pub use proxy::{PredictedSpec, ProactiveSpec, ProxyPolicy, ProxySpec};
+pub use radio::{
+    AccessSpec, AckWay, AirQueue, AntennaName, CourseSpec, MacName, OwnRadio, RadioLink, RadioSpec, RoomName,
+};
 pub use signals::{Interfaces, Reaction, ReactionTimes, SignalSpec};
 pub use standby::StandbySpec;
 pub use workload::{CoflowTrace, FlowList, PacketMix, Pattern, Poisson, Shuffle, Sizes, Workload};

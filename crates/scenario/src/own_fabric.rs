@@ -1,6 +1,6 @@
 //! The `[control.NAME.fabric]` tables: controls of one workload on networks of their own.
 
-use crate::{FabricSpec, RadioSpec, Scenario, Topology};
+use crate::{FabricSpec, OwnRadio, Scenario, Topology};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -38,9 +38,9 @@ pub struct OwnFabric {
     /// All switches, key by key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub switch: Option<OwnSwitch>,
-    /// Radios, whole.
+    /// Radios, key by key.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub radio: Option<RadioSpec>,
+    pub radio: Option<OwnRadio>,
 }
 
 /// What the switches of a control's fabric have other than the scenario's.
@@ -78,7 +78,7 @@ impl OwnFabric {
             mtu: self.mtu.unwrap_or(base.mtu),
             bit_error: self.bit_error.unwrap_or(base.bit_error),
             switch: self.switch.map_or(base.switch, |own| own.over(base.switch)),
-            radio: self.radio.as_ref().or(base.radio.as_ref()).cloned(),
+            radio: self.radio.as_ref().map(|own| own.over(base.radio.as_ref())).or_else(|| base.radio.clone()),
         }
     }
 }

@@ -31,9 +31,9 @@ pub struct RadioSpec {
     /// What a radio takes for a busy channel, dBm. -68 is the sensitivity of MCS 1, which has the preamble of all frames of data.
     #[serde(default = "senses")]
     pub senses_dbm: f64,
-    /// Packets that an air link's queue holds; as many as come where it is missing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queue_packets: Option<u32>,
+    /// The queue of each air link, one for each direction.
+    #[serde(default)]
+    pub queue: AirQueue,
     /// The air links.
     pub link: Vec<RadioLink>,
 }
@@ -43,6 +43,117 @@ const fn seven() -> u32 {
 }
 const fn senses() -> f64 {
     -68.0
+}
+
+/// What becomes of packets that wait for an air link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum AirQueue {
+    /// What does not fit is lost.
+    DropTail {
+        /// Packets that it holds; as many as come where it is missing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        packets: Option<u32>,
+    },
+    /// Packets that find so many others are marked, as DCTCP asks for.
+    Ecn {
+        /// From how many on.
+        mark_at: u32,
+        /// Packets that it holds; as many as come where it is missing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        packets: Option<u32>,
+    },
+    /// Controlled delay (RFC 8289).
+    #[serde(rename = "codel")]
+    CoDel {
+        /// An acceptable wait.
+        #[serde(default = "five_ms")]
+        target: Duration,
+        /// About the longest round trip of what passes.
+        #[serde(default = "hundred_ms")]
+        interval: Duration,
+        /// Packets that can be are marked where others are lost.
+        #[serde(default)]
+        ecn: bool,
+        /// Packets that it holds; as many as come where it is missing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        packets: Option<u32>,
+    },
+}
+
+impl Default for AirQueue {
+    fn default() -> Self {
+        Self::DropTail { packets: None }
+    }
+}
+
+const fn five_ms() -> Duration {
+    Duration::from_ms(5)
+}
+const fn hundred_ms() -> Duration {
+    Duration::from_ms(100)
+}
+
+/// What a control's radios have other than the scenario's. What is missing is as there.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OwnRadio {
+    /// Constants of medium access.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mac: Option<MacName>,
+    /// Who sends when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access: Option<AccessSpec>,
+    /// How often a packet is sent again at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u32>,
+    /// Where TCP's acknowledgements go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acknowledgements: Option<AckWay>,
+    /// Antennas.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub antenna: Option<AntennaName>,
+    /// What a radio takes for a busy channel, dBm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub senses_dbm: Option<f64>,
+    /// The queue of each air link, whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<AirQueue>,
+    /// The air links, all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<Vec<RadioLink>>,
+}
+
+impl OwnRadio {
+    /// The radios of the control, where the scenario has `base`.
+    pub fn over(&self, base: Option<&RadioSpec>) -> RadioSpec {
+        let base = base.cloned().unwrap_or_default();
+        RadioSpec {
+            mac: self.mac.unwrap_or(base.mac),
+            access: self.access.unwrap_or(base.access),
+            retries: self.retries.unwrap_or(base.retries),
+            acknowledgements: self.acknowledgements.unwrap_or(base.acknowledgements),
+            antenna: self.antenna.or(base.antenna),
+            senses_dbm: self.senses_dbm.unwrap_or(base.senses_dbm),
+            queue: self.queue.unwrap_or(base.queue),
+            link: self.link.clone().unwrap_or(base.link),
+        }
+    }
+}
+
+impl Default for RadioSpec {
+    fn default() -> Self {
+        Self {
+            mac: MacName::default(),
+            access: AccessSpec::default(),
+            retries: seven(),
+            acknowledgements: AckWay::default(),
+            antenna: None,
+            senses_dbm: senses(),
+            queue: AirQueue::default(),
+            link: Vec::new(),
+        }
+    }
 }
 
 /// A named set of constants of medium access.

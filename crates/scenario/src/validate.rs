@@ -3,12 +3,13 @@
 mod changes;
 mod circuits;
 mod own_fabric;
+mod proxy;
 mod radio;
 
 use crate::error::{Problem, nearest};
 use crate::shape::one_of;
 use crate::{
-    Check, Congestion, Control, Element, FabricSpec, Failure, Limit, PacketMix, Pattern, PlanSpec, Poisson,
+    AirQueue, Check, Congestion, Control, Element, FabricSpec, Failure, Limit, PacketMix, Pattern, PlanSpec, Poisson,
     RateEstimator, RatesSpec, Reaction, Scenario, SignalSpec, Sizes, SlotsSpec, Tcp, TimeslotsSpec, Topology,
     Transport, Workload,
 };
@@ -56,6 +57,7 @@ pub(crate) fn check(scenario: &Scenario, schedulers: &[&str], base: &Path) -> Ch
         }
         c.control(name, control, &seen, schedulers);
         c.with_radio(name, &seen);
+        c.proxy(name, &seen);
     }
     c.failures(scenario);
     c.changes(scenario);
@@ -444,7 +446,8 @@ impl Checked {
                 "BBR takes no notice of marks: switches mark its packets where they would drop them".to_owned(),
             );
         }
-        if s.fabric.switch.ecn.is_none() {
+        let marks = |queue| matches!(queue, AirQueue::Ecn { .. } | AirQueue::CoDel { ecn: true, .. });
+        if s.fabric.switch.ecn.is_none() && !s.fabric.radio.as_ref().is_some_and(|r| marks(r.queue)) {
             if tcp.congestion == Congestion::Dctcp {
                 let help =
                     "set fabric.switch.ecn: \"100 kB\" (65 packets) at 10 Gb/s, \"31 kB\" (20 packets) at 1 Gb/s";

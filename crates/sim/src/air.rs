@@ -4,15 +4,18 @@ mod course;
 
 pub use course::read_beams;
 
+use crate::discipline::{Discipline, Limit, QueueState};
 use crate::medium::{Access, AirLink, Medium, MediumSpec, Way};
+use crate::time::SimTime;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use timeplane_model::{Duration, Fabric};
+use timeplane_model::{Duration, Fabric, Rate};
+use timeplane_protocol::LinkSample;
 use timeplane_radio::{
     Antenna, CourseError, Db, Dbm, FLYWAYS_NOISE, InputError, LinkBudget, MatrixError, Mcs, Metres, bundled, fastest,
     sinr,
 };
-use timeplane_scenario::{AccessSpec, RadioLink, RadioSpec};
+use timeplane_scenario::{AccessSpec, AirQueue, RadioLink, RadioSpec};
 use timeplane_workload::Streams;
 
 /// Why a scenario's radios cannot be set up.
@@ -76,15 +79,32 @@ pub enum AirError {
 pub struct Air {
     /// The medium.
     pub medium: Medium,
-    /// By scenario's link: the rate of data.
+    /// By scenario's link: the rate of data, the fastest one of a course.
     pub rates: Vec<Mcs>,
+    /// What access points know of links that follow a course.
+    pub courses: LinkCourses,
+}
+
+/// What access points know of their links over time. The access point of a link is its first node.
+#[derive(Clone, Debug, Default)]
+pub struct LinkCourses {
+    /// Air link and what its access point sees, in order of time.
+    pub samples: Vec<(u32, Vec<(SimTime, LinkSample)>)>,
+    /// All rates that links may have.
+    pub rates: Vec<Rate>,
 }
 
 /// Sets up the medium of a fabric for a run that lasts no longer than `length`; files are looked up in `base`.
 ///
 /// # Errors
 /// Where a link cannot carry anything, or an antenna or a file cannot be read.
-pub fn set_up(radio: &RadioSpec, base: &Path, length: Option<Duration>, streams: &Streams) -> Result<Air, AirError> {
+pub fn set_up(
+    radio: &RadioSpec,
+    mtu: u32,
+    base: &Path,
+    length: Option<Duration>,
+    streams: &Streams,
+) -> Result<Air, AirError> {
     let budget = LinkBudget::default();
     let gain = match radio.antenna {
         Some(name) => Antenna::Table(bundled::antenna(name.name())?).ahead(),
@@ -99,14 +119,18 @@ pub fn set_up(radio: &RadioSpec, base: &Path, length: Option<Duration>, streams:
             channels.len() as u32 - 1
         })
     };
-    let (mut pairs, mut ways, mut rates) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut pairs, mut ways, mut rates, mut courses) = (Vec::new(), Vec::new(), Vec::new(), LinkCourses::default());
     for (i, link) in radio.link.iter().enumerate() {
         let level = signal(link, &budget, gain);
         pairs.push((link.nodes.map(|n| station(n, link.channel)), level));
         if let Some(spec) = &link.course {
-            let states = course::states(i, spec, base, length, streams)?;
-            rates.push(states.iter().filter_map(|s| s.1).map(|q| q.mcs).max_by_key(|m| m.rate()).or(Mcs::single_carrier().next_back()).expect("there are single-carrier rates"));
-            ways.push(Way::Course(crate::medium::Course::new(states)));
+            let followed = course::follow(i, spec, base, length, streams)?;
+            let carried = followed.states.iter().filter_map(|s| s.1).map(|q| q.mcs);
+            rates
+                .push(carried.max_by_key(|m| m.rate()).or(Mcs::single_carrier().next_back()).expect("there are rates"));
+            ways.push(Way::Course(crate::medium::Course::new(followed.states)));
+            courses.samples.push((2 * i as u32, followed.samples));
+            courses.rates.extend(followed.rates);
             continue;
         }
         let mcs = match link.mcs {
@@ -129,7 +153,7 @@ pub fn set_up(radio: &RadioSpec, base: &Path, length: Option<Duration>, streams:
         powers[b as usize * n + a as usize] = power;
         for (from, to) in [(a, b), (b, a)] {
             let stream = streams.fast("air link", links.len() as u64, "losses");
-            links.push(AirLink::new(from, to, way.clone(), stream));
+            links.push(AirLink::new(from, to, way.clone(), queue(radio.queue, mtu), stream));
         }
     }
     let spec = MediumSpec {
@@ -148,7 +172,21 @@ pub fn set_up(radio: &RadioSpec, base: &Path, length: Option<Duration>, streams:
         powers,
     };
     let backoffs = (0..n as u64).map(|s| streams.fast("station", s, "back-off")).collect();
-    Ok(Air { medium: Medium::new(spec, links, backoffs), rates })
+    Ok(Air { medium: Medium::new(spec, links, backoffs), rates, courses })
+}
+
+fn queue(queue: AirQueue, mtu: u32) -> QueueState {
+    let limit = |packets: Option<u32>| Limit::Packets(packets.map_or(u64::MAX, u64::from));
+    let discipline = match queue {
+        AirQueue::DropTail { packets } => Discipline::DropTail { limit: limit(packets) },
+        AirQueue::Ecn { mark_at, packets } => {
+            Discipline::EcnThreshold { packets: u64::from(mark_at), limit: limit(packets) }
+        }
+        AirQueue::CoDel { target, interval, ecn, packets } => {
+            Discipline::CoDel { target, interval, ecn, limit: limit(packets) }
+        }
+    };
+    QueueState::new(discipline, u64::from(mtu))
 }
 
 fn signal(link: &RadioLink, budget: &LinkBudget, gain: Db) -> Option<Dbm> {

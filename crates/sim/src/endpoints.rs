@@ -142,6 +142,8 @@ pub struct Endpoints {
     pub tells_over: bool,
     /// Longest round-trip times since the last look, by flow, where somebody looks at TCP's senders.
     pub longest_rtts: Option<BTreeMap<u32, Duration>>,
+    /// The least round trip of flows whose senders are steered, once there is one.
+    least_rtts: BTreeMap<u32, Option<Duration>>,
     /// Every packet's end, where somebody wants to know.
     pub log: Option<Vec<PacketEvent>>,
 }
@@ -163,6 +165,7 @@ impl Endpoints {
             over: Vec::new(),
             tells_over: false,
             longest_rtts: None,
+            least_rtts: BTreeMap::new(),
             log: None,
         }
     }
@@ -196,6 +199,11 @@ impl Endpoints {
         if packet.destination == flow.destination { flow.source } else { flow.destination }
     }
 
+    /// How many flows have begun: the number of the next one.
+    pub fn begun(&self) -> u32 {
+        self.arrived
+    }
+
     /// A flow begins.
     pub fn start(&mut self, now: SimTime, arrival: &FlowArrival, wire: &mut impl Wire) -> Then {
         self.begin(now, arrival, u64::MAX, wire).1
@@ -212,7 +220,22 @@ impl Endpoints {
         let to = self.begin(now, second, 0, wire).0;
         // Before the first byte can arrive.
         let from = self.begin(now, first, u64::MAX, wire).0;
+        self.flows.get_mut(from).measured = false;
         self.relays.insert(from, to);
+    }
+
+    /// Keeps the least round trip of a flow of TCP from now on.
+    pub fn watch_round_trips(&mut self, number: u32) {
+        let Some(slot) = self.flows.slot_of(number) else { return };
+        if let State::Tcp(ends) = &mut self.flows.get_mut(slot).state {
+            ends.0.keep_samples();
+            self.least_rtts.insert(number, None);
+        }
+    }
+
+    /// The least round trip of a flow that is [watched](Self::watch_round_trips), `Some(None)` before its first one; none of one that is over.
+    pub fn least_round_trip(&self, number: u32) -> Option<Option<Duration>> {
+        self.least_rtts.get(&number).copied()
     }
 
     /// Sets the window of a TCP flow's sender from outside, as [`Sender::steer`] has it, or gives it back its own control; it sends at once what it
@@ -586,8 +609,14 @@ impl Endpoints {
                 syn: packet.flags & flags::SYN != 0,
             };
             ends.0.on_ack(now, &ack);
+            let is_first_half = self.relays.contains_key(&slot);
             for rtt in ends.0.take_samples() {
-                self.ledger.round_trip(at, rtt);
+                if !is_first_half {
+                    self.ledger.round_trip(at, rtt);
+                }
+                if let Some(least) = self.least_rtts.get_mut(&flow.number) {
+                    *least = Some(least.map_or(rtt, |least| rtt.min(least)));
+                }
                 if let Some(longest) = &mut self.longest_rtts {
                     let longest = longest.entry(flow.number).or_default();
                     *longest = rtt.max(*longest);
@@ -612,7 +641,10 @@ impl Endpoints {
             let delivered = ends.1.received();
             if flow.received > before {
                 flow.last = at.as_ps();
-                self.ledger.received(at, packet.destination, flow.received - before);
+                // What a split connection's first half delivers is still under way.
+                if !self.relays.contains_key(&slot) {
+                    self.ledger.received(at, packet.destination, flow.received - before);
+                }
             }
             match ack {
                 Some(ack) => self.acknowledge(at, slot, &ack, wire),
@@ -816,6 +848,7 @@ impl Endpoints {
     #[inline(never)]
     fn finish(&mut self, slot: u32) {
         let flow = self.flows.remove(slot);
+        self.least_rtts.remove(&flow.number);
         if self.tells_over {
             self.over.push(flow.source);
         }

@@ -1,14 +1,16 @@
 //! The event loop: single-threaded, deterministic, ordered by `(time, phase, element)` alone.
 
+use crate::air::switches;
 use crate::calendar::{Event, Key, Phase};
 use crate::control::Controllers;
 use crate::endpoints::{Endpoints, Then};
 use crate::flow::State;
 use crate::network::{AIR, MULTIPLEXER, Network};
+use crate::proxies::Proxies;
 use crate::time::SimTime;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use timeplane_model::Duration;
+use timeplane_model::{Duration, HostId};
 use timeplane_results::{QueueRow, ReceivedRow, TcpRow};
 use timeplane_workload::FlowArrival;
 
@@ -59,6 +61,9 @@ pub struct Engine<'a> {
     pub ends: Endpoints,
     /// The plan, where there is one.
     pub control: Option<Controllers>,
+    /// The proxy, where there is one, and by host the switch over it.
+    pub proxies: Option<Box<Proxies>>,
+    switches: Vec<u32>,
     arrivals: std::iter::Peekable<Box<dyn Iterator<Item = FlowArrival> + Send + 'a>>,
     /// All flows, where each waits for the one before it.
     turns: Option<Turns>,
@@ -129,6 +134,8 @@ impl<'a> Engine<'a> {
             network,
             ends,
             control,
+            proxies: None,
+            switches: Vec::new(),
             arrivals: arrivals.peekable(),
             turns: None,
             arrivals_end,
@@ -157,6 +164,12 @@ impl<'a> Engine<'a> {
         self.received_every = every;
         self.next_received = every.map_or(SimTime::MAX, |every| SimTime::ZERO + every);
         self.received = vec![0; self.network.fabric().hosts() as usize];
+    }
+
+    /// Has a proxy steer senders. Before the run.
+    pub fn steer_by(&mut self, proxies: Proxies) {
+        self.switches = switches(self.network.fabric());
+        self.proxies = Some(Box::new(proxies));
     }
 
     /// Writes down the state of TCP's senders, once in each such interval. Before the run.
@@ -276,6 +289,9 @@ impl<'a> Engine<'a> {
         if let Some(at) = self.control.as_ref().and_then(Controllers::next_message) {
             first = first.min(Event { at, key: Key::new(Phase::Open, 0, 0) });
         }
+        if let Some(at) = self.proxies.as_ref().and_then(|p| p.deadline()) {
+            first = first.min(Event { at, key: Key::new(Phase::Open, 0, 2) });
+        }
         // Samples and changes of rates alone keep no run alive.
         if let Some(at) = self.network.next_rate().filter(|_| first != END || !self.network.calendar.is_empty()) {
             first = first.min(Event { at, key: Key::new(Phase::Retune, 0, 0) });
@@ -378,6 +394,9 @@ impl<'a> Engine<'a> {
             Phase::Start => {
                 let next = self.turns.as_mut().map_or_else(|| self.arrivals.next(), Turns::take);
                 let arrival = next.expect("it was there");
+                if self.proxies.is_some() {
+                    return self.start_steered(event.at, &arrival);
+                }
                 let then = self.ends.start(event.at, &arrival, &mut self.network);
                 if then != Then::Nothing {
                     self.network.hold(event.at, then, &mut self.ends);
@@ -386,6 +405,10 @@ impl<'a> Engine<'a> {
             Phase::Open if event.key.slot() == 0 => {
                 let control = self.control.as_mut().expect("its message");
                 control.deliver(event.at, &mut self.network, &mut self.ends);
+            }
+            Phase::Open if event.key.slot() == 2 => {
+                let proxies = self.proxies.as_mut().expect("its event");
+                proxies.due(event.at, &mut self.network, &mut self.ends);
             }
             Phase::Open => {
                 let ((at, flow, _), (slot, report)) = self.network.reports.pop_first().expect("it was there");
@@ -413,6 +436,29 @@ impl<'a> Engine<'a> {
             }
         }
         self.next_received = at + self.received_every.expect("only then is it sampled");
+    }
+
+    /// A flow begins that a proxy may steer, or split.
+    fn start_steered(&mut self, at: SimTime, arrival: &FlowArrival) {
+        let Some(proxies) = &mut self.proxies else { return };
+        let number = self.ends.begun();
+        let halves = proxies.split_at().map(HostId).filter(|&h| h != arrival.source && h != arrival.destination);
+        let source = match halves {
+            Some(host) => {
+                let first = FlowArrival { destination: host, ..*arrival };
+                let second = FlowArrival { source: host, ..*arrival };
+                self.ends.start_split(at, &first, &second, &mut self.network);
+                host
+            }
+            None => {
+                let then = self.ends.start(at, arrival, &mut self.network);
+                self.network.hold(at, then, &mut self.ends);
+                arrival.source
+            }
+        };
+        let switches = [source, arrival.destination].map(|h| self.switches[h.index()]);
+        // The second half of a split connection begins before the first.
+        proxies.flow_begins(at, number, switches, &self.network, &mut self.ends);
     }
 
     fn sample_tcp(&mut self, at: SimTime) {

@@ -29,6 +29,7 @@ mod multiplexer;
 pub mod network;
 pub mod nic;
 pub mod packet;
+mod proxies;
 pub mod receive;
 mod routes;
 pub mod run;

@@ -18,8 +18,9 @@ mod station;
 #[cfg(test)]
 mod tests;
 
-pub use link::{AirLink, Course, Quality, Way};
+pub use link::{AirLink, Course, Offered, Quality, Way};
 
+use crate::discipline::OnArrival;
 use crate::time::SimTime;
 use frame::{Content, Frames};
 use link::Sent;
@@ -30,6 +31,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use timeplane_model::{Bytes, Duration};
 use timeplane_radio::{MacParameters, Mcs, Milliwatts};
+
+/// No frame holds more packets: 262,143 octets of 64.
+const LONGEST_FRAME: usize = 4_096;
 
 /// Who sends when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,10 +81,17 @@ pub enum Outcome {
         /// The packet.
         packet: u32,
     },
-    /// It was sent as often as it may be.
+    /// It is lost.
     Lost {
         /// The air link.
         link: u32,
+        /// The packet.
+        packet: u32,
+        /// By the queue's discipline, not by the air after all its retries.
+        shed: bool,
+    },
+    /// The queue's discipline marks it.
+    Marked {
         /// The packet.
         packet: u32,
     },
@@ -141,15 +152,7 @@ impl Medium {
                 due.push(Reverse((at, Due::Change { link: l as u32 })));
             }
         }
-        Self {
-            frames: Frames::new(&spec),
-            spec,
-            stations,
-            links,
-            due,
-            outcomes: Vec::new(),
-            counts: Counts::default(),
-        }
+        Self { frames: Frames::new(&spec), spec, stations, links, due, outcomes: Vec::new(), counts: Counts::default() }
     }
 
     /// When it wants to go on.
@@ -167,15 +170,18 @@ impl Medium {
         self.counts
     }
 
-    /// A packet joins a link's queue, `acknowledgement` where it is nothing else. It is the caller's business to refuse it where the queue is
-    /// full.
-    pub fn offer(&mut self, now: SimTime, link: u32, packet: u32, bytes: u32, acknowledgement: bool) {
+    /// A packet joins a link's queue, if its discipline takes it.
+    pub fn offer(&mut self, now: SimTime, link: u32, offered: Offered) -> OnArrival {
         let octets = match self.spec.access {
-            Access::Planned => bytes,
-            _ => self.spec.mac.in_frame(Bytes::new(u64::from(bytes))).get() as u32,
+            Access::Planned => offered.bytes,
+            _ => self.spec.mac.in_frame(Bytes::new(u64::from(offered.bytes))).get() as u32,
         };
         let l = &mut self.links[link as usize];
-        l.push(now, packet, bytes, octets, acknowledgement);
+        let verdict = l.arrive(&offered);
+        if verdict == OnArrival::Drop {
+            return verdict;
+        }
+        l.push(now, offered, octets);
         let s = l.from;
         let station = &mut self.stations[s as usize];
         if station.state == State::Free && !station.is_contending() {
@@ -186,6 +192,7 @@ impl Medium {
             }
             self.contend(now, s);
         }
+        verdict
     }
 
     /// Does what is due at `now`, and tells what has become of packets. To be called at [`Medium::deadline`].
@@ -248,9 +255,7 @@ impl Medium {
     /// A station's turn has come.
     fn attempt(&mut self, now: SimTime, s: u32) {
         if matches!(self.spec.access, Access::DcfWithoutCollisions | Access::NoBackoff | Access::Token) {
-            let rank = |medium: &Self, s: u32| {
-                (!medium.has_only_answers(s), medium.stations[s as usize].last_sent, s)
-            };
+            let rank = |medium: &Self, s: u32| (!medium.has_only_answers(s), medium.stations[s as usize].last_sent, s);
             let rivals = (0..self.stations.len() as u32)
                 .filter(|&r| r != s && self.hears(r, s) && self.stations[r as usize].is_due(now));
             let best = rivals.chain([s]).min_by_key(|&r| rank(self, r)).unwrap_or(s);
@@ -275,7 +280,12 @@ impl Medium {
         let Some(l) = self.next_link(s) else { return };
         let link = &mut self.links[l as usize];
         let planned = self.spec.access == Access::Planned;
-        let (mcs, length) = match link.fill(now, &self.spec.mac, planned) {
+        link.admit(now, l, if planned { 1 } else { LONGEST_FRAME }, &mut self.outcomes);
+        if !link.can_send() {
+            // Its discipline has lost all of it.
+            return self.contend(now, s);
+        }
+        let (mcs, length) = match link.fill(&self.spec.mac, planned) {
             Sent::Frame { mcs, psdu } => (Some((mcs, psdu)), self.spec.mac.airtime(mcs, Bytes::new(u64::from(psdu)))),
             Sent::Packet { length } => (None, length),
         };
@@ -290,15 +300,7 @@ impl Medium {
     }
 
     /// A frame begins.
-    fn begin(
-        &mut self,
-        now: SimTime,
-        s: u32,
-        to: u32,
-        content: Content,
-        mcs: Option<(Mcs, u32)>,
-        length: Duration,
-    ) {
+    fn begin(&mut self, now: SimTime, s: u32, to: u32, content: Content, mcs: Option<(Mcs, u32)>, length: Duration) {
         self.stations[s as usize].state = State::Sends;
         let aside = self.frames.begin(now, s, to, content, mcs, length);
         if let Content::Data { .. } = content {

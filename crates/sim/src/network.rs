@@ -14,6 +14,7 @@ use crate::endpoints::{BACKGROUND, Endpoints, FlowQueue, Then, Wire};
 use crate::flow::NONE;
 use crate::latency::Latencies;
 use crate::link::{Full, Kinds, LinkState};
+use crate::medium::Outcome;
 use crate::multiplexer::Multiplexer;
 use crate::nic::{Nic, QueueId, Served, Window};
 use crate::packet::{LAST, Packet, Packets, flags};
@@ -22,7 +23,6 @@ use crate::routes::Routes;
 use crate::time::SimTime;
 pub use air::AIR;
 use air::AirState;
-use crate::medium::Outcome;
 use exclusive::Exclusive;
 use hybrid::HybridState;
 use lossless::Lossless;
@@ -65,6 +65,8 @@ pub enum Loss {
     ReceiveBuffer,
     /// It was wrong on the air as often as it was sent.
     Air,
+    /// Its queue's discipline chose it, so that the others need not wait so long.
+    Shed,
 }
 
 impl Loss {
@@ -82,6 +84,7 @@ impl Loss {
             Self::InputFull => "input_full",
             Self::ReceiveBuffer => "receive_buffer",
             Self::Air => "air",
+            Self::Shed => "aqm",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! One run: a scenario's point, one of its controls, one seed.
 
-use crate::air::{AirError, set_up};
+use crate::air::{AirError, LinkCourses, set_up};
 use crate::circuits::Circuits;
 use crate::control::{ControlError, Controllers};
 use crate::endpoints::{Carrier, Endpoints, Setting};
@@ -8,6 +8,7 @@ use crate::engine::{Ended, Engine, Pulse};
 use crate::latency::{Histogram, Latencies};
 use crate::ledger::Ledger;
 use crate::network::{Network, Watch};
+use crate::proxies::Proxies;
 use crate::receive::ReceiveBuffer;
 use crate::time::SimTime;
 use indexmap::IndexMap;
@@ -214,9 +215,12 @@ pub fn prepare<'a>(
             network.add_circuits(circuits, spec.multiplexer_frames, scenario.fabric.framing.wire(mtu));
         }
     }
+    let mut courses = LinkCourses::default();
     if let Some(radio) = &scenario.fabric.radio {
         let length = (stop < SimTime::MAX).then(|| stop - SimTime::ZERO);
-        network.add_air(radio, &scenario.fabric, set_up(radio, spec.base, length, &streams)?);
+        let air = set_up(radio, mtu, spec.base, length, &streams)?;
+        network.add_air(radio, &scenario.fabric, air.medium, &air.rates);
+        courses = air.courses;
     }
     network.fail(&scenario.failure);
     network.change_rates(&scenario.change);
@@ -260,10 +264,14 @@ pub fn prepare<'a>(
             )?;
         }
     }
+    let proxies = control.proxy.as_ref().map(|p| Proxies::new(p, courses, &network, &streams));
     let arrivals = source.arrivals(spec.seed);
     let mut engine = Engine::new(network, ends, controllers, arrivals, arrivals_end, scenario.record.queues_every);
     engine.record_received(scenario.record.received_every);
     engine.record_tcp(scenario.record.tcp_every);
+    if let Some(proxies) = proxies {
+        engine.steer_by(proxies);
+    }
     if in_turn {
         engine.take_turns();
     }
@@ -388,6 +396,9 @@ fn conclude(
     }
     if let Some(control) = &mut engine.control {
         control_rows.extend(control.close(network, &mut ledger.recorder));
+    }
+    if let Some(proxies) = &engine.proxies {
+        control_rows.extend(proxies.rows());
     }
     for row in &control_rows {
         ledger.recorder.control(row);

@@ -67,10 +67,19 @@ fn table_2_of_flyways_comes_out_of_frames_and_tcp() {
         for ((access, acks, path, formula), published) in COLUMNS.into_iter().zip(published) {
             let ran = run(&link("flyways-draft", access, acks, mcs, 10_000, 0.5), "tcp", 1);
             let measured = goodput(&ran);
-            let arithmetic = tcp_goodput(&FLYWAYS_DRAFT, Mcs::numbered(mcs).unwrap(), path, formula).as_bps() as f64 / 1e6;
-            println!("MCS {mcs} {access} acks on {acks}: {measured:.0}, published {published}, arithmetic {arithmetic:.0}");
-            assert!((measured / published - 1.0).abs() < 0.025, "MCS {mcs} {access}: {measured}, published {published}");
-            assert!((measured / arithmetic - 1.0).abs() < 0.02, "MCS {mcs} {access}: {measured}, arithmetic {arithmetic}");
+            let arithmetic =
+                tcp_goodput(&FLYWAYS_DRAFT, Mcs::numbered(mcs).unwrap(), path, formula).as_bps() as f64 / 1e6;
+            println!(
+                "MCS {mcs} {access} acks on {acks}: {measured:.0}, published {published}, arithmetic {arithmetic:.0}"
+            );
+            assert!(
+                (measured / published - 1.0).abs() < 0.025,
+                "MCS {mcs} {access}: {measured}, published {published}"
+            );
+            assert!(
+                (measured / arithmetic - 1.0).abs() < 0.02,
+                "MCS {mcs} {access}: {measured}, arithmetic {arithmetic}"
+            );
             assert_eq!((ran.summary.retransmissions, ran.summary.timeouts), (0, 0));
         }
     }
@@ -94,7 +103,10 @@ fn the_standard_s_constants_agree_with_their_arithmetic() {
             let measured = goodput(&ran);
             let arithmetic = tcp_goodput(mac, Mcs::numbered(mcs).unwrap(), path, formula).as_bps() as f64 / 1e6;
             println!("MCS {mcs} {access} acks on {acks}: {measured:.0}, arithmetic {arithmetic:.0}");
-            assert!((measured / arithmetic - 1.0).abs() < 0.03, "MCS {mcs} {access}: {measured}, arithmetic {arithmetic}");
+            assert!(
+                (measured / arithmetic - 1.0).abs() < 0.03,
+                "MCS {mcs} {access}: {measured}, arithmetic {arithmetic}"
+            );
         }
     }
 }
@@ -146,7 +158,11 @@ control.datagrams.transport.datagrams = {{}}
         )
     };
     let sent = 3_000_000_u64.div_ceil(1_472);
-    let full = run(&text("queue_packets = 100, link = [{ nodes = [2, 3], mcs = 13, signal_dbm = -45.0 }]"), "datagrams", 1);
+    let full = run(
+        &text("queue.drop_tail.packets = 100, link = [{ nodes = [2, 3], mcs = 13, signal_dbm = -45.0 }]"),
+        "datagrams",
+        1,
+    );
     let dropped = full.summary.dropped_packets["buffer_full"];
     assert!(dropped > sent / 2 && full.summary.packets.delivered == sent - dropped, "{dropped} of {sent}");
     // 3 dB below the sensitivity of MCS 24 a packet of 1500 B is wrong nine times out of ten, and sent three times.

@@ -1,7 +1,7 @@
 //! Whether air links make sense.
 
 use super::{Checked, LONGEST_DELAY};
-use crate::{AccessSpec, CourseSpec, FabricSpec, PlanSpec, RadioLink, RadioSpec, Scenario};
+use crate::{AccessSpec, AirQueue, CourseSpec, FabricSpec, PlanSpec, RadioLink, RadioSpec, Scenario};
 use timeplane_model::{Bytes, Duration, Forwarding, NodeId};
 use timeplane_radio::Mcs;
 
@@ -20,8 +20,17 @@ impl Checked {
         if !(-120.0..=0.0).contains(&radio.senses_dbm) {
             self.value(&format!("{KEY}.senses_dbm"), radio.senses_dbm, "allowed is -120 to 0 dBm");
         }
-        if radio.queue_packets == Some(0) {
-            self.value(&format!("{KEY}.queue_packets"), 0, "at least 1");
+        let (name, packets) = match radio.queue {
+            AirQueue::DropTail { packets } => ("drop_tail", packets),
+            AirQueue::Ecn { packets, .. } => ("ecn", packets),
+            AirQueue::CoDel { target, interval, packets, .. } => {
+                self.positive_span(&format!("{KEY}.queue.codel.target"), target, LONGEST_DELAY);
+                self.positive_span(&format!("{KEY}.queue.codel.interval"), interval, LONGEST_DELAY);
+                ("codel", packets)
+            }
+        };
+        if packets == Some(0) {
+            self.value(&format!("{KEY}.queue.{name}.packets"), 0, "at least 1");
         }
         let mut refuse = |message: &str, help: &str| self.conflict(KEY, message, Some(help));
         if f.switch.pfc.is_some() {
@@ -65,10 +74,16 @@ impl Checked {
         match (link.signal_dbm, link.distance_m) {
             _ if link.course.is_some() => {}
             (Some(_), Some(_)) => {
-                self.conflict(key, "both `signal_dbm` and `distance_m` say what arrives", Some("leave one of them out"));
+                self.conflict(
+                    key,
+                    "both `signal_dbm` and `distance_m` say what arrives",
+                    Some("leave one of them out"),
+                );
             }
             (None, None) if radio.access == AccessSpec::Planned && link.mcs.is_some() => {}
-            (None, None) => self.conflict(key, "nothing says what arrives", Some("signal_dbm = -45.0, or distance_m = 20.0")),
+            (None, None) => {
+                self.conflict(key, "nothing says what arrives", Some("signal_dbm = -45.0, or distance_m = 20.0"))
+            }
             (Some(level), None) if !(-120.0..=30.0).contains(&level) => {
                 self.value(&at("signal_dbm"), level, "allowed is -120 to 30 dBm");
             }
@@ -91,7 +106,8 @@ impl Checked {
             self.value(&at("nodes"), format!("[{a}, {b}]"), "two different switches");
         } else if let Some(wrong) = link.nodes.into_iter().find(|&n| !is_switch(n)) {
             let last = fabric.nodes().len() - 1;
-            let allowed = format!("switches are nodes {} to {last}; a host's radio is that of its switch", fabric.hosts());
+            let allowed =
+                format!("switches are nodes {} to {last}; a host's radio is that of its switch", fabric.hosts());
             self.value(&at("nodes"), wrong, &allowed);
         } else if link.share.is_none() && RadioSpec::wire(link, fabric).is_none() {
             let message = format!("there is no wire between nodes {a} and {b} that the link could take the place of");
@@ -104,8 +120,12 @@ impl Checked {
     fn course(&mut self, key: &str, course: &CourseSpec, radio: &RadioSpec) {
         let at = |name: &str| format!("{key}.{name}");
         match (&course.room, &course.beams) {
-            (Some(_), Some(_)) => self.conflict(key, "both `room` and `beams` say what arrives", Some("leave one of them out")),
-            (None, None) => self.conflict(key, "nothing says what arrives", Some("room = \"b\", or beams = \"FILE.csv\"")),
+            (Some(_), Some(_)) => {
+                self.conflict(key, "both `room` and `beams` say what arrives", Some("leave one of them out"))
+            }
+            (None, None) => {
+                self.conflict(key, "nothing says what arrives", Some("room = \"b\", or beams = \"FILE.csv\""))
+            }
             _ => {}
         }
         if radio.access != AccessSpec::Planned {

@@ -5,9 +5,11 @@ use crate::medium::Quality;
 use crate::time::SimTime;
 use rand_xoshiro::rand_core::Rng;
 use std::path::Path;
-use timeplane_model::Duration;
+use timeplane_model::{Duration, Rate};
+use timeplane_protocol::{LinkSample, LinkUse};
 use timeplane_radio::{
-    BeamTrace, CourseRules, Db, Dbm, ErrorTables, LinkCourse, LinkParameters, Mcs, RateBySignal, Testbed, Walk,
+    BeamTrace, CourseRules, CourseState, Db, Dbm, ErrorTables, LinkCourse, LinkParameters, Mcs, RateBySignal, Testbed,
+    Walk,
 };
 use timeplane_scenario::{CourseSpec, RoomName};
 use timeplane_workload::Streams;
@@ -25,14 +27,22 @@ pub fn read_beams(file: &str, base: &Path) -> Result<BeamTrace, AirError> {
     Ok(BeamTrace::parse(file, &text)?)
 }
 
+/// What a link carries over time, as the medium and as its access point have it.
+pub(super) struct Followed {
+    pub states: Vec<(SimTime, Option<Quality>)>,
+    pub samples: Vec<(SimTime, LinkSample)>,
+    /// The rates that some level chooses.
+    pub rates: Vec<Rate>,
+}
+
 /// The states of a link, from the run's begin to its end.
-pub(super) fn states(
+pub(super) fn follow(
     link: usize,
     spec: &CourseSpec,
     base: &Path,
     length: Option<Duration>,
     streams: &Streams,
-) -> Result<Vec<(SimTime, Option<Quality>)>, AirError> {
+) -> Result<Followed, AirError> {
     let endless = length.is_none();
     let length = length.unwrap_or(UNBOUNDED);
     let trace = match (&spec.beams, spec.room) {
@@ -67,16 +77,29 @@ pub(super) fn states(
         packet: spec.packet.get() as u32,
     };
     let rounds = if repeats { length.as_ps() / once.as_ps() + 1 } else { 1 };
-    let mut states = Vec::new();
+    let (mut states, mut samples) = (Vec::new(), Vec::new());
     for round in 0..rounds {
         let begin = SimTime::ZERO + once * round;
-        let within = course.states().iter().filter(|s| !repeats || s.at < once);
-        states.extend(within.map(|s| (begin + s.at, s.link.map(quality))));
+        for state in course.states().iter().filter(|s| !repeats || s.at < once) {
+            states.push((begin + state.at, state.link.map(quality)));
+            samples.push((begin + state.at, sample(state)));
+        }
     }
     if endless && states.iter().all(|s| s.1.is_none()) {
         return Err(AirError::Outage { link });
     }
-    Ok(states)
+    let rates = rates.ladder().map(|(mcs, _)| mcs.rate_in(parameters.bandwidth)).collect();
+    Ok(Followed { states, samples, rates })
+}
+
+/// What the access point knows of a state.
+fn sample(state: &CourseState) -> LinkSample {
+    LinkSample {
+        // Numbers of the rates of a course are whole.
+        uses: state.link.map(|l| LinkUse { rate: l.rate, mcs: l.mcs.name().parse().unwrap_or_default() }),
+        beams: (state.tx as u16, state.rx as u16),
+        level_cdbm: (state.level.get() * 100.0).round() as i32,
+    }
 }
 
 /// Another walk: speed and begin within a tenth of what they were, the crossing within a tenth of the line.

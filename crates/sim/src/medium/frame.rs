@@ -185,7 +185,8 @@ impl Frames {
             self.sending[from as usize] = Some(frame);
             return false;
         };
-        frame.required = required_sinr(mcs, timeplane_radio::Milliwatts::new(self.noise).dbm()).map_or(0.0, |r| r.ratio());
+        frame.required =
+            required_sinr(mcs, timeplane_radio::Milliwatts::new(self.noise).dbm()).map_or(0.0, |r| r.ratio());
         self.sending[from as usize] = Some(frame);
         self.hear(now, from, 1.0);
         let met = self.sending[to as usize].is_some()

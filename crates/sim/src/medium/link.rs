@@ -2,6 +2,7 @@
 
 use super::Outcome;
 use super::frame::{Frame, happens};
+use crate::discipline::{Item, OnArrival, OnDeparture, QueueState};
 use crate::time::SimTime;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::VecDeque;
@@ -49,6 +50,19 @@ pub enum Way {
     Course(Course),
 }
 
+/// A packet for an air link.
+#[derive(Clone, Copy, Debug)]
+pub struct Offered {
+    /// Its number.
+    pub packet: u32,
+    /// Its size.
+    pub bytes: u32,
+    /// It is nothing but an acknowledgement.
+    pub acknowledgement: bool,
+    /// It may be marked in place of being lost.
+    pub ecn_capable: bool,
+}
+
 /// A frame that a link sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Sent {
@@ -68,10 +82,14 @@ struct Entry {
     done: u32,
     attempts: u32,
     acknowledgement: bool,
+    ecn_capable: bool,
+    /// The queue's discipline has let it go.
+    admitted: bool,
     /// The receiver has it.
     arrived: bool,
-    /// It was given up.
+    /// It was given up, or lost by the queue's discipline.
     lost: bool,
+    shed: bool,
     /// The sender knows.
     settled: bool,
 }
@@ -106,6 +124,7 @@ pub struct AirLink {
     open_bytes: u64,
     open_data: usize,
     outstanding: Outstanding,
+    discipline: QueueState,
     /// Of the frame in the air, or before its answer.
     in_air: bool,
     pub(super) stream: Xoshiro256PlusPlus,
@@ -113,7 +132,7 @@ pub struct AirLink {
 
 impl AirLink {
     /// A link with nothing to send. Losses are drawn from `stream`.
-    pub fn new(from: u32, to: u32, way: Way, stream: Xoshiro256PlusPlus) -> Self {
+    pub fn new(from: u32, to: u32, way: Way, discipline: QueueState, stream: Xoshiro256PlusPlus) -> Self {
         Self {
             from,
             to,
@@ -125,6 +144,7 @@ impl AirLink {
             open_bytes: 0,
             open_data: 0,
             outstanding: Outstanding::default(),
+            discipline,
             in_air: false,
             stream,
         }
@@ -173,7 +193,14 @@ impl AirLink {
         }
     }
 
-    pub(super) fn push(&mut self, since: SimTime, packet: u32, bytes: u32, octets: u32, acknowledgement: bool) {
+    /// What the queue does with a packet that comes.
+    pub(super) fn arrive(&self, offered: &Offered) -> OnArrival {
+        let item = Item { bytes: u64::from(offered.bytes), ect: offered.ecn_capable };
+        self.discipline.arrive(item, self.open as u64, self.open_bytes)
+    }
+
+    pub(super) fn push(&mut self, since: SimTime, offered: Offered, octets: u32) {
+        let Offered { packet, bytes, acknowledgement, ecn_capable } = offered;
         self.open += 1;
         self.open_bytes += u64::from(bytes);
         self.open_data += usize::from(!acknowledgement);
@@ -185,8 +212,11 @@ impl AirLink {
             done: 0,
             attempts: 0,
             acknowledgement,
+            ecn_capable,
+            admitted: false,
             arrived: false,
             lost: false,
+            shed: false,
             settled: false,
         });
     }
@@ -208,8 +238,38 @@ impl AirLink {
         self.in_air
     }
 
+    /// Asks the queue's discipline about packets that are about to leave for the first time, `most` of them: what it loses is out, what it marks is
+    /// told.
+    pub(super) fn admit(&mut self, now: SimTime, link: u32, most: usize, outcomes: &mut Vec<Outcome>) {
+        let (mut admitted, mut i) = (0, 0);
+        while let Some(&entry) = self.queue.get(i)
+            && admitted < most
+        {
+            i += 1;
+            if entry.settled || entry.admitted {
+                admitted += usize::from(!entry.settled);
+                continue;
+            }
+            let item = Item { bytes: u64::from(entry.bytes), ect: entry.ecn_capable };
+            let behind = self.open_bytes - u64::from(entry.bytes);
+            match self.discipline.depart(now, item, now - entry.since, behind) {
+                OnDeparture::Drop => {
+                    let e = &mut self.queue[i - 1];
+                    (e.lost, e.shed) = (true, true);
+                    self.settle(self.first + i as u64 - 1);
+                    continue;
+                }
+                OnDeparture::Mark => outcomes.push(Outcome::Marked { packet: entry.packet }),
+                OnDeparture::Send => {}
+            }
+            self.queue[i - 1].admitted = true;
+            admitted += 1;
+        }
+        self.release(link, outcomes);
+    }
+
     /// Puts a frame together of what is next, or takes the one again that was not answered.
-    pub(super) fn fill(&mut self, _now: SimTime, mac: &MacParameters, planned: bool) -> Sent {
+    pub(super) fn fill(&mut self, mac: &MacParameters, planned: bool) -> Sent {
         self.in_air = true;
         match &self.way {
             Way::Course(course) => {
@@ -252,7 +312,8 @@ impl AirLink {
         frame.came = false;
         let mut psdu = a.per_frame.get() as u32;
         let most = u32::try_from(a.max_psdu.get()).unwrap_or(u32::MAX);
-        for (entry, number) in self.queue.iter().zip(self.first..).filter(|e| !e.0.settled) {
+        for (entry, number) in self.queue.iter().zip(self.first..).filter(|e| !e.0.settled).take_while(|e| e.0.admitted)
+        {
             let whole = entry.octets - entry.done;
             let room = most.saturating_sub(psdu);
             let octets = if cuts { whole.min(room) } else { whole };
@@ -260,8 +321,7 @@ impl AirLink {
                 && (frame.parts.is_empty()
                     || octets <= room
                         && a.max_packets.is_none_or(|m| frame.parts.len() < m as usize)
-                        && a.max_time
-                            .is_none_or(|t| mac.airtime(mcs, Bytes::new(u64::from(psdu + octets))) <= t));
+                        && a.max_time.is_none_or(|t| mac.airtime(mcs, Bytes::new(u64::from(psdu + octets))) <= t));
             if !fits {
                 break;
             }
@@ -361,7 +421,7 @@ impl AirLink {
             let packet = e.packet;
             outcomes.push(match (e.arrived, e.lost) {
                 (true, _) => Outcome::Arrived { link, packet },
-                (_, true) => Outcome::Lost { link, packet },
+                (_, true) => Outcome::Lost { link, packet, shed: e.shed },
                 _ => break,
             });
             self.released += 1;

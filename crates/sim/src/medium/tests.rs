@@ -1,6 +1,7 @@
 //! The medium against closed formulas: airtime, Bianchi's fixed point, and the loss of a packet that is hit in part.
 
 use super::*;
+use crate::discipline::{Discipline, Limit, QueueState};
 use rand_xoshiro::rand_core::SeedableRng;
 use std::collections::BTreeSet;
 use timeplane_radio::{
@@ -10,6 +11,15 @@ use timeplane_radio::{
 
 fn stream(n: u64) -> Xoshiro256PlusPlus {
     Xoshiro256PlusPlus::seed_from_u64(n)
+}
+
+/// Without a bound.
+fn queue() -> QueueState {
+    QueueState::new(Discipline::DropTail { limit: Limit::Packets(u64::MAX) }, 10_040)
+}
+
+fn offered(packet: u32, bytes: u32) -> Offered {
+    Offered { packet, bytes, acknowledgement: false, ecn_capable: false }
 }
 
 fn at_us(us: i64) -> SimTime {
@@ -31,7 +41,8 @@ fn medium(mac: MacParameters, access: Access, n: u32, level: Dbm, mcs: u8, ends:
         powers,
     };
     let mcs = Mcs::numbered(mcs).unwrap();
-    let links = ends.iter().zip(100..).map(|(&(a, b), i)| AirLink::new(a, b, Way::Coded(mcs), stream(i))).collect();
+    let links =
+        ends.iter().zip(100..).map(|(&(a, b), i)| AirLink::new(a, b, Way::Coded(mcs), queue(), stream(i))).collect();
     Medium::new(spec, links, (0..u64::from(n)).map(stream).collect())
 }
 
@@ -42,7 +53,7 @@ fn saturate(medium: &mut Medium, bytes: u32, end: SimTime) -> Vec<u64> {
     let mut fill = |medium: &mut Medium, now| {
         for l in 0..links as u32 {
             while medium.links()[l as usize].queued().0 < 400 {
-                medium.offer(now, l, next, bytes, false);
+                medium.offer(now, l, offered(next, bytes));
                 next += 1;
             }
         }
@@ -62,10 +73,13 @@ fn saturate(medium: &mut Medium, bytes: u32, end: SimTime) -> Vec<u64> {
 
 #[test]
 fn one_sender_gets_what_airtime_leaves() {
-    for (mac, mcs, bytes) in [(FLYWAYS_DRAFT, 24, 10_040), (FLYWAYS_DRAFT, 13, 10_040), (IEEE_802_11AD_2012, 24, 1_500)] {
-        for (access, formula) in
-            [(Access::NoBackoff, FormulaAccess::NoBackoff), (Access::Dcf, FormulaAccess::Dcf), (Access::Token, FormulaAccess::BackToBack)]
-        {
+    for (mac, mcs, bytes) in [(FLYWAYS_DRAFT, 24, 10_040), (FLYWAYS_DRAFT, 13, 10_040), (IEEE_802_11AD_2012, 24, 1_500)]
+    {
+        for (access, formula) in [
+            (Access::NoBackoff, FormulaAccess::NoBackoff),
+            (Access::Dcf, FormulaAccess::Dcf),
+            (Access::Token, FormulaAccess::BackToBack),
+        ] {
             let mut m = medium(mac, access, 2, Dbm::new(-40.0), mcs, &[(0, 1)]);
             let arrived = saturate(&mut m, bytes, at_us(200_000))[0];
             let goodput = arrived as f64 * f64::from(bytes - 40) * 8.0 / 0.2;
@@ -124,7 +138,10 @@ fn saturated_stations_meet_bianchi() {
 #[test]
 fn a_packet_hit_in_part_is_lost_with_the_probability_of_the_formula() {
     // Link 0 -> 1; station 2 cannot be heard by 0, but by 1: it sends to 3 over and over, and begins in the middle of 0's frames.
-    let mac = MacParameters { aggregation: timeplane_radio::Aggregation { max_packets: Some(1), ..FLYWAYS_DRAFT.aggregation }, ..FLYWAYS_DRAFT };
+    let mac = MacParameters {
+        aggregation: timeplane_radio::Aggregation { max_packets: Some(1), ..FLYWAYS_DRAFT.aggregation },
+        ..FLYWAYS_DRAFT
+    };
     let mcs = Mcs::numbered(17).unwrap();
     let (signal, noise) = (Dbm::new(-50.0), NOISE);
     let needed = required_sinr(mcs, noise).unwrap();
@@ -148,18 +165,21 @@ fn a_packet_hit_in_part_is_lost_with_the_probability_of_the_formula() {
         channels: vec![0; 4],
         powers,
     };
-    let links = vec![AirLink::new(0, 1, Way::Coded(mcs), stream(7)), AirLink::new(2, 3, Way::Coded(mcs), stream(8))];
+    let links = vec![
+        AirLink::new(0, 1, Way::Coded(mcs), queue(), stream(7)),
+        AirLink::new(2, 3, Way::Coded(mcs), queue(), stream(8)),
+    ];
     let mut m = Medium::new(spec, links, (0..4).map(stream).collect());
     let (rounds, bytes, late) = (100_000_u32, 4_000_u32, Duration::from_us(9));
     let (mut lost, mut met) = (0_u32, 0);
     for round in 0..rounds {
         let now = at_us(100 * i64::from(round) + 50);
-        m.offer(now, 0, 2 * round, bytes, false);
+        m.offer(now, 0, offered(2 * round, bytes));
         let mut second = false;
         while let Some(t) = m.deadline() {
             if !second && t > now + late {
                 second = true;
-                m.offer(now + late, 1, 2 * round + 1, bytes, false);
+                m.offer(now + late, 1, offered(2 * round + 1, bytes));
                 continue;
             }
             lost += m.step(t).filter(|o| matches!(o, Outcome::Lost { link: 0, .. })).count() as u32;
@@ -188,12 +208,13 @@ fn packets_come_once_and_in_order_whatever_is_lost() {
         (FLYWAYS_DRAFT, Access::DcfWithoutCollisions),
         (IEEE_802_11AD_2012, Access::NoBackoff),
     ] {
-        let level = Mcs::numbered(24).unwrap().sensitivity().unwrap() - Db::new(if mac.aggregation.packets_are_checked { 1.0 } else { 0.0 });
+        let level = Mcs::numbered(24).unwrap().sensitivity().unwrap()
+            - Db::new(if mac.aggregation.packets_are_checked { 1.0 } else { 0.0 });
         let mut m = medium(mac, access, 2, level, 24, &[(0, 1), (1, 0)]);
         m.spec.senses = Dbm::new(-75.0).milliwatts();
         let (mut out, mut lost) = (vec![Vec::new(), Vec::new()], BTreeSet::new());
         for packet in 0..3_000 {
-            m.offer(SimTime::ZERO, packet % 2, packet, 1_500, false);
+            m.offer(SimTime::ZERO, packet % 2, offered(packet, 1_500));
         }
         let mut steps = 0;
         while let Some(now) = m.deadline() {
@@ -201,6 +222,7 @@ fn packets_come_once_and_in_order_whatever_is_lost() {
                 match outcome {
                     Outcome::Arrived { link, packet } => out[link as usize].push(packet),
                     Outcome::Lost { packet, .. } => assert!(lost.insert(packet)),
+                    Outcome::Marked { .. } => panic!("nothing marks"),
                 }
             }
             steps += 1;
@@ -224,7 +246,7 @@ fn without_retransmission_what_is_wrong_is_lost() {
     let mut m = medium(IEEE_802_11AD_2012, Access::NoBackoff, 2, mcs.sensitivity().unwrap(), 24, &[(0, 1)]);
     m.spec.retries = 0;
     for packet in 0..100_000 {
-        m.offer(SimTime::ZERO, 0, packet, 4_096, false);
+        m.offer(SimTime::ZERO, 0, offered(packet, 4_096));
     }
     let mut lost = 0;
     while let Some(now) = m.deadline() {
@@ -266,11 +288,11 @@ fn a_course_sends_at_its_rate_and_not_in_an_outage() {
     let mut m = medium(FLYWAYS_DRAFT, Access::Planned, 2, Dbm::new(-40.0), 24, &[]);
     m = Medium::new(
         MediumSpec { retries: 0, ..m.spec },
-        vec![AirLink::new(0, 1, Way::Course(Course::new(states)), stream(3))],
+        vec![AirLink::new(0, 1, Way::Course(Course::new(states)), queue(), stream(3))],
         (0..2).map(stream).collect(),
     );
     for packet in 0..20_000 {
-        m.offer(SimTime::ZERO, 0, packet, 8_140, false);
+        m.offer(SimTime::ZERO, 0, offered(packet, 8_140));
     }
     let (mut by, mut lost) = ([0; 3], 0);
     while let Some(now) = m.deadline().filter(|&t| t < at_us(1_200_000)) {
@@ -278,6 +300,7 @@ fn a_course_sends_at_its_rate_and_not_in_an_outage() {
             match outcome {
                 Outcome::Arrived { .. } => by[((now.as_ps() / 100_000_000_000) as usize).min(2)] += 1,
                 Outcome::Lost { .. } => lost += 1,
+                Outcome::Marked { .. } => panic!("nothing marks"),
             }
         }
     }

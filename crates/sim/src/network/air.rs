@@ -4,15 +4,17 @@
 //! until it has been received, and then flies for the propagation like all others.
 
 use super::{Loss, Network};
-use crate::air::{Air, switches};
+use crate::air::switches;
 use crate::calendar::{Key, Phase};
+use crate::discipline::OnArrival;
 use crate::endpoints::Endpoints;
 use crate::link::LinkState;
-use crate::medium::{Medium, Outcome};
+use crate::medium::{Medium, Offered, Outcome};
 use crate::packet::{UNKNOWN, flags};
 use crate::time::SimTime;
 use std::collections::BTreeMap;
 use timeplane_model::{Framing, Link, LinkId, LinkSpec, NodeId};
+use timeplane_radio::Mcs;
 use timeplane_results::AirRow;
 use timeplane_scenario::{AckWay, FabricSpec, RadioSpec};
 
@@ -32,7 +34,6 @@ pub(super) struct AirState {
     switches: Vec<u32>,
     /// Acknowledgements keep to the wires.
     acknowledgements_by_wire: bool,
-    queue_packets: usize,
     /// By air link: the longest queue, bytes.
     longest: Vec<u64>,
     armed: SimTime,
@@ -40,9 +41,9 @@ pub(super) struct AirState {
 
 impl Network {
     /// Adds air links. Before the run begins.
-    pub fn add_air(&mut self, radio: &RadioSpec, fabric: &FabricSpec, air: Air) {
+    pub fn add_air(&mut self, radio: &RadioSpec, fabric: &FabricSpec, medium: Medium, rates: &[Mcs]) {
         let (mut numbers, mut in_place, mut ways) = (Vec::new(), BTreeMap::new(), BTreeMap::<_, Vec<_>>::new());
-        for (link, mcs) in radio.link.iter().zip(&air.rates) {
+        for (link, mcs) in radio.link.iter().zip(rates) {
             let [a, b] = link.nodes;
             for (from, to) in [(a, b), (b, a)] {
                 let air_link = numbers.len() as u32;
@@ -73,13 +74,12 @@ impl Network {
         self.errors.resize_with(self.links.len(), || None);
         self.air = Some(Box::new(AirState {
             longest: vec![0; numbers.len()],
-            medium: air.medium,
+            medium,
             numbers,
             in_place,
             ways,
             switches: switches(&self.fabric),
             acknowledgements_by_wire: radio.acknowledgements == AckWay::Wire,
-            queue_packets: radio.queue_packets.map_or(usize::MAX, |n| n as usize),
             armed: SimTime::MAX,
         }));
         self.arm_air();
@@ -88,6 +88,11 @@ impl Network {
     /// The medium, where there is one.
     pub fn medium(&self) -> Option<&Medium> {
         self.air.as_ref().map(|air| &air.medium)
+    }
+
+    /// The number in the network of an air link.
+    pub fn air_number(&self, air_link: u32) -> Option<u32> {
+        self.air.as_ref().and_then(|air| air.numbers.get(air_link as usize)).copied()
     }
 
     /// The nodes at the ends of a link, of the air or a wire.
@@ -124,15 +129,23 @@ impl Network {
             None => air.numbers.iter().position(|&n| n == number).expect("an air link of the network") as u32,
         };
         let packet = self.packets.get_mut(id);
-        let (queued, queued_bytes) = air.medium.links()[link as usize].queued();
-        if queued >= air.queue_packets {
-            let packet = self.packets.remove(id);
-            return self.lose(number, Loss::BufferFull, packet, ends);
+        let offered = Offered {
+            packet: id,
+            bytes: packet.bytes,
+            acknowledgement: packet.flags & flags::ACK != 0,
+            ecn_capable: packet.flags & flags::ECT != 0,
+        };
+        match air.medium.offer(at, link, offered) {
+            OnArrival::Take => {}
+            OnArrival::Mark => packet.flags |= flags::CE,
+            OnArrival::Drop => {
+                let packet = self.packets.remove(id);
+                return self.lose(number, Loss::BufferFull, packet, ends);
+            }
         }
-        let (bytes, is_ack) = (packet.bytes, packet.flags & flags::ACK != 0);
+        let queued = air.medium.links()[link as usize].queued().1;
         let longest = &mut air.longest[link as usize];
-        *longest = (*longest).max(queued_bytes + u64::from(bytes));
-        air.medium.offer(at, link, id, bytes, is_ack);
+        *longest = (*longest).max(queued);
         self.arm_air();
     }
 
@@ -169,11 +182,12 @@ impl Network {
                     let arrival = self.links[number as usize].receive_from_air(now, bytes) + latency;
                     self.fly(number, arrival, packet);
                 }
-                Outcome::Lost { link, packet } => {
+                Outcome::Lost { link, packet, shed } => {
                     let number = air.numbers[link as usize];
                     let packet = self.packets.remove(packet);
-                    self.lose(number, Loss::Air, packet, ends);
+                    self.lose(number, if shed { Loss::Shed } else { Loss::Air }, packet, ends);
                 }
+                Outcome::Marked { packet } => self.packets.get_mut(packet).flags |= flags::CE,
             }
         }
         self.air_outcomes = outcomes;

@@ -1,0 +1,51 @@
+//! Whether a proxy makes sense.
+
+use super::{Checked, LONGEST_DELAY};
+use crate::{ProxyPolicy, Scenario, Transport};
+
+impl Checked {
+    pub(super) fn proxy(&mut self, name: &str, s: &Scenario) {
+        let control = &s.control[name];
+        let Some(proxy) = &control.proxy else { return };
+        let key = format!("control.{name}.proxy");
+        let at = |name: &str| format!("{key}.{name}");
+        if !matches!(control.transport, Transport::Tcp(_)) {
+            self.conflict(&key, "a proxy steers TCP", Some("transport.tcp = {}"));
+        }
+        let links = s.fabric.radio.iter().flat_map(|r| &r.link);
+        if links.filter(|l| l.course.is_some()).count() == 0 {
+            let message = "no air link follows a course that could be reported";
+            self.conflict(&key, message, Some("fabric.radio.link = [{ nodes = [2, 3], course = { room = \"b\" } }]"));
+        }
+        for (name, found) in [("report_delay", proxy.report_delay), ("command_delay", proxy.command_delay)] {
+            self.span(&at(name), found, LONGEST_DELAY);
+        }
+        for (name, found) in
+            [("report_every", proxy.report_every), ("repeat", proxy.repeat), ("base_rtt", proxy.base_rtt)]
+        {
+            self.positive_span(&at(name), found, LONGEST_DELAY);
+        }
+        self.probability(&at("loss"), proxy.loss);
+        if let Some(host) = proxy.split_at
+            && u128::from(host) >= s.fabric.hosts()
+        {
+            self.value(&at("split_at"), host, &format!("hosts are 0 to {}", s.fabric.hosts().saturating_sub(1)));
+        }
+        match proxy.policy {
+            ProxyPolicy::Reactive {} => {}
+            ProxyPolicy::Proactive(p) => {
+                for (name, found) in [("window", p.window), ("growth", p.growth)] {
+                    self.positive_span(&at(&format!("policy.proactive.{name}")), found, LONGEST_DELAY);
+                }
+                self.span(&at("policy.proactive.ttr"), p.ttr, LONGEST_DELAY);
+                if p.drop == 0 {
+                    self.value(&at("policy.proactive.drop"), 0, "at least 1");
+                }
+            }
+            ProxyPolicy::Predicted(p) if !(-12.0..=12.0).contains(&p.boldness) => {
+                self.value(&at("policy.predicted.boldness"), p.boldness, "allowed is -12 to 12");
+            }
+            ProxyPolicy::Predicted(_) => {}
+        }
+    }
+}

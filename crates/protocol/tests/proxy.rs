@@ -34,7 +34,11 @@ struct Rig {
 
 impl Rig {
     fn new(policy: Policy) -> Self {
-        let proxy = WindowProxy::new(WindowProxyConfig { policy, ..WindowProxyConfig::default() });
+        let proxy = WindowProxy::new(WindowProxyConfig {
+            policy,
+            silence: Duration::from_secs(60),
+            ..WindowProxyConfig::default()
+        });
         let mut rig = Self { proxy, sequence: 0, said: Vec::new() };
         rig.input(0, ProxyInput::Join { flow: FLOW, link: LINK });
         rig
@@ -113,6 +117,22 @@ fn reports_lost_late_doubled_and_of_a_restarted_access_point() {
     assert_eq!([hear(3, 1, 750), hear(2, 4, 125), hear(2, u64::MAX, 0), hear(3, 2, 125)], [750, 750, 750, 125]);
     let counters = rig.proxy.counters();
     assert_eq!((counters.reports, counters.stale), (4, 4));
+}
+
+#[test]
+fn an_access_point_that_falls_silent_stops_nobody_for_ever() {
+    for policy in Policy::all() {
+        let proxy = WindowProxy::new(WindowProxyConfig { policy, ..WindowProxyConfig::default() });
+        let mut rig = Rig { proxy, sequence: 0, said: Vec::new() };
+        rig.input(0, ProxyInput::Join { flow: FLOW, link: LINK });
+        rig.report(0, 1000);
+        rig.report(500, 0);
+        // A second after the last report: the slowest rate, until there is one again.
+        assert_eq!([rig.window(1499), rig.window(1500), rig.window(9000)], [0, 625, 625]);
+        rig.report(9000, 0);
+        assert_eq!([rig.window(9000), rig.window(9999), rig.window(10_000)], [0, 0, 625]);
+        assert!(rig.proxy.deadline().is_some_and(|at| at > ms(10_000)));
+    }
 }
 
 #[test]

@@ -250,7 +250,8 @@ def main():
     learned = [Trace(arguments.tool, o, rng) for o in walks(rng, arguments.traces)]
     choosing = [Trace(arguments.tool, o, rng) for o in walks(rng, arguments.held_out)]
     held_out = [Trace(arguments.tool, o, rng) for o in walks(rng, arguments.held_out)]
-    others = [Trace(arguments.tool, o, rng2) for rng2 in [np.random.default_rng(2)] for o in strangers(rng2, arguments.held_out)]
+    strange = np.random.default_rng(2)
+    others = [Trace(arguments.tool, o, strange) for o in strangers(strange, arguments.held_out)]
     layers = train(learned, arguments.quantile, rng)
     print("| traces | moments in use | pinball loss, rungs | of the rung now | falls ahead | of them seen by half a rung | false alarms |")
     print("| --- | --- | --- | --- | --- | --- | --- |")

@@ -1,6 +1,7 @@
 //! The proxy in virtual time: reports that are lost, late, doubled or overtaken, restarts of either side, timers, outages.
 
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use timeplane_model::{Bytes, Duration, FlowId, LinkId, Rate, Time};
 use timeplane_protocol::{
     Freshness, LinkReport, LinkReporter, LinkReporterConfig, LinkSample, LinkUse, LinkView, Policy, Predicted,
@@ -34,7 +35,11 @@ struct Rig {
 
 impl Rig {
     fn new(policy: Policy) -> Self {
-        let proxy = WindowProxy::new(WindowProxyConfig { policy, ..WindowProxyConfig::default() });
+        let proxy = WindowProxy::new(WindowProxyConfig {
+            policy,
+            silence: Duration::from_secs(60),
+            ..WindowProxyConfig::default()
+        });
         let mut rig = Self { proxy, sequence: 0, said: Vec::new() };
         rig.input(0, ProxyInput::Join { flow: FLOW, link: LINK });
         rig
@@ -113,6 +118,22 @@ fn reports_lost_late_doubled_and_of_a_restarted_access_point() {
     assert_eq!([hear(3, 1, 750), hear(2, 4, 125), hear(2, u64::MAX, 0), hear(3, 2, 125)], [750, 750, 750, 125]);
     let counters = rig.proxy.counters();
     assert_eq!((counters.reports, counters.stale), (4, 4));
+}
+
+#[test]
+fn an_access_point_that_falls_silent_stops_nobody_for_ever() {
+    for policy in Policy::all() {
+        let proxy = WindowProxy::new(WindowProxyConfig { policy, ..WindowProxyConfig::default() });
+        let mut rig = Rig { proxy, sequence: 0, said: Vec::new() };
+        rig.input(0, ProxyInput::Join { flow: FLOW, link: LINK });
+        rig.report(0, 1000);
+        rig.report(500, 0);
+        // A second after the last report: the slowest rate, until there is one again.
+        assert_eq!([rig.window(1499), rig.window(1500), rig.window(9000)], [0, 625, 625]);
+        rig.report(9000, 0);
+        assert_eq!([rig.window(9000), rig.window(9999), rig.window(10_000)], [0, 0, 625]);
+        assert!(rig.proxy.deadline().is_some_and(|at| at > ms(10_000)));
+    }
 }
 
 #[test]
@@ -316,7 +337,66 @@ fn policies_answer_as_in_the_offline_evaluation() {
     assert!(ahead > 10 && outages > 10, "{ahead} {outages}");
 }
 
+/// What is under way, by when it comes; of one instant in the order of sending.
+type Wire<T> = BTreeMap<(i64, usize), T>;
+
+/// Sends over a wire that loses, delays and doubles by a list of fates that goes round: 0 loses, others are milliseconds, 7 comes twice.
+fn send<T: Copy>(wire: &mut Wire<T>, now: i64, message: T, fates: &[u8], count: &mut usize) {
+    let fate = fates[*count % fates.len()];
+    *count += 1;
+    if fate > 0 {
+        wire.insert((now + i64::from(fate), *count), message);
+    }
+    if fate == 7 {
+        wire.insert((now + 19, *count), message);
+    }
+}
+
 proptest! {
+    /// From the access point over a proxy to a sender, with messages lost, late, doubled and overtaken: once messages arrive again, the
+    /// sender has the window of the rate in use after a keep-alive and a repetition at most.
+    #[test]
+    fn what_is_lost_heals(changes in prop::collection::vec((1..90i64, 0..12usize), 1..20), fates in prop::collection::vec(prop_oneof![2 => Just(0u8), 3 => 1..20u8], 1..40)) {
+        let ladder = RateLadder::default();
+        let config = LinkReporterConfig { link: LINK, epoch: 1, keep_alive: Duration::from_ms(50) };
+        let mut reporter = LinkReporter::new(config);
+        let mut proxy = WindowProxy::new(WindowProxyConfig::default());
+        proxy.handle(ms(0), ProxyInput::Join { flow: FLOW, link: LINK }, &mut Vec::new());
+        let (mut up, mut down): (Wire<LinkReport>, Wire<Steer>) = Default::default();
+        let (mut newest, mut window, mut count) = (Freshness::default(), None, 0);
+        let mut at = 0;
+        let times: Vec<(i64, usize)> = changes.iter().map(|&(gap, rung)| { at += gap; (at, rung) }).collect();
+        // From 40 ms after the last change on all arrives, a millisecond later; what was sent before is there within 20 ms.
+        for now in 0..=at + 40 + 50 + 100 + 25 {
+            let fates = if now > at + 40 { &[1][..] } else { &fates[..] };
+            let mut reports = Vec::new();
+            for &(_, rung) in times.iter().filter(|t| t.0 == now) {
+                let uses = (rung > 0).then_some(LinkUse { rate: ladder.rate(rung), mcs: 0 });
+                let sample = LinkSample { uses, beams: (0, 0), level_cdbm: 0 };
+                reporter.handle(ms(now), ReporterInput::Link(sample), &mut reports);
+            }
+            reporter.handle(ms(now), ReporterInput::Due, &mut reports);
+            for report in reports {
+                send(&mut up, now, report, fates, &mut count);
+            }
+            let mut steers = Vec::new();
+            while let Some(report) = up.first_entry().filter(|e| e.key().0 <= now).map(|e| e.remove()) {
+                proxy.handle(ms(now), ProxyInput::Report(report), &mut steers);
+            }
+            proxy.handle(ms(now), ProxyInput::Due, &mut steers);
+            for steer in steers {
+                send(&mut down, now, steer, fates, &mut count);
+            }
+            while let Some(steer) = down.first_entry().filter(|e| e.key().0 <= now).map(|e| e.remove()) {
+                if newest.accept(steer.epoch, steer.sequence) {
+                    window = Some(steer.window);
+                }
+            }
+        }
+        let rate = ladder.rate(times[times.len() - 1].1);
+        prop_assert_eq!(window, Some(rate.bytes_in(Duration::from_ms(40))));
+    }
+
     /// Whatever reports say and whenever they come: no policy allows more than the rate reported last, or anything in an outage, or
     /// less than the slowest rate otherwise; and where all stays well the whole rate is back in the end.
     #[test]

@@ -21,10 +21,13 @@ pub struct WindowProxyConfig {
     pub pace: bool,
     /// What was said to a flow is said again this long after it was said last, so that a lost message heals; above 0.
     pub repeat: Duration,
+    /// A link that has not been reported on for so long is taken to have its slowest rate, so that the loss of an access point's agent neither
+    /// stops a sender for ever nor lets it flood the link; above 0, and longer than several keep-alives.
+    pub silence: Duration,
 }
 
 impl Default for WindowProxyConfig {
-    /// The reactive policy on the paper's link: 40 ms, paced, repeated every 100 ms.
+    /// The reactive policy on the paper's link: 40 ms, paced, repeated every 100 ms, silent after 1 s.
     fn default() -> Self {
         Self {
             epoch: 1,
@@ -33,6 +36,7 @@ impl Default for WindowProxyConfig {
             base_rtt: Duration::from_ms(40),
             pace: true,
             repeat: Duration::from_ms(100),
+            silence: Duration::from_secs(1),
         }
     }
 }
@@ -98,8 +102,10 @@ struct Link {
     policy: Box<dyn WindowPolicy>,
     /// Flows over it.
     flows: u64,
-    /// Whether it has been reported on.
-    known: bool,
+    /// When it was reported on last.
+    heard: Option<Time>,
+    /// Whether that was noticed to be too long ago.
+    silent: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -114,12 +120,10 @@ impl WindowProxy {
     /// A proxy that knows no link and no flow.
     ///
     /// # Panics
-    /// Where the base round trip or the repetition is not above 0, or parameters of the policy are impossible.
+    /// Where the base round trip, the repetition or the silence is not above 0, or parameters of the policy are impossible.
     pub fn new(config: WindowProxyConfig) -> Self {
-        assert!(
-            config.base_rtt > Duration::ZERO && config.repeat > Duration::ZERO,
-            "round trips and repetitions take time"
-        );
+        let spans = [config.base_rtt, config.repeat, config.silence];
+        assert!(spans.iter().all(|&s| s > Duration::ZERO), "round trips, repetitions and silences take time");
         let (links, flows) = (BTreeMap::new(), BTreeMap::new());
         Self { config, links, flows, sequence: 0, counters: WindowProxyCounters::default() }
     }
@@ -135,7 +139,9 @@ impl WindowProxy {
         let repeats = told.map(|(.., at)| at.saturating_add(self.config.repeat));
         // Timers of a link that nobody uses can wait for somebody.
         let used = self.links.values().filter(|l| l.flows > 0);
-        repeats.chain(used.filter_map(|l| l.policy.deadline())).min()
+        let silences = used.clone().filter(|l| !l.silent).filter_map(|l| l.heard);
+        let silences = silences.map(|at| at.saturating_add(self.config.silence));
+        repeats.chain(silences).chain(used.filter_map(|l| l.policy.deadline())).min()
     }
 
     /// Takes one input at `now`, and appends what senders are to be told.
@@ -166,7 +172,8 @@ impl WindowProxy {
             newest: Freshness::default(),
             policy: policy.build(ladder),
             flows: 0,
-            known: false,
+            heard: None,
+            silent: false,
         })
     }
 
@@ -183,7 +190,8 @@ impl WindowProxy {
         let link = self.link(report.link);
         let fresh = link.newest.accept(report.epoch, report.sequence);
         if fresh {
-            link.known = true;
+            link.heard = Some(now);
+            link.silent = false;
             link.policy.report(now, LinkView { rate, rung, level_dbm });
             self.counters.reports += 1;
         } else {
@@ -193,10 +201,17 @@ impl WindowProxy {
 
     /// Says what has changed, or was said too long ago.
     fn tell(&mut self, now: Time, out: &mut Vec<Steer>) {
-        let allowed: BTreeMap<LinkId, Rate> = (self.links.iter_mut())
-            .filter(|(_, l)| l.known)
-            .map(|(&id, l)| (id, Rate::bps(l.policy.allowed(now).as_bps() / l.flows.max(1))))
-            .collect();
+        let mut allowed = BTreeMap::new();
+        for (&id, link) in &mut self.links {
+            let Some(heard) = link.heard else { continue };
+            // Timers of the policy run out in any case.
+            let mut rate = link.policy.allowed(now);
+            link.silent |= heard.saturating_add(self.config.silence) <= now;
+            if link.silent {
+                rate = self.config.ladder.lowest();
+            }
+            allowed.insert(id, Rate::bps(rate.as_bps() / link.flows.max(1)));
+        }
         for (&id, flow) in &mut self.flows {
             let Some(&rate) = allowed.get(&flow.link) else { continue };
             let window = rate.bytes_in(flow.rtt.unwrap_or(self.config.base_rtt));

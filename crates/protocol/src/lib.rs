@@ -16,6 +16,7 @@
 mod agent;
 mod circuits;
 mod deputy;
+mod flyways;
 mod gate;
 mod host;
 mod inbox;
@@ -32,6 +33,7 @@ pub mod wire;
 pub use agent::{Address, Agent, ClassFault, Event, Input, Opening, Output, PlanFault, Side};
 pub use circuits::{ACKNOWLEDGEMENTS, CircuitManager, CircuitManagerConfig, CircuitManagerCounters, SLACK};
 pub use deputy::{Deputy, DeputyConfig, DeputyCounters};
+pub use flyways::{Pointing, RadioLinks};
 pub use gate::{Gate, Refused};
 pub use host::{HostAgent, HostConfig, HostCounters, Reporting};
 pub use inbox::ReportCounters;

@@ -31,26 +31,32 @@ impl<'a> Request<'a> {
 ///
 /// Time and again it asks the policy for links that relieve the busiest wire, and takes the first that helps; where none does, wires that are
 /// almost as busy are tried. Help is measured with shares moved, as a mean of all places' times at a high power: of several that are equally
-/// busy, one may be relieved at a time. When nothing helps any more, links are taken away one by one, the least used first: if others in their
-/// place are better, that stays. At last go those that carry nothing.
+/// busy, one may be relieved at a time. When nothing helps any more, links make room: those at the racks of a link that the policy would
+/// add if nothing were up, and each by itself, the least used first. If what comes in their place is better, that stays. At last go those that
+/// carry nothing.
 #[derive(Clone)]
 pub struct FlywayController {
     policy: Arc<dyn Policy>,
-    /// Passes over all links that try to exchange them: 1.
-    pub exchanges: usize,
+    /// Exchanges are tried until they have looked at so many pairs of racks with traffic, each once per try: 50,000. A small network is
+    /// searched as long as anything helps, in one of 150 racks that all send to each other two exchanges are tried.
+    pub effort: usize,
+    /// Wires for which links are looked for before nothing helps: 16; after an exchange 3.
+    pub wires: usize,
     /// Candidates for a wire that are tried: 6.
     pub trials: usize,
 }
 
 /// Wires that take at least this share of the busiest place's time are relieved.
 const ALMOST: f64 = 0.97;
+/// Wires that are looked at when a link has made room.
+const AFTER_EXCHANGE: usize = 3;
 /// What counts as help, as a share.
 const HELP: f64 = 1e-4;
 
 impl FlywayController {
     /// One that follows a policy.
     pub fn new(policy: Arc<dyn Policy>) -> Self {
-        Self { policy, exchanges: 1, trials: 6 }
+        Self { policy, effort: 50_000, wires: 16, trials: 6 }
     }
 
     /// Decides which links are up, and what goes over them. `links` has none up before, and those of the plan afterwards.
@@ -83,11 +89,10 @@ impl FlywayController {
             state.fluid.balance();
         }
         state.soft = state.fluid.soft(TRIAL_POWER);
-        self.fill(request, &mut state);
-        for _ in 0..self.exchanges {
-            if !self.exchange(request, &mut state) {
-                break;
-            }
+        self.fill(request, &mut state, self.wires);
+        let mut tries = self.effort / state.fluid.pairs().max(1);
+        while let Some(better) = self.exchanged(request, &state, &mut tries) {
+            state = better;
         }
         state.fluid.balance();
         for (number, slot) in state.slots.clone() {
@@ -106,14 +111,14 @@ impl FlywayController {
     }
 
     /// Adds links while they help.
-    fn fill<L: LinkSet + Clone>(&self, request: &Request<'_>, state: &mut State<L>) {
+    fn fill<L: LinkSet + Clone>(&self, request: &Request<'_>, state: &mut State<L>, wires: usize) {
         while state.fluid.busiest() > state.fluid.least * (1.0 + HELP) {
-            let wires = state.fluid.bottlenecks(ALMOST);
+            let busy = state.fluid.bottlenecks(ALMOST);
             let helps = |wire| {
                 let candidates = self.policy.candidates(&state.fluid, &state.links, wire);
                 candidates.into_iter().take(self.trials).find_map(|c| Self::tried(request, state, &c))
             };
-            match wires.into_iter().find_map(helps) {
+            match busy.into_iter().take(wires).find_map(helps) {
                 Some(better) => *state = better,
                 None => break,
             }
@@ -132,26 +137,80 @@ impl FlywayController {
         (then.soft < state.soft * (1.0 - HELP)).then_some(then)
     }
 
-    /// Tries every link's absence once; whether anything was better without.
-    fn exchange<L: LinkSet + Clone>(&self, request: &Request<'_>, state: &mut State<L>) -> bool {
-        let mut all = state.slots.clone();
-        all.sort_by(|x, y| state.fluid.carried(x.1).total_cmp(&state.fluid.carried(y.1)).then(x.cmp(y)));
-        let mut better = false;
-        for (number, slot) in all {
-            if state.fluid.busiest() <= state.fluid.least * (1.0 + HELP) {
-                break;
-            }
-            let mut then = state.clone();
-            then.remove(number, slot);
-            then.fluid.rounds(TRIAL_POWER, 4, None);
-            then.soft = then.fluid.soft(TRIAL_POWER);
-            self.fill(request, &mut then);
-            if then.soft < state.soft * (1.0 - HELP) {
-                *state = then;
-                better = true;
+    /// A better plan: with a link that others make room for, or without one of the links. Every try is counted.
+    fn exchanged<L: LinkSet + Clone>(
+        &self,
+        request: &Request<'_>,
+        state: &State<L>,
+        tries: &mut usize,
+    ) -> Option<State<L>> {
+        if state.fluid.busiest() <= state.fluid.least * (1.0 + HELP) {
+            return None;
+        }
+        let mut attempt = |then: Option<State<L>>| {
+            *tries = tries.checked_sub(1)?;
+            self.refilled(request, state, then?)
+        };
+        for candidate in self.wanted(state) {
+            if let Some(better) = attempt(Self::with_room(request, state, &candidate)) {
+                return Some(better);
             }
         }
-        better
+        let mut all = state.slots.clone();
+        all.sort_by(|x, y| state.fluid.carried(x.1).total_cmp(&state.fluid.carried(y.1)).then(x.cmp(y)));
+        all.into_iter().find_map(|(number, slot)| {
+            let mut then = state.clone();
+            then.remove(number, slot);
+            attempt(Some(then))
+        })
+    }
+
+    /// Links for the busiest wires that are not up, and that the policy would add if nothing were.
+    fn wanted<L: LinkSet + Clone>(&self, state: &State<L>) -> Vec<Candidate> {
+        let mut none = state.links.clone();
+        let up = none.links();
+        for (number, _) in &up {
+            none.remove(*number);
+        }
+        let there = |c: &Candidate| up.iter().any(|(_, l)| l.joins_as(&c.offer.link(c.a, c.b)));
+        let wires = state.fluid.bottlenecks(ALMOST).into_iter().take(self.trials);
+        wires
+            .flat_map(|wire| {
+                let candidates = self.policy.candidates(&state.fluid, &none, wire).into_iter();
+                candidates.filter(|c| !there(c)).take(self.trials)
+            })
+            .collect()
+    }
+
+    /// With a link in place of all others at its racks, if it is feasible then.
+    fn with_room<L: LinkSet + Clone>(
+        request: &Request<'_>,
+        state: &State<L>,
+        candidate: &Candidate,
+    ) -> Option<State<L>> {
+        let Candidate { a, b, .. } = *candidate;
+        let mut then = state.clone();
+        for (number, slot) in state.slots.iter().copied() {
+            if then.fluid.links[slot].is_some_and(|l| l.other(a).is_some() || l.other(b).is_some()) {
+                then.remove(number, slot);
+            }
+        }
+        let link = then.links.offer(a, b)?.link(a, b);
+        then.add(link, Self::setup(request, &link))?;
+        Some(then)
+    }
+
+    /// What has changed, with links added while they help; if it is better.
+    fn refilled<L: LinkSet + Clone>(
+        &self,
+        request: &Request<'_>,
+        before: &State<L>,
+        mut then: State<L>,
+    ) -> Option<State<L>> {
+        then.fluid.rounds(TRIAL_POWER, 4, None);
+        then.soft = then.fluid.soft(TRIAL_POWER);
+        self.fill(request, &mut then, AFTER_EXCHANGE);
+        (then.soft < before.soft * (1.0 - HELP)).then_some(then)
     }
 
     /// The plan as it is carried out; by wire alone where that is no slower.

@@ -169,6 +169,11 @@ impl Fluid {
         routes
     }
 
+    /// How many pairs of racks have traffic.
+    pub(super) fn pairs(&self) -> usize {
+        self.pairs.len()
+    }
+
     /// How many racks there are.
     pub fn racks(&self) -> usize {
         self.at.len()

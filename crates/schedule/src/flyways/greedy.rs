@@ -5,7 +5,8 @@ use super::{Bottleneck, Candidate, Fluid, LinkSet, Policy};
 /// Of all links that are offered, takes the one that takes most traffic off the busiest wire.
 ///
 /// What a link takes is estimated: no more than what makes link and wire take equally long; of that, transit no more than what makes the
-/// wire at the link's other end take as long as the busiest one.
+/// wire at the link's other end take as long as the busiest one. Of links that take the same, the one with most of its own pair's bytes comes
+/// first: transit is a load for others.
 #[derive(Clone, Copy, Debug)]
 pub struct Greedy {
     /// Whether links carry other pairs' traffic. `greedy` with, `greedy_direct` without.
@@ -73,7 +74,7 @@ impl Policy for Greedy {
     fn candidates(&self, fluid: &Fluid, links: &dyn LinkSet, bottleneck: Bottleneck) -> Vec<Candidate> {
         let n = fluid.racks();
         let crossing = Crossing::of(fluid, bottleneck);
-        let mut found: Vec<(f64, Candidate)> = Vec::new();
+        let mut found: Vec<(f64, f64, Candidate)> = Vec::new();
         for p in 0..n {
             for q in 0..n {
                 // A link to take the wire's place is crossed by traffic of the wire, at one end at least.
@@ -89,11 +90,15 @@ impl Policy for Greedy {
                 let link = offer.rate.as_bps() as f64 / 8.0;
                 let relief = crossing.relief(fluid, bottleneck, p, q, link, self.transit);
                 if relief > 0.0 {
-                    found.push((relief, Candidate { a: p, b: q, offer }));
+                    found.push((relief, crossing.pair[p * n + q], Candidate { a: p, b: q, offer }));
                 }
             }
         }
-        found.sort_by(|x, y| y.0.total_cmp(&x.0).then((x.1.a, x.1.b).cmp(&(y.1.a, y.1.b))));
-        found.into_iter().map(|(_, candidate)| candidate).collect()
+        let most_first = |x: f64, y: f64| y.total_cmp(&x);
+        found.sort_by(|x, y| {
+            let ends = |c: &Candidate| (c.a, c.b);
+            most_first(x.0, y.0).then(most_first(x.1, y.1)).then(ends(&x.2).cmp(&ends(&y.2)))
+        });
+        found.into_iter().map(|(_, _, candidate)| candidate).collect()
     }
 }

@@ -23,6 +23,9 @@ type Planned<'py> = (
     (f64, f64, f64),
 );
 
+/// A phase's plan, and how many links were kept, begun and ended.
+type PlannedPhase<'py> = (Planned<'py>, (usize, usize, usize));
+
 fn planned<'py>(py: Python<'py>, plan: &FlywayPlan) -> Planned<'py> {
     let seconds = |d: Duration| d.as_ps() as f64 / 1e12;
     let links = plan.links.iter().flat_map(|(l, _)| [l.a as i64, l.b as i64, l.channel as i64]).collect();
@@ -178,7 +181,7 @@ pub(crate) fn flyway_phases<'py>(
     oversubscription: u32,
     core: bool,
     circuits: Option<(usize, Value)>,
-) -> PyResult<Vec<(Planned<'py>, (usize, usize, usize))>> {
+) -> PyResult<Vec<PlannedPhase<'py>>> {
     let setup = setup.duration("setup")?;
     let demands = demands.as_array();
     let all = demands.outer_iter().map(traffic).collect::<PyResult<Vec<_>>>()?;
@@ -219,7 +222,7 @@ pub(crate) fn antenna_gain<'py>(
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let antenna = antenna(name)?;
     let degrees = degrees.as_array();
-    if degrees.iter().any(|d| !(d.abs() <= 1e6)) {
+    if degrees.iter().any(|d| d.is_nan() || d.abs() > 1e6) {
         return Err(invalid("angles are numbers of degrees"));
     }
     let gain = |&d: &f64| antenna.gain(Direction::level(Angle::degrees(d))).get();

@@ -17,6 +17,7 @@ pub(super) const CLASS_NAMES: u8 = 6;
 pub(super) const LEADS: u8 = 7;
 pub(super) const PART: u8 = 8;
 pub(super) const GATHERED: u8 = 9;
+pub(super) const FLYWAYS: u8 = 10;
 
 /// What travels in datagrams behind a [`Header`].
 #[derive(Clone, Debug, PartialEq)]
@@ -56,14 +57,14 @@ impl Control {
     pub(super) fn known(header: &Header) -> Result<(), WireError> {
         let flags = match header.kind {
             REPORT => message::ROOM | message::BURSTS | message::OBEYS,
-            GRANTS | RATES | SCHEDULE | HEARTBEAT | CLASS_NAMES | LEADS | PART | GATHERED => 0,
+            GRANTS | RATES | SCHEDULE | HEARTBEAT | CLASS_NAMES | LEADS | PART | GATHERED | FLYWAYS => 0,
             found => return Err(WireError::Kind { found }),
         };
         if header.flags & !flags != 0 {
             return Err(WireError::Reserved { at: 1 });
         }
-        // The time of rates is their lease, which their first 8 bytes hold; gathered reports have a time each.
-        if matches!(header.kind, RATES | LEADS | GATHERED) && header.time != Time::ZERO {
+        // The time of rates and flyways is their lease, which their first 8 bytes hold; gathered reports have a time each.
+        if matches!(header.kind, RATES | LEADS | GATHERED | FLYWAYS) && header.time != Time::ZERO {
             return Err(WireError::Reserved { at: 16 });
         }
         Ok(())
@@ -71,7 +72,9 @@ impl Control {
     /// From a header and all that its parts carry.
     pub(super) fn decode(header: &Header, body: &[u8]) -> Result<Self, WireError> {
         match header.kind {
-            REPORT | GRANTS | RATES | LEADS | PART | GATHERED => message::decode(header, body).map(Self::Message),
+            REPORT | GRANTS | RATES | LEADS | PART | GATHERED | FLYWAYS => {
+                message::decode(header, body).map(Self::Message)
+            }
             SCHEDULE => PeriodSchedule::decode(header, body).map(Self::Schedule),
             HEARTBEAT => Heartbeat::decode(header, body).map(Self::Heartbeat),
             CLASS_NAMES => ClassNames::decode(header, body).map(Self::ClassNames),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas
@@ -12,6 +12,8 @@ import pyarrow
 from timeplane._errors import Issue
 
 __version__: str
+
+_Planned: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, tuple[float, float, float]]
 
 def main(arguments: Sequence[str]) -> int: ...
 def schedulers() -> list[str]: ...
@@ -49,6 +51,33 @@ def circuit_schedule(
     granularity: int | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float | None, float, float]: ...
 def circuit_schedulers() -> list[str]: ...
+def flyways(
+    demand: np.ndarray,
+    positions: np.ndarray | None,
+    antenna: str | None,
+    radios: int,
+    channels: int,
+    policy: str,
+    oversubscription: int,
+    core: bool,
+    circuits: tuple[int, str | float] | None,
+) -> _Planned: ...
+def flyway_phases(
+    demands: np.ndarray,
+    setup: str | float,
+    positions: np.ndarray | None,
+    antenna: str | None,
+    radios: int,
+    channels: int,
+    policy: str,
+    oversubscription: int,
+    core: bool,
+    circuits: tuple[int, str | float] | None,
+) -> list[tuple[_Planned, tuple[int, int, int]]]: ...
+def flyway_policies() -> list[tuple[str, str]]: ...
+def beam_training(sectors: int, mac: str) -> float: ...
+def antenna_gain(name: str, degrees: np.ndarray) -> np.ndarray: ...
+def link_rate(name: str, metres: np.ndarray) -> np.ndarray: ...
 def run(
     loaded: Loaded,
     jobs: int,

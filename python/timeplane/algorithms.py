@@ -1,4 +1,4 @@
-"""The planning algorithms alone, without a network: colourings, matchings, rates and circuits, from and to numpy arrays.
+"""The planning algorithms alone, without a network: colourings, matchings, rates, circuits and flyways, from and to numpy arrays.
 
 >>> rng = np.random.default_rng(1)
 >>> slot = tp.algorithms.greedy(120, rng.integers(0, 120, (500, 2)))
@@ -22,14 +22,22 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CircuitSchedule",
+    "FlywayPhase",
+    "FlywayPlan",
     "Scaled",
     "allocate",
+    "antenna_gain",
+    "beam_training",
     "circuit_schedule",
     "circuit_schedulers",
     "colour",
     "colour_one_by_one",
     "colour_within",
+    "flyway_phases",
+    "flyway_policies",
+    "flyways",
     "greedy",
+    "link_rate",
     "max_min",
     "max_min_matrix",
     "proportional",
@@ -224,6 +232,134 @@ def circuit_schedule(
 def circuit_schedulers() -> list[str]:
     """Names of the circuit schedulers."""
     return _core.circuit_schedulers()
+
+
+class FlywayPlan(NamedTuple):
+    """Links between racks, and what goes over them. Times are in seconds."""
+
+    #: Rows (a, b, channel). Channels of circuits begin at 65536.
+    links: NDArray[np.int64]
+    #: Bits per second of each.
+    rates: NDArray[np.float64]
+    #: How long each is set up before it carries.
+    setup: NDArray[np.float64]
+    #: Rows (from, to, link): traffic between two racks that takes a link, by the link's row.
+    routes: NDArray[np.int64]
+    #: What share of the pair's traffic each route takes.
+    shares: NDArray[np.float64]
+    #: Completion time of demands.
+    ctd: float
+    #: By wire alone.
+    wired: float
+    #: Without oversubscription: the racks' hosts alone.
+    unsubscribed: float
+
+    @property
+    def relative(self) -> float:
+        """Completion time over that without oversubscription; 1 where there is no demand."""
+        return self.ctd / self.unsubscribed if self.unsubscribed else 1.0
+
+
+class FlywayPhase(NamedTuple):
+    """A phase of :func:`flyway_phases`."""
+
+    plan: FlywayPlan
+    #: Links between racks that had one in the phase before.
+    kept: int
+    #: Others.
+    begun: int
+    #: Links of the phase before whose racks have none now.
+    ended: int
+
+
+def flyways(
+    demand: ArrayLike,
+    *,
+    layout: ArrayLike | None = None,
+    antenna: str | None = "narrow_beam",
+    radios: int = 1,
+    channels: int = 3,
+    policy: str = "greedy",
+    oversubscription: int = 2,
+    core: bool = True,
+    circuits: tuple[int, str | float] | None = None,
+) -> FlywayPlan:
+    """Links between racks that relieve an oversubscribed tree, and what share of the traffic takes them: 60 GHz flyways (Halperin et
+    al., SIGCOMM 2011), circuits, or both.
+
+    ``demand[i, j]`` is the bytes that rack ``i`` has for rack ``j``, none on the diagonal; parts of bytes are rounded up. ``layout`` has x
+    and y of each rack in metres; without it racks stand as the first ones of the published 160. ``antenna`` is ``narrow_beam``,
+    ``wide_beam``, ``geofencing`` or ``isotropic``, or ``None`` for no radios; racks have ``radios`` of them, on ``channels`` channels.
+    :func:`flyway_policies` has the policies' names. Under 1:k ``oversubscription`` a rack has 10 k hosts of 1 Gb/s on 10 Gb/s, and with
+    ``core`` 4 k racks share 40 Gb/s to the core; without, uplinks alone are oversubscribed. ``circuits`` is how many ports a rack has
+    for circuits, and their rate, each way: ``(1, "10 Gb/s")``.
+
+    Links are feasible together by the rules of flyways, at the PHY's rates: protocols take some of it. The two directions of a flyway
+    share its rate. Traffic flows as a fluid, and is over when the busiest place has carried its bytes.
+    """
+    plan = _core.flyways(_bytes(demand, 2), *_setting(layout, antenna, radios, channels, policy, oversubscription, core, circuits))
+    return _plan(plan)
+
+
+def flyway_phases(
+    demands: ArrayLike,
+    *,
+    setup: str | float,
+    layout: ArrayLike | None = None,
+    antenna: str | None = "narrow_beam",
+    radios: int = 1,
+    channels: int = 3,
+    policy: str = "greedy",
+    oversubscription: int = 2,
+    core: bool = True,
+    circuits: tuple[int, str | float] | None = None,
+) -> list[FlywayPhase]:
+    """The same phase by phase: ``demands[t]`` is what a phase has to carry.
+
+    A link between racks that had one in the phase before carries at once, any other one after ``setup`` (text with a unit, or seconds):
+    :func:`beam_training` where ends search each other, the steering alone where the wires tell them. Links stay where they help; where a
+    plan from nothing is faster, that is taken.
+    """
+    setting = _setting(layout, antenna, radios, channels, policy, oversubscription, core, circuits)
+    return [FlywayPhase(_plan(plan), *count) for plan, count in _core.flyway_phases(_bytes(demands, 3), setup, *setting)]
+
+
+def flyway_policies() -> dict[str, str]:
+    """The policies of :func:`flyways`, with a line about each."""
+    return dict(_core.flyway_policies())
+
+
+def beam_training(sectors: int = 36, mac: str = "11ad-2012") -> float:
+    """Seconds that two radios take to find each other over the air: sector sweeps of both and feedback, as IEEE 802.11ad does it."""
+    return _core.beam_training(sectors, mac)
+
+
+def antenna_gain(antenna: str, degrees: ArrayLike) -> NDArray[np.float64]:
+    """Gain in dBi of an antenna by degrees off its axis, in the horizontal plane."""
+    return _core.antenna_gain(antenna, np.ascontiguousarray(degrees, dtype=np.float64))
+
+
+def link_rate(antenna: str, metres: ArrayLike) -> NDArray[np.float64]:
+    """OFDM rates in bit/s over distances, by the link budget of flyways: 10 mW, 3 dB of margin, antennas pointed at each other, and
+    nobody else who sends; 0 beyond the range."""
+    return _core.link_rate(antenna, np.ascontiguousarray(metres, dtype=np.float64))
+
+
+def _setting(layout: ArrayLike | None, *rest: Any) -> tuple[Any, ...]:
+    return (None if layout is None else np.ascontiguousarray(layout, dtype=np.float64), *rest)
+
+
+def _plan(found: tuple[Any, ...]) -> FlywayPlan:
+    return FlywayPlan(*found[:5], *found[5])
+
+
+def _bytes(demand: ArrayLike, dimensions: int) -> NDArray[np.uint64]:
+    demand = np.asarray(demand, dtype=np.float64)
+    if demand.ndim != dimensions:
+        raise ValueError(f"a demand of shape {demand.shape}: {dimensions} dimensions are wanted")
+    if not (np.isfinite(demand).all() and (demand >= 0).all() and (demand <= 2**53).all()):
+        raise ValueError("a demand has bytes from 0 to 2^53")
+    return np.ascontiguousarray(np.ceil(demand).astype(np.uint64))
 
 
 def _pairs(pairs: ArrayLike) -> NDArray[np.uint32]:

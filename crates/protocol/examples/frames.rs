@@ -13,7 +13,8 @@ use timeplane_protocol::wire::{
     MacAddress, PORT, PauseFrame, PeriodSchedule, PfcClass, PfcFrame, Quanta, UdpFrame, Via,
 };
 use timeplane_protocol::{
-    Gathered, Grants, LinkReport, LinkSample, LinkUse, Message, Part, Pfc, QueueSample, Rates, Report, Steer,
+    Gathered, Grants, LinkReport, LinkSample, LinkUse, Message, Part, Pfc, QueueSample, RackFlyways, RackLink,
+    RackShare, Rates, Report, Steer,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -91,6 +92,14 @@ fn controls(class: impl Fn(u16) -> Result<PfcClass, &'static str>) -> Result<Vec
     };
     let grants = Grants { epoch: 1, round: Round(5), effective: us(1000), grants: vec![grant], report_at: us(9000) };
     let rates = Rates { epoch: 1, round: Round(5), lease: us(2000), rates: vec![(HostId(3), Class(0), Rate::gbps(4))] };
+    let share = RackShare { destination: HostId(4), start: HostId(2), end: HostId(3), channel: 1, ppm: 400_000 };
+    let flyways = RackFlyways {
+        epoch: 1,
+        round: Round(5),
+        lease: us(9000),
+        links: vec![RackLink { peer: HostId(3), channel: 1, rate: Rate::bps(6_756_750_000), up: us(1500) }],
+        shares: vec![share],
+    };
     let circuit = |destination, number| {
         let class = class(number)?;
         let circuit = Circuit { via: Via::Circuit, destination: HostId(destination), class, rate: Rate::gbps(9) };
@@ -134,5 +143,6 @@ fn controls(class: impl Fn(u16) -> Result<PfcClass, &'static str>) -> Result<Vec
         (true, Control::Message(Message::Gathered(gathered))),
         (true, Control::LinkReport(link)),
         (false, Control::Steer(steer)),
+        (false, Control::Message(Message::Flyways(flyways))),
     ])
 }

@@ -6,7 +6,7 @@
 //!
 //! Three controllers collect [`Report`]s: the [`SlotManager`] asks a [`Scheduler`](timeplane_schedule::Scheduler) for rounds of slots, the
 //! [`TimeslotManager`] an [`Arbiter`](timeplane_schedule::Arbiter) for slots of one packet, and both send [`Grants`]; the [`RateManager`] sends
-//! [`Rates`]. The [`CircuitManager`] sets a circuit switch. It and the [`SlotManager`] may open gates by [`Pfc`] frames instead of by time, and a
+//! [`Rates`]. The [`CircuitManager`] sets a circuit switch, the [`FlywayManager`] has racks linked by radio ([`RadioLinks`]) or otherwise. It and the [`SlotManager`] may open gates by [`Pfc`] frames instead of by time, and a
 //! [`Standby`] replaces a manager that is lost. Where hosts are many, a [`Deputy`] for each part of them stands between them and the manager of
 //! slots. A [`HostAgent`] per host reports, and executes what it gets through a [`Gate`] per queue, or by a
 //! rate for it.
@@ -18,12 +18,14 @@
 mod agent;
 mod circuits;
 mod deputy;
+mod flyways;
 mod gate;
 mod host;
 mod inbox;
 mod live;
 mod message;
 mod proxy;
+mod radio_links;
 mod rates;
 mod signalled;
 mod signaller;
@@ -35,15 +37,17 @@ pub mod wire;
 pub use agent::{Address, Agent, ClassFault, Event, Input, Opening, Output, PlanFault, Side};
 pub use circuits::{ACKNOWLEDGEMENTS, CircuitManager, CircuitManagerConfig, CircuitManagerCounters, SLACK};
 pub use deputy::{Deputy, DeputyConfig, DeputyCounters};
+pub use flyways::{FlywayManager, FlywayManagerConfig, FlywayManagerCounters};
 pub use gate::{Gate, Refused};
 pub use host::{HostAgent, HostConfig, HostCounters, Reporting};
 pub use inbox::ReportCounters;
-pub use message::{Gathered, Grants, Heartbeat, Message, Part, Pfc, Rates, Report};
+pub use message::{Gathered, Grants, Heartbeat, Message, Part, Pfc, RackFlyways, RackLink, RackShare, Rates, Report};
 pub use proxy::{
     Freshness, LinkReport, LinkReporter, LinkReporterConfig, LinkSample, LinkUse, LinkView, Policy, Predicted,
     PredictedConfig, Proactive, ProactiveConfig, ProxyInput, QueueSample, RateLadder, Reactive, ReporterInput, Steer,
     WindowPolicy, WindowProxy, WindowProxyConfig, WindowProxyCounters,
 };
+pub use radio_links::{Pointing, RadioLinks};
 pub use rates::{Estimator, RateManager, RateManagerConfig, RateManagerCounters};
 pub use signaller::SignalConfig;
 pub use slots::{ManagerCounters, SlotManager, SlotManagerConfig};

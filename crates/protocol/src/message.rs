@@ -14,6 +14,8 @@ pub enum Message {
     Rates(Rates),
     /// Controller to host: which class may send from now on.
     Pfc(Pfc),
+    /// Controller to a rack: its links, and what of its traffic takes links.
+    Flyways(RackFlyways),
     /// Controller to its peers: it is there.
     Heartbeat(Heartbeat),
     /// Controller to a deputy: the round of its hosts.
@@ -99,6 +101,57 @@ pub struct Rates {
     pub rates: Vec<(HostId, Class, Rate)>,
 }
 
+/// All links of a rack, and what of its traffic takes links. A total, not a change: a link that is not named is down, traffic that is not named
+/// goes by wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RackFlyways {
+    /// Counts the starts of the controller.
+    pub epoch: u32,
+    /// Counts the plans; an older one is dropped.
+    pub round: Round,
+    /// Until when they hold, by the rack's clock, unless newer ones come: a controller that falls silent leaves no link up for good.
+    pub lease: Time,
+    /// In the order of peer and channel, each at most once.
+    pub links: Vec<RackLink>,
+    /// In the order of [`RackShare::place`], each at most once; those of a destination are together at most the whole.
+    pub shares: Vec<RackShare>,
+}
+
+/// A link of a rack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RackLink {
+    /// The rack at its other end.
+    pub peer: HostId,
+    /// Its channel, or its number among several.
+    pub channel: u32,
+    /// What it carries; not zero.
+    pub rate: Rate,
+    /// From when on, by the rack's clock.
+    pub up: Time,
+}
+
+/// A share of a rack's traffic that takes a link: its own one, or by wire another rack's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RackShare {
+    /// For whom.
+    pub destination: HostId,
+    /// Where the link begins: this rack, or the one that its traffic goes to by wire first.
+    pub start: HostId,
+    /// Where it ends: the destination, or the rack from which traffic goes on by wire.
+    pub end: HostId,
+    /// Which link of the two.
+    pub channel: u32,
+    /// Millionths of the traffic for the destination; not zero.
+    pub ppm: u32,
+}
+
+impl RackShare {
+    /// By what shares are ordered: destination, start, end, channel.
+    pub fn place(&self) -> (HostId, HostId, HostId, u32) {
+        (self.destination, self.start, self.end, self.channel)
+    }
+}
+
 /// A priority flow control frame with an 11-bit class (IEEE 802.1Qbb with the wider class field of Practical TDMA, section 3), read as that paper
 /// does: every class that is under signals is paused but one.
 ///
@@ -138,6 +191,8 @@ impl Message {
     ///   packets, 4 for a link, 8 each for an end and a lease more than 4.29 ms after what they count from: after the begin (the round's, where a
     ///   signal begins it), and after the end where it is known.
     /// - Rates: 8 for the lease; 12 each (destination 4, class 1, rate 7).
+    /// - A rack's flyways: 8 for the lease; per link 23 (peer 4, of which bit 31 says that it is a link; channel 4; rate 7; up 8), then per share 20
+    ///   (destination, start, end, channel, millionths: 4 each).
     /// - A deputy's part: 8 for the time to report; per grant 4 for its host, and the grant as above.
     /// - What a deputy has gathered: per host 28 (host 4, of which bit 31 says that it has room, bit 30 that the controller's epoch is not zero; epoch 4;
     ///   sequence 8; when the backlog was read 8; number of destinations 4), 8 for its room, 4 for the controller's epoch; then its destinations as
@@ -165,6 +220,7 @@ impl Message {
                 (optional(r.backlog.room.is_some(), 8) + optional(r.obeys > 0, 4), items)
             }
             Self::Rates(r) => (8, vec![12; r.rates.len()]),
+            Self::Flyways(f) => (8, [vec![23; f.links.len()], vec![20; f.shares.len()]].concat()),
             Self::Pfc(_) => return Pfc::WIRE_BYTES,
             Self::Heartbeat(_) => (0, Vec::new()),
             Self::Grants(g) => (8, g.grants.iter().map(|one| grant(one, g.effective)).collect()),

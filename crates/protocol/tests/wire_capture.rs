@@ -54,6 +54,6 @@ fn the_capture_has_one_of_each() {
         );
     }
     let expected = "0x0001 0x0001 0x0101 0x0101 extended 0x010b signal part Report Grants Rates schedule heartbeat names \
-                    Heartbeat Part Gathered link steer";
+                    Heartbeat Part Gathered link steer Flyways";
     assert_eq!(kinds.join(" "), expected);
 }

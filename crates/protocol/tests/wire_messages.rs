@@ -11,7 +11,8 @@ use timeplane_protocol::wire::{
     Limits, MacAddress, PeriodSchedule, PfcClass, ROOM, Reassembler, ReassemblerCounters, UdpFrame, Via, WireError,
 };
 use timeplane_protocol::{
-    Gathered, Grants, LinkReport, LinkSample, LinkUse, Message, Part, QueueSample, Rates, Report, Steer,
+    Gathered, Grants, LinkReport, LinkSample, LinkUse, Message, Part, QueueSample, RackFlyways, RackLink, RackShare,
+    Rates, Report, Steer,
 };
 
 fn host() -> impl Strategy<Value = HostId> {
@@ -125,7 +126,25 @@ fn message() -> impl Strategy<Value = Message> {
         reports.dedup_by_key(|r| r.0);
         Message::Gathered(Gathered { epoch, sequence, reports })
     });
-    prop_oneof![report, grants, rates, heartbeat, part, gathered]
+    let link = (host(), any::<u32>(), 1u64..1 << 56, time()).prop_map(|(peer, channel, rate, up)| RackLink {
+        peer,
+        channel,
+        rate: Rate::bps(rate),
+        up,
+    });
+    // So many are together no more than the whole.
+    let share = (host(), host(), host(), any::<u32>(), 1u32..6_000)
+        .prop_map(|(destination, start, end, channel, ppm)| RackShare { destination, start, end, channel, ppm });
+    let flyways = (any::<u32>(), any::<u64>(), time(), some(link, 80), some(share, 160)).prop_map(
+        |(epoch, round, lease, mut links, mut shares)| {
+            links.sort_by_key(|l| (l.peer, l.channel));
+            links.dedup_by_key(|l| (l.peer, l.channel));
+            shares.sort_by_key(RackShare::place);
+            shares.dedup_by_key(|s| s.place());
+            Message::Flyways(RackFlyways { epoch, round: Round(round), lease, links, shares })
+        },
+    );
+    prop_oneof![report, grants, rates, heartbeat, part, gathered, flyways]
 }
 
 fn class() -> impl Strategy<Value = PfcClass> {
@@ -293,6 +312,7 @@ proptest! {
                 Message::Report(r) => r.epoch = i as u32,
                 Message::Grants(g) => g.epoch = i as u32,
                 Message::Rates(r) => r.epoch = i as u32,
+                Message::Flyways(f) => f.epoch = i as u32,
                 Message::Heartbeat(h) => h.epoch = i as u32,
                 Message::Part(p) => p.epoch = i as u32,
                 Message::Gathered(g) => g.epoch = i as u32,
@@ -532,6 +552,43 @@ fn rates_are_as_documented() {
 }
 
 #[test]
+fn flyways_are_as_documented() {
+    let link = RackLink { peer: HostId(4), channel: 2, rate: Rate::gbps(10), up: Time::from_ps(5) };
+    let share = RackShare { destination: HostId(6), start: HostId(1), end: HostId(4), channel: 2, ppm: 1_000_000 };
+    let of = |links: Vec<RackLink>, shares: Vec<RackShare>| {
+        Message::Flyways(RackFlyways { epoch: 1, round: Round(2), lease: Time::from_ps(3), links, shares }).encode()
+    };
+    let golden = bytes(
+        "01 0c 8000 00000001 0000000000000002 0000000000000000
+         0000000000000003
+         80000004 00000002 000002540be400 0000000000000005
+         00000006 00000001 00000004 00000002 000f4240",
+    );
+    assert_eq!(of(vec![link], vec![share]), Ok(vec![golden.clone()]));
+    assert_eq!(of(vec![link, link], vec![]), Err(EncodeError::Disordered { what: "link", index: 1 }));
+    assert_eq!(of(vec![], vec![share, share]), Err(EncodeError::Disordered { what: "share", index: 1 }));
+    assert_eq!(
+        of(vec![RackLink { rate: Rate::ZERO, ..link }], vec![]),
+        Err(EncodeError::Zero { what: "a link's rate" })
+    );
+    assert_eq!(of(vec![], vec![RackShare { ppm: 0, ..share }]), Err(EncodeError::Zero { what: "a share" }));
+    // More than the whole; of another destination it is not more.
+    let more = RackShare { channel: 3, ppm: 1, ..share };
+    assert!(matches!(of(vec![], vec![share, more]), Err(EncodeError::Range { value: 1_000_001, .. })));
+    assert!(of(vec![], vec![share, RackShare { destination: HostId(7), ..more }]).is_ok());
+    // The same when read.
+    let read = |datagram: &[u8]| Reassembler::new(Limits::default()).push(datagram);
+    let mut wrong = golden.clone();
+    *wrong.last_mut().unwrap() += 1;
+    assert!(matches!(read(&wrong), Err(WireError::Value { .. })));
+    let mut link_last = golden[..32].to_vec();
+    link_last.extend_from_slice(&golden[55..]);
+    link_last.extend_from_slice(&golden[32..55]);
+    assert!(matches!(read(&link_last), Err(WireError::Disordered { .. })));
+    assert!(matches!(read(&golden), Ok(Some(_))));
+}
+
+#[test]
 fn a_long_report_is_split_between_entries() {
     let datagrams = Message::Report(report(121)).encode().unwrap();
     assert_eq!(datagrams.iter().map(Vec::len).collect::<Vec<_>>(), [24 + 120 * 12, 24 + 12]);
@@ -572,7 +629,7 @@ fn bytes_that_no_agent_sends_are_refused() {
     let report = |rest: &str| push(&format!("01018000 00000000 0000000000000000 0000000000000000 {rest}"));
     assert_eq!(push("0101"), Err(WireError::Truncated { have: 2, need: 24 }));
     assert_eq!(push(&"02".repeat(24)), Err(WireError::Version { found: 2 }));
-    assert_eq!(push(&format!("01{}", "0c".repeat(23))), Err(WireError::Kind { found: 12 }));
+    assert_eq!(push(&format!("01{}", "0d".repeat(23))), Err(WireError::Kind { found: 13 }));
     assert_eq!(push(&format!("0181{}", "00".repeat(22))), Err(WireError::Reserved { at: 1 }));
     // An epoch that is told is not zero.
     let obeys = push("01418000 00000000 0000000000000000 0000000000000000 00000000");

@@ -12,7 +12,7 @@ use timeplane_schedule::colouring::{EulerSplit, Paull};
 use timeplane_schedule::rates::{self, Flows, Hosts, Offered, Proportional};
 use timeplane_schedule::{Allocation, Allocator, Greedy};
 
-fn invalid(what: impl Display) -> PyErr {
+pub(crate) fn invalid(what: impl Display) -> PyErr {
     PyValueError::new_err(what.to_string())
 }
 
@@ -315,10 +315,10 @@ impl Value {
             Self::Number(n) => Err(invalid(format_args!("{name}: {n} is not from 0 to {most:e}"))),
         }
     }
-    fn duration(self, name: &str) -> PyResult<Duration> {
+    pub(crate) fn duration(self, name: &str) -> PyResult<Duration> {
         self.read(name, 9e6, Duration::from_secs_f64)
     }
-    fn rate(self, name: &str) -> PyResult<Rate> {
+    pub(crate) fn rate(self, name: &str) -> PyResult<Rate> {
         self.read(name, 1e19, |bps| Rate::bps(bps.round() as u64))
     }
 }

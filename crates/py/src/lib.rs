@@ -5,6 +5,7 @@
 
 mod algorithms;
 mod error;
+mod flyways;
 mod results;
 mod run;
 mod scenario;
@@ -23,6 +24,8 @@ mod _core {
         allocate, circuit_schedule, circuit_schedulers, colour, colour_one_by_one, colour_within, greedy, max_min,
         proportional, scale_both, scale_down,
     };
+    #[pymodule_export]
+    use crate::flyways::{antenna_gain, beam_training, flyway_phases, flyway_policies, flyways, link_rate};
     #[pymodule_export]
     use crate::results::{Comparison, Results};
     #[pymodule_export]

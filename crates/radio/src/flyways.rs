@@ -5,6 +5,7 @@ use crate::decibel::{Db, Dbm, Milliwatts};
 use crate::field::Field;
 use crate::mcs::Mcs;
 use crate::propagation::FLYWAYS_NOISE;
+use core::ops::Deref;
 use timeplane_model::Rate;
 
 /// The rules of a set of flyways; by default the paper's.
@@ -83,8 +84,8 @@ pub enum Refusal {
 /// channel once, and at nothing else. Links only ever add interference, so that what is refused stays refused until one is removed.
 /// 8 n² octets per channel.
 #[derive(Clone, Debug)]
-pub struct Flyways<'f> {
-    field: &'f Field,
+pub struct Flyways<F> {
+    field: F,
     rules: FlywayRules,
     /// (SINR as a ratio, rate), fastest first, of equal ones the less demanding first.
     ladder: Vec<(f64, Mcs)>,
@@ -103,9 +104,9 @@ struct Link {
     bears: f64,
 }
 
-impl<'f> Flyways<'f> {
+impl<F: Deref<Target = Field>> Flyways<F> {
     /// No flyways yet.
-    pub fn new(field: &'f Field, rules: FlywayRules) -> Self {
+    pub fn new(field: F, rules: FlywayRules) -> Self {
         let n = field.places();
         let mut ladder: Vec<(f64, Mcs)> = rules
             .rates

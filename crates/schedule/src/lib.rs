@@ -6,7 +6,7 @@
 //!
 //! [`Schedulers`] knows them by name. A new algorithm of this crate is a file and a line in [`Schedulers::built_in`]; one
 //! from outside (Python, a test) is [registered](Schedulers::register) at run time. Circuit switches are planned in
-//! [`circuits`].
+//! [`circuits`], links between racks that relieve a tree in [`flyways`].
 
 mod allocator;
 pub mod circuits;
@@ -14,6 +14,7 @@ mod classes;
 pub mod colouring;
 mod conflict_free;
 mod cover;
+pub mod flyways;
 mod greedy;
 mod paths;
 mod rate_allocator;

@@ -21,6 +21,7 @@ pub(super) const PART: u8 = 8;
 pub(super) const GATHERED: u8 = 9;
 pub(super) const LINK_REPORT: u8 = 10;
 pub(super) const STEER: u8 = 11;
+pub(super) const FLYWAYS: u8 = 12;
 
 /// What travels in datagrams behind a [`Header`].
 #[derive(Clone, Debug, PartialEq)]
@@ -68,14 +69,15 @@ impl Control {
             REPORT => message::ROOM | message::BURSTS | message::OBEYS,
             LINK_REPORT => proxy::OUTAGE,
             STEER => proxy::PACED,
-            GRANTS | RATES | SCHEDULE | HEARTBEAT | CLASS_NAMES | LEADS | PART | GATHERED => 0,
+            GRANTS | RATES | SCHEDULE | HEARTBEAT | CLASS_NAMES | LEADS | PART | GATHERED | FLYWAYS => 0,
             found => return Err(WireError::Kind { found }),
         };
         if header.flags & !flags != 0 {
             return Err(WireError::Reserved { at: 1 });
         }
-        // The time of rates is their lease, which their first 8 bytes hold; gathered reports have a time each; a window holds from when it comes.
-        if matches!(header.kind, RATES | LEADS | GATHERED | STEER) && header.time != Time::ZERO {
+        // The time of rates and flyways is their lease, which their first 8 bytes hold; gathered reports have a time each; a window holds from
+        // when it comes.
+        if matches!(header.kind, RATES | LEADS | GATHERED | STEER | FLYWAYS) && header.time != Time::ZERO {
             return Err(WireError::Reserved { at: 16 });
         }
         Ok(())
@@ -83,7 +85,9 @@ impl Control {
     /// From a header and all that its parts carry.
     pub(super) fn decode(header: &Header, body: &[u8]) -> Result<Self, WireError> {
         match header.kind {
-            REPORT | GRANTS | RATES | LEADS | PART | GATHERED => message::decode(header, body).map(Self::Message),
+            REPORT | GRANTS | RATES | LEADS | PART | GATHERED | FLYWAYS => {
+                message::decode(header, body).map(Self::Message)
+            }
             SCHEDULE => PeriodSchedule::decode(header, body).map(Self::Schedule),
             HEARTBEAT => Heartbeat::decode(header, body).map(Self::Heartbeat),
             CLASS_NAMES => ClassNames::decode(header, body).map(Self::ClassNames),

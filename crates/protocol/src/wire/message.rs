@@ -1,10 +1,11 @@
 //! Reports, grants and rates; the layout is that of [`Message::wire_bytes`].
 
 use super::bytes::Reader;
-use super::control::{GATHERED, GRANTS, LEADS, PART, RATES, REPORT};
+use super::control::{FLYWAYS, GATHERED, GRANTS, LEADS, PART, RATES, REPORT};
 use super::datagram::{Body, Header, within};
 use super::deputy;
 use super::error::{EncodeError, WireError};
+use super::flyways;
 use crate::message::{Grants, Heartbeat, Message, Rates, Report};
 use timeplane_model::{
     Backlog, BacklogEntry, Burst, Bytes, Class, Grant, HostId, LinkId, Medium, PathTag, Rate, Round, Time, Trigger,
@@ -25,7 +26,7 @@ const ARRIVED: u32 = 1 << 31;
 const PATH: u32 = 1 << 30;
 const LINK: u32 = 1 << 31;
 /// A burst's bytes, and a rate, have 7 bytes.
-const SEVEN: u64 = (1 << 56) - 1;
+pub(super) const SEVEN: u64 = (1 << 56) - 1;
 /// A report's bytes in all, so that the sum over 65 536 hosts is a number of 64 bits.
 const TOTAL: u64 = (1 << 48) - 1;
 
@@ -50,6 +51,7 @@ pub(super) fn encode(message: &Message) -> Result<Vec<Vec<u8>>, EncodeError> {
         Message::Report(r) => encode_report(r),
         Message::Grants(g) => encode_grants(g),
         Message::Rates(r) => encode_rates(r),
+        Message::Flyways(f) => flyways::encode(f),
         Message::Pfc(_) => Err(EncodeError::NoDatagram),
         Message::Part(p) => deputy::encode_part(p),
         Message::Gathered(g) => deputy::encode_gathered(g),
@@ -63,6 +65,7 @@ pub(super) fn decode(header: &Header, body: &[u8]) -> Result<Message, WireError>
         REPORT => decode_report(header, &mut r).map(Message::Report),
         GRANTS => decode_grants(header, &mut r).map(Message::Grants),
         RATES => decode_rates(header, &mut r).map(Message::Rates),
+        FLYWAYS => flyways::decode(header, &mut r).map(Message::Flyways),
         PART => deputy::decode_part(header, &mut r).map(Message::Part),
         GATHERED => deputy::decode_gathered(header, &mut r).map(Message::Gathered),
         LEADS if header.number != 0 => Err(WireError::Reserved { at: 8 }),

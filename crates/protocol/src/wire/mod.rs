@@ -18,6 +18,7 @@ mod deputy;
 mod error;
 mod ethernet;
 mod extended;
+mod flyways;
 mod message;
 mod pause;
 mod proxy;

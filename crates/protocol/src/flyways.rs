@@ -1,0 +1,243 @@
+//! The controller of flyways: what waits at racks comes in, which links each has and what takes them goes out.
+
+use crate::agent::{Address, Agent, Input, Output};
+use crate::host::Reporting;
+use crate::inbox::{Inbox, ReportCounters};
+use crate::message::{Message, RackFlyways, RackLink, RackShare, Report};
+use std::collections::VecDeque;
+use timeplane_model::{Backlog, Duration, HostId, Round, Time};
+use timeplane_schedule::flyways::{FlywayController, FlywayError, FlywayPlan, LinkSet, Phases, Traffic, Wired};
+
+/// What a [`FlywayManager`] is told at its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlywayManagerConfig {
+    /// Counts its starts.
+    pub epoch: u32,
+    /// From one plan to the next, at least.
+    pub every: Duration,
+    /// How long a plan takes.
+    pub compute_time: Duration,
+    /// How long messages take at most: no new link sends before all racks can have heard of it.
+    pub latency: Duration,
+    /// How long a new link is set up after that: beams are steered, or trained.
+    pub setup: Duration,
+    /// How long links and shares hold without a word of the manager. Longer than twice compute time and latency, so that they can be
+    /// renewed.
+    pub lease: Duration,
+}
+
+impl FlywayManagerConfig {
+    /// What racks are to report: on change.
+    pub fn reporting(&self) -> Reporting {
+        Reporting { bursts: false, on_change: true, after_grants: false }
+    }
+}
+
+/// What a manager has counted since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlywayManagerCounters {
+    /// Plans.
+    pub plans: u64,
+    /// Messages sent.
+    pub messages: u64,
+    /// Links that were set up.
+    pub begun: u64,
+    /// Plans that could not be made, as reports had more bytes than can be counted.
+    pub failed: u64,
+}
+
+/// One rack's side.
+#[derive(Clone, Debug, Default)]
+struct Row {
+    waiting: Backlog,
+    /// What it was told last, and until when that holds.
+    links: Vec<RackLink>,
+    shares: Vec<RackShare>,
+    lease: Option<Time>,
+}
+
+/// Plans flyways for what waits at racks, and keeps them up while they help.
+///
+/// Racks report as hosts do, the bytes that wait for each other rack. Reports and answers are totals. A rack is told of what changes, again
+/// when it reports what is known already, and before its lease ends. One that misses a message keeps its links until the lease ends, and may
+/// disturb others for so long: shorter leases cost more messages.
+#[derive(Clone)]
+pub struct FlywayManager<L> {
+    config: FlywayManagerConfig,
+    phases: Phases<L>,
+    inbox: Inbox,
+    rows: Vec<Row>,
+    round: Round,
+    /// Something has changed since the last plan.
+    dirty: bool,
+    again: Vec<bool>,
+    /// No plan before.
+    next: Time,
+    computing: VecDeque<(Time, Vec<(HostId, RackFlyways)>)>,
+    counters: FlywayManagerCounters,
+}
+
+impl<L: LinkSet + Clone> FlywayManager<L> {
+    /// A manager that knows of no demand. `none` has no links up; racks are its hosts, by number.
+    ///
+    /// # Errors
+    /// Where tree and links are of different sizes, a wire has no rate, links are up, or the setup time is negative.
+    pub fn new(
+        config: FlywayManagerConfig,
+        controller: FlywayController,
+        wired: Wired,
+        none: L,
+    ) -> Result<Self, FlywayError> {
+        let racks = wired.racks;
+        let setup = config.latency + config.setup;
+        let mut phases = Phases::new(controller, wired, none, setup);
+        // A plan for nothing says whether any can be made.
+        phases.next(&Traffic::new(racks, vec![0; racks * racks])?)?;
+        Ok(Self {
+            phases,
+            inbox: Inbox::new(racks as u32),
+            rows: vec![Row::default(); racks],
+            round: Round(0),
+            dirty: false,
+            again: vec![false; racks],
+            next: Time::from_ps(i64::MIN / 2),
+            computing: VecDeque::new(),
+            counters: FlywayManagerCounters::default(),
+            config,
+        })
+    }
+
+    /// What it has counted.
+    pub fn counters(&self) -> &FlywayManagerCounters {
+        &self.counters
+    }
+
+    /// What came in.
+    pub fn heard(&self) -> &ReportCounters {
+        self.inbox.counters()
+    }
+
+    fn report(&mut self, from: Address, report: Report) {
+        let Some(rack) = self.inbox.take(from, &report) else { return };
+        let row = &mut self.rows[rack.index()];
+        // It says what is known: has it heard of its links?
+        self.again[rack.index()] |= row.waiting == report.backlog;
+        self.dirty |= row.waiting != report.backlog || row.lease.is_some();
+        row.waiting = report.backlog;
+    }
+
+    /// When links have to be renewed: half of a lease before it ends.
+    fn renewal(&self) -> Option<Time> {
+        let lease = self.rows.iter().filter_map(|row| row.lease).min()?;
+        Some(lease - self.config.lease / 2)
+    }
+
+    fn traffic(&self) -> Result<Traffic, FlywayError> {
+        let n = self.rows.len();
+        let mut bytes = vec![0; n * n];
+        for (from, row) in self.rows.iter().enumerate() {
+            for entry in row.waiting.entries() {
+                bytes[from * n + entry.destination.index()] = entry.bytes.get();
+            }
+        }
+        Traffic::new(n, bytes)
+    }
+
+    fn compute(&mut self, now: Time) {
+        let c = self.config;
+        self.dirty = false;
+        self.next = now + c.every;
+        let planned = self.traffic().and_then(|traffic| self.phases.next(&traffic));
+        let Ok(phase) = planned else {
+            self.counters.failed += 1;
+            return;
+        };
+        self.counters.plans += 1;
+        self.counters.begun += phase.begun as u64;
+        self.round = Round(self.round.0 + 1);
+        let sent = now + c.compute_time;
+        let lease = sent + c.lease;
+        let mut messages = Vec::new();
+        for rack in 0..self.rows.len() {
+            let (links, shares) = (self.links_of(&phase.plan, rack, sent), shares_of(&phase.plan, rack));
+            let row = &mut self.rows[rack];
+            let again = std::mem::take(&mut self.again[rack]);
+            let nothing = links.is_empty() && shares.is_empty();
+            let ending = row.lease.is_some_and(|l| l - now <= c.lease / 2);
+            if (row.lease.is_none() && nothing) || !(again || ending || row.links != links || row.shares != shares) {
+                continue;
+            }
+            row.links.clone_from(&links);
+            row.shares.clone_from(&shares);
+            // Who has nothing needs no lease.
+            row.lease = (!nothing).then_some(lease);
+            let told = RackFlyways { epoch: c.epoch, round: self.round, lease, links, shares };
+            messages.push((HostId(rack as u32), told));
+        }
+        self.counters.messages += messages.len() as u64;
+        self.computing.push_back((sent, messages));
+    }
+
+    /// A rack's links; one that stays is up since it was.
+    fn links_of(&self, plan: &FlywayPlan, rack: usize, sent: Time) -> Vec<RackLink> {
+        let of = |(link, setup): &(timeplane_schedule::flyways::Link, Duration)| {
+            let peer = HostId(link.other(rack)? as u32);
+            let before = self.rows[rack].links.iter().find(|l| l.peer == peer);
+            let up = before.filter(|_| *setup == Duration::ZERO).map_or(sent + *setup, |l| l.up);
+            Some(RackLink { peer, channel: link.channel as u32, rate: link.rate, up })
+        };
+        let mut links: Vec<RackLink> = plan.links.iter().filter_map(of).collect();
+        links.sort_by_key(|l| (l.peer, l.channel));
+        links
+    }
+}
+
+/// What of a rack's traffic takes links, whosever they are.
+fn shares_of(plan: &FlywayPlan, rack: usize) -> Vec<RackShare> {
+    let of = |route: &timeplane_schedule::flyways::Route| {
+        let link = plan.links[route.link].0;
+        let (start, end) = match link.other(route.from) {
+            Some(end) => (route.from, end),
+            None => (link.other(route.to)?, route.to),
+        };
+        // Rounded down, so that all of a destination are no more than the whole.
+        let ppm = (route.share * 1e6) as u32;
+        let (destination, channel) = (HostId(route.to as u32), link.channel as u32);
+        Some(RackShare { destination, start: HostId(start as u32), end: HostId(end as u32), channel, ppm })
+    };
+    let own = plan.routes.iter().filter(|route| route.from == rack);
+    let mut shares: Vec<RackShare> = own.filter_map(of).filter(|s| s.ppm > 0).collect();
+    shares.sort_by_key(RackShare::place);
+    shares
+}
+
+impl<L: LinkSet + Clone> Agent for FlywayManager<L> {
+    fn deadline(&self) -> Option<Time> {
+        let sending = self.computing.front().map(|c| c.0);
+        let planning = self.dirty.then_some(self.next).into_iter().chain(self.renewal()).min();
+        sending.into_iter().chain(planning.map(|at| at.max(self.next))).min()
+    }
+
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
+        match input {
+            Input::Due => {}
+            Input::Message { from, message: Message::Report(report) } => return self.report(from, report),
+            // Wires and their rates are the tree's, which stays as it was told.
+            Input::Down(_) | Input::Rates(..) => return,
+            Input::Message { .. } | Input::Backlog(_) | Input::Changed => {
+                self.inbox.malformed();
+                return;
+            }
+        }
+        // Of several reports that come in at the deadline, all count: messages alone plan nothing.
+        if self.next <= now && (self.dirty || self.renewal().is_some_and(|at| at <= now)) {
+            self.compute(now);
+        }
+        while self.computing.front().is_some_and(|c| c.0 <= now) {
+            let (_, messages) = self.computing.pop_front().expect("it is there");
+            for (rack, told) in messages {
+                out.push(Output::Send { to: Address::Host(rack), message: Message::Flyways(told) });
+            }
+        }
+    }
+}

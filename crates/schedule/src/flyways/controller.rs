@@ -1,0 +1,258 @@
+//! Links are added while they help, and exchanged for better ones.
+
+use super::balance::TRIAL_POWER;
+use super::{Candidate, Evaluation, Fluid, FlywayError, FlywayPlan, Link, LinkSet, Policy, Traffic, Wired, evaluate};
+use std::sync::Arc;
+use timeplane_model::Duration;
+
+/// What is planned for.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// What racks have for each other.
+    pub traffic: &'a Traffic,
+    /// What is there without links.
+    pub wired: &'a Wired,
+    /// Links that were up before. One between the same racks needs no setup.
+    pub standing: &'a [Link],
+    /// Whether the plan begins with them, as far as they are feasible. If not, they are down until something asks for them.
+    pub keep: bool,
+    /// How long others need before they carry; not negative.
+    pub setup: Duration,
+}
+
+impl<'a> Request<'a> {
+    /// With no links before, that are up at once.
+    pub fn new(traffic: &'a Traffic, wired: &'a Wired) -> Self {
+        Self { traffic, wired, standing: &[], keep: false, setup: Duration::ZERO }
+    }
+}
+
+/// Plans links and shares by a policy.
+///
+/// Time and again it asks the policy for links that relieve the busiest wire, and takes the first that helps; where none does, wires that are
+/// almost as busy are tried. Help is measured with shares moved, as a mean of all places' times at a high power: of several that are equally
+/// busy, one may be relieved at a time. When nothing helps any more, links make room: those at the racks of a link that the policy would
+/// add if nothing were up, and each by itself, the least used first. If what comes in their place is better, that stays. At last go those that
+/// carry nothing.
+#[derive(Clone)]
+pub struct FlywayController {
+    policy: Arc<dyn Policy>,
+    /// Exchanges are tried until they have looked at so many pairs of racks with traffic, each once per try: 50,000. A small network is
+    /// searched as long as anything helps, in one of 150 racks that all send to each other two exchanges are tried.
+    pub effort: usize,
+    /// Wires for which links are looked for before nothing helps: 16; after an exchange 3.
+    pub wires: usize,
+    /// Candidates for a wire that are tried: 6.
+    pub trials: usize,
+}
+
+/// Wires that take at least this share of the busiest place's time are relieved.
+const ALMOST: f64 = 0.97;
+/// Wires that are looked at when a link has made room.
+const AFTER_EXCHANGE: usize = 3;
+/// What counts as help, as a share.
+const HELP: f64 = 1e-4;
+
+impl FlywayController {
+    /// One that follows a policy.
+    pub fn new(policy: Arc<dyn Policy>) -> Self {
+        Self { policy, effort: 50_000, wires: 16, trials: 6 }
+    }
+
+    /// Decides which links are up, and what goes over them. `links` has none up before, and those of the plan afterwards.
+    ///
+    /// # Errors
+    /// Where tree, traffic and links are of different sizes, a wire has no rate, links are up before, or the setup time is negative.
+    pub fn plan<L: LinkSet + Clone>(&self, request: &Request<'_>, links: &mut L) -> Result<FlywayPlan, FlywayError> {
+        let Request { traffic, wired, standing, .. } = *request;
+        wired.check(traffic)?;
+        if links.racks() != wired.racks {
+            return Err(FlywayError::Racks { what: "links", found: links.racks(), racks: wired.racks });
+        }
+        if request.setup.is_negative() {
+            return Err(FlywayError::Setup);
+        }
+        let found = links.links().len();
+        if found > 0 {
+            return Err(FlywayError::NotEmpty { found });
+        }
+        let mut state = State {
+            fluid: Fluid::new(traffic, wired, self.policy.transit()),
+            links: links.clone(),
+            slots: Vec::new(),
+            soft: 0.0,
+        };
+        if request.keep {
+            for link in standing {
+                state.add(*link, Duration::ZERO);
+            }
+            state.fluid.balance();
+        }
+        state.soft = state.fluid.soft(TRIAL_POWER);
+        self.fill(request, &mut state, self.wires);
+        let mut tries = self.effort / state.fluid.pairs().max(1);
+        while let Some(better) = self.exchanged(request, &state, &mut tries) {
+            state = better;
+        }
+        state.fluid.balance();
+        for (number, slot) in state.slots.clone() {
+            if state.fluid.carried(slot) == 0.0 {
+                state.remove(number, slot);
+            }
+        }
+        let plan = self.finish(request, &state)?;
+        *links = state.links;
+        Ok(plan)
+    }
+
+    /// How long a link needs before it carries.
+    fn setup(request: &Request<'_>, link: &Link) -> Duration {
+        if request.standing.iter().any(|s| s.joins_as(link)) { Duration::ZERO } else { request.setup }
+    }
+
+    /// Adds links while they help.
+    fn fill<L: LinkSet + Clone>(&self, request: &Request<'_>, state: &mut State<L>, wires: usize) {
+        while state.fluid.busiest() > state.fluid.least * (1.0 + HELP) {
+            let busy = state.fluid.bottlenecks(ALMOST);
+            let helps = |wire| {
+                let candidates = self.policy.candidates(&state.fluid, &state.links, wire);
+                candidates.into_iter().take(self.trials).find_map(|c| Self::tried(request, state, &c))
+            };
+            match busy.into_iter().take(wires).find_map(helps) {
+                Some(better) => *state = better,
+                None => break,
+            }
+        }
+    }
+
+    /// What comes of adding a link, if it helps.
+    fn tried<L: LinkSet + Clone>(request: &Request<'_>, state: &State<L>, candidate: &Candidate) -> Option<State<L>> {
+        let Candidate { a, b, offer } = *candidate;
+        let link = offer.link(a, b);
+        let mut then = state.clone();
+        let slot = then.add(link, Self::setup(request, &link))?;
+        then.fluid.rounds(TRIAL_POWER, 4, Some(slot));
+        then.fluid.rounds(TRIAL_POWER, 2, None);
+        then.soft = then.fluid.soft(TRIAL_POWER);
+        (then.soft < state.soft * (1.0 - HELP)).then_some(then)
+    }
+
+    /// A better plan: with a link that others make room for, or without one of the links. Every try is counted.
+    fn exchanged<L: LinkSet + Clone>(
+        &self,
+        request: &Request<'_>,
+        state: &State<L>,
+        tries: &mut usize,
+    ) -> Option<State<L>> {
+        if state.fluid.busiest() <= state.fluid.least * (1.0 + HELP) {
+            return None;
+        }
+        let mut attempt = |then: Option<State<L>>| {
+            *tries = tries.checked_sub(1)?;
+            self.refilled(request, state, then?)
+        };
+        for candidate in self.wanted(state) {
+            if let Some(better) = attempt(Self::with_room(request, state, &candidate)) {
+                return Some(better);
+            }
+        }
+        let mut all = state.slots.clone();
+        all.sort_by(|x, y| state.fluid.carried(x.1).total_cmp(&state.fluid.carried(y.1)).then(x.cmp(y)));
+        all.into_iter().find_map(|(number, slot)| {
+            let mut then = state.clone();
+            then.remove(number, slot);
+            attempt(Some(then))
+        })
+    }
+
+    /// Links for the busiest wires that are not up, and that the policy would add if nothing were.
+    fn wanted<L: LinkSet + Clone>(&self, state: &State<L>) -> Vec<Candidate> {
+        let mut none = state.links.clone();
+        let up = none.links();
+        for (number, _) in &up {
+            none.remove(*number);
+        }
+        let there = |c: &Candidate| up.iter().any(|(_, l)| l.joins_as(&c.offer.link(c.a, c.b)));
+        let wires = state.fluid.bottlenecks(ALMOST).into_iter().take(self.trials);
+        wires
+            .flat_map(|wire| {
+                let candidates = self.policy.candidates(&state.fluid, &none, wire).into_iter();
+                candidates.filter(|c| !there(c)).take(self.trials)
+            })
+            .collect()
+    }
+
+    /// With a link in place of all others at its racks, if it is feasible then.
+    fn with_room<L: LinkSet + Clone>(
+        request: &Request<'_>,
+        state: &State<L>,
+        candidate: &Candidate,
+    ) -> Option<State<L>> {
+        let Candidate { a, b, .. } = *candidate;
+        let mut then = state.clone();
+        for (number, slot) in state.slots.iter().copied() {
+            if then.fluid.links[slot].is_some_and(|l| l.other(a).is_some() || l.other(b).is_some()) {
+                then.remove(number, slot);
+            }
+        }
+        let link = then.links.offer(a, b)?.link(a, b);
+        then.add(link, Self::setup(request, &link))?;
+        Some(then)
+    }
+
+    /// What has changed, with links added while they help; if it is better.
+    fn refilled<L: LinkSet + Clone>(
+        &self,
+        request: &Request<'_>,
+        before: &State<L>,
+        mut then: State<L>,
+    ) -> Option<State<L>> {
+        then.fluid.rounds(TRIAL_POWER, 4, None);
+        then.soft = then.fluid.soft(TRIAL_POWER);
+        self.fill(request, &mut then, AFTER_EXCHANGE);
+        (then.soft < before.soft * (1.0 - HELP)).then_some(then)
+    }
+
+    /// The plan as it is carried out; by wire alone where that is no slower.
+    fn finish<L: LinkSet + Clone>(&self, request: &Request<'_>, state: &State<L>) -> Result<FlywayPlan, FlywayError> {
+        let Request { traffic, wired, .. } = *request;
+        let links: Vec<(Link, Duration)> = state
+            .slots
+            .iter()
+            .filter_map(|&(_, slot)| state.fluid.links[slot])
+            .map(|link| (link, Self::setup(request, &link)))
+            .collect();
+        let number = |slot| state.slots.iter().position(|&(_, s)| s == slot).unwrap_or(usize::MAX);
+        let routes = state.fluid.routes(number);
+        let alone = evaluate(traffic, wired, &[], &[])?.ctd;
+        let Evaluation { ctd, .. } = evaluate(traffic, wired, &links, &routes)?;
+        let unsubscribed = wired.unsubscribed(traffic);
+        let routes = if ctd <= alone { routes } else { Vec::new() };
+        Ok(FlywayPlan { links, routes, ctd: ctd.min(alone), wired: alone, unsubscribed })
+    }
+}
+
+/// A plan that is being made.
+#[derive(Clone)]
+struct State<L> {
+    fluid: Fluid,
+    links: L,
+    /// Numbers of links, and their slots.
+    slots: Vec<(usize, usize)>,
+    /// The mean that is made smaller.
+    soft: f64,
+}
+
+impl<L: LinkSet> State<L> {
+    fn add(&mut self, link: Link, setup: Duration) -> Option<usize> {
+        let number = self.links.add(&link)?;
+        let slot = self.fluid.add(link, setup);
+        self.slots.push((number, slot));
+        Some(slot)
+    }
+    fn remove(&mut self, number: usize, slot: usize) {
+        self.links.remove(number);
+        self.fluid.remove(slot);
+        self.slots.retain(|s| s.0 != number);
+    }
+}

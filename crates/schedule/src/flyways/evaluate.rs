@@ -1,0 +1,136 @@
+//! The completion time of a plan, from its definition.
+
+use super::{Duplex, FlywayError, Link, Route, Traffic, Wired};
+use std::collections::BTreeMap;
+use timeplane_model::{Duration, Rate};
+
+/// What carries traffic, one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// What a rack's hosts send.
+    HostsSend(usize),
+    /// What they receive.
+    HostsReceive(usize),
+    /// From a rack up.
+    Uplink(usize),
+    /// Down to a rack.
+    Downlink(usize),
+    /// From an aggregation switch up.
+    ToCore(usize),
+    /// Down to an aggregation switch.
+    FromCore(usize),
+    /// A link, by its place in the plan; towards `b`, or both ways of a half-duplex one.
+    Link(usize),
+    /// A full-duplex link towards `a`.
+    LinkBack(usize),
+}
+
+/// What a set of links and shares does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluation {
+    /// Completion time of demands.
+    pub ctd: Duration,
+    /// The place that takes longest; none where nothing is sent.
+    pub busiest: Option<Place>,
+    /// Bytes by place.
+    pub bytes: BTreeMap<Place, f64>,
+}
+
+/// Seconds, to the next picosecond; what would not fit is the longest duration.
+pub(super) fn rounded_up(seconds: f64) -> Duration {
+    // The last digits are the sum's, not time.
+    Duration::from_ps((seconds * 1e12 * (1.0 - 1e-14)).ceil() as i64)
+}
+
+/// How long traffic takes as fluids: everything flows at once, over links as `routes` says and by wire the rest, and is over when the place
+/// that takes longest has carried its bytes. A link begins after its setup time.
+///
+/// # Errors
+/// Where a share or a route is none, or tree and traffic are of different sizes.
+pub fn evaluate(
+    traffic: &Traffic,
+    wired: &Wired,
+    links: &[(Link, Duration)],
+    routes: &[Route],
+) -> Result<Evaluation, FlywayError> {
+    wired.check(traffic)?;
+    let mut by_pair: BTreeMap<(usize, usize), Vec<&Route>> = BTreeMap::new();
+    for route in routes {
+        let Route { from, to, link, share } = *route;
+        if !(share > 0.0 && share <= 1.0) {
+            return Err(FlywayError::Share { from, to, found: share });
+        }
+        let of = by_pair.entry((from, to)).or_default();
+        let ends = links.get(link).is_some_and(|(l, _)| l.other(from).is_some() || l.other(to).is_some());
+        if from == to || from >= wired.racks || to >= wired.racks || !ends || of.iter().any(|r| r.link == link) {
+            return Err(FlywayError::Route { from, to, link });
+        }
+        of.push(route);
+    }
+    let mut sums: BTreeMap<Place, f64> = BTreeMap::new();
+    let mut carry = |place, bytes: f64| *sums.entry(place).or_default() += bytes;
+    for (from, to, bytes) in traffic.pairs() {
+        let bytes = bytes.get() as f64;
+        carry(Place::HostsSend(from), bytes);
+        carry(Place::HostsReceive(to), bytes);
+        let mut by_wire = |from: usize, to: usize, bytes: f64| {
+            carry(Place::Uplink(from), bytes);
+            let (here, there) = (wired.aggregation(from), wired.aggregation(to));
+            if here != there {
+                carry(Place::ToCore(here), bytes);
+                carry(Place::FromCore(there), bytes);
+            }
+            carry(Place::Downlink(to), bytes);
+        };
+        let routes = by_pair.get(&(from, to)).map_or(&[][..], Vec::as_slice);
+        let total: f64 = routes.iter().map(|r| r.share).sum();
+        if total > 1.0 + 1e-9 {
+            return Err(FlywayError::Share { from, to, found: total });
+        }
+        let rest = bytes * (1.0 - total);
+        if rest > 1e-9 * bytes {
+            by_wire(from, to, rest);
+        }
+        let mut starts = Vec::new();
+        for route in routes {
+            let link = &links[route.link].0;
+            let start = match (link.other(from), link.other(to)) {
+                (Some(end), _) => {
+                    if end != to {
+                        by_wire(end, to, bytes * route.share);
+                    }
+                    from
+                }
+                (None, Some(start)) => {
+                    by_wire(from, start, bytes * route.share);
+                    start
+                }
+                (None, None) => unreachable!("a route was checked"),
+            };
+            starts.push((route.link, start, bytes * route.share));
+        }
+        for (link, start, bytes) in starts {
+            let of = &links[link].0;
+            let back = of.duplex == Duplex::Full && start == of.b;
+            carry(if back { Place::LinkBack(link) } else { Place::Link(link) }, bytes);
+        }
+    }
+    let takes = |place: Place, bytes: f64| {
+        let (rate, setup) = match place {
+            Place::HostsSend(_) | Place::HostsReceive(_) => (wired.hosts, Duration::ZERO),
+            Place::Uplink(_) | Place::Downlink(_) => (wired.uplink, Duration::ZERO),
+            Place::ToCore(_) | Place::FromCore(_) => (wired.core.map_or(Rate::ZERO, |c| c.rate), Duration::ZERO),
+            Place::Link(l) | Place::LinkBack(l) => (links[l].0.rate, links[l].1),
+        };
+        rounded_up(8.0 * bytes / rate.as_bps() as f64) + setup
+    };
+    let mut busiest: Option<(Duration, Place)> = None;
+    for (&place, &bytes) in &sums {
+        let time = takes(place, bytes);
+        if busiest.is_none_or(|(most, _)| time > most) {
+            busiest = Some((time, place));
+        }
+    }
+    let ctd = busiest.map_or(Duration::ZERO, |(time, _)| time);
+    Ok(Evaluation { ctd, busiest: busiest.map(|(_, place)| place), bytes: sums })
+}

@@ -103,7 +103,7 @@ pub struct Rates {
 
 /// All links of a rack, and what of its traffic takes links. A total, not a change: a link that is not named is down, traffic that is not named
 /// goes by wire.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RackFlyways {
     /// Counts the starts of the controller.
     pub epoch: u32,

@@ -1,5 +1,6 @@
 //! The `[control.NAME]` tables.
 
+use crate::flyways::FlywaysSpec;
 use crate::managers::ManagersSpec;
 use crate::own_fabric::OwnFabric;
 use crate::proxy::ProxySpec;
@@ -186,6 +187,8 @@ pub enum PlanSpec {
     Rates(RatesSpec),
     /// Circuits: a controller sets a circuit switch, period by period, and tells hosts by PFC frames when theirs is up (REACToR).
     Circuits(CircuitsSpec),
+    /// 60 GHz links between racks, beside the wires.
+    Flyways(FlywaysSpec),
 }
 
 impl PlanSpec {
@@ -196,6 +199,7 @@ impl PlanSpec {
             Self::Timeslots(t) => t.control_latency,
             Self::Rates(r) => r.control_latency,
             Self::Circuits(c) => c.control_latency,
+            Self::Flyways(f) => f.control_latency,
         }
     }
 }

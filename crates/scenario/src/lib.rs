@@ -12,6 +12,7 @@ mod document;
 mod error;
 mod fabric;
 mod failure;
+mod flyways;
 mod load;
 mod managers;
 mod own_fabric;
@@ -35,6 +36,7 @@ pub use fabric::{
     DarkTime, FabricSpec, GraphLink, HybridSpec, MOST_HOSTS, MOST_SWITCHES, MOST_WIRES, Retune, RetuneTimes, Topology,
 };
 pub use failure::{Element, Failure};
+pub use flyways::{FlywayPolicy, FlywaysSpec, PointingSpec};
 pub use load::{Loaded, Point, split_override};
 pub use managers::ManagersSpec;
 pub use own_fabric::{OwnFabric, OwnSwitch};

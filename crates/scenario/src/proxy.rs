@@ -35,6 +35,9 @@ pub struct ProxySpec {
     /// What was said to a sender is said again after so long.
     #[serde(default = "hundred_ms")]
     pub repeat: Duration,
+    /// A link that has not been reported on for so long counts as one at its slowest rate.
+    #[serde(default = "one_second")]
+    pub silence: Duration,
     /// The round trip until one has been measured.
     #[serde(default = "forty_ms")]
     pub base_rtt: Duration,
@@ -48,6 +51,9 @@ const fn yes() -> bool {
 }
 const fn ten_ms() -> Duration {
     Duration::from_ms(10)
+}
+const fn one_second() -> Duration {
+    Duration::from_secs(1)
 }
 const fn forty_ms() -> Duration {
     Duration::from_ms(40)

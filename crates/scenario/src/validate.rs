@@ -2,6 +2,7 @@
 
 mod changes;
 mod circuits;
+mod flyways;
 mod own_fabric;
 mod proxy;
 mod radio;
@@ -422,6 +423,7 @@ impl Checked {
             Some(PlanSpec::Timeslots(timeslots)) => self.timeslots(&at("plan.timeslots"), timeslots, s),
             Some(PlanSpec::Rates(rates)) => self.rates(&at("plan.rates"), rates, s),
             Some(PlanSpec::Circuits(circuits)) => self.circuits(&at("plan.circuits"), circuits, s),
+            Some(PlanSpec::Flyways(flyways)) => self.flyways(&at("plan.flyways"), flyways, s),
             None => {}
         }
     }

@@ -24,6 +24,9 @@ pub enum AirError {
     /// The antenna cannot be read.
     #[error(transparent)]
     Antenna(#[from] InputError),
+    /// Racks do not stand where they could.
+    #[error("the layout of racks: {0}")]
+    Layout(String),
     /// A file of beams cannot be read.
     #[error("{}: {source}", file.display())]
     File {
@@ -175,7 +178,7 @@ pub fn set_up(
     Ok(Air { medium: Medium::new(spec, links, backoffs), rates, courses })
 }
 
-fn queue(queue: AirQueue, mtu: u32) -> QueueState {
+pub(crate) fn queue(queue: AirQueue, mtu: u32) -> QueueState {
     let limit = |packets: Option<u32>| Limit::Packets(packets.map_or(u64::MAX, u64::from));
     let discipline = match queue {
         AirQueue::DropTail { packets } => Discipline::DropTail { limit: limit(packets) },

@@ -5,6 +5,7 @@ use crate::circuit_plan::{algorithm, circuit_manager};
 use crate::circuits::CIRCUIT;
 use crate::clocks::Clock;
 use crate::endpoints::Endpoints;
+use crate::flyways::{flyway_config, flyway_manager};
 use crate::manager_configs::{
     background, deputy_config, one_of_two, planned_on, rate_manager, slot_manager, timeslot_manager,
 };
@@ -18,9 +19,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, HostId, LinkId, Medium, Rate, Time};
 use timeplane_protocol::{
-    Address, Agent, CircuitManager, CircuitManagerConfig, Deputy, DeputyConfig, Event, HostAgent, HostConfig, Input,
-    Message, Opening, Output, RateManager, RateManagerConfig, Report, Reporting, SlotManager, SlotManagerConfig,
-    TimeslotManager, TimeslotManagerConfig,
+    Address, Agent, CircuitManager, CircuitManagerConfig, Deputy, DeputyConfig, Event, FlywayManagerConfig, HostAgent,
+    HostConfig, Input, Message, Opening, Output, RateManager, RateManagerConfig, Report, Reporting, SlotManager,
+    SlotManagerConfig, TimeslotManager, TimeslotManagerConfig,
 };
 use timeplane_results::{ControlRow, Recorder, SlotRow};
 use timeplane_scenario::{CircuitDemand, PlanSpec, Retune, SignalSpec};
@@ -104,6 +105,8 @@ pub struct Controllers {
     successors: Vec<VecDeque<Box<dyn Agent + Send>>>,
     /// Links that are known to carry nothing.
     dead: Vec<LinkId>,
+    /// Hosts report what their sockets hold, not their queues.
+    by_sockets: bool,
     /// Whether the manager knows what waits without being told.
     oracle: bool,
     /// Rates that are known, by the time from which on links have them; what has begun by the last word is one entry.
@@ -126,6 +129,9 @@ pub enum ControlError {
     /// Timeslots and rates count in units of a host's link.
     #[error(transparent)]
     Clos(#[from] ClosError),
+    /// Flyways cannot be planned.
+    #[error("plan.flyways: {0}")]
+    Flyways(String),
 }
 
 /// Between a deputy and managers that plan.
@@ -247,6 +253,23 @@ impl Controllers {
                 let slack = config.open_lead + config.stop;
                 (Box::new(CircuitManager::new(config, algorithm(spec.scheduler).build())), common, Some(slack))
             }
+            PlanSpec::Flyways(spec) => {
+                let config = flyway_config(spec);
+                let common = Common {
+                    latency: spec.control_latency,
+                    peer_latency: spec.control_latency,
+                    loss: spec.control_loss,
+                    clock_error: Duration::ZERO,
+                    fallback: spec.report_every,
+                    start: Time::ZERO,
+                    reporting: config.reporting(),
+                    signals: SignalSpec::default(),
+                    clock_drift: 0.0,
+                    resync: None,
+                    by_signal: None,
+                };
+                (Box::new(flyway_manager(spec, config, fabric)?), common, None)
+            }
         };
         let count = fabric.hosts();
         let deputies = if let PlanSpec::Slots(spec) = spec { spec.deputies() } else { 0 };
@@ -305,6 +328,7 @@ impl Controllers {
             slots,
             planned: VecDeque::new(),
             used: BTreeMap::new(),
+            by_sockets: matches!(spec, PlanSpec::Flyways(_)),
             oracle: matches!(spec, PlanSpec::Circuits(c) if c.demand == CircuitDemand::Oracle),
             ahead_of_light: matches!(spec, PlanSpec::Circuits(_)),
             shared: background(spec) > Rate::ZERO,
@@ -385,6 +409,10 @@ impl Controllers {
                     let start = now + config.circuits.window + config.margin * 2;
                     let config = CircuitManagerConfig { epoch, start, ..config };
                     Box::new(CircuitManager::new(config, algorithm(spec.scheduler).build()))
+                }
+                (PlanSpec::Flyways(spec), _) => {
+                    let config = FlywayManagerConfig { epoch, ..flyway_config(spec) };
+                    Box::new(flyway_manager(spec, config, fabric)?)
                 }
             };
             self.successors[place].push_back(successor);
@@ -495,6 +523,9 @@ impl Controllers {
             Delivery::Beacon => return self.beacon(at, to, network),
         };
         let manager = self.manager_node();
+        if let Message::Flyways(told) = message {
+            return network.tell_rack(at, to, told, ends);
+        }
         let from = match (from < manager, to < manager) {
             (true, _) => Address::Host(HostId(from)),
             (false, true) => Address::Controller,
@@ -568,7 +599,11 @@ impl Controllers {
                 match output {
                     Output::ReadBacklog { bursts } => {
                         let ahead = self.clocks[node as usize].ahead(at);
-                        input = Some(Input::Backlog(network.backlog(at, node, ahead, bursts, ends)));
+                        let backlog = match self.by_sockets {
+                            true => ends.demand(node),
+                            false => network.backlog(at, node, ahead, bursts, ends),
+                        };
+                        input = Some(Input::Backlog(backlog));
                     }
                     Output::Send { to, message } => self.send(at, node, to, message),
                     Output::Open(opening) if by_signal => {

@@ -11,7 +11,7 @@ use crate::routes::ahead;
 use crate::time::SimTime;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use timeplane_model::{Bytes, Duration, Fabric, HostId, Time, flow_hash, mix64};
+use timeplane_model::{Backlog, Bytes, Duration, Fabric, HostId, Time, flow_hash, mix64};
 use timeplane_scenario::PacketMix;
 use timeplane_transport::{
     Ack, Arrival, HEADER_BYTES, RawConfig, RawReceiver, RawSender, Receiver, Report, SackBlocks, Sender, Steering,
@@ -197,6 +197,18 @@ impl Endpoints {
     pub fn sender(&self, packet: &Packet) -> u32 {
         let flow = self.flows.get(packet.flow);
         if packet.destination == flow.destination { flow.source } else { flow.destination }
+    }
+
+    /// What a host has to send, as its sockets know it: bytes of flows that have not been acknowledged, or where nothing acknowledges, sent.
+    pub fn demand(&self, host: u32) -> Backlog {
+        Backlog::of_bytes(self.flows.iter().filter(|(_, f)| f.source == host).map(|(_, flow)| {
+            let left = match &flow.state {
+                State::Datagrams { unsent, .. } => *unsent,
+                State::Raw(_) => flow.bytes - flow.received,
+                State::Tcp(ends) => flow.bytes - ends.0.acknowledged(),
+            };
+            (HostId(flow.destination), Bytes::new(left))
+        }))
     }
 
     /// How many flows have begun: the number of the next one.

@@ -5,7 +5,7 @@ use crate::calendar::{Event, Key, Phase};
 use crate::control::Controllers;
 use crate::endpoints::{Endpoints, Then};
 use crate::flow::State;
-use crate::network::{AIR, MULTIPLEXER, Network};
+use crate::network::{AIR, FLYWAYS, MULTIPLEXER, Network};
 use crate::proxies::Proxies;
 use crate::time::SimTime;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -332,6 +332,10 @@ impl<'a> Engine<'a> {
                     }
                     AIR => {
                         self.network.serve_air(event.at, &mut self.ends);
+                        return false;
+                    }
+                    FLYWAYS => {
+                        self.network.update_flyways(event.at, &mut self.ends);
                         return false;
                     }
                     _ => {}

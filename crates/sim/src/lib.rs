@@ -19,6 +19,7 @@ mod discipline;
 pub mod endpoints;
 pub mod engine;
 pub mod flow;
+mod flyways;
 pub mod ideal;
 pub mod latency;
 pub mod ledger;

@@ -90,6 +90,13 @@ pub enum Outcome {
         /// By the queue's discipline, not by the air after all its retries.
         shed: bool,
     },
+    /// Its link is down: it has not been received.
+    Returned {
+        /// The air link.
+        link: u32,
+        /// The packet.
+        packet: u32,
+    },
     /// The queue's discipline marks it.
     Marked {
         /// The packet.
@@ -193,6 +200,31 @@ impl Medium {
             self.contend(now, s);
         }
         verdict
+    }
+
+    /// A link carries nothing from now on, but for the frame in the air and its answer; what waits is returned then.
+    pub fn take_down(&mut self, link: u32) {
+        let l = &mut self.links[link as usize];
+        l.take_down();
+        l.return_all(link, &mut self.outcomes);
+    }
+
+    /// A station points elsewhere: what others hear of it, and what it hears of them, in mW by station. It must not send now.
+    pub fn point(&mut self, station: u32, heard_by: &[f64], hears: &[f64]) {
+        let n = self.stations.len();
+        for other in 0..n {
+            self.spec.powers[station as usize * n + other] = heard_by[other];
+            self.spec.powers[other * n + station as usize] = hears[other];
+        }
+        self.frames.point(station, heard_by, hears);
+    }
+
+    /// A link that was down goes to this station from now on, at this rate; at once, or when the frame in the air is over.
+    pub fn set_up(&mut self, now: SimTime, link: u32, to: u32, mcs: Mcs) {
+        let l = &mut self.links[link as usize];
+        l.set_up(to, mcs);
+        let s = l.from;
+        self.contend(now, s);
     }
 
     /// Does what is due at `now`, and tells what has become of packets. To be called at [`Medium::deadline`].
@@ -314,17 +346,26 @@ impl Medium {
             Content::Answer { .. } => now + length,
         };
         let collides = self.spec.access == Access::Dcf;
+        let mut listeners = std::mem::take(&mut self.stations[s as usize].listeners);
         for h in 0..self.stations.len() as u32 {
             if h != s && self.hears(h, s) {
+                listeners.push(h);
                 let (aifs, slot) = (self.spec.mac.aifs(), self.spec.mac.slot);
                 let station = &mut self.stations[h as usize];
                 station.reserved = station.reserved.max(reserved);
                 station.becomes_busy(now, aifs, slot, collides);
             }
         }
+        self.stations[s as usize].listeners = listeners;
     }
 
     fn hears(&self, h: u32, s: u32) -> bool {
+        if matches!(self.spec.access, Access::NoBackoff | Access::Token) {
+            // Who has no back-off listens to the other end of its link, and to nobody else: links are planned not to disturb each other.
+            let joins =
+                |a: u32, b: u32| self.stations[a as usize].links.iter().any(|&l| self.links[l as usize].to == b);
+            return joins(s, h) || joins(h, s);
+        }
         let (channels, n) = (&self.spec.channels, self.stations.len());
         channels[h as usize] == channels[s as usize]
             && self.spec.powers[s as usize * n + h as usize] >= self.spec.senses.get()
@@ -370,12 +411,13 @@ impl Medium {
         if planned {
             return self.contend(now, s);
         }
-        for h in 0..self.stations.len() as u32 {
-            if h != s && self.hears(h, s) {
-                self.stations[h as usize].hears_end(now);
-                self.contend(now, h);
-            }
+        // Links may have changed since: those that heard its begin.
+        let mut listeners = std::mem::take(&mut self.stations[s as usize].listeners);
+        for h in listeners.drain(..) {
+            self.stations[h as usize].hears_end(now);
+            self.contend(now, h);
         }
+        self.stations[s as usize].listeners = listeners;
         self.contend(now, s);
     }
 
@@ -403,6 +445,7 @@ impl Medium {
             if link.is_outstanding() {
                 link.judge(answered, self.spec.retries, &self.spec.mac);
                 link.release(l, &mut self.outcomes);
+                link.return_all(l, &mut self.outcomes);
             }
         }
         let station = &mut self.stations[s as usize];

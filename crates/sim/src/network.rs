@@ -2,6 +2,7 @@
 
 mod air;
 mod exclusive;
+mod flyways;
 mod hybrid;
 mod lossless;
 mod outages;
@@ -24,6 +25,8 @@ use crate::time::SimTime;
 pub use air::AIR;
 use air::AirState;
 use exclusive::Exclusive;
+pub use flyways::FLYWAYS;
+use flyways::{FLOWN, VIA};
 use hybrid::HybridState;
 use lossless::Lossless;
 use outages::Outages;
@@ -154,6 +157,8 @@ pub struct Network {
     /// Air links, and the ends of those beside the wires.
     air: Option<Box<AirState>>,
     beside: Vec<(u32, u32)>,
+    /// By host the switch over it, where that has radios that a controller points.
+    hosts_switch: Vec<u32>,
     air_outcomes: Vec<Outcome>,
     /// Packets that interfaces have refused since the engine looked: over which link and why.
     refused: Vec<(u32, Loss, Packet)>,
@@ -264,6 +269,7 @@ impl Network {
             exclusive: None,
             air: None,
             beside: Vec::new(),
+            hosts_switch: Vec::new(),
             air_outcomes: Vec::new(),
             refused: Vec::new(),
             uplinks,
@@ -699,14 +705,20 @@ impl Network {
         if packet.flags & flags::CORRUPT != 0 {
             return self.lose_passing(from, id, None, ends);
         }
-        let (destination, bytes) = (packet.destination, packet.bytes);
         if self.air.is_some()
-            && let Some(number) = self.flyway(node, id)
+            && let Some(number) = self.flyway(at, node, id)
         {
             return self.take_off(at, number, id, ends);
         }
+        self.forward_by_wire(at, from, node.0, id, ends);
+    }
+
+    /// The same over wires, or over air that is in their place.
+    #[inline(always)]
+    pub(super) fn forward_by_wire(&mut self, at: SimTime, from: u32, node: u32, id: u32, ends: &mut Endpoints) {
         let packet = self.packets.get_mut(id);
-        let number = node.0 - self.hosts;
+        let (destination, bytes) = (packet.destination, packet.bytes);
+        let number = node - self.hosts;
         let [out, ahead @ ..] = packet.ahead;
         let out = if out == LAST {
             match self.route(number, self.packets.get(id), from) {
@@ -798,8 +810,11 @@ impl Network {
     /// The link that a switch takes for a packet which does not know it and came over `from`, or why there is none.
     #[inline(never)]
     fn route(&self, switch: u32, packet: &Packet, from: u32) -> Result<u32, Loss> {
-        if packet.path == 0 {
-            let out = self.routes.next(switch, packet.destination, packet.hash);
+        if packet.path == 0 || packet.path >= VIA {
+            // On its way to the rack from which it flies, or by wire after all.
+            let first = packet.path >= VIA && packet.path != FLOWN;
+            let to = if first { u32::from(packet.path - VIA) } else { packet.destination };
+            let out = self.routes.next(switch, to, packet.hash);
             return if out == LAST { Err(Loss::NoRoute) } else { Ok(out) };
         }
         let (node, to) = (NodeId(switch + self.hosts), HostId(packet.destination));

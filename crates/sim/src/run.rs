@@ -5,6 +5,7 @@ use crate::circuits::Circuits;
 use crate::control::{ControlError, Controllers};
 use crate::endpoints::{Carrier, Endpoints, Setting};
 use crate::engine::{Ended, Engine, Pulse};
+use crate::flyways;
 use crate::latency::{Histogram, Latencies};
 use crate::ledger::Ledger;
 use crate::network::{Network, Watch};
@@ -21,8 +22,8 @@ use timeplane_results::{
     WindowSummary,
 };
 use timeplane_scenario::{
-    Congestion, Control, Discipline, Ecmp, PlanSpec, RateEstimator, RatesSpec, Retune, Scenario, SlotFill, Topology,
-    Transport, Workload,
+    AckWay, Congestion, Control, Discipline, Ecmp, PlanSpec, RateEstimator, RatesSpec, Retune, Scenario, SlotFill,
+    Topology, Transport, Workload,
 };
 use timeplane_schedule::Schedulers;
 use timeplane_transport::{CongestionKind, DelayedAck, RawConfig, TcpConfig};
@@ -193,9 +194,10 @@ pub fn prepare<'a>(
     let raw = matches!(control.transport, Transport::Raw(_));
     // A host that can be paused must not have its packets on the link ahead.
     let paused = scenario.fabric.switch.pfc.is_some();
-    let plain =
-        plan.is_none() && !raw && !paused && control.nic.discipline == Discipline::Fifo && control.nic.burst.get() == 0;
-    let nic = (!plain).then_some((control.nic, plan.is_some()));
+    // Flyways open no gates.
+    let gated = plan.is_some_and(|p| !matches!(p, PlanSpec::Flyways(_)));
+    let plain = !gated && !raw && !paused && control.nic.discipline == Discipline::Fifo && control.nic.burst.get() == 0;
+    let nic = (!plain).then_some((control.nic, gated));
     let receive = slots.and_then(|s| s.receive);
     let in_turn = matches!(&scenario.workload, Workload::Shuffle(shuffle) if shuffle.in_turn);
     // Packets that arrive without an event are in no queue that a sample could see, and a receive buffer is asked when they come. What a
@@ -221,6 +223,12 @@ pub fn prepare<'a>(
         let air = set_up(radio, mtu, spec.base, length, &streams)?;
         network.add_air(radio, &scenario.fabric, air.medium, &air.rates);
         courses = air.courses;
+    }
+    if let Some(PlanSpec::Flyways(flyways)) = plan {
+        let racks = fabric.hosts();
+        let medium = flyways::medium(flyways, racks, mtu, &streams);
+        let by_wire = flyways.acknowledgements == AckWay::Wire;
+        network.add_flyways(medium, flyways::field(flyways, racks)?, flyways.channels, by_wire);
     }
     network.fail(&scenario.failure);
     network.change_rates(&scenario.change);
@@ -291,7 +299,7 @@ fn own_fabric(scenario: &Scenario, shared: &Fabric) -> Result<Fabric, FabricErro
 /// Which changes of their queues hosts tell the controller.
 pub(crate) fn watch(plan: Option<&PlanSpec>) -> Watch {
     match plan {
-        None | Some(PlanSpec::Slots(_) | PlanSpec::Circuits(_)) => Watch::Nothing,
+        None | Some(PlanSpec::Slots(_) | PlanSpec::Circuits(_) | PlanSpec::Flyways(_)) => Watch::Nothing,
         Some(PlanSpec::Timeslots(_)) => Watch::Arrivals,
         Some(PlanSpec::Rates(rates)) if rates.estimator == RateEstimator::Backlogged => Watch::Transitions,
         Some(PlanSpec::Rates(_)) => Watch::Everything,

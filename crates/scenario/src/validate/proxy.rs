@@ -20,9 +20,12 @@ impl Checked {
         for (name, found) in [("report_delay", proxy.report_delay), ("command_delay", proxy.command_delay)] {
             self.span(&at(name), found, LONGEST_DELAY);
         }
-        for (name, found) in
-            [("report_every", proxy.report_every), ("repeat", proxy.repeat), ("base_rtt", proxy.base_rtt)]
-        {
+        for (name, found) in [
+            ("report_every", proxy.report_every),
+            ("repeat", proxy.repeat),
+            ("silence", proxy.silence),
+            ("base_rtt", proxy.base_rtt),
+        ] {
             self.positive_span(&at(name), found, LONGEST_DELAY);
         }
         self.probability(&at("loss"), proxy.loss);

@@ -165,6 +165,7 @@ impl Checked {
                 PlanSpec::Timeslots(_) => "timeslots",
                 PlanSpec::Rates(_) => "rates",
                 PlanSpec::Circuits(_) => "circuits",
+                PlanSpec::Flyways(_) => return,
             };
             let message = format!("a plan of {which} knows no air links yet");
             self.conflict(&format!("{key}.plan"), &message, Some("leave the plan or `fabric.radio` out"));

@@ -147,6 +147,16 @@ impl Frames {
         }
     }
 
+    /// A station that does not send points elsewhere.
+    pub fn point(&mut self, station: u32, heard_by: &[f64], hears: &[f64]) {
+        let (n, s) = (self.n, station as usize);
+        for other in (0..n).filter(|&o| o != s && self.channels[o] == self.channels[s]) {
+            self.powers[s * n + other] = heard_by[other];
+            self.powers[other * n + s] = hears[other];
+        }
+        self.heard[s] = self.active.iter().map(|&a| self.powers[a as usize * n + s]).sum();
+    }
+
     fn others(&self, from: u32, to: u32) -> f64 {
         if self.sending[to as usize].is_some() {
             // Who sends is deaf.

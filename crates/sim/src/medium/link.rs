@@ -125,6 +125,9 @@ pub struct AirLink {
     open_data: usize,
     outstanding: Outstanding,
     discipline: QueueState,
+    /// It carries nothing; and what it is to be once the frame in the air is over.
+    down: bool,
+    pending: Option<(u32, Mcs)>,
     /// Of the frame in the air, or before its answer.
     in_air: bool,
     pub(super) stream: Xoshiro256PlusPlus,
@@ -145,6 +148,8 @@ impl AirLink {
             open_data: 0,
             outstanding: Outstanding::default(),
             discipline,
+            down: false,
+            pending: None,
             in_air: false,
             stream,
         }
@@ -224,6 +229,7 @@ impl AirLink {
     pub(super) fn can_send(&self) -> bool {
         self.open > 0
             && !self.in_air
+            && !self.down
             && match &self.way {
                 Way::Coded(_) => true,
                 Way::Course(course) => course.now.is_some(),
@@ -412,6 +418,43 @@ impl AirLink {
             self.open -= 1;
             self.open_bytes -= u64::from(e.bytes);
             self.open_data -= usize::from(!e.acknowledgement);
+        }
+    }
+
+    /// It carries nothing from now on.
+    pub(super) fn take_down(&mut self) {
+        self.down = true;
+        self.pending = None;
+    }
+
+    /// It goes to another station at another rate; later, where a frame is in the air.
+    pub(super) fn set_up(&mut self, to: u32, mcs: Mcs) {
+        if self.in_air {
+            self.pending = Some((to, mcs));
+        } else {
+            (self.down, self.to, self.way) = (false, to, Way::Coded(mcs));
+        }
+    }
+
+    /// Gives back what waits for a link that is down, unless a frame is in the air; then it may be set up again.
+    pub(super) fn return_all(&mut self, link: u32, outcomes: &mut Vec<Outcome>) {
+        if !self.down || self.in_air {
+            return;
+        }
+        let out = (self.released - self.first) as usize;
+        for e in self.queue.drain(..).skip(out) {
+            let packet = e.packet;
+            outcomes.push(match (e.arrived, e.lost) {
+                (true, _) => Outcome::Arrived { link, packet },
+                (_, true) => Outcome::Lost { link, packet, shed: e.shed },
+                _ => Outcome::Returned { link, packet },
+            });
+        }
+        (self.open, self.open_bytes, self.open_data) = (0, 0, 0);
+        (self.first, self.released) = (0, 0);
+        self.outstanding = Outstanding::default();
+        if let Some((to, mcs)) = self.pending.take() {
+            self.set_up(to, mcs);
         }
     }
 

@@ -41,6 +41,8 @@ pub(super) struct Station {
     pub last_sent: SimTime,
     pub answered: bool,
     pub has_token: bool,
+    /// Who heard the begin of its frame.
+    pub listeners: Vec<u32>,
     pub stream: Xoshiro256PlusPlus,
 }
 
@@ -60,6 +62,7 @@ impl Station {
             last_sent: SimTime::ZERO,
             answered: false,
             has_token: false,
+            listeners: Vec::new(),
             stream,
         }
     }

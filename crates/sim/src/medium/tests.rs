@@ -222,7 +222,7 @@ fn packets_come_once_and_in_order_whatever_is_lost() {
                 match outcome {
                     Outcome::Arrived { link, packet } => out[link as usize].push(packet),
                     Outcome::Lost { packet, .. } => assert!(lost.insert(packet)),
-                    Outcome::Marked { .. } => panic!("nothing marks"),
+                    Outcome::Marked { .. } | Outcome::Returned { .. } => panic!("nothing marks or is down"),
                 }
             }
             steps += 1;
@@ -300,7 +300,7 @@ fn a_course_sends_at_its_rate_and_not_in_an_outage() {
             match outcome {
                 Outcome::Arrived { .. } => by[((now.as_ps() / 100_000_000_000) as usize).min(2)] += 1,
                 Outcome::Lost { .. } => lost += 1,
-                Outcome::Marked { .. } => panic!("nothing marks"),
+                Outcome::Marked { .. } | Outcome::Returned { .. } => panic!("nothing marks or is down"),
             }
         }
     }

@@ -3,6 +3,7 @@
 //! Air links have numbers as wires have: that of the wire whose place they take, or one after all wires. A packet waits in the medium
 //! until it has been received, and then flies for the propagation like all others.
 
+use super::flyways::{FlywayState, Way};
 use super::{Loss, Network};
 use crate::air::switches;
 use crate::calendar::{Key, Phase};
@@ -13,19 +14,23 @@ use crate::medium::{Medium, Offered, Outcome};
 use crate::packet::{UNKNOWN, flags};
 use crate::time::SimTime;
 use std::collections::BTreeMap;
-use timeplane_model::{Framing, Link, LinkId, LinkSpec, NodeId};
-use timeplane_radio::Mcs;
+use std::sync::Arc;
+use timeplane_model::{Duration, Framing, Link, LinkId, LinkSpec, NodeId, Rate};
+use timeplane_radio::{Field, Mcs};
 use timeplane_results::AirRow;
 use timeplane_scenario::{AckWay, FabricSpec, RadioSpec};
+
+/// The fastest rate of 802.11ad's OFDM PHY, MCS 24.
+const FASTEST: Rate = Rate::bps(6_756_750_000);
 
 /// The slot of the medium's event.
 pub const AIR: u32 = 2;
 
 /// What a network has beside wires.
 pub(super) struct AirState {
-    medium: Medium,
+    pub(super) medium: Medium,
     /// By air link: its number in the network.
-    numbers: Vec<u32>,
+    pub(super) numbers: Vec<u32>,
     /// The air links that take the place of wires, by number in the network.
     in_place: BTreeMap<u32, u32>,
     /// Beside the wires: by switch and the destination's switch, the air link and the flows that take it, as a bound of their hash.
@@ -33,7 +38,10 @@ pub(super) struct AirState {
     /// By host: its switch.
     switches: Vec<u32>,
     /// Acknowledgements keep to the wires.
-    acknowledgements_by_wire: bool,
+    pub(super) acknowledgements_by_wire: bool,
+    /// Links that a controller sets up, and by switch the rack that it is of.
+    pub(super) flyways: Option<FlywayState>,
+    pub(super) rack_of: BTreeMap<u32, u32>,
     /// By air link: the longest queue, bytes.
     longest: Vec<u64>,
     armed: SimTime,
@@ -80,9 +88,41 @@ impl Network {
             ways,
             switches: switches(&self.fabric),
             acknowledgements_by_wire: radio.acknowledgements == AckWay::Wire,
+            flyways: None,
+            rack_of: BTreeMap::new(),
             armed: SimTime::MAX,
         }));
         self.arm_air();
+    }
+
+    /// Adds radios that a controller points: a link for each rack and channel, all of them down. Before the run begins.
+    pub fn add_flyways(&mut self, medium: Medium, field: Arc<Field>, channels: u32, acknowledgements_by_wire: bool) {
+        let racks = self.hosts;
+        let switches = switches(&self.fabric);
+        let numbers: Vec<u32> = (0..racks * channels).map(|i| self.links.len() as u32 + i).collect();
+        for place in 0..racks * channels {
+            let from = switches[(place / channels) as usize];
+            // Two racks are some metres apart: 10 ns for 3 m.
+            let spec =
+                LinkSpec { rate: FASTEST, propagation: Duration::from_ns(10), framing: Framing::None, bit_error: 0.0 };
+            self.links.push(LinkState::new(&Link { from: NodeId(from), to: NodeId(from), spec }, None, None));
+            self.links.last_mut().expect("it was pushed").host = u32::MAX;
+            self.beside.push((from, from));
+        }
+        self.errors.resize_with(self.links.len(), || None);
+        self.air = Some(Box::new(AirState {
+            longest: vec![0; numbers.len()],
+            medium,
+            numbers,
+            in_place: BTreeMap::new(),
+            ways: BTreeMap::new(),
+            rack_of: switches.iter().zip(0..).map(|(&s, rack)| (s, rack)).collect(),
+            acknowledgements_by_wire,
+            flyways: Some(FlywayState::new(field, racks, channels)),
+            armed: SimTime::MAX,
+            switches: switches.clone(),
+        }));
+        self.hosts_switch = switches;
     }
 
     /// The medium, where there is one.
@@ -108,8 +148,14 @@ impl Network {
 
     /// The air link beside the wires that a packet takes from a switch, if it takes one.
     #[inline(never)]
-    pub(super) fn flyway(&self, node: NodeId, id: u32) -> Option<u32> {
+    pub(super) fn flyway(&mut self, at: SimTime, node: NodeId, id: u32) -> Option<u32> {
         let air = self.air.as_ref()?;
+        if air.flyways.is_some() {
+            return match self.fly_or_drive(at, node.0, id) {
+                Way::Wire => None,
+                Way::Air(number) => Some(number),
+            };
+        }
         let packet = self.packets.get(id);
         let ways = air.ways.get(&(node.0, air.switches[packet.destination as usize]))?;
         if air.acknowledgements_by_wire && packet.flags & flags::ACK != 0 {
@@ -126,6 +172,7 @@ impl Network {
         let Some(air) = &mut self.air else { return };
         let link = match air.in_place.get(&number) {
             Some(&link) => link,
+            None if air.flyways.is_some() => number - air.numbers[0],
             None => air.numbers.iter().position(|&n| n == number).expect("an air link of the network") as u32,
         };
         let packet = self.packets.get_mut(id);
@@ -168,6 +215,12 @@ impl Network {
             return;
         }
         air.armed = SimTime::MAX;
+        self.drain_air(now, ends);
+    }
+
+    /// Lets the medium do what is due, and packets that have come out of it go on.
+    pub(super) fn drain_air(&mut self, now: SimTime, ends: &mut Endpoints) {
+        let Some(air) = &mut self.air else { return };
         let mut outcomes = std::mem::take(&mut self.air_outcomes);
         outcomes.extend(air.medium.step(now));
         for outcome in outcomes.drain(..) {
@@ -186,6 +239,10 @@ impl Network {
                     let number = air.numbers[link as usize];
                     let packet = self.packets.remove(packet);
                     self.lose(number, if shed { Loss::Shed } else { Loss::Air }, packet, ends);
+                }
+                Outcome::Returned { link, packet } => {
+                    let number = air.numbers[link as usize];
+                    self.return_to_wire(now, number, packet, ends);
                 }
                 Outcome::Marked { packet } => self.packets.get_mut(packet).flags |= flags::CE,
             }

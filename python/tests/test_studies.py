@@ -279,3 +279,60 @@ def test_a_figure_of_tdma(tmp_path, capsys):
     assert "14.76 us in an empty network" in out and "agrees: no\n" not in out
     for file in ("figures/fig9.png", "tables/fig9.csv", "tables/compared.csv"):
         assert (tmp_path / file).stat().st_size > 0
+
+
+# Flyways.
+
+
+@pytest.fixture(scope="module")
+def flyways():
+    found = studies.find("flyways")
+    found.load()
+    return found
+
+
+def test_flyways_demand_is_that_of_the_traces(flyways):
+    traces = part(flyways, "traces")
+    assert traces.projector_matrix().sum() == pytest.approx(1, abs=1e-6)
+    assert np.count_nonzero(traces.projector_matrix()) == 8366
+    # 706,397 flows of 35.5 TB in all, of which 244 GB stay in a rack.
+    total = sum(matrix.sum() for _, matrix in traces.coflows()) * 1e6
+    assert len(traces.coflows()) == 526 and total == pytest.approx(35.5e12 - 244e9, rel=2e-3)
+    assert traces.pod_matrices().shape == (2023, 8, 8)
+    for name, matrices in traces.TRACES.items():
+        found = matrices(3)
+        assert len(found) == 3, name
+        for matrix in found:
+            assert matrix.max() == traces.LARGEST and not matrix.diagonal().any() and (matrix == np.round(matrix)).all()
+    # Other places, the same demand.
+    first, second = traces.projector(2)
+    assert (first != second).any() and np.array_equal(np.sort(first, None), np.sort(second, None))
+    assert traces.spread(10, 3) == [0, 3, 6] and traces.spread(2, 5) == [0, 1]
+
+
+def test_flyways_are_no_faster_than_their_rates(flyways):
+    bound = part(flyways, "arithmetic").bound
+    # One way: 16.76 Gb/s instead of 10. Both ways: the flyway is shared. Two radios carry what hosts send.
+    one = np.array([[0.0, 1.0], [0.0, 0.0]])
+    assert bound(one, 0) == 2 and bound(one, 1) == pytest.approx(20 / 16.75675) and bound(one, 2) == 1
+    assert bound(one + one.T, 1) == pytest.approx(40 / 26.75675)
+    for matrix in part(flyways, "traces").pods(12):
+        for radios in (1, 2):
+            relative = tp.algorithms.flyways(matrix, radios=radios, core=False).relative
+            assert bound(matrix, radios) * (1 - 1e-9) <= relative <= 1.1 * bound(matrix, radios)
+            if radios == 1:
+                assert relative == pytest.approx(bound(matrix, 1), rel=2e-3)
+
+
+def test_flyways_figures(flyways, tmp_path, capsys):
+    assert main(["study", "flyways", "--quick", "--figures", "antennas,phases", "--jobs", "1", "--out", str(tmp_path)]) == 0
+    assert "finding beams" in capsys.readouterr().out
+    with (tmp_path / "tables/phases.csv").open(newline="", encoding="utf-8") as file:
+        rows = {(float(r["x"]), r["control"], r["quantity"]): float(r["mean"]) for r in csv.DictReader(file)}
+    none, told, trained = part(flyways, "phases").POINTING
+    for length in part(flyways, "phases").LENGTHS:
+        relative = [rows[length, name, "relative"] for name in (none, told, trained)]
+        assert 1 <= relative[0] <= relative[1] * 1.01 and relative[2] < rows[length, none, "wired"]
+    # A training of milliseconds is more of a short phase than of a long one.
+    short, long = (rows[length, trained, "relative"] - rows[length, none, "relative"] for length in (1.0, 100.0))
+    assert short > long

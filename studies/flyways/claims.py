@@ -1,0 +1,80 @@
+"""The paper's statements beside what comes out here, of other demand than the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from timeplane.studies import Claims, Found
+
+from .completion import SAME, SHORTER, values
+from .phases import LENGTHS, POINTING
+from .traces import TITLES, TRACES
+
+if TYPE_CHECKING:
+    from .study import Outcome
+
+Outcomes = Mapping[str, "Outcome"]
+ANTENNA = "narrow_beam"
+
+
+def verdict(found: list[float], wanted: float) -> str:
+    """Whether all of them come to what is wanted, some, or none."""
+    reached = [f >= wanted for f in found]
+    return "yes" if all(reached) else "in part" if any(reached) else "no"
+
+
+def shorter(outcomes: Outcomes) -> Found:
+    text, found = [], []
+    for trace in TRACES:
+        of, wired, least = (values(outcomes[trace], 1, ANTENNA, q) for q in ("shorter", "wired", "bound"))
+        most = 1 - least / wired
+        found.append(float((of >= SHORTER).mean()))
+        gained = f"{100 * of.mean():.0f} % shorter on average, where the rates allow {100 * most.mean():.0f} %"
+        text.append(f"{TITLES[trace]}: in {100 * found[-1]:.0f} % of {len(of)} cases, {gained}")
+    return "; ".join(text), verdict(found, 0.95)
+
+
+def equal(outcomes: Outcomes) -> Found:
+    text, found = [], []
+    for trace in TRACES:
+        of = values(outcomes[trace], 2, ANTENNA, "relative")
+        found.append(float((of <= SAME).mean()))
+        text.append(f"{TITLES[trace]}: in {100 * found[-1]:.0f} % of {len(of)} cases, {of.mean():.2f} of its time on average")
+    return "; ".join(text), verdict(found, 0.4)
+
+
+def transit(outcomes: Outcomes) -> Found:
+    """Gains on average, with one radio."""
+    text, better = [], []
+    for trace in TRACES:
+        o = outcomes[f"{trace}_policies"]
+        with_, without = (float(np.mean(values(o, 1, policy, "shorter"))) for policy in ("greedy", "greedy_direct"))
+        better.append(with_ > 1.1 * without)
+        text.append(f"{TITLES[trace]}: {100 * with_:.0f} % shorter with transit, {100 * without:.0f} % without")
+    return "; ".join(text), "yes" if all(better) else "in part" if any(better) else "no"
+
+
+def steering(outcomes: Outcomes) -> Found:
+    """What training costs in short phases and in long ones."""
+    o, text = outcomes["phases"], []
+    none, told, trained = POINTING
+    for length in (LENGTHS[0], LENGTHS[-1]):
+        of = {name: o.mean(length, name, "relative") for name in (none, told, trained)}
+        text.append(f"phases of {length:g} ms: {of[none]:.3f} without delay, {of[told]:.3f} told by wire, {of[trained]:.3f} trained over the air")
+    kept, begun = (o.mean(LENGTHS[-1], told, q) for q in ("kept", "begun"))
+    text.append(f"{kept:.1f} links are kept and {begun:.1f} begun in a phase")
+    first = LENGTHS[0]
+    helps = o.mean(first, told, "relative") < o.mean(first, trained, "relative")
+    near = o.mean(first, told, "relative") < 1.01 * o.mean(first, none, "relative")
+    return "; ".join(text), "yes" if helps and near else "in part" if helps else "no"
+
+
+CLAIMS: Claims = {
+    "shorter": (list(TRACES), shorter),
+    "equal": (list(TRACES), equal),
+    "transit": ([f"{trace}_policies" for trace in TRACES], transit),
+    "traffic_steering": (["phases"], steering),
+}

@@ -1,0 +1,80 @@
+"""Completion times of demands, case by case, over those without oversubscription."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timeplane import algorithms
+from timeplane.studies import Options
+
+from .arithmetic import bound
+from .traces import Matrices
+
+if TYPE_CHECKING:
+    from .study import Outcome
+
+#: Completion within this of a non-oversubscribed network's is the same: shares are balanced to within a per mille or so.
+SAME = 1.01
+#: The abstract's.
+SHORTER = 0.45
+
+
+def numbers(matrix: np.ndarray, setting: Mapping[str, Any]) -> dict[str, float]:
+    """Of one case."""
+    plan = algorithms.flyways(matrix, **setting)
+    return {
+        "relative": plan.relative,
+        "wired": plan.wired / plan.unsubscribed,
+        "shorter": 1 - plan.ctd / plan.wired,
+        "links": float(len(plan.links)),
+        "bound": bound(matrix, setting["radios"]),
+    }
+
+
+def compare(
+    matrices: Callable[[int], Matrices],
+    cases: int,
+    places: Mapping[float, Mapping[str, Any]],
+    controls: Mapping[str, Mapping[str, Any]],
+) -> Callable[[Outcome, Options], None]:
+    """What fills an outcome with all cases at all places under all controls; a case is kept as a seed is."""
+
+    def run(outcome: Outcome, options: Options) -> None:
+        tasks = [
+            (x, control, case, matrix, dict(at) | dict(how))
+            for x, at in places.items()
+            for control, how in controls.items()
+            for case, matrix in enumerate(matrices(cases))
+        ]
+        # The controller runs without the interpreter's lock.
+        with ThreadPoolExecutor(options.jobs or 2) as pool:
+            every = pool.map(lambda task: numbers(task[3], task[4]), tasks)
+            for (x, control, case, *_), found in zip(tasks, every, strict=True):
+                outcome.add(x, control, case, found)
+
+    return run
+
+
+def values(outcome: Outcome, x: float, control: str, quantity: str) -> np.ndarray:
+    """Of all cases."""
+    return np.array(list(outcome.values[x, control, quantity].values()))
+
+
+def shares(outcome: Outcome) -> Iterator[tuple[float, str, dict[str, float]]]:
+    """By place and control: shares of cases that are so much shorter, that are as without oversubscription, that are as fast as rates allow; mean
+    and median.
+    """
+    for x, control in dict.fromkeys((x, control) for x, control, _ in outcome.values):
+        relative, shorter, least = (values(outcome, x, control, q) for q in ("relative", "shorter", "bound"))
+        yield x, control, {
+            "shorter_45": float((shorter >= SHORTER).mean()),
+            "same": float((relative <= SAME).mean()),
+            "at_bound": float((relative <= SAME * least).mean()),
+            "relative_mean": float(relative.mean()),
+            "relative_median": float(np.median(relative)),
+            "shorter_mean": float(shorter.mean()),
+        }

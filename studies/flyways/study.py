@@ -1,0 +1,47 @@
+"""Flyways: 60 GHz links between racks for the hot spots of an oversubscribed network (SIGCOMM 2011)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+from timeplane import studies
+from timeplane.studies import Options
+
+from .completion import shares
+from .experiments import FOLDER, Experiment, experiments
+
+Outcome = studies.Outcome[Experiment]
+
+
+def simulate(experiment: Experiment, options: Options, outcomes: Mapping[str, Outcome]) -> Outcome:
+    """Fills an outcome."""
+    begin = time.monotonic()
+    outcome = Outcome(experiment)
+    experiment.fill(outcome, options)
+    options.tell(f"{experiment.name}: {time.monotonic() - begin:.0f} s")
+    return outcome
+
+
+def table(outcome: Outcome) -> Iterator[Sequence[str]]:
+    """Means over cases, and for completion times the shares of cases."""
+    yield from studies.table(outcome)
+    if "shorter" in outcome.quantities:
+        for x, control, of in shares(outcome):
+            for quantity, value in of.items():
+                yield f"{x:g}", control, quantity, studies.digits(value, 6), "", str(len(outcome.values[x, control, "relative"]))
+
+
+def run(options: Options) -> dict[str, Outcome]:
+    """Runs what the figures need, draws them and writes tables."""
+    from . import claims, figures
+
+    return studies.run(
+        options,
+        FOLDER,
+        experiments=experiments(options.quick),
+        simulate=simulate,
+        figures=figures.FIGURES,
+        claims=claims.CLAIMS,
+        table=table,
+    )

@@ -42,6 +42,16 @@ class _Tables:
         return self.table("received")
 
     @property
+    def tcp(self) -> Table:
+        """One row per sample and TCP flow that is under way; without ``record.tcp_every`` there are none."""
+        return self.table("tcp")
+
+    @property
+    def air(self) -> Table:
+        """One row whenever what an air link carries changes."""
+        return self.table("air")
+
+    @property
     def drops(self) -> Table:
         """One row per link and reason for which packets were lost."""
         return self.table("drops")
@@ -65,6 +75,11 @@ class _Tables:
     def latency(self) -> Table:
         """Packets by the time that they spent in the network; without ``record.latency`` there are none."""
         return self.table("latency")
+
+    @property
+    def rtt(self) -> Table:
+        """TCP's segments by their round-trip time; without ``record.rtt`` there are none."""
+        return self.table("rtt")
 
 
 class Run(_Tables):

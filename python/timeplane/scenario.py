@@ -23,6 +23,10 @@ from timeplane._run import Runnable
 from timeplane._values import Values
 
 __all__ = [
+    "AccessSpec",
+    "AckWay",
+    "AirQueue",
+    "AntennaName",
     "Arrivals",
     "BackgroundSpec",
     "Buffer",
@@ -35,16 +39,21 @@ __all__ = [
     "CircuitAlgorithm",
     "CircuitDemand",
     "Circuits",
+    "Codel",
     "Coflows",
     "Congestion",
     "Control",
+    "Coordinated",
+    "CourseSpec",
     "DarkBetween",
     "DarkTime",
     "Datagrams",
     "DelayedAck",
     "Discipline",
+    "DropTail",
     "Duration",
     "Ecmp",
+    "Ecn",
     "Element",
     "Exponential",
     "Fabric",
@@ -58,6 +67,8 @@ __all__ = [
     "Fixed",
     "FixedDark",
     "Flows",
+    "FlywayPolicy",
+    "Flyways",
     "Forwarding",
     "Framing",
     "Graph",
@@ -68,10 +79,12 @@ __all__ = [
     "Interfaces",
     "LeafSpine",
     "Limit",
+    "MacName",
     "ManagersSpec",
     "Matrix",
     "Nic",
     "OwnFabric",
+    "OwnRadio",
     "OwnSwitch",
     "PacketMix",
     "PathColouring",
@@ -79,16 +92,25 @@ __all__ = [
     "PerPort",
     "Pfc",
     "Plan",
+    "PointingSpec",
     "Poisson",
+    "Predicted",
+    "Proactive",
+    "ProxyPolicy",
+    "ProxySpec",
+    "RadioLink",
+    "RadioSpec",
     "Rate",
     "RateEstimator",
     "RateNormaliser",
     "Rates",
     "Raw",
     "Reaction",
+    "Reactive",
     "ReceiveSpec",
     "Record",
     "Retune",
+    "RoomName",
     "Scenario",
     "Shared",
     "Shuffle",
@@ -105,6 +127,7 @@ __all__ = [
     "Times",
     "Timeslots",
     "Topology",
+    "Trained",
     "Transport",
     "Tree",
     "Window",
@@ -365,11 +388,178 @@ class Switch(Values):
     """Pauses who sends it more than it has room for, and loses nothing."""
 
 
+#: A named set of constants of medium access.
+#: - ``"flyways-draft"``: The draft that flyways' simulator followed: SIFS 1 us, slots of 3 us, frames of
+#:   66,500 B of payload.
+#: - ``"11ad-2012"``: IEEE 802.11ad-2012: SIFS 3 us, slots of 5 us, A-MPDUs of at most 262,143 B and 2 ms.
+MacName: TypeAlias = Literal["flyways-draft", "11ad-2012"]
+
+#: Who sends when on the air.
+#: - ``"dcf"``: Carrier sense and back-off (DCF), with the collisions that they have.
+#: - ``"dcf_without_collisions"``: The same where nobody collides, and frames of nothing but acknowledgements
+#:   go first, without back-off. No protocol does that: it is what published figures without collisions
+#:   assume.
+#: - ``"no_backoff"``: AIFS and no back-off: for links that carry data one way.
+#: - ``"token"``: Both ends of a link pass a token with their answers: for links that carry data both ways.
+#: - ``"planned"``: Each link is its own: no carrier sense, no answers, one frame a packet.
+AccessSpec: TypeAlias = Literal["dcf", "dcf_without_collisions", "no_backoff", "token", "planned"]
+
+#: Where TCP's acknowledgements go.
+#: - ``"air"``: As data do.
+#: - ``"wire"``: By the wires, where there are any.
+AckWay: TypeAlias = Literal["air", "wire"]
+
+#: A measured antenna.
+#: - ``"narrow_beam"``: The horn with the narrow beam of flyways' measurements.
+#: - ``"wide_beam"``: The horn with the wide beam.
+#: - ``"geofencing"``: The pattern of Geo-fencing.
+AntennaName: TypeAlias = Literal["narrow_beam", "wide_beam", "geofencing"]
+
+
+@dataclass(kw_only=True)
+class DropTail(Values):
+    """What does not fit is lost."""
+
+    _key: ClassVar[str] = "drop_tail"
+
+    packets: int | None = None
+    """Packets that it holds; as many as come where it is missing."""
+
+
+@dataclass(kw_only=True)
+class Ecn(Values):
+    """Packets that find so many others are marked, as DCTCP asks for."""
+
+    _key: ClassVar[str] = "ecn"
+
+    mark_at: int
+    """From how many on."""
+    packets: int | None = None
+    """Packets that it holds; as many as come where it is missing."""
+
+
+@dataclass(kw_only=True)
+class Codel(Values):
+    """Controlled delay (RFC 8289)."""
+
+    _key: ClassVar[str] = "codel"
+
+    target: Duration = "5 ms"
+    """An acceptable wait."""
+    interval: Duration = "100 ms"
+    """About the longest round trip of what passes."""
+    ecn: bool = False
+    """Packets that can be are marked where others are lost."""
+    packets: int | None = None
+    """Packets that it holds; as many as come where it is missing."""
+
+
+#: What becomes of packets that wait for an air link.
+#: - :class:`DropTail`: What does not fit is lost.
+#: - :class:`Ecn`: Packets that find so many others are marked, as DCTCP asks for.
+#: - :class:`Codel`: Controlled delay (RFC 8289).
+AirQueue: TypeAlias = DropTail | Ecn | Codel
+_AirQueue = {"drop_tail": DropTail, "ecn": Ecn, "codel": Codel}
+
+#: A room of the proxy's measurements.
+#: - ``"a"``: Many reflectors; a trolley crosses.
+#: - ``"b"``: An aisle between partitions with no way round; a manikin crosses.
+RoomName: TypeAlias = Literal["a", "b"]
+
+
+@dataclass(kw_only=True)
+class CourseSpec(Values):
+    """How what a link carries comes from the power of its beams over time (Drago et al., MASS 2019, section
+    III). The access point takes the pair of beams with the most power and the fastest MCS from 1 to 12
+    that keeps the packet error rate at its target; until it looks again, losses follow the channel. The
+    link carries the same both ways. After its end a course begins again.
+    """
+
+    room: RoomName | None = None
+    """One of the two rooms of the proxy's measurements, in which somebody walks."""
+    beams: str | None = None
+    """A file of received power by pair of beams and time, in place of a room: columns `time_s`, `tx_deg`,
+    `rx_deg`, `power_dbm`.
+    """
+    level_dbm: float = -66.0
+    """What is received in room B with nobody in the way, dBm; A is as the same sender has it."""
+    varied: bool = False
+    """Each run has a walk of its own: speed and begin within a tenth, the place where the line is crossed within
+    a tenth of its length.
+    """
+    target: float = 0.01
+    """The packet error rate that a rate may have."""
+    packet: Bytes = "8140 B"
+    """The packets that it is for."""
+    loss_db: float = 6.5
+    """Implementation and demodulation loss between SNR and what the decoder has, dB."""
+    every: Duration = "1 ms"
+    """How often the channel is looked at."""
+    select_every: Duration = "10 ms"
+    """How often beams and rate are chosen."""
+
+
+@dataclass(kw_only=True)
+class RadioLink(Values):
+    """An air link between two switches, both ways."""
+
+    _reads: ClassVar[dict[str, str]] = {"course": "CourseSpec"}
+
+    nodes: tuple[int, int]
+    """Its ends: switches, numbered after the hosts."""
+    share: float | None = None
+    """How much of what hosts under one end send to hosts under the other it takes, by flow, from 0 to 1.
+    Missing: it takes the place of the wire between the two, and there has to be one.
+    """
+    channel: int = 0
+    """Its channel. Channels do not disturb each other; links of one node on one channel share a radio."""
+    mcs: int | None = None
+    """The rate of its frames of data: MCS 0 to 31 of 802.11ad. Missing: the fastest that bears the signal.
+    """
+    signal_dbm: float | None = None
+    """What both ends receive of each other, dBm, after all margins."""
+    distance_m: float | None = None
+    """How far its ends are from each other, in metres: the signal is what the antennas leave of 10 mW, less 3
+    dB.
+    """
+    course: CourseSpec | None = None
+    """Its rate follows what a channel of 500 MHz lets through, over time; with `access = "planned"`."""
+
+
+@dataclass(kw_only=True)
+class RadioSpec(Values):
+    """Radios on top of racks, or in devices, and the air links between them. Air links join switches. A host
+    with a radio of its own is a switch with one host under it, and a wire between them that is faster
+    than both.
+    """
+
+    _reads: ClassVar[dict[str, str]] = {"queue": "_AirQueue", "link": "[RadioLink]"}
+
+    mac: MacName = "11ad-2012"
+    """Constants of medium access: gaps, back-off, aggregation, answers."""
+    access: AccessSpec = "dcf"
+    """Who sends when."""
+    retries: int = 7
+    """How often a packet is sent again at most; 0 turns retransmission off."""
+    acknowledgements: AckWay = "air"
+    """Where TCP's acknowledgements go that would take an air link beside the wires."""
+    antenna: AntennaName | None = None
+    """Antennas at both ends of a link whose `distance_m` is given, pointed at each other."""
+    senses_dbm: float = -68.0
+    """What a radio takes for a busy channel, dBm. -68 is the sensitivity of MCS 1, which has the preamble of all
+    frames of data.
+    """
+    queue: AirQueue | None = None
+    """The queue of each air link, one for each direction. Missing: it takes what comes."""
+    link: list[RadioLink]
+    """The air links."""
+
+
 @dataclass(kw_only=True)
 class Fabric(Values):
     """Everything between hosts."""
 
-    _reads: ClassVar[dict[str, str]] = {"topology": "_Topology", "switch": "Switch"}
+    _reads: ClassVar[dict[str, str]] = {"topology": "_Topology", "switch": "Switch", "radio": "RadioSpec"}
 
     topology: Topology
     """Its shape."""
@@ -387,6 +577,8 @@ class Fabric(Values):
     """Probability that a bit on a link is wrong."""
     switch: Switch = field(default_factory=Switch)
     """All switches."""
+    radio: RadioSpec | None = None
+    """Radios, and the air links between them."""
 
 
 @dataclass(kw_only=True)
@@ -586,8 +778,12 @@ class Record(Values):
     """Takes the length of every queue that is not empty, once in each such interval."""
     received_every: Duration | None = None
     """Takes what each host has received, once in each such interval."""
+    tcp_every: Duration | None = None
+    """Takes the window of every TCP sender and its round-trip times, once in each such interval."""
     latency: bool = False
     """Takes the time that each packet spends in the network."""
+    rtt: bool = False
+    """Takes the round-trip time of every TCP segment."""
 
 
 @dataclass
@@ -1177,6 +1373,94 @@ class Circuits(Values):
     """How the PFC frames are sent, and how fast hosts obey."""
 
 
+#: Which link is added next.
+#: - ``"greedy"``: Of all feasible links the one that takes most traffic off the busiest wire, the traffic of
+#:   others included.
+#: - ``"transit"``: For the pair of racks that would finish last; the link also carries what others send to
+#:   one of them, one hop on.
+#: - ``"straggler"``: For the pair of racks that would finish last, and for nobody else.
+FlywayPolicy: TypeAlias = Literal["greedy", "transit", "straggler"]
+
+
+@dataclass(kw_only=True)
+class Trained(Values):
+    """By sector sweeps of both ends over the air: nobody knows anything."""
+
+    _key: ClassVar[str] = "trained"
+
+    sectors: int
+    """Sectors of each end."""
+
+
+@dataclass(kw_only=True)
+class Coordinated(Values):
+    """The wires tell both ends which pattern points at the other: they only steer."""
+
+    _key: ClassVar[str] = "coordinated"
+
+    steering: Duration
+    """How long that takes."""
+
+
+#: How the beams of a new link find each other.
+#: - :class:`Trained`: By sector sweeps of both ends over the air: nobody knows anything.
+#: - :class:`Coordinated`: The wires tell both ends which pattern points at the other: they only steer.
+PointingSpec: TypeAlias = Trained | Coordinated
+_PointingSpec = {"trained": Trained, "coordinated": Coordinated}
+
+
+@dataclass(kw_only=True)
+class Flyways(Values):
+    """A controller that hears what racks have to send, and points radios on top of them at each other
+    (Halperin et al., SIGCOMM 2011). Each host is a rack and has a switch of its own, on which its radios
+    stand. Racks report the bytes of their flows that have not been acknowledged; links and shares of the
+    traffic come back, with a lease. Shares are of flows, so that none is torn apart.
+    """
+
+    _key: ClassVar[str] = "flyways"
+
+    _reads: ClassVar[dict[str, str]] = {"pointing": "_PointingSpec"}
+
+    policy: FlywayPolicy = "greedy"
+    """Which link is added next."""
+    antenna: AntennaName = "narrow_beam"
+    """Antennas of all radios."""
+    radios: int = 1
+    """Radios on each rack."""
+    channels: int = 3
+    """Channels in use, 3 as in the source; those of 802.11ad are 4. Radios of one rack use different ones.
+    """
+    positions_m: list[tuple[float, float]] | None = None
+    """Where racks stand, in metres, by host; at the first places of the source's layout of 160 racks where it is
+    missing.
+    """
+    mac: MacName = "flyways-draft"
+    """Constants of medium access."""
+    access: AccessSpec = "token"
+    """Who of a link sends when. Links are planned not to disturb each other, so that no access needs carrier
+    sense.
+    """
+    retries: int = 7
+    """How often a packet is sent again at most."""
+    acknowledgements: AckWay = "wire"
+    """Where TCP's acknowledgements go."""
+    every: Duration = "10 ms"
+    """From one plan to the next, at least."""
+    report_every: Duration = "5 ms"
+    """How often racks report."""
+    control_latency: Duration = "50 us"
+    """One way between controller and racks."""
+    control_loss: float = 0.0
+    """Probability that a control message is lost."""
+    compute_time: Duration = "1 ms"
+    """How long a plan takes."""
+    lease: Duration = "100 ms"
+    """How long links and shares hold without a word of the controller."""
+    pointing: PointingSpec | None = None
+    """How the beams of a new link find each other. Missing: the wires tell them, and they steer within 100 us.
+    """
+
+
 #: Who decides when hosts send.
 #: - :class:`Slots`: Slots: a manager takes reports, plans a round of slots ahead and grants them; gates at
 #:   the hosts execute.
@@ -1184,8 +1468,92 @@ class Circuits(Values):
 #: - :class:`Rates`: Rates: a controller gives each pair that has something to send a rate (ASY, Flowtune).
 #: - :class:`Circuits`: Circuits: a controller sets a circuit switch, period by period, and tells hosts by PFC
 #:   frames when theirs is up (REACToR).
-Plan: TypeAlias = Slots | Timeslots | Rates | Circuits
-_Plan = {"slots": Slots, "timeslots": Timeslots, "rates": Rates, "circuits": Circuits}
+#: - :class:`Flyways`: 60 GHz links between racks, beside the wires.
+Plan: TypeAlias = Slots | Timeslots | Rates | Circuits | Flyways
+_Plan = {"slots": Slots, "timeslots": Timeslots, "rates": Rates, "circuits": Circuits, "flyways": Flyways}
+
+
+@dataclass(kw_only=True)
+class Reactive(Values):
+    """The window is the bandwidth-delay product of the rate reported last."""
+
+    _key: ClassVar[str] = "reactive"
+
+
+@dataclass(kw_only=True)
+class Proactive(Values):
+    """What counts as a fast fall, and what follows."""
+
+    _key: ClassVar[str] = "proactive"
+
+    window: Duration = "150 ms"
+    """Falls are looked for over so long."""
+    drop: int = 2
+    """A fall by so many usable rates is a fast one."""
+    ttr: Duration = "800 ms"
+    """How long the slowest rate's window holds after a fast fall."""
+    growth: Duration = "40 ms"
+    """On the way back it climbs one usable rate per so long."""
+
+
+@dataclass(kw_only=True)
+class Predicted(Values):
+    """How far a prediction is trusted."""
+
+    _key: ClassVar[str] = "predicted"
+
+    boldness: float = 0.5
+    """Added to the predicted place on the ladder of rates before it is rounded down: below 0.5 it is cautious,
+    above it bold.
+    """
+
+
+#: How reports become windows.
+#: - :class:`Reactive`: The window is the bandwidth-delay product of the rate reported last.
+#: - :class:`Proactive`: After a fast fall it is that of the slowest rate for a while, and grows back step by
+#:   step.
+#: - :class:`Predicted`: It is that of the rate which a trained predictor expects for the next 150 ms.
+ProxyPolicy: TypeAlias = Reactive | Proactive | Predicted
+_ProxyPolicy = {"reactive": Reactive, "proactive": Proactive, "predicted": Predicted}
+
+
+@dataclass(kw_only=True)
+class ProxySpec(Values):
+    """A proxy that sets the windows of TCP senders whose flows cross an air link with a course (Drago et
+    al., MASS 2019, section III). The link's access point reports whenever the rate changes, and now and
+    then otherwise; the proxy makes a window of rate and least round trip, which its policy may hold back.
+    Losses are the sender's to find and repair.
+    """
+
+    _reads: ClassVar[dict[str, str]] = {"policy": "_ProxyPolicy"}
+
+    policy: ProxyPolicy
+    """How reports become windows."""
+    split_at: int | None = None
+    """The proxy ends the connections at this host, and begins others there: each flow is two connections of TCP,
+    of which it is the second one's sender. Its memory has no bound. Missing: it steers the senders by
+    messages.
+    """
+    hold: bool = True
+    """After a loss recovery the window is again what the proxy said last. Otherwise it stays what the recovery
+    left, until the next message.
+    """
+    pace: bool = True
+    """Senders are told how fast to send, too, so that a window that jumps does not burst into the queue."""
+    report_delay: Duration = "10 ms"
+    """From the access point to the proxy."""
+    command_delay: Duration = "0 ps"
+    """From the proxy to a sender, and back for its round trips."""
+    report_every: Duration = "10 ms"
+    """The access point reports at least so often. A predictor lives of reports between the changes."""
+    repeat: Duration = "100 ms"
+    """What was said to a sender is said again after so long."""
+    silence: Duration = "1 s"
+    """A link that has not been reported on for so long counts as one at its slowest rate."""
+    base_rtt: Duration = "40 ms"
+    """The round trip until one has been measured."""
+    loss: float = 0.0
+    """Probability that a message of either kind is lost."""
 
 
 @dataclass(kw_only=True)
@@ -1210,6 +1578,30 @@ class OwnSwitch(Values):
 
 
 @dataclass(kw_only=True)
+class OwnRadio(Values):
+    """What a control's radios have other than the scenario's. What is missing is as there."""
+
+    _reads: ClassVar[dict[str, str]] = {"queue": "_AirQueue"}
+
+    mac: MacName | None = None
+    """Constants of medium access."""
+    access: AccessSpec | None = None
+    """Who sends when."""
+    retries: int | None = None
+    """How often a packet is sent again at most."""
+    acknowledgements: AckWay | None = None
+    """Where TCP's acknowledgements go."""
+    antenna: AntennaName | None = None
+    """Antennas."""
+    senses_dbm: float | None = None
+    """What a radio takes for a busy channel, dBm."""
+    queue: AirQueue | None = None
+    """The queue of each air link, whole."""
+    link: list[RadioLink] | None = None
+    """The air links, all of them."""
+
+
+@dataclass(kw_only=True)
 class OwnFabric(Values):
     """What a control's fabric has other than the scenario's. What is missing is as in `[fabric]`. There are
     as many hosts as in `[fabric]`, and the flows are the same: the load of a workload is that of
@@ -1218,7 +1610,7 @@ class OwnFabric(Values):
     Failures and changes count the elements of each control's fabric as it has them.
     """
 
-    _reads: ClassVar[dict[str, str]] = {"topology": "_Topology", "switch": "OwnSwitch"}
+    _reads: ClassVar[dict[str, str]] = {"topology": "_Topology", "switch": "OwnSwitch", "radio": "OwnRadio"}
 
     topology: Topology | None = None
     """Its shape, whole."""
@@ -1236,13 +1628,15 @@ class OwnFabric(Values):
     """Probability that a bit on a link is wrong."""
     switch: OwnSwitch | None = None
     """All switches, key by key."""
+    radio: OwnRadio | None = None
+    """Radios, key by key."""
 
 
 @dataclass(kw_only=True)
 class Control(Values):
     """How the network is run: what carries the flows, how they are routed, and what plans them."""
 
-    _reads: ClassVar[dict[str, str]] = {"transport": "_Transport", "nic": "Nic", "plan": "_Plan", "fabric": "OwnFabric"}
+    _reads: ClassVar[dict[str, str]] = {"transport": "_Transport", "nic": "Nic", "plan": "_Plan", "proxy": "ProxySpec", "fabric": "OwnFabric"}
 
     transport: Transport
     """What carries flows from host to host."""
@@ -1252,6 +1646,8 @@ class Control(Values):
     """The hosts' network interface."""
     plan: Plan | None = None
     """Who decides when hosts send; missing: nobody, a plain network."""
+    proxy: ProxySpec | None = None
+    """Tells TCP what an air link carries."""
     fabric: OwnFabric | None = None
     """A network of its own, with the hosts and the flows of the scenario's."""
 

@@ -43,8 +43,9 @@ pub struct FlywaysSpec {
     pub compute_time: Duration,
     /// How long links and shares hold without a word of the controller.
     pub lease: Duration,
-    /// How the beams of a new link find each other.
-    pub pointing: PointingSpec,
+    /// How the beams of a new link find each other. Missing: the wires tell them, and they steer within 100 us.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointing: Option<PointingSpec>,
 }
 
 /// Which link is added next.
@@ -105,7 +106,14 @@ impl Default for FlywaysSpec {
             control_loss: 0.0,
             compute_time: Duration::from_ms(1),
             lease: Duration::from_ms(100),
-            pointing: PointingSpec::Coordinated { steering: Duration::from_us(100) },
+            pointing: None,
         }
+    }
+}
+
+impl FlywaysSpec {
+    /// How the beams of a new link find each other.
+    pub fn pointing(&self) -> PointingSpec {
+        self.pointing.unwrap_or(PointingSpec::Coordinated { steering: Duration::from_us(100) })
     }
 }

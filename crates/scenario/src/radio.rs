@@ -31,9 +31,9 @@ pub struct RadioSpec {
     /// What a radio takes for a busy channel, dBm. -68 is the sensitivity of MCS 1, which has the preamble of all frames of data.
     #[serde(default = "senses")]
     pub senses_dbm: f64,
-    /// The queue of each air link, one for each direction.
-    #[serde(default)]
-    pub queue: AirQueue,
+    /// The queue of each air link, one for each direction. Missing: it takes what comes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<AirQueue>,
     /// The air links.
     pub link: Vec<RadioLink>,
 }
@@ -79,12 +79,6 @@ pub enum AirQueue {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         packets: Option<u32>,
     },
-}
-
-impl Default for AirQueue {
-    fn default() -> Self {
-        Self::DropTail { packets: None }
-    }
 }
 
 const fn five_ms() -> Duration {
@@ -135,7 +129,7 @@ impl OwnRadio {
             acknowledgements: self.acknowledgements.unwrap_or(base.acknowledgements),
             antenna: self.antenna.or(base.antenna),
             senses_dbm: self.senses_dbm.unwrap_or(base.senses_dbm),
-            queue: self.queue.unwrap_or(base.queue),
+            queue: self.queue.or(base.queue),
             link: self.link.clone().unwrap_or(base.link),
         }
     }
@@ -150,7 +144,7 @@ impl Default for RadioSpec {
             acknowledgements: AckWay::default(),
             antenna: None,
             senses_dbm: senses(),
-            queue: AirQueue::default(),
+            queue: None,
             link: Vec::new(),
         }
     }

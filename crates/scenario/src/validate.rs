@@ -449,7 +449,7 @@ impl Checked {
             );
         }
         let marks = |queue| matches!(queue, AirQueue::Ecn { .. } | AirQueue::CoDel { ecn: true, .. });
-        if s.fabric.switch.ecn.is_none() && !s.fabric.radio.as_ref().is_some_and(|r| marks(r.queue)) {
+        if s.fabric.switch.ecn.is_none() && !s.fabric.radio.as_ref().and_then(|r| r.queue).is_some_and(marks) {
             if tcp.congestion == Congestion::Dctcp {
                 let help =
                     "set fabric.switch.ecn: \"100 kB\" (65 packets) at 10 Gb/s, \"31 kB\" (20 packets) at 1 Gb/s";

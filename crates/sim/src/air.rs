@@ -178,9 +178,9 @@ pub fn set_up(
     Ok(Air { medium: Medium::new(spec, links, backoffs), rates, courses })
 }
 
-pub(crate) fn queue(queue: AirQueue, mtu: u32) -> QueueState {
+pub(crate) fn queue(queue: Option<AirQueue>, mtu: u32) -> QueueState {
     let limit = |packets: Option<u32>| Limit::Packets(packets.map_or(u64::MAX, u64::from));
-    let discipline = match queue {
+    let discipline = match queue.unwrap_or(AirQueue::DropTail { packets: None }) {
         AirQueue::DropTail { packets } => Discipline::DropTail { limit: limit(packets) },
         AirQueue::Ecn { mark_at, packets } => {
             Discipline::EcnThreshold { packets: u64::from(mark_at), limit: limit(packets) }

@@ -9,7 +9,7 @@ use timeplane_protocol::{FlywayManager, FlywayManagerConfig, Pointing, RadioLink
 use timeplane_radio::{
     Antenna, Dbm, FLYWAYS_NOISE, Field, FlywayRules, Layout, LinkBudget, MacParameters, Mcs, Rack, bundled,
 };
-use timeplane_scenario::{AccessSpec, AirQueue, FlywaysSpec, PointingSpec, RadioSpec};
+use timeplane_scenario::{AccessSpec, FlywaysSpec, PointingSpec, RadioSpec};
 use timeplane_schedule::flyways::{FlywayController, Policies, Wired};
 use timeplane_workload::Streams;
 
@@ -37,7 +37,7 @@ pub fn medium(spec: &FlywaysSpec, racks: u32, mtu: u32, streams: &Streams) -> Me
     let slowest = Mcs::ofdm().next().expect("there are OFDM rates");
     let links = (0..n).map(|s| {
         let stream = streams.fast("air link", u64::from(s), "losses");
-        AirLink::new(s, s, Way::Coded(slowest), queue(AirQueue::default(), mtu), stream)
+        AirLink::new(s, s, Way::Coded(slowest), queue(None, mtu), stream)
     });
     let medium = MediumSpec {
         mac: spec.mac.parameters(),
@@ -65,7 +65,7 @@ pub fn medium(spec: &FlywaysSpec, racks: u32, mtu: u32, streams: &Streams) -> Me
 /// What the controller is told.
 pub fn flyway_config(spec: &FlywaysSpec) -> FlywayManagerConfig {
     let mac = MacParameters::ALL.into_iter().find(|m| **m == spec.mac.parameters()).unwrap_or(MacParameters::ALL[0]);
-    let pointing = match spec.pointing {
+    let pointing = match spec.pointing() {
         PointingSpec::Trained { sectors } => Pointing::Trained { mac, sectors },
         PointingSpec::Coordinated { steering } => Pointing::Coordinated { steering },
     };

@@ -29,7 +29,7 @@ impl Checked {
             let allowed = format!("longer than twice compute time and latency, {least}, so that it can be renewed");
             self.value(&at("lease"), spec.lease, &allowed);
         }
-        match spec.pointing {
+        match spec.pointing() {
             PointingSpec::Trained { sectors } => self.count(&at("pointing.trained.sectors"), sectors, 1, 1_024),
             PointingSpec::Coordinated { steering } => {
                 self.span(&at("pointing.coordinated.steering"), steering, LONGEST_DELAY);

@@ -21,9 +21,10 @@ impl Checked {
             self.value(&format!("{KEY}.senses_dbm"), radio.senses_dbm, "allowed is -120 to 0 dBm");
         }
         let (name, packets) = match radio.queue {
-            AirQueue::DropTail { packets } => ("drop_tail", packets),
-            AirQueue::Ecn { packets, .. } => ("ecn", packets),
-            AirQueue::CoDel { target, interval, packets, .. } => {
+            None => ("", None),
+            Some(AirQueue::DropTail { packets }) => ("drop_tail", packets),
+            Some(AirQueue::Ecn { packets, .. }) => ("ecn", packets),
+            Some(AirQueue::CoDel { target, interval, packets, .. }) => {
                 self.positive_span(&format!("{KEY}.queue.codel.target"), target, LONGEST_DELAY);
                 self.positive_span(&format!("{KEY}.queue.codel.interval"), interval, LONGEST_DELAY);
                 ("codel", packets)

@@ -15,7 +15,7 @@ pub mod collisions;
 mod control;
 // The radio medium's queues will be these.
 #[allow(dead_code)]
-mod discipline;
+pub mod discipline;
 pub mod endpoints;
 pub mod engine;
 pub mod flow;

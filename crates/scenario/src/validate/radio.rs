@@ -59,7 +59,7 @@ impl Checked {
         }
         let mcs = link.mcs.map(Mcs::numbered);
         match mcs {
-            Some(Err(e)) => self.value(&at("mcs"), link.mcs.unwrap_or_default(), &format!("{e}: 802.11ad has 0 to 31")),
+            Some(Err(_)) => self.value(&at("mcs"), link.mcs.unwrap_or_default(), "802.11ad has MCS 0 to 31"),
             Some(Ok(mcs)) if mcs.sensitivity().is_none() => {
                 self.value(&at("mcs"), mcs.name(), "a rate with a sensitivity: 0 to 31");
             }

@@ -9,7 +9,7 @@ use std::error::Error;
 use timeplane_model::Duration;
 use timeplane_radio::{Dbm, FLYWAYS_DRAFT, FLYWAYS_NOISE, Mcs};
 use timeplane_sim::SimTime;
-use timeplane_sim::bench::cpu_time;
+use timeplane_sim::bench::cpu;
 use timeplane_sim::discipline::{Discipline, Limit, QueueState};
 use timeplane_sim::medium::{Access, AirLink, Medium, MediumSpec, Offered, Outcome, Way};
 
@@ -44,10 +44,11 @@ fn measure(senders: u32, one_channel: bool, packets: u32) -> Result<f64, Box<dyn
     let offered = |packet| Offered { packet, bytes: 10_040, acknowledgement: false, ecn_capable: false };
     // Senders that all begin at once would end at once, too: they begin one after the other.
     for packet in 0..32 * senders {
-        let at = SimTime::ZERO + Duration::from_ns(731) * i64::from(packet % senders);
-        medium.offer(at, packet % senders, offered(packet));
+        let sender = packet / 32;
+        let at = SimTime::ZERO + Duration::from_ns(731) * i64::from(sender);
+        medium.offer(at, sender, offered(packet));
     }
-    let begin = cpu_time();
+    let begin = cpu();
     let mut arrived = 0;
     while let Some(now) = medium.deadline().filter(|_| arrived < packets) {
         let outcomes: Vec<Outcome> = medium.step(now).collect();
@@ -58,7 +59,7 @@ fn measure(senders: u32, one_channel: bool, packets: u32) -> Result<f64, Box<dyn
             }
         }
     }
-    Ok((cpu_time() - begin).as_secs_f64() * 1e6 / f64::from(arrived))
+    Ok((cpu() - begin) * 1e6 / f64::from(arrived))
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

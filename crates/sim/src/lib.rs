@@ -13,8 +13,6 @@ mod circuits;
 mod clocks;
 pub mod collisions;
 mod control;
-// The radio medium's queues will be these.
-#[allow(dead_code)]
 pub mod discipline;
 pub mod endpoints;
 pub mod engine;

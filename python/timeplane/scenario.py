@@ -75,6 +75,7 @@ __all__ = [
     "GraphLink",
     "Horizon",
     "Hybrid",
+    "InOutage",
     "Incast",
     "Interfaces",
     "LeafSpine",
@@ -466,6 +467,11 @@ _AirQueue = {"drop_tail": DropTail, "ecn": Ecn, "codel": Codel}
 #: - ``"b"``: An aisle between partitions with no way round; a manikin crosses.
 RoomName: TypeAlias = Literal["a", "b"]
 
+#: What an access point does in an outage. The paper says nothing of it.
+#: - ``"hold"``: It waits, and its queue with it.
+#: - ``"lose"``: It goes on at the slowest rate, and all that it sends is lost.
+InOutage: TypeAlias = Literal["hold", "lose"]
+
 
 @dataclass(kw_only=True)
 class CourseSpec(Values):
@@ -487,6 +493,10 @@ class CourseSpec(Values):
     """Each run has a walk of its own: speed and begin within a tenth, the place where the line is crossed within
     a tenth of its length.
     """
+    body_loss_db: float | None = None
+    """What whoever walks takes off in the middle of its shadow beyond what passes its edges, dB. Missing: as the
+    room has it, 15 dB in A and 27 dB in B. A file has its shadows in it.
+    """
     target: float = 0.01
     """The packet error rate that a rate may have."""
     packet: Bytes = "8140 B"
@@ -497,6 +507,8 @@ class CourseSpec(Values):
     """How often the channel is looked at."""
     select_every: Duration = "10 ms"
     """How often beams and rate are chosen."""
+    in_outage: InOutage = "hold"
+    """What becomes of packets while no rate meets the target."""
 
 
 @dataclass(kw_only=True)

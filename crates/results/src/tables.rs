@@ -213,7 +213,7 @@ tables! {
         timeouts: u32,
     }
 
-    /// Air links over time: one row whenever what one carries changes.
+    /// Air links over time: one row whenever the rate of one changes, or nothing comes through any more.
     "air": AirRow {
         /// From when on.
         time_ps: i64,

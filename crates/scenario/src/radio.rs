@@ -271,6 +271,10 @@ pub struct CourseSpec {
     /// Each run has a walk of its own: speed and begin within a tenth, the place where the line is crossed within a tenth of its length.
     #[serde(default)]
     pub varied: bool,
+    /// What whoever walks takes off in the middle of its shadow beyond what passes its edges, dB. Missing: as the room has it, 15 dB in A and
+    /// 27 dB in B. A file has its shadows in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_loss_db: Option<f64>,
     /// The packet error rate that a rate may have.
     #[serde(default = "one_percent")]
     pub target: f64,
@@ -286,6 +290,20 @@ pub struct CourseSpec {
     /// How often beams and rate are chosen.
     #[serde(default = "ten_ms")]
     pub select_every: Duration,
+    /// What becomes of packets while no rate meets the target.
+    #[serde(default)]
+    pub in_outage: InOutage,
+}
+
+/// What an access point does in an outage. The paper says nothing of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InOutage {
+    /// It waits, and its queue with it.
+    #[default]
+    Hold,
+    /// It goes on at the slowest rate, and all that it sends is lost.
+    Lose,
 }
 
 /// A room of the proxy's measurements.

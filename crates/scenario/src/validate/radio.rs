@@ -139,6 +139,15 @@ impl Checked {
         if !(0.0..=60.0).contains(&course.loss_db) {
             self.value(&at("loss_db"), course.loss_db, "allowed is 0 to 60 dB");
         }
+        if let Some(loss) = course.body_loss_db {
+            if !(0.0..=60.0).contains(&loss) {
+                self.value(&at("body_loss_db"), loss, "allowed is 0 to 60 dB");
+            }
+            if course.beams.is_some() {
+                let message = "a file of beams has its shadows in it";
+                self.conflict(key, message, Some("leave `body_loss_db` out, or take a room"));
+            }
+        }
         if !(course.target > 0.0 && course.target < 1.0) {
             self.value(&at("target"), course.target, "a probability above 0 and below 1 is needed");
         }

@@ -8,10 +8,10 @@ use std::path::Path;
 use timeplane_model::{Duration, Rate};
 use timeplane_protocol::{LinkSample, LinkUse};
 use timeplane_radio::{
-    BeamTrace, CourseRules, CourseState, Db, Dbm, ErrorTables, LinkCourse, LinkParameters, Mcs, RateBySignal, Testbed,
-    Walk,
+    BeamTrace, CourseRules, CourseState, Db, Dbm, ErrorTables, LinkCourse, LinkParameters, LinkState, Mcs,
+    RateBySignal, Testbed, Walk,
 };
-use timeplane_scenario::{CourseSpec, RoomName};
+use timeplane_scenario::{CourseSpec, InOutage, RoomName};
 use timeplane_workload::Streams;
 
 /// The course of a run that has no end; it then begins again.
@@ -49,10 +49,11 @@ pub(super) fn follow(
         (Some(file), _) => read_beams(file, base)?,
         (None, room) => {
             let level = Dbm::new(spec.level_dbm);
-            let testbed = match room.unwrap_or(RoomName::B) {
+            let mut testbed = match room.unwrap_or(RoomName::B) {
                 RoomName::A => Testbed::a(level),
                 RoomName::B => Testbed::b(level),
             };
+            testbed.extra = spec.body_loss_db.map_or(testbed.extra, Db::new);
             let walk = if spec.varied { vary(testbed.walk, link, streams) } else { testbed.walk };
             testbed.walked(walk).trace(length).map_err(|source| AirError::Matrix { link, source })?
         }
@@ -70,22 +71,26 @@ pub(super) fn follow(
     let repeats = spec.beams.is_some() && last > Duration::ZERO && last < length;
     let once = if repeats { last } else { length };
     let course = LinkCourse::new(&trace, &rates, rules, once).map_err(|source| AirError::Course { link, source })?;
-    let quality = |l: timeplane_radio::LinkState| Quality {
+    let quality = |l: LinkState| Quality {
         mcs: l.mcs,
         rate: l.rate,
         packet_error: l.packet_error,
         packet: spec.packet.get() as u32,
     };
+    // What an access point sends into an outage, if it does.
+    let slowest = rates.ladder().next().filter(|_| spec.in_outage == InOutage::Lose);
+    let into_outage =
+        slowest.map(|(mcs, _)| LinkState { mcs, rate: mcs.rate_in(parameters.bandwidth), packet_error: 1.0 });
     let rounds = if repeats { length.as_ps() / once.as_ps() + 1 } else { 1 };
     let (mut states, mut samples) = (Vec::new(), Vec::new());
     for round in 0..rounds {
         let begin = SimTime::ZERO + once * round;
         for state in course.states().iter().filter(|s| !repeats || s.at < once) {
-            states.push((begin + state.at, state.link.map(quality)));
+            states.push((begin + state.at, state.link.or(into_outage).map(quality)));
             samples.push((begin + state.at, sample(state)));
         }
     }
-    if endless && states.iter().all(|s| s.1.is_none()) {
+    if endless && samples.iter().all(|s| s.1.uses.is_none()) {
         return Err(AirError::Outage { link });
     }
     let rates = rates.ladder().map(|(mcs, _)| mcs.rate_in(parameters.bandwidth)).collect();

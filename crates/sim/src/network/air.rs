@@ -270,7 +270,7 @@ impl Network {
         for (link, &number) in air.medium.links().iter().zip(&air.numbers) {
             let mut last = None;
             for &(at, state) in link.course().iter().take_while(|s| s.0 <= end) {
-                let now = state.map(|q| (q.mcs, q.rate));
+                let now = state.map(|q| (q.mcs, q.rate, q.packet_error >= 1.0));
                 if last != Some(now) {
                     last = Some(now);
                     rows.push(AirRow {

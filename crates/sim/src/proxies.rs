@@ -80,6 +80,7 @@ impl Proxies {
             base_rtt: spec.base_rtt,
             pace: spec.pace,
             repeat: spec.repeat,
+            silence: Duration::from_secs(1),
         };
         let access_points = courses.samples.into_iter().filter_map(|(air_link, course)| {
             let link = network.air_number(air_link)?;

@@ -213,12 +213,14 @@ tables! {
         timeouts: u32,
     }
 
-    /// Air links over time: one row whenever what one carries changes.
+    /// Air links over time: one row whenever what one carries, or is to its device, changes.
     "air": AirRow {
         /// From when on.
         time_ps: i64,
         /// The link.
         link: u32,
+        /// `used`, `outage`, or of a device with several access points: `unused`, and `handover` while it will be used and carries nothing yet.
+        state: &'static str,
         /// The number of its MCS; null in an outage.
         mcs: Option<u32>,
         /// Its rate; 0 in an outage.

@@ -40,7 +40,8 @@ pub use managers::ManagersSpec;
 pub use own_fabric::{OwnFabric, OwnSwitch};
 pub use proxy::{PredictedSpec, ProactiveSpec, ProxyPolicy, ProxySpec};
 pub use radio::{
-    AccessSpec, AckWay, AirQueue, AntennaName, CourseSpec, MacName, OwnRadio, RadioLink, RadioSpec, RoomName,
+    AccessSpec, AckWay, AirQueue, AntennaName, CourseSpec, HandoverSpec, Interference, MacName, OwnRadio, QueuedSpec,
+    RadioLink, RadioSpec, RoomName,
 };
 pub use signals::{Interfaces, Reaction, ReactionTimes, SignalSpec};
 pub use standby::StandbySpec;

@@ -2,6 +2,7 @@
 
 mod air;
 mod exclusive;
+mod handover;
 mod hybrid;
 mod lossless;
 mod outages;
@@ -24,6 +25,7 @@ use crate::time::SimTime;
 pub use air::AIR;
 use air::AirState;
 use exclusive::Exclusive;
+pub use handover::NewAccess;
 use hybrid::HybridState;
 use lossless::Lossless;
 use outages::Outages;
@@ -67,6 +69,8 @@ pub enum Loss {
     Air,
     /// Its queue's discipline chose it, so that the others need not wait so long.
     Shed,
+    /// It waited at an access point that its device has left.
+    Handover,
 }
 
 impl Loss {
@@ -85,6 +89,7 @@ impl Loss {
             Self::ReceiveBuffer => "receive_buffer",
             Self::Air => "air",
             Self::Shed => "aqm",
+            Self::Handover => "handover",
         }
     }
 }

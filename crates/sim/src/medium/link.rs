@@ -1,5 +1,7 @@
 //! An air link: from one station to another, with its queue and what has become of what it sent.
 
+mod planned;
+
 use super::Outcome;
 use super::frame::{Frame, happens};
 use crate::discipline::{Item, OnArrival, OnDeparture, QueueState};
@@ -7,11 +9,13 @@ use crate::time::SimTime;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::VecDeque;
 use timeplane_model::{Bytes, Duration, Rate};
-use timeplane_radio::{MacParameters, Mcs, all_right};
+use timeplane_radio::{Dbm, MacParameters, Mcs, all_right};
 
 /// What a link carries at some time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quality {
+    /// What is received.
+    pub level: Dbm,
     /// The rate in use.
     pub mcs: Mcs,
     /// Its bits per second.
@@ -127,6 +131,8 @@ pub struct AirLink {
     discipline: QueueState,
     /// Of the frame in the air, or before its answer.
     in_air: bool,
+    /// No frame may begin.
+    closed: bool,
     pub(super) stream: Xoshiro256PlusPlus,
 }
 
@@ -146,6 +152,7 @@ impl AirLink {
             outstanding: Outstanding::default(),
             discipline,
             in_air: false,
+            closed: false,
             stream,
         }
     }
@@ -224,6 +231,7 @@ impl AirLink {
     pub(super) fn can_send(&self) -> bool {
         self.open > 0
             && !self.in_air
+            && !self.closed
             && match &self.way {
                 Way::Coded(_) => true,
                 Way::Course(course) => course.now.is_some(),
@@ -341,7 +349,7 @@ impl AirLink {
             let e = &mut queue[entry(number)];
             e.attempts += 1;
             e.arrived = arrived;
-            e.lost = !arrived && e.attempts > retries;
+            e.lost = !arrived && (e.attempts > retries || self.closed);
             self.in_air = false;
             if arrived || self.queue[(number - self.first) as usize].lost {
                 self.settle(number);

@@ -3,6 +3,7 @@
 //! Air links have numbers as wires have: that of the wire whose place they take, or one after all wires. A packet waits in the medium
 //! until it has been received, and then flies for the propagation like all others.
 
+use super::handover::{Handovers, Use};
 use super::{Loss, Network};
 use crate::air::switches;
 use crate::calendar::{Key, Phase};
@@ -23,9 +24,9 @@ pub const AIR: u32 = 2;
 
 /// What a network has beside wires.
 pub(super) struct AirState {
-    medium: Medium,
+    pub medium: Medium,
     /// By air link: its number in the network.
-    numbers: Vec<u32>,
+    pub numbers: Vec<u32>,
     /// The air links that take the place of wires, by number in the network.
     in_place: BTreeMap<u32, u32>,
     /// Beside the wires: by switch and the destination's switch, the air link and the flows that take it, as a bound of their hash.
@@ -37,6 +38,8 @@ pub(super) struct AirState {
     /// By air link: the longest queue, bytes.
     longest: Vec<u64>,
     armed: SimTime,
+    /// Devices that change their access points.
+    pub handovers: Option<Handovers>,
 }
 
 impl Network {
@@ -81,6 +84,7 @@ impl Network {
             switches: switches(&self.fabric),
             acknowledgements_by_wire: radio.acknowledgements == AckWay::Wire,
             armed: SimTime::MAX,
+            handovers: None,
         }));
         self.arm_air();
     }
@@ -149,7 +153,7 @@ impl Network {
         self.arm_air();
     }
 
-    fn arm_air(&mut self) {
+    pub(super) fn arm_air(&mut self) {
         let Some(air) = &mut self.air else { return };
         if let Some(at) = air.medium.deadline()
             && at < air.armed
@@ -206,22 +210,35 @@ impl Network {
         self.air.iter().flat_map(|air| air.medium.links().iter().flat_map(|l| l.packets()))
     }
 
-    /// What air links carried over time, until `end`, where that changed.
+    /// What air links that follow a course carried over time, until `end`, where that changed.
     pub fn air_courses(&self, end: SimTime) -> Vec<AirRow> {
         let mut rows = Vec::new();
         let Some(air) = &self.air else { return rows };
-        for (link, &number) in air.medium.links().iter().zip(&air.numbers) {
+        for ((link, &number), air_link) in air.medium.links().iter().zip(&air.numbers).zip(0..) {
+            let uses: Vec<_> = air.handovers.iter().flat_map(|h| h.uses(air_link)).collect();
+            let states = link.course();
+            let mut times: Vec<SimTime> = states.iter().map(|s| s.0).chain(uses.iter().map(|u| u.0)).collect();
+            times.sort_unstable();
+            times.dedup();
             let mut last = None;
-            for &(at, state) in link.course().iter().take_while(|s| s.0 <= end) {
-                let now = state.map(|q| (q.mcs, q.rate));
+            for at in times.into_iter().take_while(|&at| at <= end) {
+                let Some((_, quality)) = states[..states.partition_point(|s| s.0 <= at)].last() else { continue };
+                let state = match uses[..uses.partition_point(|u| u.0 <= at)].last() {
+                    Some((_, Use::Unused)) => "unused",
+                    Some((_, Use::Awaited)) => "handover",
+                    _ if quality.is_none() => "outage",
+                    _ => "used",
+                };
+                let now = (state, quality.map(|q| (q.mcs, q.rate)));
                 if last != Some(now) {
                     last = Some(now);
                     rows.push(AirRow {
                         time_ps: at.as_ps(),
                         link: number,
-                        mcs: state.and_then(|q| q.mcs.name().parse().ok()),
-                        rate_bps: state.map_or(0, |q| q.rate.as_bps()),
-                        lost_ppm: state.map_or(1_000_000, |q| (q.packet_error * 1e6) as u32),
+                        state,
+                        mcs: quality.and_then(|q| q.mcs.name().parse().ok()),
+                        rate_bps: quality.map_or(0, |q| q.rate.as_bps()),
+                        lost_ppm: quality.map_or(1_000_000, |q| (q.packet_error * 1e6) as u32),
                     });
                 }
             }

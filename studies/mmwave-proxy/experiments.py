@@ -215,7 +215,7 @@ def _all(seeds: int, few: int, seconds: float, long: float, levels: Sequence[flo
 
 
 FULL = _all(10, 3, 10, 72, LEVELS, QUEUES, TARGETS, DELAYS, TTRS, LOSSES, SIZES)
-QUICK = _all(2, 1, 10, 10, (-66.0, -70.0), (1000,), (0.01,), (0, 20), (0, 800), (0, 50), (300, 1000))
+QUICK = _all(2, 1, 8, 8, (-66.0, -70.0), (1000,), (0.01,), (0, 20), (0, 800), (0, 50), (300, 1000))
 
 
 def experiments(quick: bool) -> dict[str, Experiment]:

@@ -2,7 +2,7 @@
 //! target. This is the proxy's way (Drago et al., MASS 2019, section IV).
 
 use crate::bundled;
-use crate::decibel::{Db, Dbm};
+use crate::decibel::{Db, Dbm, Milliwatts};
 use crate::error::InputError;
 use crate::math::{any_of, q};
 use crate::mcs::Mcs;
@@ -236,5 +236,12 @@ impl RateBySignal {
     pub fn packet_error(&self, mcs: Mcs, level: Dbm) -> Option<f64> {
         let LinkParameters { noise, loss, packet, .. } = self.parameters;
         self.tables.packet_error(mcs, (level - noise) - loss, packet)
+    }
+
+    /// The same beside others: interference counts as noise, and the receiver's losses are taken off the SINR.
+    pub fn packet_error_among(&self, mcs: Mcs, level: Dbm, others: Milliwatts) -> Option<f64> {
+        let noise = self.parameters.noise;
+        let both = Milliwatts::new(noise.milliwatts().get() + others.get()).dbm();
+        self.packet_error(mcs, level - (both - noise))
     }
 }

@@ -4,7 +4,8 @@
 use proptest::prelude::*;
 use timeplane_model::Bytes;
 use timeplane_radio::{
-    Db, Dbm, ErrorTables, LinkParameters, Mcs, OFDM_BANDWIDTH, RateBySignal, bundled, codewords, thermal_noise,
+    Db, Dbm, ErrorTables, LinkParameters, Mcs, Milliwatts, OFDM_BANDWIDTH, RateBySignal, bundled, codewords,
+    thermal_noise,
 };
 
 fn mcs(name: &str) -> Mcs {
@@ -163,4 +164,18 @@ proptest! {
         let _ = ErrorTables::parse(("c", &curves), ("f", bundled::MMIB_FITS));
         let _ = ErrorTables::parse(("c", bundled::MMIB_CURVES), ("f", &fits));
     }
+}
+
+#[test]
+fn interference_is_noise() {
+    let p = LinkParameters::default();
+    let rates = RateBySignal::new(ErrorTables::bundled(), p, Mcs::single_carrier());
+    let level = Dbm::new(-66.0);
+    let mcs = rates.at(level).unwrap().mcs;
+    let alone = rates.packet_error(mcs, level);
+    assert_eq!(rates.packet_error_among(mcs, level, Milliwatts::ZERO), alone);
+    // As much again as the noise takes 3.01 dB.
+    let twice = rates.packet_error_among(mcs, level, p.noise.milliwatts()).unwrap();
+    let less = rates.packet_error(mcs, level - Db::new(10.0 * 2.0_f64.log10())).unwrap();
+    assert!((twice / less - 1.0).abs() < 1e-6 && twice > alone.unwrap(), "{twice} and {less}");
 }

@@ -213,12 +213,14 @@ tables! {
         timeouts: u32,
     }
 
-    /// Air links over time: one row whenever the rate of one changes, or nothing comes through any more.
+    /// Air links over time: one row whenever the rate of one or what it is to its device changes, or nothing comes through any more.
     "air": AirRow {
         /// From when on.
         time_ps: i64,
         /// The link.
         link: u32,
+        /// `used`, `outage`, or of a device with several access points: `unused`, and `handover` while it will be used and carries nothing yet.
+        state: &'static str,
         /// The number of its MCS; null in an outage.
         mcs: Option<u32>,
         /// Its rate; 0 in an outage.

@@ -42,7 +42,8 @@ pub use managers::ManagersSpec;
 pub use own_fabric::{OwnFabric, OwnSwitch};
 pub use proxy::{PredictedSpec, ProactiveSpec, ProxyPolicy, ProxySpec};
 pub use radio::{
-    AccessSpec, AckWay, AirQueue, AntennaName, CourseSpec, InOutage, MacName, OwnRadio, RadioLink, RadioSpec, RoomName,
+    AccessSpec, AckWay, AirQueue, AntennaName, CourseSpec, HandoverSpec, InOutage, Interference, MacName, OwnRadio,
+    QueuedSpec, RadioLink, RadioSpec, RoomName,
 };
 pub use signals::{Interfaces, Reaction, ReactionTimes, SignalSpec};
 pub use standby::StandbySpec;

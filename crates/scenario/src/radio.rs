@@ -1,5 +1,9 @@
 //! The `[fabric.radio]` table: air links between switches, in place of wires or beside them.
 
+mod cells;
+
+pub use cells::{HandoverSpec, Interference, QueuedSpec};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::{Bytes, Duration, HostId, LinkId, NodeId};
@@ -34,6 +38,12 @@ pub struct RadioSpec {
     /// The queue of each air link, one for each direction. Missing: it takes what comes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<AirQueue>,
+    /// How devices with links to several access points go from one to another. Missing: such links are equal paths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handover: Option<HandoverSpec>,
+    /// Who disturbs whom, where links follow a course. Pairs that are not named do not hear each other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interference: Vec<Interference>,
     /// The air links.
     pub link: Vec<RadioLink>,
 }
@@ -113,6 +123,12 @@ pub struct OwnRadio {
     /// The queue of each air link, whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<AirQueue>,
+    /// How devices go from one access point to another, whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handover: Option<HandoverSpec>,
+    /// Who disturbs whom, all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interference: Option<Vec<Interference>>,
     /// The air links, all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<Vec<RadioLink>>,
@@ -130,6 +146,8 @@ impl OwnRadio {
             antenna: self.antenna.or(base.antenna),
             senses_dbm: self.senses_dbm.unwrap_or(base.senses_dbm),
             queue: self.queue.or(base.queue),
+            handover: self.handover.or(base.handover),
+            interference: self.interference.clone().unwrap_or(base.interference),
             link: self.link.clone().unwrap_or(base.link),
         }
     }
@@ -145,6 +163,8 @@ impl Default for RadioSpec {
             antenna: None,
             senses_dbm: senses(),
             queue: None,
+            handover: None,
+            interference: Vec::new(),
             link: Vec::new(),
         }
     }
@@ -247,7 +267,8 @@ pub struct RadioLink {
     /// How far its ends are from each other, in metres: the signal is what the antennas leave of 10 mW, less 3 dB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance_m: Option<f64>,
-    /// Its rate follows what a channel of 500 MHz lets through, over time; with `access = "planned"`.
+    /// Its rate follows what a channel of 500 MHz lets through, over time; with `access = "planned"`. Its first node is the
+    /// access point, which chooses the rate; links of one access point on one channel take turns, a packet each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub course: Option<CourseSpec>,
 }

@@ -448,3 +448,94 @@ fn json_has_no_lines() {
     let error = Loaded::from_json(&json, ".", &[]).unwrap_err().to_string();
     insta::assert_snapshot!(error);
 }
+
+/// A server, an access point, a device, and a proxy.
+const RADIO: &str = r#"
+[fabric]
+rate = "10 Gb/s"
+topology.graph = { hosts = 2, switches = 2, links = [{ nodes = [0, 2] }, { nodes = [1, 3] }, { nodes = [2, 3] }] }
+radio = { access = "planned", retries = 0, link = [{ nodes = [2, 3], course = { room = "b" } }] }
+[workload.shuffle]
+bytes = "1 MB"
+[control.it]
+transport.tcp = {}
+proxy = { policy.reactive = {}, report_delay = "20 ms" }
+"#;
+
+#[test]
+fn radios() {
+    let mut a = Answers::default();
+    assert_eq!(load(RADIO, &[]).unwrap(), [""; 0]);
+    let link = "{ nodes = [2, 3], course = { room = \"b\" } }";
+    for wrong in [
+        "{ nodes = [2, 3], mcs = 32, signal_dbm = -40.0 }",
+        "{ nodes = [2, 3], mcs = 24 }",
+        "{ nodes = [2, 3], signal_dbm = 300.0 }",
+        "{ nodes = [2, 3], signal_dbm = -40.0, distance_m = 3.0 }",
+        "{ nodes = [2, 3], distance_m = 20.0 }",
+        "{ nodes = [2, 3], distance_m = -3.0 }",
+        "{ nodes = [2, 2], signal_dbm = -40.0 }",
+        "{ nodes = [1, 3], signal_dbm = -40.0 }",
+        "{ nodes = [2, 4], signal_dbm = -40.0 }",
+        "{ nodes = [2, 3], signal_dbm = -40.0, share = 1.5 }",
+        "{ nodes = [2, 3], course = {} }",
+        "{ nodes = [2, 3], course = { room = \"c\" } }",
+        "{ nodes = [2, 3], course = { room = \"a\", beams = \"b.csv\" } }",
+        "{ nodes = [2, 3], course = { room = \"a\", target = 0.0 } }",
+        "{ nodes = [2, 3], course = { room = \"a\", every = \"0 s\" } }",
+        "{ nodes = [2, 3], course = { room = \"a\", level_dbm = nan } }",
+        "{ nodes = [2, 3], mcs = 12, course = { room = \"a\" } }",
+    ] {
+        a.with(RADIO, link, wrong);
+    }
+    a.with(RADIO, "access = \"planned\"", "access = \"dfc\"");
+    a.with(RADIO, "access = \"planned\"", "access = \"dcf\"");
+    a.with(RADIO, "retries = 0", "retries = 0, antenna = \"narow_beam\"");
+    a.with(RADIO, "retries = 0", "retries = 0, queue.drop_tail.packets = 0");
+    a.with(RADIO, "retries = 0", "retries = 0, senses_dbm = 20.0");
+    a.with(RADIO, "\"20 ms\"", "\"-20 ms\"");
+    a.with(RADIO, "policy.reactive = {}", "policy.reactve = {}");
+    a.with(RADIO, "policy.reactive = {}", "policy.proactive.drop = 0");
+    a.with(RADIO, "policy.reactive = {}", "policy.reactive = {}, split_at = 2");
+    a.with(RADIO, "transport.tcp = {}", "transport.datagrams = {}");
+    a.with(RADIO, "course = { room = \"b\" }", "signal_dbm = -40.0");
+    a.with(RADIO, "transport.tcp = {}", "transport.tcp = {}\nplan.rates = {}");
+    insta::assert_snapshot!(a.0);
+}
+
+/// Four racks of a host each, on uplinks of half their rate.
+const FLYWAYS: &str = r#"
+[fabric]
+topology.tree = { edges = 4, hosts_per_edge = 1 }
+rate = "10 Gb/s"
+uplink_rate = "5 Gb/s"
+[workload.shuffle]
+bytes = "1 MB"
+[control.it]
+transport.tcp = {}
+plan.flyways = { radios = 1 }
+"#;
+
+#[test]
+fn flyways() {
+    let mut a = Answers::default();
+    assert_eq!(load(FLYWAYS, &[]).unwrap(), [""; 0]);
+    for wrong in [
+        "radios = 0",
+        "radios = 4",
+        "channels = 5",
+        "access = \"planned\"",
+        "every = \"0 s\"",
+        "lease = \"2 ms\"",
+        "policy = \"gredy\"",
+        "pointing.trained.sectors = 0",
+        "positions_m = [[0.0, 0.0]]",
+        "positions_m = [[0.0, 0.0], [0.1, 0.0], [5.0, 0.0], [9.0, 0.0]]",
+        "positions_m = [[0.0, 0.0], [1e9, 0.0], [5.0, 0.0], [9.0, 0.0]]",
+    ] {
+        a.with(FLYWAYS, "radios = 1", wrong);
+    }
+    a.with(FLYWAYS, "tree = { edges = 4, hosts_per_edge = 1 }", "tree = { edges = 2, hosts_per_edge = 2 }");
+    a.with(FLYWAYS, "tree = { edges = 4, hosts_per_edge = 1 }", "tree = { edges = 161, hosts_per_edge = 1 }");
+    insta::assert_snapshot!(a.0);
+}

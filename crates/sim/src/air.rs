@@ -1,14 +1,17 @@
 //! The air links of a scenario, as a medium.
 
 mod course;
+mod handover;
 
 pub use course::read_beams;
+pub use handover::{Handover, HandoverRules, Level, associate};
 
 use crate::discipline::{Discipline, Limit, QueueState};
-use crate::medium::{Access, AirLink, Medium, MediumSpec, Way};
+use crate::medium::{Access, AirLink, Interference, Medium, MediumSpec, Way};
 use crate::time::SimTime;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use timeplane_model::{Duration, Fabric, Rate};
 use timeplane_protocol::LinkSample;
 use timeplane_radio::{
@@ -86,6 +89,21 @@ pub struct Air {
     pub rates: Vec<Mcs>,
     /// What access points know of links that follow a course.
     pub courses: LinkCourses,
+    /// Devices with several access points.
+    pub devices: Vec<DeviceCourse>,
+}
+
+/// Which access point a device uses over time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceCourse {
+    /// Its switch.
+    pub node: u32,
+    /// The air links to it, one of each access point. The way back is the next one.
+    pub links: Vec<u32>,
+    /// The place of the first that it uses.
+    pub first: usize,
+    /// Its changes in order of time.
+    pub handovers: Vec<Handover>,
 }
 
 /// What access points know of their links over time. The access point of a link is its first node.
@@ -123,6 +141,7 @@ pub fn set_up(
         })
     };
     let (mut pairs, mut ways, mut rates, mut courses) = (Vec::new(), Vec::new(), Vec::new(), LinkCourses::default());
+    let mut errors = Vec::new();
     for (i, link) in radio.link.iter().enumerate() {
         let level = signal(link, &budget, gain);
         pairs.push((link.nodes.map(|n| station(n, link.channel)), level));
@@ -134,8 +153,10 @@ pub fn set_up(
             ways.push(Way::Course(crate::medium::Course::new(followed.states)));
             courses.samples.push((2 * i as u32, followed.samples));
             courses.rates.extend(followed.rates);
+            errors.extend([Some(Arc::clone(&followed.errors)), Some(followed.errors)]);
             continue;
         }
+        errors.extend([None, None]);
         let mcs = match link.mcs {
             Some(mcs) => Mcs::numbered(mcs).map_err(|_| AirError::Rate { link: i, mcs })?,
             None => {
@@ -174,8 +195,51 @@ pub fn set_up(
         channels,
         powers,
     };
+    let disturb = disturbances(radio, &stations, n);
     let backoffs = (0..n as u64).map(|s| streams.fast("station", s, "back-off")).collect();
-    Ok(Air { medium: Medium::new(spec, links, backoffs), rates, courses })
+    let mut medium = Medium::new(spec, links, backoffs);
+    if let Some(powers) = disturb {
+        medium.disturb(Interference::new(powers, errors));
+    }
+    let devices = devices(radio, &courses);
+    Ok(Air { medium, rates, courses, devices })
+}
+
+/// What stations hear of each other beside what is meant for them, mW by sender and then by who hears; none where nobody does.
+fn disturbances(radio: &RadioSpec, stations: &BTreeMap<(u32, u32), u32>, n: usize) -> Option<Vec<f64>> {
+    let mut powers = vec![0.0; n * n];
+    for pair in &radio.interference {
+        let power = Dbm::new(pair.level_dbm).milliwatts().get();
+        let [a, b] = pair.nodes;
+        for (&(_, channel), &from) in stations.iter().filter(|s| s.0.0 == a) {
+            if let Some(&to) = stations.get(&(b, channel)) {
+                powers[from as usize * n + to as usize] = power;
+                powers[to as usize * n + from as usize] = power;
+            }
+        }
+    }
+    (!radio.interference.is_empty()).then_some(powers)
+}
+
+/// Which access points devices use, by what access points see.
+fn devices(radio: &RadioSpec, courses: &LinkCourses) -> Vec<DeviceCourse> {
+    let Some(spec) = radio.handover else { return Vec::new() };
+    let rules = HandoverRules {
+        hysteresis_cdb: (spec.hysteresis_db * 100.0).round() as i32,
+        trigger: spec.trigger,
+        delay: spec.delay,
+    };
+    let levels = |link: u32| -> Vec<Level> {
+        let of_link = courses.samples.iter().filter(|s| s.0 == link).flat_map(|s| &s.1);
+        of_link.map(|&(at, sample)| (at, sample.level_cdbm)).collect()
+    };
+    let device = |(node, links): (u32, Vec<usize>)| {
+        let links: Vec<u32> = links.into_iter().map(|l| 2 * l as u32).collect();
+        let all: Vec<Vec<Level>> = links.iter().map(|&l| levels(l)).collect();
+        let (first, handovers) = associate(&all, rules);
+        DeviceCourse { node, links, first, handovers }
+    };
+    radio.devices().into_iter().map(device).collect()
 }
 
 pub(crate) fn queue(queue: Option<AirQueue>, mtu: u32) -> QueueState {

@@ -292,7 +292,10 @@ impl<'a> Engine<'a> {
         if let Some(at) = self.proxies.as_ref().and_then(|p| p.deadline()) {
             first = first.min(Event { at, key: Key::new(Phase::Open, 0, 2) });
         }
-        // Samples and changes of rates alone keep no run alive.
+        // Samples, handovers and changes of rates alone keep no run alive.
+        if let Some(at) = self.network.next_handover().filter(|_| first != END || !self.network.calendar.is_empty()) {
+            first = first.min(Event { at, key: Key::new(Phase::Retune, 0, 0) });
+        }
         if let Some(at) = self.network.next_rate().filter(|_| first != END || !self.network.calendar.is_empty()) {
             first = first.min(Event { at, key: Key::new(Phase::Retune, 0, 0) });
         }
@@ -390,6 +393,11 @@ impl<'a> Engine<'a> {
     fn handle_outside(&mut self, event: Event) {
         match event.key.phase() {
             Phase::Retune => {
+                for access in self.network.hand_over(event.at, &mut self.ends) {
+                    if let Some(proxies) = &mut self.proxies {
+                        proxies.hands_over(event.at, access);
+                    }
+                }
                 let changes = self.network.change(event.at, &mut self.ends);
                 if let Some(control) = &mut self.control {
                     control.fail(event.at, &changes, &mut self.network, &mut self.ends);

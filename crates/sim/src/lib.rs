@@ -13,9 +13,7 @@ mod circuits;
 mod clocks;
 pub mod collisions;
 mod control;
-// The radio medium's queues will be these.
-#[allow(dead_code)]
-mod discipline;
+pub mod discipline;
 pub mod endpoints;
 pub mod engine;
 pub mod flow;

@@ -13,11 +13,13 @@
 //! - Packets come out of a link in the order in which they went in: what has come behind a gap waits for it.
 
 mod frame;
+mod interference;
 mod link;
 mod station;
 #[cfg(test)]
 mod tests;
 
+pub use interference::Interference;
 pub use link::{AirLink, Course, Offered, Quality, Way};
 
 use crate::discipline::OnArrival;
@@ -48,7 +50,8 @@ pub enum Access {
     /// The two ends of a link pass a token with their answers: a frame is answered, a SIFS later, by one of the other end's or by a bare
     /// answer, after which the sender goes on. At rest either may begin after AIFS.
     Token,
-    /// Each link is its own: no carrier sense, no answer, one frame a packet, as long as its bits at the link's rate.
+    /// Each station is its own: no carrier sense, no answer, one frame a packet, as long as its bits at the link's rate. Links of a station
+    /// take turns, a packet each.
     Planned,
 }
 
@@ -136,6 +139,8 @@ pub struct Medium {
     stations: Vec<Station>,
     links: Vec<AirLink>,
     frames: Frames,
+    /// Among planned links, where they disturb each other.
+    interference: Option<Box<Interference>>,
     due: BinaryHeap<Reverse<(SimTime, Due)>>,
     outcomes: Vec<Outcome>,
     counts: Counts,
@@ -159,7 +164,21 @@ impl Medium {
                 due.push(Reverse((at, Due::Change { link: l as u32 })));
             }
         }
-        Self { frames: Frames::new(&spec), spec, stations, links, due, outcomes: Vec::new(), counts: Counts::default() }
+        Self {
+            frames: Frames::new(&spec),
+            spec,
+            stations,
+            links,
+            interference: None,
+            due,
+            outcomes: Vec::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Lets planned links disturb each other. Before anything is sent.
+    pub fn disturb(&mut self, interference: Interference) {
+        self.interference = Some(Box::new(interference));
     }
 
     /// When it wants to go on.
@@ -322,6 +341,11 @@ impl Medium {
             Sent::Packet { length } => (None, length),
         };
         let to = link.to;
+        if let (Some(interference), Some((quality, bytes))) =
+            (&mut self.interference, link.in_air().filter(|_| planned))
+        {
+            interference.begin(now, l, [s, to], quality, bytes);
+        }
         let station = &mut self.stations[s as usize];
         let place = station.links.iter().position(|&x| x == l).unwrap_or(0);
         station.next = (place + 1) % station.links.len();
@@ -380,6 +404,9 @@ impl Medium {
         match frame.content {
             Content::Data { link } => {
                 let l = &mut self.links[link as usize];
+                if let Some(success) = self.interference.as_mut().and_then(|i| i.end(now, s)) {
+                    l.set_success(success);
+                }
                 let came = l.receive(&frame, &mac, planned, self.spec.retries);
                 l.release(link, &mut self.outcomes);
                 let to = l.to;

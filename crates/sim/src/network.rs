@@ -3,6 +3,7 @@
 mod air;
 mod exclusive;
 mod flyways;
+mod handover;
 mod hybrid;
 mod lossless;
 mod outages;
@@ -27,6 +28,7 @@ use air::AirState;
 use exclusive::Exclusive;
 pub use flyways::FLYWAYS;
 use flyways::{FLOWN, VIA};
+pub use handover::NewAccess;
 use hybrid::HybridState;
 use lossless::Lossless;
 use outages::Outages;
@@ -70,6 +72,8 @@ pub enum Loss {
     Air,
     /// Its queue's discipline chose it, so that the others need not wait so long.
     Shed,
+    /// It waited at an access point that its device has left.
+    Handover,
 }
 
 impl Loss {
@@ -88,6 +92,7 @@ impl Loss {
             Self::ReceiveBuffer => "receive_buffer",
             Self::Air => "air",
             Self::Shed => "aqm",
+            Self::Handover => "handover",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::air::LinkCourses;
 use crate::endpoints::Endpoints;
-use crate::network::Network;
+use crate::network::{Network, NewAccess};
 use crate::time::SimTime;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
@@ -50,8 +50,8 @@ pub struct Proxies {
     spec: ProxySpec,
     proxy: WindowProxy,
     access_points: Vec<AccessPoint>,
-    /// By flow that it steers: what its sender has heard, and the least round trip that it has told.
-    senders: BTreeMap<u32, (Freshness, Duration)>,
+    /// By flow that it steers: what its sender has heard, the least round trip that it has told, and the switch over its destination.
+    senders: BTreeMap<u32, (Freshness, Duration, u32)>,
     messages: BTreeMap<(SimTime, u64), Message>,
     sequence: u64,
     losses: Xoshiro256PlusPlus,
@@ -125,14 +125,26 @@ impl Proxies {
         network: &Network,
         ends: &mut Endpoints,
     ) {
-        let crosses = |link: u32| {
-            let (from, to) = network.ends_of(link);
-            to == switches[1] || from == switches[0]
-        };
-        let Some(link) = self.access_points.iter().map(|a| a.link).find(|&l| crosses(l)) else { return };
-        self.senders.insert(flow, (Freshness::default(), Duration::from_ps(i64::MAX)));
+        let links = || self.access_points.iter().map(|a| a.link);
+        let towards = |&l: &u32| network.ends_of(l).1 == switches[1] && network.is_used(l);
+        let from = |&l: &u32| network.ends_of(l).0 == switches[0];
+        let Some(link) = links().find(towards).or_else(|| links().find(from)) else { return };
+        self.senders.insert(flow, (Freshness::default(), Duration::from_ps(i64::MAX), switches[1]));
         ends.watch_round_trips(flow);
         self.say(now, Message::Input(ProxyInput::Join { flow: FlowId(flow), link: LinkId(link) }));
+    }
+
+    /// A device goes to another access point: the proxy hears of the new link of the flows to it.
+    pub fn hands_over(&mut self, now: SimTime, access: NewAccess) {
+        let to_device = self.senders.iter().filter(|(_, s)| s.2 == access.device);
+        let flows: Vec<u32> = to_device.map(|(&flow, _)| flow).collect();
+        for flow in flows {
+            if let Some(sender) = self.senders.get_mut(&flow) {
+                // The proxy forgets what it knew of the flow's round trip: it is told again.
+                sender.1 = Duration::from_ps(i64::MAX);
+            }
+            self.say(now, Message::Input(ProxyInput::Join { flow: FlowId(flow), link: LinkId(access.link) }));
+        }
     }
 
     /// Does what is due at `now`.
@@ -174,7 +186,7 @@ impl Proxies {
 
     /// A sender does as it is told, unless it has heard something newer.
     fn obey(&mut self, now: SimTime, steer: Steer, network: &mut Network, ends: &mut Endpoints) {
-        let Some((freshness, _)) = self.senders.get_mut(&steer.flow.0) else { return };
+        let Some((freshness, ..)) = self.senders.get_mut(&steer.flow.0) else { return };
         if freshness.accept(steer.epoch, steer.sequence) {
             let steering = Steering { window: steer.window.get(), rate: steer.rate, hold: self.spec.hold };
             ends.steer(now, steer.flow.0, Some(steering), network);
@@ -184,7 +196,7 @@ impl Proxies {
     /// Senders tell of their least round trips, and that they are done.
     fn hear_of_flows(&mut self, now: SimTime, ends: &mut Endpoints) {
         let mut told = Vec::new();
-        self.senders.retain(|&flow, (_, least)| match ends.least_round_trip(flow) {
+        self.senders.retain(|&flow, (_, least, _)| match ends.least_round_trip(flow) {
             Some(Some(rtt)) if rtt < *least => {
                 *least = rtt;
                 told.push(ProxyInput::Rtt { flow: FlowId(flow), rtt });

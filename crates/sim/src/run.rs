@@ -177,7 +177,8 @@ pub fn prepare<'a>(
         mtu,
         salt: streams.number("fabric", 0, "ecmp salt"),
         per_packet: control.ecmp == Ecmp::Packet,
-        routes_change: !scenario.failure.is_empty(),
+        routes_change: !scenario.failure.is_empty()
+            || scenario.fabric.radio.as_ref().is_some_and(|r| !r.devices().is_empty()),
         packet_seed: streams.number("workload", 0, "packet sizes"),
         fragments,
         acknowledgements,
@@ -222,6 +223,9 @@ pub fn prepare<'a>(
         let length = (stop < SimTime::MAX).then(|| stop - SimTime::ZERO);
         let air = set_up(radio, mtu, spec.base, length, &streams)?;
         network.add_air(radio, &scenario.fabric, air.medium, &air.rates);
+        if let Some(handover) = radio.handover {
+            network.associate(&air.devices, handover.queued);
+        }
         courses = air.courses;
     }
     if let Some(PlanSpec::Flyways(flyways)) = plan {

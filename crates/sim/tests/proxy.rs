@@ -97,11 +97,8 @@ fn proactive_waits_less_at_the_top_and_gets_less() {
 
 #[test]
 fn the_window_is_the_bandwidth_delay_product() {
-    let ran = run(
-        &scenario(ROOM_B, "drop_tail.packets = 1000", &control("reactive", "policy.reactive = {}")),
-        "reactive",
-        1,
-    );
+    let ran =
+        run(&scenario(ROOM_B, "drop_tail.packets = 1000", &control("reactive", "policy.reactive = {}")), "reactive", 1);
     let (time, window) = (ran.column("tcp", "time_ps"), ran.column("tcp", "window_bytes"));
     let at = |second: f64| window[time.iter().position(|&t| t as f64 >= second * 1e12).unwrap()] as f64;
     // 1.5 Gb/s times 40 ms and what the access point takes for a packet.
@@ -124,7 +121,11 @@ fn lost_messages_heal() {
     let more = [
         control("reactive", "policy.reactive = {}"),
         control("lossy", "policy.reactive = {}, loss = 0.3"),
-        control("late", "policy.reactive = {}, report_delay = \"200 ms\"").replacen("report_delay = \"20 ms\", ", "", 1),
+        control("late", "policy.reactive = {}, report_delay = \"200 ms\"").replacen(
+            "report_delay = \"20 ms\", ",
+            "",
+            1,
+        ),
     ];
     let text = scenario(ROOM_B, "drop_tail.packets = 1000", &more.concat());
     let [sound, lossy, late] = ["reactive", "lossy", "late"].map(|n| run(&text, n, 2));

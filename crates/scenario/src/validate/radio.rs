@@ -1,5 +1,7 @@
 //! Whether air links make sense.
 
+mod cells;
+
 use super::{Checked, LONGEST_DELAY};
 use crate::{AccessSpec, AirQueue, CourseSpec, FabricSpec, PlanSpec, RadioLink, RadioSpec, Scenario};
 use timeplane_model::{Bytes, Duration, Forwarding, NodeId};
@@ -48,6 +50,8 @@ impl Checked {
         for (i, link) in radio.link.iter().enumerate() {
             self.radio_link(&format!("{KEY}.link.{i}"), link, radio, fabric.as_ref());
         }
+        self.interference(radio);
+        self.handover(radio, fabric.as_ref());
     }
 
     fn radio_link(&mut self, key: &str, link: &RadioLink, radio: &RadioSpec, fabric: Option<&timeplane_model::Fabric>) {
@@ -59,7 +63,7 @@ impl Checked {
         }
         let mcs = link.mcs.map(Mcs::numbered);
         match mcs {
-            Some(Err(e)) => self.value(&at("mcs"), link.mcs.unwrap_or_default(), &format!("{e}: 802.11ad has 0 to 31")),
+            Some(Err(_)) => self.value(&at("mcs"), link.mcs.unwrap_or_default(), "802.11ad has MCS 0 to 31"),
             Some(Ok(mcs)) if mcs.sensitivity().is_none() => {
                 self.value(&at("mcs"), mcs.name(), "a rate with a sensitivity: 0 to 31");
             }

@@ -5,6 +5,7 @@ use crate::medium::Quality;
 use crate::time::SimTime;
 use rand_xoshiro::rand_core::Rng;
 use std::path::Path;
+use std::sync::Arc;
 use timeplane_model::{Duration, Rate};
 use timeplane_protocol::{LinkSample, LinkUse};
 use timeplane_radio::{
@@ -33,6 +34,8 @@ pub(super) struct Followed {
     pub samples: Vec<(SimTime, LinkSample)>,
     /// The rates that some level chooses.
     pub rates: Vec<Rate>,
+    /// How errors follow from levels.
+    pub errors: Arc<RateBySignal>,
 }
 
 /// The states of a link, from the run's begin to its end.
@@ -71,7 +74,8 @@ pub(super) fn follow(
     let repeats = spec.beams.is_some() && last > Duration::ZERO && last < length;
     let once = if repeats { last } else { length };
     let course = LinkCourse::new(&trace, &rates, rules, once).map_err(|source| AirError::Course { link, source })?;
-    let quality = |l: LinkState| Quality {
+    let quality = |level: Dbm, l: LinkState| Quality {
+        level,
         mcs: l.mcs,
         rate: l.rate,
         packet_error: l.packet_error,
@@ -86,15 +90,15 @@ pub(super) fn follow(
     for round in 0..rounds {
         let begin = SimTime::ZERO + once * round;
         for state in course.states().iter().filter(|s| !repeats || s.at < once) {
-            states.push((begin + state.at, state.link.or(into_outage).map(quality)));
+            states.push((begin + state.at, state.link.or(into_outage).map(|l| quality(state.level, l))));
             samples.push((begin + state.at, sample(state)));
         }
     }
     if endless && samples.iter().all(|s| s.1.uses.is_none()) {
         return Err(AirError::Outage { link });
     }
-    let rates = rates.ladder().map(|(mcs, _)| mcs.rate_in(parameters.bandwidth)).collect();
-    Ok(Followed { states, samples, rates })
+    let ladder = rates.ladder().map(|(mcs, _)| mcs.rate_in(parameters.bandwidth)).collect();
+    Ok(Followed { states, samples, rates: ladder, errors: Arc::new(rates) })
 }
 
 /// What the access point knows of a state.

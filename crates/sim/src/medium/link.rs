@@ -1,5 +1,7 @@
 //! An air link: from one station to another, with its queue and what has become of what it sent.
 
+mod planned;
+
 use super::Outcome;
 use super::frame::{Frame, happens};
 use crate::discipline::{Item, OnArrival, OnDeparture, QueueState};
@@ -7,11 +9,13 @@ use crate::time::SimTime;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::VecDeque;
 use timeplane_model::{Bytes, Duration, Rate};
-use timeplane_radio::{MacParameters, Mcs, all_right};
+use timeplane_radio::{Dbm, MacParameters, Mcs, all_right};
 
 /// What a link carries at some time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quality {
+    /// What is received.
+    pub level: Dbm,
     /// The rate in use.
     pub mcs: Mcs,
     /// Its bits per second.
@@ -130,6 +134,8 @@ pub struct AirLink {
     pending: Option<(u32, Mcs)>,
     /// Of the frame in the air, or before its answer.
     in_air: bool,
+    /// No frame may begin.
+    closed: bool,
     pub(super) stream: Xoshiro256PlusPlus,
 }
 
@@ -151,6 +157,7 @@ impl AirLink {
             down: false,
             pending: None,
             in_air: false,
+            closed: false,
             stream,
         }
     }
@@ -230,6 +237,7 @@ impl AirLink {
         self.open > 0
             && !self.in_air
             && !self.down
+            && !self.closed
             && match &self.way {
                 Way::Coded(_) => true,
                 Way::Course(course) => course.now.is_some(),
@@ -347,7 +355,7 @@ impl AirLink {
             let e = &mut queue[entry(number)];
             e.attempts += 1;
             e.arrived = arrived;
-            e.lost = !arrived && e.attempts > retries;
+            e.lost = !arrived && (e.attempts > retries || self.closed);
             self.in_air = false;
             if arrived || self.queue[(number - self.first) as usize].lost {
                 self.settle(number);

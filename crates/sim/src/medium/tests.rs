@@ -281,7 +281,8 @@ fn ends_of_a_link_take_turns() {
 fn a_course_sends_at_its_rate_and_not_in_an_outage() {
     use timeplane_model::Rate;
     let quality = |mbps, packet_error| {
-        Some(Quality { mcs: Mcs::numbered(12).unwrap(), rate: Rate::mbps(mbps), packet_error, packet: 8_140 })
+        let mcs = Mcs::numbered(12).unwrap();
+        Some(Quality { level: Dbm::new(-60.0), mcs, rate: Rate::mbps(mbps), packet_error, packet: 8_140 })
     };
     let states =
         vec![(SimTime::ZERO, quality(1_500, 0.0)), (at_us(100_000), None), (at_us(200_000), quality(125, 0.25))];

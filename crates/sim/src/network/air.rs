@@ -4,6 +4,7 @@
 //! until it has been received, and then flies for the propagation like all others.
 
 use super::flyways::{FlywayState, Way};
+use super::handover::{Handovers, Use};
 use super::{Loss, Network};
 use crate::air::switches;
 use crate::calendar::{Key, Phase};
@@ -45,6 +46,8 @@ pub(super) struct AirState {
     /// By air link: the longest queue, bytes.
     longest: Vec<u64>,
     armed: SimTime,
+    /// Devices that change their access points.
+    pub handovers: Option<Handovers>,
 }
 
 impl Network {
@@ -91,6 +94,7 @@ impl Network {
             flyways: None,
             rack_of: BTreeMap::new(),
             armed: SimTime::MAX,
+            handovers: None,
         }));
         self.arm_air();
     }
@@ -120,6 +124,7 @@ impl Network {
             acknowledgements_by_wire,
             flyways: Some(FlywayState::new(field, racks, channels)),
             armed: SimTime::MAX,
+            handovers: None,
             switches: switches.clone(),
         }));
         self.hosts_switch = switches;
@@ -196,7 +201,7 @@ impl Network {
         self.arm_air();
     }
 
-    fn arm_air(&mut self) {
+    pub(super) fn arm_air(&mut self) {
         let Some(air) = &mut self.air else { return };
         if let Some(at) = air.medium.deadline()
             && at < air.armed
@@ -263,22 +268,35 @@ impl Network {
         self.air.iter().flat_map(|air| air.medium.links().iter().flat_map(|l| l.packets()))
     }
 
-    /// What air links carried over time, until `end`, where that changed.
+    /// What air links that follow a course carried over time, until `end`, where that changed.
     pub fn air_courses(&self, end: SimTime) -> Vec<AirRow> {
         let mut rows = Vec::new();
         let Some(air) = &self.air else { return rows };
-        for (link, &number) in air.medium.links().iter().zip(&air.numbers) {
+        for ((link, &number), air_link) in air.medium.links().iter().zip(&air.numbers).zip(0..) {
+            let uses: Vec<_> = air.handovers.iter().flat_map(|h| h.uses(air_link)).collect();
+            let states = link.course();
+            let mut times: Vec<SimTime> = states.iter().map(|s| s.0).chain(uses.iter().map(|u| u.0)).collect();
+            times.sort_unstable();
+            times.dedup();
             let mut last = None;
-            for &(at, state) in link.course().iter().take_while(|s| s.0 <= end) {
-                let now = state.map(|q| (q.mcs, q.rate, q.packet_error >= 1.0));
+            for at in times.into_iter().take_while(|&at| at <= end) {
+                let Some((_, quality)) = states[..states.partition_point(|s| s.0 <= at)].last() else { continue };
+                let state = match uses[..uses.partition_point(|u| u.0 <= at)].last() {
+                    Some((_, Use::Unused)) => "unused",
+                    Some((_, Use::Awaited)) => "handover",
+                    _ if quality.is_none() => "outage",
+                    _ => "used",
+                };
+                let now = (state, quality.map(|q| (q.mcs, q.rate, q.packet_error >= 1.0)));
                 if last != Some(now) {
                     last = Some(now);
                     rows.push(AirRow {
                         time_ps: at.as_ps(),
                         link: number,
-                        mcs: state.and_then(|q| q.mcs.name().parse().ok()),
-                        rate_bps: state.map_or(0, |q| q.rate.as_bps()),
-                        lost_ppm: state.map_or(1_000_000, |q| (q.packet_error * 1e6) as u32),
+                        state,
+                        mcs: quality.and_then(|q| q.mcs.name().parse().ok()),
+                        rate_bps: quality.map_or(0, |q| q.rate.as_bps()),
+                        lost_ppm: quality.map_or(1_000_000, |q| (q.packet_error * 1e6) as u32),
                     });
                 }
             }

@@ -73,11 +73,13 @@ __all__ = [
     "Framing",
     "Graph",
     "GraphLink",
+    "HandoverSpec",
     "Horizon",
     "Hybrid",
     "InOutage",
     "Incast",
     "Interfaces",
+    "Interference",
     "LeafSpine",
     "Limit",
     "MacName",
@@ -99,6 +101,7 @@ __all__ = [
     "Proactive",
     "ProxyPolicy",
     "ProxySpec",
+    "QueuedSpec",
     "RadioLink",
     "RadioSpec",
     "Rate",
@@ -462,6 +465,46 @@ class Codel(Values):
 AirQueue: TypeAlias = DropTail | Ecn | Codel
 _AirQueue = {"drop_tail": DropTail, "ecn": Ecn, "codel": Codel}
 
+#: What becomes of packets that wait at an access point whose device leaves.
+#: - ``"lost"``: They are lost, with the reason `handover`.
+#: - ``"forwarded"``: They are sent on to the new one by the wires.
+QueuedSpec: TypeAlias = Literal["lost", "forwarded"]
+
+
+@dataclass(kw_only=True)
+class HandoverSpec(Values):
+    """How a device goes from one access point to another. A device is the second node of several links that
+    follow a course; it uses one of them at a time, at the begin the loudest. Once another one has been
+    louder by more than the hysteresis for all of the trigger time (event A3 of 3GPP TS 38.331, clause
+    5.5.4.4), the device goes over: from then on the network sends to the new access point, and for the
+    delay no packet begins on the device's links. One in the air then ends as it would have. Levels are
+    those of the beams in use, to a hundredth of a decibel.
+    """
+
+    hysteresis_db: float = 3.0
+    """How much louder the other one has to be, dB."""
+    trigger: Duration = "100 ms"
+    """For how long."""
+    delay: Duration = "20 ms"
+    """How long nothing is carried."""
+    queued: QueuedSpec = "lost"
+    """What becomes of packets that wait at the old access point. Those that wait in the device go the new way.
+    """
+
+
+@dataclass(kw_only=True)
+class Interference(Values):
+    """What two nodes receive of each other that are not the two ends of a link in use: of what one sends to
+    others, on each channel that both use. It stands for the directions in which their beams point then,
+    and does not change. Links without a course neither disturb nor are disturbed.
+    """
+
+    nodes: tuple[int, int]
+    """The two switches."""
+    level_dbm: float
+    """What each receives of the other, dBm."""
+
+
 #: A room of the proxy's measurements.
 #: - ``"a"``: Many reflectors; a trolley crosses.
 #: - ``"b"``: An aisle between partitions with no way round; a manikin crosses.
@@ -535,7 +578,10 @@ class RadioLink(Values):
     dB.
     """
     course: CourseSpec | None = None
-    """Its rate follows what a channel of 500 MHz lets through, over time; with `access = "planned"`."""
+    """Its rate follows what a channel of 500 MHz lets through, over time; with `access = "planned"`. Its first
+    node is the access point, which chooses the rate; links of one access point on one channel take turns, a
+    packet each.
+    """
 
 
 @dataclass(kw_only=True)
@@ -545,7 +591,7 @@ class RadioSpec(Values):
     than both.
     """
 
-    _reads: ClassVar[dict[str, str]] = {"queue": "_AirQueue", "link": "[RadioLink]"}
+    _reads: ClassVar[dict[str, str]] = {"queue": "_AirQueue", "handover": "HandoverSpec", "interference": "[Interference]", "link": "[RadioLink]"}
 
     mac: MacName = "11ad-2012"
     """Constants of medium access: gaps, back-off, aggregation, answers."""
@@ -563,6 +609,12 @@ class RadioSpec(Values):
     """
     queue: AirQueue | None = None
     """The queue of each air link, one for each direction. Missing: it takes what comes."""
+    handover: HandoverSpec | None = None
+    """How devices with links to several access points go from one to another. Missing: such links are equal
+    paths.
+    """
+    interference: list[Interference] = field(default_factory=list)
+    """Who disturbs whom, where links follow a course. Pairs that are not named do not hear each other."""
     link: list[RadioLink]
     """The air links."""
 
@@ -1593,7 +1645,7 @@ class OwnSwitch(Values):
 class OwnRadio(Values):
     """What a control's radios have other than the scenario's. What is missing is as there."""
 
-    _reads: ClassVar[dict[str, str]] = {"queue": "_AirQueue"}
+    _reads: ClassVar[dict[str, str]] = {"queue": "_AirQueue", "handover": "HandoverSpec"}
 
     mac: MacName | None = None
     """Constants of medium access."""
@@ -1609,6 +1661,10 @@ class OwnRadio(Values):
     """What a radio takes for a busy channel, dBm."""
     queue: AirQueue | None = None
     """The queue of each air link, whole."""
+    handover: HandoverSpec | None = None
+    """How devices go from one access point to another, whole."""
+    interference: list[Interference] | None = None
+    """Who disturbs whom, all of it."""
     link: list[RadioLink] | None = None
     """The air links, all of them."""
 

@@ -336,3 +336,101 @@ def test_flyways_figures(flyways, tmp_path, capsys):
     # A training of milliseconds is more of a short phase than of a long one.
     short, long = (rows[length, trained, "relative"] - rows[length, none, "relative"] for length in (1.0, 100.0))
     assert short > long
+
+
+# A proxy for 60 GHz.
+
+
+@pytest.fixture(scope="module")
+def mmwave():
+    found = studies.find("mmwave-proxy")
+    found.load()
+    return found
+
+
+def test_mmwave_matrices_are_those_of_the_rooms(mmwave):
+    beams = part(mmwave, "beams")
+    assert beams.NOISE == pytest.approx(-86.84, abs=0.005)
+    for room, level in (("a", -64.7), ("b", -66.1)):
+        times, angles, power = beams.matrices(room)
+        assert power.shape == (len(times), 7, 7) and list(angles) == [-30, -20, -10, 0, 10, 20, 30]
+        assert not np.isnan(power).any() and power[0].max() == power[0, 3, 3] == pytest.approx(level, abs=0.1)
+    # Reflectors are a way round the trolley, and nothing is one round the manikin.
+    assert beams.switches("a") >= 2 and beams.switches("b") == 0
+
+
+def test_mmwave_percentiles_are_of_packets(mmwave):
+    m = part(mmwave, "measures")
+    times, counts = np.array([80.0, 40.0, 2000.0]), np.array([10, 99_989, 1])
+    assert [m.percentile(times, counts, p) for p in (50, 99.989, 99.9895, 99.999, 100)] == [40, 40, 80, 80, 2000]
+    assert math.isnan(m.percentile(times[:0], counts[:0], 50))
+    both = m.pooled([(times, counts), (times[:1], np.array([100_000]))])
+    assert both["packets"] == 200_000 and both["all_rtt_p50_ms"] == 80 and both["all_rtt_p99.999_ms"] == 80
+
+
+def test_mmwave_times_of_a_course(mmwave):
+    m = part(mmwave, "measures")
+    times, rates = np.array([0, 2 * m.S, 3 * m.S]), np.array([1.5e9, 0.0, 1e9])
+    assert m.at(times, rates, np.array([0, 2 * m.S - 1, 2 * m.S, 9 * m.S])).tolist() == [1.5e9, 1.5e9, 0, 1e9]
+    assert m.integral(times, rates, 5 * m.S) == pytest.approx(3e9 + 2e9)
+    assert m.integral(times, (rates == 0).astype(float), 5 * m.S) == 1
+    # A sample at the end of an interval is of it.
+    assert m.binned(np.array([10, 20, 21, 40]), np.array([1, 2, 4, 8]), 20, 40).tolist() == [3, 12]
+    assert m.longest([True, False, True, True, False]) == 2 and m.longest([]) == 0
+
+
+def test_mmwave_places_of_runs(mmwave):
+    e = part(mmwave, "experiments")
+    grid, delay, wire = (e.experiments(quick=False)[name] for name in ("grid_b", "delay_b", "wire_b"))
+    for i, setting in enumerate(grid.settings):
+        assert grid.place({k: str(v) for k, v in setting.items()}, "cubic") == (i, "cubic")
+    assert grid.queue_of({e.QUEUE: "300"}) == 300 and grid.queue_of({}) == e.QUEUE_0
+    assert delay.place({}, "predicted_100") == (100, "predicted") and delay.place({}, "cubic") == (0, "cubic")
+    assert wire.place({"fabric.propagation": "10 ms"}, "reactive") == (10, "reactive")
+    assert grid.delay_of("reactive") == 20 and grid.delay_of("cubic") == 0
+
+
+def test_mmwave_scenarios_are_right(mmwave):
+    experiments = part(mmwave, "experiments")
+    for experiment in experiments.experiments(quick=False).values():
+        assert not tp.Scenario.from_dict(experiment.scenario(1), base=mmwave.folder).validate(), experiment.name
+
+
+def test_mmwave_a_figure_holds_with_all_its_parts(mmwave):
+    s = part(mmwave, "settings")
+    assert s.figures_of(dict.fromkeys(s.PARTS, True)) == dict.fromkeys(s.FIGURES, True)
+    assert [f for f, holds in s.figures_of(dict.fromkeys(s.PARTS, True) | {"half": False}).items() if not holds] == ["fig 9"]
+
+
+def test_mmwave_bodies_and_outages(mmwave):
+    course = "fabric.radio.link.0.course"
+    changes = {"window.measure": "6 s", "control.reactive.proxy.report_delay": "0 ms"}
+    measures = part(mmwave, "measures")
+    found = {}
+    for name, change in {"hold": {}, "lose": {f"{course}.in_outage": "lose"}, "edges": {f"{course}.body_loss_db": 0.0}}.items():
+        results = tp.Scenario.from_file(mmwave.folder / "scenario.toml", set=changes | change | {"seeds": 1}).run(results=None)
+        for run in results.runs:
+            times, rates = measures.course(run)
+            out = measures.integral(times, (rates == 0).astype(float), 6 * measures.S)
+            found[name, run.control_name] = (out, measures.lost(run)["lost_air"], measures.round_trips(run)[0].max())
+    # The same walk: an outage of the same length, which a body without a loss of its own does not make.
+    for control in ("cubic", "reactive"):
+        assert found["hold", control][0] == found["lose", control][0] > 1 and found["edges", control][0] == 0
+        # What waits in an outage is lost instead.
+        assert found["lose", control][1] > found["hold", control][1]
+    assert found["edges", "reactive"][2] < 120
+    for wrong, why in ((f"{course}.body_loss_db", "allowed is 0 to 60 dB"), (f"{course}.in_outage", "hold")):
+        with pytest.raises(tp.ScenarioError, match=why):
+            tp.Scenario.from_file(mmwave.folder / "scenario.toml", set={wrong: 99 if "loss" in wrong else "drop"}).validate()
+
+
+def test_figures_of_mmwave(mmwave, tmp_path, capsys):
+    arguments = ["study", "mmwave-proxy", "--quick", "--figures", "fig9,settings", "--seeds", "1", "--jobs", "1", "--out", str(tmp_path)]
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    # Half of CUBIC's excess and more, and no setting in which all figures of the paper hold.
+    assert re.search(r"A: \d+ %, (4\d|5\d) %, \d+ % less", out) and "of 5 figures together" in out
+    for file in ("figures/settings.png", "tables/grid_b.csv", "tables/compared.csv"):
+        assert (tmp_path / file).stat().st_size > 0
+    with (tmp_path / "tables/grid_b.csv").open(newline="", encoding="utf-8") as file:
+        assert next(csv.reader(file))[:4] == ["level_dbm", "packets", "target", "control"]

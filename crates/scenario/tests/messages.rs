@@ -484,6 +484,9 @@ fn radios() {
         "{ nodes = [2, 3], course = { room = \"a\", target = 0.0 } }",
         "{ nodes = [2, 3], course = { room = \"a\", every = \"0 s\" } }",
         "{ nodes = [2, 3], course = { room = \"a\", level_dbm = nan } }",
+        "{ nodes = [2, 3], course = { room = \"a\", body_loss_db = 61.0 } }",
+        "{ nodes = [2, 3], course = { beams = \"b.csv\", body_loss_db = 15.0 } }",
+        "{ nodes = [2, 3], course = { room = \"a\", in_outage = \"drop\" } }",
         "{ nodes = [2, 3], mcs = 12, course = { room = \"a\" } }",
     ] {
         a.with(RADIO, link, wrong);

@@ -1,0 +1,223 @@
+"""What is run: every experiment is one scenario, a change of ``scenario.toml``."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).resolve().parent
+
+COURSE = "fabric.radio.link.0.course"
+LEVEL, TARGET = f"{COURSE}.level_dbm", f"{COURSE}.target"
+QUEUE = "fabric.radio.queue.drop_tail.packets"
+#: Published where the paper says nothing: dBm, packets, packet error rates.
+LEVELS, QUEUES, TARGETS = (-62.0, -64.0, -66.0, -68.0, -70.0), (300, 1000, 3000), (0.001, 0.01, 0.1)
+#: Hardly any packet is lost, with a rate that is chosen anew every millisecond.
+CLEAN = (1e-6,)
+#: The setting that everything begins with.
+LEVEL_0, QUEUE_0, TARGET_0 = -66.0, 1000, 0.01
+#: Nodes of the air link, from the access point to the device.
+ACCESS_POINT, RADIO, DEVICE = 3, 4, 1
+#: Headers and data of a packet, bytes.
+HEADERS, DATA = 40, 8140
+WIRE, REPORT = "20 ms", "20 ms"
+
+#: Rooms by what they change of the course. B as modelled has a body that takes 27 dB beyond the edges of its shadow, and what waits in an
+#: outage waits; the others are what the paper may have had instead.
+ROOMS: Mapping[str, Mapping[str, Any]] = {
+    "a": {"room": "a"},
+    "b": {"room": "b"},
+    "b_lossy": {"room": "b", "in_outage": "lose"},
+    "b_0": {"room": "b", "body_loss_db": 0.0},
+    "a_clean": {"room": "a", "select_every": "1 ms"},
+    "b_0_clean": {"room": "b", "body_loss_db": 0.0, "select_every": "1 ms"},
+}
+#: To be read.
+NAMES: Mapping[str, str] = {
+    "a": "A",
+    "b": "B",
+    "b_lossy": "B, outages lose",
+    "b_0": "B, body's edges",
+    "a_clean": "A, no losses",
+    "b_0_clean": "B, body's edges, no losses",
+}
+
+
+def base() -> dict[str, Any]:
+    """``scenario.toml``."""
+    return tomllib.loads((FOLDER / "scenario.toml").read_text(encoding="utf-8"))
+
+
+def tcp(**changes: Any) -> dict[str, Any]:
+    """Nobody steers it. An acknowledgement a packet."""
+    return {"transport": {"tcp": {"min_rto": "1 s", "delayed_ack": {"segments": 1}} | changes}}
+
+
+def steered(policy: str, values: Mapping[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+    """CUBIC under a policy of the proxy."""
+    return tcp() | {"proxy": {"policy": {policy: dict(values or {})}, "report_delay": REPORT} | changes}
+
+
+#: What the predictor was given in its fluid model: no less goodput than `proactive` there.
+BOLD = {"boldness": 0.75}
+CUBIC = tcp()
+REACTIVE, PROACTIVE, PREDICTED = steered("reactive"), steered("proactive"), steered("predicted", BOLD)
+PROXIES: Mapping[str, Any] = {"reactive": REACTIVE, "proactive": PROACTIVE, "predicted": PREDICTED}
+#: CUBIC as it may have been: slow start that leaves early, and Linux' least timeout.
+CUBICS: Mapping[str, Any] = {
+    "cubic": CUBIC,
+    "cubic_hystart": tcp(hystart=True),
+    "cubic_200ms": tcp(min_rto="200 ms"),
+    "cubic_hystart_200ms": tcp(hystart=True, min_rto="200 ms"),
+}
+
+
+def split(policy: str, values: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The same, at the second half of a split connection. The proxy of the simulator takes all that the server sends, so the server's wire is
+    little faster than the air, and the proxy's is no bottleneck.
+    """
+    graph = copy.deepcopy(base()["fabric"]["topology"]["graph"])
+    server, proxy, *_ = graph["links"]
+    server["rate"], proxy["rate"] = "2 Gb/s", "100 Gb/s"
+    return steered(policy, values, split_at=2) | {"fabric": {"topology": {"graph": graph}}}
+
+
+def _queue(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {"fabric": {"radio": {"queue": values}}}
+
+
+ALL: Mapping[str, Any] = {
+    **CUBICS,
+    "newreno": tcp(congestion="new_reno"),
+    "dctcp": tcp(congestion="dctcp") | _queue({"ecn": {"mark_at": 100, "packets": QUEUE_0}}),
+    "bbr": tcp(congestion="bbr"),
+    "codel": CUBIC | _queue({"codel": {"packets": QUEUE_0}}),
+    **PROXIES,
+    "reactive_free": steered("reactive", hold=False),
+    "reactive_split": split("reactive"),
+    "proactive_split": split("proactive"),
+    "predicted_split": split("predicted", BOLD),
+}
+
+
+def number(value: Any) -> float:
+    """Of a value with or without a unit."""
+    return float(str(value).split()[0])
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One scenario: controls by name in one room, and keys that are swept."""
+
+    name: str
+    controls: Mapping[str, Mapping[str, Any]]
+    room: str = "b"
+    seconds: float = 10
+    seeds: int = 1
+    #: Dotted keys and values; every combination is run.
+    sweep: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    #: A number at the end of a control's name is its place on the axis.
+    numbered: bool = False
+    #: Windows, goodput and round trips are taken over time.
+    over_time: bool = False
+
+    @property
+    def settings(self) -> list[dict[str, Any]]:
+        """The combinations of the sweep, in order; one empty one where nothing is swept."""
+        return [dict(zip(self.sweep, values, strict=True)) for values in itertools.product(*self.sweep.values())]
+
+    def place(self, point: Mapping[str, str], control: str) -> tuple[float, str]:
+        """Where a run is on the axis, and the name of its control there: the swept value, the number in the control's name, or the number of
+        the combination where several keys are swept.
+        """
+        if self.numbered:
+            of, _, end = control.rpartition("_")
+            return (float(end), of) if end.isdecimal() else (0.0, control)
+        if len(self.settings) == 1:
+            return 0.0, control
+        found = next(i for i, of in enumerate(self.settings) if all(number(v) == number(point.get(k, v)) for k, v in of.items()))
+        if len(self.sweep) == 1:
+            (value,) = self.settings[found].values()
+            return number(value), control
+        return float(found), control
+
+    def queue_of(self, point: Mapping[str, str]) -> float:
+        """Packets that the access point holds."""
+        return float(point.get(QUEUE, QUEUE_0))
+
+    def delay_of(self, control: str) -> float:
+        """ms that a report takes; 0 where nobody is steered."""
+        proxy = self.controls[control].get("proxy", {})
+        return float(str(proxy.get("report_delay", "0 ms")).split()[0])
+
+    def scenario(self, seeds: int) -> dict[str, Any]:
+        """As nested dicts, with the keys of a scenario file."""
+        values = base()
+        values |= {"name": self.name, "seeds": seeds, "description": self.name}
+        values["window"]["measure"] = f"{self.seconds:g} s"
+        course = values["fabric"]["radio"]["link"][0]["course"]
+        course |= ROOMS[self.room]
+        if self.sweep:
+            values["sweep"] = {key: list(of) for key, of in self.sweep.items()}
+        if self.over_time:
+            values["record"] |= {"tcp_every": "10 ms", "received_every": "10 ms"}
+        values["control"] = {name: copy.deepcopy(dict(of)) for name, of in self.controls.items()}
+        return values
+
+
+#: Rooms of the published sweeps: the kinds of B, each with its A.
+PAIRS: Mapping[str, str] = {"b": "a", "b_lossy": "a", "b_0": "a", "b_0_clean": "a_clean"}
+GRID = tuple(dict.fromkeys((*PAIRS.values(), *PAIRS)))
+#: Sensitivity: ms of report delay, ms of the timer to recover, percent of lost messages.
+DELAYS, TTRS, LOSSES = (0, 10, 20, 50, 100), (0, 200, 400, 800, 1200, 2000), (0, 10, 50, 90)
+SIZES = (100, 300, 1000, 3000, 10000)
+ROOMS_SHOWN = ("a", "b", "b_0")
+
+
+def _numbered(make: Mapping[str, Any]) -> dict[str, Any]:
+    return {"cubic": CUBIC, **make}
+
+
+def _delays(delays: Sequence[int]) -> dict[str, Any]:
+    policies = {"reactive": None, "proactive": None, "predicted": BOLD}
+    return _numbered({f"{p}_{d}": steered(p, values, report_delay=f"{d} ms") for p, values in policies.items() for d in delays})
+
+
+def _ttrs(ttrs: Sequence[int]) -> dict[str, Any]:
+    return _numbered({f"proactive_{t}": steered("proactive", {"ttr": f"{t} ms"}) for t in ttrs})
+
+
+def _losses(losses: Sequence[int]) -> dict[str, Any]:
+    policies = {"reactive": None, "proactive": None, "predicted": BOLD}
+    return _numbered({f"{p}_{x}": steered(p, values, loss=x / 100) for p, values in policies.items() for x in losses})
+
+
+def _all(seeds: int, few: int, seconds: float, long: float, levels: Sequence[float], queues: Sequence[int], targets: Sequence[float],
+         delays: Sequence[int], ttrs: Sequence[int], losses: Sequence[int], sizes: Sequence[int]) -> list[Experiment]:  # fmt: skip
+    grid = {room: {LEVEL: levels, QUEUE: queues, TARGET: CLEAN if room.endswith("clean") else targets} for room in GRID}
+    judged = CUBICS | {"reactive": REACTIVE, "proactive": PROACTIVE}
+    four = {"cubic": CUBIC, **PROXIES}
+    return [
+        *(Experiment(f"main_{room}", ALL, room, seconds, seeds, over_time=True) for room in ROOMS_SHOWN),
+        *(Experiment(f"long_{room}", four, room, long, seeds) for room in ROOMS_SHOWN),
+        *(Experiment(f"grid_{room}", judged, room, seconds, 1, grid[room], over_time=True) for room in GRID),
+        *(Experiment(f"delay_{room}", _delays(delays), room, seconds, few, numbered=True) for room in ROOMS_SHOWN),
+        *(Experiment(f"ttr_{room}", _ttrs(ttrs), room, seconds, few, numbered=True) for room in ROOMS_SHOWN),
+        *(Experiment(f"loss_{room}", _losses(losses), room, seconds, few, numbered=True) for room in ROOMS_SHOWN),
+        *(Experiment(f"queue_{room}", four, room, seconds, few, {QUEUE: sizes}) for room in ROOMS_SHOWN),
+        *(Experiment(f"wire_{room}", four, room, seconds, few, {"fabric.propagation": ("10 ms", "20 ms")}) for room in ROOMS_SHOWN),
+    ]
+
+
+FULL = _all(10, 3, 10, 72, LEVELS, QUEUES, TARGETS, DELAYS, TTRS, LOSSES, SIZES)
+QUICK = _all(2, 1, 8, 8, (-66.0, -70.0), (1000,), (0.01,), (0, 20), (0, 800), (0, 50), (300, 1000))
+
+
+def experiments(quick: bool) -> dict[str, Experiment]:
+    """By name."""
+    return {e.name: e for e in (QUICK if quick else FULL)}

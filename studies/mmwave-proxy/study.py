@@ -1,0 +1,74 @@
+"""A proxy that tells TCP what a 60 GHz link carries: windows by reports of the access point (MASS 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import timeplane as tp
+from timeplane import studies
+from timeplane.studies import Options
+
+from . import measures, settings
+from .experiments import FOLDER, Experiment, experiments
+
+
+@dataclass
+class Outcome(studies.Outcome[Experiment]):
+    """Numbers of all runs, and what the first seed did over time."""
+
+    #: By place and control, and what: see :func:`measures.over_time`.
+    traces: dict[tuple[float, str], dict[str, np.ndarray]] = field(default_factory=dict)
+
+
+def simulate(experiment: Experiment, options: Options, outcomes: Mapping[str, Outcome]) -> Outcome:
+    """Runs it."""
+    return studies.simulate(Outcome(experiment), options, _measure, base=FOLDER)
+
+
+def _measure(outcome: Outcome, results: tp.Results) -> None:
+    experiment = outcome.experiment
+    together: dict[tuple[float, str], list[tuple[np.ndarray, np.ndarray]]] = {}
+    for run in results.runs:
+        place = experiment.place(run.point, run.control_name)
+        numbers, trace = measures.measured(experiment, run)
+        outcome.add(*place, run.seed, numbers)
+        if trace:
+            outcome.traces.setdefault(place, trace)
+        together.setdefault(place, []).append(measures.round_trips(run))
+    for (x, control), parts in together.items():
+        outcome.add(x, control, 0, measures.pooled(parts))
+
+
+#: Columns of a grid's table: what its settings are judged by.
+JUDGED = ("goodput_mbps", "use", "window_over", "lost_queue", "timeouts", "rtos_up", "starved_s", "follows", "peak_ms", "peak_clear_ms")
+
+
+def table(outcome: Outcome) -> Iterator[Sequence[Any]]:
+    """As :func:`timeplane.studies.table`; where several keys are swept a row for each combination and control, with what it is judged by."""
+    if len(outcome.experiment.sweep) < 2:
+        yield from studies.table(outcome, 5)
+        return
+    columns = (*JUDGED, *settings.RTTS)
+    yield (*(key.rpartition(".")[2] for key in outcome.experiment.sweep), "control", *columns)
+    for x, setting in enumerate(outcome.experiment.settings):
+        for control in outcome.experiment.controls:
+            yield *setting.values(), control, *(studies.digits(outcome.mean(x, control, quantity)) for quantity in columns)
+
+
+def run(options: Options) -> dict[str, Outcome]:
+    """Runs what the figures need, draws them and writes tables."""
+    from . import claims, figures
+
+    return studies.run(
+        options,
+        FOLDER,
+        experiments=experiments(options.quick),
+        simulate=simulate,
+        figures=figures.FIGURES,
+        claims=claims.CLAIMS,
+        table=table,
+    )

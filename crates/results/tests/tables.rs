@@ -11,7 +11,8 @@ use std::fs::{self, File};
 use std::path::Path;
 use timeplane_results::{ROW_GROUP_ROWS, Recorder, Tables};
 
-const NAMES: [&str; 9] = ["flows", "coflows", "queues", "received", "drops", "control", "slots", "links", "latency"];
+const NAMES: [&str; 12] =
+    ["flows", "coflows", "queues", "received", "tcp", "air", "drops", "control", "slots", "links", "latency", "rtt"];
 /// Two full row groups and a rest.
 const FLOWS: u32 = 2 * ROW_GROUP_ROWS as u32 + 17;
 

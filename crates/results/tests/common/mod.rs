@@ -4,8 +4,8 @@
 use indexmap::IndexMap;
 use std::path::{Path, PathBuf};
 use timeplane_results::{
-    CoflowRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, ReceivedRow, Recorder, RunFacts,
-    RunSummary, SlotRow, Summariser, Tally, WindowSummary,
+    AirRow, CoflowRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, ReceivedRow, Recorder, RttRow,
+    RunFacts, RunSummary, SlotRow, Summariser, Tally, TcpRow, WindowSummary,
 };
 
 /// A folder that is removed at the end of the test.
@@ -78,6 +78,20 @@ pub fn record(recorder: &mut Recorder, n: u32) {
             queue_packets: 1,
         });
         recorder.received(&ReceivedRow { time_ps: i64::from(i), host: i, received_bytes: k });
+        recorder.tcp(&TcpRow {
+            time_ps: i64::from(i),
+            flow: i,
+            window_bytes: k,
+            in_flight_bytes: k,
+            acknowledged_bytes: 2 * k,
+            smoothed_rtt_ps: (i > 0).then_some(40),
+            longest_rtt_ps: (i > 1).then_some(50),
+            retransmissions: k,
+            timeouts: i,
+        });
+        let state = ["used", "outage"][i as usize % 2];
+        recorder.air(&AirRow { time_ps: 1, link: i, state, mcs: (i > 0).then_some(12), rate_bps: k, lost_ppm: 7 });
+        recorder.rtt(&RttRow { rtt_ps: i64::from(i), packets: k });
         let reason = ["queue full", "bit error"][i as usize % 2];
         recorder.drop(&DropRow { link: i, node: i, reason, packets: k, bytes: 1500 * k });
         let kind = ["report", "grants"][i as usize % 2];

@@ -87,7 +87,7 @@ pub enum BatchError {
     Fabric(#[from] timeplane_model::FabricError),
     /// Its radios.
     #[error(transparent)]
-    Air(#[from] AirError),
+    Air(Box<AirError>),
     /// The results.
     #[error(transparent)]
     Results(#[from] ResultsError),
@@ -109,6 +109,12 @@ pub enum BatchError {
         /// Why.
         reason: String,
     },
+}
+
+impl From<AirError> for BatchError {
+    fn from(e: AirError) -> Self {
+        Self::Air(Box::new(e))
+    }
 }
 
 /// One run of a batch.

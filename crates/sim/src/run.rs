@@ -55,7 +55,7 @@ pub enum RunError {
     Fabric(#[from] FabricError),
     /// Its radios cannot be set up.
     #[error(transparent)]
-    Air(#[from] AirError),
+    Air(Box<AirError>),
     /// The control cannot be set up.
     #[error(transparent)]
     Setup(#[from] ControlError),
@@ -76,6 +76,12 @@ pub enum RunError {
     /// It was told to end.
     #[error("interrupted")]
     Cancelled,
+}
+
+impl From<AirError> for RunError {
+    fn from(e: AirError) -> Self {
+        Self::Air(Box::new(e))
+    }
 }
 
 /// The least time in which a host hears of anything beside the network where no plan sets a latency.

@@ -90,7 +90,7 @@ impl FlywayState {
             return (None, None);
         }
         // As shares are of flows, all packets of one take the same way while shares last.
-        let mut place = (mix64(u64::from(packet.hash)) >> 32) * 1_000_000 >> 32;
+        let mut place = ((mix64(u64::from(packet.hash)) >> 32) * 1_000_000) >> 32;
         let of = |s: &&timeplane_protocol::RackShare| s.destination == HostId(to);
         for share in told.shares.iter().filter(of) {
             if place < u64::from(share.ppm) {

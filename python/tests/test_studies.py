@@ -338,6 +338,59 @@ def test_flyways_figures(flyways, tmp_path, capsys):
     assert short > long
 
 
+def test_flyways_goodput_by_arithmetic_is_that_of_table_2(flyways):
+    arithmetic, table2 = part(flyways, "arithmetic"), part(flyways, "table2")
+    for column in table2.COLUMNS.values():
+        for mcs, published in zip(table2.RATES, column.published or (), strict=False):
+            access = column.access.removesuffix("_without_collisions")
+            found = arithmetic.tcp_goodput(arithmetic.DRAFT, mcs, access, by_air=column.acknowledgements == "air")
+            assert found / 1e6 == pytest.approx(published, rel=0.005), column
+    # By hand: 169 packets of 1544 octets; AIFS and half a window, the frame, SIFS, and a block ACK.
+    octets = 169 * 1544
+    frame = 3328 / 1760 + 640 / 2640 * (1 + math.ceil(672 * math.ceil(8 * octets / 546) / 2016))
+    assert arithmetic.airtime(arithmetic.STANDARD, 24, octets) == pytest.approx(frame)
+    expected = 169 * 1460 * 8 / (18 + 37.5 + frame + 3 + 5952 / 1760) * 1e6
+    assert arithmetic.tcp_goodput(arithmetic.STANDARD, 24, "dcf", by_air=False) == pytest.approx(expected)
+
+
+def test_flyways_packets_carry_the_demand(flyways):
+    packets = part(flyways, "packets")
+    for trace in ("projector", "fb2010"):
+        matrix = packets.lasting(packets.cases(trace, 1)[0], 30)
+        assert max(matrix.sum(0).max(), matrix.sum(1).max()) * 8 / packets.UPLINK == pytest.approx(0.03, rel=1e-3)
+        sums = np.zeros_like(matrix)
+        for begin, source, destination, size in packets.flows(matrix):
+            assert begin == 0 and size > 0
+            sums[source, destination] += size
+        assert np.array_equal(sums, matrix) and not matrix.diagonal().any()
+
+
+def test_flyways_packet_by_packet(flyways, tmp_path, capsys):
+    assert main(["study", "flyways", "--quick", "--figures", "table2,packets", "--jobs", "1", "--out", str(tmp_path)]) == 0
+    assert "agrees: no\n" not in capsys.readouterr().out
+
+    def rows(name):
+        with (tmp_path / f"tables/{name}.csv").open(newline="", encoding="utf-8") as file:
+            return {(float(r["x"]), r["control"], r["quantity"]): float(r["mean"]) for r in csv.DictReader(file)}
+
+    table2 = part(flyways, "table2")
+    for mac in table2.MACS:
+        of = rows(f"table2_{mac}")
+        for x in table2.RATES:
+            for column in table2.COLUMNS:
+                if column != "air":
+                    assert of[x, column, "mbps"] == pytest.approx(of[x, column, "arithmetic_mbps"], rel=0.005), (mac, x, column)
+                assert of[x, column, "timeouts"] == 0
+            # What collides is sent again: the draft's short windows make that often.
+            assert mac == "standard" or of[x, "air", "mbps"] < 0.95 * of[x, "air_calm", "mbps"]
+    for trace in ("projector", "fb2010"):
+        of = rows(f"packets_{trace}")
+        # Headers, and a controller who hears late: less than the medium allows, most of it all the same.
+        assert 1 < of[30, "wired", "ms"] / 30 < 1.05
+        assert 0.6 * of[30, "flyways", "fluid_shorter"] < of[30, "flyways", "shorter"] < of[30, "flyways", "medium_shorter"]
+        assert of[30, "trained", "shorter"] < of[30, "flyways", "shorter"]
+
+
 # A proxy for 60 GHz.
 
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from timeplane.studies import Claims, Found
+from timeplane.studies import Claims, Found, yes_or_no
 
 from .completion import SAME, SHORTER, values
 from .phases import LENGTHS, POINTING
+from .table2 import COLUMNS, RATES
 from .traces import TITLES, TRACES
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 Outcomes = Mapping[str, "Outcome"]
 ANTENNA = "narrow_beam"
+#: How near table 2's numbers have to be.
+TOLERANCE = 0.025
 
 
 def verdict(found: list[float], wanted: float) -> str:
@@ -72,9 +75,26 @@ def steering(outcomes: Outcomes) -> Found:
     return "; ".join(text), "yes" if helps and near else "in part" if helps else "no"
 
 
+def table2(outcomes: Outcomes, column: str) -> Found:
+    """At both rates, Mb/s: frames, and the formula."""
+    o, published = outcomes["table2_draft"], COLUMNS[column].published or ()
+    frames, formula = ([o.mean(x, column, q) for x in RATES] for q in ("mbps", "arithmetic_mbps"))
+    both = lambda of: "; ".join(f"{v:.0f}" for v in of)
+    off = [f / p - 1 for f, p in zip(frames, published, strict=True)]
+    text = f"{both(frames)} by frames ({'; '.join(f'{100 * d:+.1f} %' for d in off)}), {both(formula)} by arithmetic"
+    if column == "air_calm":
+        with_ = [o.mean(x, "air", "mbps") for x in RATES]
+        lower = "; ".join(f"{100 * (w / p - 1):+.0f} %" for w, p in zip(with_, published, strict=True))
+        text = f"without collisions {text}; with them {both(with_)} ({lower})"
+    return text, yes_or_no(max(map(abs, off)) <= TOLERANCE)
+
+
 CLAIMS: Claims = {
     "shorter": (list(TRACES), shorter),
     "equal": (list(TRACES), equal),
     "transit": ([f"{trace}_policies" for trace in TRACES], transit),
     "traffic_steering": (["phases"], steering),
+    "table2_air": (["table2_draft"], lambda o: table2(o, "air_calm")),
+    "table2_wire": (["table2_draft"], lambda o: table2(o, "wire")),
+    "table2_no_dcf": (["table2_draft"], lambda o: table2(o, "no_dcf")),
 }

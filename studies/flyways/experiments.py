@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from timeplane.studies import Options
 
-from . import phases, radio
+from . import packets, phases, radio, table2
 from .completion import compare
 from .radio import ANTENNAS
 from .traces import TRACES
@@ -31,6 +31,11 @@ BY_POLICY = {name: UPLINKS | {"policy": name} for name in ("greedy", "transit", 
 BY_TREE = {"uplinks": UPLINKS, "both": BOTH}
 #: Full and quick: cases of a trace.
 CASES = {"projector": (24, 2), "fb2010": (61, 1), "pods": (506, 20)}
+#: The same of packets: cases, ms that uplinks take for the demand, seeds.
+PACKETS = {
+    "projector": ((3, (30.0, 100.0, 300.0, 1000.0), 3), (1, (30.0,), 1)),
+    "fb2010": ((6, (30.0, 100.0, 300.0, 1000.0), 3), (1, (30.0,), 1)),
+}
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,10 @@ def _tree(trace: str, cases: int) -> Experiment:
     return Experiment(f"{trace}_tree", compare(TRACES[trace], cases, places, BY_TREE), BY_TREE)
 
 
+def _packets(trace: str, cases: int, lengths: Sequence[float], seeds: int) -> Experiment:
+    return Experiment(f"packets_{trace}", packets.fill(trace, cases, lengths, seeds), {"wired": {}, **packets.FLYWAYS})
+
+
 def experiments(quick: bool) -> dict[str, Experiment]:
     """By name."""
     of = {trace: counts[quick] for trace, counts in CASES.items()}
@@ -68,6 +77,8 @@ def experiments(quick: bool) -> dict[str, Experiment]:
         *(_antennas(trace, cases) for trace, cases in of.items()),
         *(_policies(trace, cases) for trace, cases in of.items()),
         *(_tree(trace, cases) for trace, cases in of.items() if trace != "pods"),
+        *(Experiment(f"table2_{name}", table2.fill(mac, 500, 2 if quick else 10), table2.COLUMNS) for name, mac in table2.MACS.items()),
+        *(_packets(trace, *(given[quick])) for trace, given in PACKETS.items()),
         Experiment("phases", phases.run(60 if quick else 500), phases.POINTING),
     ]
     return {e.name: e for e in every}

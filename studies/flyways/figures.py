@@ -9,11 +9,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from timeplane.studies.figures import BLACK, COLOURS, LINES, MARKERS, Drawing, Figures, legend, letter, panels
+from timeplane.studies.figures import BLACK, COLOURS, LINES, MARKERS, WIDE, Drawing, Figures, legend, letter, panels
 
 from .completion import values
 from .phases import LENGTHS, POINTING
 from .radio import ANTENNAS
+from .table2 import COLUMNS, MACS, PHY, RATES
 from .traces import TITLES, TRACES
 
 if TYPE_CHECKING:
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 
 Outcomes = Mapping[str, "Outcome"]
 POLICIES = {"greedy": "greedy", "transit": "straggler with transit", "greedy_direct": "greedy, no transit", "straggler": "straggler, no transit"}
+PACKETS = {
+    "flyways": "packets",
+    "often": "plans ten times as often",
+    "impatient": "so often, timeouts from 10 ms",
+    "trained": "beams trained over the air",
+    "standard": "802.11ad-2012",
+}
 TREES = {"uplinks": "uplinks 1:2", "both": "uplinks and core 1:2"}
 
 
@@ -137,6 +145,61 @@ def phases(outcomes: Outcomes) -> Figure:
     return figure
 
 
+def table2(outcomes: Outcomes) -> Figure:
+    """By MAC and rate: bars of what is published, what frames give, what the formula says."""
+    figure = Figure(figsize=(WIDE, 4.6))
+    axes = list(figure.subplots(2, 2).flat)
+    titles = []
+    for a, (mac, x) in zip(axes, ((mac, x) for mac in MACS for x in RATES), strict=True):
+        o, at = outcomes[f"table2_{mac}"], np.arange(len(COLUMNS))
+        published = [c.published[RATES.index(x)] / 1000 if c.published and mac == "draft" else np.nan for c in COLUMNS.values()]
+        frames = [o.estimate(x, name, "mbps") for name in COLUMNS]
+        formula = [o.mean(x, name, "arithmetic_mbps") / 1000 for name in COLUMNS]
+        a.bar(at - 0.27, published, 0.25, color=BLACK, label="published")
+        errors = [0 if np.isnan(e.half) else e.half / 1000 for e in frames]
+        a.bar(at, [e.mean / 1000 for e in frames], 0.25, yerr=errors, color=COLOURS[0], label="frames and TCP", error_kw={"linewidth": 0.8})
+        a.bar(at + 0.27, formula, 0.25, color=COLOURS[5], label="arithmetic")
+        a.axhline(PHY[x] / 1000, color=BLACK, linestyle=":", linewidth=0.8, label="the PHY's rate")
+        a.set_xticks(at, [c.title for c in COLUMNS.values()], fontsize=6)
+        a.set_xlabel("Acknowledgements by")
+        a.grid(visible=False, axis="x")
+        a.set_axisbelow(True)
+        a.set_ylim(0, PHY[x] / 900)
+        a.set_ylabel("Goodput (Gb/s)")
+        titles.append(f"{MACS[mac].name}, MCS {x}")
+    letter(axes, titles)
+    legend(figure, axes)
+    return figure
+
+
+def packets(outcomes: Outcomes) -> Figure:
+    """By length of the demand: how much shorter than by wire."""
+    names = {"projector": "ProjecToR", "fb2010": "FB2010"}
+    figure, axes = panels(len(names), height=2.9, sharey=True)
+    for a, trace in zip(axes, names, strict=True):
+        o = outcomes[f"packets_{trace}"]
+        percent = lambda curve: (curve[0], 100 * curve[1])
+        a.plot(*percent(o.curve("flyways", "fluid_shorter")), color=BLACK, linestyle=":", label="fluids")
+        a.plot(*percent(o.curve("flyways", "medium_shorter")), color=BLACK, linewidth=0.6, label="what rates and medium access allow one plan")
+        for i, (control, title) in enumerate(PACKETS.items()):
+            of = [o.estimate(x, control, "shorter") for x in o.places]
+            errors = [0 if np.isnan(e.half) else 100 * e.half for e in of]
+            # Side by side, so that intervals can be told apart.
+            at = np.array(o.places) * 1.04 ** (i - 2)
+            style = {"color": COLOURS[i], "linestyle": LINES[i], "marker": MARKERS[i], "markersize": 3.5, "linewidth": 0.9, "elinewidth": 0.7}
+            a.errorbar(at, [100 * e.mean for e in of], yerr=errors, label=title, **style)
+        a.set_xscale("log")
+        a.set_xticks(o.places, [f"{x:g}" for x in o.places])
+        a.set_xticks([], minor=True)
+        a.set_xlabel("Demand takes the wires (ms)")
+        # Where a last flow waits for its timeout intervals are wider than this.
+        a.set_ylim(-5, 45)
+    axes[0].set_ylabel("Shorter than by wire (%)")
+    letter(axes, [f"{title}, 16 racks" for title in names.values()])
+    legend(figure, axes, columns=3)
+    return figure
+
+
 FIGURES: Figures = {
     "antennas": Drawing(antennas, ["antennas", "links"]),
     "ctd": Drawing(ctd, list(TRACES)),
@@ -144,4 +207,6 @@ FIGURES: Figures = {
     "policies": Drawing(policies, [f"{trace}_policies" for trace in TRACES]),
     "tree": Drawing(tree, [f"{trace}_tree" for trace in TRACES if trace != "pods"]),
     "phases": Drawing(phases, ["phases"]),
+    "table2": Drawing(table2, [f"table2_{mac}" for mac in MACS]),
+    "packets": Drawing(packets, ["packets_projector", "packets_fb2010"]),
 }

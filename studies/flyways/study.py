@@ -26,7 +26,7 @@ def simulate(experiment: Experiment, options: Options, outcomes: Mapping[str, Ou
 def table(outcome: Outcome) -> Iterator[Sequence[str]]:
     """Means over cases, and for completion times the shares of cases."""
     yield from studies.table(outcome)
-    if "shorter" in outcome.quantities:
+    if "bound" in outcome.quantities:
         for x, control, of in shares(outcome):
             for quantity, value in of.items():
                 yield f"{x:g}", control, quantity, studies.digits(value, 6), "", str(len(outcome.values[x, control, "relative"]))

@@ -1,0 +1,126 @@
+"""What packets leave of the fluid's gain: medium access, TCP, and a controller that hears late what racks have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from timeplane import algorithms
+from timeplane.studies import Options, write_flows
+
+from . import simulated
+from .arithmetic import DRAFT, bound, tcp_goodput
+from .traces import TRACES
+
+if TYPE_CHECKING:
+    from .study import Outcome
+
+RACKS = 16
+#: Flows that the busiest rack sends or receives: shares are of flows, and the fewer, the rougher.
+FLOWS = 125
+#: Bit/s of an uplink; a rack's hosts have twice that. The same as the fluids'.
+UPLINK = 10e9
+#: Bit/s that the medium leaves one TCP flow with a token, at the fastest rate.
+LEFT = tcp_goodput(DRAFT, 24, "token", by_air=False)
+
+Row = tuple[int, int, int, int]
+
+#: Hears and plans ten times as often, at once.
+OFTEN: Mapping[str, Any] = {"every": "1 ms", "report_every": "500 us", "compute_time": "0 us", "pointing": {"coordinated": {"steering": "1 us"}}}
+#: Keys of plans. The first has a plan every 10 ms, reports every 5 ms, beams told by wire.
+FLYWAYS: Mapping[str, Mapping[str, Any]] = {
+    "flyways": {},
+    "often": OFTEN,
+    "impatient": OFTEN,
+    "trained": {"pointing": {"trained": {"sectors": 36}}},
+    "standard": {"mac": "11ad-2012"},
+}
+#: TCP's least timeouts: Linux's, and one that queues of radios are longer than.
+TIMEOUT, SHORT = "200 ms", "10 ms"
+
+
+def hottest(matrix: np.ndarray) -> np.ndarray:
+    """What the racks with most bytes send each other."""
+    which = np.sort(np.argsort(-(matrix.sum(0) + matrix.sum(1)), kind="stable")[:RACKS])
+    return matrix[np.ix_(which, which)]
+
+
+def cases(trace: str, count: int) -> list[np.ndarray]:
+    """Demand that has any, of the trace's first cases."""
+    return [matrix for matrix in map(hottest, TRACES[trace](count)) if matrix.max() > 0]
+
+
+def lasting(matrix: np.ndarray, milliseconds: float) -> np.ndarray:
+    """The same demand, such that it takes the uplinks so long, in whole bytes."""
+    busiest = max(matrix.sum(0).max(), matrix.sum(1).max())
+    return np.round(matrix * (milliseconds / 1000 * UPLINK / 8 / busiest))
+
+
+def flows(matrix: np.ndarray) -> Iterator[Row]:
+    """All at once, of about one size."""
+    size = max(matrix.sum(0).max(), matrix.sum(1).max()) / FLOWS
+    for source, destination in zip(*np.nonzero(matrix), strict=True):
+        total = int(matrix[source, destination])
+        count = max(1, round(total / size))
+        ends = [total * k // count for k in range(count + 1)]
+        yield from ((0, int(source), int(destination), end - begin) for begin, end in zip(ends, ends[1:], strict=False) if end > begin)
+
+
+def scenario(trace: str, files: Sequence[str], seeds: int) -> dict[str, Any]:
+    """A tree of 1:2, and the same with flyways."""
+    transport = lambda name: {"tcp": {"congestion": "dctcp", "initial_window": 4, "min_rto": SHORT if name == "impatient" else TIMEOUT}}
+    return {
+        "name": f"packets_{trace}",
+        "description": f"The demand of {RACKS} racks, by wire and with flyways.",
+        "seeds": seeds,
+        "fabric": {
+            "topology": {"tree": {"edges": RACKS, "hosts_per_edge": 1}},
+            "rate": "20 Gb/s",
+            "uplink_rate": "10 Gb/s",
+            "propagation": "1 us",
+            "mtu": "9000 B",
+            "switch": {"buffer": {"per_port": "10 MB"}, "ecn": "300 kB"},
+        },
+        "workload": {"flows": {"file": files[0]}},
+        "sweep": {"workload.flows.file": list(files)},
+        "control": {"wired": {"transport": transport("wired")}}
+        | {name: {"transport": transport(name), "plan": {"flyways": dict(keys)}} for name, keys in FLYWAYS.items()},
+    }
+
+
+def fill(trace: str, count: int, lengths: Sequence[float], seeds: int) -> Callable[[Outcome, Options], None]:
+    """Fills an outcome: lengths by control, every case with every seed. Gains are over the same demand by wire in the same model."""
+
+    def all_cases(outcome: Outcome, options: Options) -> None:
+        base, number = options.out / "flows", options.seeds or seeds
+        places: dict[str, tuple[float, int]] = {}
+        for case, matrix in enumerate(cases(trace, count)):
+            for x in lengths:
+                file = f"packets_{trace}_{case}_{x:g}.csv"
+                places[file] = x, case
+                write_flows(base / file, flows(lasting(matrix, x)))
+                plan = algorithms.flyways(lasting(matrix, x), core=False)
+                found = {"fluid_shorter": 1 - plan.ctd / plan.wired, "medium_shorter": 1 - bound(matrix, 1, LEFT / 1e9) / bound(matrix, 0)}
+                outcome.add(x, "flyways", case * number, found)
+        files = list(places)
+        # One file alone is no sweep.
+        file_of = lambda run: run.point.get("workload.flows.file", files[0])
+        every = list(simulated.runs(scenario(trace, files, number), options, base))
+        wired = {(file_of(run), run.seed): of["completion_ps"] for run, of in every if run.control_name == "wired"}
+        for run, of in every:
+            x, case = places[file_of(run)]
+            links = run.links
+            # Wires to hosts and to the root come first, both ways.
+            air = links["max_queue_bytes"][links["link"] >= 4 * RACKS]
+            found = {
+                "ms": of["completion_ps"] / 1e9,
+                "shorter": 1 - of["completion_ps"] / wired[file_of(run), run.seed],
+                "timeouts": of["timeouts"],
+                "retransmissions": of["retransmissions"],
+                "air_queue_mb": float(air.max(initial=0)) / 1e6,
+            }
+            outcome.add(x, run.control_name, case * number + run.seed - 1, found)
+
+    return all_cases

@@ -1,0 +1,103 @@
+"""Table 2, one TCP flow over a link of 20 m: from frames on a medium, and by arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from timeplane.studies import Options, write_flows
+
+from . import simulated
+from .arithmetic import DRAFT, STANDARD, Mac, tcp_goodput
+
+if TYPE_CHECKING:
+    from .study import Outcome
+
+#: The fastest rate and the slowest of OFDM.
+RATES = (13, 24)
+#: Mb/s of the PHY.
+PHY = {13: 693.0, 24: 6756.75}
+METRES = 20.0
+
+
+@dataclass(frozen=True)
+class Column:
+    """A way to share the medium."""
+
+    #: Where acknowledgements go, and what else the figure says.
+    title: str
+    access: str
+    acknowledgements: str
+    #: Whether there is chance in it. Where only one end has data and no back-off is drawn there is none.
+    chance: bool = False
+    #: By rate, Mb/s.
+    published: tuple[float, float] | None = None
+
+
+#: The first, the third and the fourth are the paper's.
+COLUMNS = {
+    "air_calm": Column("air, no\ncollisions", "dcf_without_collisions", "air", True, (656.0, 4580.0)),
+    "air": Column("air,\ncollisions", "dcf", "air", True),
+    "wire": Column("wire", "dcf", "wire", True, (672.0, 5360.0)),
+    "no_dcf": Column("wire, no\nDCF", "no_backoff", "wire", False, (676.0, 5620.0)),
+    "token_air": Column("air,\ntoken", "token", "air"),
+    "token": Column("wire,\ntoken", "token", "wire"),
+}
+MACS = {"draft": DRAFT, "standard": STANDARD}
+#: More than can be sent.
+ENDLESS = 10**12
+
+
+def scenario(mac: Mac, chance: bool, milliseconds: int, seeds: int) -> dict[str, Any]:
+    """All columns with chance, or all without: two hosts with a radio each and a wire beside it.
+
+    Wires between a host and its radio take no time that counts, so that nothing but the air is measured.
+    """
+    columns = {name: c for name, c in COLUMNS.items() if c.chance == chance}
+    transport = {"tcp": {"initial_window": 32, "receive_window": "4 MB", "min_rto": "10 ms"}}
+    return {
+        "name": f"table2_{mac.name}_{'drawn' if chance else 'fixed'}",
+        "description": "A TCP flow over an air link of 20 m.",
+        "seeds": seeds,
+        "fabric": {
+            "topology": {"graph": {"hosts": 2, "switches": 2, "links": [{"nodes": pair} for pair in ([0, 2], [1, 3], [2, 3])]}},
+            "rate": "1 Tb/s",
+            "uplink_rate": "10 Gb/s",
+            "propagation": "100 ns",
+            "mtu": f"{mac.segment + 40} B",
+            "radio": {
+                "mac": mac.name,
+                "antenna": "narrow_beam",
+                "link": [{"nodes": [2, 3], "share": 1.0, "mcs": RATES[0], "distance_m": METRES}],
+            },
+        },
+        "workload": {"flows": {"file": "table2.csv"}},
+        "window": {"warmup": "20 ms", "measure": f"{milliseconds} ms", "drain": "0 s"},
+        "sweep": {"fabric.radio.link.0.mcs": list(RATES)},
+        "control": {
+            name: {"transport": transport, "fabric": {"radio": {"access": c.access, "acknowledgements": c.acknowledgements}}}
+            for name, c in columns.items()
+        },
+    }
+
+
+def fill(mac: Mac, milliseconds: int, seeds: int) -> Callable[[Outcome, Options], None]:
+    """Fills an outcome: columns by rate, over so many milliseconds; the arithmetic beside them."""
+
+    def all_columns(outcome: Outcome, options: Options) -> None:
+        base = options.out / "flows"
+        write_flows(base / "table2.csv", [(0, 0, 1, ENDLESS)])
+        for chance in (True, False):
+            values = scenario(mac, chance, milliseconds, (options.seeds or seeds) if chance else 1)
+            for run, of in simulated.runs(values, options, base):
+                found = {"mbps": of["goodput_bps"] / 1e6, "retransmissions": of["retransmissions"], "timeouts": of["timeouts"]}
+                outcome.add(float(run.point["fabric.radio.link.0.mcs"]), run.control_name, run.seed, found)
+        for x in RATES:
+            for name, c in COLUMNS.items():
+                # With collisions there is no closed formula.
+                if name != "air":
+                    formula = tcp_goodput(mac, x, c.access.removesuffix("_without_collisions"), by_air=c.acknowledgements == "air")
+                    outcome.add(x, name, 0, {"arithmetic_mbps": formula / 1e6})
+
+    return all_columns

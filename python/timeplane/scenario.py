@@ -1483,7 +1483,7 @@ class Flyways(Values):
 
     _key: ClassVar[str] = "flyways"
 
-    _reads: ClassVar[dict[str, str]] = {"pointing": "_PointingSpec"}
+    _reads: ClassVar[dict[str, str]] = {"queue": "_AirQueue", "pointing": "_PointingSpec"}
 
     policy: FlywayPolicy = "greedy"
     """Which link is added next."""
@@ -1506,6 +1506,8 @@ class Flyways(Values):
     """
     retries: int = 7
     """How often a packet is sent again at most."""
+    queue: AirQueue | None = None
+    """The queue of each radio. Missing: it takes what comes."""
     acknowledgements: AckWay = "wire"
     """Where TCP's acknowledgements go."""
     every: Duration = "10 ms"

@@ -1,6 +1,6 @@
 //! The `[control.NAME.plan.flyways]` table: 60 GHz links between racks, set up where the wires are short.
 
-use crate::{AccessSpec, AckWay, AntennaName, MacName};
+use crate::{AccessSpec, AckWay, AirQueue, AntennaName, MacName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::Duration;
@@ -29,6 +29,9 @@ pub struct FlywaysSpec {
     pub access: AccessSpec,
     /// How often a packet is sent again at most.
     pub retries: u32,
+    /// The queue of each radio. Missing: it takes what comes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<AirQueue>,
     /// Where TCP's acknowledgements go.
     pub acknowledgements: AckWay,
     /// From one plan to the next, at least.
@@ -99,6 +102,7 @@ impl Default for FlywaysSpec {
             mac: MacName::FlywaysDraft,
             access: AccessSpec::Token,
             retries: 7,
+            queue: None,
             acknowledgements: AckWay::Wire,
             every: Duration::from_ms(10),
             report_every: Duration::from_ms(5),

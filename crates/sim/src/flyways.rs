@@ -37,7 +37,7 @@ pub fn medium(spec: &FlywaysSpec, racks: u32, mtu: u32, streams: &Streams) -> Me
     let slowest = Mcs::ofdm().next().expect("there are OFDM rates");
     let links = (0..n).map(|s| {
         let stream = streams.fast("air link", u64::from(s), "losses");
-        AirLink::new(s, s, Way::Coded(slowest), queue(None, mtu), stream)
+        AirLink::new(s, s, Way::Coded(slowest), queue(spec.queue, mtu), stream)
     });
     let medium = MediumSpec {
         mac: spec.mac.parameters(),

@@ -17,6 +17,7 @@ impl Checked {
             let message = "frames of flyways take their airtime: `planned` has none";
             self.conflict(&at("access"), message, Some("access = \"token\""));
         }
+        self.air_queue(&at("queue"), spec.queue);
         for (name, found) in [("every", spec.every), ("report_every", spec.report_every), ("lease", spec.lease)] {
             self.positive_span(&at(name), found, LONGEST_DELAY);
         }

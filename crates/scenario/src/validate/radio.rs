@@ -22,19 +22,7 @@ impl Checked {
         if !(-120.0..=0.0).contains(&radio.senses_dbm) {
             self.value(&format!("{KEY}.senses_dbm"), radio.senses_dbm, "allowed is -120 to 0 dBm");
         }
-        let (name, packets) = match radio.queue {
-            None => ("", None),
-            Some(AirQueue::DropTail { packets }) => ("drop_tail", packets),
-            Some(AirQueue::Ecn { packets, .. }) => ("ecn", packets),
-            Some(AirQueue::CoDel { target, interval, packets, .. }) => {
-                self.positive_span(&format!("{KEY}.queue.codel.target"), target, LONGEST_DELAY);
-                self.positive_span(&format!("{KEY}.queue.codel.interval"), interval, LONGEST_DELAY);
-                ("codel", packets)
-            }
-        };
-        if packets == Some(0) {
-            self.value(&format!("{KEY}.queue.{name}.packets"), 0, "at least 1");
-        }
+        self.air_queue(&format!("{KEY}.queue"), radio.queue);
         let mut refuse = |message: &str, help: &str| self.conflict(KEY, message, Some(help));
         if f.switch.pfc.is_some() {
             refuse("radio and PFC do not go together yet", "leave `fabric.switch.pfc` or the radio out");
@@ -52,6 +40,23 @@ impl Checked {
         }
         self.interference(radio);
         self.handover(radio, fabric.as_ref());
+    }
+
+    /// The queue of an air link, at its key.
+    pub(super) fn air_queue(&mut self, key: &str, queue: Option<AirQueue>) {
+        let (name, packets) = match queue {
+            None => ("", None),
+            Some(AirQueue::DropTail { packets }) => ("drop_tail", packets),
+            Some(AirQueue::Ecn { packets, .. }) => ("ecn", packets),
+            Some(AirQueue::CoDel { target, interval, packets, .. }) => {
+                self.positive_span(&format!("{key}.codel.target"), target, LONGEST_DELAY);
+                self.positive_span(&format!("{key}.codel.interval"), interval, LONGEST_DELAY);
+                ("codel", packets)
+            }
+        };
+        if packets == Some(0) {
+            self.value(&format!("{key}.{name}.packets"), 0, "at least 1");
+        }
     }
 
     fn radio_link(&mut self, key: &str, link: &RadioLink, radio: &RadioSpec, fabric: Option<&timeplane_model::Fabric>) {

@@ -815,9 +815,11 @@ impl Network {
     /// The link that a switch takes for a packet which does not know it and came over `from`, or why there is none.
     #[inline(never)]
     fn route(&self, switch: u32, packet: &Packet, from: u32) -> Result<u32, Loss> {
-        if packet.path == 0 || packet.path >= VIA {
+        // Numbers of racks are in paths only where racks have radios: elsewhere they are tags.
+        let of_flyways = packet.path >= VIA && !self.hosts_switch.is_empty();
+        if packet.path == 0 || of_flyways {
             // On its way to the rack from which it flies, or by wire after all.
-            let first = packet.path >= VIA && packet.path != FLOWN;
+            let first = of_flyways && packet.path != FLOWN;
             let to = if first { u32::from(packet.path - VIA) } else { packet.destination };
             let out = self.routes.next(switch, to, packet.hash);
             return if out == LAST { Err(Loss::NoRoute) } else { Ok(out) };

@@ -197,7 +197,7 @@ def _losses(losses: Sequence[int]) -> dict[str, Any]:
     return _numbered({f"{p}_{x}": steered(p, values, loss=x / 100) for p, values in policies.items() for x in losses})
 
 
-def _all(seeds: int, few: int, seconds: float, long: float, levels: Sequence[float], queues: Sequence[int], targets: Sequence[float],
+def _all(seeds: int, few: int, seconds: float, long: float, tail: float, levels: Sequence[float], queues: Sequence[int], targets: Sequence[float],
          delays: Sequence[int], ttrs: Sequence[int], losses: Sequence[int], sizes: Sequence[int]) -> list[Experiment]:  # fmt: skip
     grid = {room: {LEVEL: levels, QUEUE: queues, TARGET: CLEAN if room.endswith("clean") else targets} for room in GRID}
     judged = CUBICS | {"reactive": REACTIVE, "proactive": PROACTIVE}
@@ -205,6 +205,8 @@ def _all(seeds: int, few: int, seconds: float, long: float, levels: Sequence[flo
     return [
         *(Experiment(f"main_{room}", ALL, room, seconds, seeds, over_time=True) for room in ROOMS_SHOWN),
         *(Experiment(f"long_{room}", four, room, long, seeds) for room in ROOMS_SHOWN),
+        # CUBIC sends fewer packets: as long as it takes for as many.
+        *(Experiment(f"tail_{room}", {"cubic": CUBIC}, room, tail, seeds) for room in ROOMS_SHOWN),
         *(Experiment(f"grid_{room}", judged, room, seconds, 1, grid[room], over_time=True) for room in GRID),
         *(Experiment(f"delay_{room}", _delays(delays), room, seconds, few, numbered=True) for room in ROOMS_SHOWN),
         *(Experiment(f"ttr_{room}", _ttrs(ttrs), room, seconds, few, numbered=True) for room in ROOMS_SHOWN),
@@ -214,8 +216,8 @@ def _all(seeds: int, few: int, seconds: float, long: float, levels: Sequence[flo
     ]
 
 
-FULL = _all(10, 3, 10, 72, LEVELS, QUEUES, TARGETS, DELAYS, TTRS, LOSSES, SIZES)
-QUICK = _all(2, 1, 8, 8, (-66.0, -70.0), (1000,), (0.01,), (0, 20), (0, 800), (0, 50), (300, 1000))
+FULL = _all(10, 3, 10, 72, 432, LEVELS, QUEUES, TARGETS, DELAYS, TTRS, LOSSES, SIZES)
+QUICK = _all(2, 1, 8, 8, 16, (-66.0, -70.0), (1000,), (0.01,), (0, 20), (0, 800), (0, 50), (300, 1000))
 
 
 def experiments(quick: bool) -> dict[str, Experiment]:

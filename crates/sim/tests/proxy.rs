@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Ran, flow_list, run};
+use common::{Ran, flow_list, run, try_run};
 
 /// A server, an access point 20 ms away, a device; `link` says what its air link follows, `queue` what its access point does, `more` which
 /// controls there are.
@@ -149,4 +149,20 @@ fn marks_and_controlled_delay_keep_the_queue_short() {
     assert!(marked < 46.0, "{marked} ms: 100 packets are 4.3 ms at 1.5 Gb/s");
     let (_, dropped) = longest_queue("codel = { packets = 1000 }", "congestion = \"cubic\"");
     assert!(dropped.contains_key("aqm"), "{dropped:?}");
+}
+
+#[test]
+fn a_link_that_never_closes_is_an_outage_and_no_hang() {
+    let never = "room = \"b\", level_dbm = -110.0";
+    let text = scenario(never, "drop_tail.packets = 1000", &control("reactive", "policy.reactive = {}"));
+    for name in ["cubic", "reactive"] {
+        let ran = run(&text, name, 1);
+        assert_eq!(ran.summary.packets.delivered, 0, "{name}");
+        assert_eq!(ran.nullable("air", "mcs"), [None, None], "{name}: an outage both ways, from begin to end");
+        assert_eq!(ran.summary.flows.unfinished, 1);
+    }
+    // Without an end the run would last for ever: that is said before it begins.
+    let endless = text.replace("measure = \"10 s\"", "").replace("drain = \"0 s\"", "");
+    let Err(error) = try_run(&endless, "cubic", 1) else { panic!("it came to an end") };
+    assert!(error.to_string().contains("an outage from begin to end"), "{error}");
 }

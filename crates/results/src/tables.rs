@@ -333,7 +333,7 @@ mod tests {
                 let (name, about) = (field.name().as_str(), &field.metadata()["description"]);
                 assert!(about.ends_with('.') || about.ends_with("..."), "{table}.{name}: {about}");
                 let unit = ["_ps", "_bytes", "_packets", "_flows", "_bps", "_ppm"].iter().any(|u| name.ends_with(u));
-                let other = ["measured", "reason", "kind", "sender", "mcs"].contains(&name);
+                let other = ["measured", "reason", "kind", "sender", "mcs", "state"].contains(&name);
                 assert!(unit || other || plain.contains(&name) || counts.contains(&name), "{table}.{name} has no unit");
             }
         }

@@ -39,6 +39,7 @@ fn a_run_is_complete_or_not_there() {
     assert_eq!(
         names(&store.run_dir(DONE)),
         [
+            "air.parquet",
             "coflows.parquet",
             "control.parquet",
             "drops.parquet",
@@ -47,8 +48,10 @@ fn a_run_is_complete_or_not_there() {
             "links.parquet",
             "queues.parquet",
             "received.parquet",
+            "rtt.parquet",
             "slots.parquet",
-            "summary.json"
+            "summary.json",
+            "tcp.parquet",
         ]
     );
     // A run that fails leaves nothing, and the same run twice is no error.

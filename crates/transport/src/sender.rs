@@ -123,7 +123,8 @@ pub struct Sender {
     delivery: Option<Box<Delivery>>,
 
     /// Round-trip times since they were taken last, where somebody wants them.
-    samples: Option<Vec<Duration>>,
+    #[expect(clippy::box_collection, reason = "a word in every sender, three otherwise")]
+    samples: Option<Box<Vec<Duration>>>,
     retransmissions: u64,
     timeouts: u32,
     slow_start_segments: u32,
@@ -897,8 +898,8 @@ mod tests {
 
     #[test]
     fn stays_small() {
-        // Six cache lines.
-        assert!(size_of::<Sender>() <= 384, "{}", size_of::<Sender>());
+        // Six cache lines, and a word for round trips that are recorded.
+        assert!(size_of::<Sender>() <= 392, "{}", size_of::<Sender>());
         assert_eq!(size_of::<Record>(), 16);
     }
 

@@ -228,7 +228,7 @@ impl Medium {
         l.return_all(link, &mut self.outcomes);
     }
 
-    /// A station points elsewhere: what others hear of it, and what it hears of them, in mW by station. It must not send now.
+    /// A station points elsewhere: what others hear of it, and what it hears of them, in mW by station.
     pub fn point(&mut self, station: u32, heard_by: &[f64], hears: &[f64]) {
         let n = self.stations.len();
         for other in 0..n {

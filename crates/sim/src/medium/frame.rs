@@ -147,14 +147,17 @@ impl Frames {
         }
     }
 
-    /// A station that does not send points elsewhere.
+    /// A station points elsewhere. What it has in the air is heard by others as it points now, and received as it was.
     pub fn point(&mut self, station: u32, heard_by: &[f64], hears: &[f64]) {
         let (n, s) = (self.n, station as usize);
         for other in (0..n).filter(|&o| o != s && self.channels[o] == self.channels[s]) {
             self.powers[s * n + other] = heard_by[other];
             self.powers[other * n + s] = hears[other];
         }
-        self.heard[s] = self.active.iter().map(|&a| self.powers[a as usize * n + s]).sum();
+        // Summed anew: what is taken off at a frame's end has to be what it counts for.
+        for (r, heard) in self.heard.iter_mut().enumerate() {
+            *heard = self.active.iter().map(|&a| self.powers[a as usize * n + r]).sum();
+        }
     }
 
     fn others(&self, from: u32, to: u32) -> f64 {
@@ -255,5 +258,38 @@ impl Frames {
     pub fn keep(&mut self, mut frame: Frame) {
         frame.noisy.clear();
         self.spare.push(frame.noisy);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::medium::Access;
+    use timeplane_radio::{FLYWAYS_DRAFT, Milliwatts};
+
+    #[test]
+    fn what_a_turned_antenna_was_heard_with_is_forgotten() {
+        let n = 4;
+        let spec = MediumSpec {
+            mac: FLYWAYS_DRAFT,
+            access: Access::Token,
+            retries: 0,
+            noise: Milliwatts::new(1e-8),
+            senses: Milliwatts::new(1e-7),
+            channels: vec![0; n],
+            powers: (0..n * n).map(|i| i as f64 * 1e-6).collect(),
+        };
+        let mut frames = Frames::new(&spec);
+        let at = |us: i64| SimTime::ZERO + Duration::from_us(us);
+        let coded = Some((Mcs::ofdm().next().unwrap(), 100));
+        for (from, to) in [(0, 1), (2, 3)] {
+            frames.begin(at(0), from, to, Content::Data { link: from }, coded, Duration::from_us(10));
+        }
+        // While its frame is in the air it is pointed elsewhere: others hear it a thousand times as loud.
+        frames.point(0, &[1.0, 1e-3, 2e-3, 3e-3], &[0.0; 4]);
+        assert_eq!(frames.heard[1], 1e-3 + spec.powers[2 * n + 1]);
+        frames.end(at(10), 0);
+        let left = frames.heard[1] / spec.powers[2 * n + 1];
+        assert!((left - 1.0).abs() < 1e-9, "only the other one is left: {left}");
     }
 }

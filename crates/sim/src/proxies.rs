@@ -158,7 +158,11 @@ impl Proxies {
             {
                 point.next += 1;
                 let queue = network.air_queue(point.link).map_or_else(QueueSample::default, |(packets, bytes, _)| {
-                    QueueSample { bytes: Bytes::new(bytes), packets: packets as u32, drops: 0 }
+                    QueueSample {
+                        bytes: Bytes::new(bytes),
+                        packets: packets as u32,
+                        drops: network.queue_drops(point.link),
+                    }
                 });
                 point.agent.handle(clock, ReporterInput::Queue(queue), &mut reports);
                 point.agent.handle(clock, ReporterInput::Link(sample), &mut reports);

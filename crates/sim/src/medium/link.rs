@@ -482,9 +482,4 @@ impl AirLink {
             self.first += 1;
         }
     }
-
-    /// When the packet that is sent next joined the queue.
-    pub fn head_since(&self) -> Option<SimTime> {
-        self.queue.iter().find(|e| !e.settled).map(|e| e.since)
-    }
 }

@@ -130,11 +130,6 @@ impl Network {
         self.hosts_switch = switches;
     }
 
-    /// The medium, where there is one.
-    pub fn medium(&self) -> Option<&Medium> {
-        self.air.as_ref().map(|air| &air.medium)
-    }
-
     /// The number in the network of an air link.
     pub fn air_number(&self, air_link: u32) -> Option<u32> {
         self.air.as_ref().and_then(|air| air.numbers.get(air_link as usize)).copied()
@@ -302,6 +297,12 @@ impl Network {
             }
         }
         rows
+    }
+
+    /// Packets that an air link's queue has not taken, or has given up, since the run's begin.
+    pub fn queue_drops(&self, number: u32) -> u64 {
+        let of = |reason| self.losses.get(&(number, reason)).map_or(0, |l| l.0);
+        of(Loss::BufferFull) + of(Loss::Shed)
     }
 
     /// Packets and bytes that wait for an air link, and the longest queue that it has had; none for a wire.

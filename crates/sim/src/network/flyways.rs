@@ -29,8 +29,6 @@ pub(super) struct FlywayState {
     told: Vec<RackFlyways>,
     /// By rack and channel: the rack at the other end and the rate, where the link is up.
     up: Vec<Option<(u32, Mcs)>>,
-    /// Links that came up.
-    pub begun: u64,
 }
 
 /// Which way a packet takes from a rack's switch.
@@ -48,7 +46,6 @@ impl FlywayState {
             channels,
             told: vec![RackFlyways::default(); racks as usize],
             up: vec![None; (racks * channels) as usize],
-            begun: 0,
         }
     }
 
@@ -143,7 +140,6 @@ impl Network {
         for (rack, channel, peer, mcs) in begun {
             let flyways = air.flyways.as_mut().expect("it is there");
             let (place, other) = (flyways.place(rack, channel), flyways.place(peer, channel));
-            flyways.begun += 1;
             let powers = flyways.powers(rack, peer, channel);
             air.medium.point(place as u32, &powers.0, &powers.1);
             air.medium.set_up(now, place as u32, other as u32, mcs);
@@ -200,11 +196,6 @@ impl Network {
                 self.lose(number, reason, packet, ends);
             }
         }
-    }
-
-    /// Links that came up so far.
-    pub fn flyways_begun(&self) -> u64 {
-        self.air.as_ref().and_then(|a| a.flyways.as_ref()).map_or(0, |f| f.begun)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What an access point says of its link, and what a sender is told.
 
 use timeplane_model::{Bytes, FlowId, LinkId, Rate, Time};
+use timeplane_radio::CourseState;
 
 /// How an access point uses its link now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,18 @@ pub struct LinkSample {
     pub beams: (u16, u16),
     /// What these beams receive, in hundredths of a dBm; also in an outage.
     pub level_cdbm: i32,
+}
+
+impl From<&CourseState> for LinkSample {
+    /// What the access point knows of a state: not its losses.
+    fn from(state: &CourseState) -> Self {
+        Self {
+            // Numbers of the rates of a course are whole.
+            uses: state.link.map(|l| LinkUse { rate: l.rate, mcs: l.mcs.name().parse().unwrap_or_default() }),
+            beams: (state.tx as u16, state.rx as u16),
+            level_cdbm: (state.level.get() * 100.0).round() as i32,
+        }
+    }
 }
 
 /// What waits at an access point for its link.

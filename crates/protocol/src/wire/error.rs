@@ -83,6 +83,9 @@ pub enum WireError {
         /// What it should say.
         computed: u16,
     },
+    /// Not sealed with this host's key.
+    #[error("the tag does not fit: forged, or sealed with another key")]
+    Forged,
     /// A part of an IP packet: control frames are never fragmented.
     #[error("an IP fragment")]
     Fragment,

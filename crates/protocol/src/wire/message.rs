@@ -353,12 +353,23 @@ pub(super) fn decode_grant(effective: Time, r: &mut Reader<'_>) -> Result<Grant,
         (SIGNAL, number) => Trigger::Signal(number),
         (_, 1..) => return Err(WireError::Reserved { at: at + 16 }),
         (NEVER, _) => Trigger::Never,
-        (_, _) => Trigger::At(Time::from_ps(r.i64()?)),
+        (_, _) => {
+            let (field, end) = (r.at(), Time::from_ps(r.i64()?));
+            // What has two ways to be said is said in the shorter one.
+            if short(base(start, effective), end).is_some() {
+                return Err(WireError::Value { at: field, what: "a time of 8 bytes that fits 4" });
+            }
+            Trigger::At(end)
+        }
     };
     let lease = if !has(LONG_LEASE) {
         after(lease_base(start, end, effective), lease_field, 20)?
     } else if lease_field == 0 {
-        Time::from_ps(r.i64()?)
+        let (field, lease) = (r.at(), Time::from_ps(r.i64()?));
+        if short(lease_base(start, end, effective), lease).is_some() {
+            return Err(WireError::Value { at: field, what: "a time of 8 bytes that fits 4" });
+        }
+        lease
     } else {
         return Err(WireError::Reserved { at: at + 20 });
     };

@@ -4,6 +4,7 @@
 //!   which a [`Pfc`](crate::Pfc) is.
 //! - Over UDP: [`Control`], which is a [`Message`](crate::Message), REACToR's [`PeriodSchedule`] and [`Heartbeat`], the
 //!   [`ClassNames`] of a host, or what a [proxy](crate::WindowProxy) hears and says. What does not fit into a datagram goes into several, which a [`Reassembler`] joins.
+//! - [`Pfc::seal`](crate::Pfc::seal) adds a tag to a signal, so that nobody else can give it; [`DataHeader`] is before the data of live agents.
 //! - [`UdpFrame`] puts a datagram into IPv4 and Ethernet.
 //!
 //! All numbers are big-endian. Frames are without preamble and FCS, which the hardware adds. Parsers take any bytes, never panic, and
@@ -13,6 +14,7 @@
 mod bytes;
 mod classes;
 mod control;
+mod data;
 mod datagram;
 mod deputy;
 mod error;
@@ -25,11 +27,13 @@ mod proxy;
 mod quanta;
 mod reactor;
 mod reassembler;
+mod sealed;
 mod signal;
 mod udp;
 
 pub use classes::ClassNames;
 pub use control::Control;
+pub use data::{DataHeader, DataKind, ETHER_TYPE_DATA, GIVEN_UP, UNGATED, encode_repair, parse_repair};
 pub use datagram::{Header, MAX_PARTS, PORT, ROOM};
 pub use error::{EncodeError, WireError};
 pub use ethernet::{
@@ -40,6 +44,7 @@ pub use pause::{ControlFrame, OPCODE_PAUSE, OPCODE_PFC, PauseFrame, PfcFrame};
 pub use quanta::Quanta;
 pub use reactor::{Circuit, Configuration, EpsShare, Heartbeat, HostPeriod, PeriodSchedule, ScheduleFault, Via};
 pub use reassembler::{Limits, Reassembler, ReassemblerCounters};
+pub use sealed::{Heard, SignalEncoding, SignalKey};
 pub use udp::{Endpoint, UdpFrame};
 
 pub(crate) use message::long_times;

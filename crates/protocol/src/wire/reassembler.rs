@@ -1,6 +1,6 @@
 //! Datagrams become messages again.
 
-use super::control::Control;
+use super::control::{Control, LEADS};
 use super::datagram::Header;
 use super::error::WireError;
 use std::collections::{BTreeMap, VecDeque};
@@ -113,7 +113,9 @@ impl Reassembler {
         let (header, body) = Header::parse(datagram)?;
         Control::known(&header)?;
         let name = name(&header);
-        if self.done.contains(&name) {
+        // A manager's word that it leads has no number: each is as good as the one before, and none is a double.
+        let numbered = header.kind != LEADS;
+        if numbered && self.done.contains(&name) {
             self.counters.doubled += 1;
             return Ok(None);
         }

@@ -1,0 +1,216 @@
+//! The data frames of live agents: what waits for slots.
+
+use super::bytes::Reader;
+use super::error::WireError;
+use super::ethernet::{self, MacAddress};
+use timeplane_model::HostId;
+
+/// The second of the two EtherTypes for experiments within one network (IEEE 802, clause on local experimental EtherTypes).
+pub const ETHER_TYPE_DATA: u16 = 0x88b6;
+
+/// The gate class of frames that no gate stops: repair reports.
+pub const UNGATED: u16 = u16::MAX;
+
+/// In a repair, in place of what has come: nothing more will.
+pub const GIVEN_UP: u64 = u64::MAX;
+
+/// What a data frame carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataKind {
+    /// A piece of a stream.
+    Stream,
+    /// What a receiver of a stream has and lacks; [`UNGATED`].
+    Repair,
+    /// An IP packet, from a TUN interface to another one.
+    Packet,
+}
+
+/// The header of a data frame, behind Ethernet's.
+///
+/// | byte | length | field |
+/// | --- | --- | --- |
+/// | 0 | 6 | destination |
+/// | 6 | 6 | source |
+/// | 12 | 2 | EtherType 0x88B6 |
+/// | 14 | 1 | version: 1 |
+/// | 15 | 1 | kind: 1 stream, 2 repair, 3 packet |
+/// | 16 | 2 | the class whose gate it waits for; 0xffff: none |
+/// | 18 | 2 | bytes of the payload |
+/// | 20 | 4 | the host that sends it |
+/// | 24 | 4 | epoch of its agent |
+/// | 28 | 4 | stream, counted by the sender of the stream; zero for packets |
+/// | 32 | 2 | port at which the receiver of the stream listens; zero for packets |
+/// | 34 | 2 | zero |
+/// | 36 | 8 | offset of the payload in the stream; zero for packets; the epoch of the sending agent for repairs |
+/// | 44 | 8 | length of the stream, all bits set while it is not known; zero for packets |
+///
+/// The payload of a repair is the offset below which everything has come (8 B), then gaps, each begin and end (8 B each); epoch and stream are
+/// those of the stream's sender. The end of a stream counts as one more byte behind its last one, so that it can be lacking and come as well. The
+/// offset [`GIVEN_UP`] says that the stream is given up: by its receiver, or, where the length is zero, by its sender. A frame may be padded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataHeader {
+    /// Who gets it.
+    pub destination: MacAddress,
+    /// Who sends it.
+    pub source: MacAddress,
+    /// What it carries.
+    pub kind: DataKind,
+    /// The class whose gate it waits for.
+    pub class: u16,
+    /// Bytes behind the header.
+    pub payload: u16,
+    /// The host that sends it.
+    pub host: HostId,
+    /// Counts the starts of the agent that the stream comes from.
+    pub epoch: u32,
+    /// Which stream of that agent.
+    pub stream: u32,
+    /// For which port of the receiver.
+    pub port: u16,
+    /// Where in the stream.
+    pub offset: u64,
+    /// How long the stream is, once that is known.
+    pub length: Option<u64>,
+}
+
+impl DataHeader {
+    /// Its length, with Ethernet's.
+    pub const BYTES: usize = 52;
+    /// Of the layout.
+    pub const VERSION: u8 = 1;
+
+    /// As bytes; the payload follows.
+    pub fn encode(&self) -> [u8; Self::BYTES] {
+        let mut frame = [0; Self::BYTES];
+        frame[..6].copy_from_slice(&self.destination.0);
+        frame[6..12].copy_from_slice(&self.source.0);
+        frame[12..14].copy_from_slice(&ETHER_TYPE_DATA.to_be_bytes());
+        frame[14] = Self::VERSION;
+        frame[15] = match self.kind {
+            DataKind::Stream => 1,
+            DataKind::Repair => 2,
+            DataKind::Packet => 3,
+        };
+        frame[16..18].copy_from_slice(&self.class.to_be_bytes());
+        frame[18..20].copy_from_slice(&self.payload.to_be_bytes());
+        frame[20..24].copy_from_slice(&self.host.0.to_be_bytes());
+        frame[24..28].copy_from_slice(&self.epoch.to_be_bytes());
+        frame[28..32].copy_from_slice(&self.stream.to_be_bytes());
+        frame[32..34].copy_from_slice(&self.port.to_be_bytes());
+        frame[36..44].copy_from_slice(&self.offset.to_be_bytes());
+        frame[44..52].copy_from_slice(&self.length.unwrap_or(u64::MAX).to_be_bytes());
+        frame
+    }
+
+    /// Reads a frame; the rest is its payload, without padding.
+    ///
+    /// # Errors
+    /// Where it is truncated, of another EtherType, version or kind, or names bytes beyond the stream's end.
+    pub fn parse(frame: &[u8]) -> Result<(Self, &[u8]), WireError> {
+        let mut r = Reader::new(frame);
+        let (destination, source, found) = ethernet::read_header(&mut r)?;
+        if found != ETHER_TYPE_DATA {
+            return Err(WireError::EtherType { found, expected: ETHER_TYPE_DATA });
+        }
+        match r.u8()? {
+            Self::VERSION => {}
+            found => return Err(WireError::Version { found }),
+        }
+        let kind = match r.u8()? {
+            1 => DataKind::Stream,
+            2 => DataKind::Repair,
+            3 => DataKind::Packet,
+            found => return Err(WireError::Kind { found }),
+        };
+        let (class, payload, host) = (r.u16()?, r.u16()?, HostId(r.u32()?));
+        let (epoch, stream, port) = (r.u32()?, r.u32()?, r.u16()?);
+        r.zeros(2)?;
+        let (offset, length) = (r.u64()?, r.u64()?);
+        let bytes = r.slice(usize::from(payload))?;
+        let length = Some(length).filter(|&l| l != u64::MAX);
+        let end = offset.checked_add(u64::from(payload));
+        if kind == DataKind::Stream && end.is_none_or(|end| length.is_some_and(|l| end > l)) {
+            return Err(WireError::Value { at: 36, what: "bytes beyond the stream's end" });
+        }
+        let header = Self { destination, source, kind, class, payload, host, epoch, stream, port, offset, length };
+        Ok((header, bytes))
+    }
+}
+
+/// What a receiver has of a stream: everything below the first number, and what it lacks above, as begins and ends.
+pub fn encode_repair(contiguous: u64, gaps: impl Iterator<Item = (u64, u64)>) -> Vec<u8> {
+    let mut payload = contiguous.to_be_bytes().to_vec();
+    for (from, to) in gaps {
+        payload.extend_from_slice(&from.to_be_bytes());
+        payload.extend_from_slice(&to.to_be_bytes());
+    }
+    payload
+}
+
+/// Reads the payload of a repair.
+///
+/// # Errors
+/// Where it is truncated, or gaps are empty, out of order or below what has come.
+pub fn parse_repair(payload: &[u8]) -> Result<(u64, Vec<(u64, u64)>), WireError> {
+    let mut r = Reader::new(payload);
+    let contiguous = r.u64()?;
+    let (mut gaps, mut least) = (Vec::new(), contiguous);
+    while !r.is_empty() {
+        let at = r.at();
+        let (from, to) = (r.u64()?, r.u64()?);
+        if from < least || to <= from {
+            return Err(WireError::Disordered { at });
+        }
+        least = to;
+        gaps.push((from, to));
+    }
+    Ok((contiguous, gaps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn frames_are_read_as_they_are_written(
+            kind in prop_oneof![Just(DataKind::Stream), Just(DataKind::Repair), Just(DataKind::Packet)],
+            (class, host, epoch, stream, port) in any::<(u16, u32, u32, u32, u16)>(),
+            offset in 0u64..1 << 60, more in proptest::option::of(0u64..1000),
+            payload in proptest::collection::vec(any::<u8>(), 0..200), padding in 0usize..20,
+        ) {
+            let length = more.map(|m| offset + payload.len() as u64 + m);
+            let header = DataHeader {
+                destination: MacAddress([1; 6]), source: MacAddress([2; 6]), kind, class, payload: payload.len() as u16,
+                host: HostId(host), epoch, stream, port, offset, length,
+            };
+            let frame = [&header.encode()[..], &payload, &vec![0; padding]].concat();
+            prop_assert_eq!(DataHeader::parse(&frame), Ok((header, &payload[..])));
+            prop_assert!(DataHeader::parse(&frame[..DataHeader::BYTES + payload.len() - usize::from(!payload.is_empty())]).is_ok() == payload.is_empty());
+        }
+
+        #[test]
+        fn repairs_are_read_as_they_are_written(contiguous: u32, steps in proptest::collection::vec((1u64..100, 1u64..100), 0..90)) {
+            let mut at = u64::from(contiguous);
+            let gaps: Vec<(u64, u64)> = steps.iter().map(|(skip, long)| { let from = at + skip; at = from + long; (from, at) }).collect();
+            let payload = encode_repair(u64::from(contiguous), gaps.iter().copied());
+            prop_assert_eq!(parse_repair(&payload), Ok((u64::from(contiguous), gaps.clone())));
+            if let Some(first) = gaps.first() {
+                let backwards = encode_repair(first.0 + 1, gaps.iter().copied());
+                prop_assert!(parse_repair(&backwards).is_err());
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_read_without_panic(mut bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
+            let _ = parse_repair(&bytes);
+            if bytes.len() > 16 {
+                bytes[12..16].copy_from_slice(&[0x88, 0xb6, 1, 1]);
+            }
+            if let Ok((header, payload)) = DataHeader::parse(&bytes) {
+                prop_assert_eq!(usize::from(header.payload), payload.len());
+            }
+        }
+    }
+}

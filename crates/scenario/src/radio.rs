@@ -7,7 +7,9 @@ pub use cells::{HandoverSpec, Interference, QueuedSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::{Bytes, Duration, HostId, LinkId, NodeId};
-use timeplane_radio::{FLYWAYS_DRAFT, IEEE_802_11AD_2012, MacParameters};
+use timeplane_radio::{
+    CourseRules, Db, Dbm, FLYWAYS_DRAFT, IEEE_802_11AD_2012, LinkParameters, MacParameters, Testbed,
+};
 
 use crate::FabricSpec;
 
@@ -314,6 +316,44 @@ pub struct CourseSpec {
     /// What becomes of packets while no rate meets the target.
     #[serde(default)]
     pub in_outage: InOutage,
+    /// All rates are this much of what the channel allows, 0.001 to 1: 0.25 where the same course is run on Linux, whose emulated
+    /// links end at 500 Mb/s.
+    #[serde(default = "all_of_it")]
+    pub rate_factor: f64,
+}
+
+impl CourseSpec {
+    /// How rates and losses follow from levels.
+    pub fn parameters(&self) -> LinkParameters {
+        LinkParameters {
+            packet: self.packet,
+            target: self.target,
+            loss: Db::new(self.loss_db),
+            rate_factor: self.rate_factor,
+            ..LinkParameters::default()
+        }
+    }
+    /// How often somebody looks.
+    pub fn rules(&self) -> CourseRules {
+        CourseRules { every: self.every, select_every: self.select_every }
+    }
+    /// The room with who walks in it as the room has it; none where a file says what arrives.
+    pub fn testbed(&self) -> Option<Testbed> {
+        if self.beams.is_some() {
+            return None;
+        }
+        let level = Dbm::new(self.level_dbm);
+        let mut testbed = match self.room.unwrap_or(RoomName::B) {
+            RoomName::A => Testbed::a(level),
+            RoomName::B => Testbed::b(level),
+        };
+        testbed.extra = self.body_loss_db.map_or(testbed.extra, Db::new);
+        Some(testbed)
+    }
+}
+
+const fn all_of_it() -> f64 {
+    1.0
 }
 
 /// What an access point does in an outage. The paper says nothing of it.

@@ -1,7 +1,6 @@
 //! All runs of a scenario: points x controls x seeds, on all cores, kept as they complete.
 
 use crate::air::{AirError, read_beams};
-use crate::bounds::bounds;
 use crate::engine::Pulse;
 use crate::run::{RunError, RunSpec, simulate};
 use indexmap::IndexMap;
@@ -16,7 +15,7 @@ use timeplane_results::{
 };
 use timeplane_scenario::{Loaded, Point, Scenario, ScenarioError};
 use timeplane_schedule::Schedulers;
-use timeplane_workload::{Source, WorkloadError};
+use timeplane_workload::{Question, Source, WorkloadError, mean_bounds, questions, seeds, values};
 
 /// Version of the program, part of every run's key.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -134,60 +133,18 @@ pub struct Planned {
     pub complete: bool,
 }
 
-fn text(values: &IndexMap<String, serde_json::Value>) -> IndexMap<String, String> {
-    let plain = |v: &serde_json::Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
-    values.iter().map(|(k, v)| (k.clone(), plain(v))).collect()
-}
-
-/// A hash of the files that a workload and a control's fabric name, so that a changed trace is a changed question. What is bundled changes with
-/// the version only.
-fn digest(scenario: &Scenario, control: &str, base: &Path) -> String {
-    let json = serde_json::to_value(&scenario.workload).expect("a workload is JSON");
-    let seen = scenario.seen_by(control);
-    let radio = seen.and_then(|s| s.fabric.radio.clone());
-    let radio = serde_json::to_value(radio).expect("radios are JSON");
-    let mut hash = blake3::Hasher::new();
-    let mut stack = vec![&radio, &json];
-    while let Some(value) = stack.pop() {
-        match value {
-            serde_json::Value::String(name) => {
-                if let Ok(bytes) = std::fs::read(base.join(name)) {
-                    hash.update(&bytes);
-                }
-            }
-            serde_json::Value::Object(fields) => stack.extend(fields.values()),
-            serde_json::Value::Array(items) => stack.extend(items),
-            _ => {}
-        }
-    }
-    hash.finalize().to_hex()[..16].to_owned()
-}
-
 /// All runs of a scenario, in the order of tables: points, controls, seeds. Nothing is created.
 ///
 /// # Errors
 /// Where a sweep names what does not exist.
 pub fn plan(loaded: &Loaded, options: &Options) -> Result<Vec<Planned>, ScenarioError> {
     let runs = options.results.join(loaded.name()).join("runs");
-    let mut planned = Vec::new();
-    for (p, point) in loaded.points()?.iter().enumerate() {
-        for control in point.scenario.control.keys() {
-            let digest = digest(&point.scenario, control, &loaded.base);
-            for seed in seeds(loaded) {
-                let mut json = point.run_json(control, seed).expect("a control of this scenario");
-                json["files"] = digest.clone().into();
-                let key = run_key(&json, seed, VERSION);
-                let complete = runs.join(&key).is_dir();
-                let values = text(&point.values);
-                planned.push(Planned { point: p, values, control: control.clone(), seed, key, complete });
-            }
-        }
-    }
-    Ok(planned)
-}
-
-fn seeds(loaded: &Loaded) -> std::ops::Range<u64> {
-    loaded.scenario.seed..loaded.scenario.seed + u64::from(loaded.scenario.seeds)
+    let planned = |q: Question| {
+        let key = run_key(&q.json, q.seed, VERSION);
+        let complete = runs.join(&key).is_dir();
+        Planned { point: q.point, values: q.values, control: q.control, seed: q.seed, key, complete }
+    };
+    Ok(questions(loaded)?.into_iter().map(planned).collect())
 }
 
 /// A point, ready to be run.
@@ -388,23 +345,13 @@ fn manifest(loaded: &Loaded, planned: &[Planned]) -> Manifest {
 
 /// The bounds of every point whose workload ends, mean over seeds.
 fn all_bounds(prepared: &[Prepared], loaded: &Loaded) -> Vec<Bound> {
-    let mut completion = Vec::new();
-    let mut cct = Vec::new();
-    for point in prepared.iter().filter(|p| !p.source.is_endless()) {
+    let (mut completion, mut cct) = (Vec::new(), Vec::new());
+    for point in prepared {
         let mtu = point.point.scenario.fabric.mtu.get();
-        let each: Vec<_> = seeds(loaded)
-            .filter_map(|seed| bounds(&point.fabric, &point.source.arrivals(seed).collect::<Vec<_>>(), mtu))
-            .collect();
-        if each.is_empty() {
-            continue;
-        }
-        let mean = |v: Vec<f64>| v.iter().sum::<f64>() / v.len() as f64;
-        let values = text(&point.point.values);
-        completion.push((values.clone(), mean(each.iter().map(|b| b.completion_ps).collect())));
-        let ccts: Vec<f64> = each.iter().filter_map(|b| b.cct_mean_ps).collect();
-        if !ccts.is_empty() {
-            cct.push((values, mean(ccts)));
-        }
+        let Some(bounds) = mean_bounds(&point.fabric, &point.source, seeds(loaded), mtu) else { continue };
+        let values = values(&point.point);
+        completion.push((values.clone(), bounds.completion_ps));
+        cct.extend(bounds.cct_mean_ps.map(|mean| (values, mean)));
     }
     let bound = |label: &str, metric, values: Vec<_>| Bound { label: label.to_owned(), metric, values };
     let mut all = Vec::new();

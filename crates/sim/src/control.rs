@@ -6,9 +6,6 @@ use crate::circuits::CIRCUIT;
 use crate::clocks::Clock;
 use crate::endpoints::Endpoints;
 use crate::flyways::{flyway_config, flyway_manager};
-use crate::manager_configs::{
-    background, deputy_config, one_of_two, planned_on, rate_manager, slot_manager, timeslot_manager,
-};
 use crate::network::{Changes, Manager, Network};
 use crate::nic::Window;
 use crate::signals::Signals;
@@ -24,6 +21,9 @@ use timeplane_protocol::{
     SlotManagerConfig, TimeslotManager, TimeslotManagerConfig,
 };
 use timeplane_results::{ControlRow, Recorder, SlotRow};
+use timeplane_scenario::agents::{
+    background, deputy_config, one_of_two, planned_on, rate_manager, slot_manager, timeslot_manager,
+};
 use timeplane_scenario::{CircuitDemand, PlanSpec, Retune, SignalSpec};
 use timeplane_schedule::{Schedulers, UnknownScheduler};
 use timeplane_workload::Streams;
@@ -795,7 +795,7 @@ impl Controllers {
                     source: source.0,
                     destination: destination.0,
                     granted_bytes: self.line[source.index()].bytes_in(slot.open).get(),
-                    sent_bytes: self.used.remove(&(slot.start, source.0, destination.0)).unwrap_or(0),
+                    sent_bytes: Some(self.used.remove(&(slot.start, source.0, destination.0)).unwrap_or(0)),
                 });
             }
         }

@@ -3,7 +3,6 @@
 //! The network is behind the [`Wire`] trait, so that the engine and the reference engine of the tests drive the very same ends.
 
 use crate::flow::{Back, Cut, Flow, Flows, NONE, State, UNARMED};
-use crate::ideal::IdealPath;
 use crate::ledger::Ledger;
 use crate::link::LinkState;
 use crate::packet::{NO_SACK, Packet, UNKNOWN, flags};
@@ -17,7 +16,7 @@ use timeplane_transport::{
     Ack, Arrival, HEADER_BYTES, RawConfig, RawReceiver, RawSender, Receiver, Report, SackBlocks, Sender, Steering,
     TcpConfig,
 };
-use timeplane_workload::{FlowArrival, PacketSizer};
+use timeplane_workload::{FlowArrival, IdealPath, PacketSizer};
 
 /// Bytes of the headers of a datagram: IPv4 (20) and UDP (8).
 pub const DATAGRAM_HEADER: u32 = 28;

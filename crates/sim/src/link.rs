@@ -7,10 +7,7 @@
 use crate::packet::{LAST, Packets};
 use crate::time::SimTime;
 use std::sync::Arc;
-use timeplane_model::{Buffer, Bytes, Duration, Forwarding, Link, LinkSpec, Rate, Switch};
-
-/// Bytes that a cut-through switch reads before it sends: preamble 8, Ethernet 14, IP and transport 42.
-pub const CUT_THROUGH_HEADER: u32 = 64;
+use timeplane_model::{Buffer, Bytes, CUT_THROUGH_HEADER, Duration, Forwarding, Link, LinkSpec, Rate, Switch};
 
 /// A packet that a queue could not take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,11 +10,12 @@ use std::collections::BTreeMap;
 use timeplane_model::{Bytes, Duration, FlowId, LinkId, Time};
 use timeplane_protocol::wire::Control;
 use timeplane_protocol::{
-    Freshness, LinkReport, LinkReporter, LinkReporterConfig, LinkSample, Policy, PredictedConfig, ProactiveConfig,
-    ProxyInput, QueueSample, RateLadder, ReporterInput, Steer, WindowProxy, WindowProxyConfig,
+    Freshness, LinkReport, LinkReporter, LinkReporterConfig, LinkSample, ProxyInput, QueueSample, RateLadder,
+    ReporterInput, Steer, WindowProxy, WindowProxyConfig,
 };
 use timeplane_results::ControlRow;
-use timeplane_scenario::{ProxyPolicy, ProxySpec};
+use timeplane_scenario::ProxySpec;
+use timeplane_scenario::agents::window_policy;
 use timeplane_transport::Steering;
 use timeplane_workload::Streams;
 
@@ -59,23 +60,13 @@ pub struct Proxies {
     steers: Sent,
 }
 
-fn policy(policy: ProxyPolicy) -> Policy {
-    match policy {
-        ProxyPolicy::Reactive {} => Policy::Reactive,
-        ProxyPolicy::Proactive(p) => {
-            Policy::Proactive(ProactiveConfig { window: p.window, drop: p.drop as usize, ttr: p.ttr, growth: p.growth })
-        }
-        ProxyPolicy::Predicted(p) => Policy::Predicted(PredictedConfig { boldness: p.boldness }),
-    }
-}
-
 impl Proxies {
     /// Agents that have heard nothing, and the courses of the links that they report on.
     pub fn new(spec: &ProxySpec, courses: LinkCourses, network: &Network, streams: &Streams) -> Self {
         let ladder = RateLadder::new(courses.rates.iter().copied()).unwrap_or_default();
         let config = WindowProxyConfig {
             epoch: 1,
-            policy: policy(spec.policy),
+            policy: window_policy(spec.policy),
             ladder,
             base_rtt: spec.base_rtt,
             pace: spec.pace,

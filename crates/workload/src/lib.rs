@@ -8,24 +8,30 @@
 //! Nothing here depends on the machine: integers, IEEE additions, multiplications and divisions, and logarithms
 //! built from these alone.
 
+mod bounds;
 mod bundled;
 mod cdf;
 mod coflows;
 mod error;
 mod flows;
+mod ideal;
 mod input;
 mod matrix;
 mod numbers;
 mod packets;
 mod poisson;
+mod questions;
 mod shuffle;
 mod source;
 mod streams;
 mod wire;
 
+pub use bounds::{Bounds, bounds, mean_bounds};
 pub use bundled::{BUNDLED, Bundled, BundledKind, bundled};
 pub use error::WorkloadError;
 pub use flows::write_flow_list;
+pub use ideal::IdealPath;
 pub use packets::PacketSizer;
+pub use questions::{Question, questions, seeds, values};
 pub use source::{Facts, FlowArrival, InputFile, PairDemand, Source};
 pub use streams::Streams;

@@ -160,6 +160,9 @@ impl Checked {
         if !(course.target > 0.0 && course.target < 1.0) {
             self.value(&at("target"), course.target, "a probability above 0 and below 1 is needed");
         }
+        if !(0.001..=1.0).contains(&course.rate_factor) {
+            self.value(&at("rate_factor"), course.rate_factor, "allowed is 0.001 to 1");
+        }
         if course.packet == Bytes::ZERO || course.packet > Bytes::new(1 << 20) {
             self.value(&at("packet"), course.packet, "allowed is 1 B to 1 MB");
         }

@@ -7,12 +7,9 @@ use rand_xoshiro::rand_core::Rng;
 use std::path::Path;
 use std::sync::Arc;
 use timeplane_model::{Duration, Rate};
-use timeplane_protocol::{LinkSample, LinkUse};
-use timeplane_radio::{
-    BeamTrace, CourseRules, CourseState, Db, Dbm, ErrorTables, LinkCourse, LinkParameters, LinkState, Mcs,
-    RateBySignal, Testbed, Walk,
-};
-use timeplane_scenario::{CourseSpec, InOutage, RoomName};
+use timeplane_protocol::LinkSample;
+use timeplane_radio::{BeamTrace, Dbm, ErrorTables, LinkCourse, LinkState, Mcs, RateBySignal, Walk};
+use timeplane_scenario::{CourseSpec, InOutage};
 use timeplane_workload::Streams;
 
 /// The course of a run that has no end; it then begins again.
@@ -48,32 +45,18 @@ pub(super) fn follow(
 ) -> Result<Followed, AirError> {
     let endless = length.is_none();
     let length = length.unwrap_or(UNBOUNDED);
-    let trace = match (&spec.beams, spec.room) {
-        (Some(file), _) => read_beams(file, base)?,
-        (None, room) => {
-            let level = Dbm::new(spec.level_dbm);
-            let mut testbed = match room.unwrap_or(RoomName::B) {
-                RoomName::A => Testbed::a(level),
-                RoomName::B => Testbed::b(level),
-            };
-            testbed.extra = spec.body_loss_db.map_or(testbed.extra, Db::new);
+    let trace = match (&spec.beams, spec.testbed()) {
+        (_, Some(testbed)) => {
             let walk = if spec.varied { vary(testbed.walk, link, streams) } else { testbed.walk };
             testbed.walked(walk).trace(length).map_err(|source| AirError::Matrix { link, source })?
         }
+        (file, None) => read_beams(file.as_deref().unwrap_or_default(), base)?,
     };
-    let parameters = LinkParameters {
-        packet: spec.packet,
-        target: spec.target,
-        loss: Db::new(spec.loss_db),
-        ..LinkParameters::default()
-    };
+    let parameters = spec.parameters();
     let rates = RateBySignal::new(ErrorTables::bundled(), parameters, Mcs::single_carrier());
-    let rules = CourseRules { every: spec.every, select_every: spec.select_every };
-    // A trace of a file that is shorter than the run begins again.
-    let last = trace.times().last().copied().unwrap_or(Duration::ZERO);
-    let repeats = spec.beams.is_some() && last > Duration::ZERO && last < length;
-    let once = if repeats { last } else { length };
-    let course = LinkCourse::new(&trace, &rates, rules, once).map_err(|source| AirError::Course { link, source })?;
+    // A trace of a file that is shorter than the run begins again; a walk is as long as it.
+    let course = LinkCourse::repeating(&trace, &rates, spec.rules(), length);
+    let course = course.map_err(|source| AirError::Course { link, source })?;
     let quality = |level: Dbm, l: LinkState| Quality {
         level,
         mcs: l.mcs,
@@ -83,32 +66,18 @@ pub(super) fn follow(
     };
     // What an access point sends into an outage, if it does.
     let slowest = rates.ladder().next().filter(|_| spec.in_outage == InOutage::Lose);
-    let into_outage =
-        slowest.map(|(mcs, _)| LinkState { mcs, rate: mcs.rate_in(parameters.bandwidth), packet_error: 1.0 });
-    let rounds = if repeats { length.as_ps() / once.as_ps() + 1 } else { 1 };
+    let into_outage = slowest.map(|(mcs, _)| LinkState { mcs, rate: parameters.rate(mcs), packet_error: 1.0 });
     let (mut states, mut samples) = (Vec::new(), Vec::new());
-    for round in 0..rounds {
-        let begin = SimTime::ZERO + once * round;
-        for state in course.states().iter().filter(|s| !repeats || s.at < once) {
-            states.push((begin + state.at, state.link.or(into_outage).map(|l| quality(state.level, l))));
-            samples.push((begin + state.at, sample(state)));
-        }
+    for state in course.states() {
+        let at = SimTime::ZERO + state.at;
+        states.push((at, state.link.or(into_outage).map(|l| quality(state.level, l))));
+        samples.push((at, LinkSample::from(state)));
     }
     if endless && samples.iter().all(|s| s.1.uses.is_none()) {
         return Err(AirError::Outage { link });
     }
-    let ladder = rates.ladder().map(|(mcs, _)| mcs.rate_in(parameters.bandwidth)).collect();
+    let ladder = rates.ladder().map(|(mcs, _)| parameters.rate(mcs)).collect();
     Ok(Followed { states, samples, rates: ladder, errors: Arc::new(rates) })
-}
-
-/// What the access point knows of a state.
-fn sample(state: &CourseState) -> LinkSample {
-    LinkSample {
-        // Numbers of the rates of a course are whole.
-        uses: state.link.map(|l| LinkUse { rate: l.rate, mcs: l.mcs.name().parse().unwrap_or_default() }),
-        beams: (state.tx as u16, state.rx as u16),
-        level_cdbm: (state.level.get() * 100.0).round() as i32,
-    }
 }
 
 /// Another walk: speed and begin within a tenth of what they were, the crossing within a tenth of the line.

@@ -2,9 +2,7 @@
 //!
 //! It is that of the path of the flow's hash. Where each packet takes its own path and equal paths have different delays, a flow may be faster.
 
-use timeplane_model::{Duration, Fabric, Forwarding, HostId};
-
-use crate::link::CUT_THROUGH_HEADER;
+use timeplane_model::{CUT_THROUGH_HEADER, Duration, Fabric, Forwarding, HostId};
 
 /// One link of a path.
 #[derive(Clone, Copy, Debug)]

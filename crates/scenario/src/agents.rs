@@ -1,13 +1,14 @@
-//! What the managers of slots, timeslots and rates are told, from the keys of a scenario.
+//! What the managers of slots, timeslots and rates and a proxy are told, from the keys of a scenario: the same in the simulator and on real hosts.
 
+use crate::{
+    PathColouring, PlanSpec, ProxyPolicy, RateEstimator, RateNormaliser, RatesSpec, SlotFill, SlotMetric, SlotsSpec,
+    TimeslotsSpec,
+};
 use std::sync::Arc;
 use timeplane_model::{Bytes, Duration, Fabric, HostId, LinkSpec, Node, Rate, Time};
 use timeplane_protocol::{
-    DeputyConfig, Estimator, MakeScheduler, RateManagerConfig, SignalConfig, SlotManagerConfig, Standby, Succession,
-    TimeslotManagerConfig,
-};
-use timeplane_scenario::{
-    PathColouring, PlanSpec, RateEstimator, RateNormaliser, RatesSpec, SlotFill, SlotMetric, SlotsSpec, TimeslotsSpec,
+    DeputyConfig, Estimator, MakeScheduler, Policy, PredictedConfig, ProactiveConfig, RateManagerConfig, SignalConfig,
+    SlotManagerConfig, Standby, Succession, TimeslotManagerConfig,
 };
 use timeplane_schedule::{Colouring, Fill, Metric, Normaliser, Schedulers, SlotParameters, UnknownScheduler};
 
@@ -38,6 +39,9 @@ pub fn deputy_config(spec: &SlotsSpec, number: u32, fabric: &Fabric) -> DeputyCo
 }
 
 /// One of two managers of slots: the first or the second, which leads at once or follows.
+///
+/// # Errors
+/// Where the scenario names a scheduler that is not there.
 pub fn one_of_two(
     spec: &SlotsSpec,
     config: SlotManagerConfig,
@@ -55,7 +59,7 @@ pub fn one_of_two(
 }
 
 /// A fabric whose links have so much less.
-pub fn less(fabric: &Fabric, rate: Rate) -> Fabric {
+fn less(fabric: &Fabric, rate: Rate) -> Fabric {
     let slower =
         |spec: LinkSpec| LinkSpec { rate: Rate::bps(spec.rate.as_bps().saturating_sub(rate.as_bps())), ..spec };
     let switches = fabric.nodes().iter().filter_map(|n| match n {
@@ -67,6 +71,7 @@ pub fn less(fabric: &Fabric, rate: Rate) -> Fabric {
     Fabric::new(fabric.hosts(), switches.collect(), &wires).expect("a fabric of the same shape")
 }
 
+/// How a manager of slots signals; `None` where the hosts' clocks open gates.
 pub fn signal_config(spec: &SlotsSpec, fabric: &Fabric) -> Option<SignalConfig> {
     let s = spec.signals?;
     let times = s.reaction.times();
@@ -75,6 +80,7 @@ pub fn signal_config(spec: &SlotsSpec, fabric: &Fabric) -> Option<SignalConfig> 
     Some(SignalConfig { hold: s.hold, slack: skew + times.off_most, delay })
 }
 
+/// What a manager of slots is told, of packets of `mtu` bytes.
 pub fn slot_manager(spec: &SlotsSpec, fabric: &Fabric, mtu: u32) -> SlotManagerConfig {
     let frame = fabric.links().iter().map(|l| l.spec.framing.wire(mtu)).max().unwrap_or(mtu);
     let frame = Bytes::new(u64::from(frame));
@@ -93,6 +99,7 @@ pub fn slot_manager(spec: &SlotsSpec, fabric: &Fabric, mtu: u32) -> SlotManagerC
     }
 }
 
+/// What a manager of timeslots is told, of packets of `mtu` bytes.
 pub fn timeslot_manager(spec: &TimeslotsSpec, fabric: &Fabric, mtu: u32) -> TimeslotManagerConfig {
     let link = &fabric.link(fabric.uplink(HostId(0))).spec;
     let frame = Bytes::new(u64::from(link.framing.wire(mtu)));
@@ -123,6 +130,7 @@ pub fn timeslot_manager(spec: &TimeslotsSpec, fabric: &Fabric, mtu: u32) -> Time
     }
 }
 
+/// What a manager of rates is told.
 pub fn rate_manager(spec: &RatesSpec) -> RateManagerConfig {
     RateManagerConfig {
         epoch: 0,
@@ -142,5 +150,16 @@ pub fn rate_manager(spec: &RatesSpec) -> RateManagerConfig {
         lease: spec.report_every * 10 + spec.control_latency * 2 + spec.compute_time,
         threshold_ppm: (spec.threshold * 1e6) as u32,
         fallback: spec.report_every,
+    }
+}
+
+/// How a proxy decides on windows.
+pub fn window_policy(policy: ProxyPolicy) -> Policy {
+    match policy {
+        ProxyPolicy::Reactive {} => Policy::Reactive,
+        ProxyPolicy::Proactive(p) => {
+            Policy::Proactive(ProactiveConfig { window: p.window, drop: p.drop as usize, ttr: p.ttr, growth: p.growth })
+        }
+        ProxyPolicy::Predicted(p) => Policy::Predicted(PredictedConfig { boldness: p.boldness }),
     }
 }

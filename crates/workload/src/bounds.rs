@@ -1,8 +1,8 @@
 //! What theory says that no control can beat on the scenario's fabric, for workloads that end.
 
+use crate::{FlowArrival, Source};
 use std::collections::BTreeMap;
 use timeplane_model::{Fabric, HostId, LinkId};
-use timeplane_workload::FlowArrival;
 
 /// Lower bounds of one set of arrivals, in ps.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,6 +50,18 @@ pub fn bounds(fabric: &Fabric, arrivals: &[FlowArrival], mtu: u64) -> Option<Bou
     let busiest = |links: &BTreeMap<u32, f64>| links.values().copied().fold(0.0, f64::max);
     let cct_mean_ps = (!coflows.is_empty()).then(|| coflows.values().map(busiest).sum::<f64>() / coflows.len() as f64);
     Some(Bounds { completion_ps: completion, cct_mean_ps })
+}
+
+/// The mean of the [`bounds`] over these seeds; none where the workload is endless or empty.
+pub fn mean_bounds(fabric: &Fabric, source: &Source, seeds: impl IntoIterator<Item = u64>, mtu: u64) -> Option<Bounds> {
+    if source.is_endless() {
+        return None;
+    }
+    let each = seeds.into_iter().filter_map(|seed| bounds(fabric, &source.arrivals(seed).collect::<Vec<_>>(), mtu));
+    let (completion, cct): (Vec<f64>, Vec<Option<f64>>) = each.map(|b| (b.completion_ps, b.cct_mean_ps)).unzip();
+    let mean = |v: &[f64]| (!v.is_empty()).then(|| v.iter().sum::<f64>() / v.len() as f64);
+    let cct: Vec<f64> = cct.into_iter().flatten().collect();
+    Some(Bounds { completion_ps: mean(&completion)?, cct_mean_ps: mean(&cct) })
 }
 
 /// Whether no pair of hosts has a choice of paths.

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Dual MIT/GPL
+// A circuit switch: frames of circuits go from the port they come in at to the one that it is connected to, and nowhere while it is dark. All
+// other frames go on to whatever else is at the port, such as a bridge.
+#include <linux/bpf.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#define ETHER_TYPE_DATA 0x88b6
+/* Classes of circuits: 1024 and the number of the destination. */
+#define FIRST_CLASS 1024
+#define LAST_CLASS 2047
+#define UNCONNECTED 0xffffffff
+#define MOST_PORTS 1024
+
+struct __attribute__((packed)) data_frame {
+	__u8 destination[6], source[6];
+	__u16 ether_type;
+	__u8 version, kind;
+	__u16 class;
+};
+
+struct circuit {
+	/* A number of a port, or UNCONNECTED. */
+	__u64 output;
+	/* When light gets through, by the monotonic clock in ns. */
+	__u64 lit_at;
+};
+
+struct counters {
+	__u64 frames, bytes, forwarded, dark, unconnected, passed;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MOST_PORTS);
+	__type(key, __u32); /* ifindex */
+	__type(value, __u32);
+} numbers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MOST_PORTS);
+	__type(key, __u32);
+	__type(value, struct circuit);
+} circuits SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP);
+	__uint(max_entries, MOST_PORTS);
+	__type(key, __u32);
+	__type(value, __u32);
+} outputs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, MOST_PORTS);
+	__type(key, __u32);
+	__type(value, struct counters);
+} counted SEC(".maps");
+
+/* "frags": the kernel also takes it where frames are longer than a page. */
+SEC("xdp.frags")
+int circuit_switch(struct xdp_md *ctx)
+{
+	void *end = (void *)(long)ctx->data_end;
+	struct data_frame *f = (void *)(long)ctx->data;
+	__u32 ifindex = ctx->ingress_ifindex;
+	__u32 *number = bpf_map_lookup_elem(&numbers, &ifindex);
+	if (!number)
+		return XDP_PASS;
+	struct circuit *circuit = bpf_map_lookup_elem(&circuits, number);
+	struct counters *c = bpf_map_lookup_elem(&counted, number);
+	if (!circuit || !c)
+		return XDP_PASS;
+
+	if ((void *)(f + 1) > end || f->ether_type != bpf_htons(ETHER_TYPE_DATA) ||
+	    bpf_ntohs(f->class) < FIRST_CLASS || bpf_ntohs(f->class) > LAST_CLASS) {
+		c->passed++;
+		return XDP_PASS;
+	}
+	c->frames++;
+	c->bytes += bpf_xdp_get_buff_len(ctx);
+	/* In the order in which they are written: a new output is never seen with the old time. */
+	__u64 output = *(volatile __u64 *)&circuit->output;
+	__u64 lit_at = *(volatile __u64 *)&circuit->lit_at;
+	if (output == UNCONNECTED) {
+		c->unconnected++;
+		return XDP_DROP;
+	}
+	if (bpf_ktime_get_ns() < lit_at) {
+		c->dark++;
+		return XDP_DROP;
+	}
+	c->forwarded++;
+	return bpf_redirect_map(&outputs, output, XDP_DROP);
+}
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

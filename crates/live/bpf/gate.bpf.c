@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Dual MIT/GPL
+//
+// The gate in front of a host's frames. Two programs share its maps: one hears the manager's signals as they come in (XDP, or tc where an
+// interface has no XDP), the other asks at every frame that goes out whether its class is open. A frame that comes too late is refused with
+// ENOBUFS. Neither waits for a process of the host: a manager's frame closes the gate even while the host's agent is not scheduled.
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/udp.h>
+#include <linux/tcp.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+// TCX_DROP and TCX_NEXT, which the headers of older kernels lack.
+#define DROP 2
+#define NEXT -1
+// Of an agent's leaky bucket, in ns.
+#define DEPTH 4000000ull
+#define ETHER_TYPE_SIGNAL 0x88b5
+#define ETHER_TYPE_DATA 0x88b6
+#define ETHER_TYPE_MAC_CONTROL 0x8808
+#define OPCODE_PFC 0x0101
+#define OPCODE_EXTENDED 0x010b
+#define CLASSES 2048
+#define NO_CLASS 0xffff
+#define PAUSED 0xffff
+
+// Lengths of what a tag covers, from the opcode on, and where the tag is from there.
+#define EXTENDED_SIGNED 46
+#define PFC_SIGNED 38
+
+// Which encodings are heard: bits of `encodings`.
+enum { EXPERIMENTAL = 1, MAC_CONTROL = 2, STANDARD_PFC = 4, IN_UDP = 8, PLAIN_PFC = 16 };
+// Bits of `flags`.
+enum { ENFORCE = 1, ALL_TRAFFIC = 2, OPEN_WHEN_EXPIRED = 4 };
+
+struct settings {
+    __u64 key[2];
+    __u64 lease_ns;    // how long what a manager says is good for
+    __u64 max_hold_ns; // no signal opens a gate for longer
+    __u32 flags;
+    __u32 encodings;
+    __u16 udp_port;
+    __u8 mac[6];
+};
+
+struct state {
+    struct bpf_spin_lock lock;
+    __u32 epoch;
+    __u64 sequence;
+    __u64 lease_until; // of signals, in ns of the monotonic clock, as all times here
+    __u32 open;        // the class that the last signal opened
+    __u32 heard;       // whether any signal has been obeyed
+};
+
+struct class_gate {
+    __u64 opened;      // when
+    __u64 until;       // frames leave before this
+    __u64 rate;        // wire bytes per second; 0: as fast as they come
+    __u64 free_at;     // of the leaky bucket
+};
+
+// What may always leave where all traffic is gated: an EtherType, or a port of an IP protocol. Unused fields are zero.
+struct allowed {
+    __u16 ether_type;
+    __u16 port;
+    __u8 protocol;
+    __u8 zero[3];
+};
+
+enum counter {
+    OBEYED, FORGED, STALE, MALFORMED, UNWANTED, OTHER_STATION,
+    PASSED, PASSED_BYTES, GATED, GATED_BYTES, WOULD_GATE, TOO_FAST, UNSCHEDULED, REPAIRS, ALLOWED, OTHER,
+    COUNTERS
+};
+
+struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, struct settings); } settings SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, struct state); } states SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, CLASSES); __type(key, __u32); __type(value, struct class_gate); } gates SEC(".maps");
+// Until when the manager is known to be there by what it said over the demand channel. Only the agent writes it, so that no signal's numbers
+// are ever written back.
+struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, __u64); } renewals SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 256); __type(key, struct allowed); __type(value, __u8); } allow SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); __uint(max_entries, COUNTERS); __type(key, __u32); __type(value, __u64); } counters SEC(".maps");
+
+static __always_inline void count(__u32 which, __u64 by)
+{
+    __u64 *value = bpf_map_lookup_elem(&counters, &which);
+    if (value)
+        *value += by;
+}
+
+static __always_inline __u64 rotate(__u64 x, int by) { return x << by | x >> (64 - by); }
+
+#define ROUND                                                                                                          \
+    do {                                                                                                               \
+        a += b; b = rotate(b, 13) ^ a; a = rotate(a, 32);                                                              \
+        c += d; d = rotate(d, 16) ^ c;                                                                                 \
+        a += d; d = rotate(d, 21) ^ a;                                                                                 \
+        c += b; b = rotate(b, 17) ^ c; c = rotate(c, 32);                                                              \
+    } while (0)
+
+// SipHash-2-4 of `length` bytes, a constant that leaves 6 when divided by 8.
+static __always_inline __u64 sip_hash(const __u8 *bytes, const int length, __u64 k0, __u64 k1)
+{
+    __u64 a = k0 ^ 0x736f6d6570736575ull, b = k1 ^ 0x646f72616e646f6dull;
+    __u64 c = k0 ^ 0x6c7967656e657261ull, d = k1 ^ 0x7465646279746573ull;
+#pragma unroll
+    for (int i = 0; i < length / 8; i++) {
+        __u64 word;
+        __builtin_memcpy(&word, bytes + 8 * i, 8);
+        d ^= word;
+        ROUND; ROUND;
+        a ^= word;
+    }
+    __u64 last = (__u64)length << 56;
+#pragma unroll
+    for (int i = 0; i < 6; i++)
+        last |= (__u64)bytes[length / 8 * 8 + i] << (8 * i);
+    d ^= last;
+    ROUND; ROUND;
+    a ^= last;
+    c ^= 0xff;
+    ROUND; ROUND; ROUND; ROUND;
+    return a ^ b ^ c ^ d;
+}
+
+static __always_inline __u16 be16(const __u8 *p) { return (__u16)p[0] << 8 | p[1]; }
+static __always_inline __u32 be32(const __u8 *p) { return (__u32)be16(p) << 16 | be16(p + 2); }
+static __always_inline __u64 be64(const __u8 *p) { return (__u64)be32(p) << 32 | be32(p + 4); }
+
+struct signal {
+    __u64 sequence, hold_ns;
+    __u32 epoch, open;
+    __u32 plain; // without numbers: always the newest
+};
+
+// Does what a signal says, where it is newer than all before.
+static __always_inline int obey(const struct settings *s, const struct signal *signal)
+{
+    __u32 zero = 0;
+    struct state *state = bpf_map_lookup_elem(&states, &zero);
+    if (!state)
+        return 0;
+    __u64 now = bpf_ktime_get_ns();
+    __u32 before;
+    bpf_spin_lock(&state->lock);
+    if (!signal->plain && state->heard &&
+        (signal->epoch < state->epoch || (signal->epoch == state->epoch && signal->sequence <= state->sequence))) {
+        bpf_spin_unlock(&state->lock);
+        count(STALE, 1);
+        return 0;
+    }
+    if (!signal->plain) {
+        state->epoch = signal->epoch;
+        state->sequence = signal->sequence;
+    }
+    before = state->heard ? state->open : NO_CLASS;
+    state->heard = 1;
+    state->open = signal->open;
+    state->lease_until = now + s->lease_ns;
+    bpf_spin_unlock(&state->lock);
+
+    if (before != signal->open && before < CLASSES) {
+        struct class_gate *gate = bpf_map_lookup_elem(&gates, &before);
+        if (gate)
+            gate->until = 0;
+    }
+    __u32 open = signal->open;
+    if (open < CLASSES) {
+        struct class_gate *gate = bpf_map_lookup_elem(&gates, &open);
+        __u64 hold = signal->hold_ns < s->max_hold_ns ? signal->hold_ns : s->max_hold_ns;
+        if (gate) {
+            gate->opened = now;
+            gate->until = now + hold;
+        }
+    }
+    count(OBEYED, 1);
+    return 1;
+}
+
+// A sealed extended frame, from its opcode on; 54 bytes are there.
+static __always_inline int extended(const struct settings *s, const __u8 *p)
+{
+    __u64 tag;
+    __builtin_memcpy(&tag, p + EXTENDED_SIGNED, 8);
+    if (sip_hash(p, EXTENDED_SIGNED, s->key[0], s->key[1]) != tag) {
+        count(FORGED, 1);
+        return 0;
+    }
+    // One state is understood: all paused but one class at most, and for how long.
+    int named = p[3] & 0x3f;
+    if (p[2] != 1 || (p[3] & 0xc0) != 0xc0 || named > 1 || be16(p + 4) != PAUSED) {
+        count(MALFORMED, 1);
+        return 0;
+    }
+    struct signal signal = { .epoch = be32(p + 6), .open = NO_CLASS };
+    signal.sequence = (__u64)be32(p + 30) << 32 | be32(p + 10);
+    signal.hold_ns = be64(p + 34) / 1000;
+    if (named) {
+        signal.open = be16(p + 14);
+        if (signal.open >= CLASSES || be16(p + 16) != 0) {
+            count(MALFORMED, 1);
+            return 0;
+        }
+    }
+    return obey(s, &signal);
+}
+
+// A PFC frame of eight classes, from its opcode on; 46 bytes are there.
+static __always_inline int standard(const struct settings *s, const __u8 *p)
+{
+    struct signal signal = { .open = NO_CLASS };
+    int open = 0;
+    if (p[3] != 0xff) {
+        count(MALFORMED, 1);
+        return 0;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        if (be16(p + 4 + 2 * i) == 0) {
+            signal.open = i;
+            open++;
+        }
+    }
+    if (open > 1) {
+        count(MALFORMED, 1);
+        return 0;
+    }
+    __u8 any = 0;
+#pragma unroll
+    for (int i = 20; i < 46; i++)
+        any |= p[i];
+    if (!any) {
+        if (!(s->encodings & PLAIN_PFC)) {
+            count(UNWANTED, 1);
+            return 0;
+        }
+        signal.plain = 1;
+        signal.hold_ns = s->max_hold_ns;
+        return obey(s, &signal);
+    }
+    if (!(s->encodings & STANDARD_PFC)) {
+        count(UNWANTED, 1);
+        return 0;
+    }
+    __u64 tag;
+    __builtin_memcpy(&tag, p + PFC_SIGNED, 8);
+    if (sip_hash(p, PFC_SIGNED, s->key[0], s->key[1]) != tag) {
+        count(FORGED, 1);
+        return 0;
+    }
+    signal.epoch = be32(p + 20);
+    signal.sequence = be64(p + 24);
+    signal.hold_ns = (__u64)be16(p + 32) << 32 | be32(p + 34);
+    return obey(s, &signal);
+}
+
+static __always_inline int mine(const struct settings *s, const __u8 *mac, int control)
+{
+    int same = 1, reserved = control && mac[0] == 1 && mac[1] == 0x80 && mac[2] == 0xc2 && !mac[3] && !mac[4] && mac[5] == 1;
+#pragma unroll
+    for (int i = 0; i < 6; i++)
+        same &= mac[i] == s->mac[i];
+    return same || reserved;
+}
+
+enum verdict { NO_SIGNAL, HEARD, REFUSED };
+
+// Looks at a frame that has come in.
+static __always_inline enum verdict hear(void *data, void *end)
+{
+    __u32 zero = 0;
+    const struct settings *s = bpf_map_lookup_elem(&settings, &zero);
+    const __u8 *p = data;
+    if (!s || data + 16 > end)
+        return NO_SIGNAL;
+    __u16 type = be16(p + 12);
+    if (type == ETH_P_IP) {
+        const struct iphdr *ip = data + ETH_HLEN;
+        const struct udphdr *udp = (void *)(ip + 1);
+        const __u8 *content = (void *)(udp + 1);
+        if (!(s->encodings & IN_UDP) || (void *)(content + EXTENDED_SIGNED + 8) > end || ip->ihl != 5 || ip->protocol != IPPROTO_UDP ||
+            udp->dest != s->udp_port || be16(content) != OPCODE_EXTENDED || !mine(s, p, 0))
+            return NO_SIGNAL;
+        return extended(s, content) ? HEARD : REFUSED;
+    }
+    int control = type == ETHER_TYPE_MAC_CONTROL;
+    if (!control && type != ETHER_TYPE_SIGNAL)
+        return NO_SIGNAL;
+    __u16 opcode = be16(p + 14);
+    // PAUSE and what is not known here is for others.
+    if (opcode != OPCODE_EXTENDED && !(control && opcode == OPCODE_PFC))
+        return NO_SIGNAL;
+    if (!mine(s, p, control)) {
+        count(OTHER_STATION, 1);
+        return REFUSED;
+    }
+    if (opcode == OPCODE_PFC) {
+        if (data + 60 > end) {
+            count(MALFORMED, 1);
+            return REFUSED;
+        }
+        return standard(s, p + 14) ? HEARD : REFUSED;
+    }
+    if (!(s->encodings & (control ? MAC_CONTROL : EXPERIMENTAL))) {
+        count(UNWANTED, 1);
+        return REFUSED;
+    }
+    if (data + 14 + EXTENDED_SIGNED + 8 > end) {
+        count(MALFORMED, 1);
+        return REFUSED;
+    }
+    return extended(s, p + 14) ? HEARD : REFUSED;
+}
+
+SEC("xdp.frags") // frames over a page come in pieces; what is looked at is in the first
+int hear_xdp(struct xdp_md *ctx)
+{
+    // What is obeyed goes on to the agent, what is not goes nowhere.
+    return hear((void *)(long)ctx->data, (void *)(long)ctx->data_end) == REFUSED ? XDP_DROP : XDP_PASS;
+}
+
+SEC("tcx/ingress")
+int hear_tc(struct __sk_buff *skb)
+{
+    bpf_skb_pull_data(skb, skb->len < 128 ? skb->len : 128);
+    return hear((void *)(long)skb->data, (void *)(long)skb->data_end) == REFUSED ? DROP : NEXT;
+}
+
+static __always_inline int is_allowed(__u16 type, __u8 protocol, __u16 port)
+{
+    struct allowed key = { .ether_type = type, .port = port, .protocol = protocol };
+    return bpf_map_lookup_elem(&allow, &key) != 0;
+}
+
+// Whether an IP packet is of a port, or a protocol, that is allowed.
+static __always_inline int ip_allowed(void *data, void *end, __u16 type)
+{
+    __u8 protocol;
+    void *next;
+    if (type == ETH_P_IP) {
+        struct iphdr *ip = data + ETH_HLEN;
+        if ((void *)(ip + 1) > end)
+            return 0;
+        protocol = ip->protocol;
+        next = data + ETH_HLEN + (ip->ihl & 0xf) * 4;
+        // Only the first fragment has ports; the others of an allowed packet are not told from those of any other.
+        if (ip->frag_off & bpf_htons(0x1fff))
+            return 0;
+    } else {
+        struct ipv6hdr *ip = data + ETH_HLEN;
+        if ((void *)(ip + 1) > end)
+            return 0;
+        protocol = ip->nexthdr;
+        next = ip + 1;
+    }
+    if (is_allowed(0, protocol, 0))
+        return 1;
+    if (protocol != IPPROTO_TCP && protocol != IPPROTO_UDP)
+        return 0;
+    __u16 *ports = next;
+    if ((void *)(ports + 2) > end)
+        return 0;
+    return is_allowed(0, protocol, bpf_ntohs(ports[0])) || is_allowed(0, protocol, bpf_ntohs(ports[1]));
+}
+
+static __always_inline int refuse(const struct settings *s, __u32 length)
+{
+    if (!(s->flags & ENFORCE)) {
+        count(WOULD_GATE, 1);
+        return NEXT;
+    }
+    count(GATED, 1);
+    count(GATED_BYTES, length);
+    return DROP;
+}
+
+SEC("tcx/egress")
+int gate(struct __sk_buff *skb)
+{
+    __u32 zero = 0;
+    const struct settings *s = bpf_map_lookup_elem(&settings, &zero);
+    const struct state *state = bpf_map_lookup_elem(&states, &zero);
+    const __u64 *renewed = bpf_map_lookup_elem(&renewals, &zero);
+    if (!s || !state || !renewed)
+        return NEXT;
+    bpf_skb_pull_data(skb, skb->len < 96 ? skb->len : 96);
+    void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+    const __u8 *p = data;
+    if (data + ETH_HLEN > end)
+        return NEXT;
+    __u16 type = be16(p + 12);
+    __u64 now = bpf_ktime_get_ns();
+    // A gate whose manager has fallen silent is what the operator wants it to be.
+    int abandoned = (s->flags & OPEN_WHEN_EXPIRED) && now >= state->lease_until && now >= *renewed;
+    if (type != ETHER_TYPE_DATA) {
+        if (!(s->flags & ALL_TRAFFIC)) {
+            count(OTHER, 1);
+            return NEXT;
+        }
+        int allowed = is_allowed(type, 0, 0) || ((type == ETH_P_IP || type == ETH_P_IPV6) && ip_allowed(data, end, type));
+        if (allowed || abandoned) {
+            count(allowed ? ALLOWED : UNSCHEDULED, 1);
+            return NEXT;
+        }
+        return refuse(s, skb->len);
+    }
+    if (data + 20 > end)
+        return refuse(s, skb->len);
+    __u32 class = be16(p + 16);
+    if (class == NO_CLASS && p[15] == 2) {
+        count(REPAIRS, 1);
+        return NEXT;
+    }
+    struct class_gate *open = class < CLASSES ? bpf_map_lookup_elem(&gates, &class) : 0;
+    if (open && now < open->until) {
+        if (open->rate) {
+            // What comes with the frame in front of it is on the wire as well: preamble, FCS, gap.
+            __u64 bytes = skb->len < 60 ? 84 : skb->len + 24;
+            __u64 free_at = open->free_at > now ? open->free_at : now;
+            // Agents may be ahead of a rate by DEPTH, or by two frames where that is longer. More is not paced at all.
+            __u64 most = 2 * 1538 * 1000000000ull / open->rate;
+            if (most < DEPTH)
+                most = DEPTH;
+            if (free_at - now > most) {
+                count(TOO_FAST, 1);
+                return refuse(s, skb->len);
+            }
+            open->free_at = free_at + bytes * 1000000000ull / open->rate;
+        }
+        count(PASSED, 1);
+        count(PASSED_BYTES, skb->len);
+        return NEXT;
+    }
+    if (abandoned) {
+        count(UNSCHEDULED, 1);
+        return NEXT;
+    }
+    return refuse(s, skb->len);
+}
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

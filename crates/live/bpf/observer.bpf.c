@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Dual MIT/GPL
+// Watches the ports of a switch for frames that are sent outside of their slots.
+//
+// At each port, the egress program sees the signals that the manager sends to the port's host, and the ingress program the data frames that
+// the host sends. Nothing is changed and nothing is held up: both always say "next".
+#include <linux/bpf.h>
+#include <linux/pkt_cls.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#define ETHER_TYPE_MAC_CONTROL 0x8808
+#define ETHER_TYPE_EXPERIMENTAL 0x88b5
+#define ETHER_TYPE_DATA 0x88b6
+#define OPCODE_EXTENDED_PFC 0x010b
+#define OTHERS 0x80
+#define HOLDS 0x40
+#define MOST_NAMED 4
+#define KIND_STREAM 1
+#define KIND_PACKET 3
+#define UNGATED 0xffff
+/* No class: none is open, or none ever was. */
+#define NONE 0xffffffff
+/* Buckets: one each below 8 ns, then 8 for every power of two up to 2^40 ns. */
+#define BUCKETS 304
+#define MOST_PORTS 1024
+
+struct __attribute__((packed)) control_frame {
+	__u8 destination[6], source[6];
+	__u16 ether_type;
+	__u16 opcode;
+	__u8 version, flags;
+	__u16 others;
+	__u32 epoch, sequence_low;
+	struct {
+		__u16 class, time;
+	} named[MOST_NAMED];
+	__u32 sequence_high;
+	__u64 hold_ps;
+};
+
+struct __attribute__((packed)) data_frame {
+	__u8 destination[6], source[6];
+	__u16 ether_type;
+	__u8 version, kind;
+	__u16 class, length;
+	__u32 host;
+};
+
+/* What is known of a port. Times are of the monotonic clock, in ns. */
+struct port {
+	struct bpf_spin_lock lock;
+	/* The class of the last opening, and whether a signal has closed it since. */
+	__u32 class;
+	__u32 closed;
+	/* A signal has been seen, of this epoch and number. */
+	__u32 known;
+	__u32 epoch;
+	__u32 first_seen;
+	__u64 sequence;
+	__u64 opened_at;
+	/* When it closed, or will by itself. */
+	__u64 closes_at;
+	/* Bytes of the last opening's class since then, and the age of the last frame after it closed: 0 for none. */
+	__u64 slot_bytes;
+	__u64 late_ns;
+	/* Counters since the programs were attached. */
+	__u64 frames, bytes, reactions, violations, unlogged;
+	__u64 slots, empty_slots, open_ns;
+	__u64 signals, stale_signals, other_signals;
+	__u8 violator[8];
+};
+
+struct violation {
+	__u64 time_ns;
+	__u32 ifindex;
+	/* The class that was open, or NONE. */
+	__u32 open;
+	__u32 length;
+	__u16 class;
+	__u8 source[6];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MOST_PORTS);
+	__type(key, __u32); /* ifindex */
+	__type(value, struct port);
+} ports SEC(".maps");
+
+/* When a port was opened last, whichever. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} last_opening SEC(".maps");
+
+/* Closing signal to the last frame of what it closed; opening signal to the first frame of what it opened. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, BUCKETS);
+	__type(key, __u32);
+	__type(value, __u64);
+} reaction SEC(".maps"), first_frame SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 256 * 1024);
+} violations SEC(".maps");
+
+const volatile __u8 manager[6];
+
+/* Only what a variable names is described to the user's side. */
+struct violation *described __attribute__((unused));
+
+static __always_inline int same(const __u8 *a, const volatile __u8 *b)
+{
+	for (int i = 0; i < 6; i++)
+		if (a[i] != b[i])
+			return 0;
+	return 1;
+}
+
+static __always_inline __u32 bucket(__u64 ns)
+{
+	__u32 top = 0;
+	__u64 rest = ns;
+
+	if (ns < 8)
+		return ns;
+	for (int step = 32; step; step >>= 1)
+		if (rest >> step) {
+			rest >>= step;
+			top += step;
+		}
+	/* `top` is the highest bit set; the three below it choose within its power of two. */
+	__u32 index = (top - 2) * 8 + ((ns >> (top - 3)) & 7);
+	return index < BUCKETS ? index : BUCKETS - 1;
+}
+
+static __always_inline void count(void *histogram, __u64 ns)
+{
+	__u32 index = bucket(ns);
+	__u64 *counter = bpf_map_lookup_elem(histogram, &index);
+
+	if (counter)
+		(*counter)++;
+}
+
+SEC("tcx/egress")
+int signals(struct __sk_buff *skb)
+{
+	__u32 ifindex = skb->ifindex, zero = 0, open = NONE;
+	__u64 now = bpf_ktime_get_ns(), closes_at = ~0ULL, late = 0;
+	int opens = 0;
+	struct control_frame f;
+	struct port *port = bpf_map_lookup_elem(&ports, &ifindex);
+	__u64 *last = bpf_map_lookup_elem(&last_opening, &zero);
+
+	if (!port || !last || (skb->protocol != bpf_htons(ETHER_TYPE_EXPERIMENTAL) &&
+			       skb->protocol != bpf_htons(ETHER_TYPE_MAC_CONTROL)))
+		return TC_ACT_UNSPEC;
+	/* Long frames are in pieces: direct access would end at the header. */
+	if (bpf_skb_load_bytes(skb, 0, &f, sizeof(f)) || !same(f.source, manager) ||
+	    f.opcode != bpf_htons(OPCODE_EXTENDED_PFC))
+		return TC_ACT_UNSPEC;
+	__u32 named = f.flags & 7;
+	if (f.version != 1 || !(f.flags & OTHERS) || !f.others || named > 1) {
+		/* Not the state "all paused but one": a manager of slots sends no such frame. */
+		__sync_fetch_and_add(&port->other_signals, 1);
+		return TC_ACT_UNSPEC;
+	}
+	if (named && !f.named[0].time)
+		open = bpf_ntohs(f.named[0].class);
+	if (f.flags & HOLDS)
+		closes_at = now + bpf_be64_to_cpu(f.hold_ps) / 1000;
+	__u32 epoch = bpf_ntohl(f.epoch);
+	__u64 sequence = (__u64)bpf_ntohl(f.sequence_high) << 32 | bpf_ntohl(f.sequence_low);
+
+	bpf_spin_lock(&port->lock);
+	if (port->known && (epoch < port->epoch || (epoch == port->epoch && sequence <= port->sequence))) {
+		/* Its host takes no notice of it either. */
+		port->stale_signals++;
+		bpf_spin_unlock(&port->lock);
+		return TC_ACT_UNSPEC;
+	}
+	port->known = 1;
+	port->epoch = epoch;
+	port->sequence = sequence;
+	port->signals++;
+	__u32 was_open = port->slots && !port->closed;
+	if (was_open && port->closes_at <= now) {
+		/* It closed by itself. */
+		port->open_ns += port->closes_at - port->opened_at;
+		port->closed = 1;
+		was_open = 0;
+	}
+	if (was_open && port->class == open) {
+		/* The same again: it only lasts longer. */
+		port->closes_at = closes_at;
+	} else {
+		if (was_open) {
+			port->open_ns += now - port->opened_at;
+			port->closes_at = now;
+			port->closed = 1;
+		}
+		if (open != NONE) {
+			if (port->slots && !port->slot_bytes)
+				port->empty_slots++;
+			late = port->late_ns;
+			port->late_ns = 0;
+			port->slot_bytes = 0;
+			port->first_seen = 0;
+			port->closed = 0;
+			port->class = open;
+			port->opened_at = now;
+			port->closes_at = closes_at;
+			port->slots++;
+			opens = 1;
+		}
+	}
+	bpf_spin_unlock(&port->lock);
+	if (opens && *last < now)
+		*last = now;
+	if (late)
+		count(&reaction, late);
+	return TC_ACT_UNSPEC;
+}
+
+SEC("tcx/ingress")
+int data(struct __sk_buff *skb)
+{
+	__u32 ifindex = skb->ifindex, zero = 0, length = skb->len, open = NONE;
+	__u64 now = bpf_ktime_get_ns(), first = 0;
+	int violates = 0, begins = 0;
+	struct data_frame f;
+	struct port *port = bpf_map_lookup_elem(&ports, &ifindex);
+	__u64 *last = bpf_map_lookup_elem(&last_opening, &zero);
+
+	if (!port || !last || skb->protocol != bpf_htons(ETHER_TYPE_DATA))
+		return TC_ACT_UNSPEC;
+	if (bpf_skb_load_bytes(skb, 0, &f, sizeof(f)) || f.version != 1 || f.class == UNGATED ||
+	    (f.kind != KIND_STREAM && f.kind != KIND_PACKET))
+		return TC_ACT_UNSPEC;
+	__u32 class = bpf_ntohs(f.class);
+	__u64 opening = *last;
+
+	bpf_spin_lock(&port->lock);
+	port->frames++;
+	port->bytes += length;
+	/* A frame is judged by when it came, even if a signal was faster to get here. */
+	if (port->slots && port->class == class && now <= port->closes_at) {
+		port->slot_bytes += length;
+		if (!port->first_seen) {
+			port->first_seen = 1;
+			begins = 1;
+			first = now > port->opened_at ? now - port->opened_at : 0;
+		}
+	} else if (port->slots && port->class == class && !(opening > port->closes_at && now >= opening)) {
+		/* It was under way, or its host still reacts, and nobody else may send yet. */
+		port->reactions++;
+		port->late_ns = now - port->closes_at; /* Never 0: it is later. */
+	} else {
+		violates = 1;
+		port->violations++;
+		if (port->slots && now <= port->closes_at)
+			open = port->class;
+		for (int i = 0; i < 6; i++)
+			port->violator[i] = f.source[i];
+	}
+	bpf_spin_unlock(&port->lock);
+	if (begins)
+		count(&first_frame, first);
+	if (!violates)
+		return TC_ACT_UNSPEC;
+	struct violation *v = bpf_ringbuf_reserve(&violations, sizeof(*v), 0);
+	if (!v) {
+		__sync_fetch_and_add(&port->unlogged, 1);
+		return TC_ACT_UNSPEC;
+	}
+	v->time_ns = now;
+	v->ifindex = ifindex;
+	v->open = open;
+	v->length = length;
+	v->class = class;
+	__builtin_memcpy(v->source, f.source, 6);
+	bpf_ringbuf_submit(v, 0);
+	return TC_ACT_UNSPEC;
+}
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

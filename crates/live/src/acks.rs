@@ -1,0 +1,149 @@
+//! TCP's acknowledgements on another wire than its data: a program at an interface's egress sends them out of another one (`bpf/acks.bpf.c`).
+//!
+//! A link of 60 GHz turns round for every acknowledgement that crosses it; where there is a wire beside it, they are better off there
+//! (flyways' `acknowledgements = "wire"`). Only pure ones go: with payload, SYN, FIN or RST a segment stays, and so do fragments, VLANs and
+//! IPv6 with extension headers.
+
+use crate::bpf::acks::AcksSkelBuilder;
+use crate::netns::{NetError, ip};
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{AsRawLibbpf, Link, MapCore, MapFlags, MapHandle, Program};
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+use timeplane_protocol::wire::MacAddress;
+
+/// Why acknowledgements cannot be redirected.
+#[derive(Debug, thiserror::Error)]
+pub enum AckError {
+    /// An interface does not exist, or cannot be asked.
+    #[error(transparent)]
+    Net(#[from] NetError),
+    /// What `ip` says of an interface is not understood.
+    #[error("`ip -j link show dev {interface}` says nothing of {what}")]
+    Unknown {
+        /// Which interface.
+        interface: String,
+        /// What is missing.
+        what: &'static str,
+    },
+    /// An interface of a kind that has neither Ethernet headers nor none.
+    #[error("interface {interface} is of kind `{kind}`: `ether` and `none` (TUN) are allowed")]
+    Kind {
+        /// Which interface.
+        interface: String,
+        /// Its kind.
+        kind: String,
+    },
+    /// Packets without an Ethernet header are to leave by an interface that needs one.
+    #[error("packets of {from} have no Ethernet header and {to} needs one: name the MAC address of the next hop")]
+    NextHop {
+        /// Where acknowledgements come from.
+        from: String,
+        /// Where they go.
+        to: String,
+    },
+    /// The kernel refuses the program.
+    #[error("program for acknowledgements: {0}; it needs Linux 6.6, CAP_BPF and CAP_NET_ADMIN")]
+    Bpf(#[from] libbpf_rs::Error),
+}
+
+/// What became of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AckCounters {
+    /// Acknowledgements that left by the other interface.
+    pub redirected: u64,
+    /// Packets that went on where they were.
+    pub passed: u64,
+    /// Acknowledgements that were lost as there was no memory for a header.
+    pub failed: u64,
+}
+
+/// A program that redirects acknowledgements; it is taken away when dropped.
+#[derive(Debug)]
+pub struct AckRedirect {
+    counters: MapHandle,
+    /// Holds the program where it is.
+    _link: Link,
+}
+
+/// What is known of an interface.
+struct Interface {
+    index: u32,
+    ethernet: bool,
+    address: [u8; 6],
+}
+
+impl Interface {
+    fn of(name: &str) -> Result<Self, AckError> {
+        let json: serde_json::Value =
+            serde_json::from_str(&ip(&format!("-j link show dev {name}"))?).unwrap_or_default();
+        let link = &json[0];
+        let unknown = |what| AckError::Unknown { interface: name.to_owned(), what };
+        let index = link["ifindex"].as_u64().and_then(|i| u32::try_from(i).ok()).ok_or(unknown("its number"))?;
+        let ethernet = match link["link_type"].as_str() {
+            Some("ether") => true,
+            Some("none") => false,
+            kind => {
+                let kind = kind.unwrap_or_default().to_owned();
+                return Err(AckError::Kind { interface: name.to_owned(), kind });
+            }
+        };
+        let address = link["address"].as_str().and_then(|a| a.parse::<MacAddress>().ok());
+        let address = match (ethernet, address) {
+            (true, None) => return Err(unknown("its address")),
+            (_, address) => address.map_or([0; 6], |a| a.0),
+        };
+        Ok(Self { index, ethernet, address })
+    }
+}
+
+impl AckRedirect {
+    /// Sends acknowledgements that would leave by `from` out of `to`, both in the calling thread's network namespace. `next_hop` is who gets them
+    /// there; where it is missing, Ethernet headers stay as they are.
+    ///
+    /// # Errors
+    /// Where an interface does not exist or is of another kind than Ethernet and TUN, a header is needed that there is not, or the kernel
+    /// refuses the program.
+    pub fn attach(from: &str, to: &str, next_hop: Option<MacAddress>) -> Result<Self, AckError> {
+        let (here, there) = (Interface::of(from)?, Interface::of(to)?);
+        if there.ethernet && !here.ethernet && next_hop.is_none() {
+            return Err(AckError::NextHop { from: from.to_owned(), to: to.to_owned() });
+        }
+        let mut object = MaybeUninit::uninit();
+        let mut open = AcksSkelBuilder::default().open(&mut object)?;
+        if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
+            constants.to_interface = there.index;
+            constants.has_ethernet = here.ethernet.into();
+            constants.needs_ethernet = there.ethernet.into();
+            constants.rewrites = next_hop.is_some().into();
+            constants.destination = next_hop.map_or([0; 6], |a| a.0);
+            constants.source = there.address;
+        }
+        let skeleton = open.load()?;
+        let link = attach_tcx(&skeleton.progs.acknowledgements, here.index)?;
+        let counters = MapHandle::try_from(&skeleton.maps.bss)?;
+        Ok(Self { counters, _link: link })
+    }
+
+    /// What it has counted.
+    ///
+    /// # Errors
+    /// Where the kernel does not tell.
+    pub fn counters(&self) -> Result<AckCounters, AckError> {
+        let bytes = self.counters.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY)?.unwrap_or_default();
+        let mut words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
+        let mut next = || words.next().unwrap_or(0);
+        Ok(AckCounters { redirected: next(), passed: next(), failed: next() })
+    }
+}
+
+/// Puts a program at an interface's egress, behind those that are there. The library has no call for it yet.
+fn attach_tcx(program: &Program<'_>, interface: u32) -> Result<Link, libbpf_rs::Error> {
+    let program = program.as_libbpf_object().as_ptr();
+    // SAFETY: the program is loaded and lives as long as its borrow; no options are given.
+    let link = unsafe { libbpf_sys::bpf_program__attach_tcx(program, interface as i32, std::ptr::null()) };
+    // libbpf 1 gives no pointer where it fails, and says why in errno.
+    let link = NonNull::new(link).ok_or_else(|| libbpf_rs::Error::from(std::io::Error::last_os_error()))?;
+    // SAFETY: the link is new and nobody else's.
+    Ok(unsafe { Link::from_ptr(link) })
+}

@@ -1,0 +1,665 @@
+//! The agent of a host as a daemon: a [`HostAgent`] with a clock, an interface, a gate in the kernel, and what programs want to send.
+//!
+//! All that is timed happens on one thread. Signals come twice: the kernel's program obeys them at once, and the agent hears them to know whom
+//! to send to. A frame that comes to the gate too late is refused there and sent in a later slot, so that an agent that is late wastes time and
+//! disturbs nobody.
+
+use super::pace::Pace;
+use super::shown::{AgentCounters, Snapshot};
+use super::{Shared, Streams};
+use crate::bpf::BpfError;
+use crate::channel::{Client, Event as Word, Record};
+use crate::clock;
+use crate::gate::{Gate, GateConfig, SafeState};
+use crate::notes::{Hello, Note, Welcome, digits_of};
+use crate::packet_socket::{self, Frames, PacketSocket};
+use crate::service::{Pulse, Stop};
+use crate::timed::{self, Inbox};
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use timeplane_model::{Backlog, Bytes, Duration, HostId, Rate, Time};
+use timeplane_protocol::wire::{
+    Control, ETHER_TYPE_DATA, ETHER_TYPE_EXPERIMENTAL, ETHER_TYPE_MAC_CONTROL, Heard, MacAddress, PORT, SignalEncoding,
+    SignalKey,
+};
+use timeplane_protocol::{
+    Address, Agent, Grants, HostAgent, HostConfig, HostCounters, Input, Message, Opening, Output, Pfc, Rates, Reporting,
+};
+
+/// Why an agent does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The gate.
+    #[error(transparent)]
+    Gate(#[from] BpfError),
+    /// A socket.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was done.
+        what: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+/// What an agent is told at its start.
+#[derive(Clone, Debug)]
+pub struct AgentConfig {
+    /// Which host of the scenario it is.
+    pub host: HostId,
+    /// Counts the starts of this host's agent.
+    pub epoch: u32,
+    /// Its gate: interface, address, key, lease.
+    pub gate: GateConfig,
+    /// The interface's IPv4 address, where it has one.
+    pub ip: Option<Ipv4Addr>,
+    /// Runs with real-time priority where it may.
+    pub real_time: bool,
+}
+
+/// A queue that may send.
+#[derive(Clone, Debug)]
+struct Open {
+    destination: HostId,
+    /// The number by which the gate knows it.
+    class: u16,
+    until: Time,
+    /// Wire bytes that it still may send, where that is limited.
+    bytes: Option<u64>,
+    pace: Option<Pace>,
+}
+
+type OnPacket = Box<dyn FnMut(&[u8]) + Send>;
+type OnJoined = Box<dyn FnMut(usize) + Send>;
+
+/// An agent at work.
+pub struct LiveAgent {
+    config: AgentConfig,
+    gate: Gate,
+    control: Vec<PacketSocket>,
+    /// Where signals come in datagrams: nobody reads it, and the kernel does not answer each that nobody listens.
+    _port: Option<UdpSocket>,
+    data: PacketSocket,
+    shared: Arc<Shared>,
+    inbox: Arc<Inbox<(usize, Word)>>,
+    managers: Vec<Client>,
+    /// Told when a manager says who is there: how many hosts.
+    on_joined: Option<OnJoined>,
+    /// Once a manager has told what it is to do.
+    agent: Option<HostAgent>,
+    welcome: Option<Welcome>,
+    open: Vec<Open>,
+    /// The host's link.
+    link: Pace,
+    /// When a manager was heard of last.
+    heard: Time,
+    /// Plain PFC has no numbers: how many of it have come, and the epoch of the manager that was heard of last.
+    plain: u64,
+    ruling: u32,
+    counters: Arc<AgentCounters>,
+    out: Vec<Output>,
+    received: Frames,
+    batch: Vec<Vec<u8>>,
+    repairs: Vec<Vec<u8>>,
+    packets: Option<OnPacket>,
+    pulse: Pulse,
+    /// When it last showed what it counts.
+    shown_at: Time,
+}
+
+/// Frames that are handed to the interface together.
+const BATCH: usize = 16;
+
+impl LiveAgent {
+    /// An agent in the network namespace of this thread, with its gate in place and closed. Managers are connected to by the caller, whose
+    /// events come to `inbox` with the manager's place.
+    ///
+    /// # Errors
+    /// Where the interface cannot be used.
+    pub fn new(
+        config: AgentConfig,
+        shared: Arc<Shared>,
+        managers: Vec<Client>,
+        inbox: Arc<Inbox<(usize, Word)>>,
+    ) -> Result<Self, AgentError> {
+        let interface = &config.gate.interface;
+        let open = |ether_type| {
+            PacketSocket::open(interface, ether_type)
+                .map_err(|source| AgentError::Io { what: format!("interface {interface}"), source })
+        };
+        // One socket for all encodings of an EtherType: a frame is heard once.
+        let ether_type = |encoding: &SignalEncoding| match encoding {
+            SignalEncoding::Experimental => ETHER_TYPE_EXPERIMENTAL,
+            SignalEncoding::MacControl | SignalEncoding::Pfc | SignalEncoding::PlainPfc => ETHER_TYPE_MAC_CONTROL,
+            SignalEncoding::Udp => ETHER_TYPE_IPV4,
+        };
+        let ether_types: BTreeSet<u16> = config.gate.encodings.iter().map(ether_type).collect();
+        let control = ether_types.into_iter().map(open).collect::<Result<_, _>>()?;
+        let in_datagrams = config.gate.encodings.contains(&SignalEncoding::Udp);
+        let port = in_datagrams.then(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT))).transpose();
+        let port = port.map_err(|source| AgentError::Io { what: format!("UDP port {PORT}"), source })?;
+        let data = open(ETHER_TYPE_DATA)?;
+        // Without the capability for more, it goes with what the system gives everybody.
+        let _ = data.set_receive_buffer(Bytes::new(8 << 20));
+        let _ = data.set_send_buffer(Bytes::new(4 << 20));
+        let gate = Gate::attach(&config.gate)?;
+        Ok(Self {
+            gate,
+            control,
+            _port: port,
+            data,
+            shared,
+            inbox,
+            managers,
+            on_joined: None,
+            agent: None,
+            welcome: None,
+            open: Vec::new(),
+            link: Pace::new(clock::now(), Rate::gbps(400)),
+            heard: Time::ZERO,
+            plain: 0,
+            ruling: 0,
+            counters: Arc::default(),
+            out: Vec::new(),
+            received: Frames::new(1514),
+            batch: (0..BATCH).map(|_| Vec::with_capacity(1514)).collect(),
+            repairs: Vec::new(),
+            packets: None,
+            pulse: Pulse::new(),
+            shown_at: Time::ZERO,
+            config,
+        })
+    }
+
+    /// Where IP packets go that come in.
+    pub fn on_packet(&mut self, packets: impl FnMut(&[u8]) + Send + 'static) {
+        self.packets = Some(Box::new(packets));
+    }
+
+    /// Who is told how many hosts have joined, whenever a manager says so.
+    pub fn on_joined(&mut self, told: impl FnMut(usize) + Send + 'static) {
+        self.on_joined = Some(Box::new(told));
+    }
+
+    /// What it counts.
+    pub fn counters(&self) -> Arc<AgentCounters> {
+        Arc::clone(&self.counters)
+    }
+
+    /// Beats with every turn of its loop.
+    pub fn pulse(&self) -> Pulse {
+        self.pulse.clone()
+    }
+
+    /// What it shows of itself. [`Shared::shown`] has it, a fifth of a second old at most while it runs.
+    pub fn snapshot(&self) -> Snapshot {
+        let named = |(name, value): (&'static str, u64)| (name.to_owned(), value);
+        Snapshot {
+            host: self.config.host.0,
+            epoch: self.config.epoch,
+            joined: self.welcome.iter().flat_map(|w| w.joined.iter().map(|j| j.0)).collect(),
+            agent: self.counters.iter().map(named).collect(),
+            gate: self.gate.counters(),
+            streams: serde_json::to_value(Self::streams(&self.shared).counters()).unwrap_or_default(),
+        }
+    }
+
+    fn publish(&mut self) {
+        let now = clock::now();
+        if now - self.shown_at > Duration::from_ms(200) {
+            self.shown_at = now;
+            let shown = self.snapshot();
+            *self.shared.shown.lock().unwrap_or_else(PoisonError::into_inner) =
+                serde_json::to_value(&shown).unwrap_or_default();
+        }
+    }
+
+    /// Its gate.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// What its [`HostAgent`] has counted, once there is one.
+    pub fn host_counters(&self) -> Option<HostCounters> {
+        self.agent.as_ref().map(|a| *a.counters())
+    }
+
+    fn streams(shared: &Shared) -> MutexGuard<'_, Streams> {
+        shared.lock()
+    }
+
+    /// Runs until told to stop.
+    ///
+    /// # Errors
+    /// Where the interface or the system fails.
+    pub fn run(&mut self, stop: &Stop) -> Result<(), AgentError> {
+        if self.config.real_time && !timed::real_time() {
+            tracing::warn!("no real-time priority (CAP_SYS_NICE): slots begin later than they could");
+        }
+        let io = |what: &str| {
+            let what = what.to_owned();
+            move |source| AgentError::Io { what, source }
+        };
+        while !stop.is_set() {
+            self.pulse.beat();
+            self.publish();
+            self.hear_signals().map_err(io("receiving signals"))?;
+            for (manager, word) in self.inbox.drain() {
+                self.hear(manager, word);
+            }
+            self.receive().map_err(io("receiving"))?;
+            if self.shared.wake.read().is_ok() {
+                self.tell(Input::Changed, None);
+            }
+            let now = clock::now();
+            if self.agent.as_ref().and_then(|a| a.deadline()).is_some_and(|d| d <= now) {
+                self.tell(Input::Due, None);
+            }
+            self.repair().map_err(io("sending repairs"))?;
+            let next = self.send().map_err(io("sending"))?;
+            let now = clock::now();
+            let streams = Self::streams(&self.shared).deadline();
+            let agent = self.agent.as_ref().and_then(|a| a.deadline());
+            let most = now.saturating_add(Duration::from_ms(50));
+            let until = [streams, agent, next].into_iter().flatten().fold(most, Time::min);
+            if until > now {
+                let mut readable = vec![self.inbox.as_fd(), self.data.as_fd(), self.shared.wake.as_fd()];
+                readable.extend(self.control.iter().map(AsFd::as_fd));
+                timed::wait(until, &readable).map_err(io("waiting"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn hear_signals(&mut self) -> std::io::Result<()> {
+        let mut frames = std::mem::replace(&mut self.received, Frames::new(14));
+        for socket in 0..self.control.len() {
+            while self.control[socket].receive_batch(&mut frames)? > 0 {
+                for frame in frames.iter() {
+                    self.signal(frame);
+                }
+            }
+        }
+        self.received = frames;
+        Ok(())
+    }
+
+    fn signal(&mut self, frame: &[u8]) {
+        let GateConfig { mac, key, ref encodings, max_hold, .. } = self.config.gate;
+        let heard = if frame.get(12..14) == Some(&ETHER_TYPE_IPV4.to_be_bytes()) {
+            let datagram = timeplane_protocol::wire::UdpFrame::parse(frame);
+            let to_us = datagram.ok().filter(|d| d.destination.port == PORT);
+            // All other IP packets pass here as well.
+            let Some(datagram) = to_us else { return };
+            Pfc::unseal_content(&datagram.payload, &key).map(Heard::Sealed)
+        } else {
+            Pfc::unseal(frame, mac, &key)
+        };
+        let pfc = match heard {
+            Ok(Heard::Sealed(pfc)) => pfc,
+            Ok(Heard::Plain(open)) if encodings.contains(&SignalEncoding::PlainPfc) => {
+                self.plain += 1;
+                Pfc { epoch: self.ruling, sequence: self.plain, open, hold: max_hold }
+            }
+            Ok(Heard::Plain(_)) | Err(_) => {
+                self.counters.refused_signals.fetch_add(1, Relaxed);
+                return;
+            }
+        };
+        self.heard = clock::now();
+        let message = Message::Pfc(pfc);
+        self.tell(Input::Message { from: Address::Controller, message }, pfc.open);
+    }
+
+    fn hear(&mut self, manager: usize, word: Word) {
+        match word {
+            Word::Joined { .. } => {
+                self.counters.joined.fetch_add(1, Relaxed);
+                let GateConfig { mac, key, .. } = &self.config.gate;
+                let (host, epoch) = (self.config.host.0, self.config.epoch);
+                let hello = Hello { host, epoch, mac: mac.to_string(), ip: self.config.ip, key: digits_of(key) };
+                if let Ok(note) = serde_json::to_value(Note::Hello(hello)) {
+                    // Where it has left already, it joins again.
+                    let _ = self.managers[manager].send(Record::Note(note));
+                }
+            }
+            Word::Note { note, .. } => match serde_json::from_value(note) {
+                Ok(Note::Welcome(welcome)) => self.welcome(welcome),
+                Ok(Note::Refused(why)) => tracing::error!("manager {manager} refuses this host: {why}"),
+                Ok(Note::Hello(_)) | Err(_) => drop(self.counters.malformed.fetch_add(1, Relaxed)),
+            },
+            Word::Control { sent_at, control: Control::Message(mut message), .. } => {
+                let now = clock::now();
+                self.heard = now;
+                if let Err(e) = self.gate.renew(self.config.gate.lease) {
+                    tracing::warn!("{e}");
+                }
+                if let Message::Grants(Grants { epoch, .. }) | Message::Rates(Rates { epoch, .. }) = &message {
+                    self.ruling = self.ruling.max(*epoch);
+                }
+                // The two clocks agree on nothing: a lease counts from when the message was sent, by one, and came in, by the other.
+                if let Message::Rates(rates) = &mut message {
+                    rates.lease = now.saturating_add(rates.lease - sent_at);
+                }
+                self.tell(Input::Message { from: Address::Controller, message }, None);
+            }
+            Word::Control { .. } => drop(self.counters.malformed.fetch_add(1, Relaxed)),
+            Word::Left { .. } => tracing::warn!("manager {manager} is not heard of"),
+        }
+    }
+
+    /// A manager says who is there, and what agents are to do.
+    fn welcome(&mut self, welcome: Welcome) {
+        {
+            let mut streams = Self::streams(&self.shared);
+            for (host, mac) in &welcome.joined {
+                if let Ok(mac) = mac.parse::<MacAddress>() {
+                    streams.set_peer(HostId(*host), mac);
+                }
+            }
+        }
+        self.shared.changed.notify_all();
+        if let Some(told) = &mut self.on_joined {
+            told(welcome.joined.len());
+        }
+        let same = self.welcome.as_ref().is_some_and(|w| {
+            Welcome { joined: Vec::new(), ..w.clone() } == Welcome { joined: Vec::new(), ..welcome.clone() }
+        });
+        if !same {
+            let now = clock::now();
+            let config = HostConfig {
+                host: self.config.host,
+                epoch: self.config.epoch,
+                start: now,
+                fallback: Duration::from_ps(welcome.fallback_ps),
+                reporting: Reporting {
+                    bursts: welcome.bursts,
+                    on_change: welcome.on_change,
+                    after_grants: welcome.after_grants,
+                },
+                signals: welcome.signals,
+            };
+            self.link = Pace::new(now, Rate::bps(welcome.rate_bps));
+            self.agent = Some(HostAgent::new(config));
+        }
+        self.welcome = Some(welcome);
+    }
+
+    /// Tells the agent, and does what it wants; a signal has the class that it opens.
+    fn tell(&mut self, input: Input, class: Option<u16>) {
+        let Some(mut agent) = self.agent.take() else { return };
+        let mut next = Some(input);
+        while let Some(input) = next.take() {
+            let now = clock::now();
+            let mut out = std::mem::take(&mut self.out);
+            agent.handle(now, input, &mut out);
+            for output in out.drain(..) {
+                match output {
+                    Output::ReadBacklog { .. } => {
+                        let waiting = Self::streams(&self.shared).backlog();
+                        next = Some(Input::Backlog(Backlog::of_bytes(waiting)));
+                    }
+                    Output::Send { message, .. } => {
+                        self.counters.reports.fetch_add(1, Relaxed);
+                        let control = Control::Message(message);
+                        for manager in &self.managers {
+                            // One that is not there needs no report; those that are get the same.
+                            let _ = manager.send(Record::Control { sent_at: now, control: control.clone() });
+                        }
+                    }
+                    Output::Open(opening) => self.opened(now, &opening, class),
+                    Output::Close { destination, .. } => {
+                        self.open.retain(|o| o.destination != destination);
+                        if self.open.is_empty() {
+                            self.link.stop(now);
+                        }
+                    }
+                    Output::Retune(_) | Output::Log(_) => {}
+                }
+            }
+            self.out = out;
+        }
+        let counters = agent.counters();
+        self.counters.signals.store(counters.signals, Relaxed);
+        self.counters.stale.store(counters.stale, Relaxed);
+        self.counters.late.store(counters.late, Relaxed);
+        self.agent = Some(agent);
+    }
+
+    fn opened(&mut self, now: Time, opening: &Opening, class: Option<u16>) {
+        let Opening { destination, rate, bytes, until, .. } = *opening;
+        let by_number = u16::try_from(destination.0).unwrap_or(u16::MAX);
+        let number = class.unwrap_or(by_number);
+        let before = self.open.iter().position(|o| o.destination == destination).map(|i| self.open.swap_remove(i));
+        if class.is_none() {
+            // No signal has told the kernel's gate.
+            let held = until - now;
+            let done = match rate {
+                Some(Rate::ZERO) => self.gate.close(number),
+                rate => self.gate.open(number, held, rate),
+            };
+            if let Err(e) = done {
+                tracing::error!("{e}");
+            }
+        }
+        if rate == Some(Rate::ZERO) {
+            return;
+        }
+        let pace =
+            rate.map(|rate| before.and_then(|b| b.pace).map_or_else(|| Pace::new(now, rate), |p| p.at(now, rate)));
+        if self.open.is_empty() {
+            // What the link could have carried since the kernel opened the gate counts, however late this thread was woken.
+            let opened = self
+                .gate
+                .class(number)
+                .filter(|_| class.is_some())
+                .map_or(now, |c| Time::from_ps((c.opened_ns * 1000) as i64));
+            self.link.start(opened.min(now));
+        }
+        self.open.push(Open { destination, class: number, until, bytes: bytes.map(|b| b.get()), pace });
+    }
+
+    fn repair(&mut self) -> std::io::Result<()> {
+        let now = clock::now();
+        let mut streams = Self::streams(&self.shared);
+        if streams.deadline().is_none_or(|d| d > now) {
+            return Ok(());
+        }
+        streams.due(now, &mut self.repairs);
+        drop(streams);
+        // One that is lost comes again.
+        let sent = self.data.send_batch(&self.repairs)?.sent;
+        self.counters.repairs.fetch_add(sent as u64, Relaxed);
+        self.counters.sent_bytes.fetch_add(packet_bytes(&self.repairs[..sent]), Relaxed);
+        self.repairs.clear();
+        Ok(())
+    }
+
+    fn receive(&mut self) -> std::io::Result<()> {
+        // Not for ever: signals must not wait behind data.
+        for _ in 0..4 {
+            if self.data.receive_batch(&mut self.received)? == 0 {
+                return Ok(());
+            }
+            let now = clock::now();
+            let mut streams = Self::streams(&self.shared);
+            for frame in self.received.iter() {
+                self.counters.received.fetch_add(1, Relaxed);
+                self.counters.received_bytes.fetch_add(frame.len().saturating_sub(14) as u64, Relaxed);
+                match streams.received(now, frame) {
+                    Ok(Some((_, packet))) => {
+                        if let Some(packets) = &mut self.packets {
+                            packets(packet);
+                        }
+                    }
+                    Ok(None) => {}
+                    Err(_) => drop(self.counters.malformed.fetch_add(1, Relaxed)),
+                }
+            }
+            drop(streams);
+            self.shared.changed.notify_all();
+        }
+        self.counters.overrun.fetch_add(u64::from(self.data.lost()?), Relaxed);
+        Ok(())
+    }
+
+    /// Whether nobody has been heard of for so long that frames leave without slots.
+    fn abandoned(&self, now: Time) -> bool {
+        self.config.gate.safe == SafeState::Open && now - self.heard > self.config.gate.lease
+    }
+
+    /// Sends what open queues may; when there is more to do.
+    fn send(&mut self) -> std::io::Result<Option<Time>> {
+        let mut now = clock::now();
+        let expired = self.open.len();
+        self.open.retain(|o| o.until > now);
+        if self.open.len() < expired && self.open.is_empty() {
+            self.link.stop(now);
+        }
+        if self.open.is_empty() && self.abandoned(now) {
+            let waiting = Self::streams(&self.shared).backlog();
+            self.link.start(now);
+            self.open.extend(waiting.iter().map(|&(destination, _)| Open {
+                destination,
+                class: u16::try_from(destination.0).unwrap_or(0),
+                until: now.saturating_add(Duration::from_ms(1)),
+                bytes: None,
+                pace: None,
+            }));
+        }
+        let mut next: Option<Time> = None;
+        let mut at = 0;
+        while at < self.open.len() {
+            let (count, sent) = self.fill(now, at);
+            if count == 0 {
+                let waits = [Some(self.link.ready()), self.open[at].pace.as_ref().map(Pace::ready)];
+                let ready = waits.into_iter().flatten().max().filter(|r| *r > now);
+                if let Some(ready) = ready
+                    .filter(|_| Self::streams(&self.shared).backlog().iter().any(|b| b.0 == self.open[at].destination))
+                {
+                    next = Some(next.map_or(ready, |n| n.min(ready)));
+                }
+                at += 1;
+                continue;
+            }
+            let abandoned = self.abandoned(now);
+            let batch = self.data.send_batch(&self.batch[..count])?;
+            let wire: u64 = self.batch[..batch.sent].iter().map(|f| wire_bytes(f.len())).sum();
+            self.counters.frames.fetch_add(batch.sent as u64, Relaxed);
+            self.counters.wire_bytes.fetch_add(wire, Relaxed);
+            self.counters.sent_bytes.fetch_add(packet_bytes(&self.batch[..batch.sent]), Relaxed);
+            if abandoned {
+                self.counters.unscheduled.fetch_add(batch.sent as u64, Relaxed);
+            }
+            let back = batch.sent..count;
+            if !back.is_empty() {
+                let mut streams = Self::streams(&self.shared);
+                for (frame, sent) in self.batch[back.clone()].iter().zip(sent.into_iter().skip(batch.sent)).rev() {
+                    let wire = wire_bytes(frame.len());
+                    self.link.give_back(wire);
+                    if let Some(pace) = &mut self.open[at].pace {
+                        pace.give_back(wire);
+                    }
+                    streams.unsent(sent, frame);
+                }
+                drop(streams);
+                if batch.stop == Some(packet_socket::Stop::Refused) {
+                    // The kernel has heard what this thread will hear soon.
+                    self.counters.too_late.fetch_add(back.len() as u64, Relaxed);
+                    if self.open[at].pace.is_none() {
+                        self.open.swap_remove(at);
+                        if self.open.is_empty() {
+                            self.link.stop(now);
+                        }
+                        continue;
+                    }
+                }
+                let soon = now.saturating_add(Duration::from_us(200));
+                next = Some(next.map_or(soon, |n| n.min(soon)));
+                at += 1;
+                continue;
+            }
+            now = clock::now();
+            // A signal that has come in meanwhile goes before the next batch.
+            if self.open.len() == 1 && count < BATCH {
+                continue;
+            }
+            next = Some(now);
+            break;
+        }
+        self.shared.changed.notify_all();
+        Ok(next)
+    }
+
+    /// Takes frames of an open queue, as many as it, the link and a batch allow; how many, and what they were.
+    fn fill(&mut self, now: Time, at: usize) -> (usize, Vec<super::Sent>) {
+        let open = &mut self.open[at];
+        let mut sent = Vec::new();
+        let mut streams = Self::streams(&self.shared);
+        while sent.len() < BATCH && now < open.until {
+            let paced = open.pace.as_ref().is_none_or(|p| p.allows(now));
+            if !paced || !self.link.allows(now) {
+                break;
+            }
+            let most = open.bytes.unwrap_or(u64::MAX);
+            let frame = &mut self.batch[sent.len()];
+            let Some(one) = streams.next_frame(now, open.destination, open.class, most, frame) else { break };
+            let wire = wire_bytes(frame.len());
+            self.link.take(now, wire);
+            if let Some(pace) = &mut open.pace {
+                pace.take(now, wire);
+            }
+            open.bytes = open.bytes.map(|b| b.saturating_sub(wire));
+            sent.push(one);
+        }
+        (sent.len(), sent)
+    }
+}
+
+const ETHER_TYPE_IPV4: u16 = 0x0800;
+
+/// Preamble, FCS and gap come with every frame, and none is under 84 bytes.
+fn wire_bytes(frame: usize) -> u64 {
+    (frame as u64 + 24).max(84)
+}
+
+/// Without Ethernet's header.
+fn packet_bytes(frames: &[Vec<u8>]) -> u64 {
+    frames.iter().map(|f| f.len().saturating_sub(14) as u64).sum()
+}
+
+/// The address of an interface of this thread's network namespace.
+///
+/// # Errors
+/// Where there is no such interface, or it has none.
+pub fn mac_of(interface: &str) -> Result<MacAddress, AgentError> {
+    let failed = |source| AgentError::Io { what: format!("the address of {interface}"), source };
+    let all = nix::ifaddrs::getifaddrs().map_err(|e| failed(e.into()))?;
+    let mac = all.filter(|a| a.interface_name == interface).find_map(|a| a.address?.as_link_addr()?.addr());
+    mac.map(MacAddress).ok_or_else(|| failed(std::io::ErrorKind::NotFound.into()))
+}
+
+/// The first IPv4 address of an interface of this thread's network namespace.
+///
+/// # Errors
+/// Where the system does not tell.
+pub fn ip_of(interface: &str) -> Result<Option<Ipv4Addr>, AgentError> {
+    let failed = |source| AgentError::Io { what: format!("the address of {interface}"), source };
+    let mut all = nix::ifaddrs::getifaddrs().map_err(|e| failed(e.into()))?.filter(|a| a.interface_name == interface);
+    Ok(all.find_map(|a| Some(a.address?.as_sockaddr_in()?.ip())))
+}
+
+/// A key that nobody has had before.
+///
+/// # Errors
+/// Where the system gives no random bytes.
+pub fn new_key() -> Result<SignalKey, AgentError> {
+    let mut key = [0; 16];
+    let source = |source| AgentError::Io { what: "/dev/urandom".to_owned(), source };
+    let mut file = std::fs::File::open("/dev/urandom").map_err(source)?;
+    std::io::Read::read_exact(&mut file, &mut key).map_err(source)?;
+    Ok(SignalKey(key))
+}

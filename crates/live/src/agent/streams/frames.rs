@@ -1,0 +1,37 @@
+//! How long frames are.
+
+use timeplane_model::Framing;
+use timeplane_protocol::wire::DataHeader;
+
+/// Bytes of a data frame's header behind Ethernet's, which count as part of the packet.
+pub(super) const HEADER: u64 = DataHeader::BYTES as u64 - 14;
+
+/// Bytes on the wire of a frame with this payload: preamble, FCS and gap with it.
+pub(super) fn wire(payload: u64) -> u64 {
+    u64::from(Framing::Ethernet.wire((HEADER + payload) as u32))
+}
+
+/// Bytes on the wire of so many bytes in as few frames as can be.
+pub(super) fn wire_of_all(bytes: u64, max_payload: u64) -> u64 {
+    let rest = bytes % max_payload;
+    bytes / max_payload * wire(max_payload) + if rest > 0 { wire(rest) } else { 0 }
+}
+
+/// The largest payload whose frame takes at most so many bytes on the wire; `None` where not even an empty one does.
+pub(super) fn payload_within(wire: u64) -> Option<u64> {
+    let packet = Framing::Ethernet.payload_within(wire);
+    packet.checked_sub(HEADER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_as_long_as_ethernet_makes_them() {
+        assert_eq!((wire(0), wire(8), wire(9), wire(1462)), (84, 84, 85, 1538));
+        assert_eq!((payload_within(83), payload_within(84), payload_within(1538)), (None, Some(8), Some(1462)));
+        assert_eq!(wire_of_all(3 * 1462 + 1, 1462), 3 * 1538 + 84);
+        assert_eq!(wire_of_all(0, 1462), 0);
+    }
+}

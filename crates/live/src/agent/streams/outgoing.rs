@@ -1,0 +1,196 @@
+//! A stream that this host sends.
+
+use super::StreamError;
+use super::ring::Ring;
+use timeplane_model::{HostId, Time};
+use timeplane_transport::{Range, RawConfig, RawFrame, RawSender, Report};
+
+/// A stream from the program that writes it to the frames it leaves in. Offsets count one more byte than the program writes: the end.
+#[derive(Debug)]
+pub(super) struct Sending {
+    pub(super) to: HostId,
+    pub(super) port: u16,
+    raw: RawSender,
+    ring: Ring,
+    accepted: u64,
+    /// Declared by the program, or known since it has finished.
+    pub(super) length: Option<u64>,
+    finished: bool,
+    /// Everything below has arrived, the end counted.
+    acknowledged: u64,
+    /// The receiver wants no more, or has forgotten what it had.
+    given_up: bool,
+    /// Of the agent that has spoken of this stream.
+    receiver: Option<u32>,
+    /// Whether it is among those that wait for their turn.
+    pub(super) ready: bool,
+    /// When its timer is set to.
+    pub(super) timer: Option<Time>,
+}
+
+impl Sending {
+    pub(super) fn new(to: HostId, port: u16, length: Option<u64>, config: &RawConfig) -> Self {
+        let mut stream = Self {
+            to,
+            port,
+            raw: RawSender::new(config, 0),
+            ring: Ring::default(),
+            accepted: 0,
+            length,
+            finished: false,
+            acknowledged: 0,
+            given_up: false,
+            receiver: None,
+            ready: false,
+            timer: None,
+        };
+        if length == Some(0) {
+            stream.finish();
+        }
+        stream
+    }
+
+    /// Takes as many bytes as there is room for.
+    pub(super) fn write(&mut self, bytes: &[u8], buffer: u64) -> Result<usize, StreamError> {
+        if self.given_up {
+            return Err(StreamError::GivenUp { host: self.to });
+        }
+        if self.finished && !bytes.is_empty() {
+            return Err(StreamError::Finished);
+        }
+        let left = match self.length {
+            Some(length) => length - self.accepted,
+            None => u64::MAX,
+        };
+        if bytes.len() as u64 > left {
+            let declared = self.length.unwrap_or_default();
+            return Err(StreamError::TooLong { declared, found: self.accepted + bytes.len() as u64 });
+        }
+        let room = buffer.saturating_sub(self.accepted - self.acknowledged_bytes());
+        let n = room.min(bytes.len() as u64);
+        self.ring.write(self.accepted, &bytes[..n as usize]);
+        self.accepted += n;
+        self.raw.extend(n);
+        if self.length == Some(self.accepted) && n > 0 {
+            self.finish();
+        }
+        Ok(n as usize)
+    }
+
+    /// No more bytes come. False where more had been declared.
+    pub(super) fn finish(&mut self) -> bool {
+        if self.length.is_some_and(|l| l != self.accepted) {
+            return false;
+        }
+        if !self.finished && !self.given_up {
+            self.finished = true;
+            self.length = Some(self.accepted);
+            self.raw.extend(1);
+        }
+        true
+    }
+
+    /// Nobody wants it any more.
+    pub(super) fn give_up(&mut self) {
+        if !self.is_complete() {
+            self.given_up = true;
+            self.ring.clear();
+        }
+    }
+
+    /// The next frame, with at most so many bytes.
+    pub(super) fn next_frame(&mut self, now: Time, most: u64) -> Option<RawFrame> {
+        if self.given_up {
+            return None;
+        }
+        let mut frame = self.raw.next_frame(now, most.min(u64::from(u32::MAX)) as u32)?;
+        let end = frame.offset + u64::from(frame.len);
+        if self.finished && !frame.retransmission && end == self.accepted {
+            // The end needs no room.
+            frame.len += self.raw.next_frame(now, 1).map_or(0, |f| f.len);
+        }
+        Some(frame)
+    }
+
+    /// Appends the bytes of a frame.
+    pub(super) fn copy(&self, frame: &RawFrame, into: &mut Vec<u8>) {
+        self.ring.read(frame.offset, usize::from(self.payload(frame)), |piece| into.extend_from_slice(piece));
+    }
+
+    /// How many bytes it has: the end is none.
+    pub(super) fn payload(&self, frame: &RawFrame) -> u16 {
+        let end = (frame.offset + u64::from(frame.len)).min(self.accepted);
+        (end - frame.offset) as u16
+    }
+
+    pub(super) fn unsent(&mut self, frame: RawFrame) {
+        self.raw.unsent(frame);
+    }
+
+    /// The receiver says what it has. Whether anything is new about that.
+    pub(super) fn on_report(&mut self, now: Time, epoch: u32, contiguous: u64, gaps: &[(u64, u64)]) -> bool {
+        match self.receiver {
+            Some(known) if epoch < known => return false,
+            Some(known) if epoch > known => {
+                self.give_up();
+                return true;
+            }
+            _ => self.receiver = Some(epoch),
+        }
+        // Who has the last byte of a finished stream has its end as well, also where that has not been sent.
+        let all = self.finished && contiguous == self.accepted + 1;
+        let contiguous = if all { contiguous.min(self.raw.next_offset()) } else { contiguous };
+        let progress = contiguous > self.acknowledged;
+        if self.given_up || contiguous > self.raw.next_offset() || (!progress && gaps.is_empty()) {
+            // A receiver whose program does not read says nothing new; the time between two questions grows further.
+            return false;
+        }
+        let missing = gaps.iter().map(|&(start, end)| Range { start, end }).collect();
+        self.raw.on_report(now, &Report { contiguous, missing });
+        if progress {
+            self.acknowledged = contiguous;
+            self.ring.release(self.acknowledged_bytes());
+        }
+        true
+    }
+
+    /// The agent of the receiver has been started anew: what the former one had is lost.
+    pub(super) fn on_epoch(&mut self, epoch: u32) {
+        if self.receiver.is_some_and(|known| known < epoch) {
+            self.give_up();
+        }
+    }
+
+    pub(super) fn on_timeout(&mut self, now: Time) {
+        self.raw.on_timeout(now);
+    }
+
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.raw.deadline().filter(|_| !self.given_up)
+    }
+
+    /// Bytes to send now, the end counted.
+    pub(super) fn backlog(&self) -> u64 {
+        if self.given_up { 0 } else { self.raw.backlog() }
+    }
+
+    pub(super) fn accepted(&self) -> u64 {
+        self.accepted
+    }
+    pub(super) fn acknowledged_bytes(&self) -> u64 {
+        self.acknowledged.min(self.accepted)
+    }
+    pub(super) fn is_complete(&self) -> bool {
+        self.finished && self.acknowledged == self.accepted + 1
+    }
+    pub(super) fn is_given_up(&self) -> bool {
+        self.given_up
+    }
+    /// Whether the receiver may have heard of it.
+    pub(super) fn is_begun(&self) -> bool {
+        self.raw.next_offset() > 0
+    }
+    pub(super) fn memory(&self) -> u64 {
+        self.ring.memory()
+    }
+}

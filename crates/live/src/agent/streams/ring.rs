@@ -1,0 +1,105 @@
+//! The bytes of a stream between two offsets, in chunks that come with the bytes and go with them.
+
+use std::collections::VecDeque;
+
+/// Bytes of a chunk: ten frames, so that few frames cross from one into the next.
+const CHUNK: usize = 16 * 1024;
+/// Chunks that are kept for what comes next, so that a stream that flows allocates nothing.
+const SPARE: usize = 2;
+
+/// Bytes by their offset in the stream. Holes are allowed; what lies below the last release is gone.
+#[derive(Debug, Default)]
+pub(super) struct Ring {
+    /// Chunks that are gone, which is the number of the first one here.
+    gone: u64,
+    chunks: VecDeque<Option<Box<[u8]>>>,
+    spare: Vec<Box<[u8]>>,
+}
+
+impl Ring {
+    /// Puts bytes at an offset, not below what was released.
+    pub(super) fn write(&mut self, mut at: u64, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let (index, from) = self.place(at);
+            let n = bytes.len().min(CHUNK - from);
+            if self.chunks.len() <= index {
+                self.chunks.resize_with(index + 1, || None);
+            }
+            let spare = &mut self.spare;
+            let chunk = self.chunks[index]
+                .get_or_insert_with(|| spare.pop().unwrap_or_else(|| vec![0; CHUNK].into_boxed_slice()));
+            chunk[from..from + n].copy_from_slice(&bytes[..n]);
+            (at, bytes) = (at + n as u64, &bytes[n..]);
+        }
+    }
+
+    /// The bytes from `at` on, `len` of them, piece by piece; all of them were written.
+    pub(super) fn read(&self, mut at: u64, len: usize, mut piece: impl FnMut(&[u8])) {
+        let mut left = len;
+        while left > 0 {
+            let (index, from) = self.place(at);
+            let n = left.min(CHUNK - from);
+            let chunk = self.chunks.get(index).and_then(Option::as_ref).expect("only what was written is read");
+            piece(&chunk[from..from + n]);
+            (at, left) = (at + n as u64, left - n);
+        }
+    }
+
+    /// Bytes below this offset are needed no more.
+    pub(super) fn release(&mut self, below: u64) {
+        while self.gone < below / CHUNK as u64 {
+            self.gone += 1;
+            match self.chunks.pop_front() {
+                Some(Some(chunk)) if self.spare.len() < SPARE => self.spare.push(chunk),
+                Some(_) => {}
+                None => self.gone = below / CHUNK as u64,
+            }
+        }
+    }
+
+    /// Forgets everything, and gives the memory back.
+    pub(super) fn clear(&mut self) {
+        *self = Self { gone: self.gone, ..Self::default() };
+    }
+
+    /// Bytes of memory in use.
+    pub(super) fn memory(&self) -> u64 {
+        ((self.chunks.iter().flatten().count() + self.spare.len()) * CHUNK) as u64
+    }
+
+    /// Which chunk holds an offset, and where in it.
+    fn place(&self, at: u64) -> (usize, usize) {
+        ((at / CHUNK as u64 - self.gone) as usize, (at % CHUNK as u64) as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(steps in proptest::collection::vec((0usize..40_000, 0usize..40_000), 1..40), seed: u8) {
+            // Pieces are written from the last to the first, so that there are holes meanwhile.
+            let total: usize = steps.iter().map(|s| s.0).sum();
+            let bytes: Vec<u8> = (0..total).map(|i| (i * 31 + i / 256 + usize::from(seed)) as u8).collect();
+            let mut ring = Ring::default();
+            let mut end = total;
+            for (len, _) in steps.iter().rev() {
+                ring.write((end - len) as u64, &bytes[end - len..end]);
+                end -= len;
+            }
+            prop_assert!(ring.memory() <= (total + CHUNK) as u64);
+            let (mut at, mut out) = (0, Vec::new());
+            for (_, len) in &steps {
+                let n = (*len).min(total - at);
+                ring.read(at as u64, n, |piece| out.extend_from_slice(piece));
+                at += n;
+                ring.release(at as u64);
+                prop_assert!(ring.memory() <= (total - at + (2 + SPARE) * CHUNK) as u64);
+            }
+            prop_assert_eq!(&out[..], &bytes[..at]);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Which frame leaves next.
+
+use super::peer::Turn;
+use super::types::What;
+use super::{Attention, Sent, Streams, Timer, frames};
+use timeplane_model::{Bytes, HostId, Time};
+use timeplane_protocol::wire::{DataHeader, DataKind, MIN_FRAME};
+
+impl Streams {
+    /// Bytes on the wire that wait to be sent now, for each destination where there are any: as many as they take in the fewest frames.
+    pub fn backlog(&self) -> Vec<(HostId, Bytes)> {
+        let max_payload = u64::from(self.config.max_payload());
+        let waiting = self.peers.iter().map(|(&host, peer)| {
+            let of = |turn: &Turn| match turn {
+                Turn::Packets => peer.packets.wire(),
+                Turn::Stream(number) => {
+                    self.sending.get(number).map_or(0, |s| frames::wire_of_all(s.backlog(), max_payload))
+                }
+            };
+            (host, Bytes::new(peer.ready.iter().map(of).sum()))
+        });
+        waiting.filter(|(_, bytes)| bytes.get() > 0).collect()
+    }
+
+    /// Whether anything waits to be sent to a host. Cheap.
+    pub fn waits(&self, to: HostId) -> bool {
+        self.peers.get(&to).is_some_and(|p| !p.ready.is_empty())
+    }
+
+    /// Tells whether what was done since `before` needs the agent's loop: something waits for a destination for which nothing did, or a deadline has
+    /// come nearer.
+    pub fn needs_loop(&self, before: Attention) -> bool {
+        let is_sooner = match (self.deadline(), before.deadline) {
+            (Some(now), Some(then)) => now < then,
+            (now, then) => now.is_some() && then.is_none(),
+        };
+        is_sooner || self.awoken != before.awoken
+    }
+
+    /// To be given to [`Streams::needs_loop`] later.
+    pub fn attention(&self) -> Attention {
+        Attention { awoken: self.awoken, deadline: self.deadline() }
+    }
+
+    /// Builds the next frame to a host into `frame`, as that of a class, with at most `most_wire` bytes on the wire (preamble, FCS and gap are
+    /// among them). Streams and IP packets take turns; a stream's frame is cut to what there is room for. `None`, and an empty frame, where
+    /// nothing waits or nothing fits.
+    ///
+    /// It counts as sent. What does not leave is given back to [`Streams::unsent`].
+    pub fn next_frame(
+        &mut self,
+        now: Time,
+        to: HostId,
+        class: u16,
+        most_wire: u64,
+        frame: &mut Vec<u8>,
+    ) -> Option<Sent> {
+        self.clock = self.clock.max(now);
+        frame.clear();
+        let room = frames::payload_within(most_wire)?.min(u64::from(self.config.max_payload()));
+        let peer = self.peers.get_mut(&to)?;
+        let mut header = DataHeader {
+            destination: peer.mac,
+            source: self.config.mac,
+            kind: DataKind::Packet,
+            class,
+            payload: 0,
+            host: self.config.host,
+            epoch: self.config.epoch,
+            stream: 0,
+            port: 0,
+            offset: 0,
+            length: Some(0),
+        };
+        frame.resize(DataHeader::BYTES, 0);
+        let mut at = 0;
+        let what = loop {
+            let Some(&turn) = peer.ready.get(at) else {
+                frame.clear();
+                return None;
+            };
+            match turn {
+                Turn::Packets => {
+                    if peer.packets.first().is_some_and(|len| len as u64 > room) {
+                        // It keeps its turn, and others go first.
+                        at += 1;
+                        continue;
+                    }
+                    peer.ready.remove(at);
+                    let Some(number) = peer.packets.take(frame) else { continue };
+                    if !peer.packets.is_empty() {
+                        peer.ready.push_back(turn);
+                    }
+                    header.payload = (frame.len() - DataHeader::BYTES) as u16;
+                    self.counters.packets_sent += 1;
+                    self.counters.packet_bytes_sent += u64::from(header.payload);
+                    break What::Packet(number);
+                }
+                Turn::Stream(number) => {
+                    peer.ready.remove(at);
+                    let Some(stream) = self.sending.get_mut(&number) else { continue };
+                    stream.ready = false;
+                    let Some(piece) = stream.next_frame(now, room) else { continue };
+                    if stream.backlog() > 0 {
+                        stream.ready = true;
+                        peer.ready.push_back(turn);
+                    }
+                    header.kind = DataKind::Stream;
+                    header.payload = stream.payload(&piece);
+                    (header.stream, header.port) = (number, stream.port);
+                    (header.offset, header.length) = (piece.offset, stream.length);
+                    stream.copy(&piece, frame);
+                    self.counters.frames_sent += 1;
+                    self.counters.bytes_sent += u64::from(header.payload);
+                    self.counters.frames_resent += u64::from(piece.retransmission);
+                    break What::Stream(number, piece);
+                }
+            }
+        };
+        frame[..DataHeader::BYTES].copy_from_slice(&header.encode());
+        if frame.len() < MIN_FRAME {
+            frame.resize(MIN_FRAME, 0);
+        }
+        if let What::Stream(number, _) = what {
+            self.set_sending_timer(number);
+        }
+        Some(Sent { to, what })
+    }
+
+    /// A frame did not leave, as the gate refused it: it is sent again, before all others. Of several, the last one is given back first.
+    pub fn unsent(&mut self, sent: Sent, frame: &[u8]) {
+        let Ok((header, payload)) = DataHeader::parse(frame) else { return };
+        let Some(peer) = self.peers.get_mut(&sent.to) else { return };
+        self.counters.frames_refused += 1;
+        let bytes = u64::from(header.payload);
+        match sent.what {
+            What::Packet(number) => {
+                self.counters.packets_sent -= 1;
+                self.counters.packet_bytes_sent -= bytes;
+                peer.packets.insert(number, payload);
+                peer.ready.retain(|&t| t != Turn::Packets);
+                peer.ready.push_front(Turn::Packets);
+            }
+            What::Stream(number, piece) => {
+                self.counters.frames_sent -= 1;
+                self.counters.bytes_sent -= bytes;
+                self.counters.frames_resent -= u64::from(piece.retransmission);
+                let Some(stream) = self.sending.get_mut(&number) else { return };
+                stream.unsent(piece);
+                peer.forget_turn(number);
+                stream.ready = stream.backlog() > 0;
+                if stream.ready {
+                    peer.ready.push_front(Turn::Stream(number));
+                }
+                self.set_sending_timer(number);
+            }
+        }
+    }
+
+    /// Puts a stream among those that wait for their turn, if it has something to send; and sets its timer.
+    pub(super) fn make_ready(&mut self, number: u32) {
+        let Some(stream) = self.sending.get_mut(&number) else { return };
+        if !stream.ready && stream.backlog() > 0 {
+            stream.ready = true;
+            if let Some(peer) = self.peers.get_mut(&stream.to) {
+                self.awoken += u64::from(peer.ready.is_empty());
+                peer.ready.push_back(Turn::Stream(number));
+            }
+        } else if stream.ready && stream.backlog() == 0 {
+            stream.ready = false;
+            if let Some(peer) = self.peers.get_mut(&stream.to) {
+                peer.forget_turn(number);
+            }
+        }
+        self.set_sending_timer(number);
+    }
+
+    pub(super) fn set_sending_timer(&mut self, number: u32) {
+        let Some(stream) = self.sending.get_mut(&number) else { return };
+        let deadline = stream.deadline();
+        if stream.timer != deadline {
+            let key = Timer::Sending(number);
+            if let Some(at) = stream.timer {
+                self.timers.remove(&(at, key));
+            }
+            if let Some(at) = deadline {
+                self.timers.insert((at, key));
+            }
+            stream.timer = deadline;
+        }
+    }
+}

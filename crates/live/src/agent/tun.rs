@@ -1,0 +1,121 @@
+//! A TUN interface: what unmodified programs send to its network, kernel TCP included, waits for slots.
+//!
+//! Packets wait in the agent, in front of the gate, and never in a queue of the kernel behind a closed one: TCP bears slots of 20 ms that way,
+//! and dies of a paused token bucket.
+
+use super::{LiveAgent, Shared};
+use crate::config::TunTable;
+use crate::daemons::Failure;
+use crate::service::Stop;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use timeplane_model::HostId;
+use timeplane_protocol::wire::DataHeader;
+use tun_rs::{DeviceBuilder, SyncDevice};
+
+/// A TUN interface, until it is dropped.
+#[derive(Debug)]
+pub struct Tun {
+    stop: Stop,
+    reader: Option<JoinHandle<()>>,
+}
+
+/// The address of a host in a network: the number and one on top.
+pub fn address_of(network: Ipv4Addr, host: HostId) -> Ipv4Addr {
+    Ipv4Addr::from(u32::from(network).wrapping_add(host.0).wrapping_add(1))
+}
+
+/// The host that an IPv4 packet is for.
+fn destination(packet: &[u8], network: Ipv4Addr) -> Option<HostId> {
+    if packet.first()? >> 4 != 4 {
+        return None;
+    }
+    let to = u32::from_be_bytes(packet.get(16..20)?.try_into().ok()?);
+    to.checked_sub(u32::from(network))?.checked_sub(1).map(HostId)
+}
+
+/// Makes the interface in the network namespace of this thread, reads from it on a thread of its own, and has the agent write to it.
+///
+/// # Errors
+/// Where the interface cannot be made.
+pub fn start(table: &TunTable, host: HostId, shared: Arc<Shared>, agent: &mut LiveAgent) -> Result<Tun, Failure> {
+    let network = table.network;
+    // With the header of a data frame behind Ethernet's a packet must fit a frame.
+    let mtu = 1500 - (DataHeader::BYTES as u16 - 14);
+    let device = DeviceBuilder::new()
+        .name(&table.name)
+        .ipv4(address_of(network, host), table.prefix, None)
+        .mtu(mtu)
+        .build_sync()
+        .map_err(|e| format!("the TUN interface {}: {e}", table.name))?;
+    device.set_nonblocking(true)?;
+    let device = Arc::new(device);
+    let writer = Arc::clone(&device);
+    agent.on_packet(move |packet| {
+        // A queue that is full drops, as every queue of packets does.
+        let _ = writer.send(packet);
+    });
+    let stop = Stop::default();
+    let stopped = stop.clone();
+    let reader = std::thread::Builder::new().name("tp-tun".to_owned()).spawn(move || {
+        if let Err(e) = read(&device, network, &shared, &stopped) {
+            tracing::error!("the TUN interface has ended: {e}");
+        }
+    })?;
+    Ok(Tun { stop, reader: Some(reader) })
+}
+
+fn read(device: &SyncDevice, network: Ipv4Addr, shared: &Shared, stop: &Stop) -> std::io::Result<()> {
+    let mut packet = [0; 2048];
+    // SAFETY: the device lives for as long as this function runs.
+    let fd = unsafe { BorrowedFd::borrow_raw(device.as_raw_fd()) };
+    while !stop.is_set() {
+        match device.recv(&mut packet) {
+            Ok(length) => {
+                // Multicast and IPv6 are nobody's here.
+                let Some(to) = destination(&packet[..length], network) else { continue };
+                // Where its queue is full it is counted there.
+                shared.with(|streams| streams.push_packet(to, &packet[..length]));
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {
+                poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], PollTimeout::from(100u8))?;
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+impl Drop for Tun {
+    fn drop(&mut self) {
+        self.stop.set();
+        if let Some(reader) = self.reader.take() {
+            // It has said already what went wrong.
+            let _ = reader.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_hosts_belong_to_each_other() {
+        let network = Ipv4Addr::new(10, 99, 0, 0);
+        for host in [0, 1, 254, 255, 1023].map(HostId) {
+            let mut packet = [0; 20];
+            packet[0] = 0x45;
+            packet[16..20].copy_from_slice(&address_of(network, host).octets());
+            assert_eq!(destination(&packet, network), Some(host));
+            packet[0] = 0x65;
+            assert_eq!(destination(&packet, network), None);
+        }
+        assert_eq!(address_of(network, HostId(255)), Ipv4Addr::new(10, 99, 1, 0));
+        assert_eq!(destination(&[0x45; 12], network), None);
+    }
+}

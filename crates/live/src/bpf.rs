@@ -1,0 +1,93 @@
+//! The programs in `bpf/`, compiled, and how they are attached.
+
+use libbpf_rs::{Object, ProgramMut};
+use std::path::Path;
+
+/// XDP parser of control frames, and tc egress program that is the gate.
+pub(crate) const GATE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/gate.o"));
+/// Loses signals.
+pub(crate) const LOSS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/loss.o"));
+
+/// Why a program is not in the kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum BpfError {
+    /// There is no such interface.
+    #[error("there is no interface `{0}` here")]
+    Interface(String),
+    /// The kernel refuses it.
+    #[error("{what}: {source}; BPF needs Linux 6.6 or newer and the capabilities BPF, NET_ADMIN and PERFMON")]
+    Refused {
+        /// What was tried.
+        what: String,
+        /// What libbpf says.
+        source: libbpf_rs::Error,
+    },
+    /// The place where programs are kept cannot be made.
+    #[error("{path}: {source}")]
+    Pin {
+        /// The folder.
+        path: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+impl BpfError {
+    pub(crate) fn refused(what: impl Into<String>) -> impl FnOnce(libbpf_rs::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Refused { what, source }
+    }
+}
+
+/// The number of an interface in the network namespace of this thread.
+///
+/// # Errors
+/// Where there is none of that name.
+pub fn interface_index(name: &str) -> Result<i32, BpfError> {
+    nix::net::if_::if_nametoindex(name).map(|i| i as i32).map_err(|_| BpfError::Interface(name.to_owned()))
+}
+
+/// A program of an object, by its function's name.
+pub(crate) fn program<'o>(object: &'o Object, name: &str) -> ProgramMut<'o> {
+    object
+        .progs_mut()
+        .find(|p| p.name() == name)
+        .unwrap_or_else(|| panic!("`{name}` is in the object it was compiled from"))
+}
+
+/// A folder in which programs and maps outlive the process, in a BPF file system that is mounted where there is none.
+///
+/// # Errors
+/// Where it can neither be found nor made.
+pub(crate) fn pin_folder(root: &Path, name: &str) -> Result<std::path::PathBuf, BpfError> {
+    let pin = |source| BpfError::Pin { path: root.display().to_string(), source };
+    std::fs::create_dir_all(root).map_err(pin)?;
+    let is_bpf = nix::sys::statfs::statfs(root).is_ok_and(|s| s.filesystem_type() == nix::sys::statfs::BPF_FS_MAGIC);
+    if !is_bpf {
+        nix::mount::mount(Some("bpf"), root, Some("bpf"), nix::mount::MsFlags::empty(), Some("mode=0700"))
+            .map_err(|e| pin(e.into()))?;
+    }
+    let folder = root.join(name);
+    std::fs::create_dir_all(&folder).map_err(pin)?;
+    Ok(folder)
+}
+
+/// tcx programs that watch a switch's ports for frames outside of their slots.
+pub mod observer {
+    include!(concat!(env!("OUT_DIR"), "/observer.skel.rs"));
+}
+
+/// XDP program that is an optical circuit switch.
+pub mod circuit {
+    include!(concat!(env!("OUT_DIR"), "/circuit.skel.rs"));
+}
+
+/// A congestion control whose window is set by socket.
+pub mod window {
+    include!(concat!(env!("OUT_DIR"), "/window.skel.rs"));
+}
+
+/// tc egress program that sends acknowledgements out of another interface.
+pub mod acks {
+    include!(concat!(env!("OUT_DIR"), "/acks.skel.rs"));
+}

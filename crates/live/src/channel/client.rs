@@ -1,0 +1,203 @@
+//! The side that connects, and connects again.
+
+use super::counters::Counting;
+use super::outbox::Outbox;
+use super::pump::{Heard, pump};
+use super::{ChannelError, Counters, Event, PeerId, Record, SendError, Timing, wait};
+use crate::keys::{Identity, check_name, peer_name};
+use crate::thread::Background;
+use rustls::pki_types::ServerName;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use timeplane_model::Duration;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_rustls::TlsConnector;
+
+/// Keeps a connection to a server, and makes a new one whenever it ends, until it is dropped; then no event comes any more.
+pub struct Client {
+    shared: Arc<Shared>,
+    /// Ends with this.
+    _thread: Background,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    timing: Timing,
+    counting: Counting,
+    on_event: Box<dyn Fn(Event) + Send + Sync>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Of the connection, while there is one.
+    outbox: Option<Arc<Outbox>>,
+    /// Why there is none.
+    trouble: Option<String>,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("connected", &self.is_connected()).finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// Begins to connect, with the usual [`Timing`]. The server has to prove that it is `server_name`. Events come on a thread of its own:
+    /// [`Event::Joined`] whenever the server has taken us, each time with another number.
+    ///
+    /// # Errors
+    /// Where the name cannot be one, or the system has no thread left. A server that is not there is none: it may come.
+    pub fn start(
+        server: SocketAddr,
+        server_name: &str,
+        identity: &Identity,
+        on_event: impl Fn(Event) + Send + Sync + 'static,
+    ) -> Result<Self, ChannelError> {
+        Self::start_with(server, server_name, identity, Timing::default(), on_event)
+    }
+
+    /// The same with another [`Timing`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn start_with(
+        server: SocketAddr,
+        server_name: &str,
+        identity: &Identity,
+        timing: Timing,
+        on_event: impl Fn(Event) + Send + Sync + 'static,
+    ) -> Result<Self, ChannelError> {
+        let none = || ChannelError::Name { name: server_name.to_owned() };
+        check_name(server_name).map_err(|_| none())?;
+        let name = ServerName::try_from(server_name.to_owned()).map_err(|_| none())?;
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            timing,
+            counting: Counting::default(),
+            on_event: Box::new(on_event),
+        });
+        let connector = TlsConnector::from(identity.client_config());
+        let connecting = connect_again(server, name, connector, shared.clone());
+        let thread = Background::start("tp-channel", connecting).map_err(|source| ChannelError::Start { source })?;
+        Ok(Self { shared, _thread: thread })
+    }
+
+    /// Puts a record into the queue; never waits. Where the queue is full, the oldest control messages in it are dropped. What waits as a
+    /// connection ends is lost.
+    ///
+    /// # Errors
+    /// Where there is no connection, the message cannot be written, or the server takes no notes.
+    pub fn send(&self, record: Record) -> Result<(), SendError> {
+        let outbox = self.shared.state().outbox.clone().ok_or(SendError::Gone)?;
+        outbox.push(&record, &self.shared.counting)
+    }
+    /// Whether the server has taken us.
+    pub fn is_connected(&self) -> bool {
+        self.shared.state().outbox.is_some()
+    }
+    /// Why there is no connection; `None` where there is one, or where nothing has gone wrong yet.
+    pub fn trouble(&self) -> Option<String> {
+        self.shared.state().trouble.clone()
+    }
+    /// What has been counted.
+    pub fn counters(&self) -> Counters {
+        self.shared.counting.read()
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Says it where it is news.
+    fn trouble(&self, server: SocketAddr, why: String) {
+        let mut state = self.state();
+        if state.trouble.as_ref() != Some(&why) {
+            tracing::warn!("no connection to {server}: {why}");
+            state.trouble = Some(why);
+        }
+    }
+}
+
+async fn connect_again(server: SocketAddr, name: ServerName<'static>, tls: TlsConnector, shared: Arc<Shared>) {
+    let timing = shared.timing;
+    let (mut pause, mut number) = (timing.first_pause, 0);
+    loop {
+        let began = Instant::now();
+        Counting::count(&shared.counting.connections);
+        let why = connection(server, &name, &tls, &shared, PeerId(number)).await;
+        number += 1;
+        shared.trouble(server, why);
+        // One that held for a while was a good one. Who takes us and throws us out at once is not asked every 50 ms.
+        if began.elapsed() >= wait(timing.longest_pause) {
+            pause = timing.first_pause;
+        }
+        sleep(wait(pause)).await;
+        pause = longer(pause, &timing);
+    }
+}
+
+fn longer(pause: Duration, timing: &Timing) -> Duration {
+    Duration::from_ps(pause.as_ps().saturating_mul(2)).min(timing.longest_pause)
+}
+
+/// From its beginning to its end; why it ended.
+async fn connection(
+    server: SocketAddr,
+    name: &ServerName<'static>,
+    tls: &TlsConnector,
+    shared: &Shared,
+    peer: PeerId,
+) -> String {
+    let counting = &shared.counting;
+    let handshake = async {
+        let stream = TcpStream::connect(server).await.map_err(|e| (&counting.failed, e))?;
+        stream.set_nodelay(true).map_err(|e| (&counting.failed, e))?;
+        tls.connect(name.clone(), stream).await.map_err(|e| (&counting.refused, e))
+    };
+    let stream = match timeout(wait(shared.timing.handshake), handshake).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err((counter, e))) => {
+            Counting::count(counter);
+            return e.to_string();
+        }
+        Err(_) => {
+            Counting::count(&counting.handshakes_late);
+            return format!("no answer within {:?}", wait(shared.timing.handshake));
+        }
+    };
+    let server_name = match peer_name(stream.get_ref().1.peer_certificates()) {
+        Ok(name) => name,
+        Err(e) => {
+            Counting::count(&counting.refused);
+            return e.to_string();
+        }
+    };
+    let outbox = Arc::new(Outbox::new(shared.timing.queue));
+    let mut joined = false;
+    let hear = |heard| match heard {
+        // In TLS 1.3 a client is done before the server has looked at its certificate: what counts is the first record.
+        Heard::Alive => {
+            joined = true;
+            {
+                let mut state = shared.state();
+                state.outbox = Some(outbox.clone());
+                state.trouble = None;
+            }
+            Counting::count(&counting.joined);
+            (shared.on_event)(Event::Joined { peer, name: server_name.clone() });
+        }
+        Heard::Note(note) => (shared.on_event)(Event::Note { peer, note }),
+        Heard::Control { sent_at, control } => (shared.on_event)(Event::Control { peer, sent_at, control }),
+    };
+    let why = pump(stream, &outbox, &shared.timing, counting, hear).await;
+    outbox.close(&why);
+    if joined {
+        shared.state().outbox = None;
+        (shared.on_event)(Event::Left { peer, why: why.clone() });
+    } else {
+        Counting::count(&counting.refused);
+    }
+    why
+}

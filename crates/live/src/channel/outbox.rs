@@ -1,0 +1,217 @@
+//! What waits for a peer.
+
+use super::counters::Counting;
+use super::{Record, SendError};
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// A queue of records, bounded in bytes. Any thread puts in, the channel's thread takes out.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    state: Mutex<State>,
+    changed: Notify,
+    most: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: VecDeque<Item>,
+    bytes: usize,
+    closed: Option<String>,
+    /// Whether what waits is still sent before it ends.
+    finish: bool,
+}
+
+#[derive(Debug)]
+struct Item {
+    bytes: Vec<u8>,
+    may_be_lost: bool,
+}
+
+/// What there is to do for who writes.
+#[derive(Debug, PartialEq)]
+pub(super) enum Next {
+    /// These bytes, of so many records.
+    Write(Vec<u8>, u64),
+    /// Nothing more; why.
+    Closed(String),
+}
+
+/// Bytes that are taken out together. What has been taken out is not dropped any more.
+const TOGETHER: usize = 64 << 10;
+
+impl Outbox {
+    pub(super) fn new(most: usize) -> Self {
+        Self { state: Mutex::default(), changed: Notify::new(), most }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it is held, and a queue is never half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a record in. Never waits for the peer.
+    pub(super) fn push(&self, record: &Record, counting: &Counting) -> Result<(), SendError> {
+        let bytes = record.encode()?;
+        let length = bytes.len();
+        if length > self.most {
+            return Err(SendError::TooLong { length, most: self.most });
+        }
+        let mut state = self.state();
+        if state.closed.is_some() {
+            return Err(SendError::Gone);
+        }
+        while state.bytes + length > self.most {
+            let Some(at) = state.waiting.iter().position(|item| item.may_be_lost) else {
+                state.closed = Some("it does not take what waits for it".to_owned());
+                self.changed.notify_one();
+                return Err(SendError::Stuck);
+            };
+            let lost = state.waiting.remove(at).map_or(0, |item| item.bytes.len());
+            state.bytes -= lost;
+            Counting::count(&counting.dropped);
+        }
+        state.bytes += length;
+        state.waiting.push_back(Item { bytes, may_be_lost: matches!(record, Record::Control { .. }) });
+        drop(state);
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// Ends the connection at once; the first reason stays.
+    pub(super) fn close(&self, why: &str) {
+        let mut state = self.state();
+        state.closed.get_or_insert_with(|| why.to_owned());
+        state.finish = false;
+        drop(state);
+        self.changed.notify_one();
+    }
+    /// Ends the connection once what waits has been sent.
+    pub(super) fn finish(&self, why: &str) {
+        let mut state = self.state();
+        if state.closed.is_none() {
+            (state.closed, state.finish) = (Some(why.to_owned()), true);
+        }
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.state().closed.is_some()
+    }
+
+    /// Waits until there is something. For one task only, and may be cancelled.
+    pub(super) async fn next(&self) -> Next {
+        loop {
+            if let Some(next) = self.take() {
+                return next;
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    /// Waits until it ends at once; why. For who is in the middle of writing, and in place of [`next`](Self::next).
+    pub(super) async fn cut_off(&self) -> String {
+        loop {
+            {
+                let state = self.state();
+                if let (Some(why), false) = (&state.closed, state.finish) {
+                    return why.clone();
+                }
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    fn take(&self) -> Option<Next> {
+        let mut state = self.state();
+        if let Some(why) = &state.closed
+            && (!state.finish || state.waiting.is_empty())
+        {
+            return Some(Next::Closed(why.clone()));
+        }
+        let (mut bytes, mut records) = (Vec::new(), 0);
+        while let Some(item) = state.waiting.front() {
+            if records > 0 && bytes.len() + item.bytes.len() > TOGETHER {
+                break;
+            }
+            bytes.extend_from_slice(&item.bytes);
+            records += 1;
+            state.bytes -= item.bytes.len();
+            state.waiting.pop_front();
+        }
+        (records > 0).then_some(Next::Write(bytes, records))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use timeplane_model::Time;
+    use timeplane_protocol::wire::Control;
+    use timeplane_protocol::{Heartbeat, Message};
+
+    fn control(epoch: u32) -> Record {
+        Record::Control { sent_at: Time::ZERO, control: Control::Message(Message::Heartbeat(Heartbeat { epoch })) }
+    }
+
+    #[test]
+    fn the_newest_control_wins_and_notes_stay() {
+        let length = control(0).encode().unwrap().len();
+        let note = Record::Note(json!("a note"));
+        let (outbox, counting) = (Outbox::new(3 * length + note.encode().unwrap().len()), Counting::default());
+        outbox.push(&note, &counting).unwrap();
+        for epoch in 0..10 {
+            outbox.push(&control(epoch), &counting).unwrap();
+        }
+        assert_eq!(counting.read().dropped, 7);
+        let expected: Vec<u8> =
+            [note, control(7), control(8), control(9)].iter().flat_map(|r| r.encode().unwrap()).collect();
+        assert_eq!(outbox.take(), Some(Next::Write(expected, 4)));
+        assert_eq!(outbox.take(), None);
+    }
+
+    #[test]
+    fn who_takes_no_notes_is_cut_off() {
+        let note = Record::Note(json!("a note"));
+        let length = note.encode().unwrap().len();
+        let (outbox, counting) = (Outbox::new(2 * length), Counting::default());
+        outbox.push(&note, &counting).unwrap();
+        outbox.push(&note, &counting).unwrap();
+        assert!(matches!(outbox.push(&note, &counting), Err(SendError::Stuck)));
+        assert!(matches!(outbox.push(&note, &counting), Err(SendError::Gone)));
+        assert!(matches!(outbox.take(), Some(Next::Closed(_))));
+    }
+
+    #[test]
+    fn what_waits_is_sent_before_an_end_that_is_not_at_once() {
+        let counting = Counting::default();
+        let closed = Some(Next::Closed("first".to_owned()));
+        for (finish, expected) in [(true, 1), (false, 0)] {
+            let outbox = Outbox::new(1000);
+            outbox.push(&Record::Note(json!(1)), &counting).unwrap();
+            if finish {
+                outbox.finish("first")
+            } else {
+                outbox.close("first")
+            }
+            assert!(matches!(outbox.push(&Record::Note(json!(2)), &counting), Err(SendError::Gone)));
+            for _ in 0..expected {
+                assert!(matches!(outbox.take(), Some(Next::Write(_, 1))));
+            }
+            outbox.close("second");
+            assert_eq!(outbox.take(), closed);
+        }
+    }
+
+    #[test]
+    fn more_than_the_queue_holds_is_an_error_and_changes_nothing() {
+        let (outbox, counting) = (Outbox::new(20), Counting::default());
+        outbox.push(&Record::Note(json!(1)), &counting).unwrap();
+        let long = Record::Note(json!("longer than 20 bytes are"));
+        assert!(matches!(outbox.push(&long, &counting), Err(SendError::TooLong { most: 20, .. })));
+        assert!(matches!(outbox.take(), Some(Next::Write(_, 1))));
+    }
+}

@@ -1,0 +1,236 @@
+//! Records as bytes, and back.
+
+use super::SendError;
+use timeplane_model::Time;
+use timeplane_protocol::wire::Control;
+
+/// The longest record: kind and content, in bytes.
+pub const MAX_RECORD: usize = 1 << 20;
+
+const NOTE: u8 = 0;
+const CONTROL: u8 = 1;
+const PING: u8 = 2;
+/// Length of a record's length.
+const PREFIX: usize = 4;
+/// Length of the sender's clock.
+const CLOCK: usize = 8;
+
+/// What can be sent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Record {
+    /// Anything that the protocol has no message for: a greeting, a state. Never dropped.
+    Note(serde_json::Value),
+    /// A message of the protocol. Where a peer does not keep up, the oldest are dropped.
+    Control {
+        /// The sender's clock, now.
+        sent_at: Time,
+        /// The message.
+        control: Control,
+    },
+}
+
+/// What a peer has sent is no record. It cannot be told where the next begins, so that its connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// A length that is not allowed.
+    #[error("a record of {length} B; 1 to {MAX_RECORD} are allowed")]
+    Length {
+        /// As read.
+        length: u32,
+    },
+    /// There is no such kind.
+    #[error("a record of kind {kind}; there are 0 (note), 1 (control) and 2 (ping)")]
+    Kind {
+        /// As read.
+        kind: u8,
+    },
+    /// A content that its kind does not have.
+    #[error("a {what} of {length} B that cannot be read")]
+    Content {
+        /// Which kind.
+        what: &'static str,
+        /// In bytes.
+        length: usize,
+    },
+}
+
+impl Record {
+    /// As it is on the wire: one record, or as many as the message has datagrams.
+    pub(super) fn encode(&self) -> Result<Vec<u8>, SendError> {
+        let mut bytes = Vec::new();
+        match self {
+            Self::Note(note) => append(&mut bytes, NOTE, &[note.to_string().as_bytes()])?,
+            Self::Control { sent_at, control } => {
+                let clock = sent_at.as_ps().to_be_bytes();
+                for datagram in control.encode()? {
+                    append(&mut bytes, CONTROL, &[&clock, &datagram])?;
+                }
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+/// A ping as it is on the wire.
+pub(super) const PINGED: [u8; PREFIX + 1] = [0, 0, 0, 1, PING];
+
+fn append(bytes: &mut Vec<u8>, kind: u8, pieces: &[&[u8]]) -> Result<(), SendError> {
+    let length = 1 + pieces.iter().map(|p| p.len()).sum::<usize>();
+    if length > MAX_RECORD {
+        return Err(SendError::TooLong { length, most: MAX_RECORD });
+    }
+    bytes.extend((length as u32).to_be_bytes());
+    bytes.push(kind);
+    pieces.iter().for_each(|piece| bytes.extend_from_slice(piece));
+    Ok(())
+}
+
+/// A record that has come.
+#[derive(Debug, PartialEq)]
+pub(super) enum Incoming<'a> {
+    Note(serde_json::Value),
+    Part { sent_at: Time, datagram: &'a [u8] },
+    Ping,
+}
+
+/// Cuts a stream of bytes into records. It holds no more than one record and what came with it.
+#[derive(Debug, Default)]
+pub(super) struct Decoder {
+    bytes: Vec<u8>,
+    /// What of them has been given out.
+    taken: usize,
+}
+
+impl Decoder {
+    /// More has come.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.taken);
+        self.taken = 0;
+        self.bytes.extend_from_slice(bytes);
+    }
+    /// The next record, once it is there as a whole. A length is checked before its content has come: nobody makes us keep more than a record.
+    pub(super) fn next(&mut self) -> Result<Option<Incoming<'_>>, RecordError> {
+        let rest = &self.bytes[self.taken..];
+        let Some((prefix, rest)) = rest.split_first_chunk::<PREFIX>() else { return Ok(None) };
+        let length = u32::from_be_bytes(*prefix);
+        if length == 0 || length as usize > MAX_RECORD {
+            return Err(RecordError::Length { length });
+        }
+        let length = length as usize;
+        // As early, for the same reason.
+        match rest.first() {
+            Some(&kind) if !matches!(kind, NOTE | CONTROL | PING) => return Err(RecordError::Kind { kind }),
+            _ => {}
+        }
+        let Some(record) = rest.get(..length) else { return Ok(None) };
+        let (kind, content) = (record[0], &record[1..]);
+        let unreadable = |what| RecordError::Content { what, length: content.len() };
+        self.taken += PREFIX + length;
+        match kind {
+            NOTE => serde_json::from_slice(content).map(|n| Some(Incoming::Note(n))).map_err(|_| unreadable("note")),
+            CONTROL => {
+                let (clock, datagram) =
+                    content.split_first_chunk::<CLOCK>().ok_or_else(|| unreadable("part of a message"))?;
+                Ok(Some(Incoming::Part { sent_at: Time::from_ps(i64::from_be_bytes(*clock)), datagram }))
+            }
+            PING if content.is_empty() => Ok(Some(Incoming::Ping)),
+            _ => Err(unreadable("ping")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn all(decoder: &mut Decoder) -> Result<usize, RecordError> {
+        let mut records = 0;
+        while decoder.next()?.is_some() {
+            records += 1;
+        }
+        Ok(records)
+    }
+
+    #[test]
+    fn a_note_byte_by_byte() {
+        let note = json!({"hello": "host-3", "n": [1, null, "ä"]});
+        let mut bytes = Record::Note(note.clone()).encode().unwrap();
+        assert_eq!(bytes[..5], [0, 0, 0, bytes.len() as u8 - 4, 0]);
+        bytes.extend(PINGED);
+        let mut decoder = Decoder::default();
+        let mut seen = Vec::new();
+        for (i, byte) in bytes.iter().enumerate() {
+            decoder.push(&[*byte]);
+            match decoder.next().unwrap() {
+                Some(Incoming::Note(n)) => seen.push((i, Some(n))),
+                Some(Incoming::Ping) => seen.push((i, None)),
+                Some(other) => panic!("{other:?}"),
+                None => {}
+            }
+        }
+        assert_eq!(seen, [(bytes.len() - 6, Some(note)), (bytes.len() - 1, None)]);
+    }
+
+    #[test]
+    fn what_is_no_record_is_refused_as_early_as_it_is_seen() {
+        let cases: [(&[u8], RecordError); 7] = [
+            (&[0, 0, 0, 0], RecordError::Length { length: 0 }),
+            (&[0, 0x10, 0, 1], RecordError::Length { length: MAX_RECORD as u32 + 1 }),
+            (&[0xff, 0xff, 0xff, 0xff], RecordError::Length { length: u32::MAX }),
+            (&[0, 0, 1, 0, 3], RecordError::Kind { kind: 3 }),
+            (&[0, 0, 0, 2, 2, 0], RecordError::Content { what: "ping", length: 1 }),
+            (&[0, 0, 0, 2, 0, b'{'], RecordError::Content { what: "note", length: 1 }),
+            (&[0, 0, 0, 8, 1, 0, 0, 0, 0, 0, 0, 0], RecordError::Content { what: "part of a message", length: 7 }),
+        ];
+        for (bytes, error) in cases {
+            let mut decoder = Decoder::default();
+            decoder.push(bytes);
+            assert_eq!(decoder.next(), Err(error), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_note_that_is_too_long_is_not_sent() {
+        let most = "a".repeat(MAX_RECORD - 3);
+        let bytes = Record::Note(json!(most)).encode().unwrap();
+        assert_eq!(bytes.len(), PREFIX + MAX_RECORD);
+        let mut decoder = Decoder::default();
+        decoder.push(&bytes);
+        assert_eq!(decoder.next(), Ok(Some(Incoming::Note(json!(most)))));
+        let error = Record::Note(json!("a".repeat(MAX_RECORD - 2))).encode();
+        assert!(matches!(error, Err(SendError::TooLong { .. })));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_never_panic(chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..16)) {
+            let mut decoder = Decoder::default();
+            for chunk in &chunks {
+                decoder.push(chunk);
+                if all(&mut decoder).is_err() {
+                    break;
+                }
+            }
+        }
+        #[test]
+        fn records_come_out_however_they_are_cut(parts in prop::collection::vec((any::<i64>(), prop::collection::vec(any::<u8>(), 0..200)), 1..20), cut in 1usize..97) {
+            let mut bytes = Vec::new();
+            for (clock, datagram) in &parts {
+                append(&mut bytes, CONTROL, &[&clock.to_be_bytes(), datagram]).unwrap();
+            }
+            let (mut decoder, mut seen) = (Decoder::default(), Vec::new());
+            for chunk in bytes.chunks(cut) {
+                decoder.push(chunk);
+                while let Some(record) = decoder.next().unwrap() {
+                    match record {
+                        Incoming::Part { sent_at, datagram } => seen.push((sent_at.as_ps(), datagram.to_vec())),
+                        other => panic!("{other:?}"),
+                    }
+                }
+            }
+            prop_assert_eq!(seen, parts);
+        }
+    }
+}

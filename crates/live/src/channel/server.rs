@@ -1,0 +1,233 @@
+//! The side that is connected to.
+
+use super::counters::Counting;
+use super::outbox::Outbox;
+use super::pump::{Heard, pump};
+use super::{ChannelError, Counters, Event, PeerId, Record, SendError, Timing, wait};
+use crate::keys::{Identity, peer_name};
+use crate::thread::Background;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+
+/// Accepts peers that have a certificate of the same authority, until it is dropped; then no event comes any more.
+pub struct Server {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    /// Ends with this.
+    _thread: Background,
+}
+
+struct Shared {
+    peers: Mutex<BTreeMap<PeerId, Peer>>,
+    next: AtomicU64,
+    timing: Timing,
+    counting: Counting,
+    on_event: Box<dyn Fn(Event) + Send + Sync>,
+}
+
+struct Peer {
+    name: String,
+    outbox: Arc<Outbox>,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Listens, with the usual [`Timing`]. Events come on a thread of its own, also before this returns: who answers hands them over to a thread
+    /// that has the server, as with a channel of `std`. Any certificate of the authority gets in; what a name may do is for who is told of it.
+    ///
+    /// # Errors
+    /// Where the address is none of this machine's or is taken, or the system has no thread left.
+    pub fn start(
+        listen: SocketAddr,
+        identity: &Identity,
+        on_event: impl Fn(Event) + Send + Sync + 'static,
+    ) -> Result<Self, ChannelError> {
+        Self::start_with(listen, identity, Timing::default(), on_event)
+    }
+
+    /// The same with another [`Timing`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn start_with(
+        listen: SocketAddr,
+        identity: &Identity,
+        timing: Timing,
+        on_event: impl Fn(Event) + Send + Sync + 'static,
+    ) -> Result<Self, ChannelError> {
+        let failed = |source| ChannelError::Listen { address: listen, source };
+        // By std, so that whoever starts it hears of a taken address.
+        let listener = std::net::TcpListener::bind(listen).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let shared = Arc::new(Shared {
+            peers: Mutex::default(),
+            next: AtomicU64::new(0),
+            timing,
+            counting: Counting::default(),
+            on_event: Box::new(on_event),
+        });
+        let acceptor = TlsAcceptor::from(identity.server_config());
+        let thread = Background::start("tp-channel", {
+            let shared = shared.clone();
+            async move {
+                match TcpListener::from_std(listener) {
+                    Ok(listener) => accept(listener, acceptor, shared).await,
+                    Err(e) => tracing::error!("the channel cannot listen: {e}"),
+                }
+            }
+        })
+        .map_err(|source| ChannelError::Start { source })?;
+        Ok(Self { shared, address, _thread: thread })
+    }
+
+    /// Where it listens, with the port that the system chose where 0 was asked for.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+    /// Puts a record into a peer's queue; never waits. Where the queue is full, the oldest control messages in it are dropped.
+    ///
+    /// # Errors
+    /// Where the peer is gone, the message cannot be written, or the peer is cut off as it takes none of its notes.
+    pub fn send(&self, peer: PeerId, record: Record) -> Result<(), SendError> {
+        let outbox = self.shared.peers().get(&peer).map(|p| p.outbox.clone()).ok_or(SendError::Gone)?;
+        outbox.push(&record, &self.shared.counting)
+    }
+    /// Ends a connection, once what waits for the peer has been sent. The peer may come back.
+    pub fn close(&self, peer: PeerId) {
+        if let Some(peer) = self.shared.peers().get(&peer) {
+            peer.outbox.finish("it was told to go");
+        }
+    }
+    /// Who is there, by number.
+    pub fn peers(&self) -> Vec<(PeerId, String)> {
+        self.shared.peers().iter().map(|(&id, peer)| (id, peer.name.clone())).collect()
+    }
+    /// What has been counted.
+    pub fn counters(&self) -> Counters {
+        self.shared.counting.read()
+    }
+    /// The same for who does not have the server, such as a status page.
+    pub fn count(&self) -> impl Fn() -> Counters + Clone + Send + Sync + 'static {
+        let shared = Arc::clone(&self.shared);
+        move || shared.counting.read()
+    }
+}
+
+impl Shared {
+    fn peers(&self) -> MutexGuard<'_, BTreeMap<PeerId, Peer>> {
+        // No event is told while it is held, and nothing else in there panics.
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A peer has proved its name. Events are only told by the channel's one thread, so that they are in order.
+    fn join(&self, name: &str) -> (PeerId, Arc<Outbox>) {
+        let before: Option<(PeerId, Peer)> = {
+            let mut peers = self.peers();
+            let id = peers.iter().find(|(_, peer)| peer.name == name).map(|(&id, _)| id);
+            id.and_then(|id| peers.remove_entry(&id))
+        };
+        if let Some((peer, before)) = before {
+            let why = "it has connected once more";
+            before.outbox.close(why);
+            Counting::count(&self.counting.replaced);
+            (self.on_event)(Event::Left { peer, why: why.to_owned() });
+        }
+        let peer = PeerId(self.next.fetch_add(1, Ordering::Relaxed));
+        let outbox = Arc::new(Outbox::new(self.timing.queue));
+        self.peers().insert(peer, Peer { name: name.to_owned(), outbox: outbox.clone() });
+        Counting::count(&self.counting.joined);
+        (self.on_event)(Event::Joined { peer, name: name.to_owned() });
+        (peer, outbox)
+    }
+
+    fn leave(&self, peer: PeerId, why: String) {
+        // One that was replaced has left already.
+        let left = self.peers().remove(&peer);
+        if let Some(left) = left {
+            left.outbox.close(&why);
+            (self.on_event)(Event::Left { peer, why });
+        }
+    }
+}
+
+/// Somebody who has not proved anything yet.
+struct Stranger {
+    task: AbortHandle,
+    known: Arc<AtomicBool>,
+}
+
+async fn accept(listener: TcpListener, acceptor: TlsAcceptor, shared: Arc<Shared>) {
+    let mut strangers: VecDeque<Stranger> = VecDeque::new();
+    loop {
+        let (stream, from) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(e) => {
+                // Out of files, mostly: not at once again, as the same would come of it.
+                Counting::count(&shared.counting.failed);
+                tracing::warn!("a connection cannot be accepted: {e}");
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        Counting::count(&shared.counting.connections);
+        strangers.retain(|s| !s.task.is_finished() && !s.known.load(Ordering::Relaxed));
+        while strangers.len() >= shared.timing.strangers.max(1) {
+            if let Some(longest) = strangers.pop_front() {
+                longest.task.abort();
+                Counting::count(&shared.counting.turned_away);
+            }
+        }
+        let known = Arc::new(AtomicBool::new(false));
+        let task = tokio::spawn(serve(stream, from, acceptor.clone(), shared.clone(), known.clone()));
+        strangers.push_back(Stranger { task: task.abort_handle(), known });
+    }
+}
+
+async fn serve(
+    stream: TcpStream,
+    from: SocketAddr,
+    acceptor: TlsAcceptor,
+    shared: Arc<Shared>,
+    known: Arc<AtomicBool>,
+) {
+    let refuse = |why: String| {
+        Counting::count(&shared.counting.refused);
+        tracing::debug!("{from} is refused: {why}");
+    };
+    if let Err(e) = stream.set_nodelay(true) {
+        return refuse(e.to_string());
+    }
+    let stream = match timeout(wait(shared.timing.handshake), acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(e)) => return refuse(e.to_string()),
+        Err(_) => {
+            Counting::count(&shared.counting.handshakes_late);
+            return tracing::debug!("{from} has not proved who it is in time");
+        }
+    };
+    let name = match peer_name(stream.get_ref().1.peer_certificates()) {
+        Ok(name) => name,
+        Err(e) => return refuse(e.to_string()),
+    };
+    known.store(true, Ordering::Relaxed);
+    let (peer, outbox) = shared.join(&name);
+    let hear = |heard| match heard {
+        Heard::Alive => {}
+        Heard::Note(note) => (shared.on_event)(Event::Note { peer, note }),
+        Heard::Control { sent_at, control } => (shared.on_event)(Event::Control { peer, sent_at, control }),
+    };
+    let why = pump(stream, &outbox, &shared.timing, &shared.counting, hear).await;
+    shared.leave(peer, why);
+}

@@ -1,0 +1,15 @@
+//! The clock of live agents: CLOCK_MONOTONIC, which BPF programs read as well.
+
+use timeplane_model::Time;
+
+/// Nanoseconds of the monotonic clock.
+pub fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// What an agent's clock shows: picoseconds of the monotonic clock, so zero is about when the machine was started. Two machines agree on
+/// nothing; times of a message count from when it was sent and came in.
+pub fn now() -> Time {
+    Time::from_ps((monotonic_ns() * 1000) as i64)
+}

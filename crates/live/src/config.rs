@@ -1,0 +1,295 @@
+//! Configuration files of manager and agent: TOML, with units in texts.
+
+use crate::gate::{Allowed, Mode, SafeState, Scope};
+use serde::{Deserialize, Deserializer};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use timeplane_model::Duration;
+use timeplane_protocol::wire::SignalEncoding;
+
+/// A file that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// It cannot be read.
+    #[error("{path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// It is not what it should be; the message has line and key.
+    #[error("{path}: {source}")]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        source: Box<toml::de::Error>,
+    },
+}
+
+/// Reads a configuration; paths in it that are not absolute are taken from where it lies by [`beside`].
+///
+/// # Errors
+/// Where it cannot be read, or holds what it may not.
+pub fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, ConfigError> {
+    let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+    toml::from_str(&text).map_err(|e| ConfigError::Parse { path: path.to_owned(), source: Box::new(e) })
+}
+
+/// `named` as it is meant in a file at `file`.
+pub fn beside(file: &Path, named: &Path) -> PathBuf {
+    file.parent().unwrap_or(Path::new("")).join(named)
+}
+
+/// A manager elsewhere.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManagerAddress {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The name in its certificate.
+    #[serde(default = "first_manager")]
+    pub name: String,
+}
+
+fn first_manager() -> String {
+    "manager-0".to_owned()
+}
+
+/// A manager's file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManagerFile {
+    /// The scenario that says what is planned.
+    pub scenario: PathBuf,
+    /// Which of its controls.
+    pub control: String,
+    /// Through which interface signals go out.
+    pub interface: String,
+    /// Where hosts connect to.
+    pub listen: SocketAddr,
+    /// The folder with `ca.pem`, `NAME.pem` and `NAME.key`.
+    pub keys: PathBuf,
+    /// The folder for what is there while it runs.
+    #[serde(default = "runtime")]
+    pub runtime: PathBuf,
+    /// Which of several managers it is: the name is `manager-PLACE`.
+    #[serde(default)]
+    pub place: u32,
+    /// The others.
+    #[serde(default)]
+    pub peers: Vec<ManagerAddress>,
+    /// How signals travel.
+    #[serde(default, deserialize_with = "encoding")]
+    pub encoding: SignalEncoding,
+    /// Where its status page is, on loopback; missing: there is none.
+    pub status: Option<SocketAddr>,
+    /// Real-time priority, where it may.
+    #[serde(default = "yes")]
+    pub real_time: bool,
+    /// A file to which every slot is written as it is planned, a line of JSON each.
+    pub log: Option<PathBuf>,
+}
+
+/// An agent's file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentFile {
+    /// Which host of the scenario it is: the name is `host-NUMBER`.
+    pub host: u32,
+    /// The interface that slots are for. Nothing is done to any other.
+    pub interface: String,
+    /// Its managers.
+    pub managers: Vec<ManagerAddress>,
+    /// The folder with `ca.pem`, `NAME.pem` and `NAME.key`.
+    pub keys: PathBuf,
+    /// The folder for what is there while it runs: the socket for programs is `agent.sock` in it.
+    #[serde(default = "runtime")]
+    pub runtime: PathBuf,
+    /// What its gate does.
+    #[serde(default)]
+    pub gate: GateTable,
+    /// An interface for programs that know nothing of slots; missing: there is none.
+    pub tun: Option<TunTable>,
+    /// Where its status page is, on loopback; missing: there is none.
+    pub status: Option<SocketAddr>,
+    /// Real-time priority, where it may.
+    #[serde(default = "yes")]
+    pub real_time: bool,
+}
+
+/// What a gate does.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct GateTable {
+    /// `enforce` or `observe`.
+    pub mode: Mode,
+    /// `slots` or `all`.
+    pub scope: Scope,
+    /// For how long it believes a manager that is not heard of.
+    pub lease: Duration,
+    /// What it is after that: `closed` or `open`.
+    pub safe: SafeState,
+    /// No signal opens a class for longer.
+    pub max_hold: Duration,
+    /// Signals that are heard.
+    #[serde(deserialize_with = "encodings")]
+    pub encodings: Vec<SignalEncoding>,
+    /// What passes under `scope = "all"`, beside ARP, neighbour discovery, SSH and the demand channel: `tcp/443`, `udp/53`, `ip/1`, `ether/0x88cc`.
+    #[serde(deserialize_with = "allowed")]
+    pub allow: Vec<Allowed>,
+    /// It stays when its agent ends, with what it last knew, until its lease is over and after; `release` takes it away.
+    pub outlives: bool,
+}
+
+impl Default for GateTable {
+    fn default() -> Self {
+        Self {
+            mode: Mode::default(),
+            scope: Scope::default(),
+            lease: Duration::from_ms(1000),
+            safe: SafeState::default(),
+            max_hold: Duration::from_ms(1000),
+            encodings: vec![SignalEncoding::default()],
+            allow: Vec::new(),
+            outlives: true,
+        }
+    }
+}
+
+/// A TUN interface: IP packets of this network go under slots.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TunTable {
+    /// Its name.
+    #[serde(default = "tun_name")]
+    pub name: String,
+    /// The network of all hosts: host n has the address n + 1 of it.
+    pub network: Ipv4Addr,
+    /// How many bits of an address name the network.
+    #[serde(default = "prefix")]
+    pub prefix: u8,
+}
+
+fn tun_name() -> String {
+    "tp0".to_owned()
+}
+const fn prefix() -> u8 {
+    16
+}
+const fn yes() -> bool {
+    true
+}
+fn runtime() -> PathBuf {
+    PathBuf::from("/run/timeplane")
+}
+
+const ENCODINGS: [(&str, SignalEncoding); 5] = [
+    ("experimental", SignalEncoding::Experimental),
+    ("mac_control", SignalEncoding::MacControl),
+    ("pfc", SignalEncoding::Pfc),
+    ("udp", SignalEncoding::Udp),
+    ("plain_pfc_insecure", SignalEncoding::PlainPfc),
+];
+
+fn named<E: serde::de::Error>(name: &str) -> Result<SignalEncoding, E> {
+    encoding_named(name).map_err(E::custom)
+}
+
+/// The encoding of this name.
+///
+/// # Errors
+/// Where there is none: what there is.
+pub fn encoding_named(name: &str) -> Result<SignalEncoding, String> {
+    let found = ENCODINGS.iter().find(|e| e.0 == name);
+    found.map(|e| e.1).ok_or_else(|| {
+        let all: Vec<&str> = ENCODINGS.iter().map(|e| e.0).collect();
+        let near = timeplane_scenario::nearest(name, all.iter().copied());
+        let near = near.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+        format!("there is no encoding `{name}`: {}{near}", all.join(", "))
+    })
+}
+
+/// The name of an encoding in files.
+pub fn name_of(encoding: SignalEncoding) -> &'static str {
+    ENCODINGS.iter().find(|e| e.1 == encoding).map_or("", |e| e.0)
+}
+
+fn encoding<'de, D: Deserializer<'de>>(d: D) -> Result<SignalEncoding, D::Error> {
+    named(&String::deserialize(d)?)
+}
+
+fn encodings<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<SignalEncoding>, D::Error> {
+    Vec::<String>::deserialize(d)?.iter().map(|n| named(n)).collect()
+}
+
+fn allowed<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Allowed>, D::Error> {
+    let one = |text: &String| {
+        let number = |n: &str| match n.strip_prefix("0x") {
+            Some(hex) => u16::from_str_radix(hex, 16).ok(),
+            None => n.parse().ok(),
+        };
+        let (kind, n) = text.split_once('/')?;
+        let n = number(n)?;
+        Some(match kind {
+            "tcp" => Allowed::Tcp(n),
+            "udp" => Allowed::Udp(n),
+            "ip" => Allowed::Protocol(u8::try_from(n).ok()?),
+            "ether" => Allowed::EtherType(n),
+            _ => return None,
+        })
+    };
+    let texts = Vec::<String>::deserialize(d)?;
+    let all = texts.iter().map(|text| {
+        let wrong = || {
+            format!("`{text}` is nothing to allow: `tcp/PORT`, `udp/PORT`, `ip/PROTOCOL` or `ether/TYPE`, as tcp/443")
+        };
+        one(text).ok_or_else(|| serde::de::Error::custom(wrong()))
+    });
+    all.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agent(more: &str) -> Result<AgentFile, ConfigError> {
+        let dir =
+            std::env::temp_dir().join(format!("tp-config-{}-{:?}", std::process::id(), std::thread::current().id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let file = dir.join("agent.toml");
+        let text = format!(
+            "host = 3\ninterface = \"eth0\"\nkeys = \"keys\"\nmanagers = [{{ address = \"10.0.0.1:51208\" }}]\n{more}"
+        );
+        std::fs::write(&file, text).unwrap();
+        let read = read(&file);
+        std::fs::remove_dir_all(&dir).unwrap();
+        read
+    }
+
+    #[test]
+    fn a_short_file_is_enough() {
+        let file = agent("").unwrap();
+        assert_eq!((file.host, file.managers[0].name.as_str(), file.gate.safe), (3, "manager-0", SafeState::Closed));
+        assert_eq!(file.gate.lease, Duration::from_ms(1000));
+        let file = agent("[gate]\nmode = \"observe\"\nlease = \"20 ms\"\nencodings = [\"pfc\"]\nallow = [\"tcp/443\", \"ether/0x88cc\"]").unwrap();
+        assert_eq!(file.gate.allow, [Allowed::Tcp(443), Allowed::EtherType(0x88cc)]);
+        assert_eq!((file.gate.mode, file.gate.lease), (Mode::Observe, Duration::from_ms(20)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        let said = |more: &str| agent(more).unwrap_err().to_string();
+        for (more, words) in [
+            ("[gate]\nmodus = 1", &["line 6", "modus", "mode"][..]),
+            ("[gate]\nencodings = [\"pcf\"]", &["line 6", "there is no encoding `pcf`", "did you mean `pfc`?"]),
+            ("[gate]\nallow = [\"tcp/ssh\"]", &["line 6", "`tcp/ssh`", "tcp/PORT"]),
+            ("[gate]\nlease = 5", &["line 6"]),
+            ("status = \"here\"", &["line 5"]),
+        ] {
+            let text = said(more);
+            assert!(words.iter().all(|w| text.contains(w)), "{more}: {text}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Counters that one thread adds to and others read.
+
+/// Makes a struct of named counters: a line each, with what it counts.
+macro_rules! shared_counters {
+    ($(#[doc = $about:literal])+ $type:ident { $($(#[doc = $doc:literal])+ $name:ident,)+ }) => {
+        $(#[doc = $about])+
+        #[derive(Debug, Default)]
+        pub struct $type { $($(#[doc = $doc])+ pub $name: std::sync::atomic::AtomicU64,)+ }
+        impl $type {
+            /// Names and values.
+            pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$((stringify!($name), self.$name.load(std::sync::atomic::Ordering::Relaxed)),)+].into_iter()
+            }
+        }
+    };
+}
+pub(crate) use shared_counters;

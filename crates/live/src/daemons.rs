@@ -1,0 +1,238 @@
+//! What `timeplane live manager` and `timeplane live agent` do: configuration, keys, status page and the timed loop put together.
+
+use crate::agent::{AgentConfig, Api, LiveAgent, Shared, Streams, StreamsConfig, ip_of, mac_of, new_key};
+use crate::channel::{Client, Server};
+use crate::config::{self, AgentFile, ManagerFile};
+use crate::gate::{Allowed, GateConfig};
+use crate::keys::Identity;
+use crate::manager::{Manager, ManagerConfig, Origin};
+use crate::plan::LivePlan;
+use crate::service::{self, Stop, Watchdog};
+use crate::status::{Metrics, StatusPage};
+use crate::timed::Inbox;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+use timeplane_model::HostId;
+use timeplane_protocol::Event;
+use timeplane_scenario::Loaded;
+
+/// Why a daemon ends: for people, with what to do.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// A number that is higher with every start of a daemon in this folder, also where the folder was lost: at least the seconds since 2024.
+///
+/// # Errors
+/// Where the folder cannot be written.
+pub fn next_epoch(runtime: &Path) -> std::io::Result<(u32, bool)> {
+    const BEGIN: u64 = 1_704_067_200;
+    std::fs::create_dir_all(runtime)?;
+    let file = runtime.join("epoch");
+    let before = std::fs::read_to_string(&file).ok().and_then(|t| t.trim().parse::<u32>().ok());
+    let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs().saturating_sub(BEGIN);
+    let least = u32::try_from(since).unwrap_or(u32::MAX - 1);
+    let epoch = before.map_or(least, |b| least.max(b.saturating_add(1)));
+    // Whole or not at all.
+    let beside = runtime.join("epoch.new");
+    std::fs::write(&beside, format!("{epoch}\n"))?;
+    std::fs::rename(beside, file)?;
+    Ok((epoch, before.is_some()))
+}
+
+fn at<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> Failure {
+    let path = path.display().to_string();
+    move |e| format!("{path}: {e}").into()
+}
+
+/// Runs a manager until it is told to stop.
+///
+/// # Errors
+/// With what is wrong, for people.
+pub fn manager(path: &Path, stop: &Stop) -> Result<(), Failure> {
+    let file: ManagerFile = config::read(path)?;
+    let loaded = Loaded::from_file(config::beside(path, &file.scenario), &[])?;
+    let plan = LivePlan::new(&loaded.scenario, &file.control)?;
+    let identity = Identity::load(config::beside(path, &file.keys), &format!("manager-{}", file.place))?;
+    let (epoch, after_restart) = next_epoch(&file.runtime).map_err(at(&file.runtime))?;
+    let inbox = Inbox::new()?;
+    let heard = Arc::clone(&inbox);
+    let server = Server::start(file.listen, &identity, move |word| heard.push((Origin::Server, word)))?;
+    // Those that come later connect to those before them.
+    let mut peers = Vec::new();
+    for peer in file.peers.iter().filter(|p| p.name < format!("manager-{}", file.place)) {
+        let heard = Arc::clone(&inbox);
+        peers.push(Client::start(peer.address, &peer.name, &identity, move |word| heard.push((Origin::Client, word)))?);
+    }
+    let config = ManagerConfig {
+        mac: mac_of(&file.interface)?,
+        ip: ip_of(&file.interface)?,
+        interface: file.interface.clone(),
+        encoding: file.encoding,
+        epoch,
+        place: file.place,
+        after_restart,
+        real_time: file.real_time,
+    };
+    let channel = server.count();
+    let mut manager = Manager::new(config, plan, server, peers, inbox)?;
+    if let Some(log) = &file.log {
+        manager.log = Some(slot_log(log)?);
+    }
+    let pulse = manager.pulse();
+    let page = file.status.map(|listen| {
+        let metrics = Metrics::new();
+        let counters = manager.counters();
+        for (name, _) in counters.iter() {
+            let counters = manager.counters();
+            let read = move || counters.iter().find(|c| c.0 == name).map_or(0, |c| c.1);
+            metrics.counter_of(&format!("manager_{name}"), "See the documentation of ManagerCounters.", read);
+        }
+        for (name, _) in channel().named() {
+            let channel = channel.clone();
+            let read = move || channel().named().find(|c| c.0 == name).map_or(0, |c| c.1);
+            metrics.counter_of(&format!("channel_{name}"), "See the documentation of channel::Counters.", read);
+        }
+        let state = manager.state();
+        let pulse = pulse.clone();
+        let status = move || state.to_json();
+        let ready = move || pulse.age() < Duration::from_secs(1);
+        StatusPage::start(listen, file.runtime.join("status.token"), metrics, status, ready)
+    });
+    let _page = page.transpose()?;
+    let alive = pulse.clone();
+    let _watchdog = Watchdog::start(move || alive.age() < Duration::from_secs(1))?;
+    service::ready(&format!("control {} of {}", file.control, file.scenario.display()));
+    std::fs::write(file.runtime.join("ready"), "")?;
+    let done = manager.run(stop);
+    service::stopping();
+    let _ = std::fs::remove_file(file.runtime.join("ready"));
+    let counters: BTreeMap<_, _> = manager.counters().iter().collect();
+    let _ = std::fs::write(file.runtime.join("last.json"), serde_json::to_string(&counters).unwrap_or_default());
+    Ok(done?)
+}
+
+/// Writes every slot as a line of JSON.
+fn slot_log(path: &Path) -> Result<crate::manager::SlotLog, Failure> {
+    let mut file = std::io::BufWriter::new(std::fs::File::create(path).map_err(at(path))?);
+    Ok(Box::new(move |event| {
+        if let Event::SlotPlanned { round, index, start, open, gap, pairs } = event {
+            let pairs: Vec<(u32, u32)> = pairs.iter().map(|(s, d)| (s.0, d.0)).collect();
+            let line = serde_json::json!({
+                "round": round.0, "slot": index, "start_ps": start.as_ps(), "open_ps": open.as_ps(), "gap_ps": gap.as_ps(), "pairs": pairs,
+            });
+            // A log that cannot be written must not end what it tells of.
+            let _ = writeln!(file, "{line}");
+        }
+    }))
+}
+
+mod option {
+    use nix::{getsockopt_impl, libc, sockopt_impl};
+    sockopt_impl!(
+        /// The number of the network namespace, which no other ever has until the machine starts again (socket(7)).
+        NetnsCookie, GetOnly, libc::SOL_SOCKET, libc::SO_NETNS_COOKIE, u64);
+}
+
+/// Where an agent's gate is kept: a folder for all of this machine, and one for the interface of this network namespace in it.
+///
+/// # Errors
+/// Where there is no such interface.
+pub fn pin_of(interface: &str) -> Result<(PathBuf, String), Failure> {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0")?;
+    let namespace = nix::sys::socket::getsockopt(&socket, option::NetnsCookie)?;
+    let index = crate::bpf::interface_index(interface)?;
+    Ok((PathBuf::from("/run/timeplane/bpf"), format!("{namespace}-{index}-{interface}")))
+}
+
+/// Takes the gate at an interface of this network namespace away.
+///
+/// # Errors
+/// Where there is none, or it cannot be taken away.
+pub fn release(interface: &str) -> Result<(), Failure> {
+    let (root, name) = pin_of(interface)?;
+    let folder = root.join(name);
+    if !folder.is_dir() {
+        return Err(format!("there is no gate at {interface} that outlived its agent").into());
+    }
+    crate::gate::release(&folder).map_err(at(&folder))
+}
+
+/// Runs an agent until it is told to stop.
+///
+/// # Errors
+/// With what is wrong, for people.
+pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
+    let file: AgentFile = config::read(path)?;
+    let identity = Identity::load(config::beside(path, &file.keys), &format!("host-{}", file.host))?;
+    let (epoch, _) = next_epoch(&file.runtime).map_err(at(&file.runtime))?;
+    let mac = mac_of(&file.interface)?;
+    let host = HostId(file.host);
+    let channels = file.managers.iter().map(|m| m.address.port());
+    let gate = GateConfig {
+        encodings: file.gate.encodings.clone(),
+        mode: file.gate.mode,
+        scope: file.gate.scope,
+        lease: file.gate.lease,
+        safe: file.gate.safe,
+        max_hold: file.gate.max_hold,
+        allowed: [Allowed::always(channels), file.gate.allow.clone()].concat(),
+        pin: if file.gate.outlives { Some(pin_of(&file.interface)?) } else { None },
+        ..GateConfig::new(&file.interface, mac, new_key()?)
+    };
+    let shared = Shared::new(Streams::new(StreamsConfig::new(host, mac, epoch)))?;
+    let inbox = Inbox::new()?;
+    let mut managers = Vec::new();
+    for (place, manager) in file.managers.iter().enumerate() {
+        let heard = Arc::clone(&inbox);
+        let on_event = move |word| heard.push((place, word));
+        managers.push(Client::start(manager.address, &manager.name, &identity, on_event)?);
+    }
+    let config = AgentConfig { host, epoch, gate, ip: ip_of(&file.interface)?, real_time: file.real_time };
+    let mut agent = LiveAgent::new(config, Arc::clone(&shared), managers, inbox)?;
+    let _tun = match &file.tun {
+        Some(table) => Some(crate::agent::tun::start(table, host, Arc::clone(&shared), &mut agent)?),
+        None => None,
+    };
+    let joined = file.runtime.join("joined");
+    agent.on_joined(move |hosts| {
+        // For scripts that wait; the status page and the socket tell as well.
+        let beside = joined.with_extension("new");
+        if std::fs::write(&beside, format!("{hosts}\n")).is_ok() {
+            let _ = std::fs::rename(&beside, &joined);
+        }
+    });
+    let _api = Api::start(&file.runtime.join("agent.sock"), Arc::clone(&shared), 0o660)?;
+    let pulse = agent.pulse();
+    let page = file.status.map(|listen| {
+        let metrics = Metrics::new();
+        let counters = agent.counters();
+        for (name, _) in counters.iter() {
+            let counters = agent.counters();
+            let read = move || counters.iter().find(|c| c.0 == name).map_or(0, |c| c.1);
+            metrics.counter_of(&format!("agent_{name}"), "See the documentation of AgentCounters.", read);
+        }
+        let pulse = pulse.clone();
+        let of = Arc::clone(&shared);
+        let status = move || of.shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let ready = move || pulse.age() < Duration::from_secs(1);
+        StatusPage::start(listen, file.runtime.join("status.token"), metrics, status, ready)
+    });
+    let _page = page.transpose()?;
+    let alive = pulse.clone();
+    let _watchdog = Watchdog::start(move || alive.age() < Duration::from_secs(1))?;
+    service::ready(&format!("host {} at {}", file.host, file.interface));
+    std::fs::write(file.runtime.join("ready"), "")?;
+    let done = agent.run(stop);
+    service::stopping();
+    let _ = std::fs::remove_file(file.runtime.join("ready"));
+    let last = serde_json::to_string(&agent.snapshot()).unwrap_or_default();
+    let _ = std::fs::write(file.runtime.join("last.json"), last);
+    // An agent that ends of its own accord takes its gate with it: what was gated is plain traffic again.
+    if file.gate.outlives {
+        drop(agent);
+        let _ = release(&file.interface);
+    }
+    Ok(done?)
+}

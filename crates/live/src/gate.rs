@@ -1,0 +1,416 @@
+//! The gate of a host, in the kernel: which classes of frames leave, and until when.
+//!
+//! `bpf/gate.bpf.c` says what it does. Signals open and close it without any process; [`Gate::open`] is for rates, which come over the demand
+//! channel. It is [pinned](GateConfig::pin): an agent that dies leaves it behind with what it last knew, until its lease ends, and
+//! [`release`] takes it away.
+
+use crate::bpf::{self, BpfError};
+use crate::tcx;
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use timeplane_model::{Duration, Rate};
+use timeplane_protocol::wire::{MacAddress, PORT, SignalEncoding, SignalKey};
+
+/// What a gate does with frames that it would stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Counts them, and lets them pass.
+    Observe,
+    /// Stops them.
+    #[default]
+    Enforce,
+}
+
+/// Which frames a gate is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Frames of agents, which have a class. All others pass.
+    #[default]
+    Slots,
+    /// All frames: those without a class pass only where they are on the list of what is [allowed](Allowed).
+    All,
+}
+
+/// What a gate is when nothing has been heard of a manager for its lease.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SafeState {
+    /// Closed: for a fabric that must not see frames outside of slots.
+    #[default]
+    Closed,
+    /// Open to plain sending: for a network that must not stop.
+    Open,
+}
+
+/// Traffic that a gate never stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Allowed {
+    /// All frames of an EtherType.
+    EtherType(u16),
+    /// All packets of an IP protocol.
+    Protocol(u8),
+    /// TCP segments from or to a port.
+    Tcp(u16),
+    /// UDP datagrams from or to a port.
+    Udp(u16),
+}
+
+impl Allowed {
+    /// What stays allowed whatever an operator says: ARP, ICMPv6 (neighbour discovery), SSH, and the demand channels, by their managers' ports.
+    pub fn always(channels: impl IntoIterator<Item = u16>) -> Vec<Self> {
+        let fixed = [Self::EtherType(0x0806), Self::Protocol(58), Self::Tcp(22)];
+        fixed.into_iter().chain(channels.into_iter().map(Self::Tcp)).collect()
+    }
+
+    fn key(self) -> [u8; 8] {
+        let (ether_type, port, protocol) = match self {
+            Self::EtherType(t) => (t, 0, 0),
+            Self::Protocol(p) => (0, 0, p),
+            Self::Tcp(port) => (0, port, 6),
+            Self::Udp(port) => (0, port, 17),
+        };
+        let mut key = [0; 8];
+        key[..2].copy_from_slice(&ether_type.to_ne_bytes());
+        key[2..4].copy_from_slice(&port.to_ne_bytes());
+        key[4] = protocol;
+        key
+    }
+}
+
+/// What a gate is told at its start.
+#[derive(Clone, Debug)]
+pub struct GateConfig {
+    /// The interface, in the network namespace of the calling thread.
+    pub interface: String,
+    /// The interface's own address: signals for others are not obeyed.
+    pub mac: MacAddress,
+    /// With which signals are sealed.
+    pub key: SignalKey,
+    /// Which of them are heard.
+    pub encodings: Vec<SignalEncoding>,
+    /// What happens to frames that come too late.
+    pub mode: Mode,
+    /// Which frames wait for slots.
+    pub scope: Scope,
+    /// For how long a signal or a rate says what is right; over a day is a day.
+    pub lease: Duration,
+    /// What holds after it.
+    pub safe: SafeState,
+    /// No signal opens a class for longer; over a day is a day.
+    pub max_hold: Duration,
+    /// What passes under [`Scope::All`].
+    pub allowed: Vec<Allowed>,
+    /// A folder for it in a BPF file system (mounted there where there is none), and its name in there: the gate outlives the process. `None`: it
+    /// ends with its value.
+    pub pin: Option<(PathBuf, String)>,
+}
+
+impl GateConfig {
+    /// A gate for frames of agents that hears the default encoding; closed after a second of silence, not pinned.
+    pub fn new(interface: &str, mac: MacAddress, key: SignalKey) -> Self {
+        Self {
+            interface: interface.to_owned(),
+            mac,
+            key,
+            encodings: vec![SignalEncoding::default()],
+            mode: Mode::default(),
+            scope: Scope::default(),
+            lease: Duration::from_ms(1000),
+            safe: SafeState::default(),
+            max_hold: Duration::from_ms(1000),
+            allowed: Allowed::always([PORT]),
+            pin: None,
+        }
+    }
+
+    fn settings(&self) -> [u8; 48] {
+        let bit = |e: &SignalEncoding| match e {
+            SignalEncoding::Experimental => 1u32,
+            SignalEncoding::MacControl => 2,
+            SignalEncoding::Pfc => 4,
+            SignalEncoding::Udp => 8,
+            SignalEncoding::PlainPfc => 16,
+        };
+        let encodings = self.encodings.iter().map(bit).fold(0, |all, one| all | one);
+        let flags = u32::from(self.mode == Mode::Enforce)
+            | u32::from(self.scope == Scope::All) << 1
+            | u32::from(self.safe == SafeState::Open) << 2;
+        let mut s = [0; 48];
+        // The kernel's program hashes with two numbers in the order of the machine, the key is bytes.
+        for (i, half) in self.key.0.chunks_exact(8).enumerate() {
+            let number = half.iter().rev().fold(0u64, |n, &b| n << 8 | u64::from(b));
+            s[8 * i..8 * i + 8].copy_from_slice(&number.to_ne_bytes());
+        }
+        s[16..24].copy_from_slice(&nanoseconds(self.lease).to_ne_bytes());
+        s[24..32].copy_from_slice(&nanoseconds(self.max_hold).to_ne_bytes());
+        s[32..36].copy_from_slice(&flags.to_ne_bytes());
+        s[36..40].copy_from_slice(&encodings.to_ne_bytes());
+        s[40..42].copy_from_slice(&PORT.to_be_bytes());
+        s[42..48].copy_from_slice(&self.mac.0);
+        s
+    }
+}
+
+/// At most a day.
+fn nanoseconds(d: Duration) -> u64 {
+    (d.as_ps() / 1000).clamp(0, 86_400_000_000_000) as u64
+}
+
+macro_rules! counters {
+    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+        /// What a gate has counted since it was first attached.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        pub struct GateCounters {
+            $($(#[doc = $doc])+ pub $name: u64,)+
+        }
+        impl GateCounters {
+            /// Names and values, in the order of the kernel's.
+            pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$((stringify!($name), self.$name)),+].into_iter()
+            }
+            fn of(values: &[u64]) -> Self {
+                let mut values = values.iter().copied();
+                Self { $($name: values.next().unwrap_or(0)),+ }
+            }
+        }
+        const COUNTERS: u32 = [$(stringify!($name)),+].len() as u32;
+    };
+}
+
+counters! {
+    /// Signals obeyed.
+    obeyed,
+    /// Signals whose tag does not fit.
+    forged,
+    /// Signals older than one that was obeyed: replayed, doubled, overtaken, or of a manager that has been replaced.
+    stale,
+    /// Frames that say what no manager says.
+    malformed,
+    /// Signals in an encoding that is not heard here.
+    unwanted,
+    /// Signals for another station.
+    other_station,
+    /// Frames with a class that was open.
+    passed,
+    /// Their bytes, without FCS.
+    passed_bytes,
+    /// Frames stopped.
+    gated,
+    /// Their bytes, without FCS.
+    gated_bytes,
+    /// Frames that would have been stopped but for [`Mode::Observe`].
+    would_gate,
+    /// Frames that were faster than the rate of their class; they are stopped, or would have been.
+    too_fast,
+    /// Frames that passed since no manager was heard of.
+    unscheduled,
+    /// Repair reports, which no gate stops.
+    repairs,
+    /// Frames on the list of what is allowed, under [`Scope::All`].
+    allowed,
+    /// Frames without a class, under [`Scope::Slots`].
+    other,
+}
+
+/// A host's gate.
+#[derive(Debug)]
+pub struct Gate {
+    settings: MapHandle,
+    renewals: MapHandle,
+    gates: MapHandle,
+    counters: MapHandle,
+    /// Their end takes the programs out, unless they are pinned.
+    _links: Vec<Link>,
+    by_xdp: bool,
+}
+
+/// What a class may do, as the kernel sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassState {
+    /// When it was opened last, in ns of the monotonic clock.
+    pub opened_ns: u64,
+    /// Until when it is open.
+    pub until_ns: u64,
+}
+
+impl Gate {
+    /// Puts the programs in front of an interface of this thread's network namespace; what is pinned there already is replaced without a
+    /// moment in which there is none, and keeps its counters.
+    ///
+    /// Classes are closed and no signal is known: a key is new with every start of an agent.
+    ///
+    /// # Errors
+    /// Where the interface does not exist or the kernel refuses.
+    pub fn attach(config: &GateConfig) -> Result<Self, BpfError> {
+        let Some((root, name)) = &config.pin else { return Self::load(config, None) };
+        let folder = bpf::pin_folder(root, name)?;
+        Self::load(config, Some(&folder)).or_else(|_| {
+            // Of another version: its maps have another shape.
+            release(&folder).map_err(|source| BpfError::Pin { path: folder.display().to_string(), source })?;
+            let folder = bpf::pin_folder(root, name)?;
+            Self::load(config, Some(&folder))
+        })
+    }
+
+    fn load(config: &GateConfig, folder: Option<&Path>) -> Result<Self, BpfError> {
+        let ifindex = bpf::interface_index(&config.interface)?;
+        let loading = || BpfError::refused("loading the gate");
+        let mut open: OpenObject = ObjectBuilder::default().open_memory(bpf::GATE).map_err(loading())?;
+        for mut map in open.maps_mut() {
+            let name = map.name().to_string_lossy().into_owned();
+            if let Some(folder) = folder {
+                map.set_pin_path(folder.join(name)).map_err(loading())?;
+            }
+        }
+        let object = open.load().map_err(loading())?;
+        let map = |name: &str| {
+            let map = object.maps().find(|m| m.name() == name).expect("a map of the object it was compiled from");
+            MapHandle::try_from(&map).map_err(loading())
+        };
+        let (settings, states, gates, counters) = (map("settings")?, map("states")?, map("gates")?, map("counters")?);
+        let (renewals, allow) = (map("renewals")?, map("allow")?);
+        let write = || BpfError::refused("writing the gate's maps");
+        // A state of zeros has heard of nobody, and the key changes before it: what was sealed with the old one is refused.
+        settings.update(&ZERO, &config.settings(), MapFlags::ANY).map_err(write())?;
+        states.update(&ZERO, &[0; 32], MapFlags::ANY).map_err(write())?;
+        renewals.update(&ZERO, &[0; 8], MapFlags::ANY).map_err(write())?;
+        for key in allow.keys() {
+            allow.delete(&key).map_err(write())?;
+        }
+        for allowed in &config.allowed {
+            allow.update(&allowed.key(), &[1], MapFlags::ANY).map_err(write())?;
+        }
+        let mut gate = Self { settings, renewals, gates, counters, _links: Vec::new(), by_xdp: true };
+        for class in 0..CLASSES {
+            gate.close(class)?;
+        }
+        gate.put_in_place(&object, ifindex, &config.interface, folder)?;
+        Ok(gate)
+    }
+
+    fn put_in_place(
+        &mut self,
+        object: &Object,
+        ifindex: i32,
+        interface: &str,
+        folder: Option<&Path>,
+    ) -> Result<(), BpfError> {
+        let refused = |what: &str| BpfError::refused(format!("{what} at {interface}"));
+        let place = |name: &str, attach: &dyn Fn() -> Result<Link, libbpf_rs::Error>| {
+            let Some(folder) = folder else { return attach() };
+            let path = folder.join(format!("link_{name}"));
+            if path.exists() {
+                let mut link = Link::open(&path)?;
+                link.update_prog(&bpf::program(object, name))?;
+                return Ok(link);
+            }
+            let mut link = attach()?;
+            link.pin(&path)?;
+            Ok(link)
+        };
+        let by_tc = || tcx::attach(&bpf::program(object, "hear_tc"), interface).map_err(Into::into);
+        let by_xdp = || bpf::program(object, "hear_xdp").attach_xdp(ifindex);
+        let ears = match place("hear_xdp", &by_xdp) {
+            Ok(link) => link,
+            Err(_) => {
+                self.by_xdp = false;
+                place("hear_tc", &by_tc).map_err(refused("hearing signals"))?
+            }
+        };
+        let egress = || tcx::attach(&bpf::program(object, "gate"), interface).map_err(Into::into);
+        let gate = place("gate", &egress).map_err(refused("the gate"))?;
+        self._links = vec![ears, gate];
+        Ok(())
+    }
+
+    /// Whether signals are heard by XDP; by tc otherwise, since the interface refuses XDP.
+    pub fn by_xdp(&self) -> bool {
+        self.by_xdp
+    }
+
+    /// Lets frames of a class pass for so long from now on, at a rate or as fast as they come.
+    ///
+    /// # Errors
+    /// Where the kernel refuses.
+    pub fn open(&self, class: u16, hold: Duration, rate: Option<Rate>) -> Result<(), BpfError> {
+        let now = crate::clock::monotonic_ns();
+        let bytes_per_second = rate.map_or(0, |r| (r.as_bps() / 8).max(1));
+        self.write(class, now, now + nanoseconds(hold), bytes_per_second)
+    }
+
+    /// Lets no more frames of a class pass.
+    ///
+    /// # Errors
+    /// Where the kernel refuses.
+    pub fn close(&self, class: u16) -> Result<(), BpfError> {
+        self.write(class, 0, 0, 0)
+    }
+
+    fn write(&self, class: u16, opened: u64, until: u64, rate: u64) -> Result<(), BpfError> {
+        let mut value = [0; 32];
+        value[..8].copy_from_slice(&opened.to_ne_bytes());
+        value[8..16].copy_from_slice(&until.to_ne_bytes());
+        value[16..24].copy_from_slice(&rate.to_ne_bytes());
+        let key = u32::from(class).to_ne_bytes();
+        self.gates.update(&key, &value, MapFlags::ANY).map_err(BpfError::refused("opening a class"))
+    }
+
+    /// What the manager says over the demand channel counts as well: the lease begins anew.
+    ///
+    /// # Errors
+    /// Where the kernel refuses.
+    pub fn renew(&self, lease: Duration) -> Result<(), BpfError> {
+        let until = crate::clock::monotonic_ns() + nanoseconds(lease);
+        let renewed = self.renewals.update(&ZERO, &until.to_ne_bytes(), MapFlags::ANY);
+        renewed.map_err(BpfError::refused("renewing the lease"))
+    }
+
+    /// What a class may do now.
+    pub fn class(&self, class: u16) -> Option<ClassState> {
+        let value = self.gates.lookup(&u32::from(class).to_ne_bytes(), MapFlags::ANY).ok()??;
+        let number = |at: usize| value.get(at..at + 8).map(|b| u64::from_ne_bytes(b.try_into().unwrap_or_default()));
+        Some(ClassState { opened_ns: number(0)?, until_ns: number(8)? })
+    }
+
+    /// What it has counted.
+    pub fn counters(&self) -> GateCounters {
+        let one = |i: u32| {
+            let cpus = self.counters.lookup_percpu(&i.to_ne_bytes(), MapFlags::ANY).ok().flatten().unwrap_or_default();
+            cpus.iter().filter_map(|v| v.as_slice().try_into().ok()).map(u64::from_ne_bytes).sum()
+        };
+        GateCounters::of(&(0..COUNTERS).map(one).collect::<Vec<u64>>())
+    }
+
+    /// Changes its settings in place: mode, scope, lease, what comes after it.
+    ///
+    /// # Errors
+    /// Where the kernel refuses.
+    pub fn configure(&self, config: &GateConfig) -> Result<(), BpfError> {
+        self.settings.update(&ZERO, &config.settings(), MapFlags::ANY).map_err(BpfError::refused("changing the gate"))
+    }
+}
+
+const ZERO: [u8; 4] = [0; 4];
+const CLASSES: u16 = 2048;
+
+/// Takes a pinned gate away, whoever made it: everything passes.
+///
+/// # Errors
+/// Where the folder cannot be emptied.
+pub fn release(folder: &Path) -> std::io::Result<()> {
+    // The programs first: a gate without its maps would still be one. Without a pin a program would go as well, but some time later.
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(folder)?.map(|e| Ok(e?.path())).collect::<std::io::Result<_>>()?;
+    entries.sort_by_key(|p| !p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("link_")));
+    for path in &entries {
+        if let Ok(link) = Link::open(path) {
+            // One whose interface is gone cannot be detached. It goes with its pin, and must not keep a new gate out.
+            let _ = link.detach();
+        }
+        std::fs::remove_file(path)?;
+    }
+    std::fs::remove_dir(folder)
+}

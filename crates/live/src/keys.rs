@@ -1,0 +1,157 @@
+//! Who is who: a certificate authority of one's own, a certificate for each daemon, and mutual TLS made of them.
+//!
+//! A folder of keys holds `ca.pem` and `ca.key`, and `NAME.pem` and `NAME.key` for every daemon. A daemon needs `ca.pem` and its own two files; `ca.key`
+//! stays where certificates are issued. A name is the only thing a certificate says: who shows it speaks for that name and no other.
+//!
+//! Certificates are valid for ten years ([`VALIDITY`]) and renewed by issuing them again; there is no list of revoked ones. A key that got out is made
+//! worthless by a new authority.
+
+mod authority;
+mod command;
+pub(crate) mod files;
+mod identity;
+mod signal;
+
+pub use authority::{Authority, VALIDITY};
+pub use command::KeysCommand;
+pub use identity::{Identity, peer_name};
+pub use signal::{SignalKey, SignalKeyError};
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use timeplane_model::HostId;
+
+/// What is wrong with keys.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// A file cannot be read or written.
+    #[error("{}: {source}{}", path.display(), advice(source, path))]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A file is there that would be lost.
+    #[error("{} is there already, and is not overwritten; --force makes a new one of the same name", path.display())]
+    Exists {
+        /// Which.
+        path: PathBuf,
+    },
+    /// An authority is there already.
+    #[error(
+        "{} is there already: a new authority would make all certificates of the folder worthless; take another folder", path.display()
+    )]
+    AuthorityExists {
+        /// Its file.
+        path: PathBuf,
+    },
+    /// A file does not hold what its name says.
+    #[error("{}: {what}", path.display())]
+    Content {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A private key that others can read, or write.
+    #[error("{}: mode {mode:04o} lets others at a private key; `chmod 600` it", path.display())]
+    Mode {
+        /// Which.
+        path: PathBuf,
+        /// The lower twelve bits.
+        mode: u32,
+    },
+    /// No name of a daemon.
+    #[error(
+        "{name:?} is no name of a daemon: 1 to 63 of a-z, 0-9 and -, the first a letter, the last no -, and not `ca`; usual are manager-0, host-3 and \
+         observer"
+    )]
+    Name {
+        /// As given.
+        name: String,
+    },
+    /// Making a key or a certificate failed.
+    #[error("making a {what} failed: {message}")]
+    Make {
+        /// Key or certificate.
+        what: &'static str,
+        /// What the library says.
+        message: String,
+    },
+    /// TLS cannot be made of them.
+    #[error("{what}")]
+    Tls {
+        /// What does not fit.
+        what: String,
+    },
+}
+
+/// What to do about a file that is missing.
+fn advice(source: &std::io::Error, path: &std::path::Path) -> String {
+    let is_ours = path.extension().is_some_and(|e| e == "pem" || e == "key");
+    if source.kind() != std::io::ErrorKind::NotFound || !is_ours {
+        return String::new();
+    }
+    let dir = path.parent().map(|p| p.display().to_string()).unwrap_or_default();
+    match path.file_stem().and_then(|s| s.to_str()) {
+        Some("ca") => format!("; `timeplane live keys init {dir}` makes an authority"),
+        Some(name) => {
+            format!("; `timeplane live keys issue {dir} {name}` makes it, where the authority's ca.key is")
+        }
+        None => String::new(),
+    }
+}
+
+/// Whether it can be a daemon's name: a label of DNS in lower case, so that it is its own file name and nothing else's.
+///
+/// # Errors
+/// Where it cannot.
+pub fn check_name(name: &str) -> Result<(), KeyError> {
+    let inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let good = (1..=63).contains(&name.len())
+        && name.chars().all(inside)
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && !name.ends_with('-')
+        && name != "ca";
+    if good { Ok(()) } else { Err(KeyError::Name { name: name.to_owned() }) }
+}
+
+/// What a daemon is by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// `manager-N`.
+    Manager(u32),
+    /// `host-N`.
+    Host(HostId),
+    /// `observer`.
+    Observer,
+}
+
+impl std::fmt::Display for Role {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Manager(number) => write!(f, "manager-{number}"),
+            Self::Host(host) => write!(f, "host-{}", host.0),
+            Self::Observer => f.write_str("observer"),
+        }
+    }
+}
+
+impl FromStr for Role {
+    type Err = KeyError;
+    /// Only what [`Display`](std::fmt::Display) writes: `host-03` is nobody, so that a host has one name.
+    fn from_str(name: &str) -> Result<Self, KeyError> {
+        let number = |prefix: &str| name.strip_prefix(prefix).and_then(|n| n.parse::<u32>().ok());
+        let role = match (name, number("manager-"), number("host-")) {
+            ("observer", _, _) => Some(Self::Observer),
+            (_, Some(manager), _) => Some(Self::Manager(manager)),
+            (_, _, Some(host)) => Some(Self::Host(HostId(host))),
+            _ => None,
+        };
+        role.filter(|role| role.to_string() == name).ok_or_else(|| KeyError::Name { name: name.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests;

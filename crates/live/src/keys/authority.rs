@@ -1,0 +1,140 @@
+//! Makes an authority and issues certificates.
+
+use super::files::{self, PRIVATE, PUBLIC};
+use super::{Identity, KeyError, check_name};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// For how long certificates are valid from when they are made: ten years of 365 days.
+///
+/// Long, because a fabric that stands still on a date nobody remembers is worse than a key that is old in a folder which is guarded anyway.
+pub const VALIDITY: Duration = Duration::from_secs(10 * 365 * DAY);
+
+const DAY: u64 = 86_400;
+
+/// The subject of an authority's certificate.
+const SUBJECT: &str = "timeplane authority";
+
+/// A certificate authority with its private key (ECDSA with P-256 and SHA-256).
+pub struct Authority {
+    dir: PathBuf,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl std::fmt::Debug for Authority {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Authority").field("dir", &self.dir).finish_non_exhaustive()
+    }
+}
+
+impl Authority {
+    /// Makes one: `ca.pem`, and `ca.key` that only its owner can read. The folder is made where it is missing.
+    ///
+    /// # Errors
+    /// Where there is one in the folder already, or a file cannot be written.
+    pub fn create(dir: impl AsRef<Path>) -> Result<Self, KeyError> {
+        let dir = dir.as_ref();
+        files::folder(dir)?;
+        let (certificate, key) = (dir.join("ca.pem"), dir.join("ca.key"));
+        if let Some(path) = [&certificate, &key].into_iter().find(|p| p.exists()) {
+            return Err(KeyError::AuthorityExists { path: path.clone() });
+        }
+        let pair = KeyPair::generate().map_err(make("key"))?;
+        let params = params()?;
+        let made = params.self_signed(&pair).map_err(make("certificate"))?;
+        files::write(&key, PRIVATE, &pair.serialize_pem(), false)?;
+        files::write(&certificate, PUBLIC, &made.pem(), false)?;
+        Ok(Self { dir: dir.to_owned(), issuer: Issuer::new(params, pair) })
+    }
+
+    /// Reads what [`create`](Self::create) has made.
+    ///
+    /// # Errors
+    /// Where a file is missing, cannot be read, or holds something else.
+    pub fn load(dir: impl AsRef<Path>) -> Result<Self, KeyError> {
+        let dir = dir.as_ref();
+        // Of no use here, but nothing should be issued that no daemon can check.
+        files::read(&dir.join("ca.pem"), false)?;
+        let path = dir.join("ca.key");
+        let pair = KeyPair::from_pem(&files::read(&path, true)?)
+            .map_err(|e| files::content(&path, format!("no private key in PEM: {e}")))?;
+        Ok(Self { dir: dir.to_owned(), issuer: Issuer::new(params()?, pair) })
+    }
+
+    /// Where it keeps its files.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Issues a certificate: `NAME.pem`, and `NAME.key` that only its owner can read, in the authority's folder.
+    ///
+    /// # Errors
+    /// Where the name is none ([`check_name`]), one of the files is there, or cannot be written.
+    pub fn issue(&self, name: &str) -> Result<(), KeyError> {
+        self.make(name, false, today())
+    }
+
+    /// Issues a certificate with a new key, in place of one of the same name where there is one. The old one stays valid until its time is over.
+    ///
+    /// # Errors
+    /// As [`issue`](Self::issue), but for files that are there.
+    pub fn renew(&self, name: &str) -> Result<(), KeyError> {
+        self.make(name, true, today())
+    }
+
+    /// Valid from the day before this one, in seconds since 1970.
+    pub(super) fn make(&self, name: &str, replace: bool, today: u64) -> Result<(), KeyError> {
+        check_name(name)?;
+        let (certificate, key) = (self.dir.join(format!("{name}.pem")), self.dir.join(format!("{name}.key")));
+        if let Some(path) = [&certificate, &key].into_iter().find(|p| !replace && p.exists()) {
+            return Err(KeyError::Exists { path: path.clone() });
+        }
+        let pair = KeyPair::generate().map_err(make("key"))?;
+        let mut params = CertificateParams::new(vec![name.to_owned()]).map_err(make("certificate"))?;
+        params.distinguished_name = subject(name);
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        params.use_authority_key_identifier_extension = true;
+        validity(&mut params, today);
+        let made = params.signed_by(&pair, &self.issuer).map_err(make("certificate"))?;
+        files::write(&key, PRIVATE, &pair.serialize_pem(), replace)?;
+        files::write(&certificate, PUBLIC, &made.pem(), replace)?;
+        // Finds a ca.key that is not that of ca.pem, which no daemon would get over.
+        Identity::load(&self.dir, name).map(|_| ())
+    }
+}
+
+fn subject(name: &str) -> DistinguishedName {
+    let mut subject = DistinguishedName::new();
+    subject.push(DnType::CommonName, name);
+    subject
+}
+
+fn params() -> Result<CertificateParams, KeyError> {
+    let mut params = CertificateParams::new(Vec::<String>::new()).map_err(make("certificate"))?;
+    params.distinguished_name = subject(SUBJECT);
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    validity(&mut params, today());
+    Ok(params)
+}
+
+/// Midnight, in seconds since 1970.
+fn today() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / DAY * DAY
+}
+
+/// From yesterday on, as clocks of hosts may be behind.
+fn validity(params: &mut CertificateParams, today: u64) {
+    let epoch = rcgen::date_time_ymd(1970, 1, 1);
+    params.not_before = epoch + Duration::from_secs(today.saturating_sub(DAY));
+    params.not_after = epoch + Duration::from_secs(today) + VALIDITY;
+}
+
+fn make(what: &'static str) -> impl FnOnce(rcgen::Error) -> KeyError {
+    move |e| KeyError::Make { what, message: e.to_string() }
+}

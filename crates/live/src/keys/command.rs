@@ -1,0 +1,100 @@
+//! `timeplane live keys`.
+
+use super::{Authority, KeyError};
+use clap::Subcommand;
+use std::path::PathBuf;
+
+/// Makes the keys that daemons know each other by.
+#[derive(Clone, Debug, Subcommand)]
+pub enum KeysCommand {
+    /// Make an authority in a folder, and certificates for these names
+    ///
+    /// `ca.key` stays where certificates are issued. A daemon needs ca.pem, NAME.pem and NAME.key.
+    Init {
+        /// The folder; it is made where it is missing
+        dir: PathBuf,
+        /// Such as manager-0, host-0, host-1 and observer
+        names: Vec<String>,
+    },
+    /// Issue certificates for these names, valid for ten years
+    Issue {
+        /// The folder that `init` has made
+        dir: PathBuf,
+        /// Such as host-3
+        #[arg(required = true)]
+        names: Vec<String>,
+        /// Replace those that are there, with new keys
+        #[arg(long)]
+        force: bool,
+    },
+}
+
+impl KeysCommand {
+    /// Does it; a line for each file that was made.
+    ///
+    /// # Errors
+    /// Of the first that fails; what was made before stays.
+    pub fn run(&self) -> Result<String, KeyError> {
+        let (authority, names, force, mut made) = match self {
+            Self::Init { dir, names } => {
+                // Before anything is made.
+                names.iter().try_for_each(|name| super::check_name(name))?;
+                (Authority::create(dir)?, names, false, files(dir, "ca"))
+            }
+            Self::Issue { dir, names, force } => (Authority::load(dir)?, names, *force, String::new()),
+        };
+        for name in names {
+            if force {
+                authority.renew(name)?
+            } else {
+                authority.issue(name)?
+            }
+            made += &files(authority.dir(), name);
+        }
+        Ok(made)
+    }
+}
+
+fn files(dir: &std::path::Path, name: &str) -> String {
+    let path = |extension: &str| dir.join(format!("{name}.{extension}")).display().to_string();
+    format!("{}\n{}\n", path("pem"), path("key"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::Identity;
+    use crate::scratch::Scratch;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(subcommand)]
+        keys: KeysCommand,
+    }
+
+    fn run(arguments: &[&str]) -> Result<String, String> {
+        let command = Command::try_parse_from([&["keys"], arguments].concat()).map_err(|e| e.to_string())?;
+        command.keys.run().map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn init_issue_and_renew() {
+        let scratch = Scratch::new("keys-command");
+        let dir = scratch.join("keys");
+        let dir = dir.to_str().unwrap();
+        assert!(run(&["init", dir, "manager-0", "Host"]).unwrap_err().contains("Host"));
+        assert!(!scratch.join("keys").exists());
+        let files = |names: &[&str]| names.iter().map(|f| format!("{dir}/{f}\n")).collect::<String>();
+        let made = run(&["init", dir, "manager-0", "host-0"]).unwrap();
+        assert_eq!(made, files(&["ca.pem", "ca.key", "manager-0.pem", "manager-0.key", "host-0.pem", "host-0.key"]));
+        assert_eq!(run(&["issue", dir, "host-1"]).unwrap(), files(&["host-1.pem", "host-1.key"]));
+        assert!(run(&["init", dir]).unwrap_err().contains("is there already"));
+        assert!(run(&["issue", dir]).unwrap_err().contains("NAMES"));
+        assert!(run(&["issue", dir, "host-1"]).unwrap_err().contains("--force"));
+        run(&["issue", "--force", dir, "host-0", "host-1"]).unwrap();
+        for name in ["manager-0", "host-0", "host-1"] {
+            Identity::load(dir, name).unwrap();
+        }
+    }
+}

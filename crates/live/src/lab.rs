@@ -1,0 +1,12 @@
+//! Hosts and a switch on one machine: namespaces, joined as a scenario's fabric is.
+
+pub mod command;
+pub mod fabric;
+pub mod hosts;
+pub(crate) mod left_over;
+pub mod loss;
+mod metrics;
+pub mod report;
+pub mod run;
+pub mod tables;
+pub mod workload;

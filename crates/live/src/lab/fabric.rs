@@ -1,0 +1,351 @@
+//! A switch with a host at each port: network namespaces joined by a Linux bridge.
+//!
+//! `NAME-sw` has the bridge and its ports: `p0`, `p1` ... and, for the manager, `pm`. `NAME-h0`, `NAME-h1` ... are the hosts and `NAME-m` is
+//! the manager, each with one interface, `eth0`. The switch learns nothing and floods no unknown address: where each station is, and who
+//! has which address, is set once, so that no frame is on a link but those that somebody meant.
+
+use super::left_over;
+use crate::netns::{self, Namespace, NetError};
+use nix::fcntl::{Flock, FlockArg};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::net::Ipv4Addr;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use timeplane_model::{Bytes, Duration, Rate};
+use timeplane_protocol::wire::{ETHER_TYPE_EXPERIMENTAL, ETHER_TYPE_MAC_CONTROL, MacAddress};
+
+/// The most hosts: a bridge has 1023 ports.
+pub const MOST_HOSTS: u16 = 1000;
+/// The interface of every host and of the manager.
+pub const INTERFACE: &str = "eth0";
+/// The switch's port towards the manager.
+pub const MANAGER_PORT: &str = "pm";
+/// The bridge itself.
+const BRIDGE: &str = "br0";
+
+/// What a fabric is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FabricParameters {
+    /// Of the lab: 1 to 32 lower-case letters and digits, the first a letter. Namespaces begin with it.
+    pub name: String,
+    /// How many hosts: 1 to [`MOST_HOSTS`].
+    pub hosts: u16,
+    /// Of every link, in bytes without Ethernet's header: 68 to 65 521.
+    pub mtu: u32,
+    /// What every port towards a host gives; `None` is as fast as the machine.
+    pub limit: Option<PortLimit>,
+}
+
+/// How fast a port sends to its host, and how much waits there. Control frames (EtherTypes 0x88B5 and 0x8808) go before all others, and are
+/// neither slowed nor lost: a signal in the queue of what it rules over would be late by all of it.
+///
+/// What waits here still counts as under way at the socket that sent it: one with the usual 200 kB is held back
+/// ([`PacketSocket::set_send_buffer`](crate::packet_socket::PacketSocket::set_send_buffer)) before a larger buffer is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortLimit {
+    /// Of frames with their header, without preamble, FCS and gap: 8 kbit/s to 100 Gbit/s. A bound that a busy machine falls short of: where eight
+    /// processes shared two cores, 10 and 100 Mbit/s were exact, and 500 Mbit/s gave 270.
+    pub rate: Rate,
+    /// What may wait, frames with their header: one frame of the MTU to 1 GB. What comes on top is lost.
+    pub buffer: Bytes,
+}
+
+/// Why there is no fabric.
+#[derive(Debug, thiserror::Error)]
+pub enum FabricError {
+    /// A parameter is out of bounds.
+    #[error("{what} is {found}; allowed is {allowed}")]
+    Parameter {
+        /// Which.
+        what: &'static str,
+        /// As it was.
+        found: String,
+        /// What it may be.
+        allowed: String,
+    },
+    /// Another process has a lab of this name.
+    #[error("a lab named {0} is running; end it, or take another name")]
+    Running(String),
+    /// The file that a running lab holds cannot be had.
+    #[error("{}: {source}", path.display())]
+    Lock {
+        /// Where it is.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A namespace or a link could not be made.
+    #[error(transparent)]
+    Net(#[from] NetError),
+}
+
+impl FabricParameters {
+    fn check(&self) -> Result<(), FabricError> {
+        let error = |what, found: String, allowed: String| Err(FabricError::Parameter { what, found, allowed });
+        let letters = self.name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+        if !letters || self.name.len() > 32 || !self.name.starts_with(|c: char| c.is_ascii_lowercase()) {
+            let allowed = "1 to 32 lower-case letters and digits, the first a letter";
+            return error("the lab's name", format!("{:?}", self.name), allowed.into());
+        }
+        if !(1..=MOST_HOSTS).contains(&self.hosts) {
+            return error("the number of hosts", self.hosts.to_string(), format!("1 to {MOST_HOSTS}"));
+        }
+        // A veth's MTU ends where a frame's length has 16 bits.
+        if !(68..=65_521).contains(&self.mtu) {
+            return error("the MTU", self.mtu.to_string(), "68 to 65521".into());
+        }
+        self.limit.map_or(Ok(()), |limit| limit.check(self.mtu))
+    }
+}
+
+impl PortLimit {
+    fn check(&self, mtu: u32) -> Result<(), FabricError> {
+        let (rate, buffer, frame) = (self.rate.as_bps(), self.buffer.get(), u64::from(mtu) + 14);
+        let error = |what, found: u64, allowed| Err(FabricError::Parameter { what, found: found.to_string(), allowed });
+        if !(8_000..=100_000_000_000).contains(&rate) {
+            return error("a port's rate in bit/s", rate, "8000 to 100000000000".into());
+        }
+        if !(frame..=1_000_000_000).contains(&buffer) {
+            return error("a port's buffer in bytes", buffer, format!("{frame} (a frame of the MTU) to 1000000000"));
+        }
+        Ok(())
+    }
+    /// What may go at once after a pause. Half a millisecond makes good that the kernel's timers are late; less than two frames would slow
+    /// it down for good.
+    fn burst(&self, mtu: u32) -> u64 {
+        self.rate.bytes_in(Duration::from_us(500)).get().max(2 * (u64::from(mtu) + 14))
+    }
+}
+
+/// The MAC address of a host.
+pub fn host_mac(host: u16) -> MacAddress {
+    station_mac(0, host)
+}
+/// The MAC address of the manager.
+pub fn manager_mac() -> MacAddress {
+    station_mac(1, 0)
+}
+fn station_mac(kind: u8, number: u16) -> MacAddress {
+    let [high, low] = number.to_be_bytes();
+    MacAddress([0x02, 0x74, 0x70, kind, high, low])
+}
+/// The address of a host, in 10.116.0.0/16.
+pub fn host_ip(host: u16) -> Ipv4Addr {
+    // Neither .0 nor .255: some programs take them for a network's own.
+    Ipv4Addr::new(10, 116, (host / 250) as u8, (host % 250) as u8 + 1)
+}
+/// The address of the manager, in the same network.
+pub fn manager_ip() -> Ipv4Addr {
+    Ipv4Addr::new(10, 116, 255, 1)
+}
+/// The switch's port towards a host.
+pub fn host_port(host: u16) -> String {
+    format!("p{host}")
+}
+
+/// A running fabric; dropped, it is gone with all that was sent over it.
+#[derive(Debug)]
+pub struct Fabric {
+    parameters: FabricParameters,
+    limits: Vec<Option<PortLimit>>,
+    hosts: Vec<Namespace>,
+    manager: Namespace,
+    switch: Namespace,
+    // The last to go: the name is free once nothing bears it.
+    _lock: Lock,
+}
+
+impl Fabric {
+    /// Makes one, after it has removed what a killed lab of the same name has left. Needs CAP_NET_ADMIN and CAP_SYS_ADMIN.
+    ///
+    /// # Errors
+    /// Where a parameter is out of bounds, a lab of this name runs, or the system refuses something; nothing is left then.
+    pub fn start(parameters: &FabricParameters) -> Result<Self, FabricError> {
+        parameters.check()?;
+        let name = &parameters.name;
+        let lock = Lock::take(name)?;
+        remove_left_over(name)?;
+        let switch = Namespace::create(&format!("{name}-sw"))?;
+        let manager = Namespace::create(&format!("{name}-m"))?;
+        let hosts = (0..parameters.hosts).map(|h| Namespace::create(&format!("{name}-h{h}")));
+        let hosts = hosts.collect::<Result<Vec<_>, _>>()?;
+        let limits = vec![None; hosts.len()];
+        let mut fabric = Self { parameters: parameters.clone(), limits, hosts, manager, switch, _lock: lock };
+        fabric.connect()?;
+        for host in 0..parameters.hosts {
+            fabric.set_limit(host, parameters.limit)?;
+        }
+        Ok(fabric)
+    }
+
+    /// Every station: its namespace, the port it is at, its addresses, and the port's own MAC address, which nobody sends to.
+    fn stations(&self) -> impl Iterator<Item = (&Namespace, String, MacAddress, Ipv4Addr, MacAddress)> {
+        let host = |(h, n): (u16, _)| (n, host_port(h), host_mac(h), host_ip(h), station_mac(2, h));
+        let manager = (&self.manager, MANAGER_PORT.to_owned(), manager_mac(), manager_ip(), station_mac(3, 0));
+        (0..).zip(&self.hosts).map(host).chain([manager])
+    }
+
+    fn connect(&self) -> Result<(), NetError> {
+        let (switch, mtu) = (self.switch.name(), self.parameters.mtu);
+        let (mut links, mut ports, mut table) = (String::new(), String::new(), String::new());
+        let _ = writeln!(
+            ports,
+            "link add {BRIDGE} type bridge stp_state 0 mcast_snooping 0 ageing_time 0 forward_delay 0\nlink set {BRIDGE} mtu {mtu} up"
+        );
+        // Super-frames would count as one in the switch's programs, and exceed what a slot has room for.
+        let plain = format!("gso_max_segs 1 gro_max_size {}", (mtu + 14).max(1514));
+        for (station, port, mac, _, own) in self.stations() {
+            let at = station.name();
+            let _ = writeln!(
+                links,
+                "link add {INTERFACE} address {mac} mtu {mtu} netns {at} type veth peer name {port} address {own} mtu {mtu} netns {switch}"
+            );
+            let _ = writeln!(ports, "link set {port} {plain}\nlink set {port} master {BRIDGE}\nlink set {port} up");
+            let _ =
+                writeln!(table, "link set dev {port} learning off flood off\nfdb add {mac} dev {port} master static");
+        }
+        netns::batch("ip", None, &links)?;
+        netns::batch("ip", Some(switch), &ports)?;
+        netns::batch("bridge", Some(switch), &table)?;
+        for (station, _, mine, ip, _) in self.stations() {
+            let mut lines =
+                format!("link set {INTERFACE} {plain}\nlink set {INTERFACE} up\naddr add {ip}/16 dev {INTERFACE}\n");
+            for (_, _, mac, ip, _) in self.stations().filter(|s| s.2 != mine) {
+                let _ = writeln!(lines, "neigh add {ip} lladdr {mac} dev {INTERFACE} nud permanent");
+            }
+            netns::batch("ip", Some(station.name()), &lines)?;
+        }
+        // The bridge forwards to a port once a worker has noticed that it has a carrier.
+        let forwards = || {
+            let ports = netns::bridge(&format!("-n {switch} link show"))?;
+            Ok(ports.lines().filter(|l| l.contains("state forwarding")).count() == self.hosts.len() + 1)
+        };
+        netns::until(forwards, &format!("a port of {switch}"))
+    }
+
+    /// Changes how fast the switch sends to a host. What waits there stays, if there is a limit before and after.
+    ///
+    /// # Errors
+    /// Where the limit is out of bounds, or there is no such host.
+    pub fn set_limit(&mut self, host: u16, limit: Option<PortLimit>) -> Result<(), FabricError> {
+        let Some(&before) = self.limits.get(usize::from(host)) else {
+            let allowed = format!("0 to {}", self.hosts.len() - 1);
+            return Err(FabricError::Parameter { what: "the host", found: host.to_string(), allowed });
+        };
+        let port = host_port(host);
+        match (before, limit) {
+            (None, None) => {}
+            (Some(_), None) => {
+                self.switch.tc(&format!("qdisc del dev {port} root"))?;
+            }
+            (before, Some(limit)) => {
+                limit.check(self.parameters.mtu)?;
+                let rate = limit.rate.as_bps();
+                let (burst, buffer) = (limit.burst(self.parameters.mtu), limit.buffer.get());
+                let verb = if before.is_some() { "change" } else { "add" };
+                let mut lines = String::new();
+                if before.is_none() {
+                    let _ = writeln!(lines, "qdisc add dev {port} root handle 1: htb default 2");
+                    let _ = writeln!(
+                        lines,
+                        "class add dev {port} parent 1: classid 1:1 htb rate 100gbit burst 1mb quantum 60000"
+                    );
+                }
+                // A token bucket with a queue of its own. There is a plain one (tbf), which would have the control frames wait too.
+                let _ = writeln!(
+                    lines,
+                    "class {verb} dev {port} parent 1: classid 1:2 htb rate {rate}bit burst {burst} cburst {burst} quantum 60000"
+                );
+                let _ = writeln!(lines, "qdisc {verb} dev {port} parent 1:2 handle 2: bfifo limit {buffer}");
+                if before.is_none() {
+                    for (prio, ether_type) in [(1, ETHER_TYPE_EXPERIMENTAL), (2, ETHER_TYPE_MAC_CONTROL)] {
+                        let _ = writeln!(
+                            lines,
+                            "filter add dev {port} parent 1: protocol {ether_type:#x} prio {prio} u32 match u32 0 0 flowid 1:1"
+                        );
+                    }
+                }
+                netns::batch("tc", Some(self.switch.name()), &lines)?;
+            }
+        }
+        self.limits[usize::from(host)] = limit;
+        Ok(())
+    }
+
+    /// As it was made.
+    pub fn parameters(&self) -> &FabricParameters {
+        &self.parameters
+    }
+    /// The hosts' namespaces, by number.
+    pub fn hosts(&self) -> &[Namespace] {
+        &self.hosts
+    }
+    /// The manager's namespace.
+    pub fn manager(&self) -> &Namespace {
+        &self.manager
+    }
+    /// The switch's namespace.
+    pub fn switch(&self) -> &Namespace {
+        &self.switch
+    }
+    /// The switch's ports towards the hosts, by number.
+    pub fn ports(&self) -> Vec<String> {
+        (0..self.parameters.hosts).map(host_port).collect()
+    }
+}
+
+/// Removes the namespaces that a killed lab of this name has left, with their processes and gates; how many. Only names that a lab makes are touched.
+fn remove_left_over(lab: &str) -> Result<usize, NetError> {
+    let list = netns::ip("netns list")?;
+    let names = list.lines().filter_map(|l| l.split_whitespace().next());
+    let mut left: Vec<&str> = names
+        .filter(|name| match name.strip_prefix(lab).and_then(|n| n.strip_prefix('-')) {
+            Some("sw" | "m") => true,
+            Some(rest) => rest.strip_prefix('h').is_some_and(|n| n.parse::<u16>().is_ok()),
+            None => false,
+        })
+        .collect();
+    // The switch last: with it go the hosts' interfaces, by which gates are found.
+    left.sort_by_key(|name| name.ends_with("-sw"));
+    for name in &left {
+        left_over::remove(name)?;
+    }
+    Ok(left.len())
+}
+
+/// The file that says that a lab runs. The kernel lets go of it when its process is gone, however that went.
+#[derive(Debug)]
+struct Lock {
+    path: PathBuf,
+    _file: Flock<File>,
+}
+
+impl Lock {
+    fn take(name: &str) -> Result<Self, FabricError> {
+        let path = PathBuf::from(format!("/run/timeplane-lab-{name}.lock"));
+        let error = |source| FabricError::Lock { path: path.clone(), source };
+        loop {
+            let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(error)?;
+            let file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
+                nix::errno::Errno::EWOULDBLOCK => FabricError::Running(name.to_owned()),
+                errno => error(errno.into()),
+            })?;
+            // Whoever had it may have removed it in between, and then this is nobody's file.
+            let own = file.metadata().map_err(error)?.ino();
+            if std::fs::metadata(&path).is_ok_and(|there| there.ino() == own) {
+                return Ok(Self { path, _file: file });
+            }
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Still held, so that nobody else's is removed.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,430 @@
+//! The daemons of a lab: managers and agents as processes in its namespaces, as they run on real hosts.
+
+use super::fabric::{self, Fabric, FabricError, FabricParameters, INTERFACE};
+use super::metrics;
+use crate::agent::Snapshot;
+use crate::client;
+use crate::config;
+use crate::gate::{Mode, SafeState, Scope};
+use crate::keys::{Authority, KeyError};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration as Wait, Instant};
+use timeplane_model::Duration;
+use timeplane_protocol::wire::{PORT, SignalEncoding};
+
+/// What the daemons of a lab are told.
+#[derive(Clone, Debug)]
+pub struct HostsParameters {
+    /// The program `timeplane-live`.
+    pub program: PathBuf,
+    /// A folder for keys, configurations, sockets and logs; it is made.
+    pub folder: PathBuf,
+    /// The scenario, and which of its controls.
+    pub scenario: PathBuf,
+    /// The control.
+    pub control: String,
+    /// How many managers: two where one stands by.
+    pub managers: u32,
+    /// How signals travel.
+    pub encoding: SignalEncoding,
+    /// What gates do.
+    pub mode: Mode,
+    /// Which frames wait.
+    pub scope: Scope,
+    /// For how long agents believe a manager that is not heard of.
+    pub lease: Duration,
+    /// What gates are after that.
+    pub safe: SafeState,
+    /// Every host has a TUN interface, in the network 10.99.0.0/16.
+    pub tun: bool,
+    /// Real-time priority, where it may.
+    pub real_time: bool,
+    /// Managers have a status page, at 127.0.0.1 in their namespace: see [`Hosts::metrics`].
+    pub status: bool,
+}
+
+impl HostsParameters {
+    /// One manager, the default encoding, enforcing gates that close after a second of silence, no TUN.
+    pub fn new(
+        program: impl Into<PathBuf>,
+        folder: impl Into<PathBuf>,
+        scenario: impl Into<PathBuf>,
+        control: &str,
+    ) -> Self {
+        Self {
+            program: program.into(),
+            folder: folder.into(),
+            scenario: scenario.into(),
+            control: control.to_owned(),
+            managers: 1,
+            encoding: SignalEncoding::default(),
+            mode: Mode::default(),
+            scope: Scope::default(),
+            lease: Duration::from_ms(1000),
+            safe: SafeState::default(),
+            tun: false,
+            real_time: true,
+            status: false,
+        }
+    }
+}
+
+/// Why the daemons of a lab do not run.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The namespaces.
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
+    /// The keys.
+    #[error(transparent)]
+    Keys(#[from] KeyError),
+    /// A file or a process.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was done.
+        what: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A daemon did not begin.
+    #[error("{name} did not begin within {seconds} s; it said:\n{said}")]
+    Begin {
+        /// Which.
+        name: String,
+        /// How long was waited.
+        seconds: u64,
+        /// The end of its log.
+        said: String,
+    },
+}
+
+fn io(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> LabError {
+    let what = what.to_string();
+    move |source| LabError::Io { what, source }
+}
+
+/// Managers and agents at work; dropped, they end.
+#[derive(Debug)]
+pub struct Hosts {
+    // Before the namespaces that they are in.
+    managers: Vec<Daemon>,
+    agents: Vec<Daemon>,
+    parameters: HostsParameters,
+    fabric: Fabric,
+}
+
+/// A process, and where it is.
+#[derive(Debug)]
+struct Daemon {
+    name: String,
+    folder: PathBuf,
+    child: Option<Child>,
+}
+
+/// How long a daemon may take to begin.
+const PATIENCE: Wait = Wait::from_secs(30);
+
+impl Hosts {
+    /// Makes the namespaces, keys and configurations, starts all daemons, and waits until every agent has heard of every other one.
+    ///
+    /// The daemons end with the thread that calls this, however it ends.
+    ///
+    /// # Errors
+    /// Where something cannot be made, or a daemon does not begin.
+    pub fn start(parameters: HostsParameters, fabric: &FabricParameters) -> Result<Self, LabError> {
+        let fabric = Fabric::start(fabric)?;
+        let keys = parameters.folder.join("keys");
+        let count = u32::from(fabric.parameters().hosts);
+        if !keys.join("ca.pem").exists() {
+            std::fs::create_dir_all(&parameters.folder).map_err(io(parameters.folder.display()))?;
+            let authority = Authority::create(&keys)?;
+            let hosts = (0..count).map(|h| format!("host-{h}"));
+            for name in hosts.chain((0..parameters.managers).map(|p| format!("manager-{p}"))) {
+                authority.issue(&name)?;
+            }
+        }
+        let mut hosts = Self { managers: Vec::new(), agents: Vec::new(), parameters, fabric };
+        for place in 0..hosts.parameters.managers {
+            let daemon = hosts.daemon(&format!("manager-{place}"), &hosts.manager_file(place))?;
+            hosts.managers.push(daemon);
+        }
+        for host in 0..count {
+            let daemon = hosts.daemon(&format!("host-{host}"), &hosts.agent_file(host))?;
+            hosts.agents.push(daemon);
+        }
+        for place in 0..hosts.managers.len() {
+            hosts.start_manager(place)?;
+        }
+        for host in 0..hosts.agents.len() {
+            hosts.start_agent(host)?;
+        }
+        hosts.wait_for_all()?;
+        Ok(hosts)
+    }
+
+    fn daemon(&self, name: &str, config: &str) -> Result<Daemon, LabError> {
+        let folder = self.parameters.folder.join(name);
+        std::fs::create_dir_all(&folder).map_err(io(folder.display()))?;
+        let file = folder.join("config.toml");
+        std::fs::write(&file, config).map_err(io(file.display()))?;
+        Ok(Daemon { name: name.to_owned(), folder, child: None })
+    }
+
+    fn port(place: u32) -> u16 {
+        PORT + place as u16
+    }
+
+    fn manager_file(&self, place: u32) -> String {
+        let p = &self.parameters;
+        let mut file = format!(
+            "scenario = {scenario:?}\ncontrol = {control:?}\ninterface = {INTERFACE:?}\nlisten = \"{ip}:{port}\"\nkeys = \"../keys\"\n\
+             runtime = {runtime:?}\nplace = {place}\nencoding = {encoding:?}\nreal_time = {real_time}\nlog = {log:?}\n",
+            scenario = p.scenario.canonicalize().unwrap_or_else(|_| p.scenario.clone()),
+            control = p.control,
+            ip = fabric::manager_ip(),
+            port = Self::port(place),
+            runtime = p.folder.join(format!("manager-{place}")),
+            encoding = config::name_of(p.encoding),
+            real_time = p.real_time,
+            log = p.folder.join(format!("manager-{place}/slots.jsonl")),
+        );
+        if p.status {
+            let _ = writeln!(file, "status = \"{}\"", metrics::page(place));
+        }
+        for other in (0..p.managers).filter(|o| *o != place) {
+            let (ip, port) = (fabric::manager_ip(), Self::port(other));
+            let _ = writeln!(file, "[[peers]]\naddress = \"{ip}:{port}\"\nname = \"manager-{other}\"");
+        }
+        file
+    }
+
+    fn agent_file(&self, host: u32) -> String {
+        let p = &self.parameters;
+        let mut file = format!(
+            "host = {host}\ninterface = {INTERFACE:?}\nkeys = \"../keys\"\nruntime = {runtime:?}\nreal_time = {real_time}\n",
+            runtime = p.folder.join(format!("host-{host}")),
+            real_time = p.real_time,
+        );
+        for place in 0..p.managers {
+            let (ip, port) = (fabric::manager_ip(), Self::port(place));
+            let _ = writeln!(file, "[[managers]]\naddress = \"{ip}:{port}\"\nname = \"manager-{place}\"");
+        }
+        let text = |value: serde_json::Value| value.to_string();
+        let _ = writeln!(
+            file,
+            "[gate]\nmode = {mode}\nscope = {scope}\nlease = \"{lease} us\"\nsafe = {safe}\nencodings = [{encoding:?}]",
+            mode = text(serde_json::json!(p.mode)),
+            scope = text(serde_json::json!(p.scope)),
+            lease = p.lease.as_ps() / 1_000_000,
+            safe = text(serde_json::json!(p.safe)),
+            encoding = config::name_of(p.encoding),
+        );
+        if p.tun {
+            file.push_str("[tun]\nnetwork = \"10.99.0.0\"\n");
+        }
+        file
+    }
+
+    fn start_daemon(&mut self, kind: &'static str, index: usize) -> Result<(), LabError> {
+        let (namespace, daemon) = match kind {
+            "manager" => (self.fabric.manager(), &mut self.managers[index]),
+            _ => (&self.fabric.hosts()[index], &mut self.agents[index]),
+        };
+        for left in ["ready", "joined"] {
+            let _ = std::fs::remove_file(daemon.folder.join(left));
+        }
+        let path = daemon.folder.join("log");
+        let log = std::fs::File::options().create(true).append(true).open(&path).map_err(io(path.display()))?;
+        let mut command = namespace.command(&self.parameters.program);
+        // SAFETY: between fork and exec it makes one system call, and touches no memory.
+        unsafe {
+            command.pre_exec(|| nix::sys::prctl::set_pdeathsig(Signal::SIGTERM).map_err(std::io::Error::from));
+        }
+        let child = command
+            .arg(kind)
+            .arg(daemon.folder.join("config.toml"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .map_err(io(&daemon.name))?;
+        daemon.child = Some(child);
+        Ok(())
+    }
+
+    /// Starts a manager, and waits until it listens.
+    ///
+    /// # Errors
+    /// Where it does not begin.
+    pub fn start_manager(&mut self, place: usize) -> Result<(), LabError> {
+        self.start_daemon("manager", place)?;
+        self.managers[place].wait(|folder| folder.join("ready").exists())
+    }
+
+    /// Starts an agent, and waits until its gate is in place.
+    ///
+    /// # Errors
+    /// Where it does not begin.
+    pub fn start_agent(&mut self, host: usize) -> Result<(), LabError> {
+        self.start_daemon("agent", host)?;
+        self.agents[host].wait(|folder| folder.join("ready").exists())
+    }
+
+    /// Waits until every agent that runs has heard of every other one that does.
+    ///
+    /// # Errors
+    /// Where that takes too long.
+    pub fn wait_for_all(&mut self) -> Result<(), LabError> {
+        let all = self.agents.iter().filter(|a| a.child.is_some()).count();
+        let joined = |folder: &Path| {
+            let text = std::fs::read_to_string(folder.join("joined")).unwrap_or_default();
+            text.trim().parse::<usize>().is_ok_and(|n| n == all)
+        };
+        self.agents.iter_mut().filter(|a| a.child.is_some()).try_for_each(|a| a.wait(joined))
+    }
+
+    /// Ends a manager at once, as a crash does.
+    pub fn kill_manager(&mut self, place: usize) {
+        self.managers[place].end(Signal::SIGKILL);
+    }
+
+    /// Ends an agent at once, as a crash does; its gate stays.
+    pub fn kill_agent(&mut self, host: usize) {
+        self.agents[host].end(Signal::SIGKILL);
+    }
+
+    /// Tells an agent to end.
+    pub fn stop_agent(&mut self, host: usize) {
+        self.agents[host].end(Signal::SIGTERM);
+    }
+
+    /// Tells a manager to end.
+    pub fn stop_manager(&mut self, place: usize) {
+        self.managers[place].end(Signal::SIGTERM);
+    }
+
+    /// What an agent has counted: as it shows it now, or as it was when it ended in good order.
+    pub fn snapshot(&self, host: usize) -> Option<Snapshot> {
+        let folder = &self.agents[host].folder;
+        let now = client::Agent::new(folder.join("agent.sock")).status().ok();
+        now.or_else(|| serde_json::from_str(&std::fs::read_to_string(folder.join("last.json")).ok()?).ok())
+            .and_then(|s| serde_json::from_value(s).ok())
+    }
+
+    /// What a manager counts, by the names of its status page without `timeplane_` and `_total`. Needs [`HostsParameters::status`].
+    ///
+    /// # Errors
+    /// Where it has no page, or does not run.
+    pub fn metrics(&self, place: usize) -> Result<BTreeMap<String, f64>, LabError> {
+        let name = format!("{}'s status page", self.managers[place].name);
+        let token = self.managers[place].folder.join("status.token");
+        let read = || metrics::read(metrics::page(place as u32), &token).map_err(io(name));
+        self.fabric.manager().enter(read).map_err(FabricError::from)?
+    }
+
+    /// For programs on a host.
+    pub fn client(&self, host: usize) -> client::Agent {
+        client::Agent::new(self.agents[host].folder.join("agent.sock"))
+    }
+
+    /// What a daemon has said: `manager-0`, `host-3`.
+    pub fn log(&self, name: &str) -> String {
+        std::fs::read_to_string(self.parameters.folder.join(name).join("log")).unwrap_or_default()
+    }
+
+    /// Where a daemon's files are.
+    pub fn folder(&self, name: &str) -> PathBuf {
+        self.parameters.folder.join(name)
+    }
+
+    /// The namespaces.
+    pub fn fabric(&self) -> &Fabric {
+        &self.fabric
+    }
+
+    /// The namespaces, to change links.
+    pub fn fabric_mut(&mut self) -> &mut Fabric {
+        &mut self.fabric
+    }
+}
+
+impl Hosts {
+    /// Tells all daemons to end, and waits until they have. What they counted is in their [snapshots](Self::snapshot) still.
+    pub fn stop(&mut self) {
+        // Agents first: they take their gates with them.
+        for daemon in self.agents.iter_mut().chain(&mut self.managers) {
+            daemon.signal(Signal::SIGTERM);
+        }
+        // Not told twice, which would end them at once.
+        for daemon in self.agents.iter_mut().chain(&mut self.managers) {
+            daemon.wait_for_end();
+        }
+    }
+
+    /// What a manager has counted, once it has ended in good order.
+    pub fn manager_counters(&self, place: usize) -> Option<BTreeMap<String, u64>> {
+        let file = self.managers[place].folder.join("last.json");
+        serde_json::from_str(&std::fs::read_to_string(file).ok()?).ok()
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        self.stop();
+        for host in self.fabric.hosts() {
+            // Those of agents that were killed; there is none where they ended in good order.
+            let _ = host.enter(|| crate::daemons::release(INTERFACE).is_ok());
+        }
+    }
+}
+
+impl Daemon {
+    fn signal(&mut self, signal: Signal) {
+        if let Some(child) = &self.child {
+            // It is ours and has not been waited for, so that its number is nobody else's.
+            let _ = kill(Pid::from_raw(child.id() as i32), signal);
+        }
+    }
+
+    /// Ends it, at the latest after some seconds.
+    fn end(&mut self, signal: Signal) {
+        self.signal(signal);
+        self.wait_for_end();
+    }
+
+    /// Waits until it has ended, and ends it at once after some seconds.
+    fn wait_for_end(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        let began = Instant::now();
+        while began.elapsed() < Wait::from_secs(5) {
+            match child.try_wait() {
+                Ok(None) => std::thread::sleep(Wait::from_millis(5)),
+                Ok(Some(_)) | Err(_) => return,
+            }
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+
+    fn wait(&mut self, until: impl Fn(&Path) -> bool) -> Result<(), LabError> {
+        let began = Instant::now();
+        while !until(&self.folder) {
+            let ended = self.child.as_mut().is_none_or(|c| c.try_wait().ok().flatten().is_some());
+            if ended || began.elapsed() > PATIENCE {
+                let log = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+                let lines: Vec<&str> = log.lines().collect();
+                let said = lines[lines.len().saturating_sub(20)..].join("\n");
+                let (name, seconds) = (self.name.clone(), began.elapsed().as_secs());
+                return Err(LabError::Begin { name, seconds, said });
+            }
+            std::thread::sleep(Wait::from_millis(5));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,35 @@
+//! The status page of a daemon in a lab, read as an operator's programs do.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+/// Where a lab's manager has its page, in its own network namespace.
+pub(super) fn page(place: u32) -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, 9464 + place as u16).into()
+}
+
+/// Asks for the metrics of a page on this thread's loopback; labels are part of the names.
+pub(super) fn read(page: SocketAddr, token: &Path) -> io::Result<BTreeMap<String, f64>> {
+    let token = std::fs::read_to_string(token)?;
+    let mut stream = TcpStream::connect(page)?;
+    let patience = Some(Duration::from_secs(10));
+    stream.set_read_timeout(patience).and_then(|()| stream.set_write_timeout(patience))?;
+    let token = token.trim();
+    let request =
+        format!("GET /metrics HTTP/1.1\r\nHost: {page}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let Some((_, body)) = answer.split_once("\r\n\r\n").filter(|a| a.0.starts_with("HTTP/1.1 200 ")) else {
+        return Err(io::Error::other(answer.lines().next().unwrap_or("no answer").to_owned()));
+    };
+    let value = |line: &str| {
+        let (name, value) = line.rsplit_once(' ')?;
+        let name = name.strip_prefix("timeplane_").unwrap_or(name);
+        Some((name.strip_suffix("_total").unwrap_or(name).to_owned(), value.parse().ok()?))
+    };
+    Ok(body.lines().filter(|l| !l.starts_with('#')).filter_map(value).collect())
+}

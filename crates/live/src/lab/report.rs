@@ -1,0 +1,143 @@
+//! What only a lab knows: what daemons counted, and what an observer at the switch has seen. `live.json` beside a run's tables.
+
+use super::hosts::Hosts;
+use super::tables::RecordError;
+use super::workload::{Ended, Programs};
+use crate::agent::Snapshot;
+use crate::observer::Report;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use timeplane_model::{Duration, Rate};
+
+/// A slot as a manager has written it down.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Slot {
+    /// Number of the round.
+    pub round: u64,
+    /// Number of the slot in its round.
+    pub slot: u32,
+    /// By the manager's clock.
+    pub start_ps: i64,
+    /// How long it is open.
+    pub open_ps: i64,
+    /// What lies between it and the next.
+    pub gap_ps: i64,
+    /// Who sends to whom.
+    pub pairs: Vec<(u32, u32)>,
+}
+
+/// What daemons have counted by their ends.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// By host.
+    pub agents: Vec<Snapshot>,
+    /// By place.
+    pub managers: Vec<BTreeMap<String, u64>>,
+    /// Of all managers, in order of time.
+    pub slots: Vec<Slot>,
+    /// Signals that got lost on their way, as the scenario says that some do.
+    pub lost_signals: u64,
+}
+
+impl Counted {
+    /// Of hosts that have been [stopped](Hosts::stop).
+    ///
+    /// # Errors
+    /// Where one has not written down what it counted.
+    pub fn read(hosts: &Hosts, managers: u32) -> Result<Self, RecordError> {
+        let missing = |who: String| RecordError::Missing { who };
+        let agent = |h: u16| hosts.snapshot(h.into()).ok_or_else(|| missing(format!("host-{h}")));
+        let agents = (0..hosts.fabric().parameters().hosts).map(agent).collect::<Result<_, _>>()?;
+        let manager = |p: u32| hosts.manager_counters(p as usize).ok_or_else(|| missing(format!("manager-{p}")));
+        let counters = (0..managers).map(manager).collect::<Result<_, _>>()?;
+        let mut slots = Vec::new();
+        for place in 0..managers {
+            let file = hosts.folder(&format!("manager-{place}")).join("slots.jsonl");
+            let text = std::fs::read_to_string(file).unwrap_or_default();
+            // The last line of one that was killed may be half a line.
+            slots.extend(text.lines().filter_map(|line| serde_json::from_str::<Slot>(line).ok()));
+        }
+        slots.sort_by_key(|s| s.start_ps);
+        Ok(Self { agents, managers: counters, slots, lost_signals: 0 })
+    }
+    /// The sum of a counter of all agents.
+    pub fn agents(&self, name: &str) -> u64 {
+        self.agents.iter().filter_map(|a| a.agent.get(name)).sum()
+    }
+    /// The sum of a counter of all agents' streams.
+    pub fn streams(&self, name: &str) -> u64 {
+        self.agents.iter().filter_map(|a| a.streams.get(name)?.as_u64()).sum()
+    }
+    /// The sum of a counter of all managers.
+    pub fn managers(&self, name: &str) -> u64 {
+        self.managers.iter().filter_map(|m| m.get(name)).sum()
+    }
+}
+
+/// The content of `live.json`.
+pub fn live_json(seen: Option<&Report>, rate: Rate, counted: &Counted, programs: &Programs) -> Value {
+    let us = |ns: u64| ns as f64 / 1e3;
+    let mut live = json!({
+        "ended": match programs.ended {
+            Ended::Delivered => "delivered",
+            Ended::Time => "time",
+            Ended::Stalled => "stalled",
+            Ended::Cancelled => "cancelled",
+        },
+        "slips": counted.managers("slips"),
+        "slipped_us": us(counted.managers("slipped_ns")),
+        "signals_lost": counted.lost_signals,
+        "frames_resent": counted.streams("frames_resent"),
+        "frames_too_late": counted.agents("too_late"),
+        "failed_flows": programs.flows.iter().filter(|f| f.finished().is_none()).filter_map(|f| f.failure()).take(20).collect::<Vec<_>>(),
+        "agents": counted.agents,
+        "managers": counted.managers,
+    });
+    if let Some(report) = seen {
+        live["frames"] = report.frames.into();
+        live["violations"] = report.violations.into();
+        live["reaction_p50_us"] = report.reaction.p50_us.into();
+        live["reaction_p99_us"] = report.reaction.p99_us.into();
+        live["slots_used"] = share((report.slots - report.empty_slots) as f64, report.slots as f64);
+        live["slots_filled"] = filled(report, rate);
+        live["observer"] = json!(report);
+    }
+    live
+}
+
+fn share(part: f64, whole: f64) -> Value {
+    if whole > 0.0 { json!(part / whole) } else { Value::Null }
+}
+
+/// What was sent of what could have been while slots were open.
+fn filled(report: &Report, rate: Rate) -> Value {
+    // Preamble, FCS and gap are on the wire as well.
+    let wire: u64 = report.ports.iter().map(|p| p.bytes + 24 * p.frames).sum();
+    let open: f64 = report.ports.iter().map(|p| p.open_us).sum();
+    let could = rate.bytes_in(Duration::from_ps((open * 1e6) as i64)).get();
+    share(wire as f64, could as f64)
+}
+
+/// A line of it, for people.
+pub fn line(live: &Value) -> String {
+    let number = |key: &str| live[key].as_f64();
+    let mut parts = Vec::new();
+    if let (Some(violations), Some(frames)) = (live["violations"].as_u64(), live["frames"].as_u64()) {
+        parts.push(format!("violations {violations} of {frames} frames"));
+    }
+    if let (Some(p50), Some(p99)) = (number("reaction_p50_us"), number("reaction_p99_us")) {
+        parts.push(format!("reaction p50 {p50:.0} us, p99 {p99:.0} us"));
+    }
+    for (key, what) in [("slots_used", "slots used"), ("slots_filled", "filled")] {
+        parts.extend(number(key).map(|share| format!("{what} {:.1} %", 100.0 * share)));
+    }
+    if let (Some(us), Some(slips)) = (number("slipped_us"), live["slips"].as_u64()) {
+        parts.push(format!("slipped {:.1} ms in {slips}", us / 1e3));
+    }
+    parts.extend(live["frames_resent"].as_u64().map(|n| format!("{n} frames resent")));
+    if let Some(ended) = live["ended"].as_str().filter(|e| *e != "delivered") {
+        parts.push(format!("ended: {ended}"));
+    }
+    parts.join("; ")
+}

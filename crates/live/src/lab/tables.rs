@@ -1,0 +1,275 @@
+//! What happened in a run of a lab, as the tables and the summary of a simulation.
+//!
+//! What is not to be had: retransmissions are known of agents, not of flows (the summary has them); bytes of reports and grants, which travel
+//! in TLS; what links and queues held; what was sent in each slot; and what became of a frame between two agents: one that came to none counts
+//! as lost where a receive buffer says so, and as in flight otherwise. Times of slots are the manager's, which stands still while the schedule
+//! slips.
+
+use super::report::Counted;
+use super::workload::{Flow, Programs};
+use crate::plan::LivePlan;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use timeplane_model::{Bytes, CoflowId, Duration, HostId, Time};
+use timeplane_results::{
+    CoflowRow, ControlRow, DropRow, FlowRow, Recorder, ResultsError, RunFacts, RunSummary, SlotRow, Summariser, Tally,
+    WindowSummary,
+};
+use timeplane_scenario::{Scenario, Transport};
+use timeplane_workload::{IdealPath, Question, Source};
+
+/// Bytes of a frame, of the MTU's, that are no payload of a stream.
+const HEADER: u64 = 38;
+/// Of a control frame on the wire: the smallest Ethernet frame with preamble and gap.
+const SIGNAL: u64 = 84;
+
+/// Why what happened is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// Not all that programs wrote came out as it was.
+    #[error("flow {flow}, host {source_host} to {destination}: {what}")]
+    Flow {
+        /// Its number.
+        flow: u32,
+        /// Who sent.
+        source_host: u32,
+        /// Who received.
+        destination: u32,
+        /// What is wrong.
+        what: String,
+    },
+    /// More came than was sent.
+    #[error("{what} are not conserved: {tally:?}")]
+    Conservation {
+        /// Packets or bytes.
+        what: &'static str,
+        /// The counts.
+        tally: Tally,
+    },
+    /// A file that a daemon wrote.
+    #[error("what {who} has counted cannot be read: it did not end in good order")]
+    Missing {
+        /// The daemon.
+        who: String,
+    },
+    /// The tables.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+}
+
+/// A run that is over.
+pub struct Done<'a> {
+    /// The point's scenario.
+    pub scenario: &'a Scenario,
+    /// What was asked.
+    pub question: &'a Question,
+    /// The control.
+    pub plan: &'a LivePlan,
+    /// The workload.
+    pub source: &'a Source,
+    /// What programs did.
+    pub programs: &'a Programs,
+    /// What daemons counted.
+    pub counted: &'a Counted,
+}
+
+impl Done<'_> {
+    /// Checks that nothing was lost or changed, fills the tables, and gives the summary.
+    ///
+    /// # Errors
+    /// Where a byte came out that was not written, something is missing that is not under way, or the tables cannot be written.
+    pub fn record(&self, mut recorder: Recorder) -> Result<RunSummary, RecordError> {
+        self.programs.flows.iter().try_for_each(|f| self.check(f))?;
+        let mut summariser = Summariser::new();
+        self.flows(&mut recorder, &mut summariser);
+        let (packets, bytes) = self.tallies(&mut recorder, &mut summariser)?;
+        for row in self.control_rows() {
+            recorder.control(&row);
+            summariser.control(&row);
+        }
+        self.slots(&mut recorder);
+        let window = self.scenario.window;
+        let length = self.programs.length;
+        let facts = RunFacts {
+            control: self.question.control.clone(),
+            point: self.question.values.clone(),
+            seed: self.question.seed,
+            window: WindowSummary {
+                warmup_ps: window.warmup.as_ps(),
+                measure_ps: window.measure.map(Duration::as_ps),
+                drain_ps: window.drain.map(Duration::as_ps),
+            },
+            received_ps: window.measure.unwrap_or(length - window.warmup).as_ps(),
+            received_bytes: self.programs.received.clone(),
+            packets,
+            bytes,
+            simulated_ps: length.as_ps(),
+            // To the switch and from it.
+            packet_hops: packets.sent + packets.delivered,
+            ..RunFacts::default()
+        };
+        let mut summary = summariser.finish(facts);
+        summary.retransmissions = self.counted.streams("frames_resent");
+        recorder.finish()?;
+        Ok(summary)
+    }
+
+    /// What a program has read is what the other one wrote.
+    fn check(&self, flow: &Flow) -> Result<(), RecordError> {
+        let error = |what: String| {
+            let (source_host, destination) = (flow.arrival.source.0, flow.arrival.destination.0);
+            Err(RecordError::Flow { flow: flow.number, source_host, destination, what })
+        };
+        let of = |n: &std::sync::atomic::AtomicU64| n.load(std::sync::atomic::Ordering::Relaxed);
+        let (read, size) = (of(&flow.read), flow.arrival.bytes.get());
+        match flow.corruption() {
+            Some(what) => error(what),
+            _ if read > size => error(format!("{read} B came of {size} B")),
+            _ if flow.finished().is_some() && of(&flow.written) != size => {
+                error(format!("{size} B came, and {} B were taken from the sender", of(&flow.written)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn flows(&self, recorder: &mut Recorder, summariser: &mut Summariser) {
+        let measured = measured(self.scenario);
+        let mut path = IdealPath::default();
+        let mut groups: BTreeMap<u32, CoflowRow> = BTreeMap::new();
+        for flow in &self.programs.flows {
+            let arrival = flow.arrival;
+            let fct = flow.finished().map(|at| at - arrival.at);
+            let row = FlowRow {
+                flow: flow.number,
+                coflow: arrival.coflow.map(|c| c.0),
+                source: arrival.source.0,
+                destination: arrival.destination.0,
+                size_bytes: arrival.bytes.get(),
+                start_ps: arrival.at.as_ps(),
+                fct_ps: fct.map(Duration::as_ps),
+                received_bytes: flow.read.load(std::sync::atomic::Ordering::Relaxed),
+                ideal_ps: self.ideal(&mut path, arrival.source, arrival.destination, arrival.bytes).as_ps(),
+                measured: measured.contains(&arrival.at),
+                retransmissions: 0,
+                timeouts: 0,
+            };
+            recorder.flow(&row);
+            summariser.flow(&row);
+            let Some(coflow) = arrival.coflow else { continue };
+            let group = groups.entry(coflow.0).or_insert(CoflowRow {
+                coflow: coflow.0,
+                name: self.source.coflow_name(CoflowId(coflow.0)),
+                flows: 0,
+                size_bytes: 0,
+                start_ps: row.start_ps,
+                cct_ps: Some(0),
+                finished_flows: 0,
+                measured: row.measured,
+            });
+            group.flows += 1;
+            group.size_bytes += row.size_bytes;
+            group.finished_flows += u32::from(fct.is_some());
+            let end = row.fct_ps.map(|fct| row.start_ps + fct - group.start_ps);
+            group.cct_ps = group.cct_ps.zip(end).map(|(a, b)| a.max(b));
+        }
+        for row in groups.values() {
+            recorder.coflow(row);
+            summariser.coflow(row);
+        }
+    }
+
+    /// The flow's completion time in an empty network, in the frames of its control.
+    fn ideal(&self, path: &mut IdealPath, source: HostId, destination: HostId, bytes: Bytes) -> Duration {
+        let mtu = self.scenario.fabric.mtu.get();
+        let header = match self.scenario.control.get(&self.question.control).map(|c| &c.transport) {
+            Some(Transport::Raw(raw)) => raw.header.get(),
+            _ => HEADER,
+        };
+        let most = mtu.saturating_sub(header).max(1);
+        path.find(&self.plan.fabric, source, destination, 0);
+        let rest = bytes.get() % most;
+        path.completion([(mtu as u32, bytes.get() / most), ((rest + header) as u32, u64::from(rest > 0))])
+    }
+
+    fn tallies(&self, recorder: &mut Recorder, summariser: &mut Summariser) -> Result<(Tally, Tally), RecordError> {
+        let counted = self.counted;
+        let sent = (counted.agents("frames") + counted.agents("repairs"), counted.agents("sent_bytes"));
+        let came = (counted.agents("received"), counted.agents("received_bytes"));
+        let missing = (sent.0.checked_sub(came.0), sent.1.checked_sub(came.1));
+        let (Some(frames), Some(bytes)) = missing else {
+            let tally = Tally { sent: sent.0, delivered: came.0, ..Tally::default() };
+            return Err(RecordError::Conservation { what: "frames", tally });
+        };
+        let (mut lost, mut lost_bytes) = (0, 0);
+        for (host, agent) in (0..).zip(&counted.agents) {
+            let overrun = agent.agent.get("overrun").copied().unwrap_or(0).min(frames - lost);
+            if overrun > 0 {
+                let link = self.plan.fabric.downlink(HostId(host));
+                let node = self.plan.fabric.link(link).from.0;
+                let most = overrun * self.scenario.fabric.mtu.get();
+                let row = DropRow {
+                    link: link.0,
+                    node,
+                    reason: "receive_buffer",
+                    packets: overrun,
+                    bytes: most.min(bytes - lost_bytes),
+                };
+                recorder.drop(&row);
+                summariser.drop(&row);
+                (lost, lost_bytes) = (lost + row.packets, lost_bytes + row.bytes);
+            }
+        }
+        let tally = |sent, delivered, dropped, in_flight| Tally { sent, delivered, dropped, in_flight };
+        let packets = tally(sent.0, came.0, lost, frames - lost);
+        Ok((packets, tally(sent.1, came.1, lost_bytes, bytes - lost_bytes)))
+    }
+
+    fn control_rows(&self) -> Vec<ControlRow> {
+        let none = ControlRow { kind: "report", sender: None, messages: 0, bytes: 0, lost: 0, late: 0 };
+        let of = |agent: &crate::agent::Snapshot, name: &str| agent.agent.get(name).copied().unwrap_or(0);
+        let reports =
+            self.counted.agents.iter().map(|a| ControlRow { sender: Some(a.host), messages: of(a, "reports"), ..none });
+        let mut rows: Vec<ControlRow> = reports.collect();
+        let late = self.counted.agents("late");
+        rows.push(ControlRow { kind: "grants", messages: self.counted.managers("grants"), late, ..none });
+        let signals = self.counted.managers("signals");
+        // Those that the manager's interface did not take, and those that got lost as the scenario says.
+        let lost = self.counted.managers("signals_lost") + self.counted.lost_signals;
+        if signals > 0 {
+            rows.push(ControlRow { kind: "pfc", messages: signals, bytes: signals * SIGNAL, lost, ..none });
+        }
+        rows
+    }
+
+    fn slots(&self, recorder: &mut Recorder) {
+        let begin = self.programs.begin;
+        let fabric = &self.plan.fabric;
+        for slot in &self.counted.slots {
+            let start = Time::from_ps(slot.start_ps) - begin;
+            if start.is_negative() || start > self.programs.length {
+                continue;
+            }
+            for &(source, destination) in &slot.pairs {
+                let rate = fabric.link(fabric.uplink(HostId(source))).spec.rate;
+                recorder.slot(&SlotRow {
+                    round: slot.round,
+                    slot: slot.slot,
+                    start_ps: start.as_ps(),
+                    open_ps: slot.open_ps,
+                    gap_ps: slot.gap_ps,
+                    source,
+                    destination,
+                    granted_bytes: rate.bytes_in(Duration::from_ps(slot.open_ps)).get(),
+                    sent_bytes: None,
+                });
+            }
+        }
+    }
+}
+
+/// When flows count that arrive.
+pub fn measured(scenario: &Scenario) -> Range<Duration> {
+    let begin = scenario.window.warmup;
+    let end = scenario.window.measure.map_or(Duration::MAX, |m| begin + m);
+    begin..end
+}

@@ -1,0 +1,306 @@
+//! The programs of a lab: for every flow one that sends and one that receives, through the sockets of their hosts' agents.
+//!
+//! What they send is a pattern that depends on the flow and the place in it, and what comes out is compared with it, byte by byte. Both ends
+//! read the same clock.
+
+use super::hosts::Hosts;
+use crate::client::{Agent, ClientError};
+use crate::clock;
+use std::io::{Read, Write};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration as Wait;
+use timeplane_model::{Duration, Time, mix64};
+use timeplane_workload::FlowArrival;
+
+/// The most flows of a run: each has a port of its own.
+pub const MOST_FLOWS: usize = 60_000;
+/// A run in which no byte has come for so long is over.
+pub const STALLED: Wait = Wait::from_secs(30);
+/// So long before a flow begins, its receiver listens.
+const LEAD: Duration = Duration::from_ms(250);
+/// Bytes that a program writes or reads at a time.
+const CHUNK: usize = 32 << 10;
+/// Of a program's stack.
+const STACK: usize = 256 << 10;
+
+/// A flow, and how far it is.
+#[derive(Debug)]
+pub struct Flow {
+    /// What it is.
+    pub arrival: FlowArrival,
+    /// Its number, in the order of arrival.
+    pub number: u32,
+    /// Bytes that the sender's agent has taken from the program.
+    pub written: AtomicU64,
+    /// Bytes that the receiving program has got.
+    pub read: AtomicU64,
+    /// When the last byte came, in ps since the begin of the run; negative before that.
+    finished: AtomicI64,
+    /// Its receiver is done, or has given up.
+    over: AtomicBool,
+    failure: Mutex<Option<String>>,
+    corruption: Mutex<Option<String>>,
+}
+
+impl Flow {
+    fn new(number: usize, arrival: FlowArrival) -> Self {
+        Self {
+            arrival,
+            number: number as u32,
+            written: AtomicU64::new(0),
+            read: AtomicU64::new(0),
+            finished: AtomicI64::new(-1),
+            over: AtomicBool::new(false),
+            failure: Mutex::new(None),
+            corruption: Mutex::new(None),
+        }
+    }
+    fn port(&self) -> u16 {
+        // No port is 0.
+        self.number as u16 + 1
+    }
+    /// When its last byte was read, since the begin of the run.
+    pub fn finished(&self) -> Option<Duration> {
+        Some(self.finished.load(Relaxed)).filter(|ps| *ps >= 0).map(Duration::from_ps)
+    }
+    /// Why a program of it has given up.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+    /// What came out that was not written.
+    pub fn corruption(&self) -> Option<String> {
+        self.corruption.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+fn first(place: &Mutex<Option<String>>, what: String) {
+    place.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(what);
+}
+
+/// What all programs of a run share.
+#[derive(Debug)]
+struct Common {
+    begin: Time,
+    window: Range<Duration>,
+    /// By receiving host, inside the window.
+    received: Vec<AtomicU64>,
+    /// Bytes that came altogether.
+    moved: AtomicU64,
+}
+
+impl Common {
+    fn now(&self) -> Duration {
+        clock::now() - self.begin
+    }
+}
+
+/// How a run of programs ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Everything has arrived.
+    Delivered,
+    /// Its time was over.
+    Time,
+    /// No byte has come for [`STALLED`].
+    Stalled,
+    /// It was told to end.
+    Cancelled,
+}
+
+/// Programs that have run. Some may wait until the agents end.
+#[derive(Debug)]
+pub struct Programs {
+    /// Those that have begun, by number.
+    pub flows: Vec<Arc<Flow>>,
+    /// When the run began.
+    pub begin: Time,
+    /// How long it took.
+    pub length: Duration,
+    /// How it ended.
+    pub ended: Ended,
+    /// Application bytes that hosts got in the window.
+    pub received: Vec<u64>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Programs {
+    /// Waits for the programs; once the agents have ended, they do.
+    pub fn join(&mut self) {
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a program of the lab has panicked");
+            }
+        }
+    }
+}
+
+/// Runs a program for every end of these flows, which are sorted by time, until all has arrived, `stop` has passed, nothing moves any more,
+/// or `cancel` says so. `tick` is told now and then which share of all bytes has come.
+pub fn run(
+    hosts: &Hosts,
+    arrivals: &[FlowArrival],
+    window: Range<Duration>,
+    stop: Option<Duration>,
+    cancel: &dyn Fn() -> bool,
+    tick: &dyn Fn(f64),
+) -> Programs {
+    let count = usize::from(hosts.fabric().parameters().hosts);
+    let agents: Vec<Agent> = (0..count).map(|h| hosts.client(h)).collect();
+    let all: u64 = arrivals.iter().map(|a| a.bytes.get()).sum();
+    let received = (0..count).map(|_| AtomicU64::new(0)).collect();
+    let common = Arc::new(Common { begin: clock::now() + LEAD * 2, window, received, moved: AtomicU64::new(0) });
+    let (mut flows, mut threads): (Vec<Arc<Flow>>, Vec<JoinHandle<()>>) = (Vec::new(), Vec::new());
+    let (mut moved, mut moved_at, mut first_open) = (0, clock::now(), 0);
+    let ended = loop {
+        let now = common.now();
+        while let Some(&arrival) = arrivals.get(flows.len()).filter(|a| a.at - LEAD <= now) {
+            let flow = Arc::new(Flow::new(flows.len(), arrival));
+            let (from, to) = (&agents[arrival.source.index()], &agents[arrival.destination.index()]);
+            let mut failed = None;
+            for (agent, program) in [(to, receive as fn(&Agent, &Flow, &Common)), (from, send)] {
+                let (agent, flow, common) = (agent.clone(), Arc::clone(&flow), Arc::clone(&common));
+                let body = move || program(&agent, &flow, &common);
+                match std::thread::Builder::new().stack_size(STACK).spawn(body) {
+                    Ok(thread) => threads.push(thread),
+                    Err(e) => {
+                        failed = Some(format!("no thread for it: {e}"));
+                    }
+                }
+            }
+            if let Some(why) = failed {
+                first(&flow.failure, why);
+                flow.over.store(true, Relaxed);
+            }
+            flows.push(flow);
+        }
+        threads.retain(|t| !t.is_finished());
+        while flows.get(first_open).is_some_and(|f: &Arc<Flow>| f.over.load(Relaxed)) {
+            first_open += 1;
+        }
+        let came = common.moved.load(Relaxed);
+        tick(came as f64 / all.max(1) as f64);
+        let next = arrivals.get(flows.len()).map(|a| a.at);
+        if came > moved || next.is_some() && first_open == flows.len() {
+            (moved, moved_at) = (came, clock::now());
+        }
+        if cancel() {
+            break Ended::Cancelled;
+        }
+        if first_open == arrivals.len() {
+            break if flows.iter().all(|f| f.finished().is_some()) { Ended::Delivered } else { Ended::Stalled };
+        }
+        if stop.is_some_and(|stop| common.now() >= stop) {
+            break Ended::Time;
+        }
+        if clock::now() - moved_at > Duration::from_ms(STALLED.as_millis() as i64) {
+            break Ended::Stalled;
+        }
+        let soon = next.map_or(Duration::from_ms(20), |at| (at - LEAD - common.now()).min(Duration::from_ms(20)));
+        std::thread::sleep(Wait::from_nanos((soon.as_ps() / 1000).max(100_000) as u64));
+    };
+    let received = common.received.iter().map(|r| r.load(Relaxed)).collect();
+    let last = flows.iter().filter_map(|f| f.finished()).max().unwrap_or_default();
+    let length = if ended == Ended::Delivered { last } else { common.now() };
+    Programs { flows, begin: common.begin, length, ended, received, threads }
+}
+
+/// Sends a flow when its time has come.
+fn send(agent: &Agent, flow: &Flow, common: &Common) {
+    let wait = flow.arrival.at - common.now();
+    std::thread::sleep(Wait::from_nanos((wait.as_ps() / 1000).max(0) as u64));
+    let bytes = flow.arrival.bytes.get();
+    let sent = || -> Result<(), ClientError> {
+        let mut stream = agent.send(flow.arrival.destination, flow.port(), Some(bytes))?;
+        let mut chunk = vec![0; CHUNK];
+        let mut at = 0;
+        while at < bytes {
+            let chunk = &mut chunk[..(bytes - at).min(CHUNK as u64) as usize];
+            pattern(flow.number, at, chunk);
+            stream.write_all(chunk)?;
+            at += chunk.len() as u64;
+            flow.written.store(at, Relaxed);
+        }
+        stream.finish().map(drop)
+    };
+    if let Err(e) = sent() {
+        first(&flow.failure, format!("its sender: {e}"));
+    }
+}
+
+/// Takes a flow, and looks at every byte.
+fn receive(agent: &Agent, flow: &Flow, common: &Common) {
+    let bytes = flow.arrival.bytes.get();
+    let got = || -> Result<(), ClientError> {
+        let mut stream = agent.receive(flow.port())?;
+        let source = stream.source()?;
+        if source.host != flow.arrival.source {
+            first(&flow.corruption, format!("it came from host {}", source.host.0));
+        }
+        let (mut chunk, mut right) = (vec![0; CHUNK], vec![0; CHUNK]);
+        let mut at = 0;
+        loop {
+            let n = stream.read(&mut chunk)?;
+            let now = common.now();
+            if n == 0 {
+                return Ok(());
+            }
+            let right = &mut right[..n];
+            pattern(flow.number, at, right);
+            if let Some(place) = chunk[..n].iter().zip(&*right).position(|(a, b)| a != b) {
+                let place = at + place as u64;
+                first(&flow.corruption, format!("byte {place} of {bytes} came out as another one"));
+            }
+            at += n as u64;
+            flow.read.store(at, Relaxed);
+            common.moved.fetch_add(n as u64, Relaxed);
+            if common.window.contains(&now) {
+                common.received[flow.arrival.destination.index()].fetch_add(n as u64, Relaxed);
+            }
+            if at == bytes {
+                flow.finished.store(now.as_ps(), Relaxed);
+            }
+        }
+    };
+    if let Err(e) = got() {
+        first(&flow.failure, format!("its receiver: {e}"));
+    }
+    flow.over.store(true, Relaxed);
+}
+
+/// What a flow carries from this byte on.
+fn pattern(flow: u32, from: u64, bytes: &mut [u8]) {
+    let word = |place: u64| mix64(u64::from(flow) << 40 ^ place ^ 0x9e37_79b9_7f4a_7c15).to_le_bytes();
+    let mut at = from;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let skip = (at % 8) as usize;
+        let (now, later) = rest.split_at_mut((8 - skip).min(rest.len()));
+        now.copy_from_slice(&word(at / 8)[skip..skip + now.len()]);
+        at += now.len() as u64;
+        rest = later;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_is_the_same_however_it_is_cut_and_other_flows_have_others() {
+        let mut whole = vec![0; 1000];
+        pattern(7, 0, &mut whole);
+        for (from, length) in [(0, 1), (1, 7), (3, 500), (999, 1), (16, 16)] {
+            let mut part = vec![0; length];
+            pattern(7, from as u64, &mut part);
+            assert_eq!(part, whole[from..from + length]);
+        }
+        let mut other = vec![0; 1000];
+        pattern(8, 0, &mut other);
+        let same = whole.iter().zip(&other).filter(|(a, b)| a == b).count();
+        assert!(same < 50, "{same} of 1000 bytes are the same");
+        assert_ne!(whole[..500], whole[500..]);
+    }
+}

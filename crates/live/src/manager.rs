@@ -1,0 +1,496 @@
+//! The fabric manager as a daemon: an agent of `timeplane-protocol` with a clock, an interface and a demand channel.
+//!
+//! Hosts join over the demand channel, tell what waits, and learn whom they can send to; signals go out by raw socket. A manager that is
+//! late slips its whole schedule and never a slot: its clock stands still for as long as it overslept, so that a gap between two slots is
+//! never shorter than planned ([`Slipping`]).
+
+use crate::channel::{Client, Event as Word, PeerId, Record, Server};
+use crate::clock;
+use crate::counters::shared_counters;
+use crate::notes::{Note, Welcome, key_of};
+use crate::packet_socket::{self, PacketSocket};
+use crate::plan::{HostPlan, LivePlan, PlanError};
+use crate::service::{Pulse, Stop};
+use crate::slipping::Slipping;
+use crate::timed::{self, Inbox};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
+use timeplane_model::{Backlog, Duration, HostId, LinkId, Time};
+use timeplane_protocol::wire::{
+    Control, ETHER_TYPE_EXPERIMENTAL, Endpoint, MacAddress, PORT, SignalEncoding, SignalKey, UdpFrame,
+};
+use timeplane_protocol::{Address, Agent, Event, Input, Message, Output, Pfc, Report};
+
+/// Why a manager does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum ManagerError {
+    /// The plan.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A socket.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was done.
+        what: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+/// What a manager is told at its start.
+#[derive(Clone, Debug)]
+pub struct ManagerConfig {
+    /// Through which interface signals go out, and its address.
+    pub interface: String,
+    /// The source of signals.
+    pub mac: MacAddress,
+    /// The same, of those in datagrams; without one there are none.
+    pub ip: Option<Ipv4Addr>,
+    /// How they are sent.
+    pub encoding: SignalEncoding,
+    /// Counts the starts of managers.
+    pub epoch: u32,
+    /// Which of several managers it is.
+    pub place: u32,
+    /// Grants of a manager before it may still be in force.
+    pub after_restart: bool,
+    /// Runs with real-time priority where it may.
+    pub real_time: bool,
+}
+
+shared_counters! {
+    /// What a manager has counted, readable from other threads.
+    ManagerCounters {
+        /// Rounds planned.
+        rounds,
+        /// Slots planned.
+        slots,
+        /// Plans that could not be granted.
+        refused_plans,
+        /// Signals sent.
+        signals,
+        /// Signals that the interface did not take.
+        signals_lost,
+        /// Grants and rates sent.
+        grants,
+        /// Reports that came in.
+        reports,
+        /// What other managers have said.
+        heard_of_peers,
+        /// Hosts that joined, with those that came again.
+        joined,
+        /// Hosts that left.
+        left,
+        /// Notes and names that no host could mean.
+        refused,
+        /// How often the schedule slipped.
+        slips,
+        /// By how much altogether, in nanoseconds.
+        slipped_ns,
+    }
+}
+
+/// Through what something was said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Somebody has connected.
+    Server,
+    /// This one has connected, to another manager.
+    Client,
+}
+
+/// What a manager shows of itself.
+#[derive(Debug, Default)]
+pub struct ManagerState(Mutex<BTreeMap<u32, String>>);
+
+impl ManagerState {
+    /// Hosts that have joined, with their addresses.
+    pub fn joined(&self) -> BTreeMap<u32, String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+    /// The same for the status page.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({ "hosts": self.joined() })
+    }
+}
+
+/// A host that has joined.
+#[derive(Clone, Copy, Debug)]
+struct Host {
+    peer: PeerId,
+    mac: MacAddress,
+    ip: Option<Ipv4Addr>,
+    key: SignalKey,
+    /// Of its agent, and of that agent's newest report.
+    epoch: u32,
+    sequence: u64,
+}
+
+/// Is told of every event of the manager's agent.
+pub type SlotLog = Box<dyn FnMut(&Event) + Send>;
+
+/// A manager at work. Everything that is timed happens on the thread that calls [`run`](Self::run).
+pub struct Manager {
+    config: ManagerConfig,
+    agent: Box<dyn Agent + Send>,
+    plan: LivePlan,
+    host_plan: HostPlan,
+    socket: PacketSocket,
+    clock: Slipping,
+    inbox: Arc<Inbox<(Origin, Word)>>,
+    server: Server,
+    /// Connections to managers before this one.
+    clients: Vec<Client>,
+    pulse: Pulse,
+    state: Arc<ManagerState>,
+    hosts: BTreeMap<HostId, Host>,
+    /// Other managers.
+    peers: Vec<PeerId>,
+    /// Names of those that have joined as nothing yet.
+    names: BTreeMap<PeerId, String>,
+    counters: Arc<ManagerCounters>,
+    /// Of each host's last signal: epoch and number; and those that it has opened.
+    last: BTreeMap<HostId, (u32, u64)>,
+    opened: BTreeSet<HostId>,
+    out: Vec<Output>,
+    frames: Vec<Vec<u8>>,
+    /// Where slots are written down as they are planned.
+    pub log: Option<SlotLog>,
+}
+
+impl Manager {
+    /// A manager of `plan` that talks over `server`, and over `clients` to other managers, whose events all come to `inbox`, in the network
+    /// namespace of this thread.
+    ///
+    /// # Errors
+    /// Where the interface cannot be used, or the plan is impossible.
+    pub fn new(
+        config: ManagerConfig,
+        plan: LivePlan,
+        server: Server,
+        clients: Vec<Client>,
+        inbox: Arc<Inbox<(Origin, Word)>>,
+    ) -> Result<Self, ManagerError> {
+        if config.encoding == SignalEncoding::Udp && config.ip.is_none() {
+            let source = std::io::ErrorKind::AddrNotAvailable.into();
+            let what = format!("interface {} has no IPv4 address, and signals are datagrams", config.interface);
+            return Err(ManagerError::Io { what, source });
+        }
+        let start = clock::now();
+        let agent = plan.manager(config.epoch, start, config.place, config.after_restart)?;
+        let host_plan = plan.host(config.encoding)?;
+        let socket = PacketSocket::open(&config.interface, ETHER_TYPE_EXPERIMENTAL);
+        let socket =
+            socket.map_err(|source| ManagerError::Io { what: format!("interface {}", config.interface), source })?;
+        let mut manager = Self {
+            // Rates have no gaps to keep: what is late is late.
+            clock: Slipping::new(if plan.by_signal() { plan.guard() / 4 } else { Duration::MAX }),
+            agent,
+            host_plan,
+            socket,
+            inbox,
+            server,
+            clients,
+            pulse: Pulse::new(),
+            state: Arc::default(),
+            hosts: BTreeMap::new(),
+            peers: Vec::new(),
+            names: BTreeMap::new(),
+            counters: Arc::default(),
+            last: BTreeMap::new(),
+            opened: BTreeSet::new(),
+            out: Vec::new(),
+            frames: Vec::new(),
+            log: None,
+            config,
+            plan,
+        };
+        manager.tell_links();
+        Ok(manager)
+    }
+
+    /// What it counts.
+    pub fn counters(&self) -> Arc<ManagerCounters> {
+        Arc::clone(&self.counters)
+    }
+
+    /// Beats with every turn of its loop.
+    pub fn pulse(&self) -> Pulse {
+        self.pulse.clone()
+    }
+
+    /// What it shows of itself.
+    pub fn state(&self) -> Arc<ManagerState> {
+        Arc::clone(&self.state)
+    }
+
+    /// Runs until told to stop, and then closes what it has opened: what hosts do without a manager is up to their leases.
+    ///
+    /// # Errors
+    /// Where the interface or the system fails.
+    pub fn run(&mut self, stop: &Stop) -> Result<(), ManagerError> {
+        if self.config.real_time && !timed::real_time() {
+            tracing::warn!("no real-time priority (CAP_SYS_NICE): signals go out later than they could");
+        }
+        let failed = |source| ManagerError::Io { what: "waiting".to_owned(), source };
+        while !stop.is_set() {
+            self.pulse.beat();
+            for (origin, word) in self.inbox.drain() {
+                match origin {
+                    Origin::Server => self.hear(word),
+                    Origin::Client => self.hear_peer(word),
+                }
+            }
+            let real = clock::now();
+            let deadline = self.agent.deadline();
+            if let Some(deadline) = deadline.filter(|d| *d <= self.clock.read(real)) {
+                let now = self.clock.wake(real, deadline);
+                self.tell(now, Input::Due);
+                let (slipped, slips) = self.clock.slipped();
+                self.counters.slips.store(slips, Relaxed);
+                self.counters.slipped_ns.store(slipped.as_ps() as u64 / 1000, Relaxed);
+                continue;
+            }
+            // It looks at the flag now and then.
+            let most = real.saturating_add(Duration::from_ms(50));
+            let until = deadline.map_or(most, |d| self.clock.real(d).min(most));
+            timed::wait(until, &[std::os::fd::AsFd::as_fd(&*self.inbox)]).map_err(failed)?;
+        }
+        // A slot that is open would be open for the rest of its hold.
+        for host in self.opened.clone() {
+            let last = self.last.get(&host).copied().unwrap_or_default();
+            let pfc = Pfc { epoch: last.0, sequence: last.1 + 1, open: None, hold: Duration::ZERO };
+            self.signal(host, &pfc);
+        }
+        self.flush();
+        Ok(())
+    }
+
+    fn tell(&mut self, now: Time, input: Input) {
+        let mut out = std::mem::take(&mut self.out);
+        self.agent.handle(now, input, &mut out);
+        for output in out.drain(..) {
+            match output {
+                Output::Send { to: Address::Host(host), message: Message::Pfc(pfc) } => self.signal(host, &pfc),
+                Output::Send { to, message } => self.send(to, message),
+                Output::Log(event) => self.written(&event),
+                // A manager has no queues, and circuits are not live.
+                Output::ReadBacklog { .. } | Output::Open(_) | Output::Close { .. } | Output::Retune(_) => {}
+            }
+        }
+        self.out = out;
+        self.flush();
+    }
+
+    fn signal(&mut self, host: HostId, pfc: &Pfc) {
+        self.last.insert(host, (pfc.epoch, pfc.sequence));
+        if pfc.open.is_some() {
+            self.opened.insert(host);
+        } else {
+            self.opened.remove(&host);
+        }
+        let Some(of) = self.hosts.get(&host) else { return };
+        let sealed = pfc.seal(self.config.encoding, &of.key, self.config.mac, of.mac);
+        let frame = match (self.config.encoding, self.config.ip, of.ip) {
+            (SignalEncoding::Udp, Some(ip), Some(to)) => sealed.and_then(|payload| {
+                let end = |mac, ip| Endpoint { mac, ip, port: PORT };
+                UdpFrame { source: end(self.config.mac, ip), destination: end(of.mac, to), payload }.encode()
+            }),
+            _ => sealed,
+        };
+        match frame {
+            Ok(frame) => self.frames.push(frame),
+            Err(e) => tracing::error!("a signal for host {}: {e}", host.0),
+        }
+    }
+
+    /// Sends the frames of one instant together.
+    fn flush(&mut self) {
+        let mut rest = &self.frames[..];
+        while !rest.is_empty() {
+            match self.socket.send_batch(rest) {
+                Ok(batch) => {
+                    self.counters.signals.fetch_add(batch.sent as u64, Relaxed);
+                    // One that does not go now would say what is not true any more.
+                    let skip = usize::from(matches!(
+                        batch.stop,
+                        Some(packet_socket::Stop::Refused | packet_socket::Stop::Full)
+                    ));
+                    self.counters.signals_lost.fetch_add(skip as u64, Relaxed);
+                    rest = &rest[(batch.sent + skip).min(rest.len())..];
+                }
+                Err(e) => {
+                    self.counters.signals_lost.fetch_add(rest.len() as u64, Relaxed);
+                    tracing::error!("sending signals: {e}");
+                    break;
+                }
+            }
+        }
+        self.frames.clear();
+    }
+
+    fn send(&mut self, to: Address, message: Message) {
+        let control = Control::Message(message);
+        match to {
+            Address::Host(host) => {
+                if let Some(of) = self.hosts.get(&host) {
+                    self.counters.grants.fetch_add(1, Relaxed);
+                    self.to(of.peer, control);
+                }
+            }
+            Address::Peer => {
+                self.peers.iter().for_each(|&p| self.to(p, control.clone()));
+                let sent_at = self.clock.read(clock::now());
+                // One that is not there hears the next heartbeat.
+                self.clients.iter().for_each(|c| drop(c.send(Record::Control { sent_at, control: control.clone() })));
+            }
+            Address::Controller | Address::Deputy(_) => {}
+        }
+    }
+
+    fn written(&mut self, event: &Event) {
+        match event {
+            Event::RoundPlanned { .. } => drop(self.counters.rounds.fetch_add(1, Relaxed)),
+            Event::SlotPlanned { .. } => drop(self.counters.slots.fetch_add(1, Relaxed)),
+            Event::PlanRefused { round, fault } => {
+                self.counters.refused_plans.fetch_add(1, Relaxed);
+                tracing::error!("the plan of round {}: {fault}", round.0);
+            }
+            Event::GrantsLost { .. } => {}
+        }
+        if let Some(log) = &mut self.log {
+            log(event);
+        }
+    }
+
+    fn hear(&mut self, word: Word) {
+        match word {
+            Word::Joined { peer, name } => {
+                if name.starts_with("manager-") {
+                    self.peers.push(peer);
+                }
+                self.names.insert(peer, name);
+            }
+            Word::Note { peer, note } => {
+                if let Err(why) = self.note(peer, note) {
+                    self.counters.refused.fetch_add(1, Relaxed);
+                    tracing::warn!("refused: {why}");
+                    self.note_to(peer, &Note::Refused(why));
+                }
+            }
+            Word::Control { peer, control: Control::Message(message), .. } => {
+                let host = self.hosts.iter().find(|(_, h)| h.peer == peer).map(|(h, _)| Address::Host(*h));
+                let from = host.or_else(|| self.peers.contains(&peer).then_some(Address::Peer));
+                let Some(from) = from else {
+                    self.counters.refused.fetch_add(1, Relaxed);
+                    return;
+                };
+                self.counters.heard_of_peers.fetch_add(u64::from(from == Address::Peer), Relaxed);
+                if let Message::Report(report) = &message {
+                    self.counters.reports.fetch_add(1, Relaxed);
+                    if let Some(host) = self.hosts.values_mut().find(|h| h.peer == peer) {
+                        host.sequence = host.sequence.max(report.sequence);
+                    }
+                }
+                let now = self.clock.read(clock::now());
+                self.tell(now, Input::Message { from, message });
+            }
+            Word::Control { .. } => drop(self.counters.refused.fetch_add(1, Relaxed)),
+            Word::Left { peer, .. } => {
+                self.names.remove(&peer);
+                self.peers.retain(|p| *p != peer);
+                let gone: Vec<HostId> = self.hosts.iter().filter(|(_, h)| h.peer == peer).map(|(h, _)| *h).collect();
+                for host in gone {
+                    self.leave(host);
+                }
+            }
+        }
+    }
+
+    fn hear_peer(&mut self, word: Word) {
+        if let Word::Control { control: Control::Message(message), .. } = word {
+            self.counters.heard_of_peers.fetch_add(1, Relaxed);
+            let now = self.clock.read(clock::now());
+            self.tell(now, Input::Message { from: Address::Peer, message });
+        }
+    }
+
+    fn note(&mut self, peer: PeerId, note: serde_json::Value) -> Result<(), String> {
+        let Note::Hello(hello) = serde_json::from_value(note).map_err(|e| e.to_string())? else {
+            return Err("a manager is told nothing but hello".to_owned());
+        };
+        let name = self.names.get(&peer).cloned().unwrap_or_default();
+        let host = HostId(hello.host);
+        // A certificate speaks for its own host alone.
+        if name != format!("host-{}", hello.host) {
+            return Err(format!("`{name}` cannot speak for host {}", hello.host));
+        }
+        if hello.host >= self.host_plan.hosts {
+            return Err(format!("there is no host {}: hosts are 0 to {}", hello.host, self.host_plan.hosts - 1));
+        }
+        let mac: MacAddress = hello.mac.parse().map_err(|e| format!("{e}"))?;
+        let key = key_of(&hello.key).ok_or("a key is 32 hexadecimal digits")?;
+        if self.hosts.get(&host).is_some_and(|before| before.epoch > hello.epoch) {
+            return Err(format!("host {} has joined with a later start", hello.host));
+        }
+        if self.config.encoding == SignalEncoding::Udp && hello.ip.is_none() {
+            return Err(format!("host {} has no IPv4 address, and signals are datagrams", hello.host));
+        }
+        self.hosts.insert(host, Host { peer, mac, ip: hello.ip, key, epoch: hello.epoch, sequence: 0 });
+        self.counters.joined.fetch_add(1, Relaxed);
+        tracing::info!("host {} joined from {mac}", hello.host);
+        self.tell_links();
+        self.welcome();
+        Ok(())
+    }
+
+    /// A host is gone: what it wanted to send is nobody's any more, and nobody sends to it.
+    fn leave(&mut self, host: HostId) {
+        let Some(left) = self.hosts.remove(&host) else { return };
+        self.counters.left.fetch_add(1, Relaxed);
+        tracing::warn!("host {} left", host.0);
+        let now = self.clock.read(clock::now());
+        // Newer than all that has been heard of it. Where its agent lives and only the connection was lost, what it says next but one is newer still.
+        let sequence = left.sequence + 1;
+        let report = Report { epoch: left.epoch, sequence, taken_at: now, obeys: 0, backlog: Backlog::default() };
+        self.tell(now, Input::Message { from: Address::Host(host), message: Message::Report(report) });
+        self.tell_links();
+        self.welcome();
+    }
+
+    /// Links of hosts that have not joined carry nothing.
+    fn tell_links(&mut self) {
+        let fabric = &self.plan.fabric;
+        let missing: Vec<HostId> = (0..fabric.hosts()).map(HostId).filter(|h| !self.hosts.contains_key(h)).collect();
+        let dead = |node| missing.iter().any(|h| h.node() == node);
+        let links = fabric.links().iter().enumerate();
+        let links = links.filter(|(_, l)| dead(l.from) || dead(l.to)).map(|(i, _)| LinkId(i as u32)).collect();
+        let now = self.clock.read(clock::now());
+        self.tell(now, Input::Down(links));
+    }
+
+    fn welcome(&mut self) {
+        let joined: Vec<(u32, String)> = self.hosts.iter().map(|(h, of)| (h.0, of.mac.to_string())).collect();
+        *self.state.0.lock().unwrap_or_else(PoisonError::into_inner) = joined.iter().cloned().collect();
+        let welcome = Note::Welcome(Welcome::new(&self.host_plan, joined));
+        for host in self.hosts.values() {
+            self.note_to(host.peer, &welcome);
+        }
+    }
+
+    fn note_to(&self, peer: PeerId, note: &Note) {
+        let Ok(note) = serde_json::to_value(note) else { return };
+        // One that has left will say hello again.
+        let _ = self.server.send(peer, Record::Note(note));
+    }
+
+    /// One that has left hears of it when it is back, by what is said then.
+    fn to(&self, peer: PeerId, control: Control) {
+        let sent_at = self.clock.read(clock::now());
+        if let Err(e) = self.server.send(peer, Record::Control { sent_at, control }) {
+            tracing::debug!("not sent: {e}");
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Network namespaces and the links between them, made with iproute2.
+//!
+//! Hosts of a lab and of tests are namespaces. Whatever is made here is taken away again when its value is dropped; what a killed process
+//! has left is found by its name ([`remove_left_over`]).
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// Why a namespace or a link could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum NetError {
+    /// A program could not be started.
+    #[error("`{program}` cannot be started: {source}; it is part of {package}")]
+    Missing {
+        /// Which.
+        program: &'static str,
+        /// By Debian's name.
+        package: &'static str,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A command failed.
+    #[error("`{command}`: {message}")]
+    Failed {
+        /// As it was run.
+        command: String,
+        /// What it said.
+        message: String,
+    },
+    /// A namespace could not be entered.
+    #[error("namespace {name}: {source}")]
+    Enter {
+        /// Its name.
+        name: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+/// Runs `ip` with these arguments, as they are separated by spaces.
+///
+/// # Errors
+/// Where it fails, with what it said.
+pub fn ip(arguments: &str) -> Result<String, NetError> {
+    run("ip", arguments)
+}
+
+/// Runs `tc`, as [`ip`].
+///
+/// # Errors
+/// As there.
+pub fn tc(arguments: &str) -> Result<String, NetError> {
+    run("tc", arguments)
+}
+
+/// Runs `bridge`, as [`ip`].
+///
+/// # Errors
+/// As there.
+pub fn bridge(arguments: &str) -> Result<String, NetError> {
+    run("bridge", arguments)
+}
+
+fn run(program: &'static str, arguments: &str) -> Result<String, NetError> {
+    let output = Command::new(program)
+        .args(arguments.split_whitespace())
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| NetError::Missing { program, package: "iproute2", source })?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(NetError::Failed { command: format!("{program} {arguments}"), message })
+}
+
+/// Runs `ip`, `tc` or `bridge` once with many lines of arguments, in a namespace or in that of the process. It ends at the first that fails.
+///
+/// # Errors
+/// As [`ip`]; what the program says names the line.
+pub fn batch(program: &'static str, namespace: Option<&str>, lines: &str) -> Result<(), NetError> {
+    let inside: Vec<&str> = namespace.into_iter().flat_map(|n| ["-n", n]).collect();
+    let mut child = Command::new(program)
+        .args(&inside)
+        .args(["-batch", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|source| NetError::Missing { program, package: "iproute2", source })?;
+    let failed = |message| NetError::Failed { command: format!("{program} {} -batch", inside.join(" ")), message };
+    // It may end before it has read all of it; what it says of that is the better message.
+    let _ = child.stdin.take().map(|mut input| input.write_all(lines.as_bytes()));
+    let output = child.wait_with_output().map_err(|e| failed(e.to_string()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+}
+
+/// A network namespace with its loopback up; it is removed when dropped, with all interfaces in it.
+#[derive(Debug)]
+pub struct Namespace {
+    name: String,
+}
+
+impl Namespace {
+    /// Makes one.
+    ///
+    /// # Errors
+    /// Where there is one of that name, or the process may not.
+    pub fn create(name: &str) -> Result<Self, NetError> {
+        ip(&format!("netns add {name}"))?;
+        let namespace = Self { name: name.to_owned() };
+        // No address of its own accord on any interface: what is heard is what was sent.
+        namespace
+            .run("sysctl", &["-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1"])?;
+        namespace.ip("link set lo up")?;
+        Ok(namespace)
+    }
+    /// One that a killed process has left.
+    pub(crate) fn of_nobody(name: &str) -> Self {
+        Self { name: name.to_owned() }
+    }
+    /// Removes it, and says where that fails.
+    pub(crate) fn remove(self) -> Result<(), NetError> {
+        let removed = ip(&format!("netns del {}", self.name)).map(drop);
+        std::mem::forget(self);
+        removed
+    }
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+    /// Where the system has it.
+    pub fn path(&self) -> PathBuf {
+        PathBuf::from("/run/netns").join(&self.name)
+    }
+    /// `ip` inside of it.
+    ///
+    /// # Errors
+    /// As [`ip`].
+    pub fn ip(&self, arguments: &str) -> Result<String, NetError> {
+        ip(&format!("-n {} {arguments}", self.name))
+    }
+    /// `tc` inside of it.
+    ///
+    /// # Errors
+    /// As [`ip`].
+    pub fn tc(&self, arguments: &str) -> Result<String, NetError> {
+        tc(&format!("-n {} {arguments}", self.name))
+    }
+    /// A command that will run inside of it, with the files of the process that starts it. Its process is the program itself.
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net={}", self.path().display())).arg("--").arg(program);
+        command
+    }
+    fn run(&self, program: &'static str, arguments: &[&str]) -> Result<(), NetError> {
+        let output = self
+            .command(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|source| NetError::Missing { program: "nsenter", package: "util-linux", source })?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        Err(NetError::Failed { command: format!("{program} {}", arguments.join(" ")), message })
+    }
+    /// Calls `f` inside of it, on a thread of its own: sockets that it opens and threads that it starts belong to the namespace.
+    ///
+    /// # Errors
+    /// Where the namespace cannot be entered.
+    ///
+    /// # Panics
+    /// Where `f` does.
+    pub fn enter<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, NetError> {
+        let enter = |source| NetError::Enter { name: self.name.clone(), source };
+        let file = std::fs::File::open(self.path()).map_err(enter)?;
+        std::thread::scope(|scope| {
+            let inside = scope.spawn(move || {
+                nix::sched::setns(file, nix::sched::CloneFlags::CLONE_NEWNET).map_err(std::io::Error::from)?;
+                Ok(f())
+            });
+            inside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(enter)
+        })
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        // Nobody is left to be told.
+        let _ = ip(&format!("netns del {}", self.name));
+    }
+}
+
+/// Makes a veth pair between two namespaces, both ends up, without offloads that would make frames larger than the MTU. MAC addresses are set.
+///
+/// # Errors
+/// Where a name is taken, or longer than 15 characters.
+pub fn veth(a: (&Namespace, &str, &str), b: (&Namespace, &str, &str)) -> Result<(), NetError> {
+    let ((a, a_name, a_mac), (b, b_name, b_mac)) = (a, b);
+    let (at, bt) = (a.name(), b.name());
+    ip(&format!(
+        "link add {a_name} address {a_mac} netns {at} type veth peer name {b_name} address {b_mac} netns {bt}"
+    ))?;
+    for (namespace, name) in [(a, a_name), (b, b_name)] {
+        // Super-frames would count as one frame in programs, and exceed what a slot has room for.
+        namespace.ip(&format!("link set {name} gso_max_segs 1 gro_max_size 1514"))?;
+        namespace.ip(&format!("link set {name} up"))?;
+    }
+    // The second end had a carrier from the start; the first gets its queue from a worker that notices.
+    until(|| Ok(a.ip(&format!("-o link show dev {a_name}"))?.contains("state UP")), &format!("{a_name} of {at}"))
+}
+
+/// Waits until something that links become on their own is so, for 10 s at most. What is sent before is lost, and no error tells it.
+pub(crate) fn until(ready: impl Fn() -> Result<bool, NetError>, what: &str) -> Result<(), NetError> {
+    let start = Instant::now();
+    while !ready()? {
+        if start.elapsed().as_secs() >= 10 {
+            return Err(NetError::Failed { command: "ip link set up".into(), message: format!("no carrier: {what}") });
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+/// Removes all namespaces whose names begin so, as a killed process leaves them; how many.
+///
+/// # Errors
+/// Where the list of namespaces cannot be had, or one cannot be removed.
+pub fn remove_left_over(prefix: &str) -> Result<usize, NetError> {
+    let list = ip("netns list")?;
+    let names: Vec<&str> = list.lines().filter_map(|l| l.split_whitespace().next()).collect();
+    let left: Vec<&str> = names.into_iter().filter(|n| n.starts_with(prefix)).collect();
+    for name in &left {
+        ip(&format!("netns del {name}"))?;
+    }
+    Ok(left.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+
+    #[test]
+    fn what_is_sent_in_one_namespace_comes_out_in_the_other_and_nothing_is_left() {
+        let prefix = format!("tpn{}", std::process::id());
+        let names = [format!("{prefix}a"), format!("{prefix}b")];
+        {
+            let [a, b] = names.each_ref().map(|n| Namespace::create(n).unwrap());
+            veth((&a, "eth0", "02:00:00:00:00:01"), (&b, "eth0", "02:00:00:00:00:02")).unwrap();
+            a.ip("addr add 10.9.0.1/24 dev eth0").unwrap();
+            b.ip("addr add 10.9.0.2/24 dev eth0").unwrap();
+            let there = b.enter(|| UdpSocket::bind("10.9.0.2:7").unwrap()).unwrap();
+            let here = a.enter(|| UdpSocket::bind("10.9.0.1:7").unwrap()).unwrap();
+            here.send_to(b"over", "10.9.0.2:7").unwrap();
+            let mut buffer = [0; 9];
+            there.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+            assert_eq!(there.recv(&mut buffer).unwrap(), 4);
+            let said = a.command("cat").arg("/proc/net/dev").output().unwrap();
+            assert!(String::from_utf8_lossy(&said.stdout).contains("eth0"));
+            // Names are taken once, and the message says what went wrong.
+            let twice = Namespace::create(a.name()).unwrap_err().to_string();
+            assert!(twice.contains("netns add") && twice.contains("exists"), "{twice}");
+            std::mem::forget(b);
+        }
+        assert_eq!(remove_left_over(&prefix).unwrap(), 1);
+        assert!(!ip("netns list").unwrap().contains(&prefix));
+    }
+}

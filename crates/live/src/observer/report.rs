@@ -1,0 +1,140 @@
+//! What an observer has seen, for people and for programs.
+
+use super::Counters;
+use super::histogram::Latency;
+use serde::Serialize;
+use std::fmt;
+
+/// A host ignores its slots if more than this share of its frames violates some slot, and [more than a few](FEW) do.
+pub const IGNORES_ABOVE: f64 = 0.01;
+/// So many violations are no habit: a frame that was late by a hiccup of the machine, and what followed it.
+pub const FEW: u64 = 3;
+
+/// What was seen at all ports since the observer was attached.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// Port by port.
+    pub ports: Vec<PortReport>,
+    /// Frames of classes that are under slots.
+    pub frames: u64,
+    /// Those that came after somebody else's slot had begun, or from a host that never had one.
+    pub violations: u64,
+    /// Violations that found no room in the log; they are counted all the same.
+    pub unlogged: u64,
+    /// How many slots were opened, at all ports.
+    pub slots: u64,
+    /// Those in which no frame came.
+    pub empty_slots: u64,
+    /// From a closing signal to the last frame of what it closed, where any came.
+    pub reaction: Latency,
+    /// From an opening signal to the first frame.
+    pub first_frame: Latency,
+}
+
+/// What was seen at one port.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PortReport {
+    /// The switch's interface.
+    pub interface: String,
+    /// Frames of classes that are under slots, whenever they came.
+    pub frames: u64,
+    /// Their bytes, with Ethernet's header.
+    pub bytes: u64,
+    /// Those that came after somebody else's slot had begun, or before the host's first.
+    pub violations: u64,
+    /// Those that came after the closing signal, but before somebody else's slot.
+    pub reactions: u64,
+    /// How many slots the host was given.
+    pub slots: u64,
+    /// Those in which it sent nothing.
+    pub empty_slots: u64,
+    /// How long they lasted, all together, in microseconds.
+    pub open_us: f64,
+    /// Signals to the host.
+    pub signals: u64,
+    /// Signals that were older than one before: no host takes notice of them.
+    pub stale_signals: u64,
+    /// Signals that say something else than which class is open; they are not understood.
+    pub other_signals: u64,
+    /// Who sent the last frame that was a violation.
+    pub violator: Option<String>,
+    /// Whether the host ignores its slots: [`IGNORES_ABOVE`], [`FEW`].
+    pub ignores_slots: bool,
+}
+
+impl Report {
+    pub(super) fn of(counters: &Counters) -> Self {
+        let ports: Vec<PortReport> = counters
+            .ports
+            .iter()
+            .map(|p| {
+                let habit = p.violations > FEW && p.violations as f64 > IGNORES_ABOVE * p.frames as f64;
+                PortReport {
+                    interface: p.interface.clone(),
+                    frames: p.frames,
+                    bytes: p.bytes.get(),
+                    violations: p.violations,
+                    reactions: p.reactions,
+                    slots: p.slots,
+                    empty_slots: p.empty_slots,
+                    open_us: p.open.as_ps() as f64 / 1e6,
+                    signals: p.signals,
+                    stale_signals: p.stale_signals,
+                    other_signals: p.other_signals,
+                    violator: p.violator.map(|mac| mac.to_string()),
+                    ignores_slots: habit,
+                }
+            })
+            .collect();
+        let sum = |of: fn(&PortReport) -> u64| ports.iter().map(of).sum();
+        Self {
+            frames: sum(|p| p.frames),
+            violations: sum(|p| p.violations),
+            unlogged: counters.unlogged,
+            slots: sum(|p| p.slots),
+            empty_slots: sum(|p| p.empty_slots),
+            reaction: counters.reaction.latency(),
+            first_frame: counters.first_frame.latency(),
+            ports,
+        }
+    }
+    /// The ports whose hosts ignore their slots.
+    pub fn culprits(&self) -> impl Iterator<Item = &PortReport> {
+        self.ports.iter().filter(|p| p.ignores_slots)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:<10} {:>9} {:>12} {:>10} {:>9} {:>8} {:>7}",
+            "port", "frames", "bytes", "violations", "reactions", "slots", "empty"
+        )?;
+        for p in &self.ports {
+            let (name, counts) = (&p.interface, (p.frames, p.bytes, p.violations, p.reactions, p.slots, p.empty_slots));
+            let (frames, bytes, violations, reactions, slots, empty) = counts;
+            writeln!(f, "{name:<10} {frames:>9} {bytes:>12} {violations:>10} {reactions:>9} {slots:>8} {empty:>7}")?;
+        }
+        for (what, l) in
+            [("closing signal to last frame", &self.reaction), ("opening signal to first frame", &self.first_frame)]
+        {
+            if let (Some(p50), Some(p99), Some(max)) = (l.p50_us, l.p99_us, l.max_us) {
+                writeln!(f, "{what}: p50 {p50:.1} us, p99 {p99:.1} us, most {max:.1} us ({} slots)", l.count)?;
+            }
+        }
+        for p in self.ports.iter().filter(|p| p.violations > 0) {
+            let does = if p.ignores_slots { "ignores its slots" } else { "was late" };
+            let who = p.violator.as_deref().unwrap_or("?");
+            writeln!(f, "the host at {} ({who}) {does}: {} of {} frames", p.interface, p.violations, p.frames)?;
+        }
+        let stale: u64 = self.ports.iter().map(|p| p.stale_signals).sum();
+        if stale > 0 {
+            writeln!(f, "{stale} signals were older than one before: do two managers rule?")?;
+        }
+        if self.violations == 0 {
+            writeln!(f, "no violation in {} slots", self.slots)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,14 @@
+//! Values of BPF maps as the structs that they are.
+
+/// A type whose every bit pattern is a value: integers, and `repr(C)` structs and arrays of such.
+///
+/// # Safety
+/// As it says: no references, no `bool`s, no enums.
+pub unsafe trait Plain: Copy {}
+
+/// Reads one from the bytes of a map's value or of a record; `None` where they are too few.
+pub fn read<T: Plain>(bytes: &[u8]) -> Option<T> {
+    let bytes = bytes.get(..size_of::<T>())?;
+    // SAFETY: there are enough bytes, they need not be aligned, and any are a value.
+    Some(unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
+}

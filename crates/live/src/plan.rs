@@ -1,0 +1,222 @@
+//! What a control of a scenario means for agents on real hosts.
+
+use std::sync::Arc;
+use timeplane_model::{Duration, Fabric, FabricError, HostId, Rate, Time};
+use timeplane_protocol::wire::SignalEncoding;
+use timeplane_protocol::{
+    Agent, MakeScheduler, RateManager, Reporting, SlotManager, SlotManagerConfig, Standby, Succession,
+};
+use timeplane_scenario::agents::{rate_manager, slot_manager};
+use timeplane_scenario::{PlanSpec, RateEstimator, Scenario, SlotsSpec, nearest};
+use timeplane_schedule::{Schedulers, UnknownScheduler};
+
+/// Why a control cannot run on real hosts.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The scenario has no such control.
+    #[error("there is no control `{name}`{}", hint(.nearest))]
+    Control {
+        /// As it was named.
+        name: String,
+        /// The one that may be meant.
+        nearest: Option<String>,
+    },
+    /// It has none, or one that only the simulator has.
+    #[error("control `{control}`: {what}; live there are `plan.slots` with `signals`, and `plan.rates`")]
+    NotLive {
+        /// The control.
+        control: String,
+        /// What it is.
+        what: String,
+    },
+    /// The fabric cannot be built.
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
+    /// Its scheduler does not exist.
+    #[error(transparent)]
+    Scheduler(#[from] UnknownScheduler),
+    /// An encoding has fewer classes than there are hosts.
+    #[error("an encoding of {classes} classes cannot name {hosts} hosts")]
+    Classes {
+        /// Of the encoding.
+        classes: u16,
+        /// Of the fabric.
+        hosts: u32,
+    },
+}
+
+fn hint(nearest: &Option<String>) -> String {
+    nearest.as_ref().map(|n| format!("; did you mean `{n}`?")).unwrap_or_default()
+}
+
+/// A control of a scenario, ready for real hosts.
+#[derive(Clone, Debug)]
+pub struct LivePlan {
+    /// The scenario's name for it.
+    pub control: String,
+    /// All hosts and links.
+    pub fabric: Arc<Fabric>,
+    spec: PlanSpec,
+    mtu: u32,
+}
+
+/// What every host of a plan is told when it joins: it needs no scenario.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HostPlan {
+    /// How many hosts there are.
+    pub hosts: u32,
+    /// See [`HostConfig::fallback`](timeplane_protocol::HostConfig::fallback).
+    pub fallback: Duration,
+    /// When it reports beside that.
+    pub reporting: Reporting,
+    /// Classes below are destinations; `None` where no signals are sent.
+    pub signals: Option<u16>,
+    /// How fast hosts' links are: frames leave no faster, whatever the interface could do.
+    pub rate: Rate,
+}
+
+impl LivePlan {
+    /// Of a control of a scenario.
+    ///
+    /// # Errors
+    /// Where there is none of that name, or it is nothing that real hosts do.
+    pub fn new(scenario: &Scenario, control: &str) -> Result<Self, PlanError> {
+        let unknown = || PlanError::Control {
+            name: control.to_owned(),
+            nearest: nearest(control, scenario.control.keys().map(String::as_str)),
+        };
+        let of = scenario.control.get(control).ok_or_else(unknown)?;
+        let not_live = |what: &str| PlanError::NotLive { control: control.to_owned(), what: what.to_owned() };
+        let spec = of.plan.clone().ok_or_else(|| not_live("it plans nothing"))?;
+        match &spec {
+            PlanSpec::Slots(slots) if slots.signals.is_none() => {
+                return Err(not_live("its gates follow the hosts' clocks, as there are no `signals`"));
+            }
+            PlanSpec::Slots(slots) if slots.managers.is_some() => return Err(not_live("its manager has deputies")),
+            PlanSpec::Slots(slots) if slots.background.is_some() => {
+                return Err(not_live("it leaves a share of the network outside the slots"));
+            }
+            PlanSpec::Slots(slots) if slots.receive.is_some() => {
+                return Err(not_live("it plans by receive buffers, and agents do not tell their room"));
+            }
+            PlanSpec::Rates(rates) if matches!(rates.estimator, RateEstimator::Arrivals(_)) => {
+                return Err(not_live("it estimates by arrivals, and agents tell what waits only"));
+            }
+            PlanSpec::Rates(rates) if rates.control_loss > 0.0 => {
+                return Err(not_live("it loses messages, and rates go over TCP, which loses none"));
+            }
+            PlanSpec::Slots(_) | PlanSpec::Rates(_) => {}
+            PlanSpec::Timeslots(_) => {
+                return Err(not_live("it plans timeslots, which need clocks that agree to a packet"));
+            }
+            PlanSpec::Circuits(_) => return Err(not_live("it plans circuits")),
+            PlanSpec::Flyways(_) => return Err(not_live("it plans flyways, which need radios")),
+        }
+        let fabric = Arc::new(scenario.fabric.build()?);
+        Ok(Self { control: control.to_owned(), fabric, spec, mtu: scenario.fabric.mtu.get() as u32 })
+    }
+
+    /// Whether signals open and close gates; rates do it otherwise.
+    pub fn by_signal(&self) -> bool {
+        matches!(self.spec, PlanSpec::Slots(_))
+    }
+
+    /// How long before a slot the slot before ends; zero of rates.
+    pub fn guard(&self) -> Duration {
+        match &self.spec {
+            PlanSpec::Slots(slots) => slots.guard,
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// The share of signals that get lost on their way to hosts; 0 to 1. Reports and grants go over TCP, which loses none.
+    pub fn control_loss(&self) -> f64 {
+        match &self.spec {
+            PlanSpec::Slots(slots) => slots.control_loss,
+            _ => 0.0,
+        }
+    }
+
+    /// How many managers there are: two where one stands by.
+    pub fn managers(&self) -> u32 {
+        match &self.spec {
+            PlanSpec::Slots(slots) if slots.standby.is_some() => 2,
+            _ => 1,
+        }
+    }
+
+    fn slots(&self, slots: &SlotsSpec) -> SlotManagerConfig {
+        slot_manager(slots, &self.fabric, self.mtu)
+    }
+
+    /// What hosts are told.
+    ///
+    /// # Errors
+    /// Where an encoding cannot name all of them.
+    pub fn host(&self, encoding: SignalEncoding) -> Result<HostPlan, PlanError> {
+        let hosts = self.fabric.hosts();
+        let rate = self.fabric.link(self.fabric.uplink(HostId(0))).spec.rate;
+        Ok(match &self.spec {
+            PlanSpec::Slots(slots) => {
+                let config = self.slots(slots);
+                let signals = config.host_signals(hosts);
+                // A plain class per destination, and others for grants where the encoding has any left.
+                if u32::from(encoding.classes()) < hosts || signals == Some(0) {
+                    return Err(PlanError::Classes { classes: encoding.classes(), hosts });
+                }
+                HostPlan { hosts, fallback: config.fallback(), reporting: Reporting::default(), signals, rate }
+            }
+            PlanSpec::Rates(rates) => {
+                let config = rate_manager(rates);
+                HostPlan { hosts, fallback: config.fallback, reporting: config.reporting(), signals: None, rate }
+            }
+            _ => unreachable!("refused when it was made"),
+        })
+    }
+
+    /// The manager, as the `place`-th of all; the first leads at once.
+    ///
+    /// `after_restart`: others may still hold what a manager before this one granted, so that nothing is granted before that is over.
+    ///
+    /// # Errors
+    /// Where the scheduler does not exist.
+    pub fn manager(
+        &self,
+        epoch: u32,
+        start: Time,
+        place: u32,
+        after_restart: bool,
+    ) -> Result<Box<dyn Agent + Send>, PlanError> {
+        let schedulers = Schedulers::built_in();
+        match &self.spec {
+            PlanSpec::Slots(slots) => {
+                let config = self.slots(slots);
+                let quiet = if after_restart { config.memory() } else { Duration::ZERO };
+                let config = SlotManagerConfig { epoch, start, quiet, ..config };
+                if slots.standby.is_none() {
+                    let scheduler = schedulers.build(&slots.scheduler, &config.slots)?;
+                    return Ok(Box::new(SlotManager::new(config, scheduler, Arc::clone(&self.fabric))));
+                }
+                let build = schedulers.factory(&slots.scheduler)?;
+                let parameters = config.slots;
+                let make: MakeScheduler = Box::new(move || build(&parameters));
+                let succession = Succession { takeover: slots.takeover(), managers: 2, place };
+                // One that was killed and comes back does not know who leads by now, and a follower must not begin with an epoch above the
+                // leader's, which it would take for a manager that has been replaced. It learns the epoch from peers and hosts.
+                if place == 0 && !after_restart {
+                    return Ok(Box::new(Standby::leading(config, succession, make, Arc::clone(&self.fabric))));
+                }
+                let config = SlotManagerConfig { epoch: 0, ..config };
+                Ok(Box::new(Standby::new(config, succession, make, Arc::clone(&self.fabric))))
+            }
+            PlanSpec::Rates(rates) => {
+                let config = timeplane_protocol::RateManagerConfig { epoch, ..rate_manager(rates) };
+                let manager = RateManager::new(config, &self.fabric);
+                Ok(Box::new(
+                    manager.map_err(|e| PlanError::NotLive { control: self.control.clone(), what: e.to_string() })?,
+                ))
+            }
+            _ => unreachable!("refused when it was made"),
+        }
+    }
+}

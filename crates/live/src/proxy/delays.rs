@@ -1,0 +1,73 @@
+//! Delays, counted.
+
+use timeplane_model::Duration;
+
+/// Width of a cell: what quantiles are exact to.
+const CELL: Duration = Duration::from_us(50);
+/// Cells, the last for all beyond: 10 s.
+const CELLS: usize = 200_000;
+
+/// How often each delay was seen, in cells of 50 us up to 10 s; of bounded memory.
+#[derive(Clone, Debug, Default)]
+pub struct Delays {
+    /// As many as the longest delay needed.
+    cells: Vec<u32>,
+    count: u64,
+    longest: Duration,
+}
+
+impl Delays {
+    /// One more; below 0 it counts as 0.
+    pub fn add(&mut self, delay: Duration) {
+        let cell = usize::try_from(delay.as_ps() / CELL.as_ps()).unwrap_or(0).min(CELLS - 1);
+        if self.cells.len() <= cell {
+            self.cells.resize(cell + 1, 0);
+        }
+        self.cells[cell] = self.cells[cell].saturating_add(1);
+        self.count += 1;
+        self.longest = self.longest.max(delay);
+    }
+    /// How many there were.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+    /// The longest one; none where there is none.
+    pub fn longest(&self) -> Option<Duration> {
+        (self.count > 0).then_some(self.longest)
+    }
+    /// The least delay that a share of all, from 0 to 1, do not exceed, to 50 us and at most the longest; none where there is none.
+    pub fn quantile(&self, share: f64) -> Option<Duration> {
+        let rank = ((share.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
+        let mut below = 0;
+        for (i, &n) in self.cells.iter().enumerate() {
+            below += u64::from(n);
+            if below >= rank {
+                let last = i + 1 == CELLS;
+                return Some(if last { self.longest } else { (CELL * (i as i64 + 1)).min(self.longest) });
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_those_of_the_sorted_list() {
+        let mut delays = Delays::default();
+        assert_eq!((delays.quantile(0.5), delays.longest()), (None, None));
+        for ms in (1..=1000).rev() {
+            delays.add(Duration::from_ms(ms));
+        }
+        for (share, ms) in [(0.0, 1), (0.5, 500), (0.99, 990), (1.0, 1000)] {
+            let error = delays.quantile(share).unwrap() - Duration::from_ms(ms);
+            assert!(error >= Duration::ZERO && error <= CELL, "{share}: {error} off");
+        }
+        delays.add(Duration::from_secs(100));
+        delays.add(-Duration::from_secs(1));
+        assert_eq!((delays.longest(), delays.count()), (Some(Duration::from_secs(100)), 1002));
+        assert_eq!(delays.quantile(1.0), Some(Duration::from_secs(100)));
+    }
+}

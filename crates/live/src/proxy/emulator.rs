@@ -1,0 +1,327 @@
+//! A link that follows a course, between two TUN interfaces: each packet that one of them is given comes out of the other when it would have come
+//! over the link.
+//!
+//! TUN without offloads has no super-frames: what the kernel hands over is a packet of the link. Up to 500 Mb/s, a packet is late by 20 us in
+//! the median, and 45 to 240 us at p99 (measured on two shared cores).
+
+use super::clock::Clock;
+use super::course::Course;
+use super::delays::Delays;
+use super::fifo::{Count, Fate, Fifo};
+use crate::netns::{Namespace, NetError};
+use crate::timed::real_time;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use timeplane_model::{Bytes, Duration, Time};
+use tun_rs::{DeviceBuilder, SyncDevice};
+
+/// The largest packet that a TUN interface can have.
+const LARGEST: usize = 65_535;
+/// Packets that a TUN interface keeps until they are read: what comes at 500 Mb/s while the emulator is not run for 200 ms.
+const UNREAD: u32 = 10_000;
+/// Packets that are read before those that are due are looked at again.
+const BATCH: usize = 32;
+/// Whoever waits looks so often whether it is to end.
+const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
+
+/// Why an interface or an emulator could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum EmulatorError {
+    /// The namespace.
+    #[error(transparent)]
+    Net(#[from] NetError),
+    /// The interface.
+    #[error("TUN interface {name}: {source}; it needs /dev/net/tun and CAP_NET_ADMIN")]
+    Tun {
+        /// Its name.
+        name: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A thread, or waiting on an interface.
+    #[error("emulated link: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Makes a TUN interface in a namespace, up, with this address and prefix (`10.0.0.1/24`). It is removed when the value is dropped.
+///
+/// # Errors
+/// Where the name is taken or longer than 15 characters, the address makes no sense, or the process may not.
+pub fn tun(namespace: &Namespace, name: &str, address: &str, mtu: u16) -> Result<SyncDevice, EmulatorError> {
+    let make = || DeviceBuilder::new().name(name).mtu(mtu).tx_queue_len(UNREAD).enable(false).build_sync();
+    let device = namespace.enter(make)?.map_err(|source| EmulatorError::Tun { name: name.to_owned(), source })?;
+    namespace.ip(&format!("addr add {address} dev {name}"))?;
+    namespace.ip(&format!("link set {name} up"))?;
+    device.set_nonblocking(true)?;
+    Ok(device)
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+pub struct Direction {
+    /// What it carries.
+    pub course: Arc<Course>,
+    /// Bytes that its queue holds, the packet in transmission included.
+    pub limit: Bytes,
+    /// From the last bit out to the last bit in.
+    pub propagation: Duration,
+}
+
+/// A link between a near and a far interface.
+#[derive(Clone, Debug)]
+pub struct LinkSpec {
+    /// What it carries from the near to the far interface.
+    pub there: Direction,
+    /// And back.
+    pub back: Direction,
+    /// Losses in the air are drawn from this.
+    pub seed: u64,
+    /// Delays are recorded of packets that have come out until then, by the emulator's clock.
+    pub record_until: Time,
+}
+
+/// What has become of packets in one direction. `came = no_room + lost + refused + delivered + under_way`, in packets as in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Read from the interface.
+    pub came: Count,
+    /// Found no room in the queue.
+    pub no_room: Count,
+    /// Lost in the air.
+    pub lost: Count,
+    /// Not taken by the interface at the other end.
+    pub refused: Count,
+    /// Given to the interface at the other end.
+    pub delivered: Count,
+    /// In the queue, in the air, or waiting for ever.
+    pub under_way: Count,
+}
+
+impl Counters {
+    /// Whether every packet is somewhere, exactly once.
+    pub fn conserved(&self) -> bool {
+        self.came == self.no_room + self.lost + self.refused + self.delivered + self.under_way
+    }
+}
+
+/// One direction at work.
+#[derive(Debug)]
+struct Lane {
+    fifo: Fifo,
+    counters: Counters,
+    delays: Delays,
+    lateness: Delays,
+}
+
+fn locked(lane: &Mutex<Lane>) -> MutexGuard<'_, Lane> {
+    // Whoever panicked has not left it half changed: counts are added one by one.
+    lane.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An emulated link at work; it ends when dropped.
+#[derive(Debug)]
+pub struct Emulator {
+    lanes: [Arc<Mutex<Lane>>; 2],
+    clock: Clock,
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+}
+
+/// What was measured in one direction.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// What became of packets.
+    pub counters: Counters,
+    /// From the interface to the interface, of packets that were delivered: wait, transmission and propagation.
+    pub delays: Delays,
+    /// How long after its time a packet was handed over.
+    pub lateness: Delays,
+}
+
+impl Emulator {
+    /// Starts it between two interfaces, see [`tun`]. The course begins with the clock.
+    ///
+    /// # Errors
+    /// Where a thread cannot be started.
+    pub fn start(near: SyncDevice, far: SyncDevice, spec: &LinkSpec, clock: Clock) -> Result<Self, EmulatorError> {
+        let (near, far) = (Arc::new(near), Arc::new(far));
+        let stop = Arc::new(AtomicBool::new(false));
+        let lane = |direction: &Direction, seed| {
+            let fifo = Fifo::new(direction.course.clone(), direction.limit, seed);
+            let counters = Counters::default();
+            Arc::new(Mutex::new(Lane { fifo, counters, delays: Delays::default(), lateness: Delays::default() }))
+        };
+        let lanes = [lane(&spec.there, spec.seed), lane(&spec.back, !spec.seed)];
+        let mut emulator = Self { lanes, clock, stop, threads: Vec::new() };
+        let ways = [("there", &near, &far, spec.there.propagation), ("back", &far, &near, spec.back.propagation)];
+        for (lane, (name, from, to, propagation)) in emulator.lanes.clone().into_iter().zip(ways) {
+            let carrier = Carrier {
+                from: from.clone(),
+                to: to.clone(),
+                lane,
+                propagation,
+                clock,
+                stop: emulator.stop.clone(),
+                record_until: spec.record_until,
+                flying: VecDeque::new(),
+                spare: Vec::new(),
+            };
+            let thread = std::thread::Builder::new().name(format!("link {name}"));
+            emulator.threads.push(thread.spawn(move || carrier.run())?);
+        }
+        Ok(emulator)
+    }
+
+    /// What waits in front of the link, from the near interface on.
+    pub fn queue(&self) -> impl Fn() -> (Count, u64) + Send + use<> {
+        let (lane, clock) = (self.lanes[0].clone(), self.clock);
+        move || {
+            let mut lane = locked(&lane);
+            (lane.fifo.waiting(clock.now() - Time::ZERO), lane.counters.no_room.packets)
+        }
+    }
+
+    /// What has been measured so far, there and back.
+    pub fn measured(&self) -> [Measured; 2] {
+        self.lanes.each_ref().map(|lane| {
+            let lane = locked(lane);
+            let (delays, lateness) = (lane.delays.clone(), lane.lateness.clone());
+            Measured { counters: lane.counters, delays, lateness }
+        })
+    }
+
+    /// Ends it; what was measured. Packets under way are gone.
+    ///
+    /// # Errors
+    /// Where an interface failed before.
+    pub fn stop(mut self) -> Result<[Measured; 2], EmulatorError> {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        }
+        Ok(self.measured())
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // Nobody is left to be told.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A packet under way.
+struct Flying {
+    /// When it is handed over; none: never.
+    due: Option<Time>,
+    came: Time,
+    lost: bool,
+    packet: Vec<u8>,
+}
+
+/// Who carries packets in one direction.
+struct Carrier {
+    from: Arc<SyncDevice>,
+    to: Arc<SyncDevice>,
+    lane: Arc<Mutex<Lane>>,
+    propagation: Duration,
+    clock: Clock,
+    stop: Arc<AtomicBool>,
+    record_until: Time,
+    /// In the order in which they arrive, which is that in which they came.
+    flying: VecDeque<Flying>,
+    /// Buffers of packets that are gone.
+    spare: Vec<Vec<u8>>,
+}
+
+impl Carrier {
+    fn run(mut self) -> io::Result<()> {
+        // Without the priority it is as late as others let it; that is measured.
+        real_time();
+        let mut buffer = vec![0; LARGEST];
+        while !self.stop.load(Ordering::Relaxed) {
+            self.hand_over();
+            if self.take(&mut buffer)? {
+                // There may be more.
+                continue;
+            }
+            let next = self.flying.front().and_then(|f| f.due);
+            let wait = next.map_or(LOOK, |due| self.clock.until(due).min(LOOK));
+            let mut waits = [PollFd::new(self.from.as_fd(), PollFlags::POLLIN)];
+            match ppoll(&mut waits, Some(TimeSpec::from_duration(wait)), None) {
+                Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what has come, a batch at most; whether the batch was full.
+    fn take(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
+        for _ in 0..BATCH {
+            let length = match self.from.recv(buffer) {
+                Ok(length) => length,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => return Err(e),
+            };
+            let now = self.clock.now();
+            let mut lane = locked(&self.lane);
+            lane.counters.came.add(length);
+            let fate = lane.fifo.offer(now - Time::ZERO, length as u32);
+            let (due, lost) = match fate {
+                Fate::NoRoom => {
+                    lane.counters.no_room.add(length);
+                    continue;
+                }
+                Fate::Departs(at) => (Some(Time::ZERO + at + self.propagation), false),
+                Fate::Lost(at) => (Some(Time::ZERO + at + self.propagation), true),
+                Fate::Stays => (None, false),
+            };
+            lane.counters.under_way.add(length);
+            drop(lane);
+            let mut packet = self.spare.pop().unwrap_or_default();
+            packet.clear();
+            packet.extend_from_slice(&buffer[..length]);
+            self.flying.push_back(Flying { due, came: now, lost, packet });
+        }
+        Ok(true)
+    }
+
+    /// Hands over what is due.
+    fn hand_over(&mut self) {
+        while let Some(due) = self.flying.front().and_then(|f| f.due)
+            && due <= self.clock.now()
+            && let Some(gone) = self.flying.pop_front()
+        {
+            let length = gone.packet.len();
+            let sent = !gone.lost && self.to.send(&gone.packet).is_ok();
+            let now = self.clock.now();
+            let mut lane = locked(&self.lane);
+            let counters = &mut lane.counters;
+            counters.under_way.packets -= 1;
+            counters.under_way.bytes -= length as u64;
+            match (gone.lost, sent) {
+                (true, _) => counters.lost.add(length),
+                // An interface that is down takes nothing.
+                (false, false) => counters.refused.add(length),
+                (false, true) => counters.delivered.add(length),
+            }
+            if sent && now <= self.record_until {
+                lane.delays.add(now - gone.came);
+                lane.lateness.add(now - due);
+            }
+            drop(lane);
+            self.spare.push(gone.packet);
+        }
+    }
+}

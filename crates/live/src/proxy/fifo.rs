@@ -1,0 +1,166 @@
+//! The queue of an emulated link, as arithmetic.
+
+use super::course::Course;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use timeplane_model::{Bytes, Duration};
+
+/// Packets and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// How many.
+    pub packets: u64,
+    /// Of IP, headers included.
+    pub bytes: u64,
+}
+
+impl Count {
+    /// One packet more.
+    pub fn add(&mut self, bytes: usize) {
+        self.packets += 1;
+        self.bytes += bytes as u64;
+    }
+}
+
+impl std::ops::Add for Count {
+    type Output = Self;
+    fn add(self, o: Self) -> Self {
+        Self { packets: self.packets + o.packets, bytes: self.bytes + o.bytes }
+    }
+}
+
+/// What becomes of a packet that comes to the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Its last bit leaves at this time.
+    Departs(Duration),
+    /// It leaves until this time, and nobody receives it.
+    Lost(Duration),
+    /// The queue is full.
+    NoRoom,
+    /// It waits for a link that sends nothing any more.
+    Stays,
+}
+
+/// A queue first come first served in front of a link that follows a course: `departure = max(now, free_at) + bytes / rate`, at the rates in
+/// force. Times are the course's.
+///
+/// The packet in transmission takes room until its last bit has left.
+#[derive(Debug)]
+pub struct Fifo {
+    course: Arc<Course>,
+    /// Bytes that it holds.
+    limit: Bytes,
+    /// Until when the link is taken; none: for ever.
+    free_at: Option<Duration>,
+    /// When those that wait will have left, and their bytes.
+    waiting: VecDeque<(Option<Duration>, u32)>,
+    held: u64,
+    chance: Xoshiro256PlusPlus,
+}
+
+impl Fifo {
+    /// An empty queue. Losses in the air are drawn from `seed`.
+    pub fn new(course: Arc<Course>, limit: Bytes, seed: u64) -> Self {
+        let chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+        Self { course, limit, free_at: Some(Duration::ZERO), waiting: VecDeque::new(), held: 0, chance }
+    }
+
+    /// A packet of so many bytes comes. Times never fall.
+    pub fn offer(&mut self, now: Duration, bytes: u32) -> Fate {
+        self.forget(now);
+        if self.held + u64::from(bytes) > self.limit.get() {
+            return Fate::NoRoom;
+        }
+        let size = Bytes::new(u64::from(bytes));
+        let start = self.free_at.map(|free| free.max(now));
+        self.free_at = start.and_then(|start| self.course.finish(start, size));
+        self.waiting.push_back((self.free_at, bytes));
+        self.held += u64::from(bytes);
+        let (Some(start), Some(end)) = (start, self.free_at) else { return Fate::Stays };
+        let loss = self.course.loss(start, size);
+        let uniform = (self.chance.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        if uniform < loss { Fate::Lost(end) } else { Fate::Departs(end) }
+    }
+
+    /// What waits, with what is being sent.
+    pub fn waiting(&mut self, now: Duration) -> Count {
+        self.forget(now);
+        Count { packets: self.waiting.len() as u64, bytes: self.held }
+    }
+
+    fn forget(&mut self, now: Duration) {
+        while let Some(&(Some(end), bytes)) = self.waiting.front()
+            && end <= now
+        {
+            self.waiting.pop_front();
+            self.held -= u64::from(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use timeplane_model::Rate;
+
+    fn fifo(steps: &[(Duration, Rate)], limit: u64) -> Fifo {
+        Fifo::new(Arc::new(Course::steps(steps).unwrap()), Bytes::new(limit), 1)
+    }
+
+    #[test]
+    fn the_queue_holds_its_limit_and_not_a_byte_more() {
+        // 1 ms a packet.
+        let mut fifo = fifo(&[(Duration::from_secs(1), Rate::mbps(12))], 4_500);
+        let now = Duration::from_ms(5);
+        for i in 1..=3 {
+            assert_eq!(fifo.offer(now, 1500), Fate::Departs(Duration::from_ms(5 + i)));
+        }
+        assert_eq!(fifo.offer(now, 1), Fate::NoRoom);
+        assert_eq!(fifo.waiting(Duration::from_ms(6)), Count { packets: 2, bytes: 3000 });
+        assert_eq!(fifo.offer(Duration::from_ms(6), 1500), Fate::Departs(Duration::from_ms(9)));
+        assert_eq!(fifo.waiting(Duration::from_ms(9)), Count::default());
+    }
+
+    #[test]
+    fn what_waits_for_a_silent_link_stays() {
+        let mut fifo = fifo(&[(Duration::from_ms(1), Rate::mbps(12)), (Duration::from_ms(1), Rate::ZERO)], 4_000);
+        assert_eq!(fifo.offer(Duration::ZERO, 1500), Fate::Departs(Duration::from_ms(1)));
+        assert_eq!(fifo.offer(Duration::ZERO, 1500), Fate::Stays);
+        assert_eq!(fifo.offer(Duration::from_secs(9), 1500), Fate::Stays);
+        assert_eq!(fifo.waiting(Duration::from_secs(9)), Count { packets: 2, bytes: 3000 });
+        assert_eq!(fifo.offer(Duration::from_secs(9), 1500), Fate::NoRoom);
+    }
+
+    proptest! {
+        /// Against the closed formula: a packet has left when the course, from the begin of the busy period that it belongs to, has carried all
+        /// packets of that period up to it.
+        #[test]
+        fn departures_are_those_of_a_queue_first_come_first_served(
+            steps in prop::collection::vec((1_i64..40, 0_u64..100), 1..12),
+            packets in prop::collection::vec((0_i64..3_000, 40_u32..1_501), 1..200),
+        ) {
+            let mut steps: Vec<_> = steps.into_iter().map(|(t, r)| (Duration::from_ms(t), Rate::mbps(r))).collect();
+            // It goes on in the end.
+            steps.push((Duration::from_ms(1), Rate::mbps(10)));
+            let course = Course::steps(&steps).unwrap();
+            let mut fifo = fifo(&steps, u64::MAX);
+            let (mut now, mut begin, mut sum, mut free) = (Duration::ZERO, Duration::ZERO, 0, Duration::ZERO);
+            for (i, (gap, bytes)) in packets.into_iter().enumerate() {
+                now += Duration::from_us(gap);
+                if now >= free {
+                    (begin, sum) = (now, 0);
+                }
+                sum += u64::from(bytes);
+                let Fate::Departs(at) = fifo.offer(now, bytes) else { panic!("nothing else can happen") };
+                let expected = course.finish(begin, Bytes::new(sum)).unwrap();
+                // Each packet's end is rounded up to a picosecond.
+                prop_assert!((at - expected).as_ps().unsigned_abs() <= 1 + i as u64, "{at} for {expected}");
+                free = at;
+            }
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! A server, a proxy at the edge, an emulated 60 GHz link and a device, in namespaces: what TCP makes of a course, alone and steered.
+//!
+//! ```text
+//! server - veth - edge (proxy) - TUN - emulated link - TUN - device
+//! ```
+
+use super::access_point::{AccessPoint, AccessPointConfig};
+use super::actuator::Actuator;
+use super::clock::Clock;
+use super::connections::Halves;
+use super::course::Course;
+use super::emulator::{Direction, Emulator, EmulatorError, LinkSpec, Measured, tun};
+use super::fifo::Count;
+use super::split::{SplitConfig, SplitProxy};
+use super::steering::{Steering, SteeringConfig, SteeringCounters};
+use super::stream::{receive, send, watch};
+use crate::netns::{Namespace, NetError, veth};
+use nix::sys::socket::{setsockopt, sockopt};
+use socket2::{Domain, SockRef, Socket, Type};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use timeplane_model::{Bytes, Duration, LinkId, Rate, Time};
+use timeplane_protocol::{LinkReporterConfig, Policy, QueueSample, WindowProxyConfig};
+
+/// Addresses of the namespaces: theirs alone, nobody else's.
+const SERVER: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 1);
+const EDGE: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 2);
+const DEVICE: Ipv4Addr = Ipv4Addr::new(10, 91, 0, 2);
+const PORT: u16 = 5001;
+/// What is left when the time is over is drained at this rate, which every emulator holds.
+const DRAIN: Rate = Rate::mbps(300);
+/// How long that may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often round trips are looked at.
+const WATCH: Duration = Duration::from_ms(5);
+
+/// Who controls the windows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LabControl {
+    /// The kernel: a connection from the server to the device, with this congestion control (`cubic`, `bbr`, `reno`).
+    Kernel(String),
+    /// The proxy: connections are split at the edge, and those to the device steered.
+    Proxy(Policy),
+}
+
+/// An experiment. Nothing of it is shared with others, but for names of namespaces: `name` and a letter, which must be free.
+#[derive(Clone, Debug)]
+pub struct ProxyLab {
+    /// What the names of the namespaces begin with.
+    pub name: String,
+    /// What the link to the device carries.
+    pub course: Course,
+    /// How long the server sends.
+    pub duration: Duration,
+    /// One way between edge and device.
+    pub propagation: Duration,
+    /// Bytes that the access point's queue holds.
+    pub queue: Bytes,
+    /// The rate of the way back.
+    pub back: Rate,
+    /// The largest packet of the link.
+    pub mtu: u16,
+    /// From the access point to the proxy.
+    pub report_delay: Duration,
+    /// The access point reports at least so often.
+    pub report_every: Duration,
+    /// The proxy paces its senders, too.
+    pub pace: bool,
+    /// Losses in the air are drawn from this.
+    pub seed: u64,
+}
+
+impl ProxyLab {
+    /// A lab with 20 ms of round trip, a queue of 6 MB, packets of 1500 B, a way back of 400 Mb/s, and reports at once and every 10 ms.
+    pub fn new(name: &str, course: Course, duration: Duration) -> Self {
+        Self {
+            name: name.to_owned(),
+            course,
+            duration,
+            propagation: Duration::from_ms(10),
+            queue: Bytes::mb(6),
+            back: Rate::mbps(400),
+            mtu: 1500,
+            report_delay: Duration::ZERO,
+            report_every: Duration::from_ms(10),
+            pace: true,
+            seed: 1,
+        }
+    }
+}
+
+/// Round trips: the median, the 99th percentile and the longest, of so many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RoundTrips {
+    /// The median.
+    pub p50: Duration,
+    /// 99 of 100 are not longer.
+    pub p99: Duration,
+    /// The longest.
+    pub most: Duration,
+    /// How many.
+    pub count: u64,
+}
+
+impl RoundTrips {
+    fn of(delays: &super::delays::Delays, more: Duration) -> Self {
+        let at = |share| delays.quantile(share).map_or(Duration::ZERO, |d| d + more);
+        Self { p50: at(0.5), p99: at(0.99), most: at(1.0), count: delays.count() }
+    }
+}
+
+/// What came out.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    /// What the device's application got while the server sent.
+    pub goodput: Rate,
+    /// What the link could have carried in that time, headers included.
+    pub capacity: Rate,
+    /// As the link's packets had them: their measured way through the queue and the air, and an empty way back.
+    pub rtt: RoundTrips,
+    /// The smoothed round trip of the link's sender, every 5 ms.
+    pub srtt: RoundTrips,
+    /// Segments that the link's sender sent again.
+    pub sent_again: u32,
+    /// How late the emulator handed packets over, at p99.
+    pub late: Duration,
+    /// What became of packets to the device, and back.
+    pub packets: [super::emulator::Counters; 2],
+    /// Bytes that the server's application wrote, and that the device's read.
+    pub bytes: (u64, u64),
+    /// All of them came, in order, unchanged.
+    pub intact: bool,
+    /// What the proxy heard and said.
+    pub steering: Option<SteeringCounters>,
+}
+
+impl Figures {
+    /// Goodput as a share of the link's capacity.
+    pub fn share(&self) -> f64 {
+        self.goodput.as_bps() as f64 / self.capacity.as_bps().max(1) as f64
+    }
+}
+
+/// Why there are no figures.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// A namespace or a link.
+    #[error(transparent)]
+    Net(#[from] NetError),
+    /// The emulated link.
+    #[error(transparent)]
+    Emulator(#[from] EmulatorError),
+    /// A socket or a thread, and of what.
+    #[error("{what}: {source}")]
+    Io {
+        /// Of what.
+        what: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A lab of no time.
+    #[error("a lab that lasts {found}: above 0 is needed")]
+    Duration {
+        /// How long.
+        found: Duration,
+    },
+}
+
+/// Says what failed.
+fn at(what: &'static str) -> impl Fn(io::Error) -> LabError {
+    move |source| LabError::Io { what, source }
+}
+
+/// The namespaces of a lab, with the wire between server and edge.
+struct Hosts {
+    server: Namespace,
+    edge: Namespace,
+    device: Namespace,
+}
+
+impl Hosts {
+    fn make(name: &str) -> Result<Self, LabError> {
+        let make = |letter: &str| Namespace::create(&format!("{name}{letter}"));
+        let (server, edge, device) = (make("s")?, make("e")?, make("d")?);
+        veth((&server, "wire", "02:00:00:00:90:01"), (&edge, "wire", "02:00:00:00:90:02"))?;
+        // Nobody looks at packets of the wire: super-frames spare the machine's cores.
+        for namespace in [&server, &edge] {
+            namespace.ip("link set wire gso_max_segs 64")?;
+        }
+        server.ip(&format!("addr add {SERVER}/24 dev wire"))?;
+        edge.ip(&format!("addr add {EDGE}/24 dev wire"))?;
+        server.ip(&format!("route add default via {EDGE}"))?;
+        for namespace in [&server, &edge, &device] {
+            // Room for the window of a connection that fills the access point's queue.
+            let status = namespace
+                .command("sysctl")
+                .args(["-qw", "net.ipv4.ip_forward=1"])
+                .args(["net.ipv4.tcp_wmem=4096 16384 67108864", "net.ipv4.tcp_rmem=4096 131072 67108864"])
+                .status();
+            if !status.map_err(at("sysctl"))?.success() {
+                return Err(at("sysctl")(io::Error::other("TCP's buffers could not be sized")));
+            }
+        }
+        Ok(Self { server, edge, device })
+    }
+}
+
+/// What steers at the edge; ends in this order.
+struct Edge {
+    steering: Steering,
+    _access_point: AccessPoint,
+    split: SplitProxy,
+}
+
+impl ProxyLab {
+    /// Runs it: as long as the server sends, and until what it has sent has come, 30 s more at most.
+    ///
+    /// # Errors
+    /// Where namespaces, interfaces or sockets cannot be made; that needs CAP_NET_ADMIN and CAP_SYS_ADMIN.
+    pub fn run(&self, control: &LabControl, actuator: &Arc<Actuator>) -> Result<Figures, LabError> {
+        if self.duration <= Duration::ZERO {
+            return Err(LabError::Duration { found: self.duration });
+        }
+        let hosts = Hosts::make(&self.name)?;
+        let near = tun(&hosts.edge, "air", "10.91.0.1/24", self.mtu)?;
+        let far = tun(&hosts.device, "air", &format!("{DEVICE}/24"), self.mtu)?;
+        hosts.device.ip("route add default dev air")?;
+        // The kernel paces packets, not bundles of a millisecond that would wait for each other at the link.
+        hosts.edge.ip("link set air gso_max_segs 1")?;
+        let listener = hosts.device.enter(|| TcpListener::bind((DEVICE, PORT)))?.map_err(at("the device's socket"))?;
+
+        let end = Time::ZERO + self.duration;
+        let course = Arc::new(self.course.clone().then(self.duration, DRAIN));
+        let back = Arc::new(Course::steps(&[(Duration::from_secs(1), self.back)]).expect("a step of a second"));
+        let direction = |course: &Arc<Course>| Direction {
+            course: course.clone(),
+            limit: self.queue,
+            propagation: self.propagation,
+        };
+        let (there, back) = (direction(&course), direction(&back));
+        let clock = Clock::start();
+        let spec = LinkSpec { there, back, seed: self.seed, record_until: end };
+        let emulator = Emulator::start(near, far, &spec, clock)?;
+
+        let edge = match control {
+            LabControl::Kernel(_) => None,
+            LabControl::Proxy(policy) => Some(self.edge(&hosts, *policy, actuator, &course, &emulator, clock)?),
+        };
+        let server = hosts.server.enter(|| connect(control)).map_err(LabError::from)?;
+        let server = server.map_err(at("the server's connection"))?;
+        // The limit is one of accepting, too.
+        let patience = super::clock::wall(PATIENCE);
+        SockRef::from(&listener).set_read_timeout(Some(patience)).map_err(at("the device's socket"))?;
+        let (device, _) = listener.accept().map_err(at("the device's connection"))?;
+        // Whose round trips are those of the link.
+        let sender = match &edge {
+            Some(edge) => radio_side(&edge.split).and_then(|halves| halves.radio.try_clone()),
+            None => server.try_clone(),
+        };
+        let sender = sender.map_err(at("the sender's socket"))?;
+        let (sent, received, watched) = std::thread::scope(|scope| {
+            let received = scope.spawn(|| receive(&device, end, end + PATIENCE, clock));
+            let watched = scope.spawn(|| watch(&sender, WATCH, end, clock));
+            let sent = send(&server, end, clock);
+            (sent, received.join(), watched.join())
+        });
+        let sent = sent.map_err(at("the server"))?;
+        let received = received.unwrap_or_else(|p| std::panic::resume_unwind(p)).map_err(at("the device"))?;
+        let (srtt, sent_again) = watched.unwrap_or_else(|p| std::panic::resume_unwind(p)).map_err(at("the sender"))?;
+        let steering = edge.as_ref().map(|e| e.steering.counters());
+        drop(edge);
+        let [there, back] = emulator.stop()?;
+        let Measured { counters, delays, lateness } = there;
+        let per_second = |bytes: u64| Rate::bps((bytes as f64 * 8.0 / self.duration.as_secs_f64()).round() as u64);
+        Ok(Figures {
+            goodput: per_second(received.in_time),
+            capacity: per_second(self.course.capacity(Duration::ZERO, self.duration).get()),
+            rtt: RoundTrips::of(&delays, self.propagation),
+            srtt: RoundTrips::of(&srtt, Duration::ZERO),
+            sent_again,
+            late: lateness.quantile(0.99).unwrap_or_default(),
+            packets: [counters, back.counters],
+            bytes: (sent.bytes, received.bytes),
+            intact: received.whole && !received.wrong && received.bytes == sent.bytes,
+            steering,
+        })
+    }
+
+    /// Starts what steers at the edge.
+    fn edge(
+        &self,
+        hosts: &Hosts,
+        policy: Policy,
+        actuator: &Arc<Actuator>,
+        course: &Arc<Course>,
+        emulator: &Emulator,
+        clock: Clock,
+    ) -> Result<Edge, LabError> {
+        let link = LinkId(0);
+        let sockets = || -> io::Result<_> {
+            let local = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0));
+            Ok((TcpListener::bind((EDGE, PORT))?, local()?, local()?))
+        };
+        let (listener, reports, reporter) = hosts.edge.enter(sockets)?.map_err(at("the proxy's sockets"))?;
+        let address = |socket: &UdpSocket| socket.local_addr().map_err(at("the proxy's sockets"));
+        let (proxy, access_point) = (address(&reports)?, address(&reporter)?);
+        let target = SocketAddr::from((DEVICE, PORT));
+        let split = || SplitProxy::start(listener, SplitConfig::to(target), actuator.clone());
+        let split = hosts.edge.enter(split)?.map_err(at("the proxy"))?;
+        let config = SteeringConfig {
+            proxy: WindowProxyConfig {
+                policy,
+                ladder: course.ladder().clone(),
+                base_rtt: self.propagation * 2,
+                pace: self.pace,
+                ..WindowProxyConfig::default()
+            },
+            link,
+            access_point,
+            hold: true,
+            lease: Duration::from_secs(3),
+            look: Duration::from_ms(2),
+        };
+        let steering = Steering::start(reports, config, actuator.clone(), split.connections(), clock);
+        let steering = steering.map_err(at("the proxy's agent"))?;
+        let queue = emulator.queue();
+        let sample = move || {
+            let (Count { packets, bytes }, drops) = queue();
+            QueueSample { bytes: Bytes::new(bytes), packets: u32::try_from(packets).unwrap_or(u32::MAX), drops }
+        };
+        let keep_alive = self.report_every;
+        let config = AccessPointConfig {
+            reporter: LinkReporterConfig { link, epoch: 1, keep_alive },
+            proxy,
+            delay: self.report_delay,
+        };
+        let access_point = AccessPoint::start(reporter, config, course.clone(), sample, clock);
+        Ok(Edge { steering, _access_point: access_point.map_err(at("the access point's agent"))?, split })
+    }
+}
+
+/// The connection that has been split, which is listed soon after the device has accepted it.
+fn radio_side(split: &SplitProxy) -> io::Result<Arc<Halves>> {
+    for _ in 0..500 {
+        if let Some(halves) = split.connections().open().into_values().next() {
+            return Ok(halves);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    Err(io::Error::new(io::ErrorKind::TimedOut, "the proxy lists no connection"))
+}
+
+/// The server's connection: to the device, or to the proxy.
+fn connect(control: &LabControl) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    let to = match control {
+        LabControl::Kernel(name) => {
+            setsockopt(&socket, sockopt::TcpCongestion, &name.into())?;
+            DEVICE
+        }
+        LabControl::Proxy(_) => EDGE,
+    };
+    socket.connect_timeout(&SocketAddr::from((to, PORT)).into(), std::time::Duration::from_secs(10))?;
+    Ok(socket.into())
+}

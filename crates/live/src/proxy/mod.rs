@@ -1,0 +1,40 @@
+//! A proxy that tells kernel TCP what a 60 GHz link can carry (Drago et al., MASS 2019, section III), and the link to try it on.
+//!
+//! - An [`Emulator`] carries packets between two TUN interfaces as a link would that follows a [`Course`]: of steps, or the one that the
+//!   simulator follows. Its queue is arithmetic ([`Fifo`]).
+//! - An [`AccessPoint`] reports what that link does, as datagrams.
+//! - A [`SplitProxy`] ends connections and begins others towards the radio, and [`Steering`] sets the windows of these as the reports ask for. Both
+//!   agents are those of `timeplane-protocol` that the simulator drives, too.
+//! - An [`Actuator`] is how: a congestion control in BPF ([`WindowControl`]), or the size of the send buffer.
+//! - A [`ProxyLab`] puts them together in namespaces and measures.
+
+mod access_point;
+mod actuator;
+mod clock;
+mod connections;
+mod course;
+mod delays;
+mod emulator;
+mod experiment;
+mod fifo;
+mod lab;
+mod sockets;
+mod split;
+mod steering;
+mod stream;
+mod window;
+
+pub use access_point::{AccessPoint, AccessPointConfig};
+pub use actuator::{Actuator, Order};
+pub use clock::Clock;
+pub use connections::{Connections, Halves, SplitCounters};
+pub use course::{Course, CourseError, Phase};
+pub use delays::Delays;
+pub use emulator::{Counters, Direction, Emulator, EmulatorError, LinkSpec, Measured, tun};
+pub use experiment::{Experiment, ExperimentError};
+pub use fifo::{Count, Fate, Fifo};
+pub use lab::{Figures, LabControl, LabError, ProxyLab, RoundTrips};
+pub use sockets::{TcpInfo, set_pacing};
+pub use split::{SplitConfig, SplitProxy};
+pub use steering::{Steering, SteeringConfig, SteeringCounters};
+pub use window::{WindowControl, WindowCounters, WindowError};

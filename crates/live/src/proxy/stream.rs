@@ -1,0 +1,104 @@
+//! A stream of bytes that its receiver knows, and how fast it comes.
+
+use super::clock::Clock;
+use super::delays::Delays;
+use super::sockets::TcpInfo;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use timeplane_model::{Duration, Time};
+
+/// Bytes that are written at a time.
+const CHUNK: usize = 1 << 16;
+/// Of the pattern; odd and prime, so that a shift shows wherever it happens.
+const PERIOD: usize = 65_521;
+/// Whoever waits looks so often at the time.
+const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
+
+/// The byte at each place of the stream is that of this pattern there, over and over. Two periods, so that a chunk is always in one piece.
+fn pattern() -> Vec<u8> {
+    let mut state = 0x9e37_79b9_u32;
+    let mut byte = || {
+        // xorshift32 (Marsaglia, 2003).
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        (state >> 24) as u8
+    };
+    let one: Vec<u8> = (0..PERIOD).map(|_| byte()).collect();
+    [&one[..], &one[..], &one[..]].concat()
+}
+
+/// What was sent.
+pub(super) struct Sent {
+    pub bytes: u64,
+}
+
+/// Sends as much as goes until `end`, then says that it was all.
+pub(super) fn send(mut to: &TcpStream, end: Time, clock: Clock) -> io::Result<Sent> {
+    to.set_write_timeout(Some(LOOK))?;
+    let pattern = pattern();
+    let mut bytes = 0_u64;
+    while clock.now() < end {
+        let from = (bytes % PERIOD as u64) as usize;
+        match to.write(&pattern[from..from + CHUNK]) {
+            Ok(length) => bytes += length as u64,
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    to.shutdown(Shutdown::Write)?;
+    Ok(Sent { bytes })
+}
+
+/// What was received.
+pub(super) struct Received {
+    /// Of the stream, from its begin; all of them right.
+    pub bytes: u64,
+    /// Of them, until `end`.
+    pub in_time: u64,
+    /// A byte was another one than was sent.
+    pub wrong: bool,
+    /// The stream ended, in time.
+    pub whole: bool,
+}
+
+/// Receives until the stream ends, or until `patience`; counts what comes until `end`.
+pub(super) fn receive(mut from: &TcpStream, end: Time, patience: Time, clock: Clock) -> io::Result<Received> {
+    from.set_read_timeout(Some(LOOK))?;
+    let pattern = pattern();
+    let mut buffer = vec![0; CHUNK];
+    let mut received = Received { bytes: 0, in_time: 0, wrong: false, whole: false };
+    while clock.now() < patience {
+        match from.read(&mut buffer) {
+            Ok(0) => {
+                received.whole = true;
+                break;
+            }
+            Ok(length) => {
+                let at = (received.bytes % PERIOD as u64) as usize;
+                received.wrong |= buffer[..length] != pattern[at..at + length];
+                received.bytes += length as u64;
+                if clock.now() <= end {
+                    received.in_time = received.bytes;
+                }
+            }
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(received)
+}
+
+/// Looks at a sender's smoothed round trip every `every` until `end`; what they were, and how often it sent again.
+pub(super) fn watch(sender: &TcpStream, every: Duration, end: Time, clock: Clock) -> io::Result<(Delays, u32)> {
+    let (mut delays, mut again) = (Delays::default(), 0);
+    while clock.now() < end {
+        let info = TcpInfo::of(sender)?;
+        if info.srtt > Duration::ZERO {
+            delays.add(info.srtt);
+        }
+        again = info.sent_again;
+        std::thread::sleep(super::clock::wall(every));
+    }
+    Ok((delays, again))
+}

@@ -1,0 +1,74 @@
+//! The clock of a manager that may be woken late.
+
+use timeplane_model::{Duration, Time};
+
+/// A clock that stands still while its owner oversleeps.
+///
+/// Who wakes up later than `tolerance` after its time is told that it is `tolerance` late, now and ever after: the rest is taken off the clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Slipping {
+    slipped: Duration,
+    tolerance: Duration,
+    slips: u64,
+}
+
+impl Slipping {
+    /// One that has not slipped.
+    pub fn new(tolerance: Duration) -> Self {
+        Self { tolerance, ..Self::default() }
+    }
+    /// What it shows when the machine's clock shows `real`.
+    pub fn read(&self, real: Time) -> Time {
+        real.saturating_add(self.slipped * -1)
+    }
+    /// What the machine's clock shows when it shows `time`.
+    pub fn real(&self, time: Time) -> Time {
+        time.saturating_add(self.slipped)
+    }
+    /// What it shows to an owner that wanted to be woken at `deadline` and is awake now.
+    pub fn wake(&mut self, real: Time, deadline: Time) -> Time {
+        let late = self.read(real) - deadline;
+        if late > self.tolerance {
+            self.slipped += late - self.tolerance;
+            self.slips += 1;
+        }
+        self.read(real)
+    }
+    /// By how much it is behind, and how often that became more.
+    pub fn slipped(&self) -> (Duration, u64) {
+        (self.slipped, self.slips)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// However late its owner is woken, what lies between two of its instants lies between them on the machine's clock as well, but for the
+        /// tolerance.
+        #[test]
+        fn a_gap_is_never_shorter_than_planned(
+            tolerance in 0i64..50, steps in proptest::collection::vec((0i64..500, 0i64..300), 1..50),
+        ) {
+            let us = Duration::from_us;
+            let mut clock = Slipping::new(us(tolerance));
+            let mut real = Time::from_ps(1_000_000_000);
+            let mut deadline = clock.read(real);
+            let mut woken: Option<(Time, Time)> = None;
+            for (wait, late) in steps {
+                deadline += us(wait);
+                real = real.max(clock.real(deadline)) + us(late);
+                let now = clock.wake(real, deadline);
+                prop_assert!(now >= deadline && now - deadline <= us(tolerance));
+                prop_assert_eq!(clock.read(real), now);
+                if let Some((before, then)) = woken {
+                    prop_assert!(real - then >= deadline - before - us(tolerance));
+                }
+                woken = Some((deadline, real));
+            }
+            prop_assert!(clock.slipped().0 >= Duration::ZERO);
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What a daemon shows of itself: metrics, a status in JSON, and whether it is ready.
+//!
+//! | path | answer |
+//! | --- | --- |
+//! | `/metrics` | metrics in the text format of OpenMetrics 1.0 |
+//! | `/status` | what the daemon says, in JSON |
+//! | `/ready` | 200 `ready` or 503 `not ready` |
+//!
+//! Only on loopback, and only for who can read the token: `Authorization: Bearer TOKEN`, with a token that is made at each start and lies in a file
+//! that only the daemon's user can read. The `Host` header has to be a name of loopback with the right port: a web page that has its own name point
+//! at 127.0.0.1 (DNS rebinding) is turned away before anything else is looked at.
+
+mod guard;
+mod listener;
+mod metrics;
+
+pub use metrics::Metrics;
+
+use crate::keys::{KeyError, files};
+use crate::thread::Background;
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use guard::Guard;
+use listener::Bounded;
+use serde_json::Value;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A status page could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StatusError {
+    /// Another address than loopback.
+    #[error(
+        "the status page listens on loopback only (127.0.0.1 or [::1]), not on {address}; others get at it through a proxy of yours"
+    )]
+    NotLoopback {
+        /// As asked for.
+        address: SocketAddr,
+    },
+    /// No socket.
+    #[error("listening on {address}: {source}")]
+    Listen {
+        /// As asked for.
+        address: SocketAddr,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// No token can be written.
+    #[error("the token of the status page: {0}")]
+    Token(#[from] KeyError),
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers for a token")]
+    Random,
+}
+
+/// What it answers from. The functions are called on the page's own thread, for each request.
+#[derive(Clone)]
+struct Sources {
+    metrics: Metrics,
+    status: Arc<dyn Fn() -> Value + Send + Sync>,
+    ready: Arc<dyn Fn() -> bool + Send + Sync>,
+}
+
+/// What a request has to show; it prints itself nowhere.
+#[derive(Clone)]
+struct Token(String);
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(hidden)")
+    }
+}
+
+/// A status page, until it is dropped; its token goes with it.
+#[derive(Debug)]
+pub struct StatusPage {
+    address: SocketAddr,
+    path: PathBuf,
+    token: Token,
+    _thread: Background,
+}
+
+impl StatusPage {
+    /// Listens on loopback. `token` is the file that the token is written to (mode 0600, in place of one that is there), best in the daemon's
+    /// runtime directory, which has to be there. `status` gives the JSON, `ready` whether the daemon does its work; both are called on a thread
+    /// that is not timed, and should not keep locks that timed loops wait for.
+    ///
+    /// # Errors
+    /// Where the address is not loopback or is taken, or the token cannot be written.
+    pub fn start(
+        listen: SocketAddr,
+        token: impl Into<PathBuf>,
+        metrics: Metrics,
+        status: impl Fn() -> Value + Send + Sync + 'static,
+        ready: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Result<Self, StatusError> {
+        if !listen.ip().is_loopback() {
+            return Err(StatusError::NotLoopback { address: listen });
+        }
+        let failed = |source| StatusError::Listen { address: listen, source };
+        let listener = std::net::TcpListener::bind(listen).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let path = token.into();
+        let token = Token::random()?;
+        files::write(&path, files::PRIVATE, &format!("{}\n", token.0), true)?;
+
+        let sources = Sources { metrics, status: Arc::new(status), ready: Arc::new(ready) };
+        let guard = Guard::new(token.clone(), address.port());
+        let router = Router::new()
+            .route("/metrics", get(show_metrics))
+            .route("/status", get(show_status))
+            .route("/ready", get(show_ready))
+            .with_state(sources)
+            .layer(axum::middleware::from_fn_with_state(Arc::new(guard), guard::guard));
+        let serve = async move {
+            let listener = match tokio::net::TcpListener::from_std(listener) {
+                Ok(listener) => Bounded::new(listener),
+                Err(e) => return tracing::error!("the status page cannot listen: {e}"),
+            };
+            if let Err(e) = axum::serve(listener, router).await {
+                tracing::error!("the status page has ended: {e}");
+            }
+        };
+        let thread = Background::start("tp-status", serve).map_err(failed)?;
+        Ok(Self { address, path, token, _thread: thread })
+    }
+
+    /// Where it listens, with the port that the system chose where 0 was asked for.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+    /// Where its token is.
+    pub fn token(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for StatusPage {
+    fn drop(&mut self) {
+        // Worth nothing any more. One that a newer daemon has put in its place is its own.
+        if std::fs::read_to_string(&self.path).is_ok_and(|text| text.trim_end() == self.token.0) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl Token {
+    /// 256 bits, in hex.
+    fn random() -> Result<Self, StatusError> {
+        let mut bytes = [0; 32];
+        let provider = rustls::crypto::ring::default_provider();
+        provider.secure_random.fill(&mut bytes).map_err(|_| StatusError::Random)?;
+        Ok(Self(bytes.iter().map(|b| format!("{b:02x}")).collect()))
+    }
+}
+
+async fn show_metrics(State(sources): State<Sources>) -> Response {
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], sources.metrics.text()).into_response()
+}
+
+async fn show_status(State(sources): State<Sources>) -> Response {
+    axum::Json((sources.status)()).into_response()
+}
+
+async fn show_ready(State(sources): State<Sources>) -> Response {
+    if (sources.ready)() {
+        (StatusCode::OK, "ready\n").into_response()
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,287 @@
+//! A scenario in a lab of namespaces: what comes out, and what is left when it goes.
+
+use nix::sched::{CloneFlags, setns};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration as Wait, Instant};
+use timeplane_live::daemons;
+use timeplane_live::gate::SafeState;
+use timeplane_live::lab::run::{self, Options, Progress};
+use timeplane_model::Duration;
+use timeplane_protocol::wire::SignalEncoding;
+use timeplane_results::{Comparison, Metric};
+use timeplane_scenario::Loaded;
+use timeplane_schedule::Schedulers;
+use timeplane_sim::batch;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_timeplane-live");
+
+/// Four hosts, slots that are long enough for daemons without real-time priority.
+fn scenario(bytes: &str) -> String {
+    format!(
+        r#"
+        [fabric]
+        topology.single_switch = {{ hosts = 4 }}
+        rate = "20 Mb/s"
+        [workload.shuffle]
+        bytes = "{bytes}"
+        [control.slots]
+        transport.raw = {{ header = "38 B" }}
+        [control.slots.plan.slots]
+        slot = "10 ms"
+        guard = "1 ms"
+        control_latency = "1 ms"
+        compute_time = "1 ms"
+        signals = {{ hold = "20 ms", reaction.times = {{ off_least = "1 us", off_most = "100 us", on_least = "10 us", on_most = "150 us" }} }}
+        [control.free]
+        transport.tcp = {{}}
+        "#
+    )
+}
+
+/// `control_loss` of a scenario holds in a lab as well: signals get lost, slots with them, and no byte.
+#[test]
+fn signals_get_lost_as_the_scenario_says() {
+    let place = Place::new("loss");
+    let set = ("control.slots.plan.slots.control_loss".to_owned(), vec!["0.2".to_owned()]);
+    let loaded = Loaded::from_file(place.file("50 kB"), &[set]).unwrap();
+    let outcome = run::run(&loaded, &place.options(), &|| false, &|_| {}).unwrap_or_else(|e| panic!("{e}"));
+    let [(_, live)] = &outcome.live[..] else { panic!("{:?}", outcome.live) };
+    assert_eq!((&live["ended"], &live["violations"]), (&"delivered".into(), &0.into()), "{live:#}");
+    let [run] = &runs(&outcome.directory)[..] else { panic!("one run") };
+    let pfc = &summary(run)["control_messages"]["pfc"];
+    let (sent, lost) = (pfc["messages"].as_f64().unwrap(), pfc["lost"].as_f64().unwrap());
+    // Of n signals a fifth, within five standard deviations; those before the loss began are none of them.
+    assert!(lost > 0.0 && lost < 0.2 * sent + 5.0 * (0.16 * sent).sqrt(), "{lost} of {sent}");
+    assert_eq!(live["signals_lost"].as_f64(), Some(lost));
+}
+
+/// A folder and a lab of the test's own.
+struct Place {
+    name: String,
+    folder: PathBuf,
+}
+
+impl Place {
+    fn new(test: &str) -> Self {
+        let name = format!("tpl{test}{}", std::process::id());
+        let folder = std::env::temp_dir().join(&name);
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        Self { name, folder }
+    }
+    fn file(&self, bytes: &str) -> PathBuf {
+        let file = self.folder.join("small.toml");
+        std::fs::write(&file, scenario(bytes)).unwrap();
+        file
+    }
+    fn options(&self) -> Options {
+        Options {
+            program: PROGRAM.into(),
+            results: self.folder.join("results"),
+            name: self.name.clone(),
+            controls: Vec::new(),
+            encoding: SignalEncoding::default(),
+            lease: Duration::from_secs(1),
+            safe: SafeState::Closed,
+            real_time: false,
+            keep: false,
+        }
+    }
+    fn namespaces(&self) -> Vec<String> {
+        let out = Command::new("ip").args(["netns", "list"]).output().unwrap();
+        let text = String::from_utf8(out.stdout).unwrap();
+        let names = text.lines().filter_map(|l| l.split_whitespace().next()).map(str::to_owned);
+        names.filter(|n| n.starts_with(&format!("{}-", self.name))).collect()
+    }
+    fn pids(&self) -> Vec<u32> {
+        let of = |name: &String| {
+            let out = Command::new("ip").args(["netns", "pids", name]).output().unwrap();
+            String::from_utf8(out.stdout).unwrap().split_whitespace().map(|p| p.parse().unwrap()).collect::<Vec<_>>()
+        };
+        self.namespaces().iter().flat_map(of).collect()
+    }
+    /// Gates of its hosts that are pinned.
+    fn pins(&self) -> Vec<PathBuf> {
+        let pin = |name: &String| {
+            let namespace = std::fs::File::open(Path::new("/run/netns").join(name)).ok()?;
+            let inside = move || {
+                setns(namespace, CloneFlags::CLONE_NEWNET).ok()?;
+                let (root, name) = daemons::pin_of("eth0").ok()?;
+                Some(root.join(name))
+            };
+            std::thread::spawn(inside).join().unwrap().filter(|p| p.is_dir())
+        };
+        self.namespaces().iter().filter(|n| n.contains("-h")).filter_map(pin).collect()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn columns(table: &Path) -> (Vec<String>, u64) {
+    let file = std::fs::File::open(table).unwrap();
+    let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
+    let schema = arrow::record_batch::RecordBatchReader::schema(&reader);
+    let fields =
+        schema.fields().iter().map(|f| format!("{} {} {}", f.name(), f.data_type(), f.is_nullable())).collect();
+    (fields, reader.map(|b| b.unwrap().num_rows() as u64).sum())
+}
+
+/// Of the first control.
+fn completion(outcome: &Comparison) -> f64 {
+    let json = outcome.to_json();
+    let lines = json["lines"].as_array().unwrap();
+    lines[0]["metrics"][Metric::Completion.name()]["value"]["mean"].as_f64().unwrap_or_else(|| panic!("{json:#}"))
+}
+
+fn runs(folder: &Path) -> Vec<PathBuf> {
+    let runs = std::fs::read_dir(folder.join("runs")).unwrap().map(|e| e.unwrap().path());
+    runs.filter(|p| p.join("summary.json").is_file()).collect()
+}
+
+fn summary(run: &Path) -> serde_json::Value {
+    serde_json::from_str(&std::fs::read_to_string(run.join("summary.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn a_lab_gives_the_tables_of_a_simulation_and_nobody_sends_in_a_foreign_slot() {
+    let place = Place::new("run");
+    let loaded = Loaded::from_file(place.file("100 kB"), &[]).unwrap();
+    let options = place.options();
+    let left_out = Mutex::new(Vec::new());
+    let told = |p: Progress<'_>| {
+        if let Progress::LeftOut(why) = p {
+            left_out.lock().unwrap().push(why.to_owned());
+        }
+    };
+    let outcome = run::run(&loaded, &options, &|| false, &told).unwrap_or_else(|e| panic!("{e}"));
+    assert!(place.namespaces().is_empty());
+    assert!(left_out.lock().unwrap()[0].contains("`free`"), "{left_out:?}");
+    let [(_, live)] = &outcome.live[..] else { panic!("{:?}", outcome.live) };
+    assert_eq!(live["ended"], "delivered", "{live:#}");
+    assert_eq!(live["violations"], 0, "{live:#}");
+    assert!(live["frames"].as_u64().unwrap() >= 12 * 69 && live["slots_used"].as_f64().unwrap() > 0.0, "{live:#}");
+    let [run] = &runs(&outcome.directory)[..] else { panic!("one run") };
+    let s = summary(run);
+    assert_eq!((&s["flows"]["arrived"], &s["flows"]["finished"]), (&12.into(), &12.into()), "{s:#}");
+    for what in ["packets", "bytes"] {
+        let n = |part: &str| s[what][part].as_u64().unwrap();
+        assert_eq!(n("sent"), n("delivered") + n("dropped") + n("in_flight"), "{s:#}");
+    }
+    assert!(s["bytes"]["delivered"].as_u64().unwrap() >= 12 * 100_000);
+    // The same again is there already.
+    let again = run::run(&loaded, &options, &|| false, &|_| {}).unwrap();
+    assert_eq!((again.runs, again.cached), (1, 1));
+
+    let simulated = batch::Options { jobs: 1, results: options.results.clone() };
+    let never = AtomicBool::new(false);
+    let simulated = batch::run(&loaded, &Schedulers::built_in(), &simulated, &never, &|_| {}).unwrap();
+    let theirs = runs(&simulated.directory);
+    let theirs = theirs.iter().find(|r| summary(r)["control"] == "slots").unwrap();
+    for entry in std::fs::read_dir(theirs).unwrap().map(|e| e.unwrap().path()) {
+        if entry.extension().is_some_and(|e| e == "parquet") {
+            let mine = run.join(entry.file_name().unwrap());
+            assert_eq!(columns(&mine).0, columns(&entry).0, "{}", mine.display());
+        }
+    }
+    assert_eq!(columns(&run.join("flows.parquet")).1, 12);
+    assert!(columns(&run.join("slots.parquet")).1 > 12);
+    let (mine, theirs) = (completion(&outcome.comparison), completion(&simulated.comparison));
+    println!("completion: {:.1} ms live, {:.1} ms simulated: {:.3}", mine / 1e9, theirs / 1e9, mine / theirs);
+    assert!(mine > 0.5 * theirs && mine < 20.0 * theirs, "{mine} {theirs}");
+}
+
+fn start(place: &Place, file: &Path) -> Child {
+    Command::new(PROGRAM)
+        .args(["lab", "--quiet", "--no-real-time", "--name", &place.name, "--results"])
+        .arg(place.folder.join("results"))
+        .arg(file)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn until(what: &str, condition: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < Wait::from_secs(60), "{what}: not within a minute");
+        std::thread::sleep(Wait::from_millis(20));
+    }
+}
+
+/// A manager and four agents, with their gates.
+fn is_up(place: &Place) -> bool {
+    place.pids().len() >= 5 && place.pins().len() == 4
+}
+
+#[test]
+fn what_a_killed_lab_has_left_is_removed_by_the_next_one() {
+    let place = Place::new("kill");
+    let mut first = start(&place, &place.file("50 MB"));
+    until("the first lab", || is_up(&place));
+    // An agent that hears no signal, and a process that knows nothing of the lab.
+    let out = Command::new("ip").args(["netns", "pids", &format!("{}-h1", place.name)]).output().unwrap();
+    let agent: i32 = String::from_utf8(out.stdout).unwrap().trim().parse().unwrap();
+    kill(Pid::from_raw(agent), Signal::SIGSTOP).unwrap();
+    let namespace = format!("--net=/run/netns/{}-h0", place.name);
+    let mut stray = Command::new("nsenter").args([&namespace, "--", "sleep", "600"]).spawn().unwrap();
+    until("the stray process", || place.pids().contains(&stray.id()));
+    let (pids, pins) = (place.pids(), place.pins());
+    first.kill().unwrap();
+    first.wait().unwrap();
+    until("daemons end with their lab", || place.pids().len() == 2);
+    assert!(!place.namespaces().is_empty() && !place.pins().is_empty());
+    let second = start(&place, &place.file("10 kB")).wait().unwrap();
+    stray.wait().unwrap();
+    assert_eq!(second.code(), Some(0));
+    assert_eq!(place.namespaces(), Vec::<String>::new());
+    // One that has ended and that nobody has waited for yet is no more than a number.
+    let runs = |p: &&u32| std::fs::read_to_string(format!("/proc/{p}/stat")).is_ok_and(|s| !s.contains(") Z "));
+    let alive: Vec<&u32> = pids.iter().filter(runs).collect();
+    assert!(alive.is_empty(), "{alive:?}");
+    let kept: Vec<&PathBuf> = pins.iter().filter(|p| p.exists()).collect();
+    assert!(kept.is_empty(), "{kept:?}");
+    let folder = std::env::temp_dir().join(format!("timeplane-{}-{}", place.name, first.id()));
+    assert!(!folder.exists());
+}
+
+#[test]
+fn an_interrupt_takes_everything_down() {
+    let place = Place::new("stop");
+    let mut lab = start(&place, &place.file("50 MB"));
+    until("the lab", || is_up(&place));
+    let pins = place.pins();
+    kill(Pid::from_raw(lab.id() as i32), Signal::SIGINT).unwrap();
+    assert_eq!(lab.wait().unwrap().code(), Some(130));
+    assert_eq!(place.namespaces(), Vec::<String>::new());
+    assert!(!pins.iter().any(|p| p.exists()));
+}
+
+#[test]
+fn what_a_lab_has_not_is_refused_before_anything_runs() {
+    let place = Place::new("not");
+    let file = place.file("10 kB");
+    for (set, said) in [
+        (("fabric.topology", "{ leaf_spine = { leaves = 2, hosts_per_leaf = 2, spines = 1 } }"), "single_switch"),
+        (("fabric.mtu", "9000 B"), "1500"),
+        (("control.slots.plan.slots.background", "{ below = \"1 kB\", rate = \"1 Mb/s\" }"), "none of the controls"),
+        (("control.slots.plan.slots.receive", "{ buffer = \"1 MB\", drain = \"1 Gb/s\" }"), "none of the controls"),
+    ] {
+        let overrides = [(set.0.to_owned(), vec![set.1.to_owned()])];
+        let loaded = Loaded::from_file(&file, &overrides).unwrap_or_else(|e| panic!("{e}"));
+        let e = run::run(&loaded, &place.options(), &|| false, &|_| {}).unwrap_err();
+        assert!(e.is_configuration() && e.to_string().contains(said), "{e}");
+    }
+    let only = Options { controls: vec!["slot".to_owned()], ..place.options() };
+    let e = run::run(&Loaded::from_file(&file, &[]).unwrap(), &only, &|| false, &|_| {}).unwrap_err();
+    assert!(e.to_string().contains("did you mean `slots`?"), "{e}");
+    assert!(!place.folder.join("results").exists());
+}

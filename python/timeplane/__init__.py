@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from timeplane._core import __version__
 
 if TYPE_CHECKING:
-    from timeplane import algorithms, plot, scenario, studies
+    from timeplane import algorithms, live, plot, scenario, studies
     from timeplane._core import SlotParameters, Table
     from timeplane._errors import Issue, RunError, ScenarioError, ScenarioWarning, TimeplaneError
     from timeplane._run import Progress
@@ -36,9 +36,9 @@ _PLACES = {
     "timeplane._schedulers": ("register_scheduler", "schedulers", "unregister_scheduler"),
     "timeplane.results": ("Comparison", "Results", "Run"),
 }
-_MODULES = ("algorithms", "plot", "results", "scenario", "studies")
+_MODULES = ("algorithms", "live", "plot", "results", "scenario", "studies")
 
-__all__ = ["__version__", "algorithms", "plot", "scenario", "studies", *(name for names in _PLACES.values() for name in names)]
+__all__ = ["__version__", "algorithms", "live", "plot", "scenario", "studies", *(name for names in _PLACES.values() for name in names)]
 
 
 def __getattr__(name: str) -> Any:

@@ -552,6 +552,10 @@ class CourseSpec(Values):
     """How often beams and rate are chosen."""
     in_outage: InOutage = "hold"
     """What becomes of packets while no rate meets the target."""
+    rate_factor: float = 1.0
+    """All rates are this much of what the channel allows, 0.001 to 1: 0.25 where the same course is run on
+    Linux, whose emulated links end at 500 Mb/s.
+    """
 
 
 @dataclass(kw_only=True)

@@ -8,6 +8,7 @@ mod compare;
 mod export;
 mod fail;
 mod list;
+mod live;
 mod output;
 mod preview;
 mod progress;
@@ -55,7 +56,7 @@ enum Command {
     Run(RunArgs),
     /// Checks a scenario and everything that it names, and runs nothing
     Validate(ValidateArgs),
-    /// Compares the complete runs of a results folder again
+    /// Compares the complete runs of results folders again, of several side by side
     Compare(CompareArgs),
     /// Writes the flows of a scenario's workload as CSV, for other simulators
     ExportFlows(ExportArgs),
@@ -65,6 +66,9 @@ enum Command {
     List(ListArgs),
     /// Prints the JSON Schema of scenario files
     Schema,
+    /// Runs planned controls on real Linux hosts, or in a lab on this one
+    #[command(disable_help_flag = true)]
+    Live(LiveArgs),
     /// Runs a study of a paper (the Python package does)
     #[command(hide = true)]
     Study(StudyArgs),
@@ -123,9 +127,12 @@ struct ValidateArgs {
 
 #[derive(Debug, Args)]
 struct CompareArgs {
-    /// A folder of results, as results/NAME
-    folder: PathBuf,
-    /// The control that differences are to [default: the first]
+    /// Folders of results, as results/NAME
+    ///
+    /// Controls that a folder before has as well are named `NAME (FOLDER)`.
+    #[arg(required = true, value_name = "FOLDER")]
+    folders: Vec<PathBuf>,
+    /// The control that differences are to [default: the first of the first folder]
     #[arg(long, value_name = "CONTROL")]
     baseline: Option<String>,
     /// Columns, by the names that `list results` shows [default: the usual ones]
@@ -172,6 +179,13 @@ struct ListArgs {
 }
 
 #[derive(Debug, Args)]
+struct LiveArgs {
+    /// A command of `timeplane-live`, and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
 struct StudyArgs {
     /// Its name, and arguments of its own
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -196,6 +210,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Bench(args) => bench::bench(&args),
         Command::List(args) => list::list(&args),
         Command::Schema => output::json(&timeplane_scenario::schema()),
+        Command::Live(args) => live::live(&args),
         Command::Study(_) => Err(Failure::configuration(
             "studies are Python programs: the Python package runs them, `pip install .` in a clone of timeplane",
         )),

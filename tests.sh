@@ -2,6 +2,7 @@
 # All tests: Rust, then the Python package in a virtual environment of its own (.venv), where it installs what it needs.
 set -euo pipefail
 cd "$(dirname "$0")"
+bash install.sh
 cargo test --workspace --locked
 python3 -m venv .venv
 .venv/bin/pip install --quiet --disable-pip-version-check "maturin==1.16.*"

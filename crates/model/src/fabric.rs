@@ -63,6 +63,9 @@ pub enum Forwarding {
     CutThrough,
 }
 
+/// Bytes that a cut-through switch reads before it sends: preamble 8, Ethernet 14, IP and transport 42.
+pub const CUT_THROUGH_HEADER: u32 = 64;
+
 /// How much of a queue a switch keeps. Sizes count wire bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -20,7 +20,8 @@ mod units;
 pub use clos::{Clos, ClosError, Layer};
 pub use demand::{Backlog, BacklogEntry, Burst, Demand};
 pub use fabric::{
-    Buffer, Candidates, Fabric, FabricError, Forwarding, Framing, Link, LinkSpec, Node, Pfc, Switch, Utilisation,
+    Buffer, CUT_THROUGH_HEADER, Candidates, Fabric, FabricError, Forwarding, Framing, Link, LinkSpec, Node, Pfc,
+    Switch, Utilisation,
 };
 pub use grant::{Class, Grant, Medium, PathTag, Trigger};
 pub use hash::{ecmp_index, flow_hash, mix64};

@@ -125,6 +125,32 @@ impl LinkCourse {
         Ok(Self { states })
     }
 
+    /// The course of a trace that begins again whenever it is over, from 0 to `length` at least. One that lasts so long is as in [`new`](Self::new),
+    /// and so is one of a single matrix.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn repeating(
+        trace: &BeamTrace,
+        rates: &RateBySignal,
+        rules: CourseRules,
+        length: Duration,
+    ) -> Result<Self, CourseError> {
+        let last = trace.times().last().copied().unwrap_or(Duration::ZERO);
+        if last <= Duration::ZERO || last >= length {
+            return Self::new(trace, rates, rules, length);
+        }
+        let once = Self::new(trace, rates, rules, last)?.states;
+        let rounds = length.as_ps() / last.as_ps() + 1;
+        // Of states, too, no more than anybody reads.
+        if rounds.saturating_mul(once.len() as i64) > Self::MOST {
+            return Err(CourseError::TooLong { length, every: rules.every });
+        }
+        let round =
+            |k: i64| once.iter().filter(|s| s.at < last).map(move |s| CourseState { at: last * k + s.at, ..*s });
+        Ok(Self { states: (0..rounds).flat_map(round).collect() })
+    }
+
     /// All states, the first at 0.
     pub fn states(&self) -> &[CourseState] {
         &self.states

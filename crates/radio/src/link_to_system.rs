@@ -164,6 +164,17 @@ pub struct LinkParameters {
     pub packet: Bytes,
     /// The share of them that may be lost: 1 %.
     pub target: f64,
+    /// What a link has of the bits per second that its bandwidth allows: 1. Less scales all rates down and changes nothing else, for links
+    /// that something slower stands in for.
+    pub rate_factor: f64,
+}
+
+impl LinkParameters {
+    /// Bits per second of an MCS on this link.
+    pub fn rate(&self, mcs: Mcs) -> Rate {
+        let rate = mcs.rate_in(self.bandwidth);
+        if self.rate_factor == 1.0 { rate } else { rate.scale(self.rate_factor) }
+    }
 }
 
 impl Default for LinkParameters {
@@ -175,6 +186,7 @@ impl Default for LinkParameters {
             loss: PROXY_IMPLEMENTATION_LOSS,
             packet: Bytes::new(8140),
             target: 0.01,
+            rate_factor: 1.0,
         }
     }
 }
@@ -202,10 +214,10 @@ pub struct RateBySignal {
 impl RateBySignal {
     /// Thresholds of these rates; those without a fit are left out.
     pub fn new(tables: ErrorTables, parameters: LinkParameters, rates: impl IntoIterator<Item = Mcs>) -> Self {
-        let LinkParameters { bandwidth, noise, loss, packet, target } = parameters;
+        let LinkParameters { noise, loss, packet, target, .. } = parameters;
         let mut steps: Vec<(Dbm, Mcs, Rate)> = rates
             .into_iter()
-            .filter_map(|m| Some((noise + loss + tables.required(m, packet, target)?, m, m.rate_in(bandwidth))))
+            .filter_map(|m| Some((noise + loss + tables.required(m, packet, target)?, m, parameters.rate(m))))
             .collect();
         steps.sort_by(|a, b| b.2.cmp(&a.2).then(a.0.get().total_cmp(&b.0.get())));
         // A rate that needs more than a faster one is never chosen (MCS 5 beside MCS 6).

@@ -186,3 +186,35 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_trace_that_is_too_short_begins_again() {
+    let one = [Angle::ZERO];
+    let mut trace = BeamTrace::new(one.to_vec(), one.to_vec(), &[Dbm::new(-60.0)]).unwrap();
+    trace.push(ms(300), &[Dbm::new(-80.0)]).unwrap();
+    let of = |length| LinkCourse::repeating(&trace, &rates(), CourseRules::default(), ms(length)).unwrap();
+    let once = LinkCourse::new(&trace, &rates(), CourseRules::default(), ms(300)).unwrap();
+    assert_eq!(of(300), once);
+    let long = of(1_000);
+    for t in 0..1_000 {
+        let (there, here) = (long.at(ms(t)), once.at(ms(t % 300)));
+        assert_eq!((there.level, there.link), (here.level, here.link), "at {t} ms");
+    }
+    assert!(long.states().windows(2).all(|w| w[0].at < w[1].at));
+    // One matrix is no trace that could be over.
+    let still = BeamTrace::new(one.to_vec(), one.to_vec(), &[Dbm::new(-60.0)]).unwrap();
+    assert_eq!(LinkCourse::repeating(&still, &rates(), CourseRules::default(), ms(500)).unwrap().states().len(), 1);
+}
+
+#[test]
+fn slower_links_choose_as_the_full_ones_do() {
+    let quarter = LinkParameters { rate_factor: 0.25, ..LinkParameters::default() };
+    let slow = RateBySignal::new(ErrorTables::bundled(), quarter, Mcs::single_carrier());
+    let full = rates();
+    for level in -85..-55 {
+        let (slow, full) = (slow.at(Dbm::new(f64::from(level))), full.at(Dbm::new(f64::from(level))));
+        assert_eq!(slow.map(|l| (l.mcs, l.packet_error)), full.map(|l| (l.mcs, l.packet_error)));
+        assert_eq!(slow.map(|l| l.rate.as_bps() * 4), full.map(|l| l.rate.as_bps()));
+    }
+    assert_eq!(slow.at(Dbm::new(-55.0)).unwrap().rate.as_bps(), 375_000_000);
+}

@@ -277,8 +277,8 @@ tables! {
         destination: u32,
         /// Wire bytes that it was planned for.
         granted_bytes: u64,
-        /// Wire bytes sent in it.
-        sent_bytes: u64,
+        /// Wire bytes sent in it; null where that is not known, as on real hosts.
+        sent_bytes: Option<u64>,
     }
 
     /// Links: one row per direction of a wire, over the whole run.

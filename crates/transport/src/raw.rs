@@ -47,7 +47,7 @@ pub struct Report {
     pub missing: Vec<Range>,
 }
 
-/// Sends one flow of known length in raw frames.
+/// Sends one flow in raw frames: of known length, or one that [grows](RawSender::extend).
 #[derive(Clone, Debug)]
 pub struct RawSender {
     bytes: u64,
@@ -79,6 +79,30 @@ impl RawSender {
             timeout: config.resend_timeout.max(Duration::from_ps(1)),
             deadline: None,
             retransmissions: 0,
+        }
+    }
+
+    /// The flow becomes longer by `bytes`, at its end: for streams whose end is not known yet. A sender that waited to hear of its tail waits no
+    /// more, as it has something to send; how often it has asked in vain it does not forget.
+    pub fn extend(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.backlog() > 0 {
+            self.deadline = None;
+        }
+    }
+
+    /// A frame that [`RawSender::next_frame`] gave did not leave: its bytes are to be sent. Where it is the newest, as if it had never been given;
+    /// of several that did not leave, the last comes first.
+    pub fn unsent(&mut self, frame: RawFrame) {
+        let end = frame.offset.saturating_add(u64::from(frame.len));
+        self.retransmissions -= u64::from(frame.retransmission).min(self.retransmissions);
+        if !frame.retransmission && end == self.next && frame.offset >= self.acknowledged {
+            self.next = frame.offset;
+        } else {
+            self.missing(&[Range { start: frame.offset, end }]);
+        }
+        if self.backlog() > 0 {
+            self.deadline = None;
         }
     }
 
@@ -193,7 +217,7 @@ impl RawSender {
     }
 }
 
-/// Receives one flow of known length in raw frames.
+/// Receives one flow in raw frames. Its length may become known [later](RawReceiver::set_length).
 #[derive(Clone, Debug)]
 pub struct RawReceiver {
     bytes: u64,
@@ -208,7 +232,7 @@ pub struct RawReceiver {
 }
 
 impl RawReceiver {
-    /// For a flow of `bytes`.
+    /// For a flow of `bytes`; [`u64::MAX`] while that is not known.
     pub fn new(config: &RawConfig, bytes: u64) -> Self {
         Self {
             bytes,
@@ -219,6 +243,22 @@ impl RawReceiver {
             due: None,
             duplicates: 0,
         }
+    }
+
+    /// The end becomes known. Where all has come already, a report is due now. False, and nothing changes, where bytes have come that would
+    /// lie beyond the end.
+    pub fn set_length(&mut self, now: Time, bytes: u64) -> bool {
+        let highest = self.held.as_slice().last().map_or(self.next, |r| r.end);
+        if bytes < highest {
+            return false;
+        }
+        if bytes != self.bytes {
+            self.bytes = bytes;
+            if self.is_complete() {
+                self.due = Some(now);
+            }
+        }
+        true
     }
 
     /// A frame arrives. How many of its bytes had not arrived before; the others are counted as duplicates.
@@ -270,6 +310,11 @@ impl RawReceiver {
     /// The report to send now; `None` before it is due.
     pub fn report(&mut self, now: Time) -> Option<Report> {
         self.due.filter(|&at| at <= now)?;
+        Some(self.report_now(now))
+    }
+
+    /// The report of this moment, whether it is due or not: for drivers that also tell of progress.
+    pub fn report_now(&mut self, now: Time) -> Report {
         self.reported = Some(now);
         self.due = (!self.held.is_empty()).then(|| now.saturating_add(self.interval));
         let mut missing = Vec::new();
@@ -278,7 +323,12 @@ impl RawReceiver {
             missing.push(Range { start, end: range.start });
             start = range.end;
         }
-        Some(Report { contiguous: self.next, missing })
+        Report { contiguous: self.next, missing }
+    }
+
+    /// Gaps below the highest byte that has arrived.
+    pub fn gaps(&self) -> usize {
+        self.held.as_slice().len()
     }
 
     /// Bytes that have arrived without gaps.

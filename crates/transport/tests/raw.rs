@@ -158,6 +158,83 @@ fn odd_reports_do_no_harm() {
     );
 }
 
+fn at(us: i64) -> Time {
+    Time::ZERO + Duration::from_us(us)
+}
+
+#[test]
+fn a_sender_that_is_extended_waits_for_its_tail_no_more() {
+    let config = RawConfig { resend_timeout: Duration::from_ms(1), ..RawConfig::default() };
+    let mut sender = RawSender::new(&config, 0);
+    assert!(sender.is_done());
+    sender.extend(1_500);
+    assert!(!sender.is_done());
+    assert_eq!(sender.next_frame(at(0), 1_000).map(|f| (f.offset, f.len)), Some((0, 1_000)));
+    assert_eq!(sender.deadline(), None);
+    assert_eq!(sender.next_frame(at(0), 1_000).map(|f| (f.offset, f.len)), Some((1_000, 500)));
+    assert_eq!(sender.deadline(), Some(at(1_000)));
+    sender.extend(0);
+    assert_eq!(sender.deadline(), Some(at(1_000)));
+    sender.extend(10);
+    assert_eq!((sender.deadline(), sender.backlog()), (None, 10));
+    sender.on_timeout(at(5_000));
+    assert_eq!(sender.backlog(), 10);
+    assert_eq!(sender.next_frame(at(5_000), 1_000).map(|f| (f.offset, f.len)), Some((1_500, 10)));
+    assert_eq!(sender.deadline(), Some(at(6_000)));
+    // What is repeated is the last frame, not one of a length that the flow had before.
+    sender.on_timeout(at(6_000));
+    assert_eq!(
+        sender.next_frame(at(6_000), 1_000).map(|f| (f.offset, f.len, f.retransmission)),
+        Some((1_500, 10, true))
+    );
+    sender.on_report(at(6_100), &Report { contiguous: 1_510, missing: vec![] });
+    assert!(sender.is_done());
+    assert_eq!(sender.deadline(), None);
+}
+
+#[test]
+fn frames_that_did_not_leave_are_as_if_never_given() {
+    let mut sender = RawSender::new(&RawConfig::default(), 2_500);
+    let frames: Vec<_> = std::iter::from_fn(|| sender.next_frame(at(0), 1_000)).collect();
+    assert_eq!((frames.len(), sender.backlog(), sender.deadline().is_some()), (3, 0, true));
+    for frame in frames[1..].iter().rev() {
+        sender.unsent(*frame);
+    }
+    assert_eq!((sender.backlog(), sender.next_offset(), sender.deadline()), (1_500, 1_000, None));
+    let again: Vec<_> = std::iter::from_fn(|| sender.next_frame(at(0), 1_000)).collect();
+    assert_eq!(again, frames[1..]);
+    // Out of turn they are sent again like gaps, lowest first; what has arrived after all is not.
+    sender.on_report(at(1), &Report { contiguous: 500, missing: vec![] });
+    sender.unsent(frames[0]);
+    let gap = sender.next_frame(at(2), 1_000).unwrap();
+    assert_eq!((gap.offset, gap.len, gap.retransmission, sender.retransmissions()), (500, 500, true, 1));
+    sender.unsent(gap);
+    assert_eq!((sender.backlog(), sender.retransmissions()), (500, 0));
+    sender.acknowledged(2_500);
+    sender.unsent(frames[2]);
+    assert_eq!((sender.backlog(), sender.is_done()), (0, true));
+}
+
+#[test]
+fn a_receiver_learns_the_length_late() {
+    let mut receiver = RawReceiver::new(&RawConfig::default(), u64::MAX);
+    assert_eq!(receiver.on_frame(at(0), 0, 1_000), 1_000);
+    assert_eq!((receiver.is_complete(), receiver.deadline()), (false, None));
+    assert_eq!(receiver.report_now(at(3)), Report { contiguous: 1_000, missing: vec![] });
+    assert!(!receiver.set_length(at(5), 999) && !receiver.is_complete());
+    assert!(receiver.set_length(at(5), 1_000) && receiver.is_complete());
+    assert_eq!(receiver.deadline(), Some(at(5)));
+    assert_eq!(receiver.report(at(5)), Some(Report { contiguous: 1_000, missing: vec![] }));
+    assert!(receiver.set_length(at(6), 1_000));
+    assert_eq!(receiver.deadline(), None);
+
+    let mut receiver = RawReceiver::new(&RawConfig::default(), u64::MAX);
+    receiver.on_frame(at(0), 500, 500);
+    assert!(!receiver.set_length(at(1), 900));
+    assert!(receiver.set_length(at(1), 1_000));
+    assert_eq!((receiver.gaps(), receiver.on_frame(at(2), 0, 500), receiver.is_complete()), (1, 500, true));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 

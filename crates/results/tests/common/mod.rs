@@ -105,7 +105,7 @@ pub fn record(recorder: &mut Recorder, n: u32) {
             source: 4,
             destination: 5,
             granted_bytes: 6,
-            sent_bytes: 7,
+            sent_bytes: Some(7),
         });
         recorder.latency(&LatencyRow { latency_ps: i64::from(i), packets: k });
         recorder.link(&LinkRow {

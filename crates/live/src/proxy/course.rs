@@ -64,6 +64,21 @@ pub struct Course {
     ladder: RateLadder,
 }
 
+/// What a link has to carry, in bits times 10^12: a rate does its bits per second in every picosecond.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Work(u128);
+
+impl Work {
+    /// That of so many bytes.
+    pub fn of(bytes: Bytes) -> Self {
+        Self(u128::from(bytes.get()) * 8_000_000_000_000)
+    }
+    /// What is left of it when so much of it is done; nothing where that is more.
+    pub fn less(self, done: Self) -> Self {
+        Self(self.0.saturating_sub(done.0))
+    }
+}
+
 impl Course {
     /// A course of rates and how long each lasts; the last one for ever. At rate zero nothing is sent. Nothing is lost in the air.
     ///
@@ -167,25 +182,28 @@ impl Course {
     /// When the last bit has left of `bytes` whose first bit leaves at `start` at the earliest, rounded up to a picosecond; none where the
     /// link is silent for ever before.
     pub fn finish(&self, start: Duration, bytes: Bytes) -> Option<Duration> {
-        // In bits times 10^12, of which a rate does its bits per second in every picosecond.
-        let mut left = u128::from(bytes.get()) * 8_000_000_000_000;
+        self.carry(start, Work::of(bytes)).map(|(end, _)| end)
+    }
+
+    /// As [`finish`](Self::finish), with what the link can carry on top until that picosecond is over. Who hands it back as done for the work that
+    /// comes next without a gap loses nothing by the rounding.
+    pub fn carry(&self, start: Duration, work: Work) -> Option<(Duration, Work)> {
+        let Work(mut left) = work;
         let mut now = start;
         for (i, phase) in self.phases.iter().enumerate().skip(self.place(start)) {
             let rate = u128::from(phase.rate.as_bps());
             let end = self.phases.get(i + 1).map(|p| p.at);
             let most = end.map(|end| rate * (end - now).as_ps().max(0) as u128);
             if left == 0 {
-                return Some(now);
+                return Some((now, Work(0)));
             }
             if let (Some(most), Some(end)) = (most.filter(|&m| m < left), end) {
                 left -= most;
                 now = end;
                 continue;
             }
-            return match rate {
-                0 => None,
-                _ => i64::try_from(left.div_ceil(rate)).ok().map(|ps| now + Duration::from_ps(ps)),
-            };
+            let ps = (rate > 0).then(|| left.div_ceil(rate))?;
+            return i64::try_from(ps).ok().map(|whole| (now + Duration::from_ps(whole), Work(ps * rate - left)));
         }
         None
     }

@@ -19,10 +19,12 @@ use timeplane_workload::FlowArrival;
 pub const MOST_FLOWS: usize = 60_000;
 /// A run in which no byte has come for so long is over.
 pub const STALLED: Wait = Wait::from_secs(30);
-/// So long before a flow begins, its receiver listens.
+/// So long before a flow begins, its programs do: the receiver listens, the sender has asked for a stream.
 const LEAD: Duration = Duration::from_ms(250);
 /// Bytes that a program writes or reads at a time.
 const CHUNK: usize = 32 << 10;
+/// Bytes that a program has made before its flow arrives.
+const AHEAD: u64 = 1 << 20;
 /// Of a program's stack.
 const STACK: usize = 256 << 10;
 
@@ -207,21 +209,28 @@ pub fn run(
     Programs { flows, begin: common.begin, length, ended, received, threads }
 }
 
-/// Sends a flow when its time has come.
+/// Sends a flow when its time has come. Until then it has asked for a stream and made what it will say first: a flow arrives when its bytes are
+/// there.
 fn send(agent: &Agent, flow: &Flow, common: &Common) {
-    let wait = flow.arrival.at - common.now();
-    std::thread::sleep(Wait::from_nanos((wait.as_ps() / 1000).max(0) as u64));
     let bytes = flow.arrival.bytes.get();
     let sent = || -> Result<(), ClientError> {
         let mut stream = agent.send(flow.arrival.destination, flow.port(), Some(bytes))?;
-        let mut chunk = vec![0; CHUNK];
+        let mut made = vec![0; bytes.min(AHEAD) as usize];
+        pattern(flow.number, 0, &mut made);
+        let wait = flow.arrival.at - common.now();
+        std::thread::sleep(Wait::from_nanos((wait.as_ps() / 1000).max(0) as u64));
         let mut at = 0;
         while at < bytes {
-            let chunk = &mut chunk[..(bytes - at).min(CHUNK as u64) as usize];
-            pattern(flow.number, at, chunk);
-            stream.write_all(chunk)?;
-            at += chunk.len() as u64;
-            flow.written.store(at, Relaxed);
+            if at >= AHEAD {
+                let left = (bytes - at).min(CHUNK as u64) as usize;
+                made.truncate(left);
+                pattern(flow.number, at, &mut made);
+            }
+            for chunk in made.chunks(CHUNK) {
+                stream.write_all(chunk)?;
+                at += chunk.len() as u64;
+                flow.written.store(at, Relaxed);
+            }
         }
         stream.finish().map(drop)
     };

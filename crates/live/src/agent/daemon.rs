@@ -535,7 +535,9 @@ impl LiveAgent {
         while at < self.open.len() {
             let (count, sent) = self.fill(now, at);
             if count == 0 {
-                let waits = [Some(self.link.ready()), self.open[at].pace.as_ref().map(Pace::ready)];
+                // Queues with a pace of their own are many and slow: they wake up together, not each for its own next frame.
+                let together = self.open[at].pace.as_ref().map(|p| p.ready().max(now.saturating_add(Pace::DEPTH / 4)));
+                let waits = [Some(self.link.ready()), together];
                 let ready = waits.into_iter().flatten().max().filter(|r| *r > now);
                 if let Some(ready) = ready
                     .filter(|_| Self::streams(&self.shared).backlog().iter().any(|b| b.0 == self.open[at].destination))

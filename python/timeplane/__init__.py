@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from timeplane._core import SlotParameters, Table
     from timeplane._errors import Issue, RunError, ScenarioError, ScenarioWarning, TimeplaneError
     from timeplane._run import Progress
+    from timeplane._sweep import sweep
     from timeplane._schedulers import register_scheduler, schedulers, unregister_scheduler
     from timeplane.results import Comparison, Results, Run
     from timeplane.scenario import *  # noqa: F403
@@ -34,6 +35,7 @@ _PLACES = {
     "timeplane._errors": ("Issue", "RunError", "ScenarioError", "ScenarioWarning", "TimeplaneError"),
     "timeplane._run": ("Progress",),
     "timeplane._schedulers": ("register_scheduler", "schedulers", "unregister_scheduler"),
+    "timeplane._sweep": ("sweep",),
     "timeplane.results": ("Comparison", "Results", "Run"),
 }
 _MODULES = ("algorithms", "live", "plot", "results", "scenario", "studies")

@@ -1,4 +1,4 @@
-"""The ``timeplane`` command: that of the compiled program, and studies."""
+"""The ``timeplane`` command: that of the compiled program, studies, and sweeps on Dask."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ def main(arguments: list[str] | None = None) -> int:
         from timeplane import studies
 
         return studies.main(arguments[1:])
+    if arguments[:1] == ["sweep"] and any(a.partition("=")[0] == "--dask" for a in arguments):
+        from timeplane import _sweep
+
+        return _sweep.command(arguments[1:])
     # Rust writes to the same place: what Python holds back comes first.
     sys.stdout.flush()
     return _core.main(["timeplane", *arguments])

@@ -1,5 +1,6 @@
 """The compiled part of timeplane."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -85,7 +86,31 @@ def run(
     progress: Callable[[float, int, int, int, int], object] | None,
     schedulers: Mapping[str, Any],
     keep: object | None,
+    until: str | None = None,
 ) -> tuple[Results, Comparison]: ...
+def split_override(text: str) -> tuple[str, list[str]]: ...
+def run_elsewhere(
+    text: str,
+    base: str | os.PathLike[str],
+    control: str,
+    values: Sequence[tuple[str, str]],
+    seed: int,
+    key: str,
+    root: str,
+) -> list[tuple[str, bytes]]: ...
+
+class Sweep:
+    """All runs of a scenario and the folder that keeps them."""
+
+    def __init__(self, loaded: Loaded, root: str, until: str | None) -> None: ...
+    @property
+    def total(self) -> int: ...
+    @property
+    def cached(self) -> int: ...
+    def wanted(self, at_once: int) -> list[int]: ...
+    def task(self, run: int) -> tuple[str, Path, str, list[tuple[str, str]], int, str]: ...
+    def adopt(self, run: int, files: Sequence[tuple[str, bytes]]) -> None: ...
+    def conclude(self, over: bool, keep: object | None) -> tuple[Results, Comparison]: ...
 
 class Loaded:
     """A scenario that was read, with the places of its values."""

@@ -167,6 +167,7 @@ class Runnable:
         jobs: int | None = None,
         results: str | os.PathLike[str] | None = "results",
         progress: bool | Callable[[Progress], object] | None = None,
+        until: str | None = None,
     ) -> Results:
         """Runs every control at every point with every seed, and compares them.
 
@@ -180,6 +181,8 @@ class Runnable:
             to the results.
         progress:
             ``True`` for a line on stderr; or something to call with a :class:`Progress` a few times a second.
+        until:
+            Ends each point when a metric is known well enough, as ``"fct_mean=5%"``; see :func:`timeplane.sweep`.
         """
         from timeplane.results import Comparison, Results
 
@@ -199,7 +202,7 @@ class Runnable:
             tell = lambda *values: call(Progress(*values, time.monotonic() - begin))
         root = folder.path if folder else os.fspath(results)
         try:
-            core, comparison = _core.run(loaded, jobs, root, tell, _schedulers.registered(), folder)
+            core, comparison = _core.run(loaded, jobs, root, tell, _schedulers.registered(), folder, until)
         finally:
             if bar:
                 bar.close()

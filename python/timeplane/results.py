@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from timeplane import _core
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from timeplane._core import Table
 
 
@@ -209,6 +211,24 @@ class Results(_Tables):
     def summary(self) -> Table:
         """One row per run: means, percentiles, counts."""
         return self._core.summary()
+
+    def to_xarray(self) -> xr.Dataset:
+        """The summary as labelled arrays: a dimension for each swept key, for controls and for seeds; one variable per column.
+
+        Where no run is, such as at points of keys that change together, values are missing. Needs xarray and pandas.
+
+        >>> results.to_xarray().fct_mean_ps.mean("seed").sel(control="dctcp")
+        """
+        import pandas as pd
+
+        table = self.summary
+        columns = list(table.columns)
+        dimensions = [*columns[columns.index("control") + 1 : columns.index("seed")], "control", "seed"]
+        frame = pd.DataFrame(table).drop(columns="run")
+        dataset = frame.set_index(dimensions).to_xarray()
+        for name in dataset.data_vars:
+            dataset[name].attrs["description"] = table.descriptions.get(name, "")
+        return dataset
 
     def compare(self, baseline: str | None = None, metrics: Sequence[str] = ()) -> Comparison:
         """Compares again: to another control, by other metrics (names of the summary's columns, as ``"fct_p99_ps"``). Without bounds."""

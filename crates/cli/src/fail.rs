@@ -30,7 +30,10 @@ impl From<BatchError> for Failure {
         match e {
             BatchError::Scenario(e) => e.into(),
             e @ (BatchError::Workload(_) | BatchError::Fabric(_) | BatchError::Air(_)) => Self::configuration(e),
-            e @ (BatchError::Results(_) | BatchError::Run { .. } | BatchError::Threads { .. }) => Self::failed(e),
+            e @ (BatchError::Results(_)
+            | BatchError::Run { .. }
+            | BatchError::Threads { .. }
+            | BatchError::Other { .. }) => Self::failed(e),
         }
     }
 }

@@ -13,12 +13,14 @@ mod output;
 mod preview;
 mod progress;
 mod run;
+mod sweep;
 
 use clap::{Args, Parser, Subcommand};
 use fail::Failure;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use timeplane_scenario::{Loaded, split_override};
+use timeplane_sim::sweep::{Shard, Until};
 
 /// What the command's exit code says.
 pub mod exit {
@@ -54,6 +56,10 @@ enum Command {
     ///
     /// Runs that are complete already are not run again; after an interrupt, the same command goes on.
     Run(RunArgs),
+    /// Runs a scenario of many points: shared among machines, or ended when enough is known
+    ///
+    /// As `run`, which runs a sweep on all cores of this machine; what one has run, the other need not.
+    Sweep(SweepArgs),
     /// Checks a scenario and everything that it names, and runs nothing
     Validate(ValidateArgs),
     /// Compares the complete runs of results folders again, of several side by side
@@ -114,6 +120,23 @@ struct RunArgs {
     /// No progress
     #[arg(long, short)]
     quiet: bool,
+}
+
+#[derive(Debug, Args)]
+struct SweepArgs {
+    #[command(flatten)]
+    run: RunArgs,
+    /// Ends each point at the seed with which this is known for all controls, such as fct_mean=5%
+    ///
+    /// 5 % is half of the 95 % interval of the mean over seeds. Seeds are looked at in order, from the third on, up to the scenario's number.
+    #[arg(long, value_name = "METRIC=PERCENT", conflicts_with = "shard")]
+    until: Option<Until>,
+    /// Runs only share I of N, as in an array of batch jobs; all shares may run at the same time, into the same folder
+    #[arg(long, value_name = "I/N", conflicts_with = "dask")]
+    shard: Option<Shard>,
+    /// Runs on the workers of this Dask scheduler (the Python package does)
+    #[arg(long, value_name = "ADDRESS")]
+    dask: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -204,6 +227,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let done = match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Sweep(args) => sweep::sweep(&args),
         Command::Validate(args) => preview::validate(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::ExportFlows(args) => export::export(&args),

@@ -7,12 +7,17 @@ use crate::progress::Display;
 use crate::{RunArgs, exit, output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use timeplane_results::{RunSummary, Store};
 use timeplane_scenario::Loaded;
 use timeplane_schedule::Schedulers;
 use timeplane_sim::batch::{self, Progress};
+use timeplane_sim::sweep::{Shard, Until};
 
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
+    run_some(args, None, None)
+}
+
+/// The same with fewer runs: seeds until a metric is known well enough, or a share of all.
+pub fn run_some(args: &RunArgs, until: Option<Until>, shard: Option<Shard>) -> Result<(), Failure> {
     let mut overrides = args.scenario.set.clone();
     overrides.extend(args.seeds.map(|n| ("seeds".to_owned(), vec![n.to_string()])));
     let loaded = Loaded::from_file(&args.scenario.file, &overrides)?;
@@ -22,7 +27,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     let schedulers = Schedulers::built_in();
     let jobs = args.jobs.map(|n| n as usize).or_else(|| std::thread::available_parallelism().ok().map(usize::from));
-    let options = batch::Options { jobs: jobs.unwrap_or(1), results: args.results.clone() };
+    let options = batch::Options { until, shard, ..batch::Options::new(jobs.unwrap_or(1), &args.results) };
     if args.dry_run {
         return output::text(&dry_run(&loaded, &points, &batch::plan(&loaded, &options)?)?);
     }
@@ -39,18 +44,19 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let outcome = batch::run(&loaded, &schedulers, &options, &cancel, &|p: Progress| display.on(p));
     display.end();
     let outcome = outcome?;
-    // What an interrupt left says nothing about what had to come out.
-    let checked = if outcome.interrupted || loaded.scenario.check.is_empty() {
+    // What an interrupt left, or a share, says nothing about what had to come out.
+    let checked = if outcome.interrupted || outcome.missing > 0 || loaded.scenario.check.is_empty() {
         Vec::new()
     } else {
-        let runs = summaries(&loaded, &options)?;
-        checks::evaluate(&loaded, &checks::validate(&loaded)?, &runs, outcome.comparison.bounds())
+        checks::evaluate(&loaded, &checks::validate(&loaded)?, &outcome.summaries, outcome.comparison.bounds())
     };
     if args.json {
         let mut json = outcome.comparison.to_json();
         json["directory"] = outcome.directory.display().to_string().into();
         json["runs"] = outcome.runs.into();
         json["cached"] = outcome.cached.into();
+        json["unneeded"] = outcome.unneeded.into();
+        json["missing"] = outcome.missing.into();
         json["checks"] = checks::to_json(&checked);
         json["interrupted"] = outcome.interrupted.into();
         output::json(&json)?;
@@ -84,18 +90,20 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
                 outcome.cached
             );
         }
+        if let Some(until) = until.filter(|_| outcome.unneeded > 0) {
+            let fewer = output::count(outcome.unneeded as u64, "run");
+            let within = 100.0 * until.within;
+            eprintln!(
+                "{fewer} not needed: at every point, {} is known to {within} % or all seeds were run",
+                until.metric.name()
+            );
+        }
+        if outcome.missing > 0 {
+            let others = output::count(outcome.missing as u64, "run");
+            eprintln!(
+                "{others} of other shares missing; when all are there, the same command without --shard makes the tables"
+            );
+        }
     }
     if checks::all_met(&checked) { Ok(()) } else { Err(Failure::Silent(exit::CHECK)) }
-}
-
-/// The runs of a scenario as they were kept, under the names of this scenario.
-fn summaries(loaded: &Loaded, options: &batch::Options) -> Result<Vec<RunSummary>, Failure> {
-    let store = Store::open(&options.results, &loaded.name()).map_err(Failure::failed)?;
-    let one = |run: batch::Planned| {
-        let mut summary = store.summary(&run.key).map_err(Failure::failed)?;
-        summary.control = run.control;
-        summary.point = run.values;
-        Ok(summary)
-    };
-    batch::plan(loaded, options)?.into_iter().map(one).collect()
 }

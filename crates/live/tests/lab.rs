@@ -181,7 +181,7 @@ fn a_lab_gives_the_tables_of_a_simulation_and_nobody_sends_in_a_foreign_slot() {
     let again = run::run(&loaded, &options, &|| false, &|_| {}).unwrap();
     assert_eq!((again.runs, again.cached), (1, 1));
 
-    let simulated = batch::Options { jobs: 1, results: options.results.clone() };
+    let simulated = batch::Options::new(1, options.results.clone());
     let never = AtomicBool::new(false);
     let simulated = batch::run(&loaded, &Schedulers::built_in(), &simulated, &never, &|_| {}).unwrap();
     let theirs = runs(&simulated.directory);

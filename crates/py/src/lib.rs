@@ -10,6 +10,7 @@ mod results;
 mod run;
 mod scenario;
 mod scheduler;
+mod sweep;
 mod table;
 
 use pyo3::prelude::*;
@@ -34,6 +35,8 @@ mod _core {
     use crate::scenario::{Loaded, schema};
     #[pymodule_export]
     use crate::scheduler::SlotParameters;
+    #[pymodule_export]
+    use crate::sweep::{Sweep, run_elsewhere, split_override};
     #[pymodule_export]
     use crate::table::Table;
 

@@ -4,6 +4,7 @@ use crate::error;
 use crate::results::{Comparison, Results};
 use crate::scenario::Loaded;
 use crate::scheduler::{self, Failure};
+use crate::sweep;
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -73,10 +74,10 @@ fn forget(
 
 /// Runs everything that is missing in `root` and compares what is complete.
 ///
-/// `progress` is called about ten times a second with (fraction, runs complete, of them complete before, runs in all, events);
+/// `until` ends a point early, as `fct_mean=5%`. `progress` is called about ten times a second with (fraction, runs complete, of them complete before, runs in all, events);
 /// `keep` is kept as long as somebody may read the results.
 #[pyfunction]
-#[pyo3(signature = (loaded, jobs, root, progress, schedulers, keep))]
+#[pyo3(signature = (loaded, jobs, root, progress, schedulers, keep, until=None))]
 pub(crate) fn run(
     py: Python<'_>,
     loaded: &Loaded,
@@ -85,9 +86,11 @@ pub(crate) fn run(
     progress: Option<Bound<'_, PyAny>>,
     schedulers: HashMap<String, Py<PyAny>>,
     keep: Option<Py<PyAny>>,
+    until: Option<&str>,
 ) -> PyResult<(Results, Comparison)> {
     let loaded = &loaded.0;
-    let options = Options { jobs, results: root };
+    let until = sweep::until(until)?;
+    let options = Options { until, ..Options::new(jobs, root) };
     let planned = py.detach(|| batch::plan(loaded, &options)).map_err(|e| error::scenario(py, &e))?;
     py.detach(|| forget(loaded, &planned, &options, &schedulers)).map_err(|e| error::results(py, &e))?;
     let failure = Arc::new(Failure::default());

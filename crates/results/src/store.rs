@@ -122,6 +122,26 @@ impl Store {
     /// Where the name is not a plain name, the folder holds something else than results or results of another layout, another
     /// process writes to it, or the file system refuses.
     pub fn open(root: &Path, name: &str) -> Result<Self, ResultsError> {
+        let (store, locked) = Self::open_with(root, name, File::try_lock)?;
+        store.clean(locked)?;
+        Ok(store)
+    }
+
+    /// The same beside other processes, on this machine or others, that open it in this way. What killed runs left behind stays: nobody knows here
+    /// whose it is.
+    ///
+    /// # Errors
+    /// As in [`open`](Self::open); busy is the folder while a process has it for itself.
+    pub fn open_shared(root: &Path, name: &str) -> Result<Self, ResultsError> {
+        Ok(Self::open_with(root, name, File::try_lock_shared)?.0)
+    }
+
+    /// Opens it; and whether it is locked.
+    fn open_with(
+        root: &Path,
+        name: &str,
+        lock_by: fn(&File) -> Result<(), TryLockError>,
+    ) -> Result<(Self, bool), ResultsError> {
         let plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ' | '+' | '=' | ',');
         if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
             return Err(ResultsError::Name { name: name.to_owned() });
@@ -144,11 +164,11 @@ impl Store {
             .truncate(false)
             .open(&path)
             .map_err(|e| ResultsError::io("open", &path, e))?;
-        let locked = lock(&mut marker, &dir)?;
+        let locked = lock(&mut marker, &dir, lock_by)?;
         check_layout(&mut marker, &dir)?;
-        let store = Self { dir, _marker: marker };
-        store.clean(locked)?;
-        Ok(store)
+        let runs = dir.join("runs");
+        fs::create_dir_all(&runs).map_err(|e| ResultsError::io("create", &runs, e))?;
+        Ok((Self { dir, _marker: marker }, locked))
     }
 
     /// `root/name`.
@@ -165,7 +185,6 @@ impl Store {
     /// those of living processes stay.
     fn clean(&self, locked: bool) -> Result<(), ResultsError> {
         let runs = self.dir.join("runs");
-        fs::create_dir_all(&runs).map_err(|e| ResultsError::io("create", &runs, e))?;
         for entry in fs::read_dir(&runs).map_err(|e| ResultsError::io("read", &runs, e))? {
             let path = entry.map_err(|e| ResultsError::io("read", &runs, e))?.path();
             let Some(pid) = path.file_name().and_then(|n| n.to_str()).and_then(partial_pid) else { continue };
@@ -253,16 +272,39 @@ impl Store {
     /// # Errors
     /// Where a summary cannot be read, or the tables cannot be written.
     pub fn combine(&self, keys: &[String]) -> Result<Vec<RunSummary>, ResultsError> {
-        let mut runs = Vec::new();
-        for key in keys.iter().filter(|key| self.is_complete(key)) {
-            runs.push((key.as_str(), self.summary(key)?));
-        }
-        let batch = summary_batch(runs.iter().map(|(key, summary)| (*key, summary)));
+        let complete = keys.iter().filter(|key| self.is_complete(key));
+        let summaries = self.summaries(keys)?;
+        let batch = summary_batch(complete.map(String::as_str).zip(&summaries));
         let path = self.dir.join("summary.parquet");
         write_atomically(&path, &parquet_bytes(&batch, &path)?)?;
         let path = self.dir.join("summary.csv");
         write_atomically(&path, &csv_bytes(&batch))?;
-        Ok(runs.into_iter().map(|(_, summary)| summary).collect())
+        Ok(summaries)
+    }
+
+    /// The complete runs among `keys`, in this order. Nothing is written.
+    ///
+    /// # Errors
+    /// Where a summary cannot be read.
+    pub fn summaries(&self, keys: &[String]) -> Result<Vec<RunSummary>, ResultsError> {
+        keys.iter().filter(|key| self.is_complete(key)).map(|key| self.summary(key)).collect()
+    }
+
+    /// The files of a complete run, by name, in the order of names: what [`PartialRun::adopt`] takes.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    pub fn files(&self, key: &str) -> Result<Vec<(String, Vec<u8>)>, ResultsError> {
+        let dir = self.run_dir(key);
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&dir).map_err(|e| ResultsError::io("read", &dir, e))? {
+            let path = entry.map_err(|e| ResultsError::io("read", &dir, e))?.path();
+            let bytes = fs::read(&path).map_err(|e| ResultsError::io("read", &path, e))?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            files.push((name, bytes));
+        }
+        files.sort();
+        Ok(files)
     }
 }
 
@@ -285,9 +327,32 @@ impl PartialRun {
     ///
     /// # Errors
     /// Where the file system refuses; nothing is left of the run then.
-    pub fn commit(mut self, summary: &RunSummary) -> Result<(), ResultsError> {
+    pub fn commit(self, summary: &RunSummary) -> Result<(), ResultsError> {
         let path = self.dir.join(SUMMARY);
         fs::write(&path, to_json(summary)).map_err(|e| ResultsError::io("write", &path, e))?;
+        self.place()
+    }
+
+    /// Puts a run in its place that was complete in another folder of results: its [files](Store::files).
+    ///
+    /// # Errors
+    /// Where a name is not that of a file, there is no summary, or the file system refuses; nothing is left of the run then.
+    pub fn adopt(self, files: &[(String, Vec<u8>)]) -> Result<(), ResultsError> {
+        let broken = |reason: String| ResultsError::Broken { path: self.target.clone(), reason };
+        let summary = files.iter().find(|f| f.0 == SUMMARY).ok_or_else(|| broken(format!("no {SUMMARY} came")))?;
+        serde_json::from_slice::<RunSummary>(&summary.1).map_err(|e| broken(format!("its {SUMMARY}: {e}")))?;
+        for (name, bytes) in files {
+            if Path::new(name).file_name() != Some(name.as_ref()) {
+                return Err(broken(format!("`{name}` is no file's name")));
+            }
+            let path = self.dir.join(name);
+            fs::write(&path, bytes).map_err(|e| ResultsError::io("write", &path, e))?;
+        }
+        self.place()
+    }
+
+    /// Makes all files durable, and puts them in their place.
+    fn place(mut self) -> Result<(), ResultsError> {
         for entry in fs::read_dir(&self.dir).map_err(|e| ResultsError::io("read", &self.dir, e))? {
             let path = entry.map_err(|e| ResultsError::io("read", &self.dir, e))?.path();
             let synced = OpenOptions::new().write(true).open(&path).and_then(|file| file.sync_all());
@@ -349,8 +414,8 @@ fn refuse_strangers(dir: &Path) -> Result<(), ResultsError> {
 }
 
 /// Takes the lock; `false` where the file system has none.
-fn lock(marker: &mut File, dir: &Path) -> Result<bool, ResultsError> {
-    match marker.try_lock() {
+fn lock(marker: &mut File, dir: &Path, by: fn(&File) -> Result<(), TryLockError>) -> Result<bool, ResultsError> {
+    match by(marker) {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => {
             let mut text = String::new();
@@ -391,7 +456,8 @@ fn to_json(value: &impl Serialize) -> Vec<u8> {
 /// Writes a file so that it is there as a whole, old or new, whenever the process or the machine stops.
 fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ResultsError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".tmp");
+    // Others may write the same file at the same time.
+    name.push(format!(".{}-{:?}.tmp", std::process::id(), std::thread::current().id()));
     let temporary = path.with_file_name(name);
     let written = File::create(&temporary).and_then(|mut file| {
         file.write_all(bytes)?;

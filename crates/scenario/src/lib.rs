@@ -89,7 +89,8 @@ pub struct Scenario {
     pub change: Vec<Change>,
     /// The controls to compare, by name; the first is the baseline of differences.
     pub control: IndexMap<String, Control>,
-    /// Values to try, by dotted key: `"workload.poisson.load" = [0.2, 0.5]`; several keys make a grid.
+    /// Values to try, by dotted key: `"workload.poisson.load" = [0.2, 0.5]`; several keys make a grid. Keys with commas between them change
+    /// together: `"fabric.rate, workload.poisson.load" = [["10 Gb/s", 0.2], ["40 Gb/s", 0.5]]`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub sweep: IndexMap<String, Vec<serde_json::Value>>,
     /// What must come out; where it does not, the command ends with 3.

@@ -205,21 +205,22 @@ impl Loaded {
             Value::Table(sweep) => sweep,
             _ => IndexMap::new(),
         });
-        let dimensions: Vec<(&String, &Vec<Node>)> = sweep
+        let dimensions: Vec<(Vec<&str>, &Vec<Node>)> = sweep
             .iter()
             .map(|(key, (_, node))| match &node.value {
-                Value::List(values) => (key, values),
+                Value::List(values) => (keys_of(key), values),
                 _ => unreachable!("a sweep holds lists"),
             })
             .collect();
         let total: usize = dimensions.iter().map(|(_, values)| values.len()).product();
         for mut number in 0..total {
-            let mut chosen = Vec::with_capacity(dimensions.len());
-            for (key, values) in dimensions.iter().rev() {
-                chosen.push((*key, &values[number % values.len()]));
+            let mut places = Vec::with_capacity(dimensions.len());
+            for (keys, values) in dimensions.iter().rev() {
+                places.push((keys, &values[number % values.len()]));
                 number /= values.len();
             }
-            chosen.reverse();
+            let chosen: Vec<(&str, &Node)> =
+                places.into_iter().rev().flat_map(|(keys, value)| values_of(keys, value).unwrap_or_default()).collect();
             let mut document = bare.clone();
             for &(key, value) in &chosen {
                 self.shape.set(&mut document, key, value.clone());
@@ -229,7 +230,7 @@ impl Loaded {
                 return Err(report(findings, &self.sources));
             }
             let scenario = read(&document, &self.sources)?;
-            let values = chosen.into_iter().map(|(k, v)| (k.clone(), v.to_json())).collect();
+            let values = chosen.into_iter().map(|(k, v)| (k.to_owned(), v.to_json())).collect();
             visit(Point { values, scenario }, &document);
         }
         Ok(())
@@ -312,6 +313,20 @@ fn flatten_sweep(document: &mut Node) {
     *table = flat;
 }
 
+/// The keys of a dimension of the sweep: one, or several with commas between them that change together.
+fn keys_of(dimension: &str) -> Vec<&str> {
+    dimension.split(',').map(str::trim).collect()
+}
+
+/// The keys of a dimension with one of its values; none where there is not one for each.
+fn values_of<'a>(keys: &[&'a str], value: &'a Node) -> Option<Vec<(&'a str, &'a Node)>> {
+    match (keys, &value.value) {
+        ([key], _) => Some(vec![(*key, value)]),
+        (keys, Value::List(values)) if values.len() == keys.len() => Some(keys.iter().copied().zip(values).collect()),
+        _ => None,
+    }
+}
+
 fn unknown_key((above, problem): (String, Problem), origin: &Origin) -> Finding {
     let help = match &problem {
         Problem::UnknownKey { allowed, .. } => Some(one_of("allowed here", allowed)),
@@ -350,6 +365,11 @@ fn apply(shape: &Shape, document: &mut Node, key: &str, values: &[String], origi
             if let Value::Table(root) = &mut document.value
                 && let Some((_, Node { value: Value::Table(sweep), .. })) = root.get_mut("sweep")
             {
+                if let Some(together) = sweep.keys().find(|k| k.contains(',') && keys_of(k).contains(&key)) {
+                    return conflict(&format!(
+                        "the file sweeps `{together}` together: one of them alone cannot be set"
+                    ));
+                }
                 sweep.shift_remove(key);
             }
             shape.set(document, key, node);
@@ -375,6 +395,7 @@ fn check_sweep(shape: &Shape, document: &mut Node) -> Vec<Finding> {
     let mut findings = Vec::new();
     let Some(Value::Table(sweep)) = document.child("sweep").map(|n| n.value.clone()) else { return findings };
     let mut points = 1usize;
+    let mut swept = std::collections::BTreeSet::new();
     for (key, (origin, node)) in &sweep {
         let place = join("sweep", key);
         let mut conflict = |message: String, origin: &Origin| {
@@ -383,12 +404,23 @@ fn check_sweep(shape: &Shape, document: &mut Node) -> Vec<Finding> {
         };
         // Anything but a list is refused by the walk over the whole document.
         let Value::List(values) = &node.value else { continue };
-        if NOT_SWEPT.contains(&key.split('.').next().unwrap_or(key)) {
+        let keys = keys_of(key);
+        if let Some(key) = keys.iter().find(|k| NOT_SWEPT.contains(&k.split('.').next().unwrap_or(k))) {
             conflict(format!("`{key}` is no dimension of a sweep"), origin);
             continue;
         }
-        if let Err((above, problem)) = shape.exists(key, document) {
+        if let Some(Err((above, problem))) = keys.iter().map(|k| shape.exists(k, document)).find(Result::is_err) {
             findings.push(unknown_key((join("sweep", &above), problem), origin));
+            continue;
+        }
+        if let Some(twice) = keys.iter().find(|k| !swept.insert((**k).to_owned())) {
+            conflict(format!("`{twice}` is swept twice"), origin);
+            continue;
+        }
+        if let Some(other) = values.iter().find(|v| values_of(&keys, v).is_none()) {
+            let message =
+                format!("found {}, expected a list of {} values, one for each key", other.to_json(), keys.len());
+            conflict(message, &other.origin);
             continue;
         }
         if values.is_empty() {
@@ -400,7 +432,7 @@ fn check_sweep(shape: &Shape, document: &mut Node) -> Vec<Finding> {
                 conflict(format!("the value {json} stands here twice"), &value.origin);
             }
         }
-        for value in values {
+        for (key, value) in values.iter().flat_map(|v| values_of(&keys, v).unwrap_or_default()) {
             findings.extend(shape.check_at(key, value, document));
         }
         points = points.saturating_mul(values.len().max(1));
@@ -409,10 +441,10 @@ fn check_sweep(shape: &Shape, document: &mut Node) -> Vec<Finding> {
             findings.push(Finding { key: place.clone(), problem, help: None, origin: origin.clone() });
             break;
         }
-        if document.at(key).is_none()
-            && let Some(first) = values.first()
-        {
-            shape.set(document, key, first.clone());
+        for (key, first) in values.first().and_then(|v| values_of(&keys, v)).unwrap_or_default() {
+            if document.at(key).is_none() {
+                shape.set(document, key, first.clone());
+            }
         }
     }
     findings

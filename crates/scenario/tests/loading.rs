@@ -74,6 +74,21 @@ fn a_sweep_is_a_grid_in_the_order_of_the_file() {
 }
 
 #[test]
+fn keys_with_commas_between_them_change_together() {
+    let both = "\"workload.poisson.load, fabric.rate\" = [[0.2, \"10 Gb/s\"], [0.5, \"40 Gb/s\"]]";
+    let text = GOOD.replace("\"workload.poisson.load\" = [0.2, 0.5, 0.8]", both);
+    let grid = points(&format!("{text}\n\"control.cubic.transport.tcp.min_rto\" = [\"10 ms\", \"200 ms\"]\n"), &[]);
+    let labels: Vec<String> = grid.iter().map(|p| serde_json::to_string(&p.values).unwrap()).collect();
+    insta::assert_snapshot!(labels.join("\n"), @r#"
+    {"workload.poisson.load":0.2,"fabric.rate":"10 Gb/s","control.cubic.transport.tcp.min_rto":"10 ms"}
+    {"workload.poisson.load":0.2,"fabric.rate":"10 Gb/s","control.cubic.transport.tcp.min_rto":"200 ms"}
+    {"workload.poisson.load":0.5,"fabric.rate":"40 Gb/s","control.cubic.transport.tcp.min_rto":"10 ms"}
+    {"workload.poisson.load":0.5,"fabric.rate":"40 Gb/s","control.cubic.transport.tcp.min_rto":"200 ms"}
+    "#);
+    assert_eq!(grid[3].scenario.fabric.rate.to_string(), "40 Gb/s");
+}
+
+#[test]
 fn keys_of_a_sweep_may_stand_without_quotes() {
     assert_eq!(points(&GOOD.replace("\"workload.poisson.load\"", "workload.poisson.load"), &[]), points(GOOD, &[]));
 }

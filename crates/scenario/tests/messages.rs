@@ -341,6 +341,11 @@ fn sweeps() {
     a.with(GOOD, "[0.2, 0.5, 0.8]", "[0.2, 0.5, 0.2]");
     a.with(GOOD, "[0.2, 0.5, 0.8]", "0.2");
     a.with(GOOD, "\"workload.poisson.load\" = [0.2, 0.5, 0.8]", "\"fabric.rate\" = [\"1 Gb/s\", \"1 Gb\"]");
+    let mut together = |what: &str| a.with(GOOD, "\"workload.poisson.load\" = [0.2, 0.5, 0.8]", what);
+    together("\"workload.poisson.load, fabric.rate\" = [[0.2, \"1 Gb/s\"], [0.5]]");
+    together("\"workload.poisson.load, fabric.rat\" = [[0.2, \"1 Gb/s\"]]");
+    together("\"workload.poisson.load, fabric.rate\" = [[0.2, \"1 GB\"]]");
+    together("\"workload.poisson.load, fabric.rate\" = [[0.2, \"1 Gb/s\"]]\n\"fabric.rate\" = [\"2 Gb/s\"]");
     insta::assert_snapshot!(a.0);
 }
 

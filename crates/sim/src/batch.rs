@@ -3,15 +3,17 @@
 use crate::air::{AirError, read_beams};
 use crate::engine::Pulse;
 use crate::run::{RunError, RunSpec, simulate};
+use crate::sweep::{Shard, Sweep, Until};
 use indexmap::IndexMap;
 use rayon::prelude::*;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration as Wall;
 use timeplane_model::Fabric;
 use timeplane_results::{
-    Bound, Comparison, FORMAT, Manifest, ManifestRun, Metric, Recorder, ResultsError, Store, run_key,
+    Bound, Comparison, FORMAT, Manifest, ManifestRun, Metric, Recorder, ResultsError, RunSummary, Store, run_key,
 };
 use timeplane_scenario::{Loaded, Point, Scenario, ScenarioError};
 use timeplane_schedule::Schedulers;
@@ -27,6 +29,17 @@ pub struct Options {
     pub jobs: usize,
     /// Folder that holds the folders of results.
     pub results: PathBuf,
+    /// Ends a point before its last seed.
+    pub until: Option<Until>,
+    /// Only a share of all runs; other processes run the others at the same time, into the same folder.
+    pub shard: Option<Shard>,
+}
+
+impl Options {
+    /// All runs, into folders of this one.
+    pub fn new(jobs: usize, results: impl Into<PathBuf>) -> Self {
+        Self { jobs, results: results.into(), until: None, shard: None }
+    }
 }
 
 /// What happens, for a progress bar.
@@ -64,10 +77,16 @@ pub struct Outcome {
     pub directory: PathBuf,
     /// Controls side by side, over what is complete.
     pub comparison: Comparison,
+    /// Complete runs that count, under the names of this scenario.
+    pub summaries: Vec<RunSummary>,
     /// Complete runs.
     pub runs: usize,
     /// Of them, complete before.
     pub cached: usize,
+    /// Runs that turned out not to be needed.
+    pub unneeded: usize,
+    /// Runs that others have to complete.
+    pub missing: usize,
     /// It was told to end before all were complete.
     pub interrupted: bool,
 }
@@ -99,6 +118,17 @@ pub enum BatchError {
         seed: u64,
         /// Why.
         source: RunError,
+    },
+    /// A worker that would answer something else.
+    #[error(
+        "control `{control}`, seed {seed}: here it is another run than where it was planned: a file that the scenario names differs, or the \
+         version of timeplane"
+    )]
+    Other {
+        /// Which control.
+        control: String,
+        /// Which seed.
+        seed: u64,
     },
     /// The threads.
     #[error("no threads for {jobs} jobs: {reason}")]
@@ -147,6 +177,11 @@ pub fn plan(loaded: &Loaded, options: &Options) -> Result<Vec<Planned>, Scenario
     Ok(questions(loaded)?.into_iter().map(planned).collect())
 }
 
+/// The key of one run of a point.
+fn question(loaded: &Loaded, point: &Point, control: &str, seed: u64) -> Option<String> {
+    timeplane_workload::question(point, control, seed, &loaded.base).map(|json| run_key(&json, seed, VERSION))
+}
+
 /// A point, ready to be run.
 pub struct Prepared {
     /// Its scenario.
@@ -166,17 +201,15 @@ pub struct Prepared {
 /// # Errors
 /// Where a fabric or a workload is refused.
 pub fn prepare(loaded: &Loaded) -> Result<Vec<Prepared>, BatchError> {
-    loaded
-        .points()?
-        .into_iter()
-        .map(|point| {
-            let fabric = Arc::new(point.scenario.fabric.build()?);
-            let source = Source::load(&point.scenario.workload, &loaded.base, &fabric, point.scenario.fabric.mtu)?;
-            let flows = (!source.is_endless()).then(|| source.facts().flows.unwrap_or(0));
-            read_courses(&point.scenario, &loaded.base)?;
-            Ok(Prepared { point, fabric, source, flows, base: loaded.base.clone() })
-        })
-        .collect()
+    loaded.points()?.into_iter().map(|point| prepare_point(point, &loaded.base)).collect()
+}
+
+fn prepare_point(point: Point, base: &Path) -> Result<Prepared, BatchError> {
+    let fabric = Arc::new(point.scenario.fabric.build()?);
+    let source = Source::load(&point.scenario.workload, base, &fabric, point.scenario.fabric.mtu)?;
+    let flows = (!source.is_endless()).then(|| source.facts().flows.unwrap_or(0));
+    read_courses(&point.scenario, base)?;
+    Ok(Prepared { point, fabric, source, flows, base: base.to_owned() })
 }
 
 /// Reads the files that courses of air links name, so that what is wrong with them is said before anything runs.
@@ -191,6 +224,89 @@ fn read_courses(scenario: &Scenario, base: &Path) -> Result<(), AirError> {
     Ok(())
 }
 
+/// All runs of a scenario and the folder that keeps them, whoever runs them.
+pub struct Batch {
+    prepared: Vec<Prepared>,
+    sweep: Sweep,
+    store: Store,
+    /// Complete at the begin.
+    cached: Vec<bool>,
+    alone: bool,
+}
+
+impl Batch {
+    /// Opens the folder, and says in its manifest what is asked.
+    ///
+    /// # Errors
+    /// Where the scenario or its workload is refused, or results cannot be written.
+    pub fn open(loaded: &Loaded, options: &Options) -> Result<Self, BatchError> {
+        let prepared = prepare(loaded)?;
+        let planned = plan(loaded, options)?;
+        let alone = options.shard.is_none();
+        let open = if alone { Store::open } else { Store::open_shared };
+        let store = open(&options.results, &loaded.name())?;
+        let cached = planned.iter().map(|p| store.is_complete(&p.key)).collect();
+        let all: Vec<&Planned> = planned.iter().collect();
+        store.write_manifest(&manifest(loaded, &all))?;
+        Ok(Self { sweep: Sweep::new(planned, options.until, options.shard), prepared, store, cached, alone })
+    }
+
+    /// All runs, in the order of tables.
+    pub fn planned(&self) -> &[Planned] {
+        self.sweep.planned()
+    }
+
+    /// See [`Sweep::wanted`].
+    ///
+    /// # Errors
+    /// Where a complete run cannot be read.
+    pub fn wanted(&mut self, at_once: usize) -> Result<Vec<usize>, ResultsError> {
+        self.sweep.wanted(&self.store, at_once)
+    }
+
+    /// Keeps a run that somebody else has run: its files, by name.
+    ///
+    /// # Errors
+    /// Where they are no run, or cannot be written.
+    pub fn adopt(&self, run: usize, files: &[(String, Vec<u8>)]) -> Result<(), ResultsError> {
+        self.store.begin(&self.planned()[run].key)?.adopt(files)
+    }
+
+    /// Compares what is complete. Where it is `over`, nothing is wanted any more.
+    ///
+    /// # Errors
+    /// Where results cannot be read or written.
+    pub fn conclude(&mut self, loaded: &Loaded, over: bool) -> Result<Outcome, BatchError> {
+        let counting = self.sweep.counting();
+        let all = self.planned();
+        let wanted: Vec<&Planned> = counting.iter().map(|&r| &all[r]).collect();
+        if over && self.alone && wanted.len() < all.len() {
+            self.store.write_manifest(&manifest(loaded, &wanted))?;
+        }
+        let keys: Vec<String> = wanted.iter().map(|p| p.key.clone()).collect();
+        // Others may be writing the same tables.
+        let mut summaries = if self.alone { self.store.combine(&keys)? } else { self.store.summaries(&keys)? };
+        // A run is kept under what it depends on; the names are those of this scenario.
+        let done: Vec<&Planned> = wanted.iter().copied().filter(|p| self.store.is_complete(&p.key)).collect();
+        for (summary, run) in summaries.iter_mut().zip(&done) {
+            summary.control.clone_from(&run.control);
+            summary.point.clone_from(&run.values);
+        }
+        let bounds = all_bounds(&self.prepared, &wanted);
+        let comparison = timeplane_results::Options { bounds, ..Default::default() };
+        Ok(Outcome {
+            directory: self.store.dir().to_owned(),
+            comparison: Comparison::new(&summaries, &comparison),
+            runs: done.len(),
+            cached: counting.iter().filter(|&&r| self.cached[r]).count(),
+            unneeded: if over { all.len() - wanted.len() } else { 0 },
+            missing: wanted.len() - done.len(),
+            interrupted: !over,
+            summaries,
+        })
+    }
+}
+
 /// Runs what is missing, and compares what is complete.
 ///
 /// # Errors
@@ -202,39 +318,56 @@ pub fn run(
     cancel: &AtomicBool,
     observer: &(dyn Fn(Progress) + Sync),
 ) -> Result<Outcome, BatchError> {
-    let prepared = prepare(loaded)?;
-    let planned = plan(loaded, options)?;
-    let store = Store::open(&options.results, &loaded.name())?;
-    let complete: Vec<bool> = planned.iter().map(|p| store.is_complete(&p.key)).collect();
-    store.write_manifest(&manifest(loaded, &planned))?;
-    for (run, done) in complete.iter().enumerate() {
-        if *done {
-            observer(Progress::Finished { run, cached: true, events: 0 });
-        }
+    let mut batch = Batch::open(loaded, options)?;
+    for (run, _) in batch.cached.iter().enumerate().filter(|(_, done)| **done) {
+        observer(Progress::Finished { run, cached: true, events: 0 });
     }
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(options.jobs.max(1))
         .build()
         .map_err(|e| BatchError::Threads { jobs: options.jobs, reason: e.to_string() })?;
-    let pulses: Vec<Pulse> = planned.iter().map(|_| Pulse::default()).collect();
-    let active: Vec<AtomicBool> = planned.iter().map(|_| AtomicBool::new(false)).collect();
+    let over = loop {
+        let wanted = batch.wanted(options.jobs)?;
+        if wanted.is_empty() {
+            break true;
+        }
+        wave(&batch, &wanted, &pool, schedulers, cancel, observer)?;
+        if cancel.load(Ordering::Relaxed) {
+            // What was wanted may be complete all the same.
+            break batch.wanted(options.jobs)?.is_empty();
+        }
+    };
+    batch.conclude(loaded, over)
+}
+
+/// Runs some, as far as nobody cancels them.
+fn wave(
+    batch: &Batch,
+    wanted: &[usize],
+    pool: &rayon::ThreadPool,
+    schedulers: &Schedulers,
+    cancel: &AtomicBool,
+    observer: &(dyn Fn(Progress) + Sync),
+) -> Result<(), BatchError> {
+    let (prepared, planned, store) = (&batch.prepared, batch.planned(), &batch.store);
+    let pulses: Vec<Pulse> = wanted.iter().map(|_| Pulse::default()).collect();
+    let active: Vec<AtomicBool> = wanted.iter().map(|_| AtomicBool::new(false)).collect();
     let failure: Mutex<Option<BatchError>> = Mutex::new(None);
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| watch(&prepared, &planned, &pulses, &active, cancel, &over, observer));
+        let watcher = scope.spawn(|| {
+            let about: Vec<(usize, &Prepared)> = wanted.iter().map(|&r| (r, &prepared[planned[r].point])).collect();
+            watch(&about, &pulses, &active, cancel, &over, observer);
+        });
         pool.install(|| {
-            // A sweep over one control leaves the others' questions the same: each is asked once.
-            let mut asked = std::collections::BTreeSet::new();
-            let missing: Vec<usize> =
-                (0..planned.len()).filter(|&r| !complete[r] && asked.insert(&planned[r].key)).collect();
-            missing.par_iter().with_max_len(1).for_each(|&r| {
+            wanted.par_iter().enumerate().with_max_len(1).for_each(|(i, &r)| {
                 if cancel.load(Ordering::Relaxed) || failure.lock().expect("no panic").is_some() {
                     return;
                 }
                 observer(Progress::Started { run: r });
-                active[r].store(true, Ordering::Relaxed);
-                let result = one(&prepared[planned[r].point], &planned[r], schedulers, &store, &pulses[r]);
-                active[r].store(false, Ordering::Relaxed);
+                active[i].store(true, Ordering::Relaxed);
+                let result = one(&prepared[planned[r].point], &planned[r], schedulers, store, &pulses[i]);
+                active[i].store(false, Ordering::Relaxed);
                 match result {
                     Ok(events) => observer(Progress::Finished { run: r, cached: false, events }),
                     Err(RunError::Cancelled) => {}
@@ -248,26 +381,31 @@ pub fn run(
             });
         });
         over.store(true, Ordering::Relaxed);
+        watcher.thread().unpark();
     });
-    if let Some(error) = failure.into_inner().expect("no panic") {
-        return Err(error);
+    failure.into_inner().expect("no panic").map_or(Ok(()), Err)
+}
+
+/// Runs one point's control with one seed, for somebody else's [`Batch`]: `loaded` is the scenario of the point, without a sweep, and `run` what was
+/// planned. The folder `root` is for what it writes meanwhile.
+///
+/// # Errors
+/// Where the scenario is refused, what it asks is not what was planned, or the run fails.
+pub fn run_elsewhere(loaded: &Loaded, run: &Planned, root: &Path) -> Result<Vec<(String, Vec<u8>)>, BatchError> {
+    let points = loaded.points()?;
+    let point = points.into_iter().next().expect("a scenario without a sweep has one point");
+    let prepared = prepare_point(point, &loaded.base)?;
+    let asked = question(loaded, &prepared.point, &run.control, run.seed);
+    if asked.is_none_or(|key| key != run.key) {
+        return Err(BatchError::Other { control: run.control.clone(), seed: run.seed });
     }
-    let keys: Vec<String> = planned.iter().map(|p| p.key.clone()).collect();
-    let mut summaries = store.combine(&keys)?;
-    // A run is kept under what it depends on; the names are those of this scenario.
-    let done: Vec<&Planned> = planned.iter().filter(|p| store.is_complete(&p.key)).collect();
-    for (summary, run) in summaries.iter_mut().zip(&done) {
-        summary.control.clone_from(&run.control);
-        summary.point.clone_from(&run.values);
-    }
-    let comparison = timeplane_results::Options { bounds: all_bounds(&prepared, loaded), ..Default::default() };
-    Ok(Outcome {
-        directory: store.dir().to_owned(),
-        comparison: Comparison::new(&summaries, &comparison),
-        runs: done.len(),
-        cached: complete.iter().filter(|c| **c).count(),
-        interrupted: done.len() < planned.len(),
-    })
+    let store = Store::open(root, "run")?;
+    one(&prepared, run, &Schedulers::built_in(), &store, &Pulse::default()).map_err(|source| BatchError::Run {
+        control: run.control.clone(),
+        seed: run.seed,
+        source,
+    })?;
+    Ok(store.files(&run.key)?)
 }
 
 /// Runs one, and keeps it.
@@ -294,8 +432,7 @@ fn one(
 
 /// Tells the observer how runs go on, and runs that they are cancelled.
 fn watch(
-    prepared: &[Prepared],
-    planned: &[Planned],
+    runs: &[(usize, &Prepared)],
     pulses: &[Pulse],
     active: &[AtomicBool],
     cancel: &AtomicBool,
@@ -303,11 +440,11 @@ fn watch(
     observer: &(dyn Fn(Progress) + Sync),
 ) {
     while !over.load(Ordering::Relaxed) {
-        for (run, pulse) in pulses.iter().enumerate().filter(|(r, _)| active[*r].load(Ordering::Relaxed)) {
+        let active = active.iter().map(|a| a.load(Ordering::Relaxed));
+        for ((&(run, point), pulse), _) in runs.iter().zip(pulses).zip(active).filter(|(_, active)| *active) {
             if cancel.load(Ordering::Relaxed) {
                 pulse.cancel.store(true, Ordering::Relaxed);
             }
-            let point = &prepared[planned[run].point];
             let window = point.point.scenario.window;
             let fraction = match (point.flows, window.measure) {
                 (Some(flows), None) => pulse.flows.load(Ordering::Relaxed) as f64 / flows.max(1) as f64,
@@ -323,7 +460,7 @@ fn watch(
     }
 }
 
-fn manifest(loaded: &Loaded, planned: &[Planned]) -> Manifest {
+fn manifest(loaded: &Loaded, planned: &[&Planned]) -> Manifest {
     Manifest {
         format: FORMAT,
         name: loaded.name(),
@@ -343,12 +480,13 @@ fn manifest(loaded: &Loaded, planned: &[Planned]) -> Manifest {
     }
 }
 
-/// The bounds of every point whose workload ends, mean over seeds.
-fn all_bounds(prepared: &[Prepared], loaded: &Loaded) -> Vec<Bound> {
+/// The bounds of every point whose workload ends, mean over the seeds that were wanted.
+fn all_bounds(prepared: &[Prepared], wanted: &[&Planned]) -> Vec<Bound> {
     let (mut completion, mut cct) = (Vec::new(), Vec::new());
-    for point in prepared {
+    for (p, point) in prepared.iter().enumerate() {
         let mtu = point.point.scenario.fabric.mtu.get();
-        let Some(bounds) = mean_bounds(&point.fabric, &point.source, seeds(loaded), mtu) else { continue };
+        let seeds: BTreeSet<u64> = wanted.iter().filter(|r| r.point == p).map(|r| r.seed).collect();
+        let Some(bounds) = mean_bounds(&point.fabric, &point.source, seeds, mtu) else { continue };
         let values = values(&point.point);
         completion.push((values.clone(), bounds.completion_ps));
         cct.extend(bounds.cct_mean_ps.map(|mean| (values, mean)));

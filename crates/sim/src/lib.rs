@@ -30,6 +30,7 @@ pub mod receive;
 mod routes;
 pub mod run;
 mod signals;
+pub mod sweep;
 mod time;
 
 pub use time::SimTime;

@@ -6,8 +6,12 @@ use common::{folder, load};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use timeplane_results::stats::Interval;
+use timeplane_results::{Metric, RunSummary};
+use timeplane_scenario::Loaded;
 use timeplane_schedule::Schedulers;
-use timeplane_sim::batch::{Options, Outcome, run};
+use timeplane_sim::batch::{Batch, Options, Outcome, Planned, run, run_elsewhere};
+use timeplane_sim::sweep::Shard;
 
 const SCENARIO: &str = r#"
     name = "batch"
@@ -55,7 +59,7 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 fn batch(name: &str, jobs: usize) -> Outcome {
-    let options = Options { jobs, results: folder().join("batch").join(name) };
+    let options = Options::new(jobs, folder().join("batch").join(name));
     run(&load(SCENARIO), &Schedulers::built_in(), &options, &AtomicBool::new(false), &|_| {}).unwrap()
 }
 
@@ -76,4 +80,99 @@ fn one_at_a_time_or_two_is_the_same() {
     assert_eq!((again.runs, again.cached), (18, 18));
     assert_eq!(again.comparison.to_json(), one.comparison.to_json());
     assert_eq!(files(&again.directory), a);
+}
+
+/// The files of runs alone; the folder's own say which process wrote last.
+fn of_runs(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    files(folder).into_iter().filter(|(path, _)| !path.starts_with(".timeplane-results")).collect()
+}
+
+#[test]
+fn shares_at_the_same_time_leave_what_one_run_leaves() {
+    let root = folder().join("shares");
+    let _ = std::fs::remove_dir_all(&root);
+    let never = AtomicBool::new(false);
+    let go = |options: &Options| run(&load(SCENARIO), &Schedulers::built_in(), options, &never, &|_| {}).unwrap();
+    let share = |number| {
+        let shard = Some(Shard { number, of: 3 });
+        go(&Options { shard, ..Options::new(1, root.join("shared")) })
+    };
+    let shares: Vec<Outcome> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (1..=3).map(|n| scope.spawn(move || share(n))).collect();
+        threads.into_iter().map(|t| t.join().unwrap()).collect()
+    });
+    assert!(shares.iter().all(|s| !s.interrupted && s.runs + s.missing == 18 && s.runs >= 6));
+    assert!(!shares[0].directory.join("summary.csv").exists(), "a share makes no tables");
+    let gathered = go(&Options::new(2, root.join("shared")));
+    assert_eq!((gathered.runs, gathered.cached), (18, 18), "nothing is left to run");
+    let whole = go(&Options::new(2, root.join("whole")));
+    assert_eq!(of_runs(&gathered.directory), of_runs(&whole.directory));
+}
+
+#[test]
+fn runs_of_elsewhere_are_the_same_bytes() {
+    let root = folder().join("elsewhere");
+    let _ = std::fs::remove_dir_all(&root);
+    let loaded = load(SCENARIO);
+    let mut here = Batch::open(&loaded, &Options::new(1, root.join("gathered"))).unwrap();
+    let points = loaded.points().unwrap();
+    let mut wanted = here.wanted(1).unwrap();
+    assert_eq!(wanted.len(), 18);
+    wanted.reverse();
+    for place in wanted {
+        let planned = here.planned()[place].clone();
+        // All that travels is the scenario of one point.
+        let alone = Loaded::from_json(&points[planned.point].scenario.to_json(), &loaded.base, &[]).unwrap();
+        let worker = root.join(format!("worker-{place}"));
+        let files = run_elsewhere(&alone, &planned, &worker).unwrap();
+        let other = Planned { key: "0123456789abcdef".into(), ..planned };
+        let refused = run_elsewhere(&alone, &other, &worker).unwrap_err();
+        assert!(refused.to_string().contains("another run than where it was planned"), "{refused}");
+        let torn: Vec<_> = files.iter().filter(|f| f.0 != "summary.json").cloned().collect();
+        assert!(here.adopt(place, &torn).is_err(), "a run without a summary is none");
+        let outside: Vec<_> = files.iter().cloned().chain([("../x".to_owned(), vec![])]).collect();
+        assert!(here.adopt(place, &outside).is_err(), "files stay in their folder");
+        here.adopt(place, &files).unwrap();
+    }
+    assert_eq!(here.wanted(1).unwrap(), Vec::<usize>::new());
+    let gathered = here.conclude(&loaded, true).unwrap();
+    let never = AtomicBool::new(false);
+    let whole = run(&loaded, &Schedulers::built_in(), &Options::new(2, root.join("whole")), &never, &|_| {}).unwrap();
+    assert_eq!(of_runs(&gathered.directory), of_runs(&whole.directory));
+}
+
+#[test]
+fn seeds_end_when_enough_is_known_whoever_is_first() {
+    let root = folder().join("until");
+    let _ = std::fs::remove_dir_all(&root);
+    let text = SCENARIO.replace("seeds = 3", "seeds = 12").replace("measure = \"2 ms\"", "measure = \"500 us\"");
+    let loaded = load(&text);
+    let go = |name: &str, jobs, until: &str| {
+        let until = Some(until.parse().unwrap());
+        let options = Options { until, ..Options::new(jobs, root.join(name)) };
+        run(&loaded, &Schedulers::built_in(), &options, &AtomicBool::new(false), &|_| {}).unwrap()
+    };
+    let one = go("one", 1, "goodput=30%");
+    let many = go("many", 16, "goodput=30%");
+    assert!(one.unneeded > 0 && one.runs + one.unneeded == 72 && one.missing == 0, "{}", one.unneeded);
+    assert_eq!(one.comparison.to_json(), many.comparison.to_json());
+    let table = |o: &Outcome| std::fs::read(o.directory.join("summary.csv")).unwrap();
+    assert_eq!(table(&one), table(&many));
+    // Each point has the first number of seeds that is enough: with one less, a control is not known.
+    let spread = |runs: &[&RunSummary]| {
+        let values: Vec<f64> = runs.iter().map(|r| Metric::Goodput.value(r).unwrap()).collect();
+        let interval = Interval::of(&values, 0.95).unwrap();
+        interval.half_width.unwrap() / interval.mean
+    };
+    for load in ["0.2", "0.6"] {
+        let of = |control: &str| -> Vec<&RunSummary> {
+            one.summaries.iter().filter(|s| s.control == control && s.point["workload.poisson.load"] == load).collect()
+        };
+        let (seeds, controls) = (of("cubic").len(), ["cubic", "datagrams", "slots"]);
+        assert!(seeds >= 3 && controls.iter().all(|c| of(c).len() == seeds));
+        assert!(seeds == 12 || controls.iter().all(|c| spread(&of(c)) <= 0.3));
+        assert!(seeds == 3 || controls.iter().any(|c| spread(&of(c)[..seeds - 1]) > 0.3));
+    }
+    let strict = go("one", 2, "goodput=0.01%");
+    assert_eq!((strict.runs, strict.unneeded), (72, 0), "where it is never known, all seeds are run");
 }

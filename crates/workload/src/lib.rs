@@ -32,6 +32,6 @@ pub use error::WorkloadError;
 pub use flows::write_flow_list;
 pub use ideal::IdealPath;
 pub use packets::PacketSizer;
-pub use questions::{Question, questions, seeds, values};
+pub use questions::{Question, question, questions, seeds, values};
 pub use source::{Facts, FlowArrival, InputFile, PairDemand, Source};
 pub use streams::Streams;

@@ -32,13 +32,24 @@ pub fn questions(loaded: &Loaded) -> Result<Vec<Question>, ScenarioError> {
         for control in point.scenario.control.keys() {
             let digest = digest(&point.scenario, control, &loaded.base);
             for seed in seeds(loaded) {
-                let mut json = point.run_json(control, seed).expect("a control of this scenario");
-                json["files"] = digest.clone().into();
+                let json = with_digest(point, control, seed, &digest).expect("a control of this scenario");
                 all.push(Question { point: p, values: values(point), control: control.clone(), seed, json });
             }
         }
     }
     Ok(all)
+}
+
+/// All that the answer to one question of a point depends on; `None` where there is no such control. `base` is the folder in which files that the
+/// scenario names are looked up.
+pub fn question(point: &Point, control: &str, seed: u64, base: &Path) -> Option<serde_json::Value> {
+    with_digest(point, control, seed, &digest(&point.scenario, control, base))
+}
+
+fn with_digest(point: &Point, control: &str, seed: u64, digest: &str) -> Option<serde_json::Value> {
+    let mut json = point.run_json(control, seed)?;
+    json["files"] = digest.into();
+    Some(json)
 }
 
 /// The seeds of a scenario.

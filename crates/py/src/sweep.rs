@@ -1,0 +1,117 @@
+//! Sweeps whose runs somebody else runs.
+
+use crate::error;
+use crate::results::{Comparison, Results};
+use crate::scenario::Loaded;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use timeplane_sim::batch::{self, Batch, Options, Planned};
+use timeplane_sim::sweep::Until;
+
+/// `fct_mean=5%` as a rule.
+pub(crate) fn until(text: Option<&str>) -> PyResult<Option<Until>> {
+    text.map(|t| t.parse().map_err(PyValueError::new_err)).transpose()
+}
+
+/// The files of a run, by name.
+type Files<'py> = Vec<(String, Bound<'py, PyBytes>)>;
+
+/// All runs of a scenario and the folder that keeps them.
+#[pyclass(frozen, module = "timeplane._core")]
+pub(crate) struct Sweep {
+    loaded: Py<Loaded>,
+    batch: Mutex<Batch>,
+    /// The scenario of every point, as JSON.
+    points: Vec<String>,
+    base: PathBuf,
+}
+
+impl Sweep {
+    fn batch(&self) -> MutexGuard<'_, Batch> {
+        self.batch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Sweep {
+    /// Opens the folder `root/NAME`; `until` ends a point early, as `fct_mean=5%`.
+    #[new]
+    fn open(py: Python<'_>, loaded: Py<Loaded>, root: PathBuf, until: Option<&str>) -> PyResult<Self> {
+        let options = Options { until: self::until(until)?, ..Options::new(1, root) };
+        let scenario = &loaded.get().0;
+        let points = scenario.points().map_err(|e| error::scenario(py, &e))?;
+        let points = points.iter().map(|p| p.scenario.to_json().to_string()).collect();
+        let batch = py.detach(|| Batch::open(scenario, &options)).map_err(|e| error::batch(py, &e))?;
+        let base = scenario.base.clone();
+        Ok(Self { loaded, batch: Mutex::new(batch), points, base })
+    }
+
+    /// Runs in all, also those that may turn out not to be wanted.
+    #[getter]
+    fn total(&self) -> usize {
+        self.batch().planned().len()
+    }
+
+    /// How many were complete when it was opened.
+    #[getter]
+    fn cached(&self) -> usize {
+        self.batch().planned().iter().filter(|p| p.complete).count()
+    }
+
+    /// The runs that are missing and wanted, by number; none where it is over.
+    fn wanted(&self, py: Python<'_>, at_once: usize) -> PyResult<Vec<usize>> {
+        self.batch().wanted(at_once).map_err(|e| error::results(py, &e))
+    }
+
+    /// What [`run_elsewhere`] takes.
+    #[allow(clippy::type_complexity, reason = "one call's arguments")]
+    fn task(&self, run: usize) -> (&str, PathBuf, String, Vec<(String, String)>, u64, String) {
+        let batch = self.batch();
+        let run = &batch.planned()[run];
+        let values = run.values.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
+        let control = run.control.clone();
+        (&self.points[run.point], self.base.clone(), control, values, run.seed, run.key.clone())
+    }
+
+    /// Keeps a run: its files.
+    fn adopt(&self, py: Python<'_>, run: usize, files: Vec<(String, Vec<u8>)>) -> PyResult<()> {
+        py.detach(|| self.batch().adopt(run, &files)).map_err(|e| error::results(py, &e))
+    }
+
+    /// Compares what is complete; `over` says that nothing is wanted any more.
+    fn conclude(&self, py: Python<'_>, over: bool, keep: Option<Py<PyAny>>) -> PyResult<(Results, Comparison)> {
+        let loaded = &self.loaded.get().0;
+        let outcome = py.detach(|| self.batch().conclude(loaded, over)).map_err(|e| error::batch(py, &e))?;
+        let results = Results::read(&outcome.directory, keep).map_err(|e| error::results(py, &e))?;
+        Ok((results, Comparison(outcome.comparison)))
+    }
+}
+
+/// Runs one run of somebody else's sweep, as its `task` says, and returns its files; `root` is a folder for what is written meanwhile.
+#[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "a task, as it travels")]
+pub(crate) fn run_elsewhere<'py>(
+    py: Python<'py>,
+    text: &str,
+    base: PathBuf,
+    control: String,
+    values: Vec<(String, String)>,
+    seed: u64,
+    key: String,
+    root: PathBuf,
+) -> PyResult<Files<'py>> {
+    let value = serde_json::from_str(text).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let loaded = timeplane_scenario::Loaded::from_json(&value, base, &[]).map_err(|e| error::scenario(py, &e))?;
+    let run = Planned { point: 0, values: values.into_iter().collect(), control, seed, key, complete: false };
+    let files = py.detach(|| batch::run_elsewhere(&loaded, &run, &root)).map_err(|e| error::batch(py, &e))?;
+    Ok(files.into_iter().map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).collect())
+}
+
+/// `KEY=VALUE,..` of a command line: the key and its values.
+#[pyfunction]
+pub(crate) fn split_override(text: &str) -> PyResult<(String, Vec<String>)> {
+    timeplane_scenario::split_override(text).map_err(PyValueError::new_err)
+}

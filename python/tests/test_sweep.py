@@ -1,0 +1,147 @@
+"""Sweeps whose runs other processes run."""
+
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import distributed
+import numpy as np
+import pytest
+import timeplane as tp
+from timeplane import _sweep
+
+TEXT = """
+name = "sweep"
+seeds = 6
+fabric = { topology.single_switch.hosts = 8, rate = "10 Gb/s", propagation = "1 us" }
+workload.poisson = { load = 0.5, sizes.exponential = "20 kB" }
+window = { warmup = "100 us", measure = "500 us" }
+control.cubic.transport.tcp.min_rto = "2 ms"
+control.slots = { transport.raw = {}, plan.slots = { slot = "50 us", guard = "5 us" } }
+[sweep]
+"workload.poisson.load, fabric.rate" = [[0.2, "10 Gb/s"], [0.6, "40 Gb/s"]]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "sweep.toml"
+    path.write_text(TEXT)
+    return path
+
+
+def files(folder: str | Path) -> dict[str, bytes]:
+    """All files of a results folder but its marker, which says who wrote last."""
+    folder = Path(folder)
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name != ".timeplane-results"}
+
+
+def whole(file: Path, tmp_path: Path) -> tp.Results:
+    return tp.Scenario.from_file(file).run(results=tmp_path / "whole")
+
+
+def test_processes_leave_what_threads_leave(file: Path, tmp_path: Path) -> None:
+    told: list[tp.Progress] = []
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        results = tp.sweep(file, pool, results=tmp_path / "pool", progress=told.append)
+    expected = whole(file, tmp_path)
+    assert results.is_complete and len(results.runs) == 24
+    assert files(results.directory) == files(expected.directory)
+    assert results.to_dict() == expected.to_dict()
+    assert [p.done for p in told] == list(range(25)) and told[-1].fraction == 1
+
+
+def test_a_dask_worker_that_is_killed_changes_no_byte(file: Path, tmp_path: Path) -> None:
+    killed: list[int] = []
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        pids = list(client.run(os.getpid).values())
+        assert len(pids) == 2
+
+        def halfway(progress: tp.Progress) -> None:
+            if progress.done == 12 and not killed:
+                killed.append(pids[0])
+                os.kill(pids[0], signal.SIGKILL)
+
+        results = tp.sweep(file, client.get_executor(), results=tmp_path / "dask", progress=halfway)
+    assert killed == pids[:1]
+    assert files(results.directory) == files(whole(file, tmp_path).directory)
+
+
+def test_the_command_sweeps_on_dask(file: Path, tmp_path: Path) -> None:
+    with distributed.LocalCluster(1, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50) as cluster:
+        command = [sys.executable, "-m", "timeplane", "sweep", str(file), "--set", "seeds=2", "--results", str(tmp_path / "command"), "--json"]
+        done = subprocess.run([*command, "--dask", cluster.scheduler_address], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert '"cached": 8' in done.stdout, "the compiled command finds what the workers have run"
+    nobody = subprocess.run([*command, "--dask=tcp://127.0.0.1:1"], capture_output=True, text=True, timeout=120)
+    assert nobody.returncode == 2 and "no Dask scheduler answers at tcp://127.0.0.1:1" in nobody.stderr
+
+
+def test_a_worker_of_another_version_is_refused() -> None:
+    with pytest.raises(tp.RunError, match="Install the same version on all workers"):
+        _sweep._work("0.0.0", [])
+
+
+class Now(Executor):
+    """Runs everything at once, and fails where it is told to."""
+
+    def __init__(self, fails_at: int = -1) -> None:
+        self.fails_at, self.calls = fails_at, 0
+
+    def submit(self, f, /, *args, **kwargs):  # type: ignore[no-untyped-def]
+        future: Future = Future()
+        self.calls += 1
+        if self.calls == self.fails_at:
+            future.set_exception(KeyboardInterrupt())
+        else:
+            future.set_result(f(*args, **kwargs))
+        return future
+
+
+def test_an_interrupted_sweep_goes_on_where_it_was(file: Path, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        tp.sweep(file, Now(fails_at=15), results=tmp_path / "again")
+    kept = len(list((tmp_path / "again/sweep/runs").glob("*/summary.json")))
+    executor = Now()
+    results = tp.sweep(file, executor, results=tmp_path / "again")
+    assert executor.calls == 24 - kept
+    assert files(results.directory) == files(whole(file, tmp_path).directory)
+
+
+def test_seeds_end_when_enough_is_known(file: Path, tmp_path: Path) -> None:
+    one = tp.sweep(file, Now(), results=tmp_path / "one", until="goodput=40%", at_once=1)
+    many = tp.sweep(file, None, results=tmp_path / "many", until="goodput=40%", at_once=16)
+    assert one.is_complete and 12 <= len(one.runs) < 24
+    assert one.to_dict() == many.to_dict()
+    assert (Path(one.directory) / "summary.parquet").read_bytes() == (Path(many.directory) / "summary.parquet").read_bytes()
+    with pytest.raises(ValueError, match="no METRIC=PERCENT"):
+        tp.sweep(file, Now(), results=tmp_path / "wrong", until="goodput")
+
+
+def test_schedulers_of_this_process_stay_here(file: Path, tmp_path: Path) -> None:
+    tp.register_scheduler("nobody", lambda demand: [])
+    try:
+        scenario = tp.Scenario.from_file(file, set={"control.slots.plan.slots.scheduler": "nobody"})
+        with pytest.raises(ValueError, match="written in Python"):
+            tp.sweep(scenario, Now(), results=tmp_path)
+    finally:
+        tp.unregister_scheduler("nobody")
+
+
+def test_an_array_has_a_dimension_for_each_key(file: Path, tmp_path: Path) -> None:
+    results = whole(file, tmp_path)
+    array = results.to_xarray()
+    assert dict(array.sizes) == {"workload.poisson.load": 2, "fabric.rate": 2, "control": 2, "seed": 6}
+    one = array.fct_mean_ps.sel({"workload.poisson.load": 0.6, "fabric.rate": "40 Gb/s", "control": "slots"})
+    summary = results.summary.to_pandas()
+    rows = summary[(summary["fabric.rate"] == "40 Gb/s") & (summary["control"] == "slots")].sort_values("seed")
+    assert np.array_equal(one.values, rows["fct_mean_ps"].to_numpy())
+    assert array.fct_mean_ps.isnull().sum() == 24, "keys that change together do not meet in all ways"
+    assert array.fct_mean_ps.attrs["description"]

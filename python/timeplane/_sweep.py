@@ -1,0 +1,197 @@
+"""Sweeps whose runs other processes run, on this machine or on many."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
+from typing import TYPE_CHECKING, Any
+
+from timeplane import _core, _schedulers
+from timeplane._errors import RunError, ScenarioWarning
+from timeplane._run import Bar, Progress, Runnable, _Folder
+
+if TYPE_CHECKING:
+    from timeplane.results import Results
+
+#: Tasks that a wave of runs is cut into, at most: few enough to be handed out quickly, enough to keep many workers equally busy.
+_TASKS = 512
+
+
+def _work(version: str, tasks: Sequence[tuple[Any, ...]]) -> list[list[tuple[str, bytes]]]:
+    """What a worker does: runs, each with its files."""
+    if version != _core.__version__:
+        raise RunError(
+            f"a worker has timeplane {_core.__version__}, and this program {version}: their runs are not the same. "
+            "Install the same version on all workers, and start them again"
+        )
+    files = []
+    for task in tasks:
+        with tempfile.TemporaryDirectory(prefix="timeplane-") as root:
+            files.append(_core.run_elsewhere(*task, root))
+    return files
+
+
+def sweep(
+    scenario: Runnable | str | os.PathLike[str],
+    executor: Executor | None = None,
+    *,
+    results: str | os.PathLike[str] | None = "results",
+    until: str | None = None,
+    at_once: int | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
+) -> Results:
+    """Runs every control at every point with every seed, wherever ``executor`` has processors, and compares them.
+
+    A run's key is a hash of its scenario, its seed and the version, and the same run has the same bytes everywhere: on any machine, in any order
+    and after any interruption the tables are those of :meth:`Scenario.run <timeplane.Scenario.run>`. Runs that are complete in ``results`` are
+    not run again.
+
+    >>> from dask.distributed import Client
+    >>> results = tp.sweep("scenarios/load.toml", Client("tcp://head:8786").get_executor(), until="fct_mean=5%")
+
+    scenario:
+        One that was read or made, or a file. Files that it names are read by the workers, in the same folder.
+    executor:
+        Any :class:`concurrent.futures.Executor` of processes, as those of Dask; ``None``: the threads of this process.
+    results:
+        The folder in which the folder ``NAME`` of this scenario is made; ``None``: a temporary one that goes with the last reference to the
+        results. Only this process writes there.
+    until:
+        Ends each point at the seed with which a metric is known for all controls: ``"fct_mean=5%"`` is known when half of the 95 % interval of its
+        mean over seeds is no more than 5 % of the mean. Seeds are looked at in order, from the third on, so that it does not matter which run
+        is complete first.
+    at_once:
+        Runs that ``until`` may run at the same time, some of which may turn out not to be needed; by default one per processor of this machine.
+    progress:
+        As in :meth:`Scenario.run <timeplane.Scenario.run>`.
+
+    Raises :class:`RunError` where a run fails, a worker has another version, or workers die again and again. Complete runs stay, and the next call
+    goes on from there.
+    """
+    if not isinstance(scenario, Runnable):
+        from timeplane.scenario import Scenario
+
+        scenario = Scenario.from_file(scenario)
+    if executor is None:
+        return scenario.run(jobs=at_once, results=results, progress=progress, until=until)
+    from timeplane.results import Comparison, Results
+
+    loaded = scenario._load()
+    known = _core.schedulers()
+    for name in _schedulers.registered():
+        if name not in known and f'"{name}"' in loaded.to_json():
+            raise ValueError(f"the scheduler {name!r} is written in Python and known in this process only: sweep without an executor")
+    for issue in loaded.validate([]):
+        warnings.warn(str(issue), ScenarioWarning, stacklevel=2)
+    folder = _Folder() if results is None else None
+    bar = Bar() if progress is True else None
+    tell = bar or (progress if callable(progress) else None)
+    begin = time.monotonic()
+    core = _core.Sweep(loaded, folder.path if folder else os.fspath(results), until)
+    done = core.cached
+
+    def shown() -> None:
+        if tell is not None:
+            tell(Progress(done / max(core.total, 1), done, core.cached, core.total, 0, time.monotonic() - begin))
+
+    try:
+        while wanted := core.wanted(at_once or os.cpu_count() or 1):
+            shown()
+            for run, files in _wave(executor, core, wanted):
+                core.adopt(run, files)
+                done += 1
+                shown()
+        found, comparison = core.conclude(True, folder)
+    finally:
+        if bar:
+            bar.close()
+    return Results(found, Comparison(comparison))
+
+
+def _wave(executor: Executor, core: _core.Sweep, wanted: Sequence[int]) -> Any:
+    """Runs some runs, and gives each with its files as they come."""
+    size = -(-len(wanted) // _TASKS)
+    parts = [wanted[at : at + size] for at in range(0, len(wanted), size)]
+    futures: dict[Future[list[list[tuple[str, bytes]]]], Sequence[int]] = {}
+    try:
+        for part in parts:
+            futures[executor.submit(_work, _core.__version__, [core.task(run) for run in part])] = part
+        for future in as_completed(futures):
+            try:
+                answers = future.result()
+            except (BrokenExecutor, CancelledError) as e:
+                raise RunError(f"workers ended before their runs: {e or type(e).__name__}. Complete runs stay; call again to go on") from e
+            except Exception as e:
+                if type(e).__name__ == "KilledWorker":
+                    raise RunError(
+                        "worker after worker died with the same runs, perhaps for want of memory; their logs say more. Complete runs stay; "
+                        "call again to go on"
+                    ) from e
+                raise
+            yield from zip(futures[future], answers, strict=True)
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def command(arguments: Sequence[str]) -> int:
+    """``timeplane sweep FILE --dask ADDRESS``: runs what is missing on workers; then the compiled command finds everything complete."""
+    parser = argparse.ArgumentParser(prog="timeplane sweep", add_help=False, allow_abbrev=False)
+    parser.add_argument("file")
+    parser.add_argument("--dask", required=True)
+    parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--seeds")
+    parser.add_argument("--results", default="results")
+    parser.add_argument("--until")
+    parser.add_argument("--jobs")
+    parser.add_argument("--quiet", "-q", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--dry-run", action="store_true")
+    args = parser.parse_args(arguments)
+    rest = list(arguments)
+    at = next(i for i, a in enumerate(rest) if a.partition("=")[0] == "--dask")
+    del rest[at : at + (1 if "=" in rest[at] else 2)]
+    if not args.dry_run:
+        try:
+            from distributed import Client
+        except ImportError:
+            print("error: Dask is not installed: pip install 'timeplane[dask]'", file=sys.stderr)
+            return 2
+        from timeplane.scenario import Scenario
+
+        changes = [*args.set, *([f"seeds={args.seeds}"] if args.seeds else [])]
+        try:
+            loaded = _core.Loaded.from_file(args.file, [_core.split_override(change) for change in changes])
+        except ValueError:
+            # The compiled command says it better.
+            return _core.main(["timeplane", "sweep", *rest])
+        scenario = Scenario._of(loaded)
+        try:
+            client = Client(args.dask, timeout="10s")
+        except (OSError, ValueError) as e:
+            print(f"error: no Dask scheduler answers at {args.dask}: {e}", file=sys.stderr)
+            return 2
+        with client, warnings.catch_warnings():
+            # The compiled command says what is doubtful.
+            warnings.simplefilter("ignore", ScenarioWarning)
+            workers = sum(client.nthreads().values())
+            if not workers:
+                print(f"waiting for workers: {args.dask} has none yet", file=sys.stderr)
+            try:
+                sweep(
+                    scenario, client.get_executor(), results=args.results, until=args.until, at_once=workers or None, progress=not args.quiet
+                )
+            except KeyboardInterrupt:
+                print("interrupted; complete runs stay, and the same command goes on from there", file=sys.stderr)
+                return 130
+            except RunError as e:
+                print(f"error: {e}", file=sys.stderr)
+                return 1
+    sys.stdout.flush()
+    return _core.main(["timeplane", "sweep", *rest])

@@ -3,7 +3,6 @@
 //! It is a library so that the Python package can offer the same command.
 
 mod bench;
-mod checks;
 mod compare;
 mod export;
 mod fail;

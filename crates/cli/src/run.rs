@@ -1,6 +1,5 @@
 //! `run`: every control of a scenario, every point, every seed.
 
-use crate::checks;
 use crate::fail::{self, Failure};
 use crate::preview::{check, dry_run};
 use crate::progress::Display;
@@ -11,6 +10,7 @@ use timeplane_results::{RunSummary, Store};
 use timeplane_scenario::Loaded;
 use timeplane_schedule::Schedulers;
 use timeplane_sim::batch::{self, Progress};
+use timeplane_workload::checks;
 
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let mut overrides = args.scenario.set.clone();
@@ -44,7 +44,12 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         Vec::new()
     } else {
         let runs = summaries(&loaded, &options)?;
-        checks::evaluate(&loaded, &checks::validate(&loaded)?, &runs, outcome.comparison.bounds())
+        checks::evaluate(
+            &loaded,
+            &checks::validate(&loaded).map_err(Failure::configuration)?,
+            &runs,
+            outcome.comparison.bounds(),
+        )
     };
     if args.json {
         let mut json = outcome.comparison.to_json();
@@ -91,11 +96,6 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
 /// The runs of a scenario as they were kept, under the names of this scenario.
 fn summaries(loaded: &Loaded, options: &batch::Options) -> Result<Vec<RunSummary>, Failure> {
     let store = Store::open(&options.results, &loaded.name()).map_err(Failure::failed)?;
-    let one = |run: batch::Planned| {
-        let mut summary = store.summary(&run.key).map_err(Failure::failed)?;
-        summary.control = run.control;
-        summary.point = run.values;
-        Ok(summary)
-    };
-    batch::plan(loaded, options)?.into_iter().map(one).collect()
+    let runs: Vec<_> = batch::plan(loaded, options)?.iter().map(batch::Planned::listed).collect();
+    store.answers(&runs).map_err(Failure::failed)
 }

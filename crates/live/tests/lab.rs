@@ -285,3 +285,33 @@ fn what_a_lab_has_not_is_refused_before_anything_runs() {
     assert!(e.to_string().contains("did you mean `slots`?"), "{e}");
     assert!(!place.folder.join("results").exists());
 }
+
+#[test]
+fn checks_of_a_scenario_hold_in_a_lab_too() {
+    let place = Place::new("check");
+    let check = |control: &str, most: &str| {
+        format!("[[check]]\nmetric = \"completion\"\ncontrol = \"{control}\"\nat_most = \"{most}\"\n")
+    };
+    let run = |checks: &[String]| {
+        let file = place.folder.join("small.toml");
+        std::fs::write(&file, scenario("10 kB") + "\n" + &checks.concat()).unwrap();
+        let out = Command::new(PROGRAM)
+            .args(["lab", "--quiet", "--no-real-time", "--name", &place.name, "--results"])
+            .arg(place.folder.join("results"))
+            .arg(&file)
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (out.status.code(), text(out.stdout), text(out.stderr))
+    };
+    // No real host can have the second one.
+    let (code, out, err) = run(&[check("slots", "1 us"), check("free", "1 us")]);
+    assert_eq!(code, Some(3), "{out}{err}");
+    assert!(out.contains("1 of 1 check not met:\n  slots: completion is "), "{out}");
+    assert!(err.contains("not checked: check.1: control `free` was not run"), "{err}");
+    // Checks are no part of what a run depends on.
+    let (code, out, err) = run(&[check("slots", "10 s")]);
+    assert!(code == Some(0) && out.contains("1 check met."), "{out}{err}");
+    let (code, _, err) = run(&[check("slots", "10 Mb/s")]);
+    assert!(code == Some(2) && err.contains("check.0.at_most: completion_ps takes a span of time"), "{err}");
+}

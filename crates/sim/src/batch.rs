@@ -10,15 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration as Wall;
 use timeplane_model::Fabric;
-use timeplane_results::{
-    Bound, Comparison, FORMAT, Manifest, ManifestRun, Metric, Recorder, ResultsError, Store, run_key,
-};
+use timeplane_results::{Comparison, ManifestRun, Recorder, ResultsError, Store};
 use timeplane_scenario::{Loaded, Point, Scenario, ScenarioError};
 use timeplane_schedule::Schedulers;
-use timeplane_workload::{Question, Source, WorkloadError, mean_bounds, questions, seeds, values};
+use timeplane_workload::{Question, Source, WorkloadError, comparison_bounds, manifest, questions};
 
-/// Version of the program, part of every run's key.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub use timeplane_workload::VERSION;
 
 /// How to run.
 #[derive(Clone, Debug)]
@@ -133,6 +130,14 @@ pub struct Planned {
     pub complete: bool,
 }
 
+impl Planned {
+    /// As the manifest has it.
+    pub fn listed(&self) -> ManifestRun {
+        let Self { key, control, values, seed, .. } = self.clone();
+        ManifestRun { key, control, point: values, seed }
+    }
+}
+
 /// All runs of a scenario, in the order of tables: points, controls, seeds. Nothing is created.
 ///
 /// # Errors
@@ -140,9 +145,9 @@ pub struct Planned {
 pub fn plan(loaded: &Loaded, options: &Options) -> Result<Vec<Planned>, ScenarioError> {
     let runs = options.results.join(loaded.name()).join("runs");
     let planned = |q: Question| {
-        let key = run_key(&q.json, q.seed, VERSION);
+        let ManifestRun { key, control, point: values, seed } = q.run();
         let complete = runs.join(&key).is_dir();
-        Planned { point: q.point, values: q.values, control: q.control, seed: q.seed, key, complete }
+        Planned { point: q.point, values, control, seed, key, complete }
     };
     Ok(questions(loaded)?.into_iter().map(planned).collect())
 }
@@ -206,7 +211,8 @@ pub fn run(
     let planned = plan(loaded, options)?;
     let store = Store::open(&options.results, &loaded.name())?;
     let complete: Vec<bool> = planned.iter().map(|p| store.is_complete(&p.key)).collect();
-    store.write_manifest(&manifest(loaded, &planned))?;
+    let listed: Vec<ManifestRun> = planned.iter().map(Planned::listed).collect();
+    store.write_manifest(&manifest(loaded, &loaded.name(), listed.clone()))?;
     for (run, done) in complete.iter().enumerate() {
         if *done {
             observer(Progress::Finished { run, cached: true, events: 0 });
@@ -252,21 +258,15 @@ pub fn run(
     if let Some(error) = failure.into_inner().expect("no panic") {
         return Err(error);
     }
-    let keys: Vec<String> = planned.iter().map(|p| p.key.clone()).collect();
-    let mut summaries = store.combine(&keys)?;
-    // A run is kept under what it depends on; the names are those of this scenario.
-    let done: Vec<&Planned> = planned.iter().filter(|p| store.is_complete(&p.key)).collect();
-    for (summary, run) in summaries.iter_mut().zip(&done) {
-        summary.control.clone_from(&run.control);
-        summary.point.clone_from(&run.values);
-    }
-    let comparison = timeplane_results::Options { bounds: all_bounds(&prepared, loaded), ..Default::default() };
+    let answers = store.combine(&listed)?;
+    let points = prepared.iter().map(|p| (&p.point, &*p.fabric, &p.source));
+    let comparison = timeplane_results::Options { bounds: comparison_bounds(loaded, points), ..Default::default() };
     Ok(Outcome {
         directory: store.dir().to_owned(),
-        comparison: Comparison::new(&summaries, &comparison),
-        runs: done.len(),
+        comparison: Comparison::new(&answers, &comparison),
+        runs: answers.len(),
         cached: complete.iter().filter(|c| **c).count(),
-        interrupted: done.len() < planned.len(),
+        interrupted: answers.len() < planned.len(),
     })
 }
 
@@ -321,45 +321,4 @@ fn watch(
         }
         std::thread::park_timeout(Wall::from_millis(50));
     }
-}
-
-fn manifest(loaded: &Loaded, planned: &[Planned]) -> Manifest {
-    Manifest {
-        format: FORMAT,
-        name: loaded.name(),
-        version: VERSION.to_owned(),
-        source: loaded.text().map(str::to_owned),
-        scenario: loaded.scenario.to_json(),
-        seeds: seeds(loaded).collect(),
-        runs: planned
-            .iter()
-            .map(|p| ManifestRun {
-                key: p.key.clone(),
-                control: p.control.clone(),
-                point: p.values.clone(),
-                seed: p.seed,
-            })
-            .collect(),
-    }
-}
-
-/// The bounds of every point whose workload ends, mean over seeds.
-fn all_bounds(prepared: &[Prepared], loaded: &Loaded) -> Vec<Bound> {
-    let (mut completion, mut cct) = (Vec::new(), Vec::new());
-    for point in prepared {
-        let mtu = point.point.scenario.fabric.mtu.get();
-        let Some(bounds) = mean_bounds(&point.fabric, &point.source, seeds(loaded), mtu) else { continue };
-        let values = values(&point.point);
-        completion.push((values.clone(), bounds.completion_ps));
-        cct.extend(bounds.cct_mean_ps.map(|mean| (values, mean)));
-    }
-    let bound = |label: &str, metric, values: Vec<_>| Bound { label: label.to_owned(), metric, values };
-    let mut all = Vec::new();
-    if !completion.is_empty() {
-        all.push(bound("busiest link", Metric::Completion, completion));
-    }
-    if !cct.is_empty() {
-        all.push(bound("each coflow alone", Metric::CctMean, cct));
-    }
-    all
 }

@@ -6,24 +6,23 @@ use super::loss::Loss;
 use super::report::{Counted, live_json};
 use super::tables::{Done, RecordError, measured};
 use super::workload::{self, Ended, MOST_FLOWS};
+use crate::answers::Asker;
 use crate::config;
 use crate::gate::SafeState;
 use crate::lab::fabric::manager_mac;
 use crate::observer::{Observer, ObserverError};
 use crate::plan::{LivePlan, PlanError};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use timeplane_model::{Duration, Fabric, HostId};
 use timeplane_protocol::wire::SignalEncoding;
-use timeplane_results::{
-    Bound, Comparison, FORMAT, Manifest, ManifestRun, Metric, Recorder, ResultsError, Store, run_key,
-};
+use timeplane_results::{Recorder, ResultsError, Store};
 use timeplane_scenario::{Loaded, Point, Scenario, ScenarioError, Topology};
-use timeplane_workload::{FlowArrival, Question, Source, WorkloadError, mean_bounds, questions, seeds, values};
+use timeplane_workload::{FlowArrival, Question, Source, WorkloadError, questions};
 
-/// Version of the program, part of every run's key.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub use crate::answers::{Outcome, Progress};
+
 /// What agents send, bytes without Ethernet's header.
 const MTU: u64 = 1500;
 
@@ -48,41 +47,6 @@ pub struct Options {
     pub real_time: bool,
     /// Folders with the daemons' configurations and logs stay.
     pub keep: bool,
-}
-
-/// What happens, for people who wait.
-#[derive(Clone, Copy, Debug)]
-pub enum Progress<'a> {
-    /// A control that cannot run on real hosts is left out.
-    LeftOut(&'a str),
-    /// A run begins.
-    Started(&'a Question),
-    /// So much of it is done, 0 to 1.
-    Share(f64),
-    /// A run is complete; whether it was before.
-    Finished {
-        /// It was complete before.
-        cached: bool,
-    },
-    /// The daemons' folder stays here.
-    Kept(&'a Path),
-}
-
-/// What came out.
-#[derive(Debug)]
-pub struct Outcome {
-    /// The folder of results.
-    pub directory: PathBuf,
-    /// Controls side by side, over what is complete.
-    pub comparison: Comparison,
-    /// `live.json` of each complete run, with what was asked.
-    pub live: Vec<(Question, Value)>,
-    /// All runs.
-    pub planned: usize,
-    /// Complete ones.
-    pub runs: usize,
-    /// Of them, complete before.
-    pub cached: usize,
 }
 
 /// Why there is no outcome. Runs that are complete stay.
@@ -167,7 +131,6 @@ struct Prepared {
 struct Planned {
     question: Question,
     plan: LivePlan,
-    key: String,
 }
 
 /// Runs what is missing, and compares what is complete. Daemons end with the thread that calls this.
@@ -182,48 +145,15 @@ pub fn run(
 ) -> Result<Outcome, RunError> {
     let prepared = prepare(loaded)?;
     let planned = plan(loaded, options, &prepared, told)?;
-    let name = format!("{}-live", loaded.name());
-    let store = Store::open(&options.results, &name)?;
-    store.write_manifest(&manifest(loaded, &name, &planned))?;
-    let mut cached = 0;
-    for one in &planned {
-        if store.is_complete(&one.key) {
-            cached += 1;
-            told(Progress::Finished { cached: true });
-            continue;
-        }
-        if cancel() {
-            break;
-        }
-        told(Progress::Started(&one.question));
-        let done = once(&prepared[one.question.point], one, options, &store, cancel, told);
-        let failed = |source| {
+    let questions: Vec<&Question> = planned.iter().map(|p| &p.question).collect();
+    let points = prepared.iter().map(|p| (&p.point, &*p.fabric, &p.source));
+    Asker { loaded, results: &options.results, cancel, told }.ask(&questions, points, |number, store, run| {
+        let one = &planned[number];
+        let done = once(&prepared[one.question.point], one, &run.key, options, store, cancel, told);
+        done.map_err(|source| {
             let Question { control, seed, .. } = one.question.clone();
             RunError::Run { control, seed, source }
-        };
-        if done.map_err(failed)? {
-            told(Progress::Finished { cached: false });
-        }
-    }
-    let keys: Vec<String> = planned.iter().map(|p| p.key.clone()).collect();
-    let mut summaries = store.combine(&keys)?;
-    let complete: Vec<&Planned> = planned.iter().filter(|p| store.is_complete(&p.key)).collect();
-    let mut live = Vec::new();
-    for (summary, run) in summaries.iter_mut().zip(&complete) {
-        // A run is kept under what it depends on; the names are those of this scenario.
-        summary.control.clone_from(&run.question.control);
-        summary.point.clone_from(&run.question.values);
-        let text = std::fs::read_to_string(store.run_dir(&run.key).join("live.json")).unwrap_or_default();
-        live.push((run.question.clone(), serde_json::from_str(&text).unwrap_or_default()));
-    }
-    let comparison = timeplane_results::Options { bounds: bounds(&prepared, loaded), ..Default::default() };
-    Ok(Outcome {
-        directory: store.dir().to_owned(),
-        comparison: Comparison::new(&summaries, &comparison),
-        live,
-        planned: planned.len(),
-        runs: complete.len(),
-        cached,
+        })
     })
 }
 
@@ -294,10 +224,9 @@ fn plan(
         };
         match plan {
             Ok(plan) => {
-                let mut json = question.json.clone();
-                json["live"] = lab.clone();
-                let key = run_key(&json, question.seed, VERSION);
-                planned.push(Planned { question, plan, key });
+                let mut question = question;
+                question.json["live"] = lab.clone();
+                planned.push(Planned { question, plan });
             }
             Err(why) if options.controls.is_empty() => {
                 told(Progress::LeftOut(&why));
@@ -340,12 +269,13 @@ fn arrivals(prepared: &Prepared, seed: u64) -> (Option<Duration>, impl Iterator<
 fn once(
     prepared: &Prepared,
     one: &Planned,
+    key: &str,
     options: &Options,
     store: &Store,
     cancel: &dyn Fn() -> bool,
     told: &dyn Fn(Progress<'_>),
 ) -> Result<bool, OneError> {
-    let folder = Folder::new(&options.name, &one.key, options.keep)?;
+    let folder = Folder::new(&options.name, key, options.keep)?;
     let scenario = &prepared.point.scenario;
     let file = folder.path.join("scenario.toml");
     let text = toml::to_string(scenario).map_err(std::io::Error::other);
@@ -392,7 +322,7 @@ fn once(
     let lost = loss.map_or(0, |loss| loss.counts().0);
     let counted = Counted { lost_signals: lost, ..Counted::read(&hosts, one.plan.managers())? };
     drop(hosts);
-    let partial = store.begin(&one.key)?;
+    let partial = store.begin(key)?;
     let recorder = Recorder::files(partial.dir())?;
     let (question, plan, source) = (&one.question, &one.plan, &prepared.source);
     let done = Done { scenario, question, plan, source, programs: &programs, counted: &counted };
@@ -442,34 +372,4 @@ fn remove_left_over(lab: &str) {
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
-}
-
-fn manifest(loaded: &Loaded, name: &str, planned: &[Planned]) -> Manifest {
-    let run = |p: &Planned| {
-        let Question { control, values, seed, .. } = p.question.clone();
-        ManifestRun { key: p.key.clone(), control, point: values, seed }
-    };
-    Manifest {
-        format: FORMAT,
-        name: name.to_owned(),
-        version: VERSION.to_owned(),
-        source: loaded.text().map(str::to_owned),
-        scenario: loaded.scenario.to_json(),
-        seeds: seeds(loaded).collect(),
-        runs: planned.iter().map(run).collect(),
-    }
-}
-
-/// The bounds of every point whose workload ends.
-fn bounds(prepared: &[Prepared], loaded: &Loaded) -> Vec<Bound> {
-    let (mut completion, mut cct) = (Vec::new(), Vec::new());
-    for p in prepared {
-        let Some(bounds) = mean_bounds(&p.fabric, &p.source, seeds(loaded), MTU) else { continue };
-        let values = values(&p.point);
-        completion.push((values.clone(), bounds.completion_ps));
-        cct.extend(bounds.cct_mean_ps.map(|mean| (values, mean)));
-    }
-    let bound = |label: &str, metric, values| Bound { label: label.to_owned(), metric, values };
-    let all = [bound("busiest link", Metric::Completion, completion), bound("each coflow alone", Metric::CctMean, cct)];
-    all.into_iter().filter(|b| !b.values.is_empty()).collect()
 }

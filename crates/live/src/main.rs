@@ -7,6 +7,7 @@ use timeplane_live::daemons::{self, Failure};
 use timeplane_live::keys::KeysCommand;
 use timeplane_live::lab::command::{LabArgs, lab};
 use timeplane_live::observer::Observer;
+use timeplane_live::proxy::command::{ProxyArgs, proxy};
 use timeplane_live::service::Stop;
 use timeplane_protocol::wire::MacAddress;
 
@@ -22,6 +23,8 @@ struct Cli {
 enum Command {
     /// Runs a scenario in a lab: hosts and a switch as network namespaces, with the daemons that real hosts have
     Lab(LabArgs),
+    /// Runs a scenario of a TCP proxy in a lab: kernel TCP over an emulated radio link, alone and with its windows steered
+    Proxy(ProxyArgs),
     /// Runs a fabric manager, as its configuration says, until it is told to end
     Manager {
         /// The configuration, a TOML file
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Lab(args) => return Ok(ExitCode::from(lab(&args))),
+        Command::Proxy(args) => return Ok(ExitCode::from(proxy(&args))),
         Command::Manager { file } => daemons::manager(&file, &Stop::on_signals()?)?,
         Command::Agent { file } => daemons::agent(&file, &Stop::on_signals()?)?,
         Command::Keys { what } => println!("{}", what.run()?),

@@ -14,6 +14,7 @@ pub mod command;
 pub mod config;
 mod counters;
 pub mod daemons;
+pub mod doctor;
 pub mod gate;
 pub mod keys;
 pub mod lab;

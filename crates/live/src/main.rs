@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use timeplane_live::daemons::{self, Failure};
+use timeplane_live::doctor::{DoctorArgs, doctor};
 use timeplane_live::keys::KeysCommand;
 use timeplane_live::lab::command::{LabArgs, lab};
 use timeplane_live::observer::Observer;
@@ -55,6 +56,8 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Tries what the other commands need on this machine, and says what is missing
+    Doctor(DoctorArgs),
     /// Takes away the gate that an agent has left at an interface: everything passes
     Release {
         /// The interface
@@ -83,6 +86,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Lab(args) => return Ok(ExitCode::from(lab(&args))),
         Command::Proxy(args) => return Ok(ExitCode::from(proxy(&args))),
+        Command::Doctor(args) => return Ok(ExitCode::from(doctor(&args)?)),
         Command::Manager { file } => daemons::manager(&file, &Stop::on_signals()?)?,
         Command::Agent { file } => daemons::agent(&file, &Stop::on_signals()?)?,
         Command::Keys { what } => println!("{}", what.run()?),

@@ -4,6 +4,7 @@ pub mod command;
 pub mod fabric;
 pub mod hosts;
 pub(crate) mod left_over;
+pub mod links;
 pub mod loss;
 mod metrics;
 pub mod report;

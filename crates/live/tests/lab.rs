@@ -135,6 +135,21 @@ fn columns(table: &Path) -> (Vec<String>, u64) {
     (fields, reader.map(|b| b.unwrap().num_rows() as u64).sum())
 }
 
+/// Columns of a table, as numbers, by row.
+fn numbers<const N: usize>(table: &Path, names: [&str; N]) -> Vec<[u64; N]> {
+    let file = std::fs::File::open(table).unwrap();
+    let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
+    let mut rows = Vec::new();
+    for batch in reader.map(Result::unwrap) {
+        let columns = names.map(|name| {
+            let column = arrow::compute::cast(batch.column_by_name(name).unwrap(), &arrow::datatypes::DataType::UInt64);
+            column.unwrap().as_any().downcast_ref::<arrow::array::UInt64Array>().unwrap().clone()
+        });
+        rows.extend((0..batch.num_rows()).map(|row| std::array::from_fn(|c| columns[c].value(row))));
+    }
+    rows
+}
+
 /// Of the first control.
 fn completion(outcome: &Comparison) -> f64 {
     let json = outcome.to_json();
@@ -194,6 +209,25 @@ fn a_lab_gives_the_tables_of_a_simulation_and_nobody_sends_in_a_foreign_slot() {
     }
     assert_eq!(columns(&run.join("flows.parquet")).1, 12);
     assert!(columns(&run.join("slots.parquet")).1 > 12);
+    // Up and down of four hosts. What hosts have sent is on their links, and what they got; and what was said to get it there.
+    assert_eq!(columns(&run.join("links.parquet")).1, 8);
+    let control = &s["control_messages"];
+    let per_message = |kind: &str| {
+        let n = |what: &str| control[kind][what].as_f64().unwrap_or_else(|| panic!("{kind}: {s:#}"));
+        n("bytes") / n("messages")
+    };
+    // A report has a datagram's header and, of three destinations, 36 bytes at most; a signal is the smallest frame.
+    assert!(per_message("report") >= 84.0 && per_message("report") < 200.0, "{control:#}");
+    assert_eq!(per_message("pfc"), 84.0, "{control:#}");
+    let links = numbers(&run.join("links.parquet"), ["sent_packets", "sent_bytes", "busy_ps"]);
+    let up = |column: usize| links.iter().step_by(2).map(|row| row[column]).sum::<u64>();
+    assert!(up(0) >= s["packets"]["sent"].as_u64().unwrap(), "{links:?}");
+    assert!(up(1) >= s["bytes"]["sent"].as_u64().unwrap(), "{links:?}");
+    // 20 Mb/s are 400 ns a byte.
+    assert!(links.iter().all(|row| row[2] == row[1] * 400_000), "{links:?}");
+    let flows = numbers(&run.join("flows.parquet"), ["retransmissions"]);
+    let resent: u64 = flows.iter().map(|row| row[0]).sum();
+    assert!(resent <= live["frames_resent"].as_u64().unwrap(), "{resent} of {live:#}");
     let (mine, theirs) = (completion(&outcome.comparison), completion(&simulated.comparison));
     println!("completion: {:.1} ms live, {:.1} ms simulated: {:.3}", mine / 1e9, theirs / 1e9, mine / theirs);
     assert!(mine > 0.5 * theirs && mine < 20.0 * theirs, "{mine} {theirs}");

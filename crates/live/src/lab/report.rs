@@ -17,7 +17,7 @@ pub struct Slot {
     pub round: u64,
     /// Number of the slot in its round.
     pub slot: u32,
-    /// By the manager's clock.
+    /// When it was planned to begin, by the machine's clock.
     pub start_ps: i64,
     /// How long it is open.
     pub open_ps: i64,

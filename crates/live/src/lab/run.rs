@@ -2,6 +2,7 @@
 
 use super::fabric::FabricParameters;
 use super::hosts::{Hosts, HostsParameters, LabError};
+use super::links::LinkCounts;
 use super::loss::Loss;
 use super::report::{Counted, live_json};
 use super::tables::{Done, RecordError, measured};
@@ -306,11 +307,16 @@ fn once(
     let loss = if loses { Some(hosts.fabric().switch().enter(losing)??) } else { None };
     let attach = || Observer::attach(&ports, manager_mac());
     let observer = if one.plan.by_signal() { Some(hosts.fabric().switch().enter(attach)??) } else { None };
+    let before = LinkCounts::read(hosts.fabric())?;
     let (stop, flows) = arrivals(prepared, one.question.seed);
     let flows: Vec<FlowArrival> = flows.collect();
     let tick = |share| told(Progress::Share(share));
     let mut programs = workload::run(&hosts, &flows, measured(scenario), stop, cancel, &tick);
+    let links = LinkCounts::read(hosts.fabric())?.since(&before);
     let seen = observer.map(|o| o.report()).transpose()?;
+    if programs.ended == Ended::Delivered {
+        programs.settle(std::time::Duration::from_secs(2));
+    }
     hosts.stop();
     programs.join();
     if folder.keep {
@@ -325,7 +331,7 @@ fn once(
     let partial = store.begin(key)?;
     let recorder = Recorder::files(partial.dir())?;
     let (question, plan, source) = (&one.question, &one.plan, &prepared.source);
-    let done = Done { scenario, question, plan, source, programs: &programs, counted: &counted };
+    let done = Done { scenario, question, plan, source, programs: &programs, counted: &counted, links: &links };
     let summary = done.record(recorder)?;
     let rate = prepared.fabric.link(prepared.fabric.uplink(HostId(0))).spec.rate;
     let live = live_json(seen.as_ref(), rate, &counted, &programs);

@@ -37,6 +37,8 @@ pub struct Flow {
     pub written: AtomicU64,
     /// Bytes that the receiving program has got.
     pub read: AtomicU64,
+    /// Frames of it that were sent again, as its sender's agent says once all has arrived.
+    pub resent: AtomicU64,
     /// When the last byte came, in ps since the begin of the run; negative before that.
     finished: AtomicI64,
     /// Its receiver is done, or has given up.
@@ -52,6 +54,7 @@ impl Flow {
             number: number as u32,
             written: AtomicU64::new(0),
             read: AtomicU64::new(0),
+            resent: AtomicU64::new(0),
             finished: AtomicI64::new(-1),
             over: AtomicBool::new(false),
             failure: Mutex::new(None),
@@ -127,6 +130,13 @@ pub struct Programs {
 }
 
 impl Programs {
+    /// Waits for the programs, but no longer than this: once all has arrived, agents need a moment to tell each other.
+    pub fn settle(&mut self, most: Wait) {
+        let began = std::time::Instant::now();
+        while self.threads.iter().any(|t| !t.is_finished()) && began.elapsed() < most {
+            std::thread::sleep(Wait::from_millis(2));
+        }
+    }
     /// Waits for the programs; once the agents have ended, they do.
     pub fn join(&mut self) {
         for thread in self.threads.drain(..) {
@@ -223,7 +233,8 @@ fn send(agent: &Agent, flow: &Flow, common: &Common) {
             at += chunk.len() as u64;
             flow.written.store(at, Relaxed);
         }
-        stream.finish().map(drop)
+        flow.resent.store(stream.deliver()?.resent, Relaxed);
+        Ok(())
     };
     if let Err(e) = sent() {
         first(&flow.failure, format!("its sender: {e}"));

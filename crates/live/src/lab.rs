@@ -2,6 +2,7 @@
 
 pub mod command;
 pub mod fabric;
+pub mod failures;
 pub mod hosts;
 pub(crate) mod left_over;
 pub mod links;

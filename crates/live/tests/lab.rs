@@ -349,3 +349,43 @@ fn checks_of_a_scenario_hold_in_a_lab_too() {
     let (code, _, err) = run(&[check("slots", "10 Mb/s")]);
     assert!(code == Some(2) && err.contains("check.0.at_most: completion_ps takes a span of time"), "{err}");
 }
+
+/// A host's agent, a wire and the manager fail and return, while the others go on: what is delivered is whole, and nobody sends in a foreign slot.
+#[test]
+fn what_a_scenario_has_fail_fails_and_returns() {
+    let place = Place::new("fail");
+    let file = place.folder.join("small.toml");
+    let failure = |element: &str, at: u32, until: u32| {
+        format!("[[failure]]\nelement.{element}\nat = \"{at} ms\"\nuntil = \"{until} ms\"\n")
+    };
+    let failures =
+        [failure("wire = 2", 300, 700), failure("manager = {}", 1000, 1300), failure("host = 3", 1800, 2200)];
+    let failures = failures.concat().replace("element.manager = {}", "element = \"manager\"");
+    std::fs::write(&file, scenario("1 MB") + "\n" + &failures).unwrap();
+    let loaded = Loaded::from_file(&file, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let outcome = run::run(&loaded, &place.options(), &|| false, &|_| {}).unwrap_or_else(|e| panic!("{e}"));
+    assert!(place.namespaces().is_empty());
+    let [(_, live)] = &outcome.live[..] else { panic!("{:?}", outcome.live) };
+    assert_eq!((&live["violations"], &live["agents_killed"]), (&0.into(), &1.into()), "{live:#}");
+    let [run] = &runs(&outcome.directory)[..] else { panic!("one run") };
+    let s = summary(run);
+    let n = |part: &str| s["packets"][part].as_u64().unwrap();
+    assert_eq!(n("sent"), n("delivered") + n("dropped") + n("in_flight"), "{s:#}");
+    // Flows of the host whose agent was killed may have failed with it; the six among the others have not.
+    let flows = numbers(&run.join("flows.parquet"), ["source", "destination", "size_bytes", "received_bytes"]);
+    let others: Vec<_> = flows.iter().filter(|f| f[0] != 3 && f[1] != 3).collect();
+    assert!(others.len() == 6 && others.iter().all(|f| f[2] == f[3]), "{flows:?}");
+    // 3 MB at 20 Mb/s a host take 1.2 s at the least, and the manager was away.
+    assert!(s["simulated_ps"].as_i64().unwrap() > 1_500_000_000_000, "{s:#}");
+
+    std::fs::write(&file, scenario("10 kB") + "\n" + &failure("switch = 0", 10, 20)).unwrap();
+    let loaded = Loaded::from_file(&file, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let e = run::run(&loaded, &place.options(), &|| false, &|_| {}).unwrap_err();
+    let said = e.to_string();
+    assert!(
+        e.is_configuration()
+            && said.contains("small.toml:")
+            && said.contains("failure.0.element: a lab has one switch"),
+        "{said}"
+    );
+}

@@ -1,6 +1,7 @@
 //! A scenario in a lab: all controls that can run on real hosts, every point and seed, one after the other, with the results of a simulation.
 
 use super::fabric::FabricParameters;
+use super::failures::Failures;
 use super::hosts::{Hosts, HostsParameters, LabError};
 use super::links::LinkCounts;
 use super::loss::Loss;
@@ -8,6 +9,7 @@ use super::report::{Counted, live_json};
 use super::tables::{Done, RecordError, measured};
 use super::workload::{self, Ended, MOST_FLOWS};
 use crate::answers::Asker;
+use crate::client::Agent;
 use crate::config;
 use crate::gate::SafeState;
 use crate::lab::fabric::manager_mac;
@@ -132,6 +134,7 @@ struct Prepared {
 struct Planned {
     question: Question,
     plan: LivePlan,
+    failures: Failures,
 }
 
 /// Runs what is missing, and compares what is complete. Daemons end with the thread that calls this.
@@ -163,7 +166,7 @@ fn prepare(loaded: &Loaded) -> Result<Vec<Prepared>, RunError> {
         .points()?
         .into_iter()
         .map(|point| {
-            refuse(&point.scenario)?;
+            refuse(loaded, &point.scenario)?;
             let fabric = Arc::new(point.scenario.fabric.build()?);
             let source = Source::load(&point.scenario.workload, &loaded.base, &fabric, point.scenario.fabric.mtu)?;
             Ok(Prepared { point, fabric, source })
@@ -172,7 +175,7 @@ fn prepare(loaded: &Loaded) -> Result<Vec<Prepared>, RunError> {
 }
 
 /// What a lab has not.
-fn refuse(scenario: &Scenario) -> Result<(), RunError> {
+fn refuse(loaded: &Loaded, scenario: &Scenario) -> Result<(), RunError> {
     let not = |what: String| Err(RunError::NotLive(what));
     if !matches!(scenario.fabric.topology, Topology::SingleSwitch { .. }) {
         return not("a lab has hosts under one switch: `fabric.topology.single_switch` is what it can be".into());
@@ -181,10 +184,9 @@ fn refuse(scenario: &Scenario) -> Result<(), RunError> {
         let found = scenario.fabric.mtu;
         return not(format!("fabric.mtu is {found}, and agents send frames of {MTU} B: it has to be that"));
     }
-    if !scenario.failure.is_empty() || !scenario.change.is_empty() {
-        return not(
-            "a lab has no failures and no rates that change: take the scenario without `failure` and `change`".into()
-        );
+    if !scenario.change.is_empty() {
+        let place = loaded.locate("change").map(|l| format!("{l}: ")).unwrap_or_default();
+        return not(format!("{place}change: a lab has no rates that change: take the scenario without"));
     }
     if scenario.fabric.radio.is_some() {
         return not("a lab has no radios: take the scenario without `fabric.radio`".into());
@@ -227,7 +229,8 @@ fn plan(
             Ok(plan) => {
                 let mut question = question;
                 question.json["live"] = lab.clone();
-                planned.push(Planned { question, plan });
+                let failures = Failures::of(loaded, &scenario.failure, &plan).map_err(RunError::NotLive)?;
+                planned.push(Planned { question, plan, failures });
             }
             Err(why) if options.controls.is_empty() => {
                 told(Progress::LeftOut(&why));
@@ -288,6 +291,7 @@ fn once(
         lease: options.lease,
         safe: options.safe,
         real_time: options.real_time,
+        status: one.failures.has_managers(),
         ..HostsParameters::new(&options.program, &folder.path, &file, &one.question.control)
     };
     let hosts = u16::try_from(prepared.fabric.hosts()).unwrap_or(u16::MAX);
@@ -310,8 +314,16 @@ fn once(
     let before = LinkCounts::read(hosts.fabric())?;
     let (stop, flows) = arrivals(prepared, one.question.seed);
     let flows: Vec<FlowArrival> = flows.collect();
-    let tick = |share| told(Progress::Share(share));
-    let mut programs = workload::run(&hosts, &flows, measured(scenario), stop, cancel, &tick);
+    let agents: Vec<Agent> = (0..prepared.fabric.hosts()).map(|h| hosts.client(h as usize)).collect();
+    let (mut failures, mut failed) = (one.failures.clone(), Ok(()));
+    let mut goes_on = |now, share| {
+        told(Progress::Share(share));
+        failed = failures.due(now, &mut hosts);
+        failed.is_ok() && !cancel()
+    };
+    let patient = !one.failures.is_empty();
+    let mut programs = workload::run(&agents, &flows, measured(scenario), stop, patient, &mut goes_on);
+    failed?;
     let links = LinkCounts::read(hosts.fabric())?.since(&before);
     let seen = observer.map(|o| o.report()).transpose()?;
     if programs.ended == Ended::Delivered {
@@ -326,7 +338,7 @@ fn once(
         return Ok(false);
     }
     let lost = loss.map_or(0, |loss| loss.counts().0);
-    let counted = Counted { lost_signals: lost, ..Counted::read(&hosts, one.plan.managers())? };
+    let counted = Counted { lost_signals: lost, ..Counted::read(&hosts, one.plan.managers(), &failures)? };
     drop(hosts);
     let partial = store.begin(key)?;
     let recorder = Recorder::files(partial.dir())?;

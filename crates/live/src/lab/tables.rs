@@ -199,8 +199,12 @@ impl Done<'_> {
 
     fn tallies(&self, recorder: &mut Recorder, summariser: &mut Summariser) -> Result<(Tally, Tally), RecordError> {
         let counted = self.counted;
-        let sent = (counted.agents("frames") + counted.agents("repairs"), counted.agents("sent_bytes"));
         let came = (counted.agents("received"), counted.agents("received_bytes"));
+        let mut sent = (counted.agents("frames") + counted.agents("repairs"), counted.agents("sent_bytes"));
+        if counted.killed_agents > 0 {
+            // What a killed agent has counted last is not known, and has been sent if it came.
+            sent = (sent.0.max(came.0), sent.1.max(came.1));
+        }
         let missing = (sent.0.checked_sub(came.0), sent.1.checked_sub(came.1));
         let (Some(frames), Some(bytes)) = missing else {
             let tally = Tally { sent: sent.0, delivered: came.0, ..Tally::default() };

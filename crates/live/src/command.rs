@@ -6,7 +6,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration as Wait;
 use timeplane_results::Metric;
 use timeplane_scenario::{Loaded, ScenarioError, split_override};
@@ -26,11 +26,9 @@ pub mod exit {
     pub const INTERRUPTED: u8 = 130;
 }
 
-/// A scenario, what of it is run, and where results go.
+/// What is run of a scenario, and where results go.
 #[derive(Clone, Debug, Args)]
 pub struct ScenarioArgs {
-    /// The scenario, a TOML file
-    pub file: PathBuf,
     /// Changes a value; several values are tried one after the other, several keys make a grid
     #[arg(long, value_name = "KEY=VALUE,..", value_parser = split_override)]
     set: Vec<(String, Vec<String>)>,
@@ -62,6 +60,7 @@ impl ScenarioArgs {
     /// stays in the files where JSON is asked for.
     pub fn answer<E: std::fmt::Display>(
         &self,
+        file: &Path,
         run: impl FnOnce(&Loaded, &Stop, &dyn Fn(Progress<'_>)) -> Result<Outcome, E>,
         refused: impl FnOnce(E) -> u8,
         lines: Lines<'_>,
@@ -69,7 +68,7 @@ impl ScenarioArgs {
     ) -> u8 {
         let mut overrides = self.set.clone();
         overrides.extend(self.seeds.map(|n| ("seeds".to_owned(), vec![n.to_string()])));
-        let (loaded, stop) = match (Loaded::from_file(&self.file, &overrides), Stop::on_signals()) {
+        let (loaded, stop) = match (Loaded::from_file(file, &overrides), Stop::on_signals()) {
             (Ok(loaded), Ok(stop)) => (loaded, stop),
             (Err(e), _) => return wrong_scenario(&e),
             (_, Err(e)) => {

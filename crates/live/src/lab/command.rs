@@ -6,12 +6,15 @@ use crate::command::{ScenarioArgs, exit, named, wrong_scenario};
 use crate::config::encoding_named;
 use crate::gate::SafeState;
 use clap::{Args, ValueEnum};
+use std::path::PathBuf;
 use timeplane_model::Duration;
 use timeplane_protocol::wire::SignalEncoding;
 
 /// Arguments of `lab`.
 #[derive(Clone, Debug, Args)]
 pub struct LabArgs {
+    /// The scenario, a TOML file
+    file: PathBuf,
     #[command(flatten)]
     scenario: ScenarioArgs,
     /// How signals travel: experimental, mac_control, pfc, udp, plain_pfc_insecure
@@ -51,6 +54,7 @@ pub fn lab(args: &LabArgs) -> u8 {
         outcome.live.iter().map(line).collect()
     };
     args.scenario.answer(
+        &args.file,
         |loaded, stop, told| {
             let options = Options {
                 program,

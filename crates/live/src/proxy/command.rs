@@ -2,18 +2,25 @@
 
 use super::actuator::Actuator;
 use super::answers::{self, Options, RunError};
+use super::daemon::{DaemonArgs, daemon};
 use crate::answers::Outcome;
 use crate::command::{ScenarioArgs, exit, named, width, wrong_scenario};
 use clap::Args;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::Value;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Arguments of `proxy`.
 #[derive(Clone, Debug, Args)]
 pub struct ProxyArgs {
+    /// The scenario of a lab, a TOML file
+    #[arg(required_unless_present = "listen", conflicts_with = "listen")]
+    file: Option<PathBuf>,
     #[command(flatten)]
     scenario: ScenarioArgs,
+    #[command(flatten)]
+    daemon: DaemonArgs,
 }
 
 /// Runs it: answers on stdout, everything else on stderr; its exit code.
@@ -23,7 +30,9 @@ pub fn proxy(args: &ProxyArgs) -> u8 {
         eprintln!("{why}; the send buffer's size it is");
     }
     let actuator = Arc::new(actuator);
+    let Some(file) = &args.file else { return daemon(&args.daemon, actuator) };
     args.scenario.answer(
+        file,
         |loaded, stop, told| {
             let options = Options {
                 results: args.scenario.results.clone(),

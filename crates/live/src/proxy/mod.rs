@@ -6,6 +6,7 @@
 //! - A [`SplitProxy`] ends connections and begins others towards the radio, and [`Steering`] sets the windows of these as the reports ask for. Both
 //!   agents are those of `timeplane-protocol` that the simulator drives, too.
 //! - An [`Actuator`] is how: a congestion control in BPF ([`WindowControl`]), or the size of the send buffer.
+//! - `timeplane live proxy --listen` is the proxy of a real edge: connections to it, or those that netfilter turns to it.
 //! - A [`ProxyLab`] puts them together in namespaces and measures; [`answers`] runs a scenario in it.
 
 mod access_point;
@@ -15,6 +16,7 @@ mod clock;
 pub mod command;
 mod connections;
 mod course;
+mod daemon;
 mod delays;
 mod emulator;
 mod experiment;
@@ -38,7 +40,7 @@ pub use experiment::{Experiment, ExperimentError};
 pub use fifo::{Count, Fate, Fifo};
 pub use lab::{Figures, LabControl, LabError, ProxyLab, RoundTrips};
 pub use sockets::{TcpInfo, set_pacing};
-pub use split::{SplitConfig, SplitProxy};
+pub use split::{SplitConfig, SplitProxy, Target};
 pub use steering::{Steering, SteeringConfig, SteeringCounters};
 pub use tables::RecordError;
 pub use window::{WindowControl, WindowCounters, WindowError};

@@ -59,12 +59,7 @@ fn read(folder: &Path) -> Result<Folder, Failure> {
     let store = Store::open(folder.parent().unwrap_or(Path::new("/")), &name).map_err(Failure::failed)?;
     let manifest = store.manifest().map_err(Failure::failed)?;
     let manifest = manifest.ok_or_else(|| Failure::failed("manifest.json has just been removed"))?;
-    let complete = manifest.runs.iter().filter(|r| store.is_complete(&r.key)).map(|r| {
-        // A run is kept under what it depends on; the names are those of this manifest.
-        let summary = store.summary(&r.key).map_err(Failure::failed)?;
-        Ok(RunSummary { control: r.control.clone(), point: r.point.clone(), ..summary })
-    });
-    let complete = complete.collect::<Result<_, Failure>>()?;
+    let complete = store.answers(&manifest.runs).map_err(Failure::failed)?;
     Ok(Folder { name, controls: manifest.runs.into_iter().map(|r| r.control).collect(), complete })
 }
 

@@ -3,8 +3,8 @@
 //! It is a library so that the Python package can offer the same command.
 
 mod bench;
-mod checks;
 mod compare;
+mod doctor;
 mod export;
 mod fail;
 mod list;
@@ -75,6 +75,8 @@ enum Command {
     /// Runs planned controls on real Linux hosts, or in a lab on this one
     #[command(disable_help_flag = true)]
     Live(LiveArgs),
+    /// Says what of timeplane works on this machine, found out by trying
+    Doctor(DoctorArgs),
     /// Runs a study of a paper (the Python package does)
     #[command(hide = true)]
     Study(StudyArgs),
@@ -209,6 +211,13 @@ struct LiveArgs {
 }
 
 #[derive(Debug, Args)]
+struct DoctorArgs {
+    /// Prints JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
 struct StudyArgs {
     /// Its name, and arguments of its own
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -235,6 +244,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::List(args) => list::list(&args),
         Command::Schema => output::json(&timeplane_scenario::schema()),
         Command::Live(args) => live::live(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
         Command::Study(_) => Err(Failure::configuration(
             "studies are Python programs: the Python package runs them, `pip install .` in a clone of timeplane",
         )),

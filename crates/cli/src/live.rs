@@ -8,10 +8,15 @@ use std::process::Command;
 
 const PROGRAM: &str = "timeplane-live";
 
-/// Becomes the program, beside this one or in `PATH`.
-pub fn live(args: &LiveArgs) -> Result<(), Failure> {
+/// The program: beside this one, or of that name in `PATH`.
+pub fn program() -> PathBuf {
     let beside = std::env::current_exe().ok().map(|own| own.with_file_name(PROGRAM)).filter(|path| path.is_file());
-    let program = beside.unwrap_or_else(|| PathBuf::from(PROGRAM));
+    beside.unwrap_or_else(|| PathBuf::from(PROGRAM))
+}
+
+/// Becomes the program.
+pub fn live(args: &LiveArgs) -> Result<(), Failure> {
+    let program = program();
     match become_it(Command::new(&program).args(&args.arguments)) {
         e if e.kind() == io::ErrorKind::NotFound => Err(Failure::configuration(format!(
             "there is no `{PROGRAM}` beside this program or in PATH: `cargo install --path crates/live` in a clone of timeplane builds it, on \

@@ -1,7 +1,7 @@
 //! `validate` and `run --dry-run`: everything short of running.
 
 use crate::fail::{self, Failure};
-use crate::{ValidateArgs, checks, output};
+use crate::{ValidateArgs, output};
 use serde_json::json;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use timeplane_model::{Duration, Fabric};
 use timeplane_scenario::{Loaded, Pattern, Point, Scenario, Workload};
 use timeplane_schedule::Schedulers;
 use timeplane_sim::batch::Planned;
-use timeplane_workload::{Source, WorkloadError};
+use timeplane_workload::{Source, WorkloadError, checks};
 
 /// The names that a plan may use.
 pub fn names(schedulers: &Schedulers) -> Vec<&str> {
@@ -73,7 +73,7 @@ pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
 pub fn check(loaded: &Loaded) -> Result<(Vec<Point>, Vec<timeplane_scenario::Issue>), Failure> {
     let schedulers = Schedulers::built_in();
     let warnings = loaded.validate(&names(&schedulers))?;
-    checks::validate(loaded)?;
+    checks::validate(loaded).map_err(Failure::configuration)?;
     let points = loaded.points()?;
     let mut sources = Sources::default();
     for point in &points {

@@ -1,6 +1,5 @@
 //! `run`: every control of a scenario, every point, every seed.
 
-use crate::checks;
 use crate::fail::{self, Failure};
 use crate::preview::{check, dry_run};
 use crate::progress::Display;
@@ -11,6 +10,7 @@ use timeplane_scenario::Loaded;
 use timeplane_schedule::Schedulers;
 use timeplane_sim::batch::{self, Progress};
 use timeplane_sim::sweep::{Shard, Until};
+use timeplane_workload::checks;
 
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
     run_some(args, None, None)
@@ -48,7 +48,8 @@ pub fn run_some(args: &RunArgs, until: Option<Until>, shard: Option<Shard>) -> R
     let checked = if outcome.interrupted || outcome.missing > 0 || loaded.scenario.check.is_empty() {
         Vec::new()
     } else {
-        checks::evaluate(&loaded, &checks::validate(&loaded)?, &outcome.summaries, outcome.comparison.bounds())
+        let metrics = checks::validate(&loaded).map_err(Failure::configuration)?;
+        checks::evaluate(&loaded, &metrics, &outcome.summaries, outcome.comparison.bounds())
     };
     if args.json {
         let mut json = outcome.comparison.to_json();

@@ -24,3 +24,32 @@ fn live_is_a_program_beside_this_one() {
     assert_eq!(run(), (Some(7), "lab|--help|a b|".to_owned(), String::new()));
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn doctor_asks_the_program_for_real_hosts_and_is_well_where_that_is() {
+    let folder = std::env::temp_dir().join(format!("timeplane-cli-doctor-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let own = folder.join("timeplane");
+    std::fs::copy(env!("CARGO_BIN_EXE_timeplane"), &own).unwrap();
+    let run = |arguments: &[&str]| {
+        // Nothing in PATH: no clang, and no other program of that name.
+        let out = Command::new(&own).arg("doctor").args(arguments).env("PATH", &folder).output().unwrap();
+        (out.status.code(), String::from_utf8(out.stdout).unwrap())
+    };
+    let (code, out) = run(&[]);
+    assert_eq!(code, Some(1), "{out}");
+    assert!(out.contains("MISSING  clang for BPF") && out.contains("MISSING  timeplane-live"), "{out}");
+    let program = folder.join("timeplane-live");
+    let script = "#!/bin/sh\n[ \"$*\" = \"doctor --json\" ] && echo '[{\"what\": \"gate\"}]' || echo \"works: $*\"\n";
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (code, out) = run(&[]);
+    assert!(code == Some(0) && out.contains("works: doctor\n") && out.contains("simulations work"), "{out}");
+    let (code, out) = run(&["--json"]);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &json["live"]["trials"][0]["what"]), (Some(0), &"gate".into()), "{out}");
+    assert_eq!(json["build"][0]["works"], false, "{out}");
+    std::fs::write(&program, "#!/bin/sh\nexit 1\n").unwrap();
+    assert_eq!(run(&[]).0, Some(1));
+    std::fs::remove_dir_all(folder).unwrap();
+}

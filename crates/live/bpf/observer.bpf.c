@@ -4,17 +4,17 @@
 // At each port, the egress program sees the signals that the manager sends to the port's host, and the ingress program the data frames that
 // the host sends. Nothing is changed and nothing is held up: both always say "next".
 #include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
 #include <linux/pkt_cls.h>
+#include <linux/udp.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "wire.h"
 
-#define ETHER_TYPE_MAC_CONTROL 0x8808
-#define ETHER_TYPE_EXPERIMENTAL 0x88b5
-#define ETHER_TYPE_DATA 0x88b6
-#define OPCODE_EXTENDED_PFC 0x010b
 #define OTHERS 0x80
 #define HOLDS 0x40
-#define MOST_NAMED 4
 #define KIND_STREAM 1
 #define KIND_PACKET 3
 #define UNGATED 0xffff
@@ -23,20 +23,6 @@
 /* Buckets: one each below 8 ns, then 8 for every power of two up to 2^40 ns. */
 #define BUCKETS 304
 #define MOST_PORTS 1024
-
-struct __attribute__((packed)) control_frame {
-	__u8 destination[6], source[6];
-	__u16 ether_type;
-	__u16 opcode;
-	__u8 version, flags;
-	__u16 others;
-	__u32 epoch, sequence_low;
-	struct {
-		__u16 class, time;
-	} named[MOST_NAMED];
-	__u32 sequence_high;
-	__u64 hold_ps;
-};
 
 struct __attribute__((packed)) data_frame {
 	__u8 destination[6], source[6];
@@ -66,7 +52,7 @@ struct port {
 	/* Counters since the programs were attached. */
 	__u64 frames, bytes, reactions, violations, unlogged;
 	__u64 slots, empty_slots, open_ns;
-	__u64 signals, stale_signals, other_signals;
+	__u64 signals, stale_signals, other_signals, forged_signals;
 	__u8 violator[8];
 };
 
@@ -86,6 +72,10 @@ struct {
 	__type(key, __u32); /* ifindex */
 	__type(value, struct port);
 } ports SEC(".maps");
+
+struct key {
+	__u64 half[2];
+};
 
 /* When a port was opened last, whichever. */
 struct {
@@ -108,7 +98,17 @@ struct {
 	__uint(max_entries, 256 * 1024);
 } violations SEC(".maps");
 
+/* Of hosts, by their port, where they are known: signals are verified there. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MOST_PORTS);
+	__type(key, __u32); /* ifindex */
+	__type(value, struct key);
+} keys SEC(".maps");
+
 const volatile __u8 manager[6];
+/* Of signals in datagrams. */
+const volatile __u16 udp_port;
 
 /* Only what a variable names is described to the user's side. */
 struct violation *described __attribute__((unused));
@@ -147,46 +147,154 @@ static __always_inline void count(void *histogram, __u64 ns)
 		(*counter)++;
 }
 
+/* What a signal says. */
+struct said {
+	__u64 sequence;
+	/* How long its class stays open, in ns; all bits set: until another signal comes. */
+	__u64 hold_ns;
+	__u32 epoch;
+	/* The class that is open from now on, or NONE. */
+	__u32 open;
+	/* Plain PFC has neither epoch nor number: it is always the newest. */
+	__u32 plain;
+};
+
+enum reading { NO_SIGNAL, OTHER_SIGNAL, FORGED_SIGNAL, SIGNAL };
+
+/* An extended frame, from its opcode on. */
+static __always_inline enum reading extended(struct __sk_buff *skb, __u32 at, const struct key *key, struct said *said)
+{
+	__u8 p[EXTENDED_SIGNED + 8] = {};
+
+	/* Without a tag it is as long as the smallest frame. */
+	if (bpf_skb_load_bytes(skb, at, p, EXTENDED_SIGNED))
+		return NO_SIGNAL;
+	if (key) {
+		__u64 tag;
+
+		if (bpf_skb_load_bytes(skb, at + EXTENDED_SIGNED, p + EXTENDED_SIGNED, 8))
+			return FORGED_SIGNAL;
+		__builtin_memcpy(&tag, p + EXTENDED_SIGNED, 8);
+		if (sip_hash(p, EXTENDED_SIGNED, key->half[0], key->half[1]) != tag)
+			return FORGED_SIGNAL;
+	}
+	__u32 named = p[3] & 7;
+	if (p[2] != 1 || !(p[3] & OTHERS) || !be16(p + 4) || named > 1)
+		/* Not the state "all paused but one": a manager of slots sends no such frame. */
+		return OTHER_SIGNAL;
+	said->open = named && !be16(p + 16) ? be16(p + 14) : NONE;
+	said->epoch = be32(p + 6);
+	said->sequence = (__u64)be32(p + 30) << 32 | be32(p + 10);
+	said->hold_ns = p[3] & HOLDS ? be64(p + 34) / 1000 : ~0ULL;
+	return SIGNAL;
+}
+
+/* A PFC frame of eight classes, from its opcode on: with a tag in its padding, or without. */
+static __always_inline enum reading standard(struct __sk_buff *skb, __u32 at, const struct key *key, struct said *said)
+{
+	__u8 p[PFC_SIGNED + 8], any = 0;
+	int open = 0;
+
+	if (bpf_skb_load_bytes(skb, at, p, sizeof(p)))
+		return NO_SIGNAL;
+	for (int i = 0; i < 8; i++)
+		if (!be16(p + 4 + 2 * i)) {
+			said->open = i;
+			open++;
+		}
+	if (p[3] != 0xff || open > 1)
+		return OTHER_SIGNAL;
+	for (int i = 20; i < PFC_SIGNED + 8; i++)
+		any |= p[i];
+	if (!any) {
+		said->plain = 1;
+		said->hold_ns = ~0ULL;
+		return SIGNAL;
+	}
+	if (key) {
+		__u64 tag;
+
+		__builtin_memcpy(&tag, p + PFC_SIGNED, 8);
+		if (sip_hash(p, PFC_SIGNED, key->half[0], key->half[1]) != tag)
+			return FORGED_SIGNAL;
+	}
+	said->epoch = be32(p + 20);
+	said->sequence = be64(p + 24);
+	said->hold_ns = (__u64)be16(p + 32) << 32 | be32(p + 34);
+	return SIGNAL;
+}
+
+/* Any frame that leaves towards a host. */
+static __always_inline enum reading read(struct __sk_buff *skb, const struct key *key, struct said *said)
+{
+	__u32 at = ETH_HLEN;
+	struct ethhdr ethernet;
+	__u16 opcode;
+
+	/* Long frames are in pieces: direct access would end at the header. */
+	if (bpf_skb_load_bytes(skb, 0, &ethernet, sizeof(ethernet)) || !same(ethernet.h_source, manager))
+		return NO_SIGNAL;
+	if (skb->protocol == bpf_htons(ETH_P_IP)) {
+		struct {
+			struct iphdr ip;
+			struct udphdr udp;
+		} headers;
+
+		if (bpf_skb_load_bytes(skb, at, &headers, sizeof(headers)) || headers.ip.ihl != 5 ||
+		    headers.ip.protocol != IPPROTO_UDP || headers.udp.dest != bpf_htons(udp_port))
+			return NO_SIGNAL;
+		at += sizeof(headers);
+	} else if (skb->protocol != bpf_htons(ETHER_TYPE_SIGNAL) && skb->protocol != bpf_htons(ETHER_TYPE_MAC_CONTROL)) {
+		return NO_SIGNAL;
+	}
+	if (bpf_skb_load_bytes(skb, at, &opcode, sizeof(opcode)))
+		return NO_SIGNAL;
+	if (opcode == bpf_htons(OPCODE_EXTENDED))
+		return extended(skb, at, key, said);
+	if (opcode == bpf_htons(OPCODE_PFC) && skb->protocol == bpf_htons(ETHER_TYPE_MAC_CONTROL))
+		return standard(skb, at, key, said);
+	return NO_SIGNAL;
+}
+
 SEC("tcx/egress")
 int signals(struct __sk_buff *skb)
 {
-	__u32 ifindex = skb->ifindex, zero = 0, open = NONE;
-	__u64 now = bpf_ktime_get_ns(), closes_at = ~0ULL, late = 0;
+	__u32 ifindex = skb->ifindex, zero = 0;
+	__u64 now = bpf_ktime_get_ns(), late = 0;
 	int opens = 0;
-	struct control_frame f;
+	struct said said = { .open = NONE };
 	struct port *port = bpf_map_lookup_elem(&ports, &ifindex);
 	__u64 *last = bpf_map_lookup_elem(&last_opening, &zero);
 
-	if (!port || !last || (skb->protocol != bpf_htons(ETHER_TYPE_EXPERIMENTAL) &&
-			       skb->protocol != bpf_htons(ETHER_TYPE_MAC_CONTROL)))
+	if (!port || !last)
 		return TC_ACT_UNSPEC;
-	/* Long frames are in pieces: direct access would end at the header. */
-	if (bpf_skb_load_bytes(skb, 0, &f, sizeof(f)) || !same(f.source, manager) ||
-	    f.opcode != bpf_htons(OPCODE_EXTENDED_PFC))
+	switch (read(skb, bpf_map_lookup_elem(&keys, &ifindex), &said)) {
+	case NO_SIGNAL:
 		return TC_ACT_UNSPEC;
-	__u32 named = f.flags & 7;
-	if (f.version != 1 || !(f.flags & OTHERS) || !f.others || named > 1) {
-		/* Not the state "all paused but one": a manager of slots sends no such frame. */
+	case OTHER_SIGNAL:
 		__sync_fetch_and_add(&port->other_signals, 1);
 		return TC_ACT_UNSPEC;
+	case FORGED_SIGNAL:
+		__sync_fetch_and_add(&port->forged_signals, 1);
+		return TC_ACT_UNSPEC;
+	case SIGNAL:
+		break;
 	}
-	if (named && !f.named[0].time)
-		open = bpf_ntohs(f.named[0].class);
-	if (f.flags & HOLDS)
-		closes_at = now + bpf_be64_to_cpu(f.hold_ps) / 1000;
-	__u32 epoch = bpf_ntohl(f.epoch);
-	__u64 sequence = (__u64)bpf_ntohl(f.sequence_high) << 32 | bpf_ntohl(f.sequence_low);
+	__u32 open = said.open, epoch = said.epoch, plain = said.plain;
+	__u64 sequence = said.sequence, closes_at = said.hold_ns == ~0ULL ? ~0ULL : now + said.hold_ns;
 
 	bpf_spin_lock(&port->lock);
-	if (port->known && (epoch < port->epoch || (epoch == port->epoch && sequence <= port->sequence))) {
+	if (!plain && port->known && (epoch < port->epoch || (epoch == port->epoch && sequence <= port->sequence))) {
 		/* Its host takes no notice of it either. */
 		port->stale_signals++;
 		bpf_spin_unlock(&port->lock);
 		return TC_ACT_UNSPEC;
 	}
-	port->known = 1;
-	port->epoch = epoch;
-	port->sequence = sequence;
+	if (!plain) {
+		port->known = 1;
+		port->epoch = epoch;
+		port->sequence = sequence;
+	}
 	port->signals++;
 	__u32 was_open = port->slots && !port->closed;
 	if (was_open && port->closes_at <= now) {

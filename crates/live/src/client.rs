@@ -3,7 +3,8 @@
 //! The agent listens on a Unix socket; a connection is a stream. It begins with a line of JSON, then come the stream's bytes.
 //!
 //! - Who sends writes `{"send": {"to": HOST, "port": PORT, "length": BYTES or null}}`, reads `{"ok": {...}}` or `{"error": TEXT}`, writes bytes, and ends
-//!   by shutting down its side. The agent then says `{"delivered": BYTES}` once the receiver has acknowledged all of them, or `{"error": TEXT}`.
+//!   by shutting down its side. The agent then says `{"delivered": BYTES, "resent": FRAMES}` once the receiver has acknowledged all of them, with how
+//!   many frames were sent again, or `{"error": TEXT}`.
 //! - Who receives writes `{"receive": {"port": PORT}}`, reads `{"ok": {}}` once the agent listens, `{"from": HOST, "length": BYTES or null}` when a
 //!   stream comes, then its bytes until the end. A stream that breaks ends with a reset.
 //!
@@ -78,7 +79,7 @@ pub struct Agent {
 enum Answer {
     Error { error: String },
     Ok { ok: serde_json::Value },
-    Delivered { delivered: u64 },
+    Delivered { delivered: u64, resent: Option<u64> },
     From { from: u32, length: Option<u64> },
 }
 
@@ -155,7 +156,7 @@ fn nonsense(answer: &Answer) -> ClientError {
     ClientError::Nonsense(match answer {
         Answer::Error { error } => error.clone(),
         Answer::Ok { ok } => format!("ok: {ok}"),
-        Answer::Delivered { delivered } => format!("delivered: {delivered}"),
+        Answer::Delivered { delivered, .. } => format!("delivered: {delivered}"),
         Answer::From { from, .. } => format!("from: {from}"),
     })
 }
@@ -172,12 +173,29 @@ pub struct Sender {
     length: Option<u64>,
 }
 
+/// A stream that its receiver's agent has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// All of its bytes.
+    pub bytes: u64,
+    /// Frames of it that were sent again.
+    pub resent: u64,
+}
+
 impl Sender {
     /// Ends the stream, and waits until the receiver has acknowledged all of it; how many bytes that are.
     ///
     /// # Errors
     /// Where the agent has ended, gave up, or says another number than was written; or fewer bytes were written than were told.
-    pub fn finish(mut self) -> Result<u64, ClientError> {
+    pub fn finish(self) -> Result<u64, ClientError> {
+        self.deliver().map(|delivery| delivery.bytes)
+    }
+
+    /// The same, with what it took.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn deliver(mut self) -> Result<Delivery, ClientError> {
         if let Some(expected) = self.length.filter(|&length| length != self.written) {
             return Err(ClientError::Short { got: self.written, expected });
         }
@@ -188,8 +206,10 @@ impl Sender {
             Err(e) => return Err(e.into()),
         }
         match answer(&mut self.stream, "it said that all was delivered")? {
-            Answer::Delivered { delivered } if delivered == self.written => Ok(delivered),
-            Answer::Delivered { delivered } => Err(ClientError::Short { got: delivered, expected: self.written }),
+            Answer::Delivered { delivered, resent } if delivered == self.written => {
+                Ok(Delivery { bytes: delivered, resent: resent.unwrap_or(0) })
+            }
+            Answer::Delivered { delivered, .. } => Err(ClientError::Short { got: delivered, expected: self.written }),
             other => Err(nonsense(&other)),
         }
     }

@@ -115,7 +115,9 @@ pub fn manager(path: &Path, stop: &Stop) -> Result<(), Failure> {
 
 /// Writes every slot as a line of JSON.
 fn slot_log(path: &Path) -> Result<crate::manager::SlotLog, Failure> {
-    let mut file = std::io::BufWriter::new(std::fs::File::create(path).map_err(at(path))?);
+    // What a manager before this one has written stays.
+    let file = std::fs::File::options().create(true).append(true).open(path);
+    let mut file = std::io::BufWriter::new(file.map_err(at(path))?);
     Ok(Box::new(move |event| {
         if let Event::SlotPlanned { round, index, start, open, gap, pairs } = event {
             let pairs: Vec<(u32, u32)> = pairs.iter().map(|(s, d)| (s.0, d.0)).collect();

@@ -139,11 +139,7 @@ impl GateConfig {
             | u32::from(self.scope == Scope::All) << 1
             | u32::from(self.safe == SafeState::Open) << 2;
         let mut s = [0; 48];
-        // The kernel's program hashes with two numbers in the order of the machine, the key is bytes.
-        for (i, half) in self.key.0.chunks_exact(8).enumerate() {
-            let number = half.iter().rev().fold(0u64, |n, &b| n << 8 | u64::from(b));
-            s[8 * i..8 * i + 8].copy_from_slice(&number.to_ne_bytes());
-        }
+        s[..16].copy_from_slice(&kernel_key(&self.key));
         s[16..24].copy_from_slice(&nanoseconds(self.lease).to_ne_bytes());
         s[24..32].copy_from_slice(&nanoseconds(self.max_hold).to_ne_bytes());
         s[32..36].copy_from_slice(&flags.to_ne_bytes());
@@ -152,6 +148,16 @@ impl GateConfig {
         s[42..48].copy_from_slice(&self.mac.0);
         s
     }
+}
+
+/// As the kernel's programs have a key: they hash with two numbers in the order of the machine, and the key is bytes.
+pub(crate) fn kernel_key(key: &SignalKey) -> [u8; 16] {
+    let mut halves = [0; 16];
+    for (i, half) in key.0.chunks_exact(8).enumerate() {
+        let number = half.iter().rev().fold(0u64, |n, &b| n << 8 | u64::from(b));
+        halves[8 * i..8 * i + 8].copy_from_slice(&number.to_ne_bytes());
+    }
+    halves
 }
 
 /// At most a day.

@@ -2,8 +2,10 @@
 
 pub mod command;
 pub mod fabric;
+pub mod failures;
 pub mod hosts;
 pub(crate) mod left_over;
+pub mod links;
 pub mod loss;
 mod metrics;
 pub mod report;

@@ -4,14 +4,17 @@
 
 pub mod acks;
 pub mod agent;
+pub mod answers;
 pub mod bpf;
 pub mod channel;
 pub mod circuit_switch;
 pub mod client;
 pub mod clock;
+pub mod command;
 pub mod config;
 mod counters;
 pub mod daemons;
+pub mod doctor;
 pub mod gate;
 pub mod keys;
 pub mod lab;

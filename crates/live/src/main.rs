@@ -4,9 +4,11 @@ use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use timeplane_live::daemons::{self, Failure};
+use timeplane_live::doctor::{DoctorArgs, doctor};
 use timeplane_live::keys::KeysCommand;
 use timeplane_live::lab::command::{LabArgs, lab};
 use timeplane_live::observer::Observer;
+use timeplane_live::proxy::command::{ProxyArgs, proxy};
 use timeplane_live::service::Stop;
 use timeplane_protocol::wire::MacAddress;
 
@@ -22,6 +24,8 @@ struct Cli {
 enum Command {
     /// Runs a scenario in a lab: hosts and a switch as network namespaces, with the daemons that real hosts have
     Lab(LabArgs),
+    /// Runs a scenario of a TCP proxy in a lab: kernel TCP over an emulated radio link, alone and with its windows steered
+    Proxy(ProxyArgs),
     /// Runs a fabric manager, as its configuration says, until it is told to end
     Manager {
         /// The configuration, a TOML file
@@ -52,6 +56,8 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Tries what the other commands need on this machine, and says what is missing
+    Doctor(DoctorArgs),
     /// Takes away the gate that an agent has left at an interface: everything passes
     Release {
         /// The interface
@@ -79,6 +85,8 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Lab(args) => return Ok(ExitCode::from(lab(&args))),
+        Command::Proxy(args) => return Ok(ExitCode::from(proxy(&args))),
+        Command::Doctor(args) => return Ok(ExitCode::from(doctor(&args)?)),
         Command::Manager { file } => daemons::manager(&file, &Stop::on_signals()?)?,
         Command::Agent { file } => daemons::agent(&file, &Stop::on_signals()?)?,
         Command::Keys { what } => println!("{}", what.run()?),

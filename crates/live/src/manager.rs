@@ -75,6 +75,8 @@ shared_counters! {
         signals_lost,
         /// Grants and rates sent.
         grants,
+        /// Their bytes, as [`Message::wire_bytes`] counts them.
+        grant_bytes,
         /// Reports that came in.
         reports,
         /// What other managers have said.
@@ -332,11 +334,13 @@ impl Manager {
     }
 
     fn send(&mut self, to: Address, message: Message) {
+        let bytes = message.wire_bytes();
         let control = Control::Message(message);
         match to {
             Address::Host(host) => {
                 if let Some(of) = self.hosts.get(&host) {
                     self.counters.grants.fetch_add(1, Relaxed);
+                    self.counters.grant_bytes.fetch_add(bytes.into(), Relaxed);
                     self.to(of.peer, control);
                 }
             }
@@ -360,8 +364,18 @@ impl Manager {
             }
             Event::GrantsLost { .. } => {}
         }
-        if let Some(log) = &mut self.log {
-            log(event);
+        let Some(log) = &mut self.log else { return };
+        match event {
+            // By the machine's clock, which others have as well.
+            Event::SlotPlanned { round, index, start, open, gap, pairs } => log(&Event::SlotPlanned {
+                round: *round,
+                index: *index,
+                start: self.clock.real(*start),
+                open: *open,
+                gap: *gap,
+                pairs: pairs.clone(),
+            }),
+            event => log(event),
         }
     }
 

@@ -9,8 +9,9 @@
 //! - a **violation**: of a class that is not open, after the next slot has been opened anywhere; or of a class that the host was not given at
 //!   all. A network with plans in which slots of some hosts begin while others go on cannot be judged by this rule.
 //!
-//! Tags are not checked, since an observer has no keys: it goes by the manager's MAC address, and drops what is older than what it has seen, as
-//! hosts do. It needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, and works at the ports of any Linux switch that hosts are connected to.
+//! Signals are read in every encoding that managers have. An observer has no keys by itself: it goes by the manager's MAC address, and drops what is
+//! older than what it has seen, as hosts do. Where it is told a host's key, a signal whose tag does not fit counts as forged, and nothing else.
+//! Plain PFC has neither number nor hold: it is always the newest, and lasts until the next. An observer needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, and works at the ports of any Linux switch that hosts are connected to.
 
 mod histogram;
 mod report;
@@ -19,13 +20,14 @@ pub use histogram::{Histogram, Latency};
 pub use report::{FEW, IGNORES_ABOVE, PortReport, Report};
 
 use crate::bpf::observer::{ObserverSkelBuilder, types};
+use crate::gate::kernel_key;
 use crate::plain::{self, Plain};
 use crate::tcx;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, RingBufferBuilder};
 use std::mem::MaybeUninit;
 use timeplane_model::{Bytes, Duration, Time};
-use timeplane_protocol::wire::MacAddress;
+use timeplane_protocol::wire::{MacAddress, PORT, SignalKey};
 
 /// The most ports that an observer watches.
 pub const MOST_PORTS: usize = 1024;
@@ -57,6 +59,7 @@ pub struct Observer {
     reaction: MapHandle,
     first_frame: MapHandle,
     violations: MapHandle,
+    keys: MapHandle,
     _links: Vec<Link>,
 }
 
@@ -89,6 +92,7 @@ pub struct PortCounters {
     pub signals: u64,
     pub stale_signals: u64,
     pub other_signals: u64,
+    pub forged_signals: u64,
     pub violator: Option<MacAddress>,
 }
 
@@ -135,7 +139,8 @@ impl Observer {
         }
         let mut storage = MaybeUninit::uninit();
         let mut open = ObserverSkelBuilder::default().open(&mut storage)?;
-        open.maps.rodata_data.as_deref_mut().expect("the program has constants").manager = manager.0;
+        let constants = open.maps.rodata_data.as_deref_mut().expect("the program has constants");
+        (constants.manager, constants.udp_port) = (manager.0, PORT);
         let skel = open.load()?;
         let empty = vec![0; skel.maps.ports.value_size() as usize];
         let mut links = Vec::with_capacity(2 * ports.len());
@@ -153,8 +158,21 @@ impl Observer {
             reaction: MapHandle::try_from(&skel.maps.reaction)?,
             first_frame: MapHandle::try_from(&skel.maps.first_frame)?,
             violations: MapHandle::try_from(&skel.maps.violations)?,
+            keys: MapHandle::try_from(&skel.maps.keys)?,
             _links: links,
         })
+    }
+
+    /// Signals to the host at one of the ports are verified by this key from now on, which its agent makes at every start.
+    ///
+    /// # Errors
+    /// Where the interface is none of those that are watched.
+    pub fn set_key(&self, interface: &str, key: SignalKey) -> Result<(), ObserverError> {
+        let port = self.ports.iter().find(|p| p.1 == interface).ok_or_else(|| ObserverError::Attach {
+            interface: interface.to_owned(),
+            source: std::io::Error::new(std::io::ErrorKind::NotFound, "it is not watched"),
+        })?;
+        Ok(self.keys.update(&port.0.to_ne_bytes(), &kernel_key(&key), MapFlags::ANY)?)
     }
 
     /// What was counted so far.
@@ -194,6 +212,7 @@ impl Observer {
                 signals: s.signals,
                 stale_signals: s.stale_signals,
                 other_signals: s.other_signals,
+                forged_signals: s.forged_signals,
                 violator: (s.violations > 0).then_some(MacAddress(violator)),
             });
         }

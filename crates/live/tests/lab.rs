@@ -135,6 +135,21 @@ fn columns(table: &Path) -> (Vec<String>, u64) {
     (fields, reader.map(|b| b.unwrap().num_rows() as u64).sum())
 }
 
+/// Columns of a table, as numbers, by row.
+fn numbers<const N: usize>(table: &Path, names: [&str; N]) -> Vec<[u64; N]> {
+    let file = std::fs::File::open(table).unwrap();
+    let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
+    let mut rows = Vec::new();
+    for batch in reader.map(Result::unwrap) {
+        let columns = names.map(|name| {
+            let column = arrow::compute::cast(batch.column_by_name(name).unwrap(), &arrow::datatypes::DataType::UInt64);
+            column.unwrap().as_any().downcast_ref::<arrow::array::UInt64Array>().unwrap().clone()
+        });
+        rows.extend((0..batch.num_rows()).map(|row| std::array::from_fn(|c| columns[c].value(row))));
+    }
+    rows
+}
+
 /// Of the first control.
 fn completion(outcome: &Comparison) -> f64 {
     let json = outcome.to_json();
@@ -194,6 +209,25 @@ fn a_lab_gives_the_tables_of_a_simulation_and_nobody_sends_in_a_foreign_slot() {
     }
     assert_eq!(columns(&run.join("flows.parquet")).1, 12);
     assert!(columns(&run.join("slots.parquet")).1 > 12);
+    // Up and down of four hosts. What hosts have sent is on their links, and what they got; and what was said to get it there.
+    assert_eq!(columns(&run.join("links.parquet")).1, 8);
+    let control = &s["control_messages"];
+    let per_message = |kind: &str| {
+        let n = |what: &str| control[kind][what].as_f64().unwrap_or_else(|| panic!("{kind}: {s:#}"));
+        n("bytes") / n("messages")
+    };
+    // A report has a datagram's header and, of three destinations, 36 bytes at most; a signal is the smallest frame.
+    assert!(per_message("report") >= 84.0 && per_message("report") < 200.0, "{control:#}");
+    assert_eq!(per_message("pfc"), 84.0, "{control:#}");
+    let links = numbers(&run.join("links.parquet"), ["sent_packets", "sent_bytes", "busy_ps"]);
+    let up = |column: usize| links.iter().step_by(2).map(|row| row[column]).sum::<u64>();
+    assert!(up(0) >= s["packets"]["sent"].as_u64().unwrap(), "{links:?}");
+    assert!(up(1) >= s["bytes"]["sent"].as_u64().unwrap(), "{links:?}");
+    // 20 Mb/s are 400 ns a byte.
+    assert!(links.iter().all(|row| row[2] == row[1] * 400_000), "{links:?}");
+    let flows = numbers(&run.join("flows.parquet"), ["retransmissions"]);
+    let resent: u64 = flows.iter().map(|row| row[0]).sum();
+    assert!(resent <= live["frames_resent"].as_u64().unwrap(), "{resent} of {live:#}");
     let (mine, theirs) = (completion(&outcome.comparison), completion(&simulated.comparison));
     println!("completion: {:.1} ms live, {:.1} ms simulated: {:.3}", mine / 1e9, theirs / 1e9, mine / theirs);
     assert!(mine > 0.5 * theirs && mine < 20.0 * theirs, "{mine} {theirs}");
@@ -284,4 +318,74 @@ fn what_a_lab_has_not_is_refused_before_anything_runs() {
     let e = run::run(&Loaded::from_file(&file, &[]).unwrap(), &only, &|| false, &|_| {}).unwrap_err();
     assert!(e.to_string().contains("did you mean `slots`?"), "{e}");
     assert!(!place.folder.join("results").exists());
+}
+
+#[test]
+fn checks_of_a_scenario_hold_in_a_lab_too() {
+    let place = Place::new("check");
+    let check = |control: &str, most: &str| {
+        format!("[[check]]\nmetric = \"completion\"\ncontrol = \"{control}\"\nat_most = \"{most}\"\n")
+    };
+    let run = |checks: &[String]| {
+        let file = place.folder.join("small.toml");
+        std::fs::write(&file, scenario("10 kB") + "\n" + &checks.concat()).unwrap();
+        let out = Command::new(PROGRAM)
+            .args(["lab", "--quiet", "--no-real-time", "--name", &place.name, "--results"])
+            .arg(place.folder.join("results"))
+            .arg(&file)
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (out.status.code(), text(out.stdout), text(out.stderr))
+    };
+    // No real host can have the second one.
+    let (code, out, err) = run(&[check("slots", "1 us"), check("free", "1 us")]);
+    assert_eq!(code, Some(3), "{out}{err}");
+    assert!(out.contains("1 of 1 check not met:\n  slots: completion is "), "{out}");
+    assert!(err.contains("not checked: check.1: control `free` was not run"), "{err}");
+    // Checks are no part of what a run depends on.
+    let (code, out, err) = run(&[check("slots", "10 s")]);
+    assert!(code == Some(0) && out.contains("1 check met."), "{out}{err}");
+    let (code, _, err) = run(&[check("slots", "10 Mb/s")]);
+    assert!(code == Some(2) && err.contains("check.0.at_most: completion_ps takes a span of time"), "{err}");
+}
+
+/// A host's agent, a wire and the manager fail and return, while the others go on: what is delivered is whole, and nobody sends in a foreign slot.
+#[test]
+fn what_a_scenario_has_fail_fails_and_returns() {
+    let place = Place::new("fail");
+    let file = place.folder.join("small.toml");
+    let failure = |element: &str, at: u32, until: u32| {
+        format!("[[failure]]\nelement.{element}\nat = \"{at} ms\"\nuntil = \"{until} ms\"\n")
+    };
+    let failures =
+        [failure("wire = 2", 300, 700), failure("manager = {}", 1000, 1300), failure("host = 3", 1800, 2200)];
+    let failures = failures.concat().replace("element.manager = {}", "element = \"manager\"");
+    std::fs::write(&file, scenario("1 MB") + "\n" + &failures).unwrap();
+    let loaded = Loaded::from_file(&file, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let outcome = run::run(&loaded, &place.options(), &|| false, &|_| {}).unwrap_or_else(|e| panic!("{e}"));
+    assert!(place.namespaces().is_empty());
+    let [(_, live)] = &outcome.live[..] else { panic!("{:?}", outcome.live) };
+    assert_eq!((&live["violations"], &live["agents_killed"]), (&0.into(), &1.into()), "{live:#}");
+    let [run] = &runs(&outcome.directory)[..] else { panic!("one run") };
+    let s = summary(run);
+    let n = |part: &str| s["packets"][part].as_u64().unwrap();
+    assert_eq!(n("sent"), n("delivered") + n("dropped") + n("in_flight"), "{s:#}");
+    // Flows of the host whose agent was killed may have failed with it; the six among the others have not.
+    let flows = numbers(&run.join("flows.parquet"), ["source", "destination", "size_bytes", "received_bytes"]);
+    let others: Vec<_> = flows.iter().filter(|f| f[0] != 3 && f[1] != 3).collect();
+    assert!(others.len() == 6 && others.iter().all(|f| f[2] == f[3]), "{flows:?}");
+    // 3 MB at 20 Mb/s a host take 1.2 s at the least, and the manager was away.
+    assert!(s["simulated_ps"].as_i64().unwrap() > 1_500_000_000_000, "{s:#}");
+
+    std::fs::write(&file, scenario("10 kB") + "\n" + &failure("switch = 0", 10, 20)).unwrap();
+    let loaded = Loaded::from_file(&file, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let e = run::run(&loaded, &place.options(), &|| false, &|_| {}).unwrap_err();
+    let said = e.to_string();
+    assert!(
+        e.is_configuration()
+            && said.contains("small.toml:")
+            && said.contains("failure.0.element: a lab has one switch"),
+        "{said}"
+    );
 }

@@ -266,28 +266,33 @@ impl Store {
         serde_json::from_slice(&text).map(Some).map_err(|e| ResultsError::Broken { path, reason: e.to_string() })
     }
 
-    /// Collects the complete runs among `keys`, in this order, writes them as `summary.parquet` and `summary.csv` (see
-    /// [`summary_batch`]), and returns them. The result is shorter than `keys` where runs are missing.
+    /// The complete ones of these runs, in their order. A run is kept under what it depends on; control and point have the names that are given
+    /// here, as another manifest may have named them otherwise.
+    ///
+    /// # Errors
+    /// Where a summary cannot be read.
+    pub fn answers(&self, runs: &[ManifestRun]) -> Result<Vec<RunSummary>, ResultsError> {
+        let answer = |run: &ManifestRun| {
+            let summary = self.summary(&run.key)?;
+            Ok(RunSummary { control: run.control.clone(), point: run.point.clone(), ..summary })
+        };
+        runs.iter().filter(|run| self.is_complete(&run.key)).map(answer).collect()
+    }
+
+    /// Collects the [complete ones](Self::answers) of these runs, writes them as `summary.parquet` and `summary.csv` (see [`summary_batch`]), and
+    /// returns them. The result is shorter than `runs` where some are missing.
     ///
     /// # Errors
     /// Where a summary cannot be read, or the tables cannot be written.
-    pub fn combine(&self, keys: &[String]) -> Result<Vec<RunSummary>, ResultsError> {
-        let complete = keys.iter().filter(|key| self.is_complete(key));
-        let summaries = self.summaries(keys)?;
-        let batch = summary_batch(complete.map(String::as_str).zip(&summaries));
+    pub fn combine(&self, runs: &[ManifestRun]) -> Result<Vec<RunSummary>, ResultsError> {
+        let complete: Vec<ManifestRun> = runs.iter().filter(|run| self.is_complete(&run.key)).cloned().collect();
+        let answers = self.answers(&complete)?;
+        let batch = summary_batch(complete.iter().map(|run| run.key.as_str()).zip(&answers));
         let path = self.dir.join("summary.parquet");
         write_atomically(&path, &parquet_bytes(&batch, &path)?)?;
         let path = self.dir.join("summary.csv");
         write_atomically(&path, &csv_bytes(&batch))?;
-        Ok(summaries)
-    }
-
-    /// The complete runs among `keys`, in this order. Nothing is written.
-    ///
-    /// # Errors
-    /// Where a summary cannot be read.
-    pub fn summaries(&self, keys: &[String]) -> Result<Vec<RunSummary>, ResultsError> {
-        keys.iter().filter(|key| self.is_complete(key)).map(|key| self.summary(key)).collect()
+        Ok(answers)
     }
 
     /// The files of a complete run, by name, in the order of names: what [`PartialRun::adopt`] takes.

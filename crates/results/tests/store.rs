@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Scratch, flow, summary};
+use indexmap::IndexMap;
 use serde_json::json;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -241,8 +242,16 @@ fn the_table_of_runs_has_one_row_each_in_the_order_asked_for() {
     let store = Store::open(scratch.path(), "study").unwrap();
     run(&store, DONE, 7);
     run(&store, HALF, 8);
-    let keys = [HALF, "00000000000000cc", DONE].map(str::to_owned);
+    // The names are those of whoever asks.
+    let listed = |key: &str, load: &str| ManifestRun {
+        key: key.to_owned(),
+        control: "dctcp".to_owned(),
+        point: IndexMap::from([("workload.poisson.load".to_owned(), load.to_owned())]),
+        seed: 8,
+    };
+    let keys = [listed(HALF, "0.50"), listed("00000000000000cc", "1"), listed(DONE, "0.2")];
     let runs = store.combine(&keys).unwrap();
+    assert_eq!(store.answers(&keys).unwrap(), runs);
     assert_eq!(runs.iter().map(|r| r.seed).collect::<Vec<_>>(), [8, 7]);
     let csv = fs::read_to_string(store.dir().join("summary.csv")).unwrap();
     let lines: Vec<&str> = csv.lines().collect();
@@ -252,7 +261,7 @@ fn the_table_of_runs_has_one_row_each_in_the_order_asked_for() {
         "{}",
         lines[0]
     );
-    assert!(lines[1].starts_with("00000000000000bb,tcp,0.5,8,200,160,"), "{}", lines[1]);
+    assert!(lines[1].starts_with("00000000000000bb,dctcp,0.50,8,200,160,"), "{}", lines[1]);
     assert!(lines[0].ends_with(",events,dropped_queue_full_packets"));
     assert!(lines[1].ends_with(",123,2"));
     let parquet = fs::read(store.dir().join("summary.parquet")).unwrap();

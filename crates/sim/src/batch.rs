@@ -12,15 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration as Wall;
 use timeplane_model::Fabric;
-use timeplane_results::{
-    Bound, Comparison, FORMAT, Manifest, ManifestRun, Metric, Recorder, ResultsError, RunSummary, Store, run_key,
-};
+use timeplane_results::{Comparison, ManifestRun, Recorder, ResultsError, RunSummary, Store, run_key};
 use timeplane_scenario::{Loaded, Point, Scenario, ScenarioError};
 use timeplane_schedule::Schedulers;
-use timeplane_workload::{Question, Source, WorkloadError, mean_bounds, questions, seeds, values};
+use timeplane_workload::{Question, Source, WorkloadError, comparison_bounds, manifest, question, questions};
 
-/// Version of the program, part of every run's key.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub use timeplane_workload::VERSION;
 
 /// How to run.
 #[derive(Clone, Debug)]
@@ -163,6 +160,14 @@ pub struct Planned {
     pub complete: bool,
 }
 
+impl Planned {
+    /// As the manifest has it.
+    pub fn listed(&self) -> ManifestRun {
+        let Self { key, control, values, seed, .. } = self.clone();
+        ManifestRun { key, control, point: values, seed }
+    }
+}
+
 /// All runs of a scenario, in the order of tables: points, controls, seeds. Nothing is created.
 ///
 /// # Errors
@@ -170,16 +175,11 @@ pub struct Planned {
 pub fn plan(loaded: &Loaded, options: &Options) -> Result<Vec<Planned>, ScenarioError> {
     let runs = options.results.join(loaded.name()).join("runs");
     let planned = |q: Question| {
-        let key = run_key(&q.json, q.seed, VERSION);
+        let ManifestRun { key, control, point: values, seed } = q.run();
         let complete = runs.join(&key).is_dir();
-        Planned { point: q.point, values: q.values, control: q.control, seed: q.seed, key, complete }
+        Planned { point: q.point, values, control, seed, key, complete }
     };
     Ok(questions(loaded)?.into_iter().map(planned).collect())
-}
-
-/// The key of one run of a point.
-fn question(loaded: &Loaded, point: &Point, control: &str, seed: u64) -> Option<String> {
-    timeplane_workload::question(point, control, seed, &loaded.base).map(|json| run_key(&json, seed, VERSION))
 }
 
 /// A point, ready to be run.
@@ -246,8 +246,7 @@ impl Batch {
         let open = if alone { Store::open } else { Store::open_shared };
         let store = open(&options.results, &loaded.name())?;
         let cached = planned.iter().map(|p| store.is_complete(&p.key)).collect();
-        let all: Vec<&Planned> = planned.iter().collect();
-        store.write_manifest(&manifest(loaded, &all))?;
+        store.write_manifest(&manifest(loaded, &loaded.name(), planned.iter().map(Planned::listed).collect()))?;
         Ok(Self { sweep: Sweep::new(planned, options.until, options.shard), prepared, store, cached, alone })
     }
 
@@ -279,28 +278,25 @@ impl Batch {
     pub fn conclude(&mut self, loaded: &Loaded, over: bool) -> Result<Outcome, BatchError> {
         let counting = self.sweep.counting();
         let all = self.planned();
-        let wanted: Vec<&Planned> = counting.iter().map(|&r| &all[r]).collect();
-        if over && self.alone && wanted.len() < all.len() {
-            self.store.write_manifest(&manifest(loaded, &wanted))?;
+        let listed: Vec<ManifestRun> = counting.iter().map(|&r| all[r].listed()).collect();
+        if over && self.alone && listed.len() < all.len() {
+            self.store.write_manifest(&manifest(loaded, &loaded.name(), listed.clone()))?;
         }
-        let keys: Vec<String> = wanted.iter().map(|p| p.key.clone()).collect();
         // Others may be writing the same tables.
-        let mut summaries = if self.alone { self.store.combine(&keys)? } else { self.store.summaries(&keys)? };
-        // A run is kept under what it depends on; the names are those of this scenario.
-        let done: Vec<&Planned> = wanted.iter().copied().filter(|p| self.store.is_complete(&p.key)).collect();
-        for (summary, run) in summaries.iter_mut().zip(&done) {
-            summary.control.clone_from(&run.control);
-            summary.point.clone_from(&run.values);
-        }
-        let bounds = all_bounds(&self.prepared, &wanted);
+        let summaries = if self.alone { self.store.combine(&listed)? } else { self.store.answers(&listed)? };
+        let points = self.prepared.iter().enumerate().map(|(p, point)| {
+            let seeds: BTreeSet<u64> = counting.iter().filter(|&&r| all[r].point == p).map(|&r| all[r].seed).collect();
+            (&point.point, &*point.fabric, &point.source, seeds)
+        });
+        let bounds = comparison_bounds(points);
         let comparison = timeplane_results::Options { bounds, ..Default::default() };
         Ok(Outcome {
             directory: self.store.dir().to_owned(),
             comparison: Comparison::new(&summaries, &comparison),
-            runs: done.len(),
+            runs: summaries.len(),
             cached: counting.iter().filter(|&&r| self.cached[r]).count(),
-            unneeded: if over { all.len() - wanted.len() } else { 0 },
-            missing: wanted.len() - done.len(),
+            unneeded: if over { all.len() - listed.len() } else { 0 },
+            missing: listed.len() - summaries.len(),
             interrupted: !over,
             summaries,
         })
@@ -395,8 +391,8 @@ pub fn run_elsewhere(loaded: &Loaded, run: &Planned, root: &Path) -> Result<Vec<
     let points = loaded.points()?;
     let point = points.into_iter().next().expect("a scenario without a sweep has one point");
     let prepared = prepare_point(point, &loaded.base)?;
-    let asked = question(loaded, &prepared.point, &run.control, run.seed);
-    if asked.is_none_or(|key| key != run.key) {
+    let asked = question(&prepared.point, &run.control, run.seed, &loaded.base);
+    if asked.is_none_or(|json| run_key(&json, run.seed, VERSION) != run.key) {
         return Err(BatchError::Other { control: run.control.clone(), seed: run.seed });
     }
     let store = Store::open(root, "run")?;
@@ -458,46 +454,4 @@ fn watch(
         }
         std::thread::park_timeout(Wall::from_millis(50));
     }
-}
-
-fn manifest(loaded: &Loaded, planned: &[&Planned]) -> Manifest {
-    Manifest {
-        format: FORMAT,
-        name: loaded.name(),
-        version: VERSION.to_owned(),
-        source: loaded.text().map(str::to_owned),
-        scenario: loaded.scenario.to_json(),
-        seeds: seeds(loaded).collect(),
-        runs: planned
-            .iter()
-            .map(|p| ManifestRun {
-                key: p.key.clone(),
-                control: p.control.clone(),
-                point: p.values.clone(),
-                seed: p.seed,
-            })
-            .collect(),
-    }
-}
-
-/// The bounds of every point whose workload ends, mean over the seeds that were wanted.
-fn all_bounds(prepared: &[Prepared], wanted: &[&Planned]) -> Vec<Bound> {
-    let (mut completion, mut cct) = (Vec::new(), Vec::new());
-    for (p, point) in prepared.iter().enumerate() {
-        let mtu = point.point.scenario.fabric.mtu.get();
-        let seeds: BTreeSet<u64> = wanted.iter().filter(|r| r.point == p).map(|r| r.seed).collect();
-        let Some(bounds) = mean_bounds(&point.fabric, &point.source, seeds, mtu) else { continue };
-        let values = values(&point.point);
-        completion.push((values.clone(), bounds.completion_ps));
-        cct.extend(bounds.cct_mean_ps.map(|mean| (values, mean)));
-    }
-    let bound = |label: &str, metric, values: Vec<_>| Bound { label: label.to_owned(), metric, values };
-    let mut all = Vec::new();
-    if !completion.is_empty() {
-        all.push(bound("busiest link", Metric::Completion, completion));
-    }
-    if !cct.is_empty() {
-        all.push(bound("each coflow alone", Metric::CctMean, cct));
-    }
-    all
 }

@@ -5,12 +5,17 @@
 //! their links, the MTU and the seed; never on the control under test, so that controls are compared on the
 //! same arrivals.
 //!
+//! And what is the same for both drivers: what a scenario asks ([`questions`]), what is said of it in a folder of results ([`manifest`],
+//! [`comparison_bounds`]), and whether its checks are met ([`checks`]).
+//!
 //! Nothing here depends on the machine: integers, IEEE additions, multiplications and divisions, and logarithms
 //! built from these alone.
 
+mod answers;
 mod bounds;
 mod bundled;
 mod cdf;
+pub mod checks;
 mod coflows;
 mod error;
 mod flows;
@@ -26,6 +31,7 @@ mod source;
 mod streams;
 mod wire;
 
+pub use answers::{VERSION, comparison_bounds, manifest};
 pub use bounds::{Bounds, bounds, mean_bounds};
 pub use bundled::{BUNDLED, Bundled, BundledKind, bundled};
 pub use error::WorkloadError;

@@ -5,7 +5,8 @@
 //!
 //! **Sending.** `{"send": {"to": 3, "port": 0, "length": 1000}}`; the port is 0 where it is missing, the length may be unknown. The agent answers
 //! `{"ok": {"stream": 1}}`, and what the client writes then is the stream. The agent reads no more than it has room for. The stream ends with its length, or
-//! where the client ends its writing half (`shutdown(SHUT_WR)`); `{"delivered": 1000}` says that the agent of the receiver has everything. A client
+//! where the client ends its writing half (`shutdown(SHUT_WR)`); `{"delivered": 1000, "resent": 2}` says that the agent of the receiver has everything, and how many
+//! frames were sent again. A client
 //! that closes before its stream has ended, or ends it before its length, has abandoned it: the receiver never sees a stream that looks whole and is
 //! not. One that leaves after the end and before `delivered` need not wait: the agent goes on for a minute.
 //!

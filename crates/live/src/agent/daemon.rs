@@ -404,6 +404,7 @@ impl LiveAgent {
                     }
                     Output::Send { message, .. } => {
                         self.counters.reports.fetch_add(1, Relaxed);
+                        self.counters.report_bytes.fetch_add(message.wire_bytes().into(), Relaxed);
                         let control = Control::Message(message);
                         for manager in &self.managers {
                             // One that is not there needs no report; those that are get the same.

@@ -16,8 +16,10 @@ shared_counters! {
         stale,
         /// Grants, and rates, that came too late.
         late,
-        /// Reports sent.
+        /// Reports sent; what goes to two managers is one.
         reports,
+        /// Their bytes, as [`Message::wire_bytes`](timeplane_protocol::Message::wire_bytes) counts them.
+        report_bytes,
         /// Frames that left.
         frames,
         /// Their bytes on the wire.

@@ -4,13 +4,10 @@
 //! the manager, each with one interface, `eth0`. The switch learns nothing and floods no unknown address: where each station is, and who
 //! has which address, is set once, so that no frame is on a link but those that somebody meant.
 
-use super::left_over;
+use super::left_over::{self, Lock};
 use crate::netns::{self, Namespace, NetError};
-use nix::fcntl::{Flock, FlockArg};
 use std::fmt::Write as _;
-use std::fs::File;
 use std::net::Ipv4Addr;
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use timeplane_model::{Bytes, Duration, Rate};
 use timeplane_protocol::wire::{ETHER_TYPE_EXPERIMENTAL, ETHER_TYPE_MAC_CONTROL, MacAddress};
@@ -83,11 +80,7 @@ pub enum FabricError {
 impl FabricParameters {
     fn check(&self) -> Result<(), FabricError> {
         let error = |what, found: String, allowed: String| Err(FabricError::Parameter { what, found, allowed });
-        let letters = self.name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-        if !letters || self.name.len() > 32 || !self.name.starts_with(|c: char| c.is_ascii_lowercase()) {
-            let allowed = "1 to 32 lower-case letters and digits, the first a letter";
-            return error("the lab's name", format!("{:?}", self.name), allowed.into());
-        }
+        left_over::check_name(&self.name)?;
         if !(1..=MOST_HOSTS).contains(&self.hosts) {
             return error("the number of hosts", self.hosts.to_string(), format!("1 to {MOST_HOSTS}"));
         }
@@ -164,8 +157,7 @@ impl Fabric {
     pub fn start(parameters: &FabricParameters) -> Result<Self, FabricError> {
         parameters.check()?;
         let name = &parameters.name;
-        let lock = Lock::take(name)?;
-        remove_left_over(name)?;
+        let lock = left_over::begin(name, is_ours)?;
         let switch = Namespace::create(&format!("{name}-sw"))?;
         let manager = Namespace::create(&format!("{name}-m"))?;
         let hosts = (0..parameters.hosts).map(|h| Namespace::create(&format!("{name}-h{h}")));
@@ -295,56 +287,9 @@ impl Fabric {
     }
 }
 
-/// Removes the namespaces that a killed lab of this name has left, with their processes and gates; how many. Only names that a lab makes are touched.
-fn remove_left_over(lab: &str) -> Result<usize, NetError> {
-    let list = netns::ip("netns list")?;
-    let names = list.lines().filter_map(|l| l.split_whitespace().next());
-    let mut left: Vec<&str> = names
-        .filter(|name| match name.strip_prefix(lab).and_then(|n| n.strip_prefix('-')) {
-            Some("sw" | "m") => true,
-            Some(rest) => rest.strip_prefix('h').is_some_and(|n| n.parse::<u16>().is_ok()),
-            None => false,
-        })
-        .collect();
-    // The switch last: with it go the hosts' interfaces, by which gates are found.
-    left.sort_by_key(|name| name.ends_with("-sw"));
-    for name in &left {
-        left_over::remove(name)?;
-    }
-    Ok(left.len())
-}
-
-/// The file that says that a lab runs. The kernel lets go of it when its process is gone, however that went.
-#[derive(Debug)]
-struct Lock {
-    path: PathBuf,
-    _file: Flock<File>,
-}
-
-impl Lock {
-    fn take(name: &str) -> Result<Self, FabricError> {
-        let path = PathBuf::from(format!("/run/timeplane-lab-{name}.lock"));
-        let error = |source| FabricError::Lock { path: path.clone(), source };
-        loop {
-            let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(error)?;
-            let file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
-                nix::errno::Errno::EWOULDBLOCK => FabricError::Running(name.to_owned()),
-                errno => error(errno.into()),
-            })?;
-            // Whoever had it may have removed it in between, and then this is nobody's file.
-            let own = file.metadata().map_err(error)?.ino();
-            if std::fs::metadata(&path).is_ok_and(|there| there.ino() == own) {
-                return Ok(Self { path, _file: file });
-            }
-        }
-    }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // Still held, so that nobody else's is removed.
-        let _ = std::fs::remove_file(&self.path);
-    }
+/// Whether a lab of this name makes namespaces of that name; what comes after the lab's name and a dash.
+fn is_ours(rest: &str) -> bool {
+    matches!(rest, "sw" | "m") || rest.strip_prefix('h').is_some_and(|n| n.parse::<u16>().is_ok())
 }
 
 #[cfg(test)]

@@ -276,6 +276,22 @@ impl Hosts {
         self.agents[host].wait(|folder| folder.join("ready").exists())
     }
 
+    /// Starts a manager, and does not wait for it.
+    ///
+    /// # Errors
+    /// Where there is no process for it.
+    pub fn begin_manager(&mut self, place: usize) -> Result<(), LabError> {
+        self.start_daemon("manager", place)
+    }
+
+    /// Starts an agent, and does not wait for it.
+    ///
+    /// # Errors
+    /// Where there is no process for it.
+    pub fn begin_agent(&mut self, host: usize) -> Result<(), LabError> {
+        self.start_daemon("agent", host)
+    }
+
     /// Waits until every agent that runs has heard of every other one that does.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! What only a lab knows: what daemons counted, and what an observer at the switch has seen. `live.json` beside a run's tables.
 
+use super::failures::Failures;
 use super::hosts::Hosts;
 use super::tables::RecordError;
 use super::workload::{Ended, Programs};
@@ -17,7 +18,7 @@ pub struct Slot {
     pub round: u64,
     /// Number of the slot in its round.
     pub slot: u32,
-    /// By the manager's clock.
+    /// When it was planned to begin, by the machine's clock.
     pub start_ps: i64,
     /// How long it is open.
     pub open_ps: i64,
@@ -36,20 +37,30 @@ pub struct Counted {
     pub managers: Vec<BTreeMap<String, u64>>,
     /// Of all managers, in order of time.
     pub slots: Vec<Slot>,
+    /// Agents that were killed, as the scenario says: what they counted at last is not known.
+    pub killed_agents: u64,
     /// Signals that got lost on their way, as the scenario says that some do.
     pub lost_signals: u64,
 }
 
 impl Counted {
-    /// Of hosts that have been [stopped](Hosts::stop).
+    /// Of hosts that have been [stopped](Hosts::stop); those that were killed have counted what was seen of them before.
     ///
     /// # Errors
     /// Where one has not written down what it counted.
-    pub fn read(hosts: &Hosts, managers: u32) -> Result<Self, RecordError> {
+    pub fn read(hosts: &Hosts, managers: u32, failures: &Failures) -> Result<Self, RecordError> {
         let missing = |who: String| RecordError::Missing { who };
-        let agent = |h: u16| hosts.snapshot(h.into()).ok_or_else(|| missing(format!("host-{h}")));
+        let agent = |h: u16| {
+            let killed = failures.agents.get(&h).map_or(&[][..], Vec::as_slice);
+            let lives = hosts.snapshot(h.into()).into_iter().chain(killed.iter().cloned());
+            lives.reduce(together).ok_or_else(|| missing(format!("host-{h}")))
+        };
         let agents = (0..hosts.fabric().parameters().hosts).map(agent).collect::<Result<_, _>>()?;
-        let manager = |p: u32| hosts.manager_counters(p as usize).ok_or_else(|| missing(format!("manager-{p}")));
+        let manager = |p: u32| {
+            let killed = failures.managers.get(&p).map_or(&[][..], Vec::as_slice);
+            let lives = hosts.manager_counters(p as usize).into_iter().chain(killed.iter().cloned());
+            lives.reduce(summed).ok_or_else(|| missing(format!("manager-{p}")))
+        };
         let counters = (0..managers).map(manager).collect::<Result<_, _>>()?;
         let mut slots = Vec::new();
         for place in 0..managers {
@@ -59,7 +70,8 @@ impl Counted {
             slots.extend(text.lines().filter_map(|line| serde_json::from_str::<Slot>(line).ok()));
         }
         slots.sort_by_key(|s| s.start_ps);
-        Ok(Self { agents, managers: counters, slots, lost_signals: 0 })
+        let killed = failures.agents.values().map(|lives| lives.len() as u64).sum();
+        Ok(Self { agents, managers: counters, slots, lost_signals: 0, killed_agents: killed })
     }
     /// The sum of a counter of all agents.
     pub fn agents(&self, name: &str) -> u64 {
@@ -75,6 +87,21 @@ impl Counted {
     }
 }
 
+fn summed(mut one: BTreeMap<String, u64>, other: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    other.into_iter().for_each(|(name, value)| *one.entry(name).or_default() += value);
+    one
+}
+
+/// Two lives of an agent. Its gate outlives it, and has counted both.
+fn together(newer: Snapshot, older: Snapshot) -> Snapshot {
+    let mut streams = newer.streams;
+    for (name, value) in older.streams.as_object().into_iter().flatten() {
+        let sum = streams[name].as_u64().unwrap_or(0) + value.as_u64().unwrap_or(0);
+        streams[name] = sum.into();
+    }
+    Snapshot { agent: summed(newer.agent, older.agent), streams, ..newer }
+}
+
 /// The content of `live.json`.
 pub fn live_json(seen: Option<&Report>, rate: Rate, counted: &Counted, programs: &Programs) -> Value {
     let us = |ns: u64| ns as f64 / 1e3;
@@ -88,6 +115,7 @@ pub fn live_json(seen: Option<&Report>, rate: Rate, counted: &Counted, programs:
         "slips": counted.managers("slips"),
         "slipped_us": us(counted.managers("slipped_ns")),
         "signals_lost": counted.lost_signals,
+        "agents_killed": counted.killed_agents,
         "frames_resent": counted.streams("frames_resent"),
         "frames_too_late": counted.agents("too_late"),
         "failed_flows": programs.flows.iter().filter(|f| f.finished().is_none()).filter_map(|f| f.failure()).take(20).collect::<Vec<_>>(),

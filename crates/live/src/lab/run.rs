@@ -1,29 +1,31 @@
 //! A scenario in a lab: all controls that can run on real hosts, every point and seed, one after the other, with the results of a simulation.
 
 use super::fabric::FabricParameters;
+use super::failures::Failures;
 use super::hosts::{Hosts, HostsParameters, LabError};
+use super::links::LinkCounts;
 use super::loss::Loss;
 use super::report::{Counted, live_json};
 use super::tables::{Done, RecordError, measured};
 use super::workload::{self, Ended, MOST_FLOWS};
+use crate::answers::Asker;
+use crate::client::Agent;
 use crate::config;
 use crate::gate::SafeState;
 use crate::lab::fabric::manager_mac;
 use crate::observer::{Observer, ObserverError};
 use crate::plan::{LivePlan, PlanError};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use timeplane_model::{Duration, Fabric, HostId};
 use timeplane_protocol::wire::SignalEncoding;
-use timeplane_results::{
-    Bound, Comparison, FORMAT, Manifest, ManifestRun, Metric, Recorder, ResultsError, Store, run_key,
-};
+use timeplane_results::{Recorder, ResultsError, Store};
 use timeplane_scenario::{Loaded, Point, Scenario, ScenarioError, Topology};
-use timeplane_workload::{FlowArrival, Question, Source, WorkloadError, mean_bounds, questions, seeds, values};
+use timeplane_workload::{FlowArrival, Question, Source, WorkloadError, questions};
 
-/// Version of the program, part of every run's key.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub use crate::answers::{Outcome, Progress};
+
 /// What agents send, bytes without Ethernet's header.
 const MTU: u64 = 1500;
 
@@ -48,41 +50,6 @@ pub struct Options {
     pub real_time: bool,
     /// Folders with the daemons' configurations and logs stay.
     pub keep: bool,
-}
-
-/// What happens, for people who wait.
-#[derive(Clone, Copy, Debug)]
-pub enum Progress<'a> {
-    /// A control that cannot run on real hosts is left out.
-    LeftOut(&'a str),
-    /// A run begins.
-    Started(&'a Question),
-    /// So much of it is done, 0 to 1.
-    Share(f64),
-    /// A run is complete; whether it was before.
-    Finished {
-        /// It was complete before.
-        cached: bool,
-    },
-    /// The daemons' folder stays here.
-    Kept(&'a Path),
-}
-
-/// What came out.
-#[derive(Debug)]
-pub struct Outcome {
-    /// The folder of results.
-    pub directory: PathBuf,
-    /// Controls side by side, over what is complete.
-    pub comparison: Comparison,
-    /// `live.json` of each complete run, with what was asked.
-    pub live: Vec<(Question, Value)>,
-    /// All runs.
-    pub planned: usize,
-    /// Complete ones.
-    pub runs: usize,
-    /// Of them, complete before.
-    pub cached: usize,
 }
 
 /// Why there is no outcome. Runs that are complete stay.
@@ -167,7 +134,7 @@ struct Prepared {
 struct Planned {
     question: Question,
     plan: LivePlan,
-    key: String,
+    failures: Failures,
 }
 
 /// Runs what is missing, and compares what is complete. Daemons end with the thread that calls this.
@@ -182,48 +149,15 @@ pub fn run(
 ) -> Result<Outcome, RunError> {
     let prepared = prepare(loaded)?;
     let planned = plan(loaded, options, &prepared, told)?;
-    let name = format!("{}-live", loaded.name());
-    let store = Store::open(&options.results, &name)?;
-    store.write_manifest(&manifest(loaded, &name, &planned))?;
-    let mut cached = 0;
-    for one in &planned {
-        if store.is_complete(&one.key) {
-            cached += 1;
-            told(Progress::Finished { cached: true });
-            continue;
-        }
-        if cancel() {
-            break;
-        }
-        told(Progress::Started(&one.question));
-        let done = once(&prepared[one.question.point], one, options, &store, cancel, told);
-        let failed = |source| {
+    let questions: Vec<&Question> = planned.iter().map(|p| &p.question).collect();
+    let points = prepared.iter().map(|p| (&p.point, &*p.fabric, &p.source));
+    Asker { loaded, results: &options.results, cancel, told }.ask(&questions, points, |number, store, run| {
+        let one = &planned[number];
+        let done = once(&prepared[one.question.point], one, &run.key, options, store, cancel, told);
+        done.map_err(|source| {
             let Question { control, seed, .. } = one.question.clone();
             RunError::Run { control, seed, source }
-        };
-        if done.map_err(failed)? {
-            told(Progress::Finished { cached: false });
-        }
-    }
-    let keys: Vec<String> = planned.iter().map(|p| p.key.clone()).collect();
-    let mut summaries = store.combine(&keys)?;
-    let complete: Vec<&Planned> = planned.iter().filter(|p| store.is_complete(&p.key)).collect();
-    let mut live = Vec::new();
-    for (summary, run) in summaries.iter_mut().zip(&complete) {
-        // A run is kept under what it depends on; the names are those of this scenario.
-        summary.control.clone_from(&run.question.control);
-        summary.point.clone_from(&run.question.values);
-        let text = std::fs::read_to_string(store.run_dir(&run.key).join("live.json")).unwrap_or_default();
-        live.push((run.question.clone(), serde_json::from_str(&text).unwrap_or_default()));
-    }
-    let comparison = timeplane_results::Options { bounds: bounds(&prepared, loaded), ..Default::default() };
-    Ok(Outcome {
-        directory: store.dir().to_owned(),
-        comparison: Comparison::new(&summaries, &comparison),
-        live,
-        planned: planned.len(),
-        runs: complete.len(),
-        cached,
+        })
     })
 }
 
@@ -232,7 +166,7 @@ fn prepare(loaded: &Loaded) -> Result<Vec<Prepared>, RunError> {
         .points()?
         .into_iter()
         .map(|point| {
-            refuse(&point.scenario)?;
+            refuse(loaded, &point.scenario)?;
             let fabric = Arc::new(point.scenario.fabric.build()?);
             let source = Source::load(&point.scenario.workload, &loaded.base, &fabric, point.scenario.fabric.mtu)?;
             Ok(Prepared { point, fabric, source })
@@ -241,7 +175,7 @@ fn prepare(loaded: &Loaded) -> Result<Vec<Prepared>, RunError> {
 }
 
 /// What a lab has not.
-fn refuse(scenario: &Scenario) -> Result<(), RunError> {
+fn refuse(loaded: &Loaded, scenario: &Scenario) -> Result<(), RunError> {
     let not = |what: String| Err(RunError::NotLive(what));
     if !matches!(scenario.fabric.topology, Topology::SingleSwitch { .. }) {
         return not("a lab has hosts under one switch: `fabric.topology.single_switch` is what it can be".into());
@@ -250,10 +184,9 @@ fn refuse(scenario: &Scenario) -> Result<(), RunError> {
         let found = scenario.fabric.mtu;
         return not(format!("fabric.mtu is {found}, and agents send frames of {MTU} B: it has to be that"));
     }
-    if !scenario.failure.is_empty() || !scenario.change.is_empty() {
-        return not(
-            "a lab has no failures and no rates that change: take the scenario without `failure` and `change`".into()
-        );
+    if !scenario.change.is_empty() {
+        let place = loaded.locate("change").map(|l| format!("{l}: ")).unwrap_or_default();
+        return not(format!("{place}change: a lab has no rates that change: take the scenario without"));
     }
     if scenario.fabric.radio.is_some() {
         return not("a lab has no radios: take the scenario without `fabric.radio`".into());
@@ -294,10 +227,10 @@ fn plan(
         };
         match plan {
             Ok(plan) => {
-                let mut json = question.json.clone();
-                json["live"] = lab.clone();
-                let key = run_key(&json, question.seed, VERSION);
-                planned.push(Planned { question, plan, key });
+                let mut question = question;
+                question.json["live"] = lab.clone();
+                let failures = Failures::of(loaded, &scenario.failure, &plan).map_err(RunError::NotLive)?;
+                planned.push(Planned { question, plan, failures });
             }
             Err(why) if options.controls.is_empty() => {
                 told(Progress::LeftOut(&why));
@@ -340,12 +273,13 @@ fn arrivals(prepared: &Prepared, seed: u64) -> (Option<Duration>, impl Iterator<
 fn once(
     prepared: &Prepared,
     one: &Planned,
+    key: &str,
     options: &Options,
     store: &Store,
     cancel: &dyn Fn() -> bool,
     told: &dyn Fn(Progress<'_>),
 ) -> Result<bool, OneError> {
-    let folder = Folder::new(&options.name, &one.key, options.keep)?;
+    let folder = Folder::new(&options.name, key, options.keep)?;
     let scenario = &prepared.point.scenario;
     let file = folder.path.join("scenario.toml");
     let text = toml::to_string(scenario).map_err(std::io::Error::other);
@@ -357,6 +291,7 @@ fn once(
         lease: options.lease,
         safe: options.safe,
         real_time: options.real_time,
+        status: one.failures.has_managers(),
         ..HostsParameters::new(&options.program, &folder.path, &file, &one.question.control)
     };
     let hosts = u16::try_from(prepared.fabric.hosts()).unwrap_or(u16::MAX);
@@ -376,11 +311,24 @@ fn once(
     let loss = if loses { Some(hosts.fabric().switch().enter(losing)??) } else { None };
     let attach = || Observer::attach(&ports, manager_mac());
     let observer = if one.plan.by_signal() { Some(hosts.fabric().switch().enter(attach)??) } else { None };
+    let before = LinkCounts::read(hosts.fabric())?;
     let (stop, flows) = arrivals(prepared, one.question.seed);
     let flows: Vec<FlowArrival> = flows.collect();
-    let tick = |share| told(Progress::Share(share));
-    let mut programs = workload::run(&hosts, &flows, measured(scenario), stop, cancel, &tick);
+    let agents: Vec<Agent> = (0..prepared.fabric.hosts()).map(|h| hosts.client(h as usize)).collect();
+    let (mut failures, mut failed) = (one.failures.clone(), Ok(()));
+    let mut goes_on = |now, share| {
+        told(Progress::Share(share));
+        failed = failures.due(now, &mut hosts);
+        failed.is_ok() && !cancel()
+    };
+    let patient = !one.failures.is_empty();
+    let mut programs = workload::run(&agents, &flows, measured(scenario), stop, patient, &mut goes_on);
+    failed?;
+    let links = LinkCounts::read(hosts.fabric())?.since(&before);
     let seen = observer.map(|o| o.report()).transpose()?;
+    if programs.ended == Ended::Delivered {
+        programs.settle(std::time::Duration::from_secs(2));
+    }
     hosts.stop();
     programs.join();
     if folder.keep {
@@ -390,12 +338,12 @@ fn once(
         return Ok(false);
     }
     let lost = loss.map_or(0, |loss| loss.counts().0);
-    let counted = Counted { lost_signals: lost, ..Counted::read(&hosts, one.plan.managers())? };
+    let counted = Counted { lost_signals: lost, ..Counted::read(&hosts, one.plan.managers(), &failures)? };
     drop(hosts);
-    let partial = store.begin(&one.key)?;
+    let partial = store.begin(key)?;
     let recorder = Recorder::files(partial.dir())?;
     let (question, plan, source) = (&one.question, &one.plan, &prepared.source);
-    let done = Done { scenario, question, plan, source, programs: &programs, counted: &counted };
+    let done = Done { scenario, question, plan, source, programs: &programs, counted: &counted, links: &links };
     let summary = done.record(recorder)?;
     let rate = prepared.fabric.link(prepared.fabric.uplink(HostId(0))).spec.rate;
     let live = live_json(seen.as_ref(), rate, &counted, &programs);
@@ -442,34 +390,4 @@ fn remove_left_over(lab: &str) {
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
-}
-
-fn manifest(loaded: &Loaded, name: &str, planned: &[Planned]) -> Manifest {
-    let run = |p: &Planned| {
-        let Question { control, values, seed, .. } = p.question.clone();
-        ManifestRun { key: p.key.clone(), control, point: values, seed }
-    };
-    Manifest {
-        format: FORMAT,
-        name: name.to_owned(),
-        version: VERSION.to_owned(),
-        source: loaded.text().map(str::to_owned),
-        scenario: loaded.scenario.to_json(),
-        seeds: seeds(loaded).collect(),
-        runs: planned.iter().map(run).collect(),
-    }
-}
-
-/// The bounds of every point whose workload ends.
-fn bounds(prepared: &[Prepared], loaded: &Loaded) -> Vec<Bound> {
-    let (mut completion, mut cct) = (Vec::new(), Vec::new());
-    for p in prepared {
-        let Some(bounds) = mean_bounds(&p.fabric, &p.source, seeds(loaded), MTU) else { continue };
-        let values = values(&p.point);
-        completion.push((values.clone(), bounds.completion_ps));
-        cct.extend(bounds.cct_mean_ps.map(|mean| (values, mean)));
-    }
-    let bound = |label: &str, metric, values| Bound { label: label.to_owned(), metric, values };
-    let all = [bound("busiest link", Metric::Completion, completion), bound("each coflow alone", Metric::CctMean, cct)];
-    all.into_iter().filter(|b| !b.values.is_empty()).collect()
 }

@@ -1,10 +1,13 @@
 //! What happened in a run of a lab, as the tables and the summary of a simulation.
 //!
-//! What is not to be had: retransmissions are known of agents, not of flows (the summary has them); bytes of reports and grants, which travel
-//! in TLS; what links and queues held; what was sent in each slot; and what became of a frame between two agents: one that came to none counts
-//! as lost where a receive buffer says so, and as in flight otherwise. Times of slots are the manager's, which stands still while the schedule
-//! slips.
+//! What is not to be had: frames sent again of flows that were not delivered (the summary has all that agents know of); how long queues were; what was
+//! sent in each slot; and what became of a frame between two agents: one that came to none counts as lost where a receive buffer says so, and as in
+//! flight otherwise. Times of slots are those planned: by how much the schedule slips between the plan and the slot is not in them.
+//!
+//! Reports and grants count with the bytes that they have in the simulator, though here they travel in TLS. Links count what the kernel does: data
+//! and signals, and the demand channel's TCP as well; a link is as busy as its rate in the scenario makes it.
 
+use super::links::LinkCounts;
 use super::report::Counted;
 use super::workload::{Flow, Programs};
 use crate::plan::LivePlan;
@@ -71,6 +74,8 @@ pub struct Done<'a> {
     pub programs: &'a Programs,
     /// What daemons counted.
     pub counted: &'a Counted,
+    /// What the kernel counted at the switch's ports.
+    pub links: &'a LinkCounts,
 }
 
 impl Done<'_> {
@@ -88,6 +93,7 @@ impl Done<'_> {
             summariser.control(&row);
         }
         self.slots(&mut recorder);
+        self.links.rows(&self.plan.fabric).iter().for_each(|row| recorder.link(row));
         let window = self.scenario.window;
         let length = self.programs.length;
         let facts = RunFacts {
@@ -150,7 +156,7 @@ impl Done<'_> {
                 received_bytes: flow.read.load(std::sync::atomic::Ordering::Relaxed),
                 ideal_ps: self.ideal(&mut path, arrival.source, arrival.destination, arrival.bytes).as_ps(),
                 measured: measured.contains(&arrival.at),
-                retransmissions: 0,
+                retransmissions: flow.resent.load(std::sync::atomic::Ordering::Relaxed) as u32,
                 timeouts: 0,
             };
             recorder.flow(&row);
@@ -193,8 +199,12 @@ impl Done<'_> {
 
     fn tallies(&self, recorder: &mut Recorder, summariser: &mut Summariser) -> Result<(Tally, Tally), RecordError> {
         let counted = self.counted;
-        let sent = (counted.agents("frames") + counted.agents("repairs"), counted.agents("sent_bytes"));
         let came = (counted.agents("received"), counted.agents("received_bytes"));
+        let mut sent = (counted.agents("frames") + counted.agents("repairs"), counted.agents("sent_bytes"));
+        if counted.killed_agents > 0 {
+            // What a killed agent has counted last is not known, and has been sent if it came.
+            sent = (sent.0.max(came.0), sent.1.max(came.1));
+        }
         let missing = (sent.0.checked_sub(came.0), sent.1.checked_sub(came.1));
         let (Some(frames), Some(bytes)) = missing else {
             let tally = Tally { sent: sent.0, delivered: came.0, ..Tally::default() };
@@ -227,11 +237,16 @@ impl Done<'_> {
     fn control_rows(&self) -> Vec<ControlRow> {
         let none = ControlRow { kind: "report", sender: None, messages: 0, bytes: 0, lost: 0, late: 0 };
         let of = |agent: &crate::agent::Snapshot, name: &str| agent.agent.get(name).copied().unwrap_or(0);
-        let reports =
-            self.counted.agents.iter().map(|a| ControlRow { sender: Some(a.host), messages: of(a, "reports"), ..none });
+        let reports = self.counted.agents.iter().map(|a| ControlRow {
+            sender: Some(a.host),
+            messages: of(a, "reports"),
+            bytes: of(a, "report_bytes"),
+            ..none
+        });
         let mut rows: Vec<ControlRow> = reports.collect();
         let late = self.counted.agents("late");
-        rows.push(ControlRow { kind: "grants", messages: self.counted.managers("grants"), late, ..none });
+        let (messages, bytes) = (self.counted.managers("grants"), self.counted.managers("grant_bytes"));
+        rows.push(ControlRow { kind: "grants", messages, bytes, late, ..none });
         let signals = self.counted.managers("signals");
         // Those that the manager's interface did not take, and those that got lost as the scenario says.
         let lost = self.counted.managers("signals_lost") + self.counted.lost_signals;

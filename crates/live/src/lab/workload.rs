@@ -3,7 +3,6 @@
 //! What they send is a pattern that depends on the flow and the place in it, and what comes out is compared with it, byte by byte. Both ends
 //! read the same clock.
 
-use super::hosts::Hosts;
 use crate::client::{Agent, ClientError};
 use crate::clock;
 use std::io::{Read, Write};
@@ -39,6 +38,8 @@ pub struct Flow {
     pub written: AtomicU64,
     /// Bytes that the receiving program has got.
     pub read: AtomicU64,
+    /// Frames of it that were sent again, as its sender's agent says once all has arrived.
+    pub resent: AtomicU64,
     /// When the last byte came, in ps since the begin of the run; negative before that.
     finished: AtomicI64,
     /// Its receiver is done, or has given up.
@@ -54,6 +55,7 @@ impl Flow {
             number: number as u32,
             written: AtomicU64::new(0),
             read: AtomicU64::new(0),
+            resent: AtomicU64::new(0),
             finished: AtomicI64::new(-1),
             over: AtomicBool::new(false),
             failure: Mutex::new(None),
@@ -91,11 +93,31 @@ struct Common {
     received: Vec<AtomicU64>,
     /// Bytes that came altogether.
     moved: AtomicU64,
+    /// Agents may be away for a while: programs wait for them.
+    patient: bool,
+    /// Nobody waits any more.
+    ended: AtomicBool,
 }
 
 impl Common {
     fn now(&self) -> Duration {
         clock::now() - self.begin
+    }
+
+    /// Does it, and where there is no agent, or it has been killed, again as long as `nothing` has been done yet.
+    fn once_there(
+        &self,
+        nothing: impl Fn() -> bool,
+        mut what: impl FnMut() -> Result<(), ClientError>,
+    ) -> Result<(), ClientError> {
+        loop {
+            match what() {
+                Err(_) if self.patient && nothing() && !self.ended.load(Relaxed) => {
+                    std::thread::sleep(Wait::from_millis(20));
+                }
+                done => return done,
+            }
+        }
     }
 }
 
@@ -129,6 +151,13 @@ pub struct Programs {
 }
 
 impl Programs {
+    /// Waits for the programs, but no longer than this: once all has arrived, agents need a moment to tell each other.
+    pub fn settle(&mut self, most: Wait) {
+        let began = std::time::Instant::now();
+        while self.threads.iter().any(|t| !t.is_finished()) && began.elapsed() < most {
+            std::thread::sleep(Wait::from_millis(2));
+        }
+    }
     /// Waits for the programs; once the agents have ended, they do.
     pub fn join(&mut self) {
         for thread in self.threads.drain(..) {
@@ -139,21 +168,28 @@ impl Programs {
     }
 }
 
-/// Runs a program for every end of these flows, which are sorted by time, until all has arrived, `stop` has passed, nothing moves any more,
-/// or `cancel` says so. `tick` is told now and then which share of all bytes has come.
+/// Runs a program for every end of these flows, which are sorted by time, until all has arrived, `stop` has passed, or nothing moves any more.
+/// `goes_on` is told every some milliseconds how long it has run, and which share of all bytes has come; where it says no, it ends. Where `patient`,
+/// programs that find no agent wait for one.
 pub fn run(
-    hosts: &Hosts,
+    agents: &[Agent],
     arrivals: &[FlowArrival],
     window: Range<Duration>,
     stop: Option<Duration>,
-    cancel: &dyn Fn() -> bool,
-    tick: &dyn Fn(f64),
+    patient: bool,
+    goes_on: &mut dyn FnMut(Duration, f64) -> bool,
 ) -> Programs {
-    let count = usize::from(hosts.fabric().parameters().hosts);
-    let agents: Vec<Agent> = (0..count).map(|h| hosts.client(h)).collect();
+    let count = agents.len();
     let all: u64 = arrivals.iter().map(|a| a.bytes.get()).sum();
     let received = (0..count).map(|_| AtomicU64::new(0)).collect();
-    let common = Arc::new(Common { begin: clock::now() + LEAD * 2, window, received, moved: AtomicU64::new(0) });
+    let common = Arc::new(Common {
+        begin: clock::now() + LEAD * 2,
+        window,
+        received,
+        moved: AtomicU64::new(0),
+        patient,
+        ended: AtomicBool::new(false),
+    });
     let (mut flows, mut threads): (Vec<Arc<Flow>>, Vec<JoinHandle<()>>) = (Vec::new(), Vec::new());
     let (mut moved, mut moved_at, mut first_open) = (0, clock::now(), 0);
     let ended = loop {
@@ -183,12 +219,12 @@ pub fn run(
             first_open += 1;
         }
         let came = common.moved.load(Relaxed);
-        tick(came as f64 / all.max(1) as f64);
+        let told = goes_on(common.now(), came as f64 / all.max(1) as f64);
         let next = arrivals.get(flows.len()).map(|a| a.at);
         if came > moved || next.is_some() && first_open == flows.len() {
             (moved, moved_at) = (came, clock::now());
         }
-        if cancel() {
+        if !told {
             break Ended::Cancelled;
         }
         if first_open == arrivals.len() {
@@ -203,6 +239,7 @@ pub fn run(
         let soon = next.map_or(Duration::from_ms(20), |at| (at - LEAD - common.now()).min(Duration::from_ms(20)));
         std::thread::sleep(Wait::from_nanos((soon.as_ps() / 1000).max(100_000) as u64));
     };
+    common.ended.store(true, Relaxed);
     let received = common.received.iter().map(|r| r.load(Relaxed)).collect();
     let last = flows.iter().filter_map(|f| f.finished()).max().unwrap_or_default();
     let length = if ended == Ended::Delivered { last } else { common.now() };
@@ -232,10 +269,15 @@ fn send(agent: &Agent, flow: &Flow, common: &Common) {
                 flow.written.store(at, Relaxed);
             }
         }
-        stream.finish().map(drop)
+        flow.resent.store(stream.deliver()?.resent, Relaxed);
+        Ok(())
     };
-    if let Err(e) = sent() {
+    if let Err(e) = common.once_there(|| flow.written.load(Relaxed) == 0, sent) {
         first(&flow.failure, format!("its sender: {e}"));
+        if common.patient {
+            // Its receiver may wait for ever, where the sender's agent was killed.
+            flow.over.store(true, Relaxed);
+        }
     }
 }
 
@@ -273,7 +315,7 @@ fn receive(agent: &Agent, flow: &Flow, common: &Common) {
             }
         }
     };
-    if let Err(e) = got() {
+    if let Err(e) = common.once_there(|| flow.read.load(Relaxed) == 0, got) {
         first(&flow.failure, format!("its receiver: {e}"));
     }
     flow.over.store(true, Relaxed);

@@ -56,6 +56,8 @@ pub struct PortReport {
     pub stale_signals: u64,
     /// Signals that say something else than which class is open; they are not understood.
     pub other_signals: u64,
+    /// Signals whose tag does not fit; none where the observer has not been told the host's key.
+    pub forged_signals: u64,
     /// Who sent the last frame that was a violation.
     pub violator: Option<String>,
     /// Whether the host ignores its slots: [`IGNORES_ABOVE`], [`FEW`].
@@ -81,6 +83,7 @@ impl Report {
                     signals: p.signals,
                     stale_signals: p.stale_signals,
                     other_signals: p.other_signals,
+                    forged_signals: p.forged_signals,
                     violator: p.violator.map(|mac| mac.to_string()),
                     ignores_slots: habit,
                 }

@@ -3,6 +3,7 @@ use crate::lab::fabric::{Fabric, FabricParameters, INTERFACE, host_mac, manager_
 use crate::packet_socket::PacketSocket;
 use std::time::Instant;
 use timeplane_protocol::Pfc;
+use timeplane_protocol::wire::{Endpoint, SignalEncoding, UdpFrame};
 
 /// A watched switch, and sockets of those at its ports. What is sent has been counted before anything else is done, so that the order of frames
 /// is the order of lines, however busy the machine is.
@@ -39,7 +40,7 @@ impl Rig {
         Self { observer, hosts: sockets, manager, _fabric: fabric, sequence: 0, frames: 0 }
     }
     fn signals(&self) -> u64 {
-        let of = |p: &PortCounters| p.signals + p.stale_signals + p.other_signals;
+        let of = |p: &PortCounters| p.signals + p.stale_signals + p.other_signals + p.forged_signals;
         self.observer.counters().unwrap().ports.iter().map(of).sum()
     }
     fn until(&self, what: &str, condition: impl Fn() -> bool) {
@@ -230,4 +231,78 @@ fn wrong_interfaces_are_told() {
     assert!(said(&["no-such-port"]).contains("no-such-port"));
     assert!(said(&["lo", "lo"]).contains("two of the name lo"));
     assert!(said(&[]).contains("1 to 1024"));
+}
+
+#[test]
+fn signals_are_read_in_every_encoding_and_those_with_a_wrong_tag_are_none() {
+    let mut rig = Rig::start("enc", 2);
+    let (key, wrong) = (SignalKey([7; 16]), SignalKey([8; 16]));
+    let frame = |encoding, sequence, open, key: &SignalKey| {
+        let pfc = Pfc { epoch: 1, sequence, open, hold: LONG };
+        let sealed = pfc.seal(encoding, key, manager_mac(), host_mac(0)).unwrap();
+        if encoding != SignalEncoding::Udp {
+            return sealed;
+        }
+        let end = |mac, last| Endpoint { mac, ip: [10, 0, 0, last].into(), port: PORT };
+        UdpFrame { source: end(manager_mac(), 1), destination: end(host_mac(0), 2), payload: sealed }.encode().unwrap()
+    };
+    let say = |rig: &Rig, frame: &[u8]| {
+        let before = rig.signals();
+        assert_eq!(rig.manager.send(frame).unwrap(), None);
+        rig.until("a signal", || rig.signals() > before);
+    };
+    let encodings = [
+        SignalEncoding::Experimental,
+        SignalEncoding::MacControl,
+        SignalEncoding::Pfc,
+        SignalEncoding::Udp,
+        SignalEncoding::PlainPfc,
+    ];
+    let mut sequence = 0;
+    for (known, round) in [(false, 0), (true, 1)] {
+        for (i, &encoding) in encodings.iter().enumerate() {
+            if known {
+                rig.observer.set_key("p0", key).unwrap();
+            }
+            // A class that all encodings have.
+            let class = 2 + i as u16;
+            for open in [Some(class), None] {
+                sequence += 1;
+                say(&rig, &frame(encoding, sequence, open, &key));
+                rig.send(0, class, 3);
+            }
+            let p = rig.port(0);
+            let slots = 5 * round + i as u64 + 1;
+            assert_eq!(
+                (p.signals, p.slots, p.stale_signals, p.forged_signals),
+                (2 * slots, slots, 0, 0),
+                "{encoding:?} {p:?}"
+            );
+            assert_eq!((p.reactions, p.violations), (3 * slots, 0), "{encoding:?} {p:?}");
+        }
+    }
+    // Nobody opens a slot without the key; plain PFC has none.
+    for &encoding in &encodings[..4] {
+        sequence += 1;
+        say(&rig, &frame(encoding, sequence, Some(1), &wrong));
+    }
+    let p = rig.port(0);
+    assert_eq!((p.signals, p.slots, p.forged_signals), (20, 10, 4), "{p:?}");
+    // Of a host whose key is not known, all count as they are.
+    let to_other = |key: &SignalKey| {
+        let pfc = Pfc { epoch: 1, sequence: 1, open: Some(1), hold: LONG };
+        pfc.seal(SignalEncoding::Experimental, key, manager_mac(), host_mac(1)).unwrap()
+    };
+    say(&rig, &to_other(&wrong));
+    assert_eq!((rig.port(1).slots, rig.port(1).forged_signals), (1, 0));
+    let unknown = rig.observer.set_key("p7", key).unwrap_err().to_string();
+    assert!(unknown.contains("p7") && unknown.contains("not watched"), "{unknown}");
+    // Datagrams of others are none.
+    let before = rig.signals();
+    let mut other = frame(SignalEncoding::Udp, 999, Some(1), &key);
+    other[36] ^= 1;
+    rig.manager.send(&other).unwrap();
+    sequence += 1;
+    say(&rig, &frame(SignalEncoding::Udp, sequence, Some(1), &key));
+    assert_eq!(rig.signals(), before + 1);
 }

@@ -14,6 +14,8 @@ pub struct Delays {
     cells: Vec<u32>,
     count: u64,
     longest: Duration,
+    /// Of all, in picoseconds.
+    sum: i128,
 }
 
 impl Delays {
@@ -26,10 +28,20 @@ impl Delays {
         self.cells[cell] = self.cells[cell].saturating_add(1);
         self.count += 1;
         self.longest = self.longest.max(delay);
+        self.sum += i128::from(delay.as_ps().max(0));
     }
     /// How many there were.
     pub fn count(&self) -> u64 {
         self.count
+    }
+    /// The mean, exact; none where there is none.
+    pub fn mean(&self) -> Option<Duration> {
+        (self.count > 0).then(|| Duration::from_ps((self.sum / i128::from(self.count)) as i64))
+    }
+    /// How often each delay was seen: at least this long, and less than 50 us longer; the last one of 10 s has all beyond.
+    pub fn cells(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
+        let each = (0..).zip(&self.cells).filter(|(_, n)| **n > 0);
+        each.map(|(i, &n)| (CELL * i, u64::from(n)))
     }
     /// The longest one; none where there is none.
     pub fn longest(&self) -> Option<Duration> {
@@ -57,7 +69,7 @@ mod tests {
     #[test]
     fn quantiles_are_those_of_the_sorted_list() {
         let mut delays = Delays::default();
-        assert_eq!((delays.quantile(0.5), delays.longest()), (None, None));
+        assert_eq!((delays.quantile(0.5), delays.longest(), delays.mean()), (None, None, None));
         for ms in (1..=1000).rev() {
             delays.add(Duration::from_ms(ms));
         }
@@ -65,6 +77,9 @@ mod tests {
             let error = delays.quantile(share).unwrap() - Duration::from_ms(ms);
             assert!(error >= Duration::ZERO && error <= CELL, "{share}: {error} off");
         }
+        assert_eq!(delays.mean(), Some(Duration::from_us(500_500)));
+        assert_eq!(delays.cells().map(|c| c.1).sum::<u64>(), 1000);
+        assert_eq!(delays.cells().next(), Some((Duration::from_ms(1), 1)));
         delays.add(Duration::from_secs(100));
         delays.add(-Duration::from_secs(1));
         assert_eq!((delays.longest(), delays.count()), (Some(Duration::from_secs(100)), 1002));

@@ -9,6 +9,7 @@ use super::actuator::Actuator;
 use super::clock::Clock;
 use super::connections::Halves;
 use super::course::Course;
+use super::delays::Delays;
 use super::emulator::{Direction, Emulator, EmulatorError, LinkSpec, Measured, tun};
 use super::fifo::Count;
 use super::split::{SplitConfig, SplitProxy};
@@ -20,6 +21,7 @@ use socket2::{Domain, SockRef, Socket, Type};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use timeplane_model::{Bytes, Duration, LinkId, Rate, Time};
 use timeplane_protocol::{LinkReporterConfig, Policy, QueueSample, WindowProxyConfig};
 
@@ -104,7 +106,7 @@ pub struct RoundTrips {
 }
 
 impl RoundTrips {
-    fn of(delays: &super::delays::Delays, more: Duration) -> Self {
+    fn of(delays: &Delays, more: Duration) -> Self {
         let at = |share| delays.quantile(share).map_or(Duration::ZERO, |d| d + more);
         Self { p50: at(0.5), p99: at(0.99), most: at(1.0), count: delays.count() }
     }
@@ -129,10 +131,14 @@ pub struct Figures {
     pub packets: [super::emulator::Counters; 2],
     /// Bytes that the server's application wrote, and that the device's read.
     pub bytes: (u64, u64),
+    /// Of those, the ones that the device's had read when the server ended.
+    pub in_time: Bytes,
     /// All of them came, in order, unchanged.
     pub intact: bool,
     /// What the proxy heard and said.
     pub steering: Option<SteeringCounters>,
+    /// How long packets took to the device: wait, transmission and propagation. An empty way back is not in it.
+    pub delays: Delays,
 }
 
 impl Figures {
@@ -219,6 +225,20 @@ impl ProxyLab {
     /// # Errors
     /// Where namespaces, interfaces or sockets cannot be made; that needs CAP_NET_ADMIN and CAP_SYS_ADMIN.
     pub fn run(&self, control: &LabControl, actuator: &Arc<Actuator>) -> Result<Figures, LabError> {
+        let figures = self.run_while(control, actuator, &|_| true)?;
+        Ok(figures.expect("it has been told to go on all the while"))
+    }
+
+    /// The same, while `goes_on` says so, which is told which share of the time has passed, 0 to 1; `None` where it was given up.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn run_while(
+        &self,
+        control: &LabControl,
+        actuator: &Arc<Actuator>,
+        goes_on: &dyn Fn(f64) -> bool,
+    ) -> Result<Option<Figures>, LabError> {
         if self.duration <= Duration::ZERO {
             return Err(LabError::Duration { found: self.duration });
         }
@@ -259,12 +279,21 @@ impl ProxyLab {
             None => server.try_clone(),
         };
         let sender = sender.map_err(at("the sender's socket"))?;
+        let given_up = AtomicBool::new(false);
+        let share = |now: Time| (now - Time::ZERO).as_ps() as f64 / self.duration.as_ps() as f64;
         let (sent, received, watched) = std::thread::scope(|scope| {
-            let received = scope.spawn(|| receive(&device, end, end + PATIENCE, clock));
-            let watched = scope.spawn(|| watch(&sender, WATCH, end, clock));
-            let sent = send(&server, end, clock);
+            let received = scope.spawn(|| receive(&device, end, end + PATIENCE, clock, &given_up));
+            let watched = scope.spawn(|| watch(&sender, WATCH, end, clock, &given_up));
+            let sent = send(&server, end, clock, &|now| {
+                let goes_on = goes_on(share(now));
+                given_up.store(!goes_on, Ordering::Relaxed);
+                goes_on
+            });
             (sent, received.join(), watched.join())
         });
+        if given_up.into_inner() {
+            return Ok(None);
+        }
         let sent = sent.map_err(at("the server"))?;
         let received = received.unwrap_or_else(|p| std::panic::resume_unwind(p)).map_err(at("the device"))?;
         let (srtt, sent_again) = watched.unwrap_or_else(|p| std::panic::resume_unwind(p)).map_err(at("the sender"))?;
@@ -273,7 +302,7 @@ impl ProxyLab {
         let [there, back] = emulator.stop()?;
         let Measured { counters, delays, lateness } = there;
         let per_second = |bytes: u64| Rate::bps((bytes as f64 * 8.0 / self.duration.as_secs_f64()).round() as u64);
-        Ok(Figures {
+        Ok(Some(Figures {
             goodput: per_second(received.in_time),
             capacity: per_second(self.course.capacity(Duration::ZERO, self.duration).get()),
             rtt: RoundTrips::of(&delays, self.propagation),
@@ -282,9 +311,11 @@ impl ProxyLab {
             late: lateness.quantile(0.99).unwrap_or_default(),
             packets: [counters, back.counters],
             bytes: (sent.bytes, received.bytes),
+            in_time: Bytes::new(received.in_time),
             intact: received.whole && !received.wrong && received.bytes == sent.bytes,
             steering,
-        })
+            delays,
+        }))
     }
 
     /// Starts what steers at the edge.

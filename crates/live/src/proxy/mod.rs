@@ -6,13 +6,17 @@
 //! - A [`SplitProxy`] ends connections and begins others towards the radio, and [`Steering`] sets the windows of these as the reports ask for. Both
 //!   agents are those of `timeplane-protocol` that the simulator drives, too.
 //! - An [`Actuator`] is how: a congestion control in BPF ([`WindowControl`]), or the size of the send buffer.
-//! - A [`ProxyLab`] puts them together in namespaces and measures.
+//! - `timeplane live proxy --listen` is the proxy of a real edge: connections to it, or those that netfilter turns to it.
+//! - A [`ProxyLab`] puts them together in namespaces and measures; [`answers`] runs a scenario in it.
 
 mod access_point;
 mod actuator;
+pub mod answers;
 mod clock;
+pub mod command;
 mod connections;
 mod course;
+mod daemon;
 mod delays;
 mod emulator;
 mod experiment;
@@ -22,6 +26,7 @@ mod sockets;
 mod split;
 mod steering;
 mod stream;
+mod tables;
 mod window;
 
 pub use access_point::{AccessPoint, AccessPointConfig};
@@ -35,6 +40,7 @@ pub use experiment::{Experiment, ExperimentError};
 pub use fifo::{Count, Fate, Fifo};
 pub use lab::{Figures, LabControl, LabError, ProxyLab, RoundTrips};
 pub use sockets::{TcpInfo, set_pacing};
-pub use split::{SplitConfig, SplitProxy};
+pub use split::{SplitConfig, SplitProxy, Target};
 pub use steering::{Steering, SteeringConfig, SteeringCounters};
+pub use tables::RecordError;
 pub use window::{WindowControl, WindowCounters, WindowError};

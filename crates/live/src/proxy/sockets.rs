@@ -1,7 +1,9 @@
 //! Options of sockets that no library has: what the kernel measures of a connection of TCP, its pacing, and its send buffer's lock.
 
 use nix::libc;
+use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, AsRawFd};
 use timeplane_model::{Bytes, Duration, Rate};
 
@@ -42,6 +44,38 @@ pub fn set_pacing(socket: &impl AsFd, rate: Option<Rate>) -> io::Result<()> {
 /// Where the socket has no such option (before Linux 5.14).
 pub fn unlock_send_buffer(socket: &impl AsFd) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, SO_BUF_LOCK, &0_i32.to_ne_bytes())
+}
+
+/// Where a connection was meant to go before netfilter has turned it to the socket that listens at `listener`.
+///
+/// # Errors
+/// Where it came there by itself.
+pub fn original_destination(accepted: &TcpStream, listener: SocketAddr) -> io::Result<SocketAddr> {
+    let here = accepted.local_addr()?;
+    // Connection tracking knows what REDIRECT has changed. TPROXY changes nothing, also where nothing is tracked.
+    let before = match here {
+        SocketAddr::V4(_) => getsockopt(accepted, sockopt::OriginalDst).map(|a| {
+            let ip = Ipv4Addr::from(u32::from_be(a.sin_addr.s_addr));
+            SocketAddr::from((ip, u16::from_be(a.sin_port)))
+        }),
+        SocketAddr::V6(_) => getsockopt(accepted, sockopt::Ip6tOriginalDst).map(|a| {
+            let ip = Ipv6Addr::from(a.sin6_addr.s6_addr);
+            SocketAddr::from((ip, u16::from_be(a.sin6_port)))
+        }),
+    };
+    let to = before.unwrap_or(here);
+    if to == here && here.port() == listener.port() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "nobody has turned this connection here"));
+    }
+    Ok(to)
+}
+
+/// Lets a socket take connections to addresses that are not this host's, as TPROXY gives it; before it is bound. Needs CAP_NET_ADMIN.
+///
+/// # Errors
+/// Where the process may not.
+pub fn set_transparent(socket: &impl AsFd) -> io::Result<()> {
+    Ok(setsockopt(socket, sockopt::IpTransparent, &true)?)
 }
 
 /// What the kernel knows of a connection: a part of `struct tcp_info` of linux/tcp.h.

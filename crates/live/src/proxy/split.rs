@@ -2,6 +2,7 @@
 
 use super::actuator::Actuator;
 use super::connections::{Connections, Halves, SplitCounters};
+use super::sockets::original_destination;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -14,11 +15,21 @@ use timeplane_model::{Bytes, Duration};
 /// Whoever waits for room looks so often whether the connection is still there.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(200);
 
+/// Where connections go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// All to this address.
+    Fixed(SocketAddr),
+    /// Each to where it was meant to go before netfilter has turned it to this process: REDIRECT, or TPROXY where the listener is transparent. One
+    /// that came here by itself is refused.
+    Original,
+}
+
 /// How connections are split.
 #[derive(Clone, Copy, Debug)]
 pub struct SplitConfig {
-    /// Where all connections go.
-    pub target: SocketAddr,
+    /// Where connections go.
+    pub target: Target,
     /// Bytes that are read at a time in each direction: 64 KiB.
     pub buffer: Bytes,
     /// Bytes that the radio's side has from us and has not sent yet, about, while it is not steered: 128 KiB. A steered one has a window of them, 32
@@ -31,8 +42,13 @@ pub struct SplitConfig {
 }
 
 impl SplitConfig {
-    /// The defaults above.
+    /// The defaults above, for connections that all go to one address.
     pub fn to(target: SocketAddr) -> Self {
+        Self::towards(Target::Fixed(target))
+    }
+
+    /// The defaults above.
+    pub fn towards(target: Target) -> Self {
         let (buffer, unsent) = (Bytes::new(64 << 10), Bytes::new(128 << 10));
         Self { target, buffer, unsent, most: 256, patience: Duration::from_secs(10) }
     }
@@ -141,10 +157,14 @@ impl Relay {
     }
 
     /// A connection to the target whose window is the actuator's.
-    fn connect(&self) -> io::Result<TcpStream> {
-        let socket = Socket::new(Domain::for_address(self.config.target), Type::STREAM, Some(Protocol::TCP))?;
+    fn connect(&self, wired: &TcpStream) -> io::Result<TcpStream> {
+        let target = match self.config.target {
+            Target::Fixed(target) => target,
+            Target::Original => original_destination(wired, self.listener.local_addr()?)?,
+        };
+        let socket = Socket::new(Domain::for_address(target), Type::STREAM, Some(Protocol::TCP))?;
         self.actuator.adopt(&socket)?;
-        socket.connect_timeout(&self.config.target.into(), super::clock::wall(self.config.patience))?;
+        socket.connect_timeout(&target.into(), super::clock::wall(self.config.patience))?;
         Ok(TcpStream::from(socket))
     }
 
@@ -157,7 +177,7 @@ impl Relay {
             }
             Ok(radio)
         };
-        let radio = match self.connect().and_then(ready) {
+        let radio = match self.connect(&wired).and_then(ready) {
             Ok(radio) => radio,
             Err(_) => {
                 count(&tallies.unreachable);

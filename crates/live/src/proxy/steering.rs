@@ -41,6 +41,8 @@ pub struct SteeringConfig {
 pub struct SteeringCounters {
     /// Reports that were newer than all before.
     pub reports: u64,
+    /// Their bytes on a wire, with UDP, IPv4 and Ethernet framing.
+    pub report_bytes: u64,
     /// Reports that were not.
     pub stale: u64,
     /// Datagrams that were no reports, or came from elsewhere.
@@ -189,11 +191,13 @@ impl Agent {
             }
             match self.reassembler.push(&buffer[..length]) {
                 Ok(Some(Control::LinkReport(report))) if report.link == self.config.link => {
+                    let bytes = Control::LinkReport(report).wire_bytes().unwrap_or(0);
                     let (now, before) = (self.clock.now(), self.agent.counters().reports);
                     self.agent.handle(now, ProxyInput::Report(report), steers);
                     if self.agent.counters().reports > before {
                         self.heard = Some(now);
                         self.counted.reports += 1;
+                        self.counted.report_bytes += u64::from(bytes);
                     } else {
                         self.counted.stale += 1;
                     }

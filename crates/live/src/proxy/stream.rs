@@ -5,6 +5,7 @@ use super::delays::Delays;
 use super::sockets::TcpInfo;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use timeplane_model::{Duration, Time};
 
 /// Bytes that are written at a time.
@@ -33,12 +34,12 @@ pub(super) struct Sent {
     pub bytes: u64,
 }
 
-/// Sends as much as goes until `end`, then says that it was all.
-pub(super) fn send(mut to: &TcpStream, end: Time, clock: Clock) -> io::Result<Sent> {
+/// Sends as much as goes until `end`, then says that it was all; `goes_on` is asked all the while.
+pub(super) fn send(mut to: &TcpStream, end: Time, clock: Clock, goes_on: &dyn Fn(Time) -> bool) -> io::Result<Sent> {
     to.set_write_timeout(Some(LOOK))?;
     let pattern = pattern();
     let mut bytes = 0_u64;
-    while clock.now() < end {
+    while clock.now() < end && goes_on(clock.now()) {
         let from = (bytes % PERIOD as u64) as usize;
         match to.write(&pattern[from..from + CHUNK]) {
             Ok(length) => bytes += length as u64,
@@ -62,13 +63,19 @@ pub(super) struct Received {
     pub whole: bool,
 }
 
-/// Receives until the stream ends, or until `patience`; counts what comes until `end`.
-pub(super) fn receive(mut from: &TcpStream, end: Time, patience: Time, clock: Clock) -> io::Result<Received> {
+/// Receives until the stream ends, or until `patience`, or until nobody wants it any more; counts what comes until `end`.
+pub(super) fn receive(
+    mut from: &TcpStream,
+    end: Time,
+    patience: Time,
+    clock: Clock,
+    given_up: &AtomicBool,
+) -> io::Result<Received> {
     from.set_read_timeout(Some(LOOK))?;
     let pattern = pattern();
     let mut buffer = vec![0; CHUNK];
     let mut received = Received { bytes: 0, in_time: 0, wrong: false, whole: false };
-    while clock.now() < patience {
+    while clock.now() < patience && !given_up.load(Ordering::Relaxed) {
         match from.read(&mut buffer) {
             Ok(0) => {
                 received.whole = true;
@@ -89,10 +96,16 @@ pub(super) fn receive(mut from: &TcpStream, end: Time, patience: Time, clock: Cl
     Ok(received)
 }
 
-/// Looks at a sender's smoothed round trip every `every` until `end`; what they were, and how often it sent again.
-pub(super) fn watch(sender: &TcpStream, every: Duration, end: Time, clock: Clock) -> io::Result<(Delays, u32)> {
+/// Looks at a sender's smoothed round trip every `every` until `end`, or until nobody wants it any more; what they were, and how often it sent again.
+pub(super) fn watch(
+    sender: &TcpStream,
+    every: Duration,
+    end: Time,
+    clock: Clock,
+    given_up: &AtomicBool,
+) -> io::Result<(Delays, u32)> {
     let (mut delays, mut again) = (Delays::default(), 0);
-    while clock.now() < end {
+    while clock.now() < end && !given_up.load(Ordering::Relaxed) {
         let info = TcpInfo::of(sender)?;
         if info.srtt > Duration::ZERO {
             delays.add(info.srtt);

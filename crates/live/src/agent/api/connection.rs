@@ -188,7 +188,7 @@ impl Client<'_> {
             let state = self.check_state(id)?;
             if state.complete {
                 // One that is gone does not hear it.
-                let _ = self.say(&json!({ "delivered": state.accepted }));
+                let _ = self.say(&json!({ "delivered": state.accepted, "resent": state.resent }));
                 return Ok(());
             }
             if self.is_gone() && left_at.get_or_insert_with(Instant::now).elapsed() > LINGER {

@@ -184,6 +184,7 @@ impl Streams {
             to: stream.to,
             accepted: stream.accepted(),
             acknowledged: stream.acknowledged_bytes(),
+            resent: stream.resent(),
             complete: stream.is_complete(),
             given_up: stream.is_given_up(),
         })

@@ -180,6 +180,9 @@ impl Sending {
     pub(super) fn acknowledged_bytes(&self) -> u64 {
         self.acknowledged.min(self.accepted)
     }
+    pub(super) fn resent(&self) -> u64 {
+        self.raw.retransmissions()
+    }
     pub(super) fn is_complete(&self) -> bool {
         self.finished && self.acknowledged == self.accepted + 1
     }

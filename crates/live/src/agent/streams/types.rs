@@ -123,6 +123,8 @@ pub struct Outgoing {
     pub accepted: u64,
     /// Bytes of these that the receiver's agent has.
     pub acknowledged: u64,
+    /// Frames of it that were sent again.
+    pub resent: u64,
     /// The program has finished, and the receiver's agent has everything.
     pub complete: bool,
     /// The receiver takes no more, as [`StreamError::GivenUp`] says; the rest does not arrive.

@@ -1,12 +1,17 @@
-//! `[[check]]`: whether what had to come out came out.
+//! `[[check]]`: whether what had to come out came out, of whichever world.
 
-use crate::fail::Failure;
-use crate::output;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use timeplane_results::{Bound, Comparison, Metric, Options, RunSummary};
 use timeplane_scenario::{Check, Limit, Loaded, nearest};
 
+/// A check that cannot be evaluated: where it stands, what is wrong, and what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct CheckError(String);
+
 /// One check at one point.
+#[derive(Clone, Debug)]
 pub struct Checked {
     /// Where it stands among the checks of the scenario.
     number: usize,
@@ -18,12 +23,15 @@ pub struct Checked {
     met: bool,
 }
 
-/// Refuses metrics that do not exist, and limits in another unit than theirs.
-pub fn validate(loaded: &Loaded) -> Result<Vec<Metric>, Failure> {
+/// The metrics of all checks of a scenario, in their order.
+///
+/// # Errors
+/// Where a metric does not exist, or a limit is in another unit than its metric.
+pub fn validate(loaded: &Loaded) -> Result<Vec<Metric>, CheckError> {
     let at = |i: usize, key: &str, message: String| {
         let key = format!("check.{i}.{key}");
         let place = loaded.locate(&key).map(|l| format!("{l}: ")).unwrap_or_default();
-        Failure::configuration(format!("{place}{key}: {message}"))
+        CheckError(format!("{place}{key}: {message}"))
     };
     let mut metrics = Vec::new();
     for (i, check) in loaded.scenario.check.iter().enumerate() {
@@ -59,12 +67,35 @@ fn unit(metric: Metric) -> &'static str {
     ["_ps", "_bps", "_bytes"].into_iter().find(|u| metric.name().ends_with(u)).unwrap_or("")
 }
 
-/// Evaluates all checks at every point.
+/// The controls of these runs.
+fn controls(runs: &[RunSummary]) -> BTreeSet<&str> {
+    runs.iter().map(|run| run.control.as_str()).collect()
+}
+
+/// A control that a check needs, and that was not run.
+fn absent<'c>(check: &'c Check, there: &BTreeSet<&str>) -> Option<&'c str> {
+    let needed = [Some(&check.control), check.relative_to.as_ref()];
+    needed.into_iter().flatten().map(String::as_str).find(|control| !there.contains(control))
+}
+
+/// The checks that cannot be evaluated, as a control was not run, each with its key and that control: a simulation runs all, real hosts do not.
+pub fn left_out(loaded: &Loaded, runs: &[RunSummary]) -> Vec<String> {
+    let there = controls(runs);
+    let each = loaded.scenario.check.iter().enumerate();
+    let why = each.filter_map(|(i, check)| Some((i, absent(check, &there)?)));
+    why.map(|(i, control)| format!("check.{i}: control `{control}` was not run")).collect()
+}
+
+/// Evaluates the checks of a scenario at every point, but for those that are [`left_out`]. `metrics` are those that [`validate`] gives.
 pub fn evaluate(loaded: &Loaded, metrics: &[Metric], runs: &[RunSummary], bounds: &[Bound]) -> Vec<Checked> {
     let options = Options { metrics: metrics.to_vec(), bounds: bounds.to_vec(), ..Options::default() };
     let comparison = Comparison::new(runs, &options);
     let mut all = Vec::new();
+    let there = controls(runs);
     for (number, (check, &metric)) in loaded.scenario.check.iter().zip(metrics).enumerate() {
+        if absent(check, &there).is_some() {
+            continue;
+        }
         for line in comparison.lines().iter().filter(|l| l.control == check.control) {
             let cell = &line.cells[number];
             // A mean over some of the seeds is not what was asked for.
@@ -94,9 +125,10 @@ pub fn evaluate(loaded: &Loaded, metrics: &[Metric], runs: &[RunSummary], bounds
 /// How many are met, and each that is not.
 pub fn to_text(all: &[Checked]) -> String {
     let unmet: Vec<&Checked> = all.iter().filter(|c| !c.met).collect();
-    let mut text = match (all.len(), unmet.len()) {
-        (n, 0) => format!("{} met.\n", output::count(n as u64, "check")),
-        (n, unmet) => format!("{} of {} not met:\n", unmet, output::count(n as u64, "check")),
+    let checks = if all.len() == 1 { "1 check".to_owned() } else { format!("{} checks", all.len()) };
+    let mut text = match unmet.len() {
+        0 => format!("{checks} met.\n"),
+        unmet => format!("{unmet} of {checks} not met:\n"),
     };
     for checked in unmet {
         text += &format!("  {}\n", checked.to_text());

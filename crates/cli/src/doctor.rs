@@ -1,0 +1,108 @@
+//! `doctor`: what of timeplane works on this machine. Simulations do everywhere; what real hosts need, the program for them finds out by trying.
+
+use crate::fail::Failure;
+use crate::live::program;
+use crate::{DoctorArgs, exit, output};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A file that clang compiles for BPF where it can, and where the headers of the kernel's interface are.
+const PROBE: &str = "#include <linux/bpf.h>\nint probe(void *context) { return (int)(long)context; }\n";
+
+/// Something that `timeplane-live` is built with.
+struct Part {
+    what: &'static str,
+    /// What it is, or why it is not there.
+    found: Result<String, String>,
+}
+
+pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let parts = parts();
+    let live = program();
+    let mut command = Command::new(&live);
+    command.arg("doctor").args(args.json.then_some("--json")).stdin(Stdio::null()).stderr(Stdio::inherit());
+    let examined = command.output().map_err(|e| format!("`{}` cannot be started: {e}", live.display()));
+    let works = examined.as_ref().is_ok_and(|o| o.status.success());
+    if args.json {
+        let trials = examined.as_ref().ok().and_then(|o| serde_json::from_slice::<Value>(&o.stdout).ok());
+        let part = |p: &Part| {
+            let found = p.found.as_ref().unwrap_or_else(|e| e);
+            json!({ "what": p.what, "works": p.found.is_ok(), "found": found })
+        };
+        output::json(&json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "cores": cores,
+            "build": parts.iter().map(part).collect::<Vec<_>>(),
+            "live": { "works": works, "trials": trials, "error": examined.as_ref().err() },
+        }))?;
+    } else {
+        let mut text = format!(
+            "timeplane {}: simulations work, on {}\n\n",
+            env!("CARGO_PKG_VERSION"),
+            output::count(cores as u64, "core")
+        );
+        text += "To build timeplane-live (`bash install.sh` installs what is missing, on Debian):\n";
+        for part in &parts {
+            let (mark, found) = match &part.found {
+                Ok(found) => ("works", found),
+                Err(why) => ("MISSING", why),
+            };
+            text += &format!("{mark:<8} {:<32} {found}\n", part.what);
+        }
+        text += "\nTo run it:\n";
+        text += &match &examined {
+            Ok(output) => String::from_utf8_lossy(&output.stdout).into_owned(),
+            Err(e) => {
+                format!("MISSING  timeplane-live: {e}; `cargo install --path crates/live` in a clone builds it\n")
+            }
+        };
+        output::text(&text)?;
+    }
+    if works { Ok(()) } else { Err(Failure::Silent(exit::FAILED)) }
+}
+
+fn parts() -> Vec<Part> {
+    let header = |what, path: &str| {
+        let there = Path::new(path).exists();
+        Part { what, found: if there { Ok(path.to_owned()) } else { Err(format!("there is no {path}")) } }
+    };
+    vec![
+        Part { what: "clang for BPF", found: clang() },
+        header("libelf", "/usr/include/libelf.h"),
+        header("zlib", "/usr/include/zlib.h"),
+        Part { what: "iproute2", found: said("ip", &["-V"]).and_then(|ip| said("tc", &["-V"]).map(|_| ip)) },
+    ]
+}
+
+/// Compiles a program, which says more than that there is a clang.
+fn clang() -> Result<String, String> {
+    let multiarch = format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH);
+    let mut child = Command::new("clang")
+        .args(["-target", "bpf", "-O2", &multiarch, "-x", "c", "-c", "-", "-o", "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|e| format!("clang: {e}"))?;
+    // One that ends before it has read all of it says why.
+    let _ = child.stdin.take().map(|mut input| input.write_all(PROBE.as_bytes()));
+    let output = child.wait_with_output().map_err(|e| format!("clang: {e}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!(
+            "clang does not compile for BPF: {}",
+            said.lines().next().unwrap_or("it does not say why")
+        ));
+    }
+    said("clang", &["--version"])
+}
+
+/// The first line that a program says.
+fn said(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
+    let output = output.map_err(|e| format!("{program}: {e}"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or(program).to_owned())
+}

@@ -1,0 +1,110 @@
+//! The questions of a scenario answered on Linux, one after the other, with the results of a simulation: in `results/NAME-live`, what is complete is
+//! not run again, and beside each run's tables `live.json` has what only this world knows.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use timeplane_model::Fabric;
+use timeplane_results::{Comparison, ManifestRun, ResultsError, RunSummary, Store};
+use timeplane_scenario::{Loaded, Point};
+use timeplane_workload::{Question, Source, comparison_bounds, manifest, seeds};
+
+/// What happens, for people who wait.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    /// A control that cannot run on real hosts is left out.
+    LeftOut(&'a str),
+    /// A run begins.
+    Started(&'a Question),
+    /// So much of it is done, 0 to 1.
+    Share(f64),
+    /// A run is complete; whether it was before.
+    Finished {
+        /// It was complete before.
+        cached: bool,
+    },
+    /// The daemons' folder stays here.
+    Kept(&'a Path),
+}
+
+/// What came out.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The folder of results.
+    pub directory: PathBuf,
+    /// Controls side by side, over what is complete.
+    pub comparison: Comparison,
+    /// The complete runs.
+    pub answers: Vec<RunSummary>,
+    /// `live.json` of each complete run, with what was asked.
+    pub live: Vec<(Question, Value)>,
+    /// All runs.
+    pub planned: usize,
+    /// Complete ones.
+    pub runs: usize,
+    /// Of them, complete before.
+    pub cached: usize,
+}
+
+/// Who asks, and where answers are kept.
+pub(crate) struct Asker<'a> {
+    /// The scenario.
+    pub loaded: &'a Loaded,
+    /// Folder in which the folder `NAME-live` is made.
+    pub results: &'a Path,
+    /// Whether it is to end.
+    pub cancel: &'a dyn Fn() -> bool,
+    /// Is told how it goes.
+    pub told: &'a dyn Fn(Progress<'_>),
+}
+
+impl Asker<'_> {
+    /// Has `once` run what is missing, and compares what is complete. `once` gets the number of a question, and where to keep its answer; it says
+    /// whether there is one. Points come with their fabrics and workloads.
+    ///
+    /// # Errors
+    /// Those of `once`, and where results cannot be written. Complete runs stay in any case.
+    pub fn ask<'p, E: From<ResultsError>>(
+        &self,
+        questions: &[&Question],
+        points: impl Iterator<Item = (&'p Point, &'p Fabric, &'p Source)>,
+        mut once: impl FnMut(usize, &Store, &ManifestRun) -> Result<bool, E>,
+    ) -> Result<Outcome, E> {
+        let name = format!("{}-live", self.loaded.name());
+        let store = Store::open(self.results, &name)?;
+        let listed: Vec<ManifestRun> = questions.iter().map(|q| q.run()).collect();
+        store.write_manifest(&manifest(self.loaded, &name, listed.clone()))?;
+        let mut cached = 0;
+        for (number, (question, run)) in questions.iter().zip(&listed).enumerate() {
+            if store.is_complete(&run.key) {
+                cached += 1;
+                (self.told)(Progress::Finished { cached: true });
+                continue;
+            }
+            if (self.cancel)() {
+                break;
+            }
+            (self.told)(Progress::Started(question));
+            if once(number, &store, run)? {
+                (self.told)(Progress::Finished { cached: false });
+            }
+        }
+        let answers = store.combine(&listed)?;
+        let mut live = Vec::new();
+        for (question, run) in questions.iter().zip(&listed).filter(|(_, run)| store.is_complete(&run.key)) {
+            let text = std::fs::read_to_string(store.run_dir(&run.key).join("live.json")).unwrap_or_default();
+            live.push(((*question).clone(), serde_json::from_str(&text).unwrap_or_default()));
+        }
+        let bounds =
+            comparison_bounds(points.map(|(point, fabric, source)| (point, fabric, source, seeds(self.loaded))));
+        let options = timeplane_results::Options { bounds, ..Default::default() };
+        Ok(Outcome {
+            directory: store.dir().to_owned(),
+            comparison: Comparison::new(&answers, &options),
+            live,
+            planned: questions.len(),
+            runs: answers.len(),
+            answers,
+            cached,
+        })
+    }
+}

@@ -1,0 +1,218 @@
+//! `timeplane live doctor`: what works on this machine, found out by trying it.
+//!
+//! A kernel's version says little of what it was built with, and a capability little of what a container lets through. So the programs of the
+//! daemons are loaded and attached, in namespaces of this process's own, which are gone afterwards.
+
+use crate::acks::AckRedirect;
+use crate::circuit_switch::{CircuitSwitch, Darkens};
+use crate::gate::{Gate, GateConfig};
+use crate::netns::{Namespace, veth};
+use crate::observer::Observer;
+use crate::packet_socket::PacketSocket;
+use crate::proxy::{WindowControl, tun};
+use crate::timed;
+use clap::Args;
+use serde::Serialize;
+use std::fmt::Display;
+use timeplane_model::Duration;
+use timeplane_protocol::wire::{ETHER_TYPE_EXPERIMENTAL, MacAddress, SignalKey};
+
+/// Arguments of `doctor`.
+#[derive(Clone, Debug, Args)]
+pub struct DoctorArgs {
+    /// Prints JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Something that was tried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Trial {
+    /// What was tried.
+    pub what: &'static str,
+    /// What is not there without it.
+    pub needed_for: &'static str,
+    /// Whether it works.
+    pub works: bool,
+    /// Whether nothing runs in its stead.
+    pub required: bool,
+    /// What came of it: of what kind it is, or why it does not work.
+    pub found: String,
+    /// What to do about it; empty where it works.
+    pub remedy: &'static str,
+}
+
+const OLD_KERNEL: &str =
+    "Linux 6.6 or newer with CONFIG_BPF_SYSCALL, and the capabilities BPF, NET_ADMIN and PERFMON, are needed";
+const NOT_ROOT: &str = "run it as root, or with the capabilities NET_ADMIN, NET_RAW and SYS_ADMIN";
+
+fn trial<T, E: Display>(
+    what: &'static str,
+    needed_for: &'static str,
+    remedy: &'static str,
+    done: Result<T, E>,
+    found: impl FnOnce(T) -> String,
+) -> Trial {
+    let (works, found) = match done {
+        Ok(value) => (true, found(value)),
+        Err(why) => (false, why.to_string()),
+    };
+    Trial { what, needed_for, works, required: true, found, remedy: if works { "" } else { remedy } }
+}
+
+fn optional(trial: Trial) -> Trial {
+    Trial { required: false, ..trial }
+}
+
+/// Tries everything; nothing is left of it. Takes a second or two.
+pub fn examine() -> Vec<Trial> {
+    let none = |()| String::new();
+    let mut trials = vec![kernel(), capabilities(), type_information()];
+    // A thread that is gone afterwards, and its priority with it.
+    let real_time = std::thread::spawn(timed::real_time).join().unwrap_or(false);
+    let real_time = if real_time { Ok(()) } else { Err("the system refuses SCHED_FIFO") };
+    trials.push(optional(trial(
+        "real-time priority",
+        "slots that begin on time on a busy machine",
+        "give it the capability SYS_NICE; without it, guards of some milliseconds are needed",
+        real_time,
+        none,
+    )));
+    let name = format!("tpdoctor{}", std::process::id());
+    let pair = || -> Result<(Namespace, Namespace), crate::netns::NetError> {
+        let (a, b) = (Namespace::create(&format!("{name}a"))?, Namespace::create(&format!("{name}b"))?);
+        veth((&a, "eth0", "02:00:00:00:00:01"), (&b, "eth0", "02:00:00:00:00:02"))?;
+        veth((&a, "eth1", "02:00:00:00:00:03"), (&b, "eth1", "02:00:00:00:00:04"))?;
+        Ok((a, b))
+    };
+    let pair = pair();
+    let namespaces = pair.as_ref().map(drop);
+    trials.push(trial("namespaces and virtual links", "labs on one machine", NOT_ROOT, namespaces, none));
+    let Ok((a, b)) = pair else { return trials };
+    let inside = |f: &(dyn Fn() -> Trial + Sync)| a.enter(f).unwrap_or_else(|e| unexpected(&e));
+
+    trials.push(inside(&|| {
+        let opened = PacketSocket::open("eth0", ETHER_TYPE_EXPERIMENTAL);
+        trial("raw Ethernet", "managers and agents", "the capability NET_RAW is needed", opened, |_| String::new())
+    }));
+    trials.push(inside(&|| {
+        let config = GateConfig::new("eth0", MacAddress([2, 0, 0, 0, 0, 1]), SignalKey([0; 16]));
+        let by = |gate: Gate| format!("signals are heard by {}", if gate.by_xdp() { "XDP" } else { "tc" });
+        trial("gate (XDP, tcx)", "agents", OLD_KERNEL, Gate::attach(&config), by)
+    }));
+    trials.push(inside(&|| {
+        let observer = Observer::attach(&["eth0"], MacAddress([2, 0, 0, 0, 0, 9]));
+        trial("observer (tcx, ring buffer)", "`observe`, and figures of labs", OLD_KERNEL, observer, |_| String::new())
+    }));
+    trials.push(inside(&|| {
+        let switch = CircuitSwitch::attach(&["eth0", "eth1"], Duration::from_us(10), Darkens::default());
+        trial("circuit switch (XDP)", "plans of circuits in labs", OLD_KERNEL, switch, |_| String::new())
+    }));
+    trials.push(inside(&|| {
+        let redirect = AckRedirect::attach("eth0", "eth1", None);
+        optional(trial("redirect (tcx)", "acknowledgements on another wire", OLD_KERNEL, redirect, |_| String::new()))
+    }));
+    trials.push(inside(&|| {
+        let control = WindowControl::load();
+        let remedy = "Linux 6.6 or newer with BTF is needed; without it the proxy sets send buffers, which is coarser";
+        let name = |c: WindowControl| format!("registered as {}", c.name());
+        optional(trial("congestion control (struct_ops)", "windows that the proxy sets exactly", remedy, control, name))
+    }));
+    let device = tun(&a, "air0", "10.99.0.1/24", 1500);
+    let remedy = "/dev/net/tun is needed: `modprobe tun`, and in a container the device";
+    trials.push(trial("TUN", "unmodified programs under slots; emulated links", remedy, device, |_| String::new()));
+    let limits = [
+        "qdisc add dev eth0 root handle 1: htb default 2",
+        "class add dev eth0 parent 1: classid 1:2 htb rate 10mbit",
+        "qdisc add dev eth0 parent 1:2 handle 2: bfifo limit 100000",
+        "filter add dev eth0 parent 1: protocol 0x88b5 prio 1 u32 match u32 0 0 flowid 1:2",
+    ];
+    let limited = limits.iter().try_for_each(|line| b.tc(line).map(drop));
+    let remedy = "the kernel modules sch_htb, sch_fifo and cls_u32 are needed";
+    trials.push(optional(trial("port limits (htb)", "slow switch ports in labs", remedy, limited, none)));
+    trials
+}
+
+fn unexpected(e: &dyn Display) -> Trial {
+    trial("a namespace", "labs on one machine", NOT_ROOT, Err::<(), _>(e), |()| String::new())
+}
+
+/// For people: whether it works is found out below.
+fn kernel() -> Trial {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease");
+    let release = release.map(|r| r.trim().to_owned());
+    trial("kernel", "everything", "Linux 6.6 or newer is needed", release, |release| release)
+}
+
+/// Bits of linux/capability.h.
+const CAPABILITIES: [(&str, u32); 6] =
+    [("NET_ADMIN", 12), ("NET_RAW", 13), ("SYS_ADMIN", 21), ("SYS_NICE", 23), ("PERFMON", 38), ("BPF", 39)];
+
+/// Those of this process, for people: whether they suffice is found out below.
+fn capabilities() -> Trial {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("CapEff:"));
+    let mask = line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    let missing: Vec<&str> = CAPABILITIES.iter().filter(|(_, bit)| mask >> bit & 1 == 0).map(|(n, _)| *n).collect();
+    let all: Vec<&str> = CAPABILITIES.iter().map(|c| c.0).collect();
+    let found = if missing.is_empty() { Ok(all.join(", ")) } else { Err(format!("not there: {}", missing.join(", "))) };
+    let remedy = "run it as root, or give the program the capabilities";
+    optional(trial("capabilities", "gates, raw frames, namespaces, priority", remedy, found, |all| all))
+}
+
+/// BTF, without which programs that follow the kernel's structures cannot be loaded.
+fn type_information() -> Trial {
+    const FILE: &str = "/sys/kernel/btf/vmlinux";
+    let found = std::fs::metadata(FILE).map_err(|e| format!("{FILE}: {e}"));
+    let remedy = "a kernel with CONFIG_DEBUG_INFO_BTF is needed";
+    trial("BTF", "the proxy's congestion control, the redirect", remedy, found, |m| format!("{} kB", m.len() / 1000))
+}
+
+/// Runs it: the answer on stdout; 0 where all that is required works, 1 otherwise.
+pub fn doctor(args: &DoctorArgs) -> Result<u8, serde_json::Error> {
+    // What libbpf says is in the answers.
+    libbpf_rs::set_print(None);
+    let trials = examine();
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&trials)?);
+    } else {
+        for trial in &trials {
+            let mark = match (trial.works, trial.required) {
+                (true, _) => "works",
+                (false, true) => "MISSING",
+                (false, false) => "missing",
+            };
+            println!("{:<8} {:<32} {}", mark, trial.what, trial.found);
+            if !trial.works {
+                println!("{:<8} {:<32} without it: no {}; {}", "", "", trial.needed_for, trial.remedy);
+            }
+        }
+    }
+    Ok(u8::from(trials.iter().any(|t| t.required && !t.works)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_the_tests_here_need_is_found_to_work_and_nothing_is_left() {
+        let trials = examine();
+        for trial in &trials {
+            assert!(trial.works || !trial.required, "{trial:?}");
+            assert_eq!(trial.works, trial.remedy.is_empty(), "{trial:?}");
+        }
+        for what in ["gate (XDP, tcx)", "congestion control (struct_ops)", "TUN"] {
+            assert!(trials.iter().any(|t| t.what == what), "{what}");
+        }
+        let left = crate::netns::ip("netns list").unwrap();
+        assert!(!left.contains(&format!("tpdoctor{}", std::process::id())), "{left}");
+    }
+
+    #[test]
+    fn what_does_not_work_says_why_and_what_to_do() {
+        let t = trial("a thing", "others", "buy one", Err::<(), _>("it is not there"), |()| String::new());
+        let expected = (false, "it is not there", "buy one");
+        assert_eq!((t.works, t.found.as_str(), t.remedy), expected);
+    }
+}

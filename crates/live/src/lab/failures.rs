@@ -1,0 +1,142 @@
+//! What fails in a lab, and returns, as the scenario's `[[failure]]` tables say.
+//!
+//! A host that fails is an agent that is killed, with all that it had taken; its gate stays, and closes. A wire is the switch's port, which goes down.
+//! Managers are killed, and start anew. Who hears of it, and when, is up to the daemons: `detection` is of the simulator.
+
+use super::fabric::host_port;
+use super::hosts::{Hosts, LabError};
+use crate::agent::Snapshot;
+use crate::plan::LivePlan;
+use std::collections::BTreeMap;
+use timeplane_model::Duration;
+use timeplane_scenario::{Element, Failure, Loaded};
+
+/// Something of a lab that can fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    /// A host's agent.
+    Agent(u16),
+    /// The switch's port towards a host.
+    Port(u16),
+    /// A manager, by its place.
+    Manager(u32),
+}
+
+/// What fails and returns, in order of time; and what those had counted that were killed.
+#[derive(Clone, Debug, Default)]
+pub struct Failures {
+    /// From when on, what, and whether it fails then.
+    changes: Vec<(Duration, Part, bool)>,
+    next: usize,
+    /// How many failures of a part last.
+    lasting: BTreeMap<Part, u32>,
+    /// Of every life of an agent that ended so, by host: what it last showed.
+    pub agents: BTreeMap<u16, Vec<Snapshot>>,
+    /// The same of managers, by place: what their status pages showed.
+    pub managers: BTreeMap<u32, Vec<BTreeMap<String, u64>>>,
+}
+
+impl Failures {
+    /// Those of a scenario, for a control of it.
+    ///
+    /// # Errors
+    /// With place and key, where a lab has no such part.
+    pub fn of(loaded: &Loaded, failures: &[Failure], plan: &LivePlan) -> Result<Self, String> {
+        let mut changes = Vec::new();
+        for (i, failure) in failures.iter().enumerate() {
+            let part = part(failure.element, plan).map_err(|why| {
+                let key = format!("failure.{i}.element");
+                let place = loaded.locate(&key).map(|l| format!("{l}: ")).unwrap_or_default();
+                format!("{place}{key}: {why}")
+            })?;
+            changes.push((failure.at, part, true));
+            changes.extend(failure.until.map(|until| (until, part, false)));
+        }
+        // What returns does so before the next one fails.
+        changes.sort_by_key(|&(at, part, fails)| (at, fails, part));
+        Ok(Self { changes, ..Self::default() })
+    }
+
+    /// Whether nothing fails.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// Whether a manager fails: its status page has what it counted.
+    pub fn has_managers(&self) -> bool {
+        self.changes.iter().any(|c| matches!(c.1, Part::Manager(_)))
+    }
+
+    /// Does what is due, `now` after the begin of the run.
+    ///
+    /// # Errors
+    /// Where a daemon cannot be started, or a port not be changed.
+    pub fn due(&mut self, now: Duration, hosts: &mut Hosts) -> Result<(), LabError> {
+        while let Some(&(_, part, fails)) = self.changes.get(self.next).filter(|c| c.0 <= now) {
+            self.next += 1;
+            let lasting = self.lasting.entry(part).or_default();
+            let before = *lasting;
+            *lasting = if fails { before + 1 } else { before.saturating_sub(1) };
+            match (before, *lasting) {
+                (0, 1) => self.fail(part, hosts)?,
+                (1, 0) => returns(part, hosts)?,
+                // It is down already, or still.
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, part: Part, hosts: &mut Hosts) -> Result<(), LabError> {
+        match part {
+            Part::Agent(host) => {
+                // Up to a fifth of a second old: what a process counts goes with it.
+                self.agents.entry(host).or_default().extend(hosts.snapshot(host.into()));
+                hosts.kill_agent(host.into());
+            }
+            Part::Manager(place) => {
+                let counted = hosts.metrics(place as usize).unwrap_or_default().into_iter();
+                let named =
+                    |(name, value): (String, f64)| Some((name.strip_prefix("manager_")?.to_owned(), value as u64));
+                self.managers.entry(place).or_default().push(counted.filter_map(named).collect());
+                hosts.kill_manager(place as usize);
+            }
+            Part::Port(host) => set_port(hosts, host, "down")?,
+        }
+        Ok(())
+    }
+}
+
+fn returns(part: Part, hosts: &mut Hosts) -> Result<(), LabError> {
+    match part {
+        Part::Agent(host) => hosts.begin_agent(host.into()),
+        Part::Manager(place) => hosts.begin_manager(place as usize),
+        Part::Port(host) => set_port(hosts, host, "up"),
+    }
+}
+
+fn set_port(hosts: &Hosts, host: u16, state: &str) -> Result<(), LabError> {
+    let set = hosts.fabric().switch().ip(&format!("link set {} {state}", host_port(host)));
+    Ok(set.map(drop).map_err(super::fabric::FabricError::from)?)
+}
+
+/// What an element is in a lab.
+fn part(element: Element, plan: &LivePlan) -> Result<Part, String> {
+    let hosts = plan.fabric.hosts();
+    // The scenario has been checked: there is such a host.
+    let number = |host: u32| u16::try_from(host).unwrap_or(u16::MAX);
+    match element {
+        Element::Host(host) => Ok(Part::Agent(number(host))),
+        Element::Wire(wire) if wire < hosts => Ok(Part::Port(number(wire))),
+        Element::Between([a, b]) if a < hosts && b == hosts => Ok(Part::Port(number(a))),
+        Element::Between([a, b]) if b < hosts && a == hosts => Ok(Part::Port(number(b))),
+        Element::Manager => Ok(Part::Manager(0)),
+        Element::Standby if plan.managers() > 1 => Ok(Part::Manager(1)),
+        Element::Standby => Err(format!("control `{}` has no `plan.slots.standby`", plan.control)),
+        Element::Switch(_) => {
+            Err("a lab has one switch, by which its managers talk as well: hosts, their wires, the manager and the standby can fail".into())
+        }
+        Element::Wire(_) | Element::Between(_) => Err(format!("a lab has the wires of its hosts: 0 to {}", hosts - 1)),
+        Element::Deputy(_) => Err("a lab has no deputies: hosts, their wires, the manager and the standby can fail".into()),
+    }
+}

@@ -1,0 +1,86 @@
+//! `timeplane live proxy`.
+
+use super::actuator::Actuator;
+use super::answers::{self, Options, RunError};
+use super::daemon::{DaemonArgs, daemon};
+use crate::answers::Outcome;
+use crate::command::{ScenarioArgs, exit, named, width, wrong_scenario};
+use clap::Args;
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Arguments of `proxy`.
+#[derive(Clone, Debug, Args)]
+pub struct ProxyArgs {
+    /// The scenario of a lab, a TOML file
+    #[arg(required_unless_present = "listen", conflicts_with = "listen")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    scenario: ScenarioArgs,
+    #[command(flatten)]
+    daemon: DaemonArgs,
+}
+
+/// Runs it: answers on stdout, everything else on stderr; its exit code.
+pub fn proxy(args: &ProxyArgs) -> u8 {
+    let (actuator, why) = Actuator::best();
+    if let Some(why) = why {
+        eprintln!("{why}; the send buffer's size it is");
+    }
+    let actuator = Arc::new(actuator);
+    let Some(file) = &args.file else { return daemon(&args.daemon, actuator) };
+    args.scenario.answer(
+        file,
+        |loaded, stop, told| {
+            let options = Options {
+                results: args.scenario.results.clone(),
+                name: args.scenario.lab_name(loaded),
+                controls: args.scenario.control.clone(),
+                actuator,
+            };
+            answers::run(loaded, &options, &|| stop.is_set(), told)
+        },
+        |e| match e {
+            RunError::Scenario(e) => wrong_scenario(&e),
+            e => {
+                eprintln!("error: {e}");
+                if e.is_configuration() { exit::CONFIGURATION } else { exit::FAILED }
+            }
+        },
+        &table,
+        &[],
+    )
+}
+
+/// A line for each run: who controlled, what came of the link's capacity, and how long round trips were.
+fn table(outcome: &Outcome) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(width().min(u16::MAX.into()) as u16);
+    let columns = ["", "policy", "goodput", "share", "RTT p50", "p99", "over base p50", "p99", "no room", "sent again"];
+    table.set_header(columns);
+    for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let number = |live: &Value, key: &str| live[key].as_f64().unwrap_or(f64::NAN);
+    for (question, live) in &outcome.live {
+        let ms = |key| format!("{:.1} ms", number(live, key) / 1e3);
+        let count = |key: &str| live[key].as_u64().unwrap_or(0).to_string();
+        table.add_row([
+            named(question),
+            live["policy"].as_str().unwrap_or_default().to_owned(),
+            format!("{:.2} Mb/s", number(live, "goodput_bps") / 1e6),
+            format!("{:.1} %", 100.0 * number(live, "goodput_share")),
+            ms("rtt_p50_us"),
+            ms("rtt_p99_us"),
+            ms("over_base_p50_us"),
+            ms("over_base_p99_us"),
+            count("no_room_packets"),
+            count("sent_again"),
+        ]);
+    }
+    let lines: Vec<String> = table.lines().map(|l| format!("{}\n", l.trim_end())).collect();
+    lines.concat()
+}

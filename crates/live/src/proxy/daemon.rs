@@ -1,0 +1,157 @@
+//! `timeplane live proxy --listen`: the proxy of a real edge. It splits connections, and sets the windows of those towards the radio by what an access
+//! point reports.
+
+use super::actuator::Actuator;
+use super::clock::Clock;
+use super::sockets::set_transparent;
+use super::split::{SplitConfig, SplitProxy, Target};
+use super::steering::{Steering, SteeringConfig};
+use crate::command::exit;
+use crate::service::{self, Stop};
+use clap::Args;
+use serde_json::json;
+use socket2::{Domain, Socket, Type};
+use std::io;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::sync::Arc;
+use timeplane_model::{Duration, LinkId, Rate};
+use timeplane_protocol::{Policy, RateLadder, WindowProxyConfig};
+
+/// Arguments of the daemon.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Without a scenario: the proxy of a real edge")]
+pub struct DaemonArgs {
+    /// Splits connections that come here, until it is told to end
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Where all connections go
+    #[arg(long, value_name = "ADDRESS", requires = "listen", conflicts_with = "original_destination")]
+    to: Option<SocketAddr>,
+    /// Connections go where they were meant to before netfilter has turned them here
+    #[arg(long, requires = "listen")]
+    original_destination: bool,
+    /// Takes what TPROXY turns here, too
+    #[arg(long, requires = "original_destination")]
+    transparent: bool,
+    /// How reports become windows: reactive, proactive, predicted [default: windows are the kernel's]
+    #[arg(long, value_parser = policy_named, requires = "reports", requires = "access_point", requires = "rates")]
+    policy: Option<Policy>,
+    /// Where the access point's reports come in, by UDP
+    #[arg(long, value_name = "ADDRESS", requires = "policy")]
+    reports: Option<SocketAddr>,
+    /// Where they come from: others are not heard
+    #[arg(long, value_name = "ADDRESS", requires = "policy")]
+    access_point: Option<SocketAddr>,
+    /// The rates that the radio's link can have
+    #[arg(long, value_name = "RATE,..", value_delimiter = ',', requires = "policy")]
+    rates: Vec<Rate>,
+    /// The number of that link in reports
+    #[arg(long, default_value_t = 0)]
+    link: u32,
+    /// The round trip over it, until one has been measured
+    #[arg(long, value_name = "TIME", default_value = "20 ms")]
+    base_rtt: Duration,
+    /// How often it tells what it counts, in seconds
+    #[arg(long, default_value_t = 10)]
+    every: u64,
+}
+
+fn policy_named(name: &str) -> Result<Policy, String> {
+    let all = Policy::all();
+    let known: Vec<&str> = all.iter().map(|p| p.name()).collect();
+    all.into_iter().find(|p| p.name() == name).ok_or_else(|| format!("there are {}", known.join(", ")))
+}
+
+/// Runs it until it is told to end; a line of JSON now and then on stdout. Its exit code.
+pub(super) fn daemon(args: &DaemonArgs, actuator: Arc<Actuator>) -> u8 {
+    match serve(args, actuator) {
+        Ok(code) => code,
+        Err(e) => {
+            eprintln!("error: {e}");
+            exit::FAILED
+        }
+    }
+}
+
+fn serve(args: &DaemonArgs, actuator: Arc<Actuator>) -> Result<u8, Box<dyn std::error::Error>> {
+    let wrong = |what: &str| {
+        eprintln!("error: {what}");
+        Ok(exit::CONFIGURATION)
+    };
+    let Some(listen) = args.listen else { return wrong("--listen says where connections come in") };
+    let target = match (args.to, args.original_destination) {
+        (Some(to), _) => Target::Fixed(to),
+        (None, true) => Target::Original,
+        (None, false) => return wrong("--to or --original-destination says where connections go"),
+    };
+    let steered = match (args.policy, args.reports, args.access_point) {
+        (Some(policy), Some(reports), Some(access_point)) => {
+            let Some(ladder) = RateLadder::new(args.rates.iter().copied()) else {
+                return wrong("--rates: at least one rate above 0 is needed");
+            };
+            Some((policy, reports, access_point, ladder))
+        }
+        _ => None,
+    };
+    let stop = Stop::on_signals()?;
+    let at = |what: String| move |e: io::Error| format!("{what}: {e}");
+    let listener = listener(listen, args.transparent).map_err(at(format!("--listen {listen}")))?;
+    let address = listener.local_addr()?;
+    let split = SplitProxy::start(listener, SplitConfig::towards(target), Arc::clone(&actuator))?;
+    let steering = match steered {
+        None => None,
+        Some((policy, reports, access_point, ladder)) => {
+            let socket = UdpSocket::bind(reports).map_err(at(format!("--reports {reports}")))?;
+            let proxy = WindowProxyConfig { policy, ladder, base_rtt: args.base_rtt, ..WindowProxyConfig::default() };
+            let config = SteeringConfig {
+                proxy,
+                link: LinkId(args.link),
+                access_point,
+                hold: true,
+                lease: Duration::from_secs(3),
+                look: Duration::from_ms(2),
+            };
+            Some(Steering::start(socket, config, Arc::clone(&actuator), split.connections(), Clock::start())?)
+        }
+    };
+    service::ready(&format!("splits connections to {address}"));
+    eprintln!("listening at {address}; windows by {}", if steering.is_some() { actuator.name() } else { "the kernel" });
+    loop {
+        let over = stop.wait(std::time::Duration::from_secs(args.every.max(1)));
+        let c = split.counters();
+        let mut line = json!({
+            "open": split.connections().open().len(),
+            "accepted": c.accepted,
+            "too_many": c.too_many,
+            "unreachable": c.unreachable,
+            "broken": c.broken,
+            "finished": c.finished,
+            "bytes_to_radio": c.to_radio,
+            "bytes_from_radio": c.from_radio,
+        });
+        if let Some(steering) = &steering {
+            let s = steering.counters();
+            line["reports"] = s.reports.into();
+            line["reports_refused"] = (s.stale + s.foreign).into();
+            line["orders"] = s.orders.into();
+            line["orders_failed"] = s.failed.into();
+            line["released"] = s.released.into();
+        }
+        println!("{line}");
+        if over {
+            service::stopping();
+            return Ok(exit::OK);
+        }
+    }
+}
+
+fn listener(address: SocketAddr, transparent: bool) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    if transparent {
+        set_transparent(&socket)?;
+    }
+    socket.bind(&address.into())?;
+    socket.listen(128)?;
+    Ok(socket.into())
+}

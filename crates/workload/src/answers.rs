@@ -1,0 +1,47 @@
+//! What a folder of results says of the scenario that it answers, whoever runs it.
+
+use crate::{Question, Source, mean_bounds, seeds, values};
+use timeplane_model::Fabric;
+use timeplane_results::{Bound, FORMAT, Manifest, ManifestRun, Metric, run_key};
+use timeplane_scenario::{Loaded, Point};
+
+/// Version of the program, part of every run's key.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+impl Question {
+    /// The run that answers it, kept under a hash of all that the answer depends on.
+    pub fn run(&self) -> ManifestRun {
+        let Self { control, values, seed, .. } = self.clone();
+        ManifestRun { key: run_key(&self.json, seed, VERSION), control, point: values, seed }
+    }
+}
+
+/// What a folder of this name is about.
+pub fn manifest(loaded: &Loaded, name: &str, runs: Vec<ManifestRun>) -> Manifest {
+    Manifest {
+        format: FORMAT,
+        name: name.to_owned(),
+        version: VERSION.to_owned(),
+        source: loaded.text().map(str::to_owned),
+        scenario: loaded.scenario.to_json(),
+        seeds: seeds(loaded).collect(),
+        runs,
+    }
+}
+
+/// The bounds of every point whose workload ends, mean over seeds, for the comparison. A point comes with its fabric, its workload and its seeds.
+pub fn comparison_bounds<'a, S: IntoIterator<Item = u64>>(
+    points: impl IntoIterator<Item = (&'a Point, &'a Fabric, &'a Source, S)>,
+) -> Vec<Bound> {
+    let (mut completion, mut cct) = (Vec::new(), Vec::new());
+    for (point, fabric, source, seeds) in points {
+        let mtu = point.scenario.fabric.mtu.get();
+        let Some(bounds) = mean_bounds(fabric, source, seeds, mtu) else { continue };
+        let values = values(point);
+        completion.push((values.clone(), bounds.completion_ps));
+        cct.extend(bounds.cct_mean_ps.map(|mean| (values, mean)));
+    }
+    let bound = |label: &str, metric, values| Bound { label: label.to_owned(), metric, values };
+    let all = [bound("busiest link", Metric::Completion, completion), bound("each coflow alone", Metric::CctMean, cct)];
+    all.into_iter().filter(|b| !b.values.is_empty()).collect()
+}

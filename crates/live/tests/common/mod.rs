@@ -28,6 +28,7 @@ pub struct Lab {
     pub observer: Observer,
     pub hosts: Hosts,
     pub folder: PathBuf,
+    managers: usize,
 }
 
 impl Lab {
@@ -49,7 +50,7 @@ impl Lab {
         let hosts = Hosts::start(parameters, &fabric).unwrap_or_else(|e| panic!("{e}"));
         let (ports, manager) = (hosts.fabric().ports(), manager_mac());
         let observer = hosts.fabric().switch().enter(|| Observer::attach(&ports, manager).unwrap()).unwrap();
-        Self { observer, hosts, folder }
+        Self { observer, hosts, folder, managers: managers as usize }
     }
 
     /// Frames in foreign slots, at all ports.
@@ -90,7 +91,7 @@ impl Drop for Lab {
             eprintln!("{name}:\n{}", lines[lines.len().saturating_sub(12)..].join("\n"));
         }
         (0..HOSTS as usize).for_each(|h| eprintln!("{:?}", self.hosts.snapshot(h)));
-        (0..2).for_each(|m| eprintln!("manager {m}: {:?}", self.hosts.metrics(m)));
+        (0..self.managers).for_each(|m| eprintln!("manager {m}: {:?}", self.hosts.metrics(m)));
     }
 }
 

@@ -99,7 +99,7 @@ fn kernel_tcp_gives_the_tables_of_a_simulation_alone_and_steered() {
 
     let sets = [("window.measure".to_owned(), vec!["3 s".to_owned()])];
     let loaded = Loaded::from_file(scenario(), &sets).unwrap();
-    let simulated = batch::Options { jobs: 1, results: place.folder.join("results") };
+    let simulated = batch::Options::new(1, place.folder.join("results"));
     let never = AtomicBool::new(false);
     let simulated = batch::run(&loaded, &Schedulers::built_in(), &simulated, &never, &|_| {}).unwrap();
     let store = |name: &str| Store::open(&place.folder.join("results"), name).unwrap();

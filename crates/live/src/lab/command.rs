@@ -162,7 +162,7 @@ fn answer(args: &LabArgs, loaded: &Loaded, outcome: &Outcome, interrupted: bool)
         let live = outcome.live.iter().map(|(q, live)| {
             let mut live = live.clone();
             // What daemons have counted is in the files.
-            for long in ["agents", "managers", "observer"] {
+            for long in ["agents", "managers", "observer", "circuits"] {
                 let _ = live.as_object_mut().map(|l| l.shift_remove(long));
             }
             json!({ "point": q.values, "control": q.control, "seed": q.seed, "live": live })

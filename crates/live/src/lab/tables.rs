@@ -2,7 +2,7 @@
 //!
 //! What is not to be had: retransmissions are known of agents, not of flows (the summary has them); bytes of reports and grants, which travel
 //! in TLS; what links and queues held; what was sent in each slot; and what became of a frame between two agents: one that came to none counts
-//! as lost where a receive buffer says so, and as in flight otherwise. Times of slots are the manager's, which stands still while the schedule
+//! as lost where a receive buffer, the circuit switch or the packet switch beside it says so, and as in flight otherwise. Times of slots are the manager's, which stands still while the schedule
 //! slips.
 
 use super::report::Counted;
@@ -10,7 +10,7 @@ use super::workload::{Flow, Programs};
 use crate::plan::LivePlan;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use timeplane_model::{Bytes, CoflowId, Duration, HostId, Time};
+use timeplane_model::{Bytes, CoflowId, Duration, HostId, LinkId, Time};
 use timeplane_results::{
     CoflowRow, ControlRow, DropRow, FlowRow, Recorder, ResultsError, RunFacts, RunSummary, SlotRow, Summariser, Tally,
     WindowSummary,
@@ -201,19 +201,11 @@ impl Done<'_> {
             return Err(RecordError::Conservation { what: "frames", tally });
         };
         let (mut lost, mut lost_bytes) = (0, 0);
-        for (host, agent) in (0..).zip(&counted.agents) {
-            let overrun = agent.agent.get("overrun").copied().unwrap_or(0).min(frames - lost);
-            if overrun > 0 {
-                let link = self.plan.fabric.downlink(HostId(host));
-                let node = self.plan.fabric.link(link).from.0;
-                let most = overrun * self.scenario.fabric.mtu.get();
-                let row = DropRow {
-                    link: link.0,
-                    node,
-                    reason: "receive_buffer",
-                    packets: overrun,
-                    bytes: most.min(bytes - lost_bytes),
-                };
+        for row in self.losses() {
+            // No more is lost than is missing: what came was not.
+            let packets = row.packets.min(frames - lost);
+            let row = DropRow { packets, bytes: row.bytes.min(bytes - lost_bytes), ..row };
+            if row.packets > 0 {
                 recorder.drop(&row);
                 summariser.drop(&row);
                 (lost, lost_bytes) = (lost + row.packets, lost_bytes + row.bytes);
@@ -224,6 +216,34 @@ impl Done<'_> {
         Ok((packets, tally(sent.1, came.1, lost_bytes, bytes - lost_bytes)))
     }
 
+    /// What is known to be lost, by link and reason. Bytes are without Ethernet's header, and at most so many where only frames are counted.
+    fn losses(&self) -> Vec<DropRow> {
+        let fabric = &self.plan.fabric;
+        let most = self.scenario.fabric.mtu.get();
+        let row = |link: LinkId, reason, packets, bytes| {
+            let node = fabric.link(link).from.0;
+            DropRow { link: link.0, node, reason, packets, bytes }
+        };
+        let mut rows = Vec::new();
+        for (host, agent) in (0..).map(HostId).zip(&self.counted.agents) {
+            let overrun = agent.agent.get("overrun").copied().unwrap_or(0);
+            rows.push(row(fabric.downlink(host), "receive_buffer", overrun, overrun * most));
+        }
+        let Some(seen) = &self.counted.circuits else { return rows };
+        for (host, port) in (0..).map(HostId).zip(&seen.ports) {
+            let up = fabric.circuit_uplinks(fabric.link(fabric.uplink(host)).to);
+            let Some(&up) = up.first() else { continue };
+            let packets_only = |bytes: u64, frames: u64| bytes.saturating_sub(14 * frames);
+            let unconnected = packets_only(port.unconnected_bytes, port.unconnected);
+            rows.push(row(up, "circuit_dark", port.dark, packets_only(port.dark_bytes, port.dark)));
+            rows.push(row(up, "circuit_unconnected", port.unconnected, unconnected));
+        }
+        for (host, &dropped) in (0..).map(HostId).zip(&seen.packets_dropped) {
+            rows.push(row(fabric.downlink(host), "buffer_full", dropped, dropped * most));
+        }
+        rows
+    }
+
     fn control_rows(&self) -> Vec<ControlRow> {
         let none = ControlRow { kind: "report", sender: None, messages: 0, bytes: 0, lost: 0, late: 0 };
         let of = |agent: &crate::agent::Snapshot, name: &str| agent.agent.get(name).copied().unwrap_or(0);
@@ -231,7 +251,8 @@ impl Done<'_> {
             self.counted.agents.iter().map(|a| ControlRow { sender: Some(a.host), messages: of(a, "reports"), ..none });
         let mut rows: Vec<ControlRow> = reports.collect();
         let late = self.counted.agents("late");
-        rows.push(ControlRow { kind: "grants", messages: self.counted.managers("grants"), late, ..none });
+        let lost = self.counted.managers("grants_lost");
+        rows.push(ControlRow { kind: "grants", messages: self.counted.managers("grants"), lost, late, ..none });
         let signals = self.counted.managers("signals");
         // Those that the manager's interface did not take, and those that got lost as the scenario says.
         let lost = self.counted.managers("signals_lost") + self.counted.lost_signals;

@@ -6,9 +6,9 @@
 #include <bpf/bpf_helpers.h>
 
 #define ETHER_TYPE_DATA 0x88b6
-/* Classes of circuits: 1024 and the number of the destination. */
-#define FIRST_CLASS 1024
-#define LAST_CLASS 2047
+/* In the class field, above the 11 bits of the class: the frame goes by circuit. Where bits above it are set it has no class. */
+#define CIRCUIT 0x0800
+#define NO_CLASS 0xf000
 #define UNCONNECTED 0xffffffff
 #define MOST_PORTS 1024
 
@@ -28,7 +28,25 @@ struct circuit {
 
 struct counters {
 	__u64 frames, bytes, forwarded, dark, unconnected, passed;
+	/* With Ethernet's header. */
+	__u64 dark_bytes, unconnected_bytes;
 };
+
+/* What the switch is like, for those who set it: the program itself needs none of it. */
+struct settings {
+	/* For how long ports are dark that are retuned: drawn evenly between the two. */
+	__u64 least_ns, most_ns;
+	/* Whether all ports are dark then, or those that move. */
+	__u64 all;
+	__u64 ports;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct settings);
+} settings SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -74,21 +92,24 @@ int circuit_switch(struct xdp_md *ctx)
 		return XDP_PASS;
 
 	if ((void *)(f + 1) > end || f->ether_type != bpf_htons(ETHER_TYPE_DATA) ||
-	    bpf_ntohs(f->class) < FIRST_CLASS || bpf_ntohs(f->class) > LAST_CLASS) {
+	    (bpf_ntohs(f->class) & (CIRCUIT | NO_CLASS)) != CIRCUIT) {
 		c->passed++;
 		return XDP_PASS;
 	}
+	__u64 length = bpf_xdp_get_buff_len(ctx);
 	c->frames++;
-	c->bytes += bpf_xdp_get_buff_len(ctx);
+	c->bytes += length;
 	/* In the order in which they are written: a new output is never seen with the old time. */
 	__u64 output = *(volatile __u64 *)&circuit->output;
 	__u64 lit_at = *(volatile __u64 *)&circuit->lit_at;
 	if (output == UNCONNECTED) {
 		c->unconnected++;
+		c->unconnected_bytes += length;
 		return XDP_DROP;
 	}
 	if (bpf_ktime_get_ns() < lit_at) {
 		c->dark++;
+		c->dark_bytes += length;
 		return XDP_DROP;
 	}
 	c->forwarded++;

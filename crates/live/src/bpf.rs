@@ -3,6 +3,8 @@
 use libbpf_rs::{Object, ProgramMut};
 use std::path::Path;
 
+/// The folder of all gates and circuit switches of this machine that outlive a process, or are set by another one.
+pub const PINS: &str = "/run/timeplane/bpf";
 /// XDP parser of control frames, and tc egress program that is the gate.
 pub(crate) const GATE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/gate.o"));
 /// Loses signals.

@@ -1,8 +1,11 @@
 //! An optical circuit switch of BPF: frames of circuits go from port to port by a permutation, and nowhere while it is retuned.
 //!
-//! Circuit frames are data frames whose class is 1024 and the number of a destination, 1024 to 2047. An XDP program at each port sends them out
-//! of the port that it is connected to, without a queue; where they are addressed to does not matter, as light does not read. Everything else goes
-//! on to the bridge that the ports belong to, which is the packet switch beside it, with the rates and buffers of its ports.
+//! Circuit frames are data frames with the bit [`CIRCUIT`](timeplane_protocol::numbering::CIRCUIT) beside their class. An XDP program at each port
+//! sends them out of the port that it is connected to, without a queue; where they are addressed to does not matter, as light does not read.
+//! Everything else goes on to the bridge that the ports belong to, which is the packet switch beside it, with the rates and buffers of its ports.
+//!
+//! Who sets it has a [`Tuner`]. A switch that is [pinned](CircuitSwitch::pin) can be set by another process of the machine, as a manager
+//! does; for how long its ports are dark is the switch's own matter in any case.
 //!
 //! What it needs, measured on Linux 6.18 with veth ports:
 //! - A veth takes redirected frames only while its **peer** polls (NAPI), which it does with an XDP program or with GRO switched on. Otherwise all
@@ -13,7 +16,12 @@
 //! - A sender sees no loss: what is dark, unconnected or too fast for the output's ring (256 frames at a veth) is gone.
 //! - Frames of circuits never reach the tc programs at the ports: an [`Observer`](crate::observer::Observer) there does not see them.
 
+mod tuner;
+
+pub use tuner::Tuner;
+
 use crate::bpf::circuit::{CircuitSkelBuilder, types};
+use crate::bpf::{self, BpfError};
 use crate::plain::{self, Plain};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle};
@@ -21,15 +29,12 @@ use nix::libc;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 use timeplane_model::{Duration, Matching, Time};
+use tuner::Settings;
 
 /// The most ports.
 pub const MOST_PORTS: usize = 1024;
-/// The class of circuit frames to destination 0.
-pub const FIRST_CLASS: u16 = 1024;
-/// In place of an output's number, as in `bpf/circuit.bpf.c`.
-const UNCONNECTED: u64 = u32::MAX as u64;
-
 /// Which ports are dark while the switch is retuned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Darkens {
@@ -68,17 +73,23 @@ pub enum CircuitError {
     /// An output is no port, or that of two inputs.
     #[error("output {0} is that of two inputs, or no port")]
     Output(usize),
+    /// There is none.
+    #[error("there is no circuit switch in {}: {source}", folder.display())]
+    Missing {
+        /// Where it should be.
+        folder: PathBuf,
+        /// What libbpf says.
+        source: libbpf_rs::Error,
+    },
 }
 
 /// A switch; dropped, its ports are ordinary ones.
 #[derive(Debug)]
 pub struct CircuitSwitch {
-    ports: Vec<String>,
-    outputs: Vec<Option<usize>>,
-    dark: Duration,
-    darkens: Darkens,
-    circuits: MapHandle,
+    tuner: Tuner,
     counted: MapHandle,
+    /// Where others find it.
+    pinned: Option<PathBuf>,
     _links: Vec<Link>,
 }
 
@@ -97,6 +108,25 @@ pub struct CircuitCounters {
     pub unconnected: u64,
     /// Other frames, which went on to the packet switch.
     pub passed: u64,
+    /// Bytes of what was lost as the port was being retuned, with Ethernet's header.
+    pub dark_bytes: u64,
+    /// Bytes of what was lost as the port had no output, in the same way.
+    pub unconnected_bytes: u64,
+}
+
+impl std::iter::Sum for CircuitCounters {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |a, b| Self {
+            frames: a.frames + b.frames,
+            bytes: a.bytes + b.bytes,
+            forwarded: a.forwarded + b.forwarded,
+            dark: a.dark + b.dark,
+            unconnected: a.unconnected + b.unconnected,
+            passed: a.passed + b.passed,
+            dark_bytes: a.dark_bytes + b.dark_bytes,
+            unconnected_bytes: a.unconnected_bytes + b.unconnected_bytes,
+        })
+    }
 }
 
 // SAFETY: integers.
@@ -126,7 +156,7 @@ impl CircuitSwitch {
         let skel = CircuitSkelBuilder::default().open(&mut storage)?.load()?;
         let mut links = Vec::with_capacity(ports.len());
         for (number, (index, interface)) in (0_u32..).zip(indices.iter().zip(&ports)) {
-            write(&skel.maps.circuits, number, UNCONNECTED, 0)?;
+            tuner::write(&skel.maps.circuits, number, tuner::UNCONNECTED, 0)?;
             let (number, index_bytes) = (number.to_ne_bytes(), index.to_ne_bytes());
             skel.maps.outputs.update(&number, &index_bytes, MapFlags::ANY)?;
             skel.maps.numbers.update(&index_bytes, &number, MapFlags::ANY)?;
@@ -135,61 +165,60 @@ impl CircuitSwitch {
                 .push(link.map_err(|e| CircuitError::Attach { interface: interface.clone(), source: with_cause(&e) })?);
         }
         // Links and handles keep all of it; the object itself has done its work.
+        let (circuits, settings) =
+            (MapHandle::try_from(&skel.maps.circuits)?, MapHandle::try_from(&skel.maps.settings)?);
         Ok(Self {
-            outputs: vec![None; ports.len()],
-            ports,
-            dark: if dark.is_negative() { Duration::default() } else { dark },
-            darkens,
-            circuits: MapHandle::try_from(&skel.maps.circuits)?,
+            tuner: Tuner::first(circuits, settings, Settings::new(dark, dark, darkens, ports.len()))?,
             counted: MapHandle::try_from(&skel.maps.counted)?,
+            pinned: None,
             _links: links,
         })
     }
 
-    /// Connects each input (by its place among the interfaces) to this output, or to none. Ports that change, or all ([`Darkens`]), are dark from
-    /// now on and lit together; when, by the monotonic clock. A retune during another begins anew for the ports that it concerns.
+    /// Lets other processes of this machine find it: in this folder of a BPF file system, which is mounted at `root` where there is none. It goes with
+    /// the switch; what one that was killed has left there is replaced.
     ///
     /// # Errors
-    /// Where there is not an output for each port, or an output is none or that of two inputs; nothing has changed then.
+    /// Where that is not possible.
+    pub fn pin(&mut self, root: &Path, name: &str) -> Result<PathBuf, BpfError> {
+        let folder = bpf::pin_folder(root, name)?;
+        tuner::remove(&folder);
+        self.pinned = Some(folder.clone());
+        self.tuner.pin(&folder)?;
+        Ok(folder)
+    }
+
+    /// From the next retune on, ports are dark for a time that is drawn evenly between these two; to the nanosecond, and none below zero.
+    ///
+    /// # Errors
+    /// Of the system only.
+    pub fn set_dark(&self, least: Duration, most: Duration) -> Result<(), CircuitError> {
+        let old = self.tuner.settings()?;
+        self.tuner.write_settings(&Settings::new(least, most, old.darkens(), old.ports()))
+    }
+
+    /// See [`Tuner::retune`].
+    ///
+    /// # Errors
+    /// As there.
     pub fn retune(&mut self, outputs: &[Option<usize>]) -> Result<Time, CircuitError> {
-        let ports = self.ports.len();
-        if outputs.len() != ports {
-            return Err(CircuitError::Outputs { found: outputs.len(), ports });
-        }
-        let mut taken = vec![false; ports];
-        for &output in outputs.iter().flatten() {
-            if taken.get(output).is_none_or(|t| *t) {
-                return Err(CircuitError::Output(output));
-            }
-            taken[output] = true;
-        }
-        let code = |output: Option<usize>| output.map_or(UNCONNECTED, |o| o as u64);
-        let concerned: Vec<usize> =
-            (0..ports).filter(|&p| self.darkens == Darkens::All || self.outputs[p] != outputs[p]).collect();
-        // All are dark before the first is given its new output: no two inputs ever shine at one.
-        for &port in &concerned {
-            write(&self.circuits, port as u32, code(self.outputs[port]), u64::MAX)?;
-        }
-        let lit_at = now_ns()?.saturating_add(self.dark.as_ps() as u64 / 1000);
-        for &port in &concerned {
-            write(&self.circuits, port as u32, code(outputs[port]), lit_at)?;
-        }
-        self.outputs.copy_from_slice(outputs);
-        Ok(Time::from_ps(i64::try_from(lit_at).unwrap_or(i64::MAX).saturating_mul(1000)))
+        self.tuner.retune(outputs)
     }
 
-    /// The same by a matching, whose hosts are the ports.
+    /// See [`Tuner::connect`].
     ///
     /// # Errors
-    /// As [`retune`](Self::retune).
+    /// As there.
     pub fn connect(&mut self, matching: &Matching) -> Result<Time, CircuitError> {
-        let outputs: Vec<_> = matching.outputs().iter().map(|o| o.map(|o| o.index())).collect();
-        self.retune(&outputs)
+        self.tuner.connect(matching)
     }
 
-    /// The output of each input, as last asked for.
-    pub fn outputs(&self) -> &[Option<usize>] {
-        &self.outputs
+    /// The output of each input, as last asked for by whoever sets it.
+    ///
+    /// # Errors
+    /// Of the system only.
+    pub fn outputs(&self) -> Result<Vec<Option<usize>>, CircuitError> {
+        self.tuner.outputs()
     }
 
     /// What came in, port by port.
@@ -200,28 +229,30 @@ impl CircuitSwitch {
         let port = |number: usize| {
             let cpus = self.counted.lookup_percpu(&(number as u32).to_ne_bytes(), MapFlags::ANY)?.unwrap_or_default();
             let cpus = cpus.iter().filter_map(|bytes| plain::read::<types::counters>(bytes));
-            Ok(cpus.fold(CircuitCounters::default(), |sum, c| CircuitCounters {
-                frames: sum.frames + c.frames,
-                bytes: sum.bytes + c.bytes,
-                forwarded: sum.forwarded + c.forwarded,
-                dark: sum.dark + c.dark,
-                unconnected: sum.unconnected + c.unconnected,
-                passed: sum.passed + c.passed,
-            }))
+            Ok(cpus
+                .map(|c| CircuitCounters {
+                    frames: c.frames,
+                    bytes: c.bytes,
+                    forwarded: c.forwarded,
+                    dark: c.dark,
+                    unconnected: c.unconnected,
+                    passed: c.passed,
+                    dark_bytes: c.dark_bytes,
+                    unconnected_bytes: c.unconnected_bytes,
+                })
+                .sum())
         };
-        (0..self.ports.len()).map(port).collect()
-    }
-
-    /// How long a port is dark when it is retuned.
-    pub fn dark(&self) -> Duration {
-        self.dark
+        (0..self.tuner.settings()?.ports()).map(port).collect()
     }
 }
 
-/// Writes a circuit; the output is there before the time, in the order in which the program reads them.
-fn write(circuits: &impl MapCore, port: u32, output: u64, lit_at: u64) -> Result<(), libbpf_rs::Error> {
-    let value = [output.to_ne_bytes(), lit_at.to_ne_bytes()].concat();
-    circuits.update(&port.to_ne_bytes(), &value, MapFlags::ANY)
+impl Drop for CircuitSwitch {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.pinned {
+            tuner::remove(folder);
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
 }
 
 /// As libbpf says it, with what the system said.
@@ -233,12 +264,6 @@ fn with_cause(error: &libbpf_rs::Error) -> io::Error {
         next = cause.source();
     }
     io::Error::other(text)
-}
-
-fn now_ns() -> Result<u64, libbpf_rs::Error> {
-    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC);
-    let now = now.map_err(|e| libbpf_rs::Error::from_raw_os_error(e as i32))?;
-    Ok(now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
 }
 
 nix::ioctl_write_ptr_bad!(

@@ -90,6 +90,11 @@ pub struct ManagerFile {
     pub real_time: bool,
     /// A file to which every slot is written as it is planned, a line of JSON each.
     pub log: Option<PathBuf>,
+    /// Where the circuit switch of a plan of circuits is pinned: a folder of a BPF file system.
+    pub circuits: Option<PathBuf>,
+    /// The share of grants and rates that is lost on purpose, 0 to 1. A lab's, for plans whose messages may be lost.
+    #[serde(default, deserialize_with = "share")]
+    pub control_loss: f64,
 }
 
 /// An agent's file.
@@ -214,6 +219,14 @@ pub fn encoding_named(name: &str) -> Result<SignalEncoding, String> {
 /// The name of an encoding in files.
 pub fn name_of(encoding: SignalEncoding) -> &'static str {
     ENCODINGS.iter().find(|e| e.1 == encoding).map_or("", |e| e.0)
+}
+
+fn share<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
+    let share = f64::deserialize(d)?;
+    if (0.0..=1.0).contains(&share) {
+        return Ok(share);
+    }
+    Err(serde::de::Error::custom(format_args!("a share of {share}; allowed is 0 to 1")))
 }
 
 fn encoding<'de, D: Deserializer<'de>>(d: D) -> Result<SignalEncoding, D::Error> {

@@ -74,6 +74,8 @@ pub fn manager(path: &Path, stop: &Stop) -> Result<(), Failure> {
         place: file.place,
         after_restart,
         real_time: file.real_time,
+        circuits: file.circuits.as_ref().map(|folder| config::beside(path, folder)),
+        control_loss: file.control_loss,
     };
     let channel = server.count();
     let mut manager = Manager::new(config, plan, server, peers, inbox)?;
@@ -145,7 +147,7 @@ pub fn pin_of(interface: &str) -> Result<(PathBuf, String), Failure> {
     let socket = std::net::UdpSocket::bind("127.0.0.1:0")?;
     let namespace = nix::sys::socket::getsockopt(&socket, option::NetnsCookie)?;
     let index = crate::bpf::interface_index(interface)?;
-    Ok((PathBuf::from("/run/timeplane/bpf"), format!("{namespace}-{index}-{interface}")))
+    Ok((PathBuf::from(crate::bpf::PINS), format!("{namespace}-{index}-{interface}")))
 }
 
 /// Takes the gate at an interface of this network namespace away.

@@ -1,5 +1,6 @@
 //! Hosts and a switch on one machine: namespaces, joined as a scenario's fabric is.
 
+pub mod circuits;
 pub mod command;
 pub mod fabric;
 pub mod failures;

@@ -1,15 +1,18 @@
 //! The `timeplane-live` command, which `timeplane live` starts.
 
 use clap::{Parser, Subcommand};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use timeplane_live::bpf::PINS;
+use timeplane_live::circuit_switch::{CircuitSwitch, Darkens};
 use timeplane_live::daemons::{self, Failure};
 use timeplane_live::doctor::{DoctorArgs, doctor};
 use timeplane_live::keys::KeysCommand;
 use timeplane_live::lab::command::{LabArgs, lab};
 use timeplane_live::observer::Observer;
 use timeplane_live::proxy::command::{ProxyArgs, proxy};
-use timeplane_live::service::Stop;
+use timeplane_live::service::{self, Stop};
+use timeplane_model::Duration;
 use timeplane_protocol::wire::MacAddress;
 
 /// Runs planned controls on real Linux hosts.
@@ -58,6 +61,21 @@ enum Command {
     },
     /// Tries what the other commands need on this machine, and says what is missing
     Doctor(DoctorArgs),
+    /// Makes a circuit switch of interfaces, which a manager on this machine sets, until it is told to end; then it says what it has counted
+    CircuitSwitch {
+        /// The ports towards hosts, in the order of hosts' numbers
+        #[arg(required = true)]
+        interfaces: Vec<String>,
+        /// What a manager's file names as `circuits`: the last part of /run/timeplane/bpf/NAME
+        #[arg(long, default_value = "circuits")]
+        name: String,
+        /// For how long ports are dark that are retuned
+        #[arg(long, value_name = "TIME", default_value = "0 s")]
+        dark: Duration,
+        /// Only ports that get another output are dark then, instead of all
+        #[arg(long)]
+        moved: bool,
+    },
     /// Takes away the gate that an agent has left at an interface: everything passes
     Release {
         /// The interface
@@ -104,6 +122,17 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
                 if over {
                     return Ok(ExitCode::SUCCESS);
                 }
+            }
+        }
+        Command::CircuitSwitch { interfaces, name, dark, moved } => {
+            let darkens = if moved { Darkens::Moved } else { Darkens::All };
+            let mut switch = CircuitSwitch::attach(&interfaces, dark, darkens)?;
+            let folder = switch.pin(Path::new(PINS), &name)?;
+            let stop = Stop::on_signals()?;
+            service::ready(&format!("a circuit switch of {} ports in {}", interfaces.len(), folder.display()));
+            while !stop.wait(std::time::Duration::from_secs(3600)) {}
+            for (interface, counted) in interfaces.iter().zip(switch.counters()?) {
+                println!("{interface} {}", serde_json::to_string(&counted)?);
             }
         }
         Command::Release { interface } => daemons::release(&interface)?,

@@ -4,7 +4,11 @@
 //! late slips its whole schedule and never a slot: its clock stands still for as long as it overslept, so that a gap between two slots is
 //! never shorter than planned ([`Slipping`]).
 
+mod circuits;
+mod losses;
+
 use crate::channel::{Client, Event as Word, PeerId, Record, Server};
+use crate::circuit_switch::{CircuitError, Tuner};
 use crate::clock;
 use crate::counters::shared_counters;
 use crate::notes::{Note, Welcome, key_of};
@@ -13,8 +17,10 @@ use crate::plan::{HostPlan, LivePlan, PlanError};
 use crate::service::{Pulse, Stop};
 use crate::slipping::Slipping;
 use crate::timed::{self, Inbox};
+use losses::Losses;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use timeplane_model::{Backlog, Duration, HostId, LinkId, Time};
@@ -37,6 +43,25 @@ pub enum ManagerError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// The circuit switch.
+    #[error(transparent)]
+    Circuits(#[from] CircuitError),
+    /// It plans circuits, and was told of no switch.
+    #[error(
+        "control `{control}` plans circuits, and no circuit switch is named: `circuits` is the folder in which one is pinned"
+    )]
+    NoCircuits {
+        /// Which control.
+        control: String,
+    },
+    /// Another switch than that of the scenario.
+    #[error("the circuit switch has {ports} ports, and the scenario {hosts} hosts: each is a port")]
+    Ports {
+        /// How many it has.
+        ports: usize,
+        /// How many it needs.
+        hosts: u32,
+    },
 }
 
 /// What a manager is told at its start.
@@ -58,6 +83,10 @@ pub struct ManagerConfig {
     pub after_restart: bool,
     /// Runs with real-time priority where it may.
     pub real_time: bool,
+    /// Where the circuit switch of a plan of circuits is pinned.
+    pub circuits: Option<PathBuf>,
+    /// The share of grants and rates that is lost on purpose, 0 to 1: for labs.
+    pub control_loss: f64,
 }
 
 shared_counters! {
@@ -73,10 +102,16 @@ shared_counters! {
         signals,
         /// Signals that the interface did not take.
         signals_lost,
-        /// Grants and rates sent.
+        /// Grants and rates sent, with those lost.
         grants,
         /// Their bytes, as [`Message::wire_bytes`] counts them.
         grant_bytes,
+        /// Of them, those that were lost, as a lab wants some to be.
+        grants_lost,
+        /// How often the circuit switch was set.
+        retunes,
+        /// How often it could not be.
+        retunes_failed,
         /// Reports that came in.
         reports,
         /// What other managers have said.
@@ -141,6 +176,9 @@ pub struct Manager {
     host_plan: HostPlan,
     socket: PacketSocket,
     clock: Slipping,
+    /// Of a plan of circuits.
+    tuner: Option<Tuner>,
+    losses: Losses,
     inbox: Arc<Inbox<(Origin, Word)>>,
     server: Server,
     /// Connections to managers before this one.
@@ -187,8 +225,9 @@ impl Manager {
         let socket =
             socket.map_err(|source| ManagerError::Io { what: format!("interface {}", config.interface), source })?;
         let mut manager = Self {
-            // Rates have no gaps to keep: what is late is late.
-            clock: Slipping::new(if plan.by_signal() { plan.guard() / 4 } else { Duration::MAX }),
+            clock: Slipping::new(plan.tolerance()),
+            tuner: circuits::tuner(&plan, config.circuits.as_deref())?,
+            losses: Losses::new(config.control_loss),
             agent,
             host_plan,
             socket,
@@ -250,6 +289,10 @@ impl Manager {
             if let Some(deadline) = deadline.filter(|d| *d <= self.clock.read(real)) {
                 let now = self.clock.wake(real, deadline);
                 self.tell(now, Input::Due);
+                if self.tuner.is_some() {
+                    // Light does not wait: what was done late by a thread that was not scheduled counts like what was begun late.
+                    self.clock.wake(clock::now(), deadline);
+                }
                 let (slipped, slips) = self.clock.slipped();
                 self.counters.slips.store(slips, Relaxed);
                 self.counters.slipped_ns.store(slipped.as_ps() as u64 / 1000, Relaxed);
@@ -278,8 +321,13 @@ impl Manager {
                 Output::Send { to: Address::Host(host), message: Message::Pfc(pfc) } => self.signal(host, &pfc),
                 Output::Send { to, message } => self.send(to, message),
                 Output::Log(event) => self.written(&event),
-                // A manager has no queues, and circuits are not live.
-                Output::ReadBacklog { .. } | Output::Open(_) | Output::Close { .. } | Output::Retune(_) => {}
+                Output::Retune(matching) => {
+                    // Hosts that are to be silent by then are told before.
+                    self.flush();
+                    circuits::retune(&mut self.tuner, &matching, &self.counters);
+                }
+                // A manager has no queues.
+                Output::ReadBacklog { .. } | Output::Open(_) | Output::Close { .. } => {}
             }
         }
         self.out = out;
@@ -341,7 +389,11 @@ impl Manager {
                 if let Some(of) = self.hosts.get(&host) {
                     self.counters.grants.fetch_add(1, Relaxed);
                     self.counters.grant_bytes.fetch_add(bytes.into(), Relaxed);
-                    self.to(of.peer, control);
+                    if self.losses.loses() {
+                        self.counters.grants_lost.fetch_add(1, Relaxed);
+                    } else {
+                        self.to(of.peer, control);
+                    }
                 }
             }
             Address::Peer => {

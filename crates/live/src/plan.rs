@@ -1,13 +1,19 @@
 //! What a control of a scenario means for agents on real hosts.
 
+mod circuits;
+
+pub use circuits::CircuitFabric;
+
 use std::sync::Arc;
 use timeplane_model::{Duration, Fabric, FabricError, HostId, Rate, Time};
+use timeplane_protocol::numbering::circuit_classes;
 use timeplane_protocol::wire::SignalEncoding;
 use timeplane_protocol::{
-    Agent, MakeScheduler, RateManager, Reporting, SlotManager, SlotManagerConfig, Standby, Succession,
+    Agent, CircuitManager, CircuitManagerConfig, MakeScheduler, RateManager, Reporting, SlotManager, SlotManagerConfig,
+    Standby, Succession,
 };
-use timeplane_scenario::agents::{rate_manager, slot_manager};
-use timeplane_scenario::{PlanSpec, RateEstimator, Scenario, SlotsSpec, nearest};
+use timeplane_scenario::agents::{circuit_algorithm, rate_manager, slot_manager};
+use timeplane_scenario::{CircuitsSpec, PlanSpec, RateEstimator, Scenario, SlotsSpec, Topology, nearest};
 use timeplane_schedule::{Schedulers, UnknownScheduler};
 
 /// Why a control cannot run on real hosts.
@@ -22,7 +28,9 @@ pub enum PlanError {
         nearest: Option<String>,
     },
     /// It has none, or one that only the simulator has.
-    #[error("control `{control}`: {what}; live there are `plan.slots` with `signals`, and `plan.rates`")]
+    #[error(
+        "control `{control}`: {what}; live there are `plan.slots` with `signals`, `plan.rates` and `plan.circuits`"
+    )]
     NotLive {
         /// The control.
         control: String,
@@ -35,13 +43,15 @@ pub enum PlanError {
     /// Its scheduler does not exist.
     #[error(transparent)]
     Scheduler(#[from] UnknownScheduler),
-    /// An encoding has fewer classes than there are hosts.
-    #[error("an encoding of {classes} classes cannot name {hosts} hosts")]
+    /// An encoding has fewer classes than the hosts need.
+    #[error("an encoding of {classes} classes cannot name {hosts} hosts, which need {needed}")]
     Classes {
         /// Of the encoding.
         classes: u16,
         /// Of the fabric.
         hosts: u32,
+        /// One or three for each.
+        needed: u32,
     },
 }
 
@@ -57,6 +67,8 @@ pub struct LivePlan {
     /// All hosts and links.
     pub fabric: Arc<Fabric>,
     spec: PlanSpec,
+    /// Of a plan of circuits.
+    circuits: Option<CircuitFabric>,
     mtu: u32,
 }
 
@@ -105,34 +117,48 @@ impl LivePlan {
             PlanSpec::Rates(rates) if rates.control_loss > 0.0 => {
                 return Err(not_live("it loses messages, and rates go over TCP, which loses none"));
             }
-            PlanSpec::Slots(_) | PlanSpec::Rates(_) => {}
+            PlanSpec::Slots(_) | PlanSpec::Rates(_) => {
+                if let Topology::Hybrid(_) = scenario.fabric.topology {
+                    return Err(not_live("it plans no circuits, and the fabric has a circuit switch"));
+                }
+            }
+            PlanSpec::Circuits(spec) => circuits::refuse(spec, &scenario.fabric.topology).map_err(|e| not_live(&e))?,
             PlanSpec::Timeslots(_) => {
                 return Err(not_live("it plans timeslots, which need clocks that agree to a packet"));
             }
-            PlanSpec::Circuits(_) => return Err(not_live("it plans circuits")),
             PlanSpec::Flyways(_) => return Err(not_live("it plans flyways, which need radios")),
         }
         let fabric = Arc::new(scenario.fabric.build()?);
-        Ok(Self { control: control.to_owned(), fabric, spec, mtu: scenario.fabric.mtu.get() as u32 })
+        let circuits = CircuitFabric::of(&scenario.fabric.topology);
+        Ok(Self { control: control.to_owned(), fabric, spec, circuits, mtu: scenario.fabric.mtu.get() as u32 })
     }
 
-    /// Whether signals open and close gates; rates do it otherwise.
+    /// Whether signals alone open and close gates; rates do it otherwise, or beside them.
     pub fn by_signal(&self) -> bool {
         matches!(self.spec, PlanSpec::Slots(_))
     }
 
-    /// How long before a slot the slot before ends; zero of rates.
-    pub fn guard(&self) -> Duration {
-        match &self.spec {
-            PlanSpec::Slots(slots) => slots.guard,
-            _ => Duration::ZERO,
+    /// By how much a manager may be late before its schedule slips: a quarter of what lies between two slots, or of what the dark time of a plan of
+    /// circuits has to spare. Rates have no gaps to keep: what is late is late.
+    pub fn tolerance(&self) -> Duration {
+        match (&self.spec, &self.circuits) {
+            (PlanSpec::Slots(slots), _) => slots.guard / 4,
+            (PlanSpec::Circuits(spec), Some(of)) => circuits::spare(spec, of, &self.fabric, self.mtu) / 4,
+            _ => Duration::MAX,
         }
     }
 
-    /// The share of signals that get lost on their way to hosts; 0 to 1. Reports and grants go over TCP, which loses none.
+    /// The circuit switch of a plan of circuits, and the packet switch beside it.
+    pub fn circuits(&self) -> Option<&CircuitFabric> {
+        self.circuits.as_ref()
+    }
+
+    /// The share of signals that get lost on their way to hosts; 0 to 1. Reports and grants go over TCP, which loses none; of circuits, schedules and
+    /// heartbeats are lost as well, as they are datagrams in the paper (see [`HostsParameters`](crate::lab::hosts::HostsParameters)).
     pub fn control_loss(&self) -> f64 {
         match &self.spec {
             PlanSpec::Slots(slots) => slots.control_loss,
+            PlanSpec::Circuits(circuits) => circuits.control_loss,
             _ => 0.0,
         }
     }
@@ -162,13 +188,22 @@ impl LivePlan {
                 let signals = config.host_signals(hosts);
                 // A plain class per destination, and others for grants where the encoding has any left.
                 if u32::from(encoding.classes()) < hosts || signals == Some(0) {
-                    return Err(PlanError::Classes { classes: encoding.classes(), hosts });
+                    return Err(PlanError::Classes { classes: encoding.classes(), hosts, needed: hosts });
                 }
                 HostPlan { hosts, fallback: config.fallback(), reporting: Reporting::default(), signals, rate }
             }
             PlanSpec::Rates(rates) => {
                 let config = rate_manager(rates);
                 HostPlan { hosts, fallback: config.fallback, reporting: config.reporting(), signals: None, rate }
+            }
+            PlanSpec::Circuits(spec) => {
+                let needed = circuit_classes(hosts);
+                if u32::from(encoding.classes()) < needed {
+                    return Err(PlanError::Classes { classes: encoding.classes(), hosts, needed });
+                }
+                let config = self.circuit_manager(spec);
+                let signals = Some(config.host_signals());
+                HostPlan { hosts, fallback: config.fallback(), reporting: Reporting::default(), signals, rate }
             }
             _ => unreachable!("refused when it was made"),
         })
@@ -216,7 +251,19 @@ impl LivePlan {
                     manager.map_err(|e| PlanError::NotLive { control: self.control.clone(), what: e.to_string() })?,
                 ))
             }
+            PlanSpec::Circuits(spec) => {
+                let config = self.circuit_manager(spec);
+                // As far as the schedules and rates of one before reach.
+                let quiet = if after_restart { config.circuits.window + config.margin * 2 } else { Duration::ZERO };
+                let config = CircuitManagerConfig { epoch, start: start.saturating_add(quiet), ..config };
+                Ok(Box::new(CircuitManager::new(config, circuit_algorithm(spec.scheduler).build())))
+            }
             _ => unreachable!("refused when it was made"),
         }
+    }
+
+    fn circuit_manager(&self, spec: &CircuitsSpec) -> CircuitManagerConfig {
+        let of = self.circuits.as_ref().expect("a plan without a circuit switch is refused");
+        circuits::manager(spec, of, &self.fabric, self.mtu)
     }
 }

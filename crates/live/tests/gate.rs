@@ -8,6 +8,7 @@ use timeplane_live::netns::{Namespace, veth};
 use timeplane_live::packet_socket::{ALL_ETHER_TYPES, Frames, PacketSocket, Stop};
 use timeplane_model::{Duration, HostId, Rate};
 use timeplane_protocol::Pfc;
+use timeplane_protocol::numbering::CIRCUIT;
 use timeplane_protocol::wire::{DataHeader, DataKind, Heard, MacAddress, SignalEncoding, SignalKey, UNGATED};
 
 const MANAGER: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
@@ -106,6 +107,17 @@ fn every_encoding_opens_one_class_and_closes_the_one_before() {
         }
         assert_eq!(arrived, 2, "{encoding:?}");
     }
+}
+
+#[test]
+fn a_frame_that_goes_by_circuit_waits_for_the_class_below_its_bit() {
+    let bench = Bench::new("bit", |_| {});
+    bench.signal(&bench.seal(pfc(1, Some(9))));
+    assert!(bench.leaves(9) && bench.leaves(9 | CIRCUIT));
+    // Another class, and bits above that mean nothing.
+    assert!(!bench.leaves(10 | CIRCUIT) && !bench.leaves(9 | CIRCUIT << 1));
+    bench.signal(&bench.seal(pfc(2, None)));
+    assert!(!bench.leaves(9) && !bench.leaves(9 | CIRCUIT));
 }
 
 #[test]

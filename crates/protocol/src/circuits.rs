@@ -5,6 +5,7 @@
 use crate::agent::{Address, Agent, ClassFault, Event, Input, Output, Side};
 use crate::inbox::{Inbox, ReportCounters};
 use crate::message::{Grants, Message, Pfc, Rates, Report};
+use crate::numbering::circuit_class;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use timeplane_model::{
     Backlog, BacklogEntry, Bytes, Class, Demand, Duration, Grant, HostId, LinkId, Matching, Medium, Rate, Round, Time,
@@ -81,6 +82,10 @@ impl CircuitManagerConfig {
     /// What circuits leave of a host's link, where they leave this share of the packet switch's rate, in bit/s.
     fn reserved(&self, share: f64) -> u64 {
         if self.limits { (self.circuits.packet.as_bps() as f64 * share).ceil() as u64 } else { 0 }
+    }
+    /// What [`HostConfig::signals`](crate::HostConfig::signals) is to be: every circuit's class comes with a grant, those below are of packets.
+    pub fn host_signals(&self) -> u16 {
+        self.racks.len() as u16
     }
     /// A fallback for [`HostConfig`](crate::HostConfig): two periods.
     pub fn fallback(&self) -> Duration {
@@ -558,10 +563,9 @@ impl CircuitManager {
         }
     }
 
-    /// The class of a circuit to a host: two for each, in turn, as the next period's schedule comes before this one ends.
+    /// The class of a circuit to a host.
     fn class(&self, round: Round, to: HostId) -> u16 {
-        let hosts = self.config.racks.len() as u64;
-        (round.0 % 2 * hosts) as u16 + to.0 as u16
+        circuit_class(round, self.config.racks.len() as u32, to)
     }
 
     fn signal(&mut self, host: HostId, open: Option<u16>, hold: Duration, out: &mut Vec<Output>) {

@@ -24,6 +24,7 @@ mod host;
 mod inbox;
 mod live;
 mod message;
+pub mod numbering;
 mod proxy;
 mod radio_links;
 mod rates;

@@ -2,6 +2,7 @@
 
 use crate::agent::{Address, Output};
 use crate::message::{Grants, Message, Pfc};
+use crate::numbering::destinations;
 use std::collections::VecDeque;
 use timeplane_model::{Bytes, Class, Duration, Fabric, Grant, HostId, Medium, Time, Transmission, Trigger};
 
@@ -67,16 +68,10 @@ impl Signaller {
             place.push((edge, edges[edge].len()));
             edges[edge].push(host);
         }
-        let destinations = Self::destinations(hosts);
+        let destinations = destinations(hosts);
         let class = vec![destinations; hosts as usize];
         let sequence = vec![first; hosts as usize];
         Self { config, epoch, edges, place, turn: 0, sequence, pending: VecDeque::new(), destinations, class }
-    }
-
-    /// How many classes stand for destinations where there are so many hosts: all hosts, where that leaves at least half of the classes for
-    /// grants, and none otherwise.
-    pub(crate) fn destinations(hosts: u32) -> u16 {
-        u16::try_from(hosts).ok().filter(|&h| h <= Pfc::CLASSES / 2).unwrap_or(0)
     }
 
     /// Hosts sorted into this slot's order.

@@ -88,7 +88,7 @@ impl SlotManagerConfig {
     }
     /// What [`HostConfig::signals`](crate::HostConfig::signals) is to be on a fabric of so many hosts.
     pub fn host_signals(&self, hosts: u32) -> Option<u16> {
-        self.signals.map(|_| Signaller::destinations(hosts))
+        self.signals.map(|_| crate::numbering::destinations(hosts))
     }
 }
 

@@ -1,4 +1,8 @@
-//! What the managers of slots, timeslots and rates and a proxy are told, from the keys of a scenario: the same in the simulator and on real hosts.
+//! What the managers of slots, timeslots, rates and circuits and a proxy are told, from the keys of a scenario: the same in the simulator and on real hosts.
+
+mod circuits;
+
+pub use circuits::{circuit_algorithm, circuit_manager};
 
 use crate::{
     PathColouring, PlanSpec, ProxyPolicy, RateEstimator, RateNormaliser, RatesSpec, SlotFill, SlotMetric, SlotsSpec,

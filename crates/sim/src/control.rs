@@ -1,7 +1,6 @@
 //! The agents of a planned control in virtual time: the manager, one agent per host, and the control network between them.
 
 use crate::calendar::{Key, Phase};
-use crate::circuit_plan::{algorithm, circuit_manager};
 use crate::circuits::CIRCUIT;
 use crate::clocks::Clock;
 use crate::endpoints::Endpoints;
@@ -22,7 +21,8 @@ use timeplane_protocol::{
 };
 use timeplane_results::{ControlRow, Recorder, SlotRow};
 use timeplane_scenario::agents::{
-    background, deputy_config, one_of_two, planned_on, rate_manager, slot_manager, timeslot_manager,
+    background, circuit_algorithm, circuit_manager, deputy_config, one_of_two, planned_on, rate_manager, slot_manager,
+    timeslot_manager,
 };
 use timeplane_scenario::{CircuitDemand, PlanSpec, Retune, SignalSpec};
 use timeplane_schedule::{Schedulers, UnknownScheduler};
@@ -247,11 +247,10 @@ impl Controllers {
                     signals: spec.signals,
                     clock_drift: 0.0,
                     resync: None,
-                    // Every class comes with a grant.
-                    by_signal: Some(0),
+                    by_signal: Some(config.host_signals()),
                 };
                 let slack = config.open_lead + config.stop;
-                (Box::new(CircuitManager::new(config, algorithm(spec.scheduler).build())), common, Some(slack))
+                (Box::new(CircuitManager::new(config, circuit_algorithm(spec.scheduler).build())), common, Some(slack))
             }
             PlanSpec::Flyways(spec) => {
                 let config = flyway_config(spec);
@@ -408,7 +407,7 @@ impl Controllers {
                     // As far as its predecessor's schedules and rates reach.
                     let start = now + config.circuits.window + config.margin * 2;
                     let config = CircuitManagerConfig { epoch, start, ..config };
-                    Box::new(CircuitManager::new(config, algorithm(spec.scheduler).build()))
+                    Box::new(CircuitManager::new(config, circuit_algorithm(spec.scheduler).build()))
                 }
                 (PlanSpec::Flyways(spec), _) => {
                     let config = FlywayManagerConfig { epoch, ..flyway_config(spec) };

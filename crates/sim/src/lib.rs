@@ -7,7 +7,6 @@ pub mod air;
 pub mod batch;
 pub mod bench;
 pub mod calendar;
-mod circuit_plan;
 mod circuits;
 mod clocks;
 pub mod collisions;

@@ -4,6 +4,8 @@
 //! to send to. A frame that comes to the gate too late is refused there and sent in a later slot, so that an agent that is late wastes time and
 //! disturbs nobody.
 
+mod opening;
+
 use super::pace::Pace;
 use super::shown::{AgentCounters, Snapshot};
 use super::{Shared, Streams};
@@ -15,6 +17,7 @@ use crate::notes::{Hello, Note, Welcome, digits_of};
 use crate::packet_socket::{self, Frames, PacketSocket};
 use crate::service::{Pulse, Stop};
 use crate::timed::{self, Inbox};
+use opening::Open;
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsFd;
@@ -26,7 +29,7 @@ use timeplane_protocol::wire::{
     SignalKey,
 };
 use timeplane_protocol::{
-    Address, Agent, Grants, HostAgent, HostConfig, HostCounters, Input, Message, Opening, Output, Pfc, Rates, Reporting,
+    Address, Agent, Grants, HostAgent, HostConfig, HostCounters, Input, Message, Output, Pfc, Rates, Reporting,
 };
 
 /// Why an agent does not run.
@@ -58,18 +61,6 @@ pub struct AgentConfig {
     pub ip: Option<Ipv4Addr>,
     /// Runs with real-time priority where it may.
     pub real_time: bool,
-}
-
-/// A queue that may send.
-#[derive(Clone, Debug)]
-struct Open {
-    destination: HostId,
-    /// The number by which the gate knows it.
-    class: u16,
-    until: Time,
-    /// Wire bytes that it still may send, where that is limited.
-    bytes: Option<u64>,
-    pace: Option<Pace>,
 }
 
 type OnPacket = Box<dyn FnMut(&[u8]) + Send>;
@@ -412,12 +403,7 @@ impl LiveAgent {
                         }
                     }
                     Output::Open(opening) => self.opened(now, &opening, class),
-                    Output::Close { destination, .. } => {
-                        self.open.retain(|o| o.destination != destination);
-                        if self.open.is_empty() {
-                            self.link.stop(now);
-                        }
-                    }
+                    Output::Close { destination, .. } => self.closed(now, destination),
                     Output::Retune(_) | Output::Log(_) => {}
                 }
             }
@@ -428,39 +414,6 @@ impl LiveAgent {
         self.counters.stale.store(counters.stale, Relaxed);
         self.counters.late.store(counters.late, Relaxed);
         self.agent = Some(agent);
-    }
-
-    fn opened(&mut self, now: Time, opening: &Opening, class: Option<u16>) {
-        let Opening { destination, rate, bytes, until, .. } = *opening;
-        let by_number = u16::try_from(destination.0).unwrap_or(u16::MAX);
-        let number = class.unwrap_or(by_number);
-        let before = self.open.iter().position(|o| o.destination == destination).map(|i| self.open.swap_remove(i));
-        if class.is_none() {
-            // No signal has told the kernel's gate.
-            let held = until - now;
-            let done = match rate {
-                Some(Rate::ZERO) => self.gate.close(number),
-                rate => self.gate.open(number, held, rate),
-            };
-            if let Err(e) = done {
-                tracing::error!("{e}");
-            }
-        }
-        if rate == Some(Rate::ZERO) {
-            return;
-        }
-        let pace =
-            rate.map(|rate| before.and_then(|b| b.pace).map_or_else(|| Pace::new(now, rate), |p| p.at(now, rate)));
-        if self.open.is_empty() {
-            // What the link could have carried since the kernel opened the gate counts, however late this thread was woken.
-            let opened = self
-                .gate
-                .class(number)
-                .filter(|_| class.is_some())
-                .map_or(now, |c| Time::from_ps((c.opened_ns * 1000) as i64));
-            self.link.start(opened.min(now));
-        }
-        self.open.push(Open { destination, class: number, until, bytes: bytes.map(|b| b.get()), pace });
     }
 
     fn repair(&mut self) -> std::io::Result<()> {
@@ -523,13 +476,8 @@ impl LiveAgent {
         if self.open.is_empty() && self.abandoned(now) {
             let waiting = Self::streams(&self.shared).backlog();
             self.link.start(now);
-            self.open.extend(waiting.iter().map(|&(destination, _)| Open {
-                destination,
-                class: u16::try_from(destination.0).unwrap_or(0),
-                until: now.saturating_add(Duration::from_ms(1)),
-                bytes: None,
-                pace: None,
-            }));
+            let until = now.saturating_add(Duration::from_ms(1));
+            self.open.extend(waiting.iter().map(|&(destination, _)| Open::unscheduled(destination, until)));
         }
         let mut next: Option<Time> = None;
         let mut at = 0;
@@ -554,6 +502,10 @@ impl LiveAgent {
             self.counters.frames.fetch_add(batch.sent as u64, Relaxed);
             self.counters.wire_bytes.fetch_add(wire, Relaxed);
             self.counters.sent_bytes.fetch_add(packet_bytes(&self.batch[..batch.sent]), Relaxed);
+            if self.open[at].by_circuit() {
+                self.counters.circuit_frames.fetch_add(batch.sent as u64, Relaxed);
+                self.counters.circuit_wire_bytes.fetch_add(wire, Relaxed);
+            }
             if abandoned {
                 self.counters.unscheduled.fetch_add(batch.sent as u64, Relaxed);
             }
@@ -572,7 +524,8 @@ impl LiveAgent {
                 if batch.stop == Some(packet_socket::Stop::Refused) {
                     // The kernel has heard what this thread will hear soon.
                     self.counters.too_late.fetch_add(back.len() as u64, Relaxed);
-                    if self.open[at].pace.is_none() {
+                    // A rate holds until another one comes.
+                    if self.open[at].is_slot() {
                         self.open.swap_remove(at);
                         if self.open.is_empty() {
                             self.link.stop(now);
@@ -609,7 +562,7 @@ impl LiveAgent {
             }
             let most = open.bytes.unwrap_or(u64::MAX);
             let frame = &mut self.batch[sent.len()];
-            let Some(one) = streams.next_frame(now, open.destination, open.class, most, frame) else { break };
+            let Some(one) = streams.next_frame(now, open.destination, open.class_field(), most, frame) else { break };
             let wire = wire_bytes(frame.len());
             self.link.take(now, wire);
             if let Some(pace) = &mut open.pace {

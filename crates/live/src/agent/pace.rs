@@ -23,6 +23,10 @@ impl Pace {
     pub fn new(now: Time, rate: Rate) -> Self {
         Self { rate, free_at: now.saturating_add(Self::DEPTH * -1), stopped: None }
     }
+    /// One that has run since `begin`, when it was empty: what begins with a slot carries no more than the slot.
+    pub fn since(begin: Time, rate: Rate) -> Self {
+        Self { rate, free_at: begin, stopped: None }
+    }
     /// The same at another rate from now on.
     pub fn at(self, now: Time, rate: Rate) -> Self {
         let ahead = (self.free_at - now).max(Self::DEPTH * -1);
@@ -93,6 +97,19 @@ mod tests {
                 prop_assert!(left <= most, "{left} of {most}");
             }
         }
+    }
+
+    #[test]
+    fn one_that_begins_with_a_slot_has_saved_nothing() {
+        let begin = Time::from_ps(1_000_000_000_000);
+        // A byte a microsecond: in 1 ms, ten frames of 100 bytes, and the one that is begun at its end.
+        let mut pace = Pace::since(begin, Rate::mbps(8));
+        let mut sent = 0;
+        while pace.allows(begin + Duration::from_ms(1)) {
+            pace.take(begin + Duration::from_ms(1), 100);
+            sent += 1;
+        }
+        assert_eq!(sent, 11);
     }
 
     #[test]

@@ -24,6 +24,10 @@ shared_counters! {
         frames,
         /// Their bytes on the wire.
         wire_bytes,
+        /// Frames that left for the circuit switch; they are among those above.
+        circuit_frames,
+        /// Their bytes on the wire.
+        circuit_wire_bytes,
         /// Frames of reports about streams that left.
         repairs,
         /// Bytes of all frames that left, without Ethernet's header.

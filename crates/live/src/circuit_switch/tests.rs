@@ -3,6 +3,7 @@ use crate::lab::fabric::{Fabric, FabricParameters, INTERFACE, host_mac};
 use crate::packet_socket::{Frames, PacketSocket};
 use std::time::Instant;
 use timeplane_model::HostId;
+use timeplane_protocol::numbering::CIRCUIT;
 
 /// A switch between hosts that can receive, and a socket of each.
 struct Rig {
@@ -88,16 +89,16 @@ fn numbered(from: u8, count: u32) -> Vec<(u8, u32)> {
 fn circuits_go_where_the_permutation_says_and_packets_where_they_are_addressed_to() {
     let mut rig = Rig::start("perm", 4, Duration::default(), Darkens::Moved);
     // Nothing is connected in the beginning.
-    rig.send(0, 1, FIRST_CLASS + 1, 10);
+    rig.send(0, 1, CIRCUIT + 1, 10);
     rig.switch.retune(&[Some(1), Some(2), Some(0), None]).unwrap();
     for host in 0..4 {
         // They are all addressed to host 3.
-        rig.send(host, 3, FIRST_CLASS + 3, 50);
+        rig.send(host, 3, CIRCUIT + 3, 50);
     }
     assert_eq!([0, 1, 2].map(|h| rig.receive(h, 50)), [numbered(2, 50), numbered(0, 50), numbered(1, 50)]);
     // The packet switch: classes below and above, which include what is not gated.
-    rig.send(0, 3, FIRST_CLASS - 1, 20);
-    rig.send(1, 3, 2 * FIRST_CLASS, 20);
+    rig.send(0, 3, CIRCUIT - 1, 20);
+    rig.send(1, 3, 2 * CIRCUIT, 20);
     rig.send(3, 0, 0xffff, 20);
     let mut packets = rig.receive(3, 40);
     packets.sort_unstable();
@@ -105,11 +106,11 @@ fn circuits_go_where_the_permutation_says_and_packets_where_they_are_addressed_t
     assert_eq!(rig.receive(0, 20), numbered(3, 20));
     // Another permutation, and one from a plan.
     rig.switch.retune(&[Some(3), None, None, Some(0)]).unwrap();
-    rig.send(0, 1, FIRST_CLASS, 30);
-    rig.send(3, 1, FIRST_CLASS, 30);
+    rig.send(0, 1, CIRCUIT, 30);
+    rig.send(3, 1, CIRCUIT, 30);
     assert_eq!([3, 0].map(|h| rig.receive(h, 30)), [numbered(0, 30), numbered(3, 30)]);
     rig.switch.connect(&Matching::new(vec![Some(HostId(2)), None, None, None]).unwrap()).unwrap();
-    rig.send(0, 1, FIRST_CLASS, 30);
+    rig.send(0, 1, CIRCUIT, 30);
     assert_eq!(rig.receive(2, 30), numbered(0, 30));
     assert_eq!(rig.counts(), [[110, 0, 10, 20], [50, 0, 0, 20], [50, 0, 0, 0], [30, 0, 50, 20]]);
     assert!(rig.receive(1, 0).is_empty());
@@ -119,7 +120,7 @@ fn circuits_go_where_the_permutation_says_and_packets_where_they_are_addressed_t
 fn frames_longer_than_a_page_stay_whole() {
     let mut rig = Rig::with_mtu("long", 2, 9000, Duration::default(), Darkens::Moved);
     rig.switch.retune(&[Some(1), None]).unwrap();
-    let mut long = frame(0, 1, FIRST_CLASS + 1, 1);
+    let mut long = frame(0, 1, CIRCUIT + 1, 1);
     long.extend((60..9014).map(|i| i as u8));
     rig.hosts[0].send(&long).unwrap();
     assert!(rig.hosts[1].wait(Duration::from_ms(10_000)).unwrap());
@@ -135,12 +136,12 @@ fn what_moves_is_dark_and_what_stays_carries_on() {
     for (darkens, others) in [(Darkens::Moved, [20, 0]), (Darkens::All, [0, 20])] {
         let mut rig = Rig::start("dark", 4, NEVER, darkens);
         // It would be dark for an hour: as if it had been lit for long.
-        rig.switch.dark = Duration::default();
+        rig.switch.set_dark(Duration::ZERO, Duration::ZERO).unwrap();
         rig.switch.retune(&[Some(1), Some(0), Some(3), None]).unwrap();
-        rig.switch.dark = NEVER;
+        rig.switch.set_dark(NEVER, NEVER).unwrap();
         rig.switch.retune(&[Some(2), None, Some(3), Some(0)]).unwrap();
         for host in 0..4 {
-            rig.send(host, 1, FIRST_CLASS, 20);
+            rig.send(host, 1, CIRCUIT, 20);
             rig.send(host, 1, 7, 5);
         }
         let [carried, dark] = others;
@@ -154,7 +155,7 @@ fn what_moves_is_dark_and_what_stays_carries_on() {
 #[test]
 fn a_retune_under_traffic_loses_what_it_counts_and_nothing_after_it() {
     let mut rig = Rig::start("tune", 3, Duration::from_ms(20), Darkens::Moved);
-    let now = || Time::from_ps(now_ns().unwrap() as i64 * 1000);
+    let now = crate::clock::now;
     // Per frame: where to the circuit went, and whether it was sent after light, by the sender's clock, which is the switch's.
     let mut sent: Vec<(usize, bool)> = vec![];
     for output in [1, 2, 1, 2, 1, 2] {
@@ -163,7 +164,7 @@ fn a_retune_under_traffic_loses_what_it_counts_and_nothing_after_it() {
         while after < 20 {
             let is_lit = now() >= lit;
             after += usize::from(is_lit);
-            assert_eq!(rig.hosts[0].send(&frame(0, 1, FIRST_CLASS, sent.len() as u32)).unwrap(), None);
+            assert_eq!(rig.hosts[0].send(&frame(0, 1, CIRCUIT, sent.len() as u32)).unwrap(), None);
             sent.push((output, is_lit));
             std::thread::sleep(std::time::Duration::from_micros(200));
         }
@@ -197,8 +198,8 @@ fn what_is_no_permutation_changes_nothing() {
         let error = rig.switch.retune(&wrong).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
     }
-    assert_eq!(rig.switch.outputs(), [Some(1), None]);
-    rig.send(0, 1, FIRST_CLASS, 5);
+    assert_eq!(rig.switch.outputs().unwrap(), [Some(1), None]);
+    rig.send(0, 1, CIRCUIT, 5);
     assert_eq!(rig.receive(1, 5).len(), 5);
     let attach = |interfaces: &[&str]| CircuitSwitch::attach(interfaces, NEVER, Darkens::All).unwrap_err().to_string();
     let twice = rig.fabric.switch().enter(|| attach(&["p1"])).unwrap();

@@ -81,6 +81,6 @@ pub fn lab(args: &LabArgs) -> u8 {
         },
         &lines,
         // What daemons have counted is in the files.
-        &["agents", "managers", "observer"],
+        &["agents", "managers", "observer", "circuits"],
     )
 }

@@ -1,12 +1,15 @@
 //! The daemons of a lab: managers and agents as processes in its namespaces, as they run on real hosts.
 
+use super::circuits::Circuits;
 use super::fabric::{self, Fabric, FabricError, FabricParameters, INTERFACE};
 use super::metrics;
 use crate::agent::Snapshot;
+use crate::circuit_switch::CircuitError;
 use crate::client;
 use crate::config;
 use crate::gate::{Mode, SafeState, Scope};
 use crate::keys::{Authority, KeyError};
+use crate::plan::CircuitFabric;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::BTreeMap;
@@ -45,6 +48,10 @@ pub struct HostsParameters {
     pub tun: bool,
     /// Real-time priority, where it may.
     pub real_time: bool,
+    /// The circuit switch of a control that plans circuits, and the packet switch beside it.
+    pub circuits: Option<CircuitFabric>,
+    /// The share of grants and rates that is lost, 0 to 1.
+    pub control_loss: f64,
     /// Managers have a status page, at 127.0.0.1 in their namespace: see [`Hosts::metrics`].
     pub status: bool,
 }
@@ -70,6 +77,8 @@ impl HostsParameters {
             safe: SafeState::default(),
             tun: false,
             real_time: true,
+            circuits: None,
+            control_loss: 0.0,
             status: false,
         }
     }
@@ -84,6 +93,12 @@ pub enum LabError {
     /// The keys.
     #[error(transparent)]
     Keys(#[from] KeyError),
+    /// The circuit switch.
+    #[error(transparent)]
+    Circuits(#[from] CircuitError),
+    /// Where others find it.
+    #[error(transparent)]
+    Pin(#[from] crate::bpf::BpfError),
     /// A file or a process.
     #[error("{what}: {source}")]
     Io {
@@ -116,6 +131,7 @@ pub struct Hosts {
     managers: Vec<Daemon>,
     agents: Vec<Daemon>,
     parameters: HostsParameters,
+    circuits: Option<Circuits>,
     fabric: Fabric,
 }
 
@@ -138,7 +154,8 @@ impl Hosts {
     /// # Errors
     /// Where something cannot be made, or a daemon does not begin.
     pub fn start(parameters: HostsParameters, fabric: &FabricParameters) -> Result<Self, LabError> {
-        let fabric = Fabric::start(fabric)?;
+        let mut fabric = Fabric::start(fabric)?;
+        let circuits = parameters.circuits.as_ref().map(|of| Circuits::start(&mut fabric, of)).transpose()?;
         let keys = parameters.folder.join("keys");
         let count = u32::from(fabric.parameters().hosts);
         if !keys.join("ca.pem").exists() {
@@ -149,7 +166,7 @@ impl Hosts {
                 authority.issue(&name)?;
             }
         }
-        let mut hosts = Self { managers: Vec::new(), agents: Vec::new(), parameters, fabric };
+        let mut hosts = Self { managers: Vec::new(), agents: Vec::new(), parameters, circuits, fabric };
         for place in 0..hosts.parameters.managers {
             let daemon = hosts.daemon(&format!("manager-{place}"), &hosts.manager_file(place))?;
             hosts.managers.push(daemon);
@@ -194,6 +211,9 @@ impl Hosts {
             real_time = p.real_time,
             log = p.folder.join(format!("manager-{place}/slots.jsonl")),
         );
+        if let Some(circuits) = &self.circuits {
+            let _ = writeln!(file, "circuits = {:?}\ncontrol_loss = {:?}", circuits.folder(), p.control_loss);
+        }
         if p.status {
             let _ = writeln!(file, "status = \"{}\"", metrics::page(place));
         }
@@ -357,6 +377,11 @@ impl Hosts {
     /// Where a daemon's files are.
     pub fn folder(&self, name: &str) -> PathBuf {
         self.parameters.folder.join(name)
+    }
+
+    /// The circuit switch, where there is one.
+    pub fn circuits(&self) -> Option<&Circuits> {
+        self.circuits.as_ref()
     }
 
     /// The namespaces.

@@ -1,5 +1,6 @@
 //! What only a lab knows: what daemons counted, and what an observer at the switch has seen. `live.json` beside a run's tables.
 
+use super::circuits::CircuitsSeen;
 use super::failures::Failures;
 use super::hosts::Hosts;
 use super::tables::RecordError;
@@ -41,13 +42,15 @@ pub struct Counted {
     pub killed_agents: u64,
     /// Signals that got lost on their way, as the scenario says that some do.
     pub lost_signals: u64,
+    /// What both switches of a plan of circuits have counted.
+    pub circuits: Option<CircuitsSeen>,
 }
 
 impl Counted {
     /// Of hosts that have been [stopped](Hosts::stop); those that were killed have counted what was seen of them before.
     ///
     /// # Errors
-    /// Where one has not written down what it counted.
+    /// Where one has not written down what it counted, or a switch does not tell.
     pub fn read(hosts: &Hosts, managers: u32, failures: &Failures) -> Result<Self, RecordError> {
         let missing = |who: String| RecordError::Missing { who };
         let agent = |h: u16| {
@@ -71,7 +74,9 @@ impl Counted {
         }
         slots.sort_by_key(|s| s.start_ps);
         let killed = failures.agents.values().map(|lives| lives.len() as u64).sum();
-        Ok(Self { agents, managers: counters, slots, lost_signals: 0, killed_agents: killed })
+        let circuits = hosts.circuits().map(|c| c.seen(hosts.fabric())).transpose();
+        let circuits = circuits.map_err(|e| missing(format!("the circuit switch ({e})")))?;
+        Ok(Self { agents, managers: counters, slots, lost_signals: 0, killed_agents: killed, circuits })
     }
     /// The sum of a counter of all agents.
     pub fn agents(&self, name: &str) -> u64 {
@@ -131,6 +136,15 @@ pub fn live_json(seen: Option<&Report>, rate: Rate, counted: &Counted, programs:
         live["slots_filled"] = filled(report, rate);
         live["observer"] = json!(report);
     }
+    if let Some(seen) = &counted.circuits {
+        let sum = seen.sum();
+        live["circuit_frames"] = sum.frames.into();
+        live["circuit_dark"] = sum.dark.into();
+        live["circuit_unconnected"] = sum.unconnected.into();
+        live["circuit_share"] = share(counted.agents("circuit_wire_bytes") as f64, counted.agents("wire_bytes") as f64);
+        live["packets_dropped"] = seen.packets_dropped.iter().sum::<u64>().into();
+        live["circuits"] = json!(seen);
+    }
     live
 }
 
@@ -159,6 +173,10 @@ pub fn line(live: &Value) -> String {
     }
     for (key, what) in [("slots_used", "slots used"), ("slots_filled", "filled")] {
         parts.extend(number(key).map(|share| format!("{what} {:.1} %", 100.0 * share)));
+    }
+    if let (Some(dark), Some(unconnected)) = (live["circuit_dark"].as_u64(), live["circuit_unconnected"].as_u64()) {
+        parts.extend(number("circuit_share").map(|share| format!("{:.1} % over circuits", 100.0 * share)));
+        parts.push(format!("{dark} frames lost in the dark, {unconnected} without a circuit"));
     }
     if let (Some(us), Some(slips)) = (number("slipped_us"), live["slips"].as_u64()) {
         parts.push(format!("slipped {:.1} ms in {slips}", us / 1e3));

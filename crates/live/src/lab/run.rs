@@ -177,8 +177,9 @@ fn prepare(loaded: &Loaded) -> Result<Vec<Prepared>, RunError> {
 /// What a lab has not.
 fn refuse(loaded: &Loaded, scenario: &Scenario) -> Result<(), RunError> {
     let not = |what: String| Err(RunError::NotLive(what));
-    if !matches!(scenario.fabric.topology, Topology::SingleSwitch { .. }) {
-        return not("a lab has hosts under one switch: `fabric.topology.single_switch` is what it can be".into());
+    if !matches!(scenario.fabric.topology, Topology::SingleSwitch { .. } | Topology::Hybrid(_)) {
+        let can_be = "`fabric.topology.single_switch`, or `hybrid` with a circuit switch beside it, is what it can be";
+        return not(format!("a lab has hosts under one switch: {can_be}"));
     }
     if scenario.fabric.mtu.get() != MTU {
         let found = scenario.fabric.mtu;
@@ -292,6 +293,8 @@ fn once(
         safe: options.safe,
         real_time: options.real_time,
         status: one.failures.has_managers(),
+        circuits: one.plan.circuits().copied(),
+        control_loss: one.plan.control_loss(),
         ..HostsParameters::new(&options.program, &folder.path, &file, &one.question.control)
     };
     let hosts = u16::try_from(prepared.fabric.hosts()).unwrap_or(u16::MAX);

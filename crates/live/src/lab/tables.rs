@@ -1,8 +1,8 @@
 //! What happened in a run of a lab, as the tables and the summary of a simulation.
 //!
 //! What is not to be had: frames sent again of flows that were not delivered (the summary has all that agents know of); how long queues were; what was
-//! sent in each slot; and what became of a frame between two agents: one that came to none counts as lost where a receive buffer says so, and as in
-//! flight otherwise. Times of slots are those planned: by how much the schedule slips between the plan and the slot is not in them.
+//! sent in each slot; and what became of a frame between two agents: one that came to none counts as lost where a receive buffer,
+//! the circuit switch or the packet switch beside it says so, and as in flight otherwise. Times of slots are those planned: by how much the schedule slips between the plan and the slot is not in them.
 //!
 //! Reports and grants count with the bytes that they have in the simulator, though here they travel in TLS. Links count what the kernel does: data
 //! and signals, and the demand channel's TCP as well; a link is as busy as its rate in the scenario makes it.
@@ -13,7 +13,7 @@ use super::workload::{Flow, Programs};
 use crate::plan::LivePlan;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use timeplane_model::{Bytes, CoflowId, Duration, HostId, Time};
+use timeplane_model::{Bytes, CoflowId, Duration, HostId, LinkId, Time};
 use timeplane_results::{
     CoflowRow, ControlRow, DropRow, FlowRow, Recorder, ResultsError, RunFacts, RunSummary, SlotRow, Summariser, Tally,
     WindowSummary,
@@ -211,19 +211,11 @@ impl Done<'_> {
             return Err(RecordError::Conservation { what: "frames", tally });
         };
         let (mut lost, mut lost_bytes) = (0, 0);
-        for (host, agent) in (0..).zip(&counted.agents) {
-            let overrun = agent.agent.get("overrun").copied().unwrap_or(0).min(frames - lost);
-            if overrun > 0 {
-                let link = self.plan.fabric.downlink(HostId(host));
-                let node = self.plan.fabric.link(link).from.0;
-                let most = overrun * self.scenario.fabric.mtu.get();
-                let row = DropRow {
-                    link: link.0,
-                    node,
-                    reason: "receive_buffer",
-                    packets: overrun,
-                    bytes: most.min(bytes - lost_bytes),
-                };
+        for row in self.losses() {
+            // No more is lost than is missing: what came was not.
+            let packets = row.packets.min(frames - lost);
+            let row = DropRow { packets, bytes: row.bytes.min(bytes - lost_bytes), ..row };
+            if row.packets > 0 {
                 recorder.drop(&row);
                 summariser.drop(&row);
                 (lost, lost_bytes) = (lost + row.packets, lost_bytes + row.bytes);
@@ -232,6 +224,34 @@ impl Done<'_> {
         let tally = |sent, delivered, dropped, in_flight| Tally { sent, delivered, dropped, in_flight };
         let packets = tally(sent.0, came.0, lost, frames - lost);
         Ok((packets, tally(sent.1, came.1, lost_bytes, bytes - lost_bytes)))
+    }
+
+    /// What is known to be lost, by link and reason. Bytes are without Ethernet's header, and at most so many where only frames are counted.
+    fn losses(&self) -> Vec<DropRow> {
+        let fabric = &self.plan.fabric;
+        let most = self.scenario.fabric.mtu.get();
+        let row = |link: LinkId, reason, packets, bytes| {
+            let node = fabric.link(link).from.0;
+            DropRow { link: link.0, node, reason, packets, bytes }
+        };
+        let mut rows = Vec::new();
+        for (host, agent) in (0..).map(HostId).zip(&self.counted.agents) {
+            let overrun = agent.agent.get("overrun").copied().unwrap_or(0);
+            rows.push(row(fabric.downlink(host), "receive_buffer", overrun, overrun * most));
+        }
+        let Some(seen) = &self.counted.circuits else { return rows };
+        for (host, port) in (0..).map(HostId).zip(&seen.ports) {
+            let up = fabric.circuit_uplinks(fabric.link(fabric.uplink(host)).to);
+            let Some(&up) = up.first() else { continue };
+            let packets_only = |bytes: u64, frames: u64| bytes.saturating_sub(14 * frames);
+            let unconnected = packets_only(port.unconnected_bytes, port.unconnected);
+            rows.push(row(up, "circuit_dark", port.dark, packets_only(port.dark_bytes, port.dark)));
+            rows.push(row(up, "circuit_unconnected", port.unconnected, unconnected));
+        }
+        for (host, &dropped) in (0..).map(HostId).zip(&seen.packets_dropped) {
+            rows.push(row(fabric.downlink(host), "buffer_full", dropped, dropped * most));
+        }
+        rows
     }
 
     fn control_rows(&self) -> Vec<ControlRow> {
@@ -245,8 +265,9 @@ impl Done<'_> {
         });
         let mut rows: Vec<ControlRow> = reports.collect();
         let late = self.counted.agents("late");
+        let lost = self.counted.managers("grants_lost");
         let (messages, bytes) = (self.counted.managers("grants"), self.counted.managers("grant_bytes"));
-        rows.push(ControlRow { kind: "grants", messages, bytes, late, ..none });
+        rows.push(ControlRow { kind: "grants", messages, bytes, lost, late, ..none });
         let signals = self.counted.managers("signals");
         // Those that the manager's interface did not take, and those that got lost as the scenario says.
         let lost = self.counted.managers("signals_lost") + self.counted.lost_signals;

@@ -34,7 +34,7 @@ pub enum DataKind {
 /// | 12 | 2 | EtherType 0x88B6 |
 /// | 14 | 1 | version: 1 |
 /// | 15 | 1 | kind: 1 stream, 2 repair, 3 packet |
-/// | 16 | 2 | the class whose gate it waits for; 0xffff: none |
+/// | 16 | 2 | the class whose gate it waits for (11 bits), bit 11: it goes [by circuit](crate::numbering::CIRCUIT); 0xffff: none |
 /// | 18 | 2 | bytes of the payload |
 /// | 20 | 4 | the host that sends it |
 /// | 24 | 4 | epoch of its agent |
@@ -55,7 +55,7 @@ pub struct DataHeader {
     pub source: MacAddress,
     /// What it carries.
     pub kind: DataKind,
-    /// The class whose gate it waits for.
+    /// The class whose gate it waits for, with [`CIRCUIT`](crate::numbering::CIRCUIT) where it goes over the circuit switch.
     pub class: u16,
     /// Bytes behind the header.
     pub payload: u16,

@@ -3,9 +3,7 @@
 use super::{Checked, LONGEST_DELAY};
 use crate::{CircuitAlgorithm, CircuitsSpec, DarkTime, HybridSpec, Retune, Scenario, Topology};
 use timeplane_model::{Duration, Rate};
-
-/// Hosts that an 11-bit class of a PFC frame names twice: for this period and for the next.
-const CLASSES: u128 = 1 << 10;
+use timeplane_protocol::numbering::MOST_CIRCUIT_HOSTS;
 
 impl Checked {
     pub(super) fn hybrid(&mut self, h: &HybridSpec, line: Rate) {
@@ -34,8 +32,8 @@ impl Checked {
             let help = "topology.hybrid = { tors = 8, hosts_per_tor = 1, packet_rate = \"1 Gb/s\" } has one";
             return self.conflict(key, "circuits need a fabric with a circuit switch", Some(help));
         };
-        if s.fabric.hosts() > CLASSES {
-            let message = format!("each host is two classes of 11 bits: there can be {CLASSES} hosts");
+        if s.fabric.hosts() > u128::from(MOST_CIRCUIT_HOSTS) {
+            let message = format!("each host is three classes of 11 bits: there can be {MOST_CIRCUIT_HOSTS} hosts");
             self.conflict(key, &message, Some("fewer hosts, please"));
         }
         if c.scheduler == CircuitAlgorithm::Sunflow && hybrid.retune == Retune::AllStop {

@@ -1,10 +1,12 @@
 //! What a controller of circuits is told of the fabric and its hosts.
 
+use crate::{CircuitAlgorithm, CircuitsSpec, Retune};
 use timeplane_model::{Candidates, Duration, Fabric, HostId, NodeId, Rate, Time};
 use timeplane_protocol::{CircuitManagerConfig, SLACK};
-use timeplane_scenario::{CircuitAlgorithm, CircuitsSpec, Retune};
 use timeplane_schedule::circuits::{self, CircuitParameters};
 
+/// What a manager of circuits is told, of packets of `mtu` bytes, where the switch darkens the ports that `retune` says.
+///
 /// The fabric is a hybrid one: scenarios with circuits on another are refused.
 pub fn circuit_manager(spec: &CircuitsSpec, fabric: &Fabric, retune: Retune, mtu: u32) -> CircuitManagerConfig {
     let hosts = fabric.hosts();
@@ -75,7 +77,7 @@ pub fn circuit_manager(spec: &CircuitsSpec, fabric: &Fabric, retune: Retune, mtu
 }
 
 /// A scenario's algorithm as the schedulers know it.
-pub const fn algorithm(name: CircuitAlgorithm) -> circuits::CircuitAlgorithm {
+pub const fn circuit_algorithm(name: CircuitAlgorithm) -> circuits::CircuitAlgorithm {
     match name {
         CircuitAlgorithm::Solstice => circuits::CircuitAlgorithm::Solstice,
         CircuitAlgorithm::Eclipse => circuits::CircuitAlgorithm::Eclipse,

@@ -1,0 +1,176 @@
+//! What sets a circuit switch: the process that has made it, or another one of the machine.
+
+use super::{CircuitError, Darkens};
+use crate::bpf::BpfError;
+use crate::clock;
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use std::path::Path;
+use timeplane_model::{Duration, Matching, Time};
+
+/// In place of an output's number, as in `bpf/circuit.bpf.c`.
+pub(super) const UNCONNECTED: u64 = u32::MAX as u64;
+/// Names of the pinned maps.
+const CIRCUITS: &str = "circuits";
+const SETTINGS: &str = "settings";
+
+/// What a switch is like, as in `bpf/circuit.bpf.c`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    least_ns: u64,
+    most_ns: u64,
+    all: u64,
+    ports: u64,
+}
+
+impl Settings {
+    pub(super) fn new(least: Duration, most: Duration, darkens: Darkens, ports: usize) -> Self {
+        let ns = |d: Duration| (d.as_ps() / 1000).max(0) as u64;
+        let least_ns = ns(least);
+        Self { least_ns, most_ns: ns(most).max(least_ns), all: u64::from(darkens == Darkens::All), ports: ports as u64 }
+    }
+    pub(super) fn darkens(&self) -> Darkens {
+        if self.all == 0 { Darkens::Moved } else { Darkens::All }
+    }
+    pub(super) fn ports(&self) -> usize {
+        self.ports as usize
+    }
+}
+
+/// Connects the ports of a [`CircuitSwitch`](super::CircuitSwitch).
+#[derive(Debug)]
+pub struct Tuner {
+    circuits: MapHandle,
+    settings: MapHandle,
+    draws: Xoshiro256PlusPlus,
+}
+
+impl Tuner {
+    fn new(circuits: MapHandle, settings: MapHandle) -> Self {
+        Self { circuits, settings, draws: Xoshiro256PlusPlus::seed_from_u64(clock::monotonic_ns()) }
+    }
+
+    pub(super) fn first(circuits: MapHandle, settings: MapHandle, first: Settings) -> Result<Self, CircuitError> {
+        let tuner = Self::new(circuits, settings);
+        tuner.write_settings(&first)?;
+        Ok(tuner)
+    }
+
+    /// That of a switch that is [pinned](super::CircuitSwitch::pin) in this folder. One tuner should be used at a time: two that retune at once leave what
+    /// neither has asked for.
+    ///
+    /// # Errors
+    /// Where there is none, or this process may not.
+    pub fn open(folder: &Path) -> Result<Self, CircuitError> {
+        let map = |name| {
+            let missing = |source| CircuitError::Missing { folder: folder.to_owned(), source };
+            MapHandle::from_pinned_path(folder.join(name)).map_err(missing)
+        };
+        Ok(Self::new(map(CIRCUITS)?, map(SETTINGS)?))
+    }
+
+    pub(super) fn pin(&mut self, folder: &Path) -> Result<(), BpfError> {
+        let refused = || BpfError::refused(format!("pinning a circuit switch in {}", folder.display()));
+        self.circuits.pin(folder.join(CIRCUITS)).map_err(refused())?;
+        self.settings.pin(folder.join(SETTINGS)).map_err(refused())
+    }
+
+    pub(super) fn settings(&self) -> Result<Settings, CircuitError> {
+        let value = self.settings.lookup(&[0; 4], MapFlags::ANY)?.unwrap_or_default();
+        let number =
+            |at: usize| value.get(at..at + 8).map_or(0, |b| u64::from_ne_bytes(b.try_into().unwrap_or_default()));
+        Ok(Settings { least_ns: number(0), most_ns: number(8), all: number(16), ports: number(24) })
+    }
+
+    pub(super) fn write_settings(&self, s: &Settings) -> Result<(), CircuitError> {
+        let value = [s.least_ns, s.most_ns, s.all, s.ports].map(u64::to_ne_bytes).concat();
+        Ok(self.settings.update(&[0; 4], &value, MapFlags::ANY)?)
+    }
+
+    /// How many ports the switch has.
+    ///
+    /// # Errors
+    /// Of the system only.
+    pub fn ports(&self) -> Result<usize, CircuitError> {
+        Ok(self.settings()?.ports())
+    }
+
+    /// The output of each input, as last asked for.
+    ///
+    /// # Errors
+    /// Of the system only.
+    pub fn outputs(&self) -> Result<Vec<Option<usize>>, CircuitError> {
+        let output = |port: usize| {
+            let value = self.circuits.lookup(&(port as u32).to_ne_bytes(), MapFlags::ANY)?.unwrap_or_default();
+            let output = value.first_chunk().map_or(UNCONNECTED, |b| u64::from_ne_bytes(*b));
+            Ok((output != UNCONNECTED).then_some(output as usize))
+        };
+        (0..self.ports()?).map(output).collect()
+    }
+
+    /// Connects each input (by its place among the interfaces) to this output, or to none. Ports that change, or all ([`Darkens`]), are dark from
+    /// now on and lit together; when, by the monotonic clock. A retune during another begins anew for the ports that it concerns; one that
+    /// changes nothing darkens nothing.
+    ///
+    /// # Errors
+    /// Where there is not an output for each port, or an output is none or that of two inputs; nothing has changed then.
+    pub fn retune(&mut self, outputs: &[Option<usize>]) -> Result<Time, CircuitError> {
+        let settings = self.settings()?;
+        let ports = settings.ports();
+        if outputs.len() != ports {
+            return Err(CircuitError::Outputs { found: outputs.len(), ports });
+        }
+        let mut taken = vec![false; ports];
+        for &output in outputs.iter().flatten() {
+            if taken.get(output).is_none_or(|t| *t) {
+                return Err(CircuitError::Output(output));
+            }
+            taken[output] = true;
+        }
+        let before = self.outputs()?;
+        if before == outputs {
+            return Ok(clock::now());
+        }
+        let code = |output: Option<usize>| output.map_or(UNCONNECTED, |o| o as u64);
+        let all = settings.darkens() == Darkens::All;
+        let concerned: Vec<usize> = (0..ports).filter(|&p| all || before[p] != outputs[p]).collect();
+        // All are dark before the first is given its new output: no two inputs ever shine at one.
+        for &port in &concerned {
+            write(&self.circuits, port as u32, code(before[port]), u64::MAX)?;
+        }
+        let lit_at = clock::monotonic_ns().saturating_add(self.dark_ns(&settings));
+        for &port in &concerned {
+            write(&self.circuits, port as u32, code(outputs[port]), lit_at)?;
+        }
+        Ok(Time::from_ps(i64::try_from(lit_at).unwrap_or(i64::MAX).saturating_mul(1000)))
+    }
+
+    fn dark_ns(&mut self, settings: &Settings) -> u64 {
+        let span = settings.most_ns - settings.least_ns.min(settings.most_ns);
+        let drawn = if span == 0 { 0 } else { self.draws.next_u64() % (span + 1) };
+        settings.least_ns + drawn
+    }
+
+    /// The same by a matching, whose hosts are the ports.
+    ///
+    /// # Errors
+    /// As [`retune`](Self::retune).
+    pub fn connect(&mut self, matching: &Matching) -> Result<Time, CircuitError> {
+        let outputs: Vec<_> = matching.outputs().iter().map(|o| o.map(|o| o.index())).collect();
+        self.retune(&outputs)
+    }
+}
+
+/// Takes away what is pinned in a folder, so that nobody finds the switch any more.
+pub(super) fn remove(folder: &Path) {
+    for name in [CIRCUITS, SETTINGS] {
+        let _ = std::fs::remove_file(folder.join(name));
+    }
+}
+
+/// Writes a circuit; the output is there before the time, in the order in which the program reads them.
+pub(super) fn write(circuits: &impl MapCore, port: u32, output: u64, lit_at: u64) -> Result<(), libbpf_rs::Error> {
+    let value = [output.to_ne_bytes(), lit_at.to_ne_bytes()].concat();
+    circuits.update(&port.to_ne_bytes(), &value, MapFlags::ANY)
+}

@@ -1,0 +1,34 @@
+//! The circuit switch of a manager that plans circuits.
+
+use super::{ManagerCounters, ManagerError};
+use crate::circuit_switch::Tuner;
+use crate::plan::LivePlan;
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+use timeplane_model::Matching;
+
+/// Opens the switch of a plan of circuits; plans without circuits need none.
+pub(super) fn tuner(plan: &LivePlan, folder: Option<&Path>) -> Result<Option<Tuner>, ManagerError> {
+    if plan.circuits().is_none() {
+        return Ok(None);
+    }
+    let folder = folder.ok_or_else(|| ManagerError::NoCircuits { control: plan.control.clone() })?;
+    let tuner = Tuner::open(folder)?;
+    let (ports, hosts) = (tuner.ports()?, plan.fabric.hosts());
+    if ports != hosts as usize {
+        return Err(ManagerError::Ports { ports, hosts });
+    }
+    Ok(Some(tuner))
+}
+
+/// Sets the switch.
+pub(super) fn retune(tuner: &mut Option<Tuner>, matching: &Matching, counters: &ManagerCounters) {
+    let Some(tuner) = tuner else { return };
+    match tuner.connect(matching) {
+        Ok(_) => counters.retunes.fetch_add(1, Relaxed),
+        Err(e) => {
+            tracing::error!("the circuit switch is not set: {e}");
+            counters.retunes_failed.fetch_add(1, Relaxed)
+        }
+    };
+}

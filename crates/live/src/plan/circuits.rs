@@ -1,0 +1,69 @@
+//! What plans of circuits mean on real hosts.
+
+use crate::circuit_switch::Darkens;
+use timeplane_model::{Duration, Fabric, Rate};
+use timeplane_protocol::CircuitManagerConfig;
+use timeplane_scenario::agents;
+use timeplane_scenario::{CircuitDemand, CircuitsSpec, Retune, Topology};
+
+/// A circuit switch and the packet switch beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CircuitFabric {
+    /// For how long ports are dark that are retuned, at least.
+    pub least_dark: Duration,
+    /// At most.
+    pub most_dark: Duration,
+    /// Which ports those are.
+    pub darkens: Darkens,
+    /// How fast the packet switch is towards each host, in bits on the wire.
+    pub packet_rate: Rate,
+    retune: Retune,
+}
+
+impl CircuitFabric {
+    /// That of a fabric which has one.
+    pub(super) fn of(topology: &Topology) -> Option<Self> {
+        let Topology::Hybrid(hybrid) = topology else { return None };
+        let times = hybrid.dark.times();
+        Some(Self {
+            least_dark: times.least,
+            most_dark: times.most,
+            darkens: match hybrid.retune {
+                Retune::AllStop => Darkens::All,
+                Retune::Moved => Darkens::Moved,
+            },
+            packet_rate: hybrid.packet_rate,
+            retune: hybrid.retune,
+        })
+    }
+}
+
+/// What real hosts do not do of it.
+pub(super) fn refuse(spec: &CircuitsSpec, topology: &Topology) -> Result<(), String> {
+    let Topology::Hybrid(hybrid) = topology else { return Err("its fabric has no circuit switch".to_owned()) };
+    let shape = hybrid.shape();
+    if (shape.hosts_per_tor, shape.packet_uplinks, shape.circuit_uplinks) != (1, 1, 1) {
+        return Err("a host is a port of the circuit switch, and its fabric has racks: `hosts_per_tor` and uplinks have to be 1".to_owned());
+    }
+    if spec.demand == CircuitDemand::Oracle {
+        return Err("it plans by an oracle, and agents know no more than what they report".to_owned());
+    }
+    if spec.acknowledgements > 0.0 {
+        return Err("it keeps packets for acknowledgements, and agents' reports wait for no gate: `acknowledgements` has to be 0".to_owned());
+    }
+    Ok(())
+}
+
+/// What the manager is told: as in the simulator, but for when it opens gates.
+///
+/// There signals take `control_latency`, like all messages. Here they cross the network in microseconds, and messages of the demand channel are
+/// what takes long. A signal that opens a gate therefore leaves when the circuit is lit, and none before.
+pub(super) fn manager(spec: &CircuitsSpec, of: &CircuitFabric, fabric: &Fabric, mtu: u32) -> CircuitManagerConfig {
+    let config = agents::circuit_manager(spec, fabric, of.retune, mtu);
+    CircuitManagerConfig { open_lead: Duration::ZERO, ..config }
+}
+
+/// By how much a planned dark time is longer than it has to be; zero where it is too short.
+pub(super) fn spare(spec: &CircuitsSpec, of: &CircuitFabric, fabric: &Fabric, mtu: u32) -> Duration {
+    (spec.dark - spec.stop(fabric, mtu) - of.most_dark).max(Duration::ZERO)
+}

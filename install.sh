@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What the Rust toolchain does not bring and the programs in the kernel need: clang, libelf, zlib, iproute2. Nothing where all is there.
+# What the Rust toolchain does not bring: for the programs in the kernel clang, libelf, zlib and iproute2; for the tests of captures tshark. Nothing
+# where all is there.
 set -euo pipefail
 packages=()
 command -v clang > /dev/null || packages+=(clang)
@@ -8,6 +9,7 @@ command -v pkg-config > /dev/null || packages+=(pkg-config)
 [ -e /usr/include/libelf.h ] || packages+=(libelf-dev)
 [ -e /usr/include/zlib.h ] || packages+=(zlib1g-dev)
 [ -e /usr/include/linux/bpf.h ] || packages+=(linux-libc-dev)
+command -v tshark > /dev/null || packages+=(tshark)
 [ ${#packages[@]} -eq 0 ] && exit 0
 if ! command -v apt-get > /dev/null; then
     echo "timeplane needs, by the names that Debian has for them: ${packages[*]}" >&2
@@ -15,4 +17,5 @@ if ! command -v apt-get > /dev/null; then
 fi
 sudo=$([ "$(id -u)" -eq 0 ] || echo sudo)
 $sudo apt-get update -qq
-DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "${packages[@]}" > /dev/null
+# tshark's package asks who may capture, and would wait for an answer: nobody is asked, behind sudo neither.
+$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" > /dev/null

@@ -6,12 +6,14 @@
 //! - [`Store`]: `results/NAME/`, where complete runs are kept and only missing ones have to be run.
 //! - [`stats`]: percentiles, intervals, paired differences, equivalence.
 //! - [`Comparison`]: the table that answers the question of a scenario.
+//! - [`pcapng`]: frames in the format of Wireshark.
 //!
 //! Everything written is a function of the rows: no wall-clock time, no host name, no order of a hash map.
 
 mod comparison;
 mod error;
 mod human;
+pub mod pcapng;
 mod recorder;
 pub mod stats;
 mod store;

@@ -7,6 +7,7 @@ pub mod air;
 pub mod batch;
 pub mod bench;
 pub mod calendar;
+pub mod capture;
 mod circuit_plan;
 mod circuits;
 mod clocks;

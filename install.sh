@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the Rust toolchain does not bring and the programs in the kernel need: clang, libelf, zlib, iproute2; nftables, by which a test turns
-# connections. Nothing where all is there.
+# What the Rust toolchain does not bring: for the programs in the kernel clang, libelf, zlib and iproute2; for tests nftables, which turns
+# connections, and tshark, which reads captures. Nothing where all is there.
 set -euo pipefail
 packages=()
 command -v clang > /dev/null || packages+=(clang)
@@ -10,6 +10,7 @@ command -v nft > /dev/null || packages+=(nftables)
 [ -e /usr/include/libelf.h ] || packages+=(libelf-dev)
 [ -e /usr/include/zlib.h ] || packages+=(zlib1g-dev)
 [ -e /usr/include/linux/bpf.h ] || packages+=(linux-libc-dev)
+command -v tshark > /dev/null || packages+=(tshark)
 [ ${#packages[@]} -eq 0 ] && exit 0
 if ! command -v apt-get > /dev/null; then
     echo "timeplane needs, by the names that Debian has for them: ${packages[*]}" >&2
@@ -17,4 +18,5 @@ if ! command -v apt-get > /dev/null; then
 fi
 sudo=$([ "$(id -u)" -eq 0 ] || echo sudo)
 $sudo apt-get update -qq
-DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "${packages[@]}" > /dev/null
+# tshark's package asks who may capture, and would wait for an answer: nobody is asked, behind sudo neither.
+$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" > /dev/null

@@ -852,6 +852,12 @@ class Record(Values):
     """Takes the time that each packet spends in the network."""
     rtt: bool = False
     """Takes the round-trip time of every TCP segment."""
+    capture: list[str] = field(default_factory=list)
+    """Writes the frames of these places to a file each, as `host-3.pcapng` in the folder of a run, for Wireshark
+    and its like. `host 3` is what this host sends and receives, data and control messages; `link 5` one
+    direction of a wire, by its number in the table `links`; `manager 0` the messages of a controller (then
+    come a standby and deputies). All else stays as it is.
+    """
 
 
 @dataclass

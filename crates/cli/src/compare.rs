@@ -5,7 +5,7 @@ use crate::{CompareArgs, output};
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
 use std::path::Path;
-use timeplane_results::{Comparison, Metric, Options, RunSummary, Store};
+use timeplane_results::{Comparison, Manifest, Metric, Options, RunSummary, Store};
 
 /// A folder of results.
 struct Folder {
@@ -48,7 +48,8 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     }
 }
 
-fn read(folder: &Path) -> Result<Folder, Failure> {
+/// A folder of results that is there: its name, the store and what it is about.
+pub fn open(folder: &Path) -> Result<(String, Store, Manifest), Failure> {
     // Opening a store makes it: look first.
     if !folder.join("manifest.json").is_file() {
         let message = format!("{} is no folder of results: there is no manifest.json in it", folder.display());
@@ -59,6 +60,11 @@ fn read(folder: &Path) -> Result<Folder, Failure> {
     let store = Store::open(folder.parent().unwrap_or(Path::new("/")), &name).map_err(Failure::failed)?;
     let manifest = store.manifest().map_err(Failure::failed)?;
     let manifest = manifest.ok_or_else(|| Failure::failed("manifest.json has just been removed"))?;
+    Ok((name, store, manifest))
+}
+
+fn read(folder: &Path) -> Result<Folder, Failure> {
+    let (name, store, manifest) = open(folder)?;
     let complete = store.answers(&manifest.runs).map_err(Failure::failed)?;
     Ok(Folder { name, controls: manifest.runs.into_iter().map(|r| r.control).collect(), complete })
 }

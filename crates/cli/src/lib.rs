@@ -14,6 +14,7 @@ mod preview;
 mod progress;
 mod run;
 mod sweep;
+mod trace;
 
 use clap::{Args, Parser, Subcommand};
 use fail::Failure;
@@ -66,6 +67,11 @@ enum Command {
     Compare(CompareArgs),
     /// Writes the flows of a scenario's workload as CSV, for other simulators
     ExportFlows(ExportArgs),
+    /// Writes a timeline of runs for Perfetto: slots or circuits, queues, TCP's windows
+    ///
+    /// It is made of the tables of a folder of results; queues and windows are there where they were recorded (`record.queues_every`,
+    /// `record.tcp_every`). Open it in the browser at ui.perfetto.dev.
+    Trace(TraceArgs),
     /// Measures the speed of the engine on this machine
     Bench(BenchArgs),
     /// Lists what scenarios can name: topologies, workloads, controls, schedulers, bundled data; and what results hold
@@ -184,6 +190,24 @@ struct ExportArgs {
 }
 
 #[derive(Debug, Args)]
+struct TraceArgs {
+    /// A folder of results, as results/NAME
+    folder: PathBuf,
+    /// Where to
+    #[arg(long, short, value_name = "FILE", default_value = "timeplane.perfetto-trace")]
+    output: PathBuf,
+    /// Only these controls [default: all]
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    control: Vec<String>,
+    /// The runs of this seed [default: the first one]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// These runs, by their keys in the manifest, as the folders in `runs` are named [default: those of the first point]
+    #[arg(long, value_name = "KEY,..", value_delimiter = ',', conflicts_with_all = ["control", "seed"])]
+    run: Vec<String>,
+}
+
+#[derive(Debug, Args)]
 struct BenchArgs {
     /// A smaller measurement, in a few seconds
     #[arg(long)]
@@ -240,6 +264,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Validate(args) => preview::validate(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::ExportFlows(args) => export::export(&args),
+        Command::Trace(args) => trace::trace(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::List(args) => list::list(&args),
         Command::Schema => output::json(&timeplane_scenario::schema()),

@@ -6,17 +6,21 @@
 //! - [`Store`]: `results/NAME/`, where complete runs are kept and only missing ones have to be run.
 //! - [`stats`]: percentiles, intervals, paired differences, equivalence.
 //! - [`Comparison`]: the table that answers the question of a scenario.
+//! - [`pcapng`] and [`timeline`]: what happened in the formats of Wireshark and Perfetto.
 //!
 //! Everything written is a function of the rows: no wall-clock time, no host name, no order of a hash map.
 
 mod comparison;
 mod error;
 mod human;
+pub mod pcapng;
+mod perfetto;
 mod recorder;
 pub mod stats;
 mod store;
 mod summary;
 pub mod tables;
+pub mod timeline;
 
 pub use comparison::{Bound, Cell, Comparison, Line, Metric, Options};
 pub use error::ResultsError;

@@ -211,6 +211,14 @@ impl Recorder {
         }
     }
 
+    /// The folder that tables are written to, where they are written.
+    pub fn folder(&self) -> Option<&Path> {
+        match &self.flows.sink {
+            Sink::File(path, _) => path.parent(),
+            Sink::Discard | Sink::Memory(_) => None,
+        }
+    }
+
     /// Whether a row group could not be written. A run should end soon then: [`finish`](Self::finish) will return the reason.
     #[inline]
     pub const fn failed(&self) -> bool {

@@ -5,6 +5,7 @@
 //! alternative's name: `topology.leaf_spine = { leaves = 4, hosts_per_leaf = 30, spines = 3 }`.
 
 pub mod agents;
+mod capture;
 mod change;
 mod check;
 mod circuits;
@@ -25,6 +26,7 @@ mod standby;
 mod validate;
 mod workload;
 
+pub use capture::{CapturePoint, CapturePointError};
 pub use change::{Change, Wires};
 pub use check::{Check, Limit};
 pub use control::{
@@ -98,6 +100,13 @@ pub struct Scenario {
     pub check: Vec<Check>,
 }
 
+impl Record {
+    /// The places whose frames are written down; texts that name none are left out, as validation refuses them.
+    pub fn captured(&self) -> impl Iterator<Item = CapturePoint> + '_ {
+        self.capture.iter().filter_map(|text| text.parse().ok())
+    }
+}
+
 impl Scenario {
     /// As JSON in one canonical form: keys in the order of the types, defaults written out, quantities in their largest whole unit.
     pub fn to_json(&self) -> serde_json::Value {
@@ -159,7 +168,7 @@ pub struct Window {
 }
 
 /// What is recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Record {
     /// Takes the length of every queue that is not empty, once in each such interval.
@@ -175,4 +184,9 @@ pub struct Record {
     pub latency: bool,
     /// Takes the round-trip time of every TCP segment.
     pub rtt: bool,
+    /// Writes the frames of these places to a file each, as `host-3.pcapng` in the folder of a run, for Wireshark and its like. `host 3` is what this host
+    /// sends and receives, data and control messages; `link 5` one direction of a wire, by its number in the table `links`; `manager 0` the messages
+    /// of a controller (then come a standby and deputies). All else stays as it is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub capture: Vec<String>,
 }

@@ -1,5 +1,6 @@
 //! Whether the values of one scenario make sense, alone and together, before anything runs.
 
+mod capture;
 mod changes;
 mod circuits;
 mod flyways;
@@ -60,6 +61,7 @@ pub(crate) fn check(scenario: &Scenario, schedulers: &[&str], base: &Path) -> Ch
         c.with_radio(name, &seen);
         c.proxy(name, &seen);
     }
+    c.capture(scenario);
     c.failures(scenario);
     c.changes(scenario);
     for (i, check) in scenario.check.iter().enumerate() {

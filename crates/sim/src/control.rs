@@ -521,6 +521,9 @@ impl Controllers {
             Delivery::Open(opening, closes) => return self.open(at, to, &opening, Some(closes), network),
             Delivery::Beacon => return self.beacon(at, to, network),
         };
+        if let Some(capture) = &mut network.capture {
+            capture.heard(at, from, to, &message);
+        }
         let manager = self.manager_node();
         if let Message::Flyways(told) = message {
             return network.tell_rack(at, to, told, ends);
@@ -604,7 +607,7 @@ impl Controllers {
                         };
                         input = Some(Input::Backlog(backlog));
                     }
-                    Output::Send { to, message } => self.send(at, node, to, message),
+                    Output::Send { to, message } => self.send(at, node, to, message, network),
                     Output::Open(opening) if by_signal => {
                         let opens = self.signals.on(at, node);
                         self.at(opens, node, Delivery::Open(opening, SimTime::MAX));
@@ -646,19 +649,19 @@ impl Controllers {
         }
     }
 
-    fn send(&mut self, at: SimTime, from: u32, to: Address, message: Message) {
+    fn send(&mut self, at: SimTime, from: u32, to: Address, message: Message, network: &mut Network) {
         let first = self.manager_node();
         let planners = first..first + self.planners;
         match to {
-            Address::Host(h) => self.post(at, from, h.0, message),
-            Address::Deputy(deputy) => self.post(at, from, planners.end + deputy, message),
+            Address::Host(h) => self.post(at, from, h.0, message, network),
+            Address::Deputy(deputy) => self.post(at, from, planners.end + deputy, message, network),
             // A host knows of the one that is in charge of it.
             Address::Controller if from < first && !self.parts.is_empty() => {
-                self.post(at, from, planners.end + self.parts[from as usize], message);
+                self.post(at, from, planners.end + self.parts[from as usize], message, network);
             }
             // All of them hear what hosts report, and each what another one says.
             Address::Controller | Address::Peer => {
-                planners.filter(|&m| m != from).for_each(|m| self.post(at, from, m, message.clone()));
+                planners.filter(|&m| m != from).for_each(|m| self.post(at, from, m, message.clone(), network));
             }
         }
     }
@@ -675,7 +678,7 @@ impl Controllers {
     }
 
     /// Sends a message to a node.
-    fn post(&mut self, at: SimTime, from: u32, to: u32, message: Message) {
+    fn post(&mut self, at: SimTime, from: u32, to: u32, message: Message, network: &mut Network) {
         let frame = matches!(message, Message::Pfc(_));
         let (latency, loss) = if from.min(to) < self.manager_node() {
             (self.latency, self.loss)
@@ -691,10 +694,16 @@ impl Controllers {
         if uniform < loss {
             let sent = if frame { &mut self.frames } else { self.counted(from, to) };
             sent.lost += 1;
+            if let Some(capture) = &mut network.capture {
+                capture.said(at, from, to, &message, true);
+            }
             return;
         }
         self.number += 1;
         let departure = if frame { self.signals.departure(at, to) } else { at };
+        if let Some(capture) = &mut network.capture {
+            capture.said(departure, from, to, &message, false);
+        }
         self.messages.insert((departure + latency, to, from, self.number), Delivery::Message(message));
     }
 
@@ -762,6 +771,9 @@ impl Controllers {
     fn log(&mut self, at: SimTime, node: u32, event: Event, network: &mut Network, ends: &mut Endpoints) {
         match event {
             Event::SlotPlanned { round, index, start, open, gap, pairs } => {
+                if let Some(capture) = &mut network.capture {
+                    capture.planned(round.0, index, start, &pairs);
+                }
                 self.planned.push_back(Planned { round: round.0, index, start, open, gap, pairs });
             }
             Event::RoundPlanned { .. } => self.write(Some(at), network, &mut ends.ledger.recorder),
@@ -784,6 +796,9 @@ impl Controllers {
                 break;
             }
             let slot = self.planned.pop_front().expect("it is there");
+            if let Some(capture) = &mut network.capture {
+                capture.is_over(slot.start, &slot.pairs);
+            }
             for (source, destination) in slot.pairs {
                 recorder.slot(&SlotRow {
                     round: slot.round,

@@ -54,8 +54,8 @@ pub trait Wire {
     fn transmit(&mut self, now: SimTime, host: u32, packet: Packet);
     /// Asks for [`Endpoints::timer`] at `at`.
     fn arm(&mut self, at: SimTime, number: u32, slot: u32);
-    /// Carries a receiver's report back to the sender, beside the network.
-    fn report(&mut self, now: SimTime, from: u32, number: u32, slot: u32, report: Report);
+    /// Carries a receiver's report back to the sender, beside the network: from the one host to the other.
+    fn report(&mut self, now: SimTime, ends: [u32; 2], number: u32, slot: u32, report: Report);
 }
 
 /// What a flow does when it begins or has something to repair.
@@ -190,6 +190,11 @@ impl Endpoints {
             return BACKGROUND;
         }
         self.setting.classes.partition_point(|most| *most < bytes) as u8
+    }
+
+    /// The SACK blocks of a packet.
+    pub(crate) fn sacks(&self, packet: &Packet) -> SackBlocks {
+        if packet.sack == NO_SACK { SackBlocks::NONE } else { self.sacks[packet.sack as usize] }
     }
 
     /// The host that a packet comes from.
@@ -822,7 +827,7 @@ impl Endpoints {
         let State::Raw(ends) = &mut flow.state else { unreachable!("a raw flow") };
         if let Some(report) = ends.1.report(at.on_perfect_clock()) {
             flow.in_flight += 1;
-            wire.report(at, flow.destination, flow.number, slot, report);
+            wire.report(at, [flow.destination, flow.source], flow.number, slot, report);
         }
         self.rearm(slot, wire);
     }

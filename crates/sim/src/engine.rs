@@ -190,6 +190,7 @@ impl<'a> Engine<'a> {
             control.begin(&mut self.network);
         }
         loop {
+            self.network.write_capture(self.now);
             let outside = self.next_outside();
             match self.run_before(outside) {
                 Paused::Nothing => {}
@@ -427,6 +428,11 @@ impl<'a> Engine<'a> {
                 let down = self.ends.flows.find(slot, flow).is_some_and(|f| self.network.is_host_down(f.source));
                 match report.filter(|_| !down) {
                     Some(report) => {
+                        if let Some(capture) = &mut self.network.capture
+                            && let Some(of) = self.ends.flows.find(slot, flow)
+                        {
+                            capture.repair(at, true, [of.destination, of.source], flow, &report);
+                        }
                         let then = self.ends.report(at, flow, slot, &report, &mut self.network);
                         self.network.hold(at, then, &mut self.ends);
                     }

@@ -7,6 +7,7 @@ pub mod air;
 pub mod batch;
 pub mod bench;
 pub mod calendar;
+pub mod capture;
 mod circuits;
 mod clocks;
 pub mod collisions;

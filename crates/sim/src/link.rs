@@ -470,7 +470,7 @@ impl LinkState {
     }
 
     /// The departure of a packet of `wire` bytes that arrives at `arrival`.
-    fn departure(&self, arrival: SimTime, wire: u32) -> SimTime {
+    pub(crate) fn departure(&self, arrival: SimTime, wire: u32) -> SimTime {
         SimTime(arrival.0 - self.kind.propagation) + self.tail_lag(wire)
     }
 

@@ -1,6 +1,7 @@
 //! The packet fabric: links, switches, and the interface of every host, driven by one calendar.
 
 mod air;
+mod captured;
 mod exclusive;
 mod flyways;
 mod handover;
@@ -10,6 +11,7 @@ mod outages;
 mod retiming;
 
 use crate::calendar::{Calendar, Key, Phase};
+use crate::capture::Capture;
 use crate::circuits::CIRCUIT;
 use crate::collisions::Collisions;
 use crate::endpoints::{BACKGROUND, Endpoints, FlowQueue, Then, Wire};
@@ -195,6 +197,8 @@ pub struct Network {
     pub receive: Vec<ReceiveBuffer>,
     /// How long packets are on their way, where that is recorded.
     pub latencies: Option<Latencies>,
+    /// Frames that are written down.
+    pub(crate) capture: Option<Box<Capture>>,
     /// Hosts whose queues have changed since they were taken out last.
     pub changed: Vec<u32>,
     /// Reports of raw receivers under way, by arrival, flow and sequence.
@@ -293,6 +297,7 @@ impl Network {
             collisions: None,
             receive: Vec::new(),
             latencies: None,
+            capture: None,
             changed: Vec::new(),
             reports: BTreeMap::new(),
             report_sequence: 0,
@@ -489,6 +494,9 @@ impl Network {
     pub fn open(&mut self, now: SimTime, host: u32, window: Window) -> Vec<Window> {
         self.disturb(now, host);
         let Some(nics) = &mut self.nics else { return Vec::new() };
+        if let Some(capture) = &mut self.capture {
+            capture.opened(host, &window);
+        }
         let ended = nics[host as usize].open(now, window);
         self.wake(now, host);
         ended
@@ -676,6 +684,10 @@ impl Network {
         if next != LAST {
             self.calendar.push_arrival(self.packets.arrival(next), link);
         }
+        if self.capture.is_some() {
+            let packet = *self.packets.get(id);
+            self.capture_landing(at, link, id, &packet, ends);
+        }
         // Mostly the link takes one packet more; a loop for the rest is elsewhere.
         if self.queued_flows > 0
             && host != NONE
@@ -840,6 +852,9 @@ impl Network {
     /// Books an arrival that nothing else waits for, ahead of its time.
     #[inline(always)]
     fn passive_arrival(&mut self, at: SimTime, link: u32, id: u32, packet: Packet, ends: &mut Endpoints) {
+        if self.capture.is_some() {
+            self.capture_landing(at, link, id, &packet, ends);
+        }
         if at > self.stop {
             // Still in flight when the run ends.
             self.beyond.0 += 1;
@@ -944,9 +959,12 @@ impl Wire for Network {
         self.calendar.push(at, Key::new(Phase::Timer, number, slot));
     }
 
-    fn report(&mut self, now: SimTime, from: u32, number: u32, slot: u32, report: Report) {
+    fn report(&mut self, now: SimTime, [from, to]: [u32; 2], number: u32, slot: u32, report: Report) {
         let report = (!self.is_host_down(from)).then_some(report);
         if let Some(report) = &report {
+            if let Some(capture) = &mut self.capture {
+                capture.repair(now, false, [from, to], number, report);
+            }
             self.reported.0 += 1;
             self.reported.1 += report_bytes(report);
         }

@@ -653,7 +653,7 @@ mod tests {
     impl Wire for Nothing {
         fn transmit(&mut self, _: SimTime, _: u32, _: Packet) {}
         fn arm(&mut self, _: SimTime, _: u32, _: u32) {}
-        fn report(&mut self, _: SimTime, _: u32, _: u32, _: u32, _: Report) {}
+        fn report(&mut self, _: SimTime, _: [u32; 2], _: u32, _: u32, _: Report) {}
     }
 
     #[test]

@@ -182,6 +182,11 @@ impl Proxies {
     /// A sender does as it is told, unless it has heard something newer.
     fn obey(&mut self, now: SimTime, steer: Steer, network: &mut Network, ends: &mut Endpoints) {
         let Some((freshness, ..)) = self.senders.get_mut(&steer.flow.0) else { return };
+        if let Some(capture) = &mut network.capture
+            && let Some(slot) = ends.flows.slot_of(steer.flow.0)
+        {
+            capture.steered(now, ends.flows.get(slot).source, &steer);
+        }
         if freshness.accept(steer.epoch, steer.sequence) {
             let steering = Steering { window: steer.window.get(), rate: steer.rate, hold: self.spec.hold };
             ends.steer(now, steer.flow.0, Some(steering), network);

@@ -1,6 +1,7 @@
 //! One run: a scenario's point, one of its controls, one seed.
 
 use crate::air::{AirError, LinkCourses, set_up};
+use crate::capture::Capture;
 use crate::circuits::Circuits;
 use crate::control::{ControlError, Controllers};
 use crate::endpoints::{Carrier, Endpoints, Setting};
@@ -193,6 +194,7 @@ pub fn prepare<'a>(
         measured: begin..end,
         stop,
     };
+    let recorder_folder = recorder.folder().map(Path::to_owned);
     let mut ledger = Ledger::new(fabric.hosts(), begin..end, recorder);
     ledger.rtts = scenario.record.rtt.then(Histogram::default);
     let mut ends = Endpoints::new(Arc::clone(fabric), setting, ledger);
@@ -251,6 +253,7 @@ pub fn prepare<'a>(
             && slots.is_some_and(|s| s.background.is_none())
             && scenario.failure.is_empty()
             && scenario.change.is_empty()
+            && scenario.record.capture.is_empty()
         {
             network.allow_trains();
         }
@@ -263,6 +266,11 @@ pub fn prepare<'a>(
     }
     if let Some(receive) = receive {
         network.receive = vec![ReceiveBuffer::new(receive.buffer, receive.drain); fabric.hosts() as usize];
+    }
+    if let Some(folder) = recorder_folder.filter(|_| !scenario.record.capture.is_empty()) {
+        let points = scenario.record.captured().filter(|p| u128::from(p.parts().1) < p.count(scenario, control));
+        let capture = Capture::create(&folder, points, fabric, gated, |link| network.ends_of(link))?;
+        network.capture = Some(Box::new(capture));
     }
     network.latencies = scenario.record.latency.then(|| Latencies::new(begin..end));
     if let Some(PlanSpec::Rates(RatesSpec { estimator: RateEstimator::Arrivals(_), .. })) = plan {
@@ -364,6 +372,7 @@ fn conclude(
     if let Some(fault) = engine.control.as_mut().and_then(|s| s.fault.take()) {
         return Err(RunError::Plan(fault));
     }
+    engine.network.end_capture(engine.now, &engine.ends)?;
     let network = &mut engine.network;
     let in_flight = network.in_flight();
     let (mut dropped, mut dropped_bytes) = (0, 0);

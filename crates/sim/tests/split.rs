@@ -44,7 +44,7 @@ impl Wire for Pipe {
     fn arm(&mut self, at: SimTime, number: u32, slot: u32) {
         self.push(at, Event::Timer(number, slot));
     }
-    fn report(&mut self, _: SimTime, _: u32, _: u32, _: u32, _: Report) {
+    fn report(&mut self, _: SimTime, _: [u32; 2], _: u32, _: u32, _: Report) {
         unreachable!("TCP reports nothing");
     }
 }

@@ -270,7 +270,12 @@ impl Network {
         let state = &mut self.links[link as usize];
         let sent = now + Duration::from_ps(state.line_time(Pfc::FRAME));
         state.free_from(sent);
-        self.calendar.push(sent + port.effect, Key::new(Phase::Retune, link ^ 1, u32::from(input.told)));
+        let told = input.told;
+        self.calendar.push(sent + port.effect, Key::new(Phase::Retune, link ^ 1, u32::from(told)));
+        if let Some(capture) = &mut self.capture {
+            let is = self.fabric.link(LinkId(link));
+            capture.paused(now, sent + is.spec.propagation, link, (is.from.0, is.to.0), told);
+        }
         true
     }
 

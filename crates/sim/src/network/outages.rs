@@ -337,6 +337,9 @@ impl Network {
         for id in cut {
             let departure = self.links[link as usize].departs(id, &self.packets);
             let begin = SimTime(departure.0 - self.line_of(link, id));
+            if begin < at && self.capture.is_some() {
+                self.capture_cut(at, link, id, ends);
+            }
             let (packet, _) = undoomed(self.packets.remove(id));
             match &mut self.outages {
                 Some(outages) if asked && begin >= at => outages.held.entry(host).or_default().packets.push(packet),

@@ -7,7 +7,7 @@ use arrow::array::{Array, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use indexmap::IndexMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use timeplane_results::{Recorder, RunSummary, Tables};
 use timeplane_scenario::Loaded;
@@ -84,12 +84,24 @@ pub fn try_run(text: &str, control: &str, seed: u64) -> Result<Ran, RunError> {
     run_as(text, control, seed, false)
 }
 
+/// Runs one control with one seed; tables and captures in a folder that is made anew.
+pub fn run_in(folder: &Path, text: &str, control: &str, seed: u64) -> RunSummary {
+    let _ = std::fs::remove_dir_all(folder);
+    std::fs::create_dir_all(folder).expect("a folder that can be written to");
+    let recorder = Recorder::files(folder).expect("files");
+    run_with(text, control, seed, false, recorder).unwrap_or_else(|e| panic!("{e}\n{text}")).summary
+}
+
 /// Runs one control with one seed, each packet by itself.
 pub fn run_by_packets(text: &str, control: &str, seed: u64) -> Ran {
     run_as(text, control, seed, true).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
 fn run_as(text: &str, control: &str, seed: u64, by_packets: bool) -> Result<Ran, RunError> {
+    run_with(text, control, seed, by_packets, Recorder::memory())
+}
+
+fn run_with(text: &str, control: &str, seed: u64, by_packets: bool, recorder: Recorder) -> Result<Ran, RunError> {
     let loaded = load(text);
     let scenario = &loaded.scenario;
     let fabric = Arc::new(scenario.fabric.build().expect("a fabric"));
@@ -98,9 +110,9 @@ fn run_as(text: &str, control: &str, seed: u64, by_packets: bool) -> Result<Ran,
     let schedulers = Schedulers::built_in();
     let pulse = Pulse::default();
     let (summary, tables) = if by_packets {
-        simulate_by_packets(&spec, &fabric, &source, &schedulers, Recorder::memory(), &pulse)?
+        simulate_by_packets(&spec, &fabric, &source, &schedulers, recorder, &pulse)?
     } else {
-        simulate(&spec, &fabric, &source, &schedulers, Recorder::memory(), &pulse)?
+        simulate(&spec, &fabric, &source, &schedulers, recorder, &pulse)?
     };
     Ok(Ran { summary, tables })
 }

@@ -598,7 +598,7 @@ impl Wire for Reference {
         self.at(at.as_ps(), What::Timer(number, slot));
     }
 
-    fn report(&mut self, now: SimTime, _from: u32, number: u32, slot: u32, report: Report) {
+    fn report(&mut self, now: SimTime, _ends: [u32; 2], number: u32, slot: u32, report: Report) {
         self.report_sequence += 1;
         self.reports.insert((number, self.report_sequence), (slot, report));
         self.at((now + self.report_latency).as_ps(), What::Report(number, self.report_sequence));

@@ -1,0 +1,90 @@
+//! `trace`: the tables of runs as a timeline for Perfetto.
+
+use crate::compare::open;
+use crate::fail::Failure;
+use crate::{TraceArgs, output};
+use serde_json::Value;
+use timeplane_model::Duration;
+use timeplane_results::timeline::{TimelineRun, write_timeline};
+use timeplane_results::{Manifest, ManifestRun};
+use timeplane_scenario::nearest;
+
+pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
+    let (name, store, manifest) = open(&args.folder)?;
+    let chosen = choose(args, &manifest)?;
+    if let Some(missing) = chosen.iter().find(|r| !store.is_complete(&r.key)) {
+        let message =
+            format!("run {} ({}) of {name} is not complete: run the scenario again", missing.key, label(missing));
+        return Err(Failure::configuration(message));
+    }
+    let runs: Vec<TimelineRun> = chosen
+        .iter()
+        .map(|run| TimelineRun {
+            folder: store.run_dir(&run.key),
+            name: label(run),
+            circuits: manifest.scenario["control"][&run.control]["plan"].get("circuits").is_some(),
+            queues_every: every(&manifest, run, "queues_every"),
+            tcp_every: every(&manifest, run, "tcp_every"),
+        })
+        .collect();
+    let counts = write_timeline(&args.output, &runs).map_err(Failure::failed)?;
+    eprintln!(
+        "{}: {}, {} of queues and {} of TCP in {}",
+        output::count(runs.len() as u64, "run"),
+        output::count(counts.slots, "slot"),
+        output::count(counts.queues, "sample"),
+        output::count(counts.windows, "sample"),
+        args.output.display()
+    );
+    Ok(())
+}
+
+/// The runs that are asked for, in the order of the manifest.
+fn choose<'a>(args: &TraceArgs, manifest: &'a Manifest) -> Result<Vec<&'a ManifestRun>, Failure> {
+    let runs = &manifest.runs;
+    let unknown = |what: &str, found: &str, all: Vec<&str>| {
+        let near = nearest(found, all.iter().copied()).map_or(String::new(), |n| format!(", did you mean `{n}`?"));
+        Failure::configuration(format!("there is no {what} `{found}` in {}{near}", args.folder.display()))
+    };
+    for key in &args.run {
+        if !runs.iter().any(|r| r.key == *key) {
+            return Err(unknown("run", key, runs.iter().map(|r| r.key.as_str()).collect()));
+        }
+    }
+    for control in &args.control {
+        if !runs.iter().any(|r| r.control == *control) {
+            return Err(unknown("control", control, runs.iter().map(|r| r.control.as_str()).collect()));
+        }
+    }
+    if !args.run.is_empty() {
+        let mut chosen: Vec<&ManifestRun> = runs.iter().filter(|r| args.run.contains(&r.key)).collect();
+        // Points of a sweep share the runs that it does not change.
+        let mut keys = std::collections::BTreeSet::new();
+        chosen.retain(|r| keys.insert(&r.key));
+        return Ok(chosen);
+    }
+    let Some(first) = runs.first() else {
+        return Err(Failure::configuration(format!("there are no runs in {}", args.folder.display())));
+    };
+    let seed = args.seed.unwrap_or(first.seed);
+    if !runs.iter().any(|r| r.seed == seed) {
+        let seeds: Vec<String> = manifest.seeds.iter().map(u64::to_string).collect();
+        let message = format!("there is no seed {seed} in {}; there are {}", args.folder.display(), seeds.join(", "));
+        return Err(Failure::configuration(message));
+    }
+    let wanted = |r: &&ManifestRun| args.control.is_empty() || args.control.contains(&r.control);
+    Ok(runs.iter().filter(|r| r.seed == seed && r.point == first.point).filter(wanted).collect())
+}
+
+/// What a run is called.
+fn label(run: &ManifestRun) -> String {
+    let point = run.point.iter().map(|(key, value)| format!(", {key} = {value}")).collect::<String>();
+    format!("{}{point}, seed {}", run.control, run.seed)
+}
+
+/// How often something was recorded in a run: a sweep may try several intervals.
+fn every(manifest: &Manifest, run: &ManifestRun, key: &str) -> Option<Duration> {
+    let swept = run.point.get(&format!("record.{key}")).map(String::as_str);
+    let text = swept.or_else(|| manifest.scenario.get("record").and_then(|r| r.get(key)).and_then(Value::as_str));
+    text.and_then(|text| text.parse().ok())
+}

@@ -1,0 +1,60 @@
+//! Whether the places of `record.capture` are there.
+
+use super::Checked;
+use crate::Scenario;
+use crate::capture::CapturePoint;
+use crate::error::{Problem, nearest};
+use std::collections::BTreeSet;
+
+impl Checked {
+    pub(super) fn capture(&mut self, s: &Scenario) {
+        let mut named = BTreeSet::new();
+        for (i, text) in s.record.capture.iter().enumerate() {
+            let key = format!("record.capture.{i}");
+            match text.parse::<CapturePoint>() {
+                Err(_) => self.no_place(&key, text),
+                Ok(point) => {
+                    self.is_there(&key, point, s);
+                    if !named.insert(point) {
+                        self.conflict(&key, &format!("`{point}` is named twice"), None);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A text that is no word and number: the word that it was to be, with its number where it has one.
+    fn no_place(&mut self, key: &str, text: &str) {
+        let begin = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
+        let (word, number) = text.split_at(begin);
+        let word = nearest(word.trim_matches(|c: char| !c.is_alphanumeric()), CapturePoint::WORDS);
+        let number = number.trim().parse().unwrap_or(0u32);
+        let problem = Problem::UnknownName {
+            what: "place to capture at",
+            found: text.to_owned(),
+            nearest: word.map(|word| format!("{word} {number}")),
+            allowed: CapturePoint::WORDS.iter().map(|w| format!("{w} NUMBER")).collect(),
+        };
+        self.error(key, problem, Some("a word and a number: `host 3`, `link 5`, `manager 0`"));
+    }
+
+    /// A place has to be there under one control at least: fabrics and plans of others may have fewer.
+    fn is_there(&mut self, key: &str, point: CapturePoint, s: &Scenario) {
+        let (word, number) = point.parts();
+        let counts = s.control.iter().filter_map(|(name, control)| Some(point.count(&*s.seen_by(name)?, control)));
+        let Some(count) = counts.max() else { return };
+        if u128::from(number) < count {
+            return;
+        }
+        let Some(last) = count.checked_sub(1) else {
+            return self.conflict(key, "no control has a plan, so that there is no manager", None);
+        };
+        let problem = Problem::UnknownName {
+            what: word,
+            found: point.to_string(),
+            nearest: Some(format!("{word} {last}")),
+            allowed: vec![format!("{word} 0 to {word} {last}")],
+        };
+        self.error(key, problem, Some(&format!("{word}s are numbered 0 to {last}")));
+    }
+}

@@ -345,12 +345,13 @@ fn manifest(loaded: &Loaded, planned: &[Planned]) -> Manifest {
 
 /// The bounds of every point whose workload ends, mean over seeds.
 fn all_bounds(prepared: &[Prepared], loaded: &Loaded) -> Vec<Bound> {
-    let (mut completion, mut cct) = (Vec::new(), Vec::new());
+    let (mut completion, mut cct, mut steps) = (Vec::new(), Vec::new(), Vec::new());
     for point in prepared {
         let mtu = point.point.scenario.fabric.mtu.get();
         let Some(bounds) = mean_bounds(&point.fabric, &point.source, seeds(loaded), mtu) else { continue };
         let values = values(&point.point);
         completion.push((values.clone(), bounds.completion_ps));
+        steps.extend(bounds.step_ps.map(|step| (values.clone(), step)));
         cct.extend(bounds.cct_mean_ps.map(|mean| (values, mean)));
     }
     let bound = |label: &str, metric, values: Vec<_>| Bound { label: label.to_owned(), metric, values };
@@ -360,6 +361,9 @@ fn all_bounds(prepared: &[Prepared], loaded: &Loaded) -> Vec<Bound> {
     }
     if !cct.is_empty() {
         all.push(bound("each coflow alone", Metric::CctMean, cct));
+    }
+    if !steps.is_empty() {
+        all.push(bound("critical path", Metric::StepMean, steps));
     }
     all
 }

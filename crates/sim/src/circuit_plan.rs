@@ -85,5 +85,6 @@ pub const fn algorithm(name: CircuitAlgorithm) -> circuits::CircuitAlgorithm {
         CircuitAlgorithm::Sunflow => circuits::CircuitAlgorithm::Sunflow,
         CircuitAlgorithm::CoverAll => circuits::CircuitAlgorithm::CoverAll,
         CircuitAlgorithm::RoundRobin => circuits::CircuitAlgorithm::RoundRobin,
+        CircuitAlgorithm::Hold => circuits::CircuitAlgorithm::Hold,
     }
 }

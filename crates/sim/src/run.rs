@@ -293,6 +293,9 @@ pub fn prepare<'a>(
     if in_turn {
         engine.take_turns();
     }
+    if let Some(steps) = source.steps() {
+        engine.follow(steps);
+    }
     Ok(engine)
 }
 
@@ -364,6 +367,7 @@ fn conclude(
     if let Some(fault) = engine.control.as_mut().and_then(|s| s.fault.take()) {
         return Err(RunError::Plan(fault));
     }
+    let (steps, collectives) = engine.step_rows();
     let network = &mut engine.network;
     let in_flight = network.in_flight();
     let (mut dropped, mut dropped_bytes) = (0, 0);
@@ -375,6 +379,13 @@ fn conclude(
         ledger.summary.drop(&row);
         dropped += packets;
         dropped_bytes += bytes;
+    }
+    for row in &steps {
+        ledger.recorder.step(row);
+        ledger.summary.step(row);
+    }
+    for row in &collectives {
+        ledger.recorder.collective(row);
     }
     for row in network.air_courses(engine.now) {
         ledger.recorder.air(&row);

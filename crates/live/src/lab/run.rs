@@ -243,6 +243,11 @@ fn prepare(loaded: &Loaded) -> Result<Vec<Prepared>, RunError> {
 /// What a lab has not.
 fn refuse(scenario: &Scenario) -> Result<(), RunError> {
     let not = |what: String| Err(RunError::NotLive(what));
+    if scenario.workload.has_steps() {
+        return not("workload: its flows wait for others, and a lab's programs begin at given times: `poisson`, `flows`, `shuffle` \
+                    and `coflows` are what it can run"
+            .into());
+    }
     if !matches!(scenario.fabric.topology, Topology::SingleSwitch { .. }) {
         return not("a lab has hosts under one switch: `fabric.topology.single_switch` is what it can be".into());
     }

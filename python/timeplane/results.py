@@ -34,6 +34,16 @@ class _Tables:
         return self.table("coflows")
 
     @property
+    def steps(self) -> Table:
+        """One row per step; only where flows wait for others are there any."""
+        return self.table("steps")
+
+    @property
+    def collectives(self) -> Table:
+        """One row per collective of a group in a step; only where flows wait for others are there any."""
+        return self.table("collectives")
+
+    @property
     def queues(self) -> Table:
         """One row per queue that is not empty at a sample; without ``record.queues_every`` there are none."""
         return self.table("queues")

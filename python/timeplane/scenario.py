@@ -32,6 +32,7 @@ __all__ = [
     "Buffer",
     "Bytes",
     "Cdf",
+    "Chakra",
     "Change",
     "ChangedWire",
     "ChangedWires",
@@ -41,6 +42,10 @@ __all__ = [
     "Circuits",
     "Codel",
     "Coflows",
+    "Collective",
+    "CollectiveAlgorithm",
+    "CollectiveAlgorithms",
+    "CollectiveWorkload",
     "Congestion",
     "Control",
     "Coordinated",
@@ -119,6 +124,7 @@ __all__ = [
     "Shared",
     "Shuffle",
     "SignalSpec",
+    "Simai",
     "SingleSwitch",
     "Sizes",
     "SlotFill",
@@ -813,13 +819,140 @@ class Coflows(Values):
     """
 
 
+#: An operation of a group of ranks.
+#: - ``"all_reduce"``: Everybody has the sum of all buffers.
+#: - ``"all_gather"``: Everybody has the pieces of all.
+#: - ``"reduce_scatter"``: Everybody has a piece of the sum.
+#: - ``"all_to_all"``: Everybody has a piece from everybody.
+#: - ``"broadcast"``: Everybody has what the first rank has.
+Collective: TypeAlias = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"]
+
+#: How a collective is made of transfers.
+#: - ``"ring"``: To the next rank, piece by piece (Patarasuk and Yuan, JPDC 2009).
+#: - ``"halving_doubling"``: With the rank of one other bit, half as much or twice as much each time (Thakur,
+#:   Rabenseifner and Gropp, IJHPCA 2005); ranks are a power of two. For an all-to-all half of the buffer each
+#:   time, for a broadcast a binomial tree.
+#: - ``"tree"``: Up a binary tree to its root and down again, piece after piece; not for an all-to-all.
+#: - ``"direct"``: Everybody to everybody at once.
+CollectiveAlgorithm: TypeAlias = Literal["ring", "halving_doubling", "tree", "direct"]
+
+
+@dataclass(kw_only=True)
+class CollectiveWorkload(Values):
+    """A collective among all hosts, or among groups of them at the same time: each rank sends when it has
+    received what that needs.
+    """
+
+    _key: ClassVar[str] = "collective"
+
+    operation: Collective
+    """What is done."""
+    algorithm: CollectiveAlgorithm = "ring"
+    """How."""
+    bytes: Bytes
+    """The whole buffer: what each rank has before an all-reduce, a reduce-scatter or an all-to-all, and after an
+    all-gather or a broadcast. It is cut into as many pieces as a group has ranks, which differ by a byte at
+    most.
+    """
+    group: int | None = None
+    """Ranks of a group; all hosts where it is missing. The hosts have to be a multiple of `group` times
+    `stride`.
+    """
+    stride: int = 1
+    """A group's ranks are so many hosts apart."""
+    steps: int = 1
+    """So many times, each time when all groups are done with the time before: each is a step."""
+    compute: Duration = "0 ps"
+    """How long each rank computes at the begin of a step."""
+
+
+@dataclass(kw_only=True)
+class CollectiveAlgorithms(Values):
+    """How the collectives of a trace are done."""
+
+    all_reduce: CollectiveAlgorithm = "ring"
+    """All-reduces."""
+    all_gather: CollectiveAlgorithm = "ring"
+    """All-gathers."""
+    reduce_scatter: CollectiveAlgorithm = "ring"
+    """Reduce-scatters."""
+    all_to_all: CollectiveAlgorithm = "direct"
+    """All-to-alls."""
+    broadcast: CollectiveAlgorithm = "tree"
+    """Broadcasts."""
+
+
+@dataclass(kw_only=True)
+class Chakra(Values):
+    """A Chakra execution trace: a file per rank, length-delimited protobuf. Rank r is host r. A node begins
+    when all that it depends on is over. A send is over when all has been received, a receive when its
+    send is; the first send to a rank with a tag belongs to the first receive there, and so on.
+    Computations take their `duration_micros`, and others at the same rank do not delay them.
+    """
+
+    _key: ClassVar[str] = "chakra"
+
+    _reads: ClassVar[dict[str, str]] = {"algorithms": "CollectiveAlgorithms"}
+
+    prefix: str
+    """The files without their ends, looked up beside the scenario: `PREFIX.0.et`, `PREFIX.1.et`, ..."""
+    ranks: int | None = None
+    """How many ranks there have to be; as many as there are files where it is missing."""
+    algorithms: CollectiveAlgorithms = field(default_factory=CollectiveAlgorithms)
+    """How collectives are done."""
+    steps: int = 1
+    """So many times, each time when all is over."""
+    time_scale: float = 1.0
+    """Computing times are multiplied by this."""
+    byte_scale: float = 1.0
+    """Sizes are multiplied by this; at least 1 B is left of those that are not zero."""
+
+
+@dataclass(kw_only=True)
+class Simai(Values):
+    """A training workload of SimAI: a layer a line, with times to compute and collectives of the forward
+    pass, the input gradient and the weight gradient. Hosts are ranks: with a tensor-parallel size of T
+    (from the file), host h is in the tensor group of `h / T`, whose ranks are next to each other, and in
+    the data group of `h % T`, whose ranks are T apart. Collectives of the forward pass and of input
+    gradients are done in the tensor groups, those of weight gradients in the data groups; those of layers
+    in `across` all in the data groups. `_EP` and `_DP_EP` at a collective's name are the expert groups.
+    """
+
+    _key: ClassVar[str] = "simai"
+
+    _reads: ClassVar[dict[str, str]] = {"algorithms": "CollectiveAlgorithms"}
+
+    file: str
+    """The file, looked up beside the scenario, or a bundled name (`gpt_13b`, `llama_7b`)."""
+    across: list[str] = field(default_factory=list)
+    """Names of layers whose collectives all are among the data groups: in files of AICB those of gradients and
+    parameters, `grad_norm`, `layernorm` and `embedding_norm`.
+    """
+    layers: int | None = None
+    """Only the first so many layers of a name, of those names that come more often; all where it is missing.
+    Layers in `across` then have the share of their bytes and times that these layers are of theirs.
+    """
+    algorithms: CollectiveAlgorithms = field(default_factory=CollectiveAlgorithms)
+    """How collectives are done."""
+    steps: int = 1
+    """Training steps, one after the other."""
+    time_scale: float = 1.0
+    """Computing times are multiplied by this."""
+    byte_scale: float = 1.0
+    """Sizes are multiplied by this; at least 1 B is left of those that are not zero."""
+
+
 #: What is sent.
 #: - :class:`Poisson`: Flows that arrive as a Poisson process.
 #: - :class:`Flows`: A list of flows from a file.
 #: - :class:`Shuffle`: Every host sends the same amount to every other.
 #: - :class:`Coflows`: Groups of flows from a trace; a group is done when its last flow is.
-Workload: TypeAlias = Poisson | Flows | Shuffle | Coflows
-_Workload = {"poisson": Poisson, "flows": Flows, "shuffle": Shuffle, "coflows": Coflows}
+#: - :class:`CollectiveWorkload`: A collective of AI training: transfers that wait for each other.
+#: - :class:`Chakra`: A Chakra execution trace: computations, sends, receives and collectives that wait for
+#:   each other.
+#: - :class:`Simai`: A training workload of SimAI: layers with their computations and collectives.
+Workload: TypeAlias = Poisson | Flows | Shuffle | Coflows | CollectiveWorkload | Chakra | Simai
+_Workload = {"poisson": Poisson, "flows": Flows, "shuffle": Shuffle, "coflows": Coflows, "collective": CollectiveWorkload, "chakra": Chakra, "simai": Simai}
 
 
 @dataclass(kw_only=True)
@@ -1394,7 +1527,9 @@ class Rates(Values):
 #:   2016).
 #: - ``"cover_all"``: A circuit for every demand that the packet switch can not carry.
 #: - ``"round_robin"``: All matchings in turn, whatever the demand.
-CircuitAlgorithm: TypeAlias = Literal["solstice", "eclipse", "tms", "max_weight", "adjust", "sunflow", "cover_all", "round_robin"]
+#: - ``"hold"``: One matching until something waits that it does not join: for senders that wait for each
+#:   other.
+CircuitAlgorithm: TypeAlias = Literal["solstice", "eclipse", "tms", "max_weight", "adjust", "sunflow", "cover_all", "round_robin", "hold"]
 
 #: How the controller of circuits knows what waits at hosts.
 #: - ``"reports"``: From hosts' reports, which are as old as control latencies make them, or lost.

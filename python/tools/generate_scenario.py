@@ -19,7 +19,14 @@ WIDTH = 110
 #: Python names of types whose Rust names say more than a reader needs.
 NAMES = {"FabricSpec": "Fabric", "PlanSpec": "Plan"}
 #: Python names of alternatives whose keys alone say too little, or name another class.
-ALTERNATIVES = {"wire": "FailedWire", "between": "FailedWires", "switch": "FailedSwitch", "host": "FailedHost", "deputy": "FailedDeputy"}
+ALTERNATIVES = {
+    "collective": "CollectiveWorkload",
+    "wire": "FailedWire",
+    "between": "FailedWires",
+    "switch": "FailedSwitch",
+    "host": "FailedHost",
+    "deputy": "FailedDeputy",
+}
 #: The same of one choice only: its definition and the key.
 OF_CHOICE = {
     ("DarkTime", "fixed"): "FixedDark",

@@ -24,6 +24,10 @@ pub fn export(args: &ExportArgs) -> Result<(), Failure> {
     let scenario = &point.scenario;
     let both = Sources::default().of(scenario, &loaded)?;
     let source = &both.1;
+    if source.steps().is_some() {
+        let message = "flows of this workload wait for others, and a list of flows says only when they start";
+        return Err(Failure::configuration(message));
+    }
     let window = scenario.window;
     // As long as flows arrive in a run: to the end of the window, or of the drain where there is one.
     let end = window.measure.map(|m| window.warmup + m + window.drain.unwrap_or(Duration::ZERO));

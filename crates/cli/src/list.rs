@@ -80,6 +80,7 @@ fn all() -> Vec<List> {
     let bundled = |b: &timeplane_workload::Bundled| {
         let kind = match b.kind {
             BundledKind::Coflows => "workload.coflows.file",
+            BundledKind::Simai => "workload.simai.file",
             BundledKind::Cdf => "workload.poisson.sizes.cdf",
             BundledKind::Matrix => "workload.poisson.pattern.matrix.file",
         };

@@ -85,6 +85,12 @@ metrics! {
     CctP95 "cct_p95_ps", "CCT p95", Time, Coflows, |r| r.cct_ps.map(|d| d.p95);
     /// Longest coflow completion time.
     CctMax "cct_max_ps", "CCT max", Time, Coflows, |r| r.cct_ps.map(|d| d.max);
+    /// Mean time of a step.
+    StepMean "step_mean_ps", "step mean", Time, All, |r| r.step_ps.map(|d| d.mean);
+    /// Longest step.
+    StepMax "step_max_ps", "step max", Time, All, |r| r.step_ps.map(|d| d.max);
+    /// Mean of steps' times over what no control can be faster than.
+    StepStretch "step_stretch", "step over bound", Ratio, All, |r| r.step_stretch;
     /// From the first arrival to the last finish; exists where all flows finished.
     Completion "completion_ps", "completion", Time, All, |r| r.completion_ps.map(|ps| ps as f64);
     /// Application bits received per second in the window, all hosts together.
@@ -127,7 +133,10 @@ impl Metric {
     /// What a table shows where nobody says: coflows where there are some, flows otherwise, and what went wrong.
     pub fn usual(runs: &[RunSummary]) -> Vec<Self> {
         let has = |metric: Self| runs.iter().any(|r| metric.value(r).is_some());
-        let mut metrics = if runs.iter().any(|r| r.coflows.measured > 0) {
+        let mut metrics = if has(Self::StepMean) {
+            // A step is what everybody waits for.
+            vec![Self::StepMean, Self::StepStretch, Self::CctMean, Self::CctP95, Self::FctMean]
+        } else if runs.iter().any(|r| r.coflows.measured > 0) {
             vec![Self::CctMean, Self::CctP95, Self::Completion, Self::FctMean, Self::FctP99]
         } else if runs.iter().all(|r| r.window.measure_ps.is_none()) {
             // The workload ends: when it is done is the first question.

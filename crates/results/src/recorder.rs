@@ -2,8 +2,8 @@
 
 use crate::error::ResultsError;
 use crate::tables::{
-    AirRow, CoflowRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, ReceivedRow, Row, RttRow, SlotRow,
-    TcpRow,
+    AirRow, CoflowRow, CollectiveRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, ReceivedRow, Row,
+    RttRow, SlotRow, StepRow, TcpRow,
 };
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
@@ -176,6 +176,10 @@ recorder! {
     flow(FlowRow) -> flows;
     /// Records a coflow.
     coflow(CoflowRow) -> coflows;
+    /// Records a step.
+    step(StepRow) -> steps;
+    /// Records a collective.
+    collective(CollectiveRow) -> collectives;
     /// Records a queue at a sample.
     queue(QueueRow) -> queues;
     /// Records what a host has received since the sample before.

@@ -1,7 +1,7 @@
 //! One run in a few numbers.
 
 use crate::stats::{jain, percentile};
-use crate::tables::{CoflowRow, ControlRow, DropRow, FlowRow};
+use crate::tables::{CoflowRow, ControlRow, DropRow, FlowRow, StepRow};
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use arrow::datatypes::{Field, Schema};
 use indexmap::{IndexMap, IndexSet};
@@ -164,6 +164,12 @@ pub struct RunSummary {
     pub slowdown: Option<Distribution>,
     /// Coflow completion times, in ps.
     pub cct_ps: Option<Distribution>,
+    /// Times of steps, in ps; `None` where there are none, or where one did not end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_ps: Option<Distribution>,
+    /// Mean of the steps' times over their lower bounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_stretch: Option<f64>,
     /// Times that packets spent in the network, in ps: the mean is exact, percentiles are those of the table `latency`; `None` where that
     /// was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -227,6 +233,7 @@ pub struct Summariser {
     fct_ps: Vec<i64>,
     slowdown: Vec<f64>,
     cct_ps: Vec<i64>,
+    steps: Vec<StepRow>,
     first_start_ps: Option<i64>,
     last_finish_ps: Option<i64>,
     any_unfinished: bool,
@@ -275,6 +282,11 @@ impl Summariser {
         }
     }
 
+    /// Counts a step; likewise every one of the run.
+    pub fn step(&mut self, row: &StepRow) {
+        self.steps.push(*row);
+    }
+
     /// Counts drops.
     pub fn drop(&mut self, row: &DropRow) {
         *self.dropped_packets.entry(row.reason).or_default() += row.packets;
@@ -302,7 +314,13 @@ impl Summariser {
             (Some(first), Some(last)) if !self.any_unfinished => Some(last - first),
             _ => None,
         };
+        // A mean of the steps that ended would hide the one that did not.
+        let steps: Option<Vec<i64>> = self.steps.iter().map(|s| s.step_ps).collect();
+        let stretch = |s: &StepRow| (s.ideal_ps > 0).then(|| s.step_ps.map(|t| t as f64 / s.ideal_ps as f64)).flatten();
+        let stretches: Option<Vec<f64>> = self.steps.iter().map(stretch).collect();
         RunSummary {
+            step_ps: steps.and_then(Distribution::of_ps),
+            step_stretch: stretches.and_then(Distribution::of).map(|d| d.mean),
             control: facts.control,
             point: facts.point,
             seed: facts.seed,
@@ -380,6 +398,15 @@ fn columns() -> Vec<(&'static str, Get)> {
         p99 = "cct_p99_ps",
         max = "cct_max_ps"
     ));
+    columns.extend(distribution!(
+        step_ps,
+        mean = "step_mean_ps",
+        p50 = "step_p50_ps",
+        p95 = "step_p95_ps",
+        p99 = "step_p99_ps",
+        max = "step_max_ps"
+    ));
+    columns.push(("step_stretch", Get::Real(|s| s.step_stretch)));
     columns.extend(distribution!(
         network_latency_ps,
         mean = "network_latency_mean_ps",

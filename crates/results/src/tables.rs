@@ -167,6 +167,44 @@ tables! {
         measured: bool,
     }
 
+    /// Steps: one row per step of a workload whose flows wait for others, in the order in which they end.
+    "steps": StepRow {
+        /// Number of the step, from 0.
+        step: u32,
+        /// When it begins: the end of the step before.
+        start_ps: i64,
+        /// From its begin until all its transfers have been received and all its computations are over; null where the run ended first.
+        step_ps: Option<i64>,
+        /// What no control can be faster than on the scenario's fabric.
+        ideal_ps: i64,
+    }
+
+    /// Collectives: one row per collective of a group in a step, in the order in which they end.
+    "collectives": CollectiveRow {
+        /// The step that it is in.
+        step: u32,
+        /// Its number as a coflow: that of its flows.
+        coflow: u32,
+        /// What it does.
+        kind: &'static str,
+        /// How.
+        algorithm: &'static str,
+        /// How many hosts take part.
+        ranks: u32,
+        /// The whole buffer: before an all-reduce, a reduce-scatter or an all-to-all, after an all-gather or a broadcast.
+        size_bytes: u64,
+        /// Transfers that it is made of.
+        flows: u32,
+        /// Application bytes of all of them.
+        sent_bytes: u64,
+        /// Begin of its first transfer.
+        start_ps: i64,
+        /// From that until its last transfer has been received; null where the run ended first.
+        collective_ps: Option<i64>,
+        /// What no control can be faster than on the scenario's fabric, if nothing else is under way.
+        ideal_ps: i64,
+    }
+
     /// Queues over time: one row per queue that is not empty at a sample. A host's queue is that of its uplink.
     "queues": QueueRow {
         /// When the sample was taken.
@@ -324,16 +362,29 @@ mod tests {
 
     #[test]
     fn every_column_says_what_it_is_and_in_which_unit() {
-        let plain =
-            ["flow", "coflow", "source", "destination", "host", "name", "link", "node", "from", "to", "round", "slot"];
-        let counts = ["flows", "packets", "messages", "lost", "late", "retransmissions", "timeouts", "bytes"];
+        let plain = [
+            "flow",
+            "coflow",
+            "source",
+            "destination",
+            "host",
+            "name",
+            "link",
+            "node",
+            "from",
+            "to",
+            "round",
+            "slot",
+            "step",
+        ];
+        let counts = ["flows", "packets", "messages", "lost", "late", "retransmissions", "timeouts", "bytes", "ranks"];
         for (table, schema) in all() {
             assert!(!schema.metadata()["description"].is_empty(), "{table}");
             for field in schema.fields() {
                 let (name, about) = (field.name().as_str(), &field.metadata()["description"]);
                 assert!(about.ends_with('.') || about.ends_with("..."), "{table}.{name}: {about}");
                 let unit = ["_ps", "_bytes", "_packets", "_flows", "_bps", "_ppm"].iter().any(|u| name.ends_with(u));
-                let other = ["measured", "reason", "kind", "sender", "mcs", "state"].contains(&name);
+                let other = ["measured", "reason", "kind", "sender", "mcs", "state", "algorithm"].contains(&name);
                 assert!(unit || other || plain.contains(&name) || counts.contains(&name), "{table}.{name} has no unit");
             }
         }

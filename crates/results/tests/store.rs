@@ -42,6 +42,7 @@ fn a_run_is_complete_or_not_there() {
         [
             "air.parquet",
             "coflows.parquet",
+            "collectives.parquet",
             "control.parquet",
             "drops.parquet",
             "flows.parquet",
@@ -51,6 +52,7 @@ fn a_run_is_complete_or_not_there() {
             "received.parquet",
             "rtt.parquet",
             "slots.parquet",
+            "steps.parquet",
             "summary.json",
             "tcp.parquet",
         ]

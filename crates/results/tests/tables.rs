@@ -11,8 +11,22 @@ use std::fs::{self, File};
 use std::path::Path;
 use timeplane_results::{ROW_GROUP_ROWS, Recorder, Tables};
 
-const NAMES: [&str; 12] =
-    ["flows", "coflows", "queues", "received", "tcp", "air", "drops", "control", "slots", "links", "latency", "rtt"];
+const NAMES: [&str; 14] = [
+    "flows",
+    "coflows",
+    "steps",
+    "collectives",
+    "queues",
+    "received",
+    "tcp",
+    "air",
+    "drops",
+    "control",
+    "slots",
+    "links",
+    "latency",
+    "rtt",
+];
 /// Two full row groups and a rest.
 const FLOWS: u32 = 2 * ROW_GROUP_ROWS as u32 + 17;
 

@@ -521,6 +521,8 @@ pub enum CircuitAlgorithm {
     CoverAll,
     /// All matchings in turn, whatever the demand.
     RoundRobin,
+    /// One matching until something waits that it does not join: for senders that wait for each other.
+    Hold,
 }
 
 /// How the rate that a pair asks for is found.

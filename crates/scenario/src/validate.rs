@@ -3,6 +3,7 @@
 mod capture;
 mod changes;
 mod circuits;
+mod collectives;
 mod flyways;
 mod own_fabric;
 mod proxy;
@@ -319,6 +320,9 @@ impl Checked {
     }
 
     fn workload(&mut self, s: &Scenario, hosts: u128, base: &Path) {
+        if s.workload.has_steps() {
+            self.steps(s);
+        }
         match &s.workload {
             Workload::Poisson(p) => self.poisson(p, hosts, s.fabric.mtu, base),
             Workload::Flows(f) => self.file("workload.flows.file", &f.file, base),
@@ -343,6 +347,9 @@ impl Checked {
                     self.value("workload.coflows.max_flows", 0, "at least 1");
                 }
             }
+            Workload::Collective(c) => self.collective(c, hosts),
+            Workload::Chakra(c) => self.chakra(c, hosts),
+            Workload::Simai(c) => self.simai(c, base),
         }
     }
 

@@ -312,6 +312,40 @@ fn fabrics_of_controls() {
     insta::assert_snapshot!(a.0);
 }
 
+/// A ring among twelve hosts.
+const RING: &str = r#"
+[fabric]
+topology.single_switch.hosts = 12
+rate = "10 Gb/s"
+[workload.collective]
+operation = "all_reduce"
+algorithm = "ring"
+bytes = "1 MB"
+[control.c]
+transport.raw = {}
+"#;
+
+#[test]
+fn collectives() {
+    assert_eq!(load(RING, &[]).unwrap(), [""; 0]);
+    let mut a = Answers::default();
+    a.with(RING, "\"all_reduce\"", "\"all_reduces\"");
+    a.with(RING, "\"ring\"", "\"halving_doubling\"");
+    a.with(RING, "\"all_reduce\"\nalgorithm = \"ring\"", "\"all_to_all\"\nalgorithm = \"tree\"");
+    a.with(RING, "1 MB\"", "1 MB\"\ngroup = 5");
+    a.with(RING, "1 MB\"", "1 MB\"\nstride = 5");
+    a.with(RING, "1 MB\"", "1 MB\"\ngroup = 1\nsteps = 0");
+    a.with(RING, "[control", "[window]\ndrain = \"1 ms\"\n[control");
+    let trace = "operation = \"all_reduce\"\nalgorithm = \"ring\"\nbytes = \"1 MB\"";
+    let chakra = RING.replace("workload.collective", "workload.chakra").replace(trace, "prefix = \"trace\"");
+    a.with(&chakra, "\"trace\"", "\"\"\nranks = 13\ntime_scale = 0.0");
+    a.with(&chakra, "\"trace\"", "\"trace\"\nalgorithms.all_to_all = \"tree\"");
+    let simai = RING.replace("workload.collective", "workload.simai").replace(trace, "file = \"gpt_13b\"");
+    a.with(&simai, "\"gpt_13b\"", "\"none.txt\"\nlayers = 0");
+    a.with(&simai, "\"gpt_13b\"", "\"gpt_13b\"\nalgorithms = { all_reduce = \"rings\" }");
+    insta::assert_snapshot!(a.0);
+}
+
 #[test]
 fn checks() {
     let good = format!("{GOOD}\n[[check]]\nmetric = \"fct_p99\"\ncontrol = \"dctcp\"\nat_most = \"5 ms\"\n");

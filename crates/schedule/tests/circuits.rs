@@ -306,6 +306,30 @@ fn round_robin_goes_on_where_it_ended() {
     assert_eq!(text(&s.plan(&d, &p, Some(&up)).unwrap())[0], "0>1 1>2 2>3 3>0 20+180");
 }
 
+#[test]
+fn what_is_up_is_held_until_somebody_waits_for_something_else() {
+    let mut s = CircuitAlgorithm::Hold.build();
+    let p = CircuitParameters { window: Duration::from_us(500), ..PARAMETERS };
+    let plan = |s: &mut dyn CircuitScheduler, bytes: &[u64], up: Option<&Matching>| {
+        text(&s.plan(&demand(4, bytes), &p, up).unwrap())
+    };
+    let waits = |pairs: &[(usize, usize, u64)]| {
+        let mut bytes = [0; 16];
+        pairs.iter().for_each(|&(i, j, b)| bytes[i * 4 + j] = b);
+        bytes
+    };
+    assert_eq!(plan(&mut *s, &waits(&[]), None), [""; 0]);
+    let ring = matching(&[(0, 1), (1, 2), (2, 3), (3, 0)], 4);
+    assert_eq!(plan(&mut *s, &waits(&[(0, 1, 5), (1, 2, 5), (2, 3, 5), (3, 0, 5)]), None), ["0>1 1>2 2>3 3>0 20+480"]);
+    // All of it stays, whoever waits for some of it, or nobody.
+    for pairs in [&[(2, 3, 9)][..], &[]] {
+        assert_eq!(plan(&mut *s, &waits(pairs), Some(&ring)), ["0>1 1>2 2>3 3>0 0+500"]);
+    }
+    // Those whose ports somebody else waits for make room, others stay.
+    assert_eq!(plan(&mut *s, &waits(&[(0, 2, 9)]), Some(&ring)), ["0>2 2>3 3>0 20+480"]);
+    assert_eq!(plan(&mut *s, &waits(&[(0, 2, 9), (0, 1, 10)]), Some(&ring)), ["0>1 1>2 2>3 3>0 0+500"]);
+}
+
 /// Fig 10 and 11 of the REACToR paper: host j sends `large` percent of a line to j + 1 and the rest, evenly, to the next `small` hosts.
 fn reactor(large: f64, small: usize) -> Demand {
     let line = 3000.0 * 12_500.0;

@@ -117,6 +117,28 @@ pub struct Setting {
     pub stop: SimTime,
 }
 
+/// When a flow is over for those who wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tells {
+    /// Nobody waits.
+    Nothing,
+    /// When its sender knows that all has arrived, and nothing of it is under way.
+    SenderKnows,
+    /// When its receiver has all.
+    Received,
+}
+
+/// A flow that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Over {
+    /// Its number.
+    pub flow: u32,
+    /// Its sender.
+    pub host: u32,
+    /// When the last byte came, which may be later than now.
+    pub at: SimTime,
+}
+
 /// Both ends of every flow.
 pub struct Endpoints {
     fabric: Arc<Fabric>,
@@ -135,10 +157,10 @@ pub struct Endpoints {
     path: IdealPath,
     /// What happened.
     pub ledger: Ledger,
-    /// Hosts whose flows are over since the engine looked, one entry a flow; none unless [`tells_over`](Self::tells_over).
-    pub over: Vec<u32>,
-    /// Whether somebody waits for flows to be over.
-    pub tells_over: bool,
+    /// Flows that are over, as [`tells`](Self::tells) has it, since the engine looked.
+    pub over: Vec<Over>,
+    /// What somebody waits for.
+    pub tells: Tells,
     /// Longest round-trip times since the last look, by flow, where somebody looks at TCP's senders.
     pub longest_rtts: Option<BTreeMap<u32, Duration>>,
     /// The least round trip of flows whose senders are steered, once there is one.
@@ -162,7 +184,7 @@ impl Endpoints {
             path: IdealPath::default(),
             ledger,
             over: Vec::new(),
-            tells_over: false,
+            tells: Tells::Nothing,
             longest_rtts: None,
             least_rtts: BTreeMap::new(),
             log: None,
@@ -580,7 +602,11 @@ impl Endpoints {
                 flow.received += payload;
                 flow.last = flow.last.max(at.as_ps());
                 self.ledger.received(at, packet.destination, payload);
-                if flow.in_flight == 0 && *unsent == 0 && !flow.queued {
+                let over = flow.in_flight == 0 && *unsent == 0 && !flow.queued;
+                if self.tells == Tells::Received {
+                    self.told_received(packet.flow);
+                }
+                if over {
                     self.finish(packet.flow);
                 }
             }
@@ -590,19 +616,29 @@ impl Endpoints {
         Then::Nothing
     }
 
+    /// New bytes of a flow have come: whoever waits for it hears when they were the last.
+    fn told_received(&mut self, slot: u32) {
+        let flow = self.flows.get(slot);
+        if self.tells == Tells::Received && flow.received == flow.bytes {
+            self.over.push(Over { flow: flow.number, host: flow.source, at: SimTime::from_ps(flow.last) });
+        }
+    }
+
     #[inline(never)]
     fn frame(&mut self, at: SimTime, packet: &Packet, wire: &mut impl Wire) {
+        let slot = packet.flow;
         let payload = packet.bytes - self.setting.carrier.header();
-        let flow = self.flows.get_mut(packet.flow);
+        let flow = self.flows.get_mut(slot);
         let State::Raw(ends) = &mut flow.state else { unreachable!("a raw flow") };
         let new = ends.1.on_frame(at.on_perfect_clock(), packet.seq, payload);
         if new > 0 {
             flow.received += new;
             flow.last = flow.last.max(at.as_ps());
             self.ledger.received(at, packet.destination, new);
+            self.told_received(slot);
         }
-        self.raw_reports(at, packet.flow, wire);
-        self.settle(packet.flow);
+        self.raw_reports(at, slot, wire);
+        self.settle(slot);
     }
 
     #[inline(never)]
@@ -661,6 +697,7 @@ impl Endpoints {
                 if !self.relays.contains_key(&slot) {
                     self.ledger.received(at, packet.destination, flow.received - before);
                 }
+                self.told_received(slot);
             }
             match ack {
                 Some(ack) => self.acknowledge(at, slot, &ack, wire),
@@ -865,8 +902,8 @@ impl Endpoints {
     fn finish(&mut self, slot: u32) {
         let flow = self.flows.remove(slot);
         self.least_rtts.remove(&flow.number);
-        if self.tells_over {
-            self.over.push(flow.source);
+        if self.tells == Tells::SenderKnows {
+            self.over.push(Over { flow: flow.number, host: flow.source, at: SimTime::from_ps(flow.last) });
         }
         self.ledger.ended(&flow, self.setting.stop);
     }

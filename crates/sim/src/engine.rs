@@ -3,16 +3,17 @@
 use crate::air::switches;
 use crate::calendar::{Event, Key, Phase};
 use crate::control::Controllers;
-use crate::endpoints::{Endpoints, Then};
+use crate::endpoints::{Endpoints, Tells, Then};
 use crate::flow::State;
 use crate::network::{AIR, FLYWAYS, MULTIPLEXER, Network};
 use crate::proxies::Proxies;
+use crate::steps::Release;
 use crate::time::SimTime;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use timeplane_model::{Duration, HostId};
-use timeplane_results::{QueueRow, ReceivedRow, TcpRow};
-use timeplane_workload::FlowArrival;
+use timeplane_results::{CollectiveRow, QueueRow, ReceivedRow, StepRow, TcpRow};
+use timeplane_workload::{FlowArrival, Steps};
 
 /// What a run tells the outside while it goes, and is told.
 #[derive(Debug, Default)]
@@ -67,6 +68,8 @@ pub struct Engine<'a> {
     arrivals: std::iter::Peekable<Box<dyn Iterator<Item = FlowArrival> + Send + 'a>>,
     /// All flows, where each waits for the one before it.
     turns: Option<Turns>,
+    /// What begins when, where flows wait for others.
+    steps: Option<Box<Release<'a>>>,
     /// No flow arrives from here on.
     arrivals_end: SimTime,
     stop: SimTime,
@@ -138,6 +141,7 @@ impl<'a> Engine<'a> {
             switches: Vec::new(),
             arrivals: arrivals.peekable(),
             turns: None,
+            steps: None,
             arrivals_end,
             stop,
             sample_every,
@@ -156,7 +160,18 @@ impl<'a> Engine<'a> {
     /// Lets each host's flows wait for the one before them. Before the run; last hops have to be events, and arrivals to come to an end.
     pub fn take_turns(&mut self) {
         self.turns = Some(Turns::new(self.network.fabric().hosts(), &mut self.arrivals));
-        self.ends.tells_over = true;
+        self.ends.tells = Tells::SenderKnows;
+    }
+
+    /// Lets flows begin when all that they wait for has been received, in place of the arrivals. Before the run.
+    pub fn follow(&mut self, steps: &'a Steps) {
+        self.steps = Some(Box::new(Release::new(steps)));
+        self.ends.tells = Tells::Received;
+    }
+
+    /// The rows of steps and their collectives, once the run is over.
+    pub fn step_rows(&mut self) -> (Vec<StepRow>, Vec<CollectiveRow>) {
+        self.steps.take().map(|s| s.rows()).unwrap_or_default()
     }
 
     /// Writes down what each host has received, once in each such interval. Before the run; last hops have to be events.
@@ -267,9 +282,10 @@ impl<'a> Engine<'a> {
     }
 
     fn next_arrival(&mut self) -> Option<SimTime> {
-        let at = match &self.turns {
-            Some(turns) => turns.next.first()?.0,
-            None => SimTime::ZERO + self.arrivals.peek()?.at,
+        let at = match (&self.steps, &self.turns) {
+            (Some(steps), _) => steps.next()?,
+            (None, Some(turns)) => turns.next.first()?.0,
+            (None, None) => SimTime::ZERO + self.arrivals.peek()?.at,
         };
         (at < self.arrivals_end).then_some(at)
     }
@@ -381,12 +397,15 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Hosts whose flows are over begin their next ones.
+    /// Flows that are over let others begin.
     #[cold]
     fn go_on(&mut self) {
-        for host in std::mem::take(&mut self.ends.over) {
+        for over in std::mem::take(&mut self.ends.over) {
+            if let Some(steps) = &mut self.steps {
+                steps.received(over.flow, over.at);
+            }
             if let Some(turns) = &mut self.turns {
-                turns.over(self.now, host);
+                turns.over(self.now, over.host);
             }
         }
     }
@@ -405,7 +424,15 @@ impl<'a> Engine<'a> {
                 }
             }
             Phase::Start => {
-                let next = self.turns.as_mut().map_or_else(|| self.arrivals.next(), Turns::take);
+                let next = match (&mut self.steps, &mut self.turns) {
+                    (Some(steps), _) => match steps.take() {
+                        // A computation has ended.
+                        None => return,
+                        flow => flow,
+                    },
+                    (None, Some(turns)) => turns.take(),
+                    (None, None) => self.arrivals.next(),
+                };
                 let arrival = next.expect("it was there");
                 if self.proxies.is_some() {
                     return self.start_steered(event.at, &arrival);

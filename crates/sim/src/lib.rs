@@ -30,6 +30,7 @@ pub mod receive;
 mod routes;
 pub mod run;
 mod signals;
+mod steps;
 pub mod sweep;
 mod time;
 

@@ -301,6 +301,9 @@ pub fn prepare<'a>(
     if in_turn {
         engine.take_turns();
     }
+    if let Some(steps) = source.steps() {
+        engine.follow(steps);
+    }
     Ok(engine)
 }
 
@@ -373,6 +376,7 @@ fn conclude(
         return Err(RunError::Plan(fault));
     }
     engine.network.end_capture(engine.now, &engine.ends)?;
+    let (steps, collectives) = engine.step_rows();
     let network = &mut engine.network;
     let in_flight = network.in_flight();
     let (mut dropped, mut dropped_bytes) = (0, 0);
@@ -384,6 +388,13 @@ fn conclude(
         ledger.summary.drop(&row);
         dropped += packets;
         dropped_bytes += bytes;
+    }
+    for row in &steps {
+        ledger.recorder.step(row);
+        ledger.summary.step(row);
+    }
+    for row in &collectives {
+        ledger.recorder.collective(row);
     }
     for row in network.air_courses(engine.now) {
         ledger.recorder.air(&row);

@@ -33,15 +33,20 @@ pub fn manifest(loaded: &Loaded, name: &str, runs: Vec<ManifestRun>) -> Manifest
 pub fn comparison_bounds<'a, S: IntoIterator<Item = u64>>(
     points: impl IntoIterator<Item = (&'a Point, &'a Fabric, &'a Source, S)>,
 ) -> Vec<Bound> {
-    let (mut completion, mut cct) = (Vec::new(), Vec::new());
+    let (mut completion, mut cct, mut steps) = (Vec::new(), Vec::new(), Vec::new());
     for (point, fabric, source, seeds) in points {
         let mtu = point.scenario.fabric.mtu.get();
         let Some(bounds) = mean_bounds(fabric, source, seeds, mtu) else { continue };
         let values = values(point);
         completion.push((values.clone(), bounds.completion_ps));
+        steps.extend(bounds.step_ps.map(|step| (values.clone(), step)));
         cct.extend(bounds.cct_mean_ps.map(|mean| (values, mean)));
     }
     let bound = |label: &str, metric, values| Bound { label: label.to_owned(), metric, values };
-    let all = [bound("busiest link", Metric::Completion, completion), bound("each coflow alone", Metric::CctMean, cct)];
+    let all = [
+        bound("busiest link", Metric::Completion, completion),
+        bound("each coflow alone", Metric::CctMean, cct),
+        bound("critical path", Metric::StepMean, steps),
+    ];
     all.into_iter().filter(|b| !b.values.is_empty()).collect()
 }

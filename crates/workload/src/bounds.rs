@@ -10,12 +10,15 @@ pub struct Bounds {
     /// From the first arrival to the last byte: on each link that traffic must cross, what arrives from any moment on takes
     /// its line time from then.
     pub completion_ps: f64,
-    /// Mean over coflows of the line time of each one's busiest link, as if it were alone.
+    /// Mean over coflows of the line time of each one's busiest link, as if it were alone. Of collectives, of what each one's [longest
+    /// chain](crate::Steps::collective_bound) takes.
     pub cct_mean_ps: Option<f64>,
+    /// The least time of a step, where flows wait for others ([`Steps::bound`](crate::Steps::bound)).
+    pub step_ps: Option<f64>,
 }
 
 /// Wire bytes of a flow in frames that are full and have no header of their own: the least that any transport needs.
-fn least_wire(bytes: u64, mtu: u64, overhead: u64, minimum: u64) -> u64 {
+pub(crate) fn least_wire(bytes: u64, mtu: u64, overhead: u64, minimum: u64) -> u64 {
     let frames = bytes.div_ceil(mtu);
     (bytes + frames * overhead).max(minimum)
 }
@@ -49,7 +52,7 @@ pub fn bounds(fabric: &Fabric, arrivals: &[FlowArrival], mtu: u64) -> Option<Bou
     }
     let busiest = |links: &BTreeMap<u32, f64>| links.values().copied().fold(0.0, f64::max);
     let cct_mean_ps = (!coflows.is_empty()).then(|| coflows.values().map(busiest).sum::<f64>() / coflows.len() as f64);
-    Some(Bounds { completion_ps: completion, cct_mean_ps })
+    Some(Bounds { completion_ps: completion, cct_mean_ps, step_ps: None })
 }
 
 /// The mean of the [`bounds`] over these seeds; none where the workload is endless or empty.
@@ -57,11 +60,20 @@ pub fn mean_bounds(fabric: &Fabric, source: &Source, seeds: impl IntoIterator<It
     if source.is_endless() {
         return None;
     }
+    if let Some(steps) = source.steps() {
+        // The same for all seeds: nothing is drawn.
+        let arrivals: Vec<_> = source.arrivals(0).collect();
+        let bounds = bounds(fabric, &arrivals, mtu)?;
+        let of_all = |c| steps.collective_bound(c).as_ps() as f64;
+        let count = steps.graph().collectives().len() as u32;
+        let cct = (count > 0).then(|| (0..count).map(of_all).sum::<f64>() / f64::from(count));
+        return Some(Bounds { cct_mean_ps: cct, step_ps: Some(steps.bound().as_ps() as f64), ..bounds });
+    }
     let each = seeds.into_iter().filter_map(|seed| bounds(fabric, &source.arrivals(seed).collect::<Vec<_>>(), mtu));
     let (completion, cct): (Vec<f64>, Vec<Option<f64>>) = each.map(|b| (b.completion_ps, b.cct_mean_ps)).unzip();
     let mean = |v: &[f64]| (!v.is_empty()).then(|| v.iter().sum::<f64>() / v.len() as f64);
     let cct: Vec<f64> = cct.into_iter().flatten().collect();
-    Some(Bounds { completion_ps: mean(&completion)?, cct_mean_ps: mean(&cct) })
+    Some(Bounds { completion_ps: mean(&completion)?, cct_mean_ps: mean(&cct), step_ps: None })
 }
 
 /// Whether no pair of hosts has a choice of paths.

@@ -9,6 +9,8 @@ pub enum BundledKind {
     Cdf,
     /// Weights of pairs.
     Matrix,
+    /// A training workload of SimAI.
+    Simai,
 }
 
 /// A bundled file.
@@ -59,6 +61,18 @@ pub const BUNDLED: &[Bundled] = &[
         Matrix,
         "matrices/projector_tors_128_probabilities.txt",
         "share of bytes per pair of 128 racks at Microsoft"
+    ),
+    file!(
+        "gpt_13b",
+        Simai,
+        "collectives/simai/gpt_13b.txt",
+        "a training step of GPT with 13 billion parameters, tensor-parallel over 8"
+    ),
+    file!(
+        "llama_7b",
+        Simai,
+        "collectives/simai/llama_7b.txt",
+        "a training step of Llama with 7 billion parameters, tensor-parallel over 2"
     ),
 ];
 

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 use std::path::Path;
-use timeplane_scenario::{Loaded, Point, Scenario, ScenarioError};
+use timeplane_scenario::{Loaded, Point, Scenario, ScenarioError, Workload};
 
 /// One run of a scenario.
 #[derive(Clone, Debug)]
@@ -82,6 +82,12 @@ fn digest(scenario: &Scenario, control: &str, base: &Path) -> String {
             serde_json::Value::Object(fields) => stack.extend(fields.values()),
             serde_json::Value::Array(items) => stack.extend(items),
             _ => {}
+        }
+    }
+    if let Workload::Chakra(trace) = &scenario.workload {
+        // Many files by one name.
+        for bytes in crate::chakra::files(&trace.prefix, base).values().filter_map(|file| std::fs::read(file).ok()) {
+            hash.update(&bytes);
         }
     }
     hash.finalize().to_hex()[..16].to_owned()

@@ -1,10 +1,14 @@
 //! A loaded workload.
 
+use crate::chakra;
 use crate::coflows::CoflowSource;
+use crate::collective;
 use crate::error::WorkloadError;
 use crate::flows::FlowSource;
 use crate::poisson::PoissonSource;
 use crate::shuffle::ShuffleSource;
+use crate::simai;
+use crate::steps::Steps;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -45,7 +49,7 @@ pub struct InputFile {
 /// What is known of a workload before it runs, for humans and manifests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Facts {
-    /// `poisson`, `flows`, `shuffle` or `coflows`.
+    /// `poisson`, `flows`, `shuffle`, `coflows`, `collective`, `chakra` or `simai`.
     pub kind: &'static str,
     /// Files that it was read from.
     pub files: Vec<InputFile>,
@@ -114,6 +118,7 @@ enum Kind {
     Flows(FlowSource),
     Shuffle(ShuffleSource),
     Coflows(CoflowSource),
+    Steps(Steps),
 }
 
 /// A loaded workload: its files are read and checked once; runs share it.
@@ -159,6 +164,18 @@ impl Source {
                 let (source, facts) = CoflowSource::load(spec, base, fabric)?;
                 (Kind::Coflows(source), facts)
             }
+            Workload::Collective(spec) => {
+                let (steps, facts) = collective::load(spec, fabric, mtu)?;
+                (Kind::Steps(steps), facts)
+            }
+            Workload::Chakra(spec) => {
+                let (steps, facts) = chakra::load(spec, base, fabric, mtu)?;
+                (Kind::Steps(steps), facts)
+            }
+            Workload::Simai(spec) => {
+                let (steps, facts) = simai::load(spec, base, fabric, mtu)?;
+                (Kind::Steps(steps), facts)
+            }
         };
         Ok(Self { kind, facts, packets })
     }
@@ -166,13 +183,23 @@ impl Source {
     /// A run's flows in the order of their arrival; flows of one time in an order that depends on the workload alone.
     ///
     /// Poisson flows are drawn one by one, and end after 53 days. A coflow's flows are made when it
-    /// arrives: mapper i to reducer i + k, for k = 0, 1, ... A shuffle's flows go from host i to i + k, for k = 1, 2, ...
+    /// arrives: mapper i to reducer i + k, for k = 0, 1, ... A shuffle's flows go from host i to i + k, for k = 1, 2, ... Flows that wait for others
+    /// ([`steps`](Self::steps)) have the earliest times that they could begin at.
     pub fn arrivals(&self, seed: u64) -> Box<dyn Iterator<Item = FlowArrival> + Send + '_> {
         match &self.kind {
             Kind::Poisson(s) => Box::new(s.arrivals(seed)),
             Kind::Flows(s) => Box::new(s.arrivals()),
             Kind::Shuffle(s) => s.arrivals(seed),
             Kind::Coflows(s) => Box::new(s.arrivals(seed)),
+            Kind::Steps(s) => Box::new(s.arrivals()),
+        }
+    }
+
+    /// What waits for what, where flows wait for others: when they begin is then known only as they run.
+    pub const fn steps(&self) -> Option<&Steps> {
+        match &self.kind {
+            Kind::Steps(steps) => Some(steps),
+            _ => None,
         }
     }
 
@@ -206,6 +233,7 @@ impl Source {
         match &self.kind {
             Kind::Flows(s) => s.coflows().len() as u32,
             Kind::Coflows(s) => s.coflows().len() as u32,
+            Kind::Steps(s) => s.coflows() as u32,
             Kind::Poisson(_) | Kind::Shuffle(_) => 0,
         }
     }
@@ -215,7 +243,7 @@ impl Source {
         let name = match &self.kind {
             Kind::Flows(s) => s.coflows().get(coflow.index()).map(|c| c.0),
             Kind::Coflows(s) => s.coflows().get(coflow.index()).map(|c| c.name),
-            Kind::Poisson(_) | Kind::Shuffle(_) => None,
+            Kind::Poisson(_) | Kind::Shuffle(_) | Kind::Steps(_) => None,
         };
         name.unwrap_or(u64::from(coflow.0))
     }
@@ -225,6 +253,7 @@ impl Source {
         match &self.kind {
             Kind::Flows(s) => s.coflows().get(coflow.index()).map(|c| c.1),
             Kind::Coflows(s) => s.coflows().get(coflow.index()).map(|c| c.at),
+            Kind::Steps(s) => s.coflow_arrival(coflow),
             Kind::Poisson(_) | Kind::Shuffle(_) => None,
         }
     }

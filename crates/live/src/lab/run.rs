@@ -177,6 +177,11 @@ fn prepare(loaded: &Loaded) -> Result<Vec<Prepared>, RunError> {
 /// What a lab has not.
 fn refuse(loaded: &Loaded, scenario: &Scenario) -> Result<(), RunError> {
     let not = |what: String| Err(RunError::NotLive(what));
+    if scenario.workload.has_steps() {
+        return not("workload: its flows wait for others, and a lab's programs begin at given times: `poisson`, `flows`, `shuffle` \
+                    and `coflows` are what it can run"
+            .into());
+    }
     if !matches!(scenario.fabric.topology, Topology::SingleSwitch { .. } | Topology::Hybrid(_)) {
         let can_be = "`fabric.topology.single_switch`, or `hybrid` with a circuit switch beside it, is what it can be";
         return not(format!("a lab has hosts under one switch: {can_be}"));

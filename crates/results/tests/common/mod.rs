@@ -4,8 +4,8 @@
 use indexmap::IndexMap;
 use std::path::{Path, PathBuf};
 use timeplane_results::{
-    AirRow, CoflowRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, ReceivedRow, Recorder, RttRow,
-    RunFacts, RunSummary, SlotRow, Summariser, Tally, TcpRow, WindowSummary,
+    AirRow, CoflowRow, CollectiveRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, ReceivedRow,
+    Recorder, RttRow, RunFacts, RunSummary, SlotRow, StepRow, Summariser, Tally, TcpRow, WindowSummary,
 };
 
 /// A folder that is removed at the end of the test.
@@ -76,6 +76,20 @@ pub fn record(recorder: &mut Recorder, n: u32) {
             node: i,
             queue_bytes: k,
             queue_packets: 1,
+        });
+        recorder.step(&StepRow { step: i, start_ps: i64::from(i), step_ps: (i > 0).then_some(9), ideal_ps: 8 });
+        recorder.collective(&CollectiveRow {
+            step: 0,
+            coflow: i,
+            kind: if i % 2 == 0 { "all_reduce" } else { "all_gather" },
+            algorithm: "ring",
+            ranks: 8,
+            size_bytes: k,
+            flows: 112,
+            sent_bytes: 14 * k,
+            start_ps: i64::from(i),
+            collective_ps: (i > 0).then_some(7),
+            ideal_ps: 6,
         });
         recorder.received(&ReceivedRow { time_ps: i64::from(i), host: i, received_bytes: k });
         recorder.tcp(&TcpRow {

@@ -87,5 +87,6 @@ pub const fn circuit_algorithm(name: CircuitAlgorithm) -> circuits::CircuitAlgor
         CircuitAlgorithm::Sunflow => circuits::CircuitAlgorithm::Sunflow,
         CircuitAlgorithm::CoverAll => circuits::CircuitAlgorithm::CoverAll,
         CircuitAlgorithm::RoundRobin => circuits::CircuitAlgorithm::RoundRobin,
+        CircuitAlgorithm::Hold => circuits::CircuitAlgorithm::Hold,
     }
 }

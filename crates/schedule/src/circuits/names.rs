@@ -1,6 +1,6 @@
 //! Circuit schedulers by name.
 
-use super::{Adjust, CircuitScheduler, CoverAll, Eclipse, MaxWeight, RoundRobin, Solstice, Sunflow, Tms};
+use super::{Adjust, CircuitScheduler, CoverAll, Eclipse, Hold, MaxWeight, RoundRobin, Solstice, Sunflow, Tms};
 use std::str::FromStr;
 use timeplane_model::Duration;
 
@@ -30,11 +30,13 @@ pub enum CircuitAlgorithm {
     CoverAll,
     /// [`RoundRobin`], with its own length of a day.
     RoundRobin,
+    /// [`Hold`].
+    Hold,
 }
 
 impl CircuitAlgorithm {
     /// One of each, with parameters of its own choice.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Solstice,
         Self::Eclipse,
         Self::Tms,
@@ -43,6 +45,7 @@ impl CircuitAlgorithm {
         Self::Sunflow,
         Self::CoverAll,
         Self::RoundRobin,
+        Self::Hold,
     ];
 
     /// A new scheduler.
@@ -56,6 +59,7 @@ impl CircuitAlgorithm {
             Self::Sunflow => Box::new(Sunflow),
             Self::CoverAll => Box::new(CoverAll),
             Self::RoundRobin => Box::new(RoundRobin::new(None)),
+            Self::Hold => Box::new(Hold::new()),
         }
     }
     /// Its name in scenarios and results.
@@ -69,6 +73,7 @@ impl CircuitAlgorithm {
             Self::Sunflow => Sunflow::NAME,
             Self::CoverAll => CoverAll::NAME,
             Self::RoundRobin => RoundRobin::NAME,
+            Self::Hold => Hold::NAME,
         }
     }
     /// What it does, in a line.
@@ -82,6 +87,7 @@ impl CircuitAlgorithm {
             Self::Sunflow => Sunflow::ABOUT,
             Self::CoverAll => CoverAll::ABOUT,
             Self::RoundRobin => RoundRobin::ABOUT,
+            Self::Hold => Hold::ABOUT,
         }
     }
 }

@@ -78,6 +78,7 @@ fn forget(
 /// `keep` is kept as long as somebody may read the results.
 #[pyfunction]
 #[pyo3(signature = (loaded, jobs, root, progress, schedulers, keep, until=None))]
+#[allow(clippy::too_many_arguments, reason = "one call from Python, where each has a name")]
 pub(crate) fn run(
     py: Python<'_>,
     loaded: &Loaded,

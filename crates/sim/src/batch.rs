@@ -206,7 +206,8 @@ pub fn run(
     let planned = plan(loaded, options)?;
     let store = Store::open(&options.results, &loaded.name())?;
     let complete: Vec<bool> = planned.iter().map(|p| store.is_complete(&p.key)).collect();
-    store.write_manifest(&manifest(loaded, &planned))?;
+    let bounds = all_bounds(&prepared, loaded);
+    store.write_manifest(&manifest(loaded, &planned, &bounds))?;
     for (run, done) in complete.iter().enumerate() {
         if *done {
             observer(Progress::Finished { run, cached: true, events: 0 });
@@ -260,7 +261,7 @@ pub fn run(
         summary.control.clone_from(&run.control);
         summary.point.clone_from(&run.values);
     }
-    let comparison = timeplane_results::Options { bounds: all_bounds(&prepared, loaded), ..Default::default() };
+    let comparison = timeplane_results::Options { bounds, ..Default::default() };
     Ok(Outcome {
         directory: store.dir().to_owned(),
         comparison: Comparison::new(&summaries, &comparison),
@@ -323,13 +324,15 @@ fn watch(
     }
 }
 
-fn manifest(loaded: &Loaded, planned: &[Planned]) -> Manifest {
+fn manifest(loaded: &Loaded, planned: &[Planned], bounds: &[Bound]) -> Manifest {
     Manifest {
         format: FORMAT,
         name: loaded.name(),
         version: VERSION.to_owned(),
         source: loaded.text().map(str::to_owned),
+        set: loaded.overrides().map(|(key, values)| (key.to_owned(), values.to_owned())).collect(),
         scenario: loaded.scenario.to_json(),
+        bounds: bounds.to_vec(),
         seeds: seeds(loaded).collect(),
         runs: planned
             .iter()

@@ -184,7 +184,8 @@ pub fn run(
     let planned = plan(loaded, options, &prepared, told)?;
     let name = format!("{}-live", loaded.name());
     let store = Store::open(&options.results, &name)?;
-    store.write_manifest(&manifest(loaded, &name, &planned))?;
+    let bounds = bounds(&prepared, loaded);
+    store.write_manifest(&manifest(loaded, &name, &planned, &bounds))?;
     let mut cached = 0;
     for one in &planned {
         if store.is_complete(&one.key) {
@@ -216,7 +217,7 @@ pub fn run(
         let text = std::fs::read_to_string(store.run_dir(&run.key).join("live.json")).unwrap_or_default();
         live.push((run.question.clone(), serde_json::from_str(&text).unwrap_or_default()));
     }
-    let comparison = timeplane_results::Options { bounds: bounds(&prepared, loaded), ..Default::default() };
+    let comparison = timeplane_results::Options { bounds, ..Default::default() };
     Ok(Outcome {
         directory: store.dir().to_owned(),
         comparison: Comparison::new(&summaries, &comparison),
@@ -444,7 +445,7 @@ fn remove_left_over(lab: &str) {
     }
 }
 
-fn manifest(loaded: &Loaded, name: &str, planned: &[Planned]) -> Manifest {
+fn manifest(loaded: &Loaded, name: &str, planned: &[Planned], bounds: &[Bound]) -> Manifest {
     let run = |p: &Planned| {
         let Question { control, values, seed, .. } = p.question.clone();
         ManifestRun { key: p.key.clone(), control, point: values, seed }
@@ -454,7 +455,9 @@ fn manifest(loaded: &Loaded, name: &str, planned: &[Planned]) -> Manifest {
         name: name.to_owned(),
         version: VERSION.to_owned(),
         source: loaded.text().map(str::to_owned),
+        set: loaded.overrides().map(|(key, values)| (key.to_owned(), values.to_owned())).collect(),
         scenario: loaded.scenario.to_json(),
+        bounds: bounds.to_vec(),
         seeds: seeds(loaded).collect(),
         runs: planned.iter().map(run).collect(),
     }

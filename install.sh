@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What the Rust toolchain does not bring and the programs in the kernel need: clang, libelf, zlib, iproute2. Nothing where all is there.
+# What the Rust toolchain does not bring: clang, libelf, zlib and iproute2 for the programs in the kernel, and a browser for the tests of the
+# report's page. Nothing where all is there.
 set -euo pipefail
 packages=()
 command -v clang > /dev/null || packages+=(clang)
@@ -8,6 +9,7 @@ command -v pkg-config > /dev/null || packages+=(pkg-config)
 [ -e /usr/include/libelf.h ] || packages+=(libelf-dev)
 [ -e /usr/include/zlib.h ] || packages+=(zlib1g-dev)
 [ -e /usr/include/linux/bpf.h ] || packages+=(linux-libc-dev)
+command -v chromium > /dev/null || command -v chromium-browser > /dev/null || command -v google-chrome > /dev/null || packages+=(chromium)
 [ ${#packages[@]} -eq 0 ] && exit 0
 if ! command -v apt-get > /dev/null; then
     echo "timeplane needs, by the names that Debian has for them: ${packages[*]}" >&2

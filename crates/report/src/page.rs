@@ -120,14 +120,14 @@ pub fn page(
 fn origin(html: &mut String, folder: &Folder) {
     let manifest = &folder.manifest;
     let name = escape(&folder.name);
-    let _ = write!(html, "<section class=\"origin\"><h2>How {name} was made</h2>\n");
+    let _ = writeln!(html, "<section class=\"origin\"><h2>How {name} was made</h2>");
     let mut version = format!("By timeplane {}", escape(&manifest.version));
     if manifest.version != VERSION {
         let _ =
             write!(version, "; this page by {VERSION}. The same command with another version may give other numbers");
     }
     let seeds: Vec<String> = manifest.seeds.iter().map(u64::to_string).collect();
-    let _ = write!(html, "<p>{version}. Seeds: {}.</p>\n", escape(&seeds.join(", ")));
+    let _ = writeln!(html, "<p>{version}. Seeds: {}.</p>", escape(&seeds.join(", ")));
     // What the lab keeps of a run beside its tables.
     let live = folder.runs.iter().any(|run| run.directory.join("live.json").is_file());
     let scenario = if live { manifest.name.trim_end_matches("-live") } else { &manifest.name };
@@ -149,11 +149,11 @@ fn origin(html: &mut String, folder: &Folder) {
         }
         None => {
             let text = "The scenario came from Python, as the manifest has it: <code>timeplane.Scenario.from_dict(manifest[\"scenario\"]).run()</code>.";
-            let _ = write!(html, "<p>{text}</p>\n");
+            let _ = writeln!(html, "<p>{text}</p>");
         }
     }
     let text = serde_json::to_string_pretty(manifest).expect("a manifest is JSON");
-    let _ = write!(html, "<details><summary>manifest.json</summary><pre>{}</pre></details></section>\n", escape(&text));
+    let _ = writeln!(html, "<details><summary>manifest.json</summary><pre>{}</pre></details></section>", escape(&text));
 }
 
 /// An argument for a POSIX shell.

@@ -85,29 +85,22 @@ pub enum ResultsError {
     },
     /// A file of a complete run that cannot be understood: cut off, or changed since.
     #[error(
-        "{} cannot be read: {reason}. Remove the folder {}, and start the command that made it again: only this run is run", path.display(), run.display()
+        "{} cannot be read: {reason}. Remove the folder {}, and start the command that made it again: only this run is run",
+        path.display(), path.parent().unwrap_or(path).display()
     )]
     BrokenRun {
-        /// The file.
+        /// The file, in the folder of its run.
         path: PathBuf,
-        /// The folder of its run.
-        run: PathBuf,
         /// Why.
         reason: String,
     },
     /// A table with other columns than this version knows.
-    #[error(
-        "{}: the column `{column}` is {found}, this version reads {expected}. Use the version that wrote it, or run the scenario again", path.display()
-    )]
+    #[error("{}: {reason}. Use the version that wrote it, or run the scenario again", path.display())]
     Column {
         /// The file.
         path: PathBuf,
-        /// The column.
-        column: String,
-        /// Its type here.
-        found: String,
-        /// Its type as declared.
-        expected: String,
+        /// Which column, its type here and as declared.
+        reason: String,
     },
     /// A name that is not one folder.
     #[error(

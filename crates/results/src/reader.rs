@@ -137,15 +137,11 @@ impl Folder {
 fn read_json<T: DeserializeOwned>(run: &Path) -> Result<T, ResultsError> {
     let path = run.join(SUMMARY);
     let text = fs::read(&path).map_err(|e| ResultsError::io("read", &path, e))?;
-    serde_json::from_slice(&text).map_err(|e| ResultsError::BrokenRun {
-        path,
-        run: run.to_owned(),
-        reason: e.to_string(),
-    })
+    serde_json::from_slice(&text).map_err(|e| ResultsError::BrokenRun { path, reason: e.to_string() })
 }
 
-fn broken(run: &CompleteRun, path: &Path, reason: String) -> ResultsError {
-    ResultsError::BrokenRun { path: path.to_owned(), run: run.directory.clone(), reason }
+fn broken(path: &Path, reason: String) -> ResultsError {
+    ResultsError::BrokenRun { path: path.to_owned(), reason }
 }
 
 type Builder = ParquetRecordBatchReaderBuilder<File>;
@@ -157,7 +153,7 @@ fn open<R: Row>(run: &CompleteRun) -> Result<Option<(PathBuf, Builder)>, Results
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file.map_err(|e| ResultsError::io("read", &path, e))?,
     };
-    let builder = Builder::try_new(file).map_err(|e| broken(run, &path, e.to_string()))?;
+    let builder = Builder::try_new(file).map_err(|e| broken(&path, e.to_string()))?;
     Ok(Some((path, builder)))
 }
 
@@ -175,7 +171,7 @@ impl Columns {
     pub fn count<R: Row>(run: &CompleteRun) -> Result<usize, ResultsError> {
         let Some((path, builder)) = open::<R>(run)? else { return Ok(0) };
         let rows = builder.metadata().file_metadata().num_rows();
-        usize::try_from(rows).map_err(|e| broken(run, &path, e.to_string()))
+        usize::try_from(rows).map_err(|e| broken(&path, e.to_string()))
     }
 
     /// Reads these columns of a table, all rows or the first `most`; `None` where the run has no such table.
@@ -187,17 +183,16 @@ impl Columns {
     /// Where `names` has a column that the table is not declared with.
     pub fn read<R: Row>(run: &CompleteRun, names: &[&str], most: Option<usize>) -> Result<Option<Self>, ResultsError> {
         let Some((path, builder)) = open::<R>(run)? else { return Ok(None) };
-        let broken = |reason: String| broken(run, &path, reason);
+        let broken = |reason: String| broken(&path, reason);
         let (declared, found) = (R::schema(), Arc::clone(builder.schema()));
         let mut places = Vec::with_capacity(names.len());
         for name in names {
             let expected = declared.field_with_name(name).expect("a column of the table").data_type();
             let place = found.index_of(name).ok().filter(|&i| found.field(i).data_type() == expected);
-            places.push(place.ok_or_else(|| ResultsError::Column {
-                path: path.clone(),
-                column: (*name).to_owned(),
-                expected: expected.to_string(),
-                found: found.field_with_name(name).map_or("nothing".to_owned(), |f| f.data_type().to_string()),
+            places.push(place.ok_or_else(|| {
+                let found = found.field_with_name(name).map_or("nothing".to_owned(), |f| f.data_type().to_string());
+                let reason = format!("the column `{name}` is {found}, this version reads {expected}");
+                ResultsError::Column { path: path.clone(), reason }
             })?);
         }
         let mask = ProjectionMask::roots(builder.parquet_schema(), places.iter().copied());

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What the Rust toolchain does not bring: for the programs in the kernel clang, libelf, zlib and iproute2; for tests nftables, which turns
-# connections, and tshark, which reads captures. Nothing where all is there.
+# connections, tshark, which reads captures, and a browser for the report's page. Nothing where all is there.
 set -euo pipefail
 packages=()
 command -v clang > /dev/null || packages+=(clang)
@@ -11,6 +11,7 @@ command -v nft > /dev/null || packages+=(nftables)
 [ -e /usr/include/zlib.h ] || packages+=(zlib1g-dev)
 [ -e /usr/include/linux/bpf.h ] || packages+=(linux-libc-dev)
 command -v tshark > /dev/null || packages+=(tshark)
+command -v chromium > /dev/null || command -v chromium-browser > /dev/null || command -v google-chrome > /dev/null || packages+=(chromium)
 [ ${#packages[@]} -eq 0 ] && exit 0
 if ! command -v apt-get > /dev/null; then
     echo "timeplane needs, by the names that Debian has for them: ${packages[*]}" >&2

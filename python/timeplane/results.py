@@ -175,7 +175,7 @@ class Results(_Tables):
 
     @classmethod
     def open(cls, directory: str | os.PathLike[str]) -> Results:
-        """Opens a folder of results, such as ``results/fb2010``. Its comparison has no bounds: they are told by a run."""
+        """Opens a folder of results, such as ``results/fb2010``."""
         return cls(_core.Results.open(os.fspath(directory)))
 
     @property
@@ -241,7 +241,7 @@ class Results(_Tables):
         return dataset
 
     def compare(self, baseline: str | None = None, metrics: Sequence[str] = ()) -> Comparison:
-        """Compares again: to another control, by other metrics (names of the summary's columns, as ``"fct_p99_ps"``). Without bounds."""
+        """Compares again: to another control, by other metrics (names of the summary's columns, as ``"fct_p99_ps"``)."""
         return Comparison(self._core.compare(baseline, list(metrics)))
 
     def to_dict(self) -> dict[str, Any]:

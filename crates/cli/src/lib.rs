@@ -12,6 +12,7 @@ mod live;
 mod output;
 mod preview;
 mod progress;
+mod report;
 mod run;
 mod sweep;
 mod trace;
@@ -65,6 +66,8 @@ enum Command {
     Validate(ValidateArgs),
     /// Compares the complete runs of results folders again, of several side by side
     Compare(CompareArgs),
+    /// Writes results as one HTML page that works offline, of several folders side by side
+    Report(ReportArgs),
     /// Writes the flows of a scenario's workload as CSV, for other simulators
     ExportFlows(ExportArgs),
     /// Writes a timeline of runs for Perfetto: slots or circuits, queues, TCP's windows
@@ -178,6 +181,26 @@ struct CompareArgs {
 }
 
 #[derive(Debug, Args)]
+struct ReportArgs {
+    /// Folders of results, as results/NAME
+    ///
+    /// Controls that a folder before has as well are named `NAME (FOLDER)`.
+    #[arg(required = true, value_name = "RESULTS")]
+    folders: Vec<PathBuf>,
+    /// The page [default: report.html in the first folder]
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Rows of each table over time (slots, queues, air) that the page holds, of all runs together [default: 2,100,000]
+    ///
+    /// Where there are more, runs are shown from their begin, and the page says until where.
+    #[arg(long, value_name = "N")]
+    rows: Option<usize>,
+    /// Prints JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
 struct ExportArgs {
     #[command(flatten)]
     scenario: ScenarioArgs,
@@ -263,6 +286,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Sweep(args) => sweep::sweep(&args),
         Command::Validate(args) => preview::validate(&args),
         Command::Compare(args) => compare::compare(&args),
+        Command::Report(args) => report::report(&args),
         Command::ExportFlows(args) => export::export(&args),
         Command::Trace(args) => trace::trace(&args),
         Command::Bench(args) => bench::bench(&args),

@@ -1,6 +1,6 @@
 //! `trace`: the tables of runs as a timeline for Perfetto.
 
-use crate::compare::open;
+use crate::compare::read;
 use crate::fail::Failure;
 use crate::{TraceArgs, output};
 use serde_json::Value;
@@ -10,23 +10,23 @@ use timeplane_results::{Manifest, ManifestRun};
 use timeplane_scenario::nearest;
 
 pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
-    let (name, store, manifest) = open(&args.folder)?;
-    let chosen = choose(args, &manifest)?;
-    if let Some(missing) = chosen.iter().find(|r| !store.is_complete(&r.key)) {
-        let message =
-            format!("run {} ({}) of {name} is not complete: run the scenario again", missing.key, label(missing));
-        return Err(Failure::configuration(message));
-    }
-    let runs: Vec<TimelineRun> = chosen
-        .iter()
-        .map(|run| TimelineRun {
-            folder: store.run_dir(&run.key),
+    let folder = read(std::slice::from_ref(&args.folder))?.remove(0);
+    let manifest = &folder.manifest;
+    let one = |run: &ManifestRun| {
+        let Some(complete) = folder.runs.iter().find(|r| r.about.key == run.key) else {
+            let (key, name) = (&run.key, &folder.name);
+            let message = format!("run {key} ({}) of {name} is not complete: run the scenario again", label(run));
+            return Err(Failure::configuration(message));
+        };
+        Ok(TimelineRun {
+            folder: complete.directory.clone(),
             name: label(run),
             circuits: manifest.scenario["control"][&run.control]["plan"].get("circuits").is_some(),
-            queues_every: every(&manifest, run, "queues_every"),
-            tcp_every: every(&manifest, run, "tcp_every"),
+            queues_every: every(manifest, run, "queues_every"),
+            tcp_every: every(manifest, run, "tcp_every"),
         })
-        .collect();
+    };
+    let runs: Vec<TimelineRun> = choose(args, manifest)?.into_iter().map(one).collect::<Result<_, _>>()?;
     let counts = write_timeline(&args.output, &runs).map_err(Failure::failed)?;
     eprintln!(
         "{}: {}, {} of queues and {} of TCP in {}",

@@ -72,7 +72,9 @@ impl Asker<'_> {
         let name = format!("{}-live", self.loaded.name());
         let store = Store::open(self.results, &name)?;
         let listed: Vec<ManifestRun> = questions.iter().map(|q| q.run()).collect();
-        store.write_manifest(&manifest(self.loaded, &name, listed.clone()))?;
+        let bounds =
+            comparison_bounds(points.map(|(point, fabric, source)| (point, fabric, source, seeds(self.loaded))));
+        store.write_manifest(&manifest(self.loaded, &name, listed.clone(), &bounds))?;
         let mut cached = 0;
         for (number, (question, run)) in questions.iter().zip(&listed).enumerate() {
             if store.is_complete(&run.key) {
@@ -94,8 +96,6 @@ impl Asker<'_> {
             let text = std::fs::read_to_string(store.run_dir(&run.key).join("live.json")).unwrap_or_default();
             live.push(((*question).clone(), serde_json::from_str(&text).unwrap_or_default()));
         }
-        let bounds =
-            comparison_bounds(points.map(|(point, fabric, source)| (point, fabric, source, seeds(self.loaded))));
         let options = timeplane_results::Options { bounds, ..Default::default() };
         Ok(Outcome {
             directory: store.dir().to_owned(),

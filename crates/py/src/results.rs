@@ -7,54 +7,26 @@ use arrow::datatypes::{Field, Schema};
 use indexmap::{IndexMap, IndexSet};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use timeplane_results::{
-    FORMAT, Manifest, ManifestRun, Metric, Options, ResultsError, RunSummary, summary_batch, tables,
+    CompleteRun, Folder, Manifest, Metric, Options, ResultsError, RunSummary, summary_batch, tables,
 };
-
-/// A complete run.
-struct Run {
-    folder: PathBuf,
-    about: ManifestRun,
-    summary: RunSummary,
-}
 
 /// The complete runs of a folder of results.
 #[pyclass(frozen, module = "timeplane._core")]
 pub(crate) struct Results {
     directory: PathBuf,
     manifest: Manifest,
-    runs: Vec<Run>,
+    runs: Vec<CompleteRun>,
     labels: Arc<Vec<Label>>,
     keep: Option<Arc<Py<PyAny>>>,
-}
-
-fn read<T: serde::de::DeserializeOwned>(path: PathBuf) -> Result<T, ResultsError> {
-    let text = fs::read(&path).map_err(|source| ResultsError::Io { action: "read", path: path.clone(), source })?;
-    serde_json::from_slice(&text).map_err(|e| ResultsError::Broken { path, reason: e.to_string() })
 }
 
 impl Results {
     /// Reads what there is; nothing is locked or written.
     pub fn read(directory: &Path, keep: Option<Py<PyAny>>) -> Result<Self, ResultsError> {
-        let manifest: Manifest = read(directory.join("manifest.json"))?;
-        if manifest.format != FORMAT {
-            let found = manifest.format.to_string();
-            return Err(ResultsError::Format { path: directory.to_owned(), found, known: FORMAT });
-        }
-        let mut runs = Vec::new();
-        for about in &manifest.runs {
-            let folder = directory.join("runs").join(&about.key);
-            if folder.join("summary.json").is_file() {
-                let mut summary: RunSummary = read(folder.join("summary.json"))?;
-                // A run is kept under what it depends on; the names are those of this manifest.
-                summary.control.clone_from(&about.control);
-                summary.point.clone_from(&about.point);
-                runs.push(Run { folder, about: about.clone(), summary });
-            }
-        }
+        let Folder { manifest, runs, .. } = Folder::read(directory)?;
         let labels = Arc::new(labels(&runs));
         Ok(Self { directory: directory.to_owned(), manifest, runs, labels, keep: keep.map(Arc::new) })
     }
@@ -65,8 +37,8 @@ impl Results {
 }
 
 /// Run, control, swept keys, seed.
-fn labels(runs: &[Run]) -> Vec<Label> {
-    fn column<'a>(runs: &'a [Run], get: impl Fn(&'a Run) -> &'a str) -> Vec<Option<&'a str>> {
+fn labels(runs: &[CompleteRun]) -> Vec<Label> {
+    fn column<'a>(runs: &'a [CompleteRun], get: impl Fn(&'a CompleteRun) -> &'a str) -> Vec<Option<&'a str>> {
         runs.iter().map(|r| Some(get(r))).collect()
     }
     let mut labels = vec![
@@ -130,7 +102,7 @@ impl Results {
             let names: Vec<&str> = all.iter().map(|(n, _)| *n).collect();
             return Err(PyKeyError::new_err(format!("there is no table `{name}`; there are {}", names.join(", "))));
         };
-        let part = |run: usize| Part { path: self.runs[run].folder.join(name).with_extension("parquet"), run };
+        let part = |run: usize| Part { path: self.runs[run].directory.join(name).with_extension("parquet"), run };
         let parts = match run {
             Some(run) if run >= self.runs.len() => return Err(PyIndexError::new_err(run)),
             Some(run) => vec![part(run)],
@@ -169,7 +141,7 @@ impl Results {
             })
         };
         let metrics = metrics.iter().map(metric).collect::<PyResult<_>>()?;
-        let options = Options { baseline, metrics, ..Options::default() };
+        let options = Options { baseline, metrics, bounds: self.manifest.bounds.clone(), ..Options::default() };
         Ok(Comparison(timeplane_results::Comparison::new(&self.summaries(), &options)))
     }
 }

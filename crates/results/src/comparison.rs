@@ -5,6 +5,7 @@ use crate::stats::{Equivalence, Interval, LEVEL, MARGIN, Paired, equivalence, pa
 use crate::summary::{Counts, RunSummary, WindowSummary};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use indexmap::{IndexMap, IndexSet};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -162,14 +163,31 @@ impl Metric {
 }
 
 /// What theory says that a metric cannot be better than.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bound {
     /// What the bound is: `ideal`, `max-min rates`, ...
     pub label: String,
-    /// What it bounds.
+    /// What it bounds; by its name in files.
+    #[serde(with = "by_name")]
     pub metric: Metric,
     /// Its value by sweep point, in the metric's unit (times: ps). Points without one have none.
     pub values: Vec<(IndexMap<String, String>, f64)>,
+}
+
+/// A metric in a file.
+mod by_name {
+    use super::Metric;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(metric: &Metric, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(metric.name())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Metric, D::Error> {
+        let name = String::deserialize(from)?;
+        Metric::named(&name).ok_or_else(|| D::Error::custom(format!("there is no metric `{name}`")))
+    }
 }
 
 /// How to compare.
@@ -281,13 +299,17 @@ impl Comparison {
                         .filter(|_| control != baseline)
                         .filter_map(|(seed, run)| Some((metric.value(run)?, metric.value(base.get(seed)?)?)));
                     let (own, theirs): (Vec<f64>, Vec<f64>) = pairs.unzip();
-                    let bound = options.bounds.iter().filter(|b| b.metric == metric);
+                    let bounds = options.bounds.iter().filter(|b| b.metric == metric);
+                    let mut bounds =
+                        bounds.flat_map(|b| &b.values).filter(|(at, _)| *at == point).map(|(_, value)| *value);
+                    // Of several questions, each with a bound of its own, none is this line's for certain.
+                    let bound = bounds.next().filter(|first| bounds.all(|other| other == *first));
                     Cell {
                         metric,
                         value: Interval::of(&values, options.level),
                         difference: paired(&own, &theirs, options.level),
                         equivalence: equivalence(&own, &theirs, options.margin, options.level),
-                        bound: bound.flat_map(|b| &b.values).find(|(at, _)| *at == point).map(|(_, value)| *value),
+                        bound,
                     }
                 };
                 let cells = metrics.iter().map(cell).collect();
@@ -355,8 +377,9 @@ impl Comparison {
         text
     }
 
-    /// All cells: a header, then every line, and every bound at the end of its point. Swept keys and control at the left.
-    fn rows(&self) -> Vec<Vec<String>> {
+    /// All columns as texts, for tables of any kind: a header, then every line, and every bound at the end of its point. Swept keys and
+    /// control at the left. The second line of a cell is the difference to the baseline; an empty row stands between points.
+    pub fn rows(&self) -> Vec<Vec<String>> {
         type Get = fn(&Line) -> Counts;
         let counts: [(&str, Get); 2] = [("unfinished flows", |l| l.flows), ("unfinished coflows", |l| l.coflows)];
         let counts = counts.map(|(head, of)| (head, of, self.lines.iter().any(|l| of(l).unfinished > 0)));
@@ -441,7 +464,7 @@ impl Comparison {
     }
 
     /// What the reader has to know beside the numbers.
-    fn notes(&self) -> Vec<String> {
+    pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let percent = |share: f64| format!("{} %", (share * 1e4).round() / 1e2);
         notes.push(match self.seeds {

@@ -77,6 +77,31 @@ pub enum ResultsError {
         /// Why.
         reason: String,
     },
+    /// A folder without a manifest, or none at all.
+    #[error("{} is no folder of results: there is no manifest.json in it", path.display())]
+    NoResults {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file of a complete run that cannot be understood: cut off, or changed since.
+    #[error(
+        "{} cannot be read: {reason}. Remove the folder {}, and start the command that made it again: only this run is run",
+        path.display(), path.parent().unwrap_or(path).display()
+    )]
+    BrokenRun {
+        /// The file, in the folder of its run.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A table with other columns than this version knows.
+    #[error("{}: {reason}. Use the version that wrote it, or run the scenario again", path.display())]
+    Column {
+        /// The file.
+        path: PathBuf,
+        /// Which column, its type here and as declared.
+        reason: String,
+    },
     /// A name that is not one folder.
     #[error(
         "`{name}` cannot be the name of a folder of results: use letters, digits, `.`, `_` and `-`, and do not begin with `.`"

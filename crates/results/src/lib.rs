@@ -4,6 +4,7 @@
 //! - [`Recorder`]: takes rows as the run goes and writes them as Parquet, keeps them as Arrow batches, or drops them.
 //! - [`Summariser`] and [`RunSummary`]: one run in a few numbers, the same on any machine.
 //! - [`Store`]: `results/NAME/`, where complete runs are kept and only missing ones have to be run.
+//! - [`Folder`] and [`Columns`]: what is complete, and its tables, to be read.
 //! - [`stats`]: percentiles, intervals, paired differences, equivalence.
 //! - [`Comparison`]: the table that answers the question of a scenario.
 //! - [`pcapng`] and [`timeline`]: what happened in the formats of Wireshark and Perfetto.
@@ -15,6 +16,7 @@ mod error;
 mod human;
 pub mod pcapng;
 mod perfetto;
+mod reader;
 mod recorder;
 pub mod stats;
 mod store;
@@ -24,6 +26,7 @@ pub mod timeline;
 
 pub use comparison::{Bound, Cell, Comparison, Line, Metric, Options};
 pub use error::ResultsError;
+pub use reader::{Columns, CompleteRun, Folder};
 pub use recorder::{ROW_GROUP_ROWS, Recorder, Table, Tables};
 pub use store::{FORMAT, Manifest, ManifestRun, PartialRun, Store, run_key};
 pub use summary::{

@@ -12,6 +12,7 @@
 //! A run is written beside its place and renamed when it is complete: whenever a process is killed, `runs/KEY` is there
 //! as a whole or not at all.
 
+use crate::comparison::Bound;
 use crate::error::ResultsError;
 use crate::recorder::writer_properties;
 use crate::summary::{RunSummary, summary_batch};
@@ -31,7 +32,7 @@ pub const FORMAT: u32 = 1;
 const MARKER: &str = ".timeplane-results";
 const MARKER_TEXT: &str = "timeplane results, layout ";
 const PARTIAL: &str = ".partial-";
-const SUMMARY: &str = "summary.json";
+pub(crate) const SUMMARY: &str = "summary.json";
 const KEY_LENGTH: usize = 16;
 
 /// The key of a run: 16 hexadecimal digits, a hash (BLAKE3) of everything that determines it. `scenario` is the resolved
@@ -86,8 +87,14 @@ pub struct Manifest {
     pub version: String,
     /// The scenario file as it was read; `None` where the scenario came from code.
     pub source: Option<String>,
+    /// Keys and values of every `--set` that `source` was read with, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<(String, String)>,
     /// The scenario with every default filled in and every `--set` applied.
     pub scenario: Value,
+    /// What theory says about the scenario's fabric and arrivals; nothing where the workload has no end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<Bound>,
     /// All seeds.
     pub seeds: Vec<u64>,
     /// All runs, in the order of tables: points, controls, seeds.

@@ -9,7 +9,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use timeplane_results::{FORMAT, Manifest, ManifestRun, Recorder, ResultsError, Store, run_key};
+use timeplane_results::{Bound, FORMAT, Manifest, ManifestRun, Metric, Recorder, ResultsError, Store, run_key};
 
 const DONE: &str = "00000000000000aa";
 const HALF: &str = "00000000000000bb";
@@ -219,7 +219,13 @@ fn the_manifest_is_replaced_in_one_step() {
         name: "study".into(),
         version: "0.1.0".into(),
         source: Some("seed = 1\n".into()),
+        set: vec![("seeds".into(), "2".into())],
         scenario: json!({ "b": 1, "a": [0.1, null] }),
+        bounds: vec![Bound {
+            label: "busiest link".into(),
+            metric: Metric::Completion,
+            values: vec![(Default::default(), 1.5)],
+        }],
         seeds: vec![1, 2],
         runs: vec![ManifestRun { key: DONE.into(), control: "tcp".into(), point: Default::default(), seed: 1 }],
     };

@@ -157,6 +157,12 @@ impl Loaded {
         self.sources.first().filter(|s| !s.is_override).map(|s| s.text.as_str())
     }
 
+    /// Keys and values (as text, several between commas) of what the file was changed by, in their order.
+    pub fn overrides(&self) -> impl Iterator<Item = (&str, &str)> {
+        let set = self.sources.iter().filter(|s| s.is_override);
+        set.map(|s| (s.name.strip_prefix("--set ").unwrap_or(&s.name), s.text.as_str()))
+    }
+
     /// Where the value at a dotted key was written, or the table that it is missing in.
     pub fn locate(&self, key: &str) -> Option<Location> {
         Location::new(self.document.origin_of(key), &self.sources)

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration as Wall;
 use timeplane_model::Fabric;
-use timeplane_results::{Comparison, ManifestRun, Recorder, ResultsError, RunSummary, Store, run_key};
+use timeplane_results::{Bound, Comparison, ManifestRun, Recorder, ResultsError, RunSummary, Store, run_key};
 use timeplane_scenario::{Loaded, Point, Scenario, ScenarioError};
 use timeplane_schedule::Schedulers;
 use timeplane_workload::{Question, Source, WorkloadError, comparison_bounds, manifest, question, questions};
@@ -232,6 +232,8 @@ pub struct Batch {
     /// Complete at the begin.
     cached: Vec<bool>,
     alone: bool,
+    /// Of all planned runs.
+    bounds: Vec<Bound>,
 }
 
 impl Batch {
@@ -246,8 +248,12 @@ impl Batch {
         let open = if alone { Store::open } else { Store::open_shared };
         let store = open(&options.results, &loaded.name())?;
         let cached = planned.iter().map(|p| store.is_complete(&p.key)).collect();
-        store.write_manifest(&manifest(loaded, &loaded.name(), planned.iter().map(Planned::listed).collect()))?;
-        Ok(Self { sweep: Sweep::new(planned, options.until, options.shard), prepared, store, cached, alone })
+        let listed = planned.iter().map(Planned::listed).collect();
+        let sweep = Sweep::new(planned, options.until, options.shard);
+        let mut batch = Self { sweep, prepared, store, cached, alone, bounds: Vec::new() };
+        batch.bounds = batch.bounds_of(&(0..batch.planned().len()).collect::<Vec<_>>());
+        batch.store.write_manifest(&manifest(loaded, &loaded.name(), listed, &batch.bounds))?;
+        Ok(batch)
     }
 
     /// All runs, in the order of tables.
@@ -271,6 +277,16 @@ impl Batch {
         self.store.begin(&self.planned()[run].key)?.adopt(files)
     }
 
+    /// What theory says of the points of these runs, for their seeds.
+    fn bounds_of(&self, runs: &[usize]) -> Vec<Bound> {
+        let all = self.planned();
+        let points = self.prepared.iter().enumerate().map(|(p, point)| {
+            let seeds: BTreeSet<u64> = runs.iter().filter(|&&r| all[r].point == p).map(|&r| all[r].seed).collect();
+            (&point.point, &*point.fabric, &point.source, seeds)
+        });
+        comparison_bounds(points)
+    }
+
     /// Compares what is complete. Where it is `over`, nothing is wanted any more.
     ///
     /// # Errors
@@ -279,16 +295,13 @@ impl Batch {
         let counting = self.sweep.counting();
         let all = self.planned();
         let listed: Vec<ManifestRun> = counting.iter().map(|&r| all[r].listed()).collect();
-        if over && self.alone && listed.len() < all.len() {
-            self.store.write_manifest(&manifest(loaded, &loaded.name(), listed.clone()))?;
+        let fewer = listed.len() < all.len();
+        let bounds = if fewer { self.bounds_of(&counting) } else { self.bounds.clone() };
+        if over && self.alone && fewer {
+            self.store.write_manifest(&manifest(loaded, &loaded.name(), listed.clone(), &bounds))?;
         }
         // Others may be writing the same tables.
         let summaries = if self.alone { self.store.combine(&listed)? } else { self.store.answers(&listed)? };
-        let points = self.prepared.iter().enumerate().map(|(p, point)| {
-            let seeds: BTreeSet<u64> = counting.iter().filter(|&&r| all[r].point == p).map(|&r| all[r].seed).collect();
-            (&point.point, &*point.fabric, &point.source, seeds)
-        });
-        let bounds = comparison_bounds(points);
         let comparison = timeplane_results::Options { bounds, ..Default::default() };
         Ok(Outcome {
             directory: self.store.dir().to_owned(),

@@ -17,13 +17,15 @@ impl Question {
 }
 
 /// What a folder of this name is about.
-pub fn manifest(loaded: &Loaded, name: &str, runs: Vec<ManifestRun>) -> Manifest {
+pub fn manifest(loaded: &Loaded, name: &str, runs: Vec<ManifestRun>, bounds: &[Bound]) -> Manifest {
     Manifest {
         format: FORMAT,
         name: name.to_owned(),
         version: VERSION.to_owned(),
         source: loaded.text().map(str::to_owned),
+        set: loaded.overrides().map(|(key, values)| (key.to_owned(), values.to_owned())).collect(),
         scenario: loaded.scenario.to_json(),
+        bounds: bounds.to_vec(),
         seeds: seeds(loaded).collect(),
         runs,
     }

@@ -1,0 +1,23 @@
+//! `report`: results as one HTML page.
+
+use crate::compare::read;
+use crate::fail::Failure;
+use crate::{ReportArgs, output};
+use timeplane_report::{Report, write};
+
+pub fn report(args: &ReportArgs) -> Result<(), Failure> {
+    let folders = read(&args.folders)?;
+    let page = Report::new(&folders, args.rows.unwrap_or(timeplane_report::ROWS)).map_err(Failure::failed)?;
+    let place = args.output.clone().unwrap_or_else(|| args.folders[0].join("report.html"));
+    write(&place, &page.html).map_err(Failure::failed)?;
+    for text in &page.left_out {
+        eprintln!("warning: not all is in the page. {text}");
+    }
+    if args.json {
+        output::json(&page.to_json(&place))
+    } else {
+        let runs = output::count(page.runs as u64, "run");
+        let kilobytes = output::count((page.html.len() as u64).div_ceil(1000), "kB").replace("kBs", "kB");
+        output::text(&format!("{}: {runs}, {kilobytes}\n", place.display()))
+    }
+}

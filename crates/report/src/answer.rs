@@ -1,0 +1,136 @@
+//! The answer in words and as a table, as HTML that needs no script.
+
+use crate::html::escape;
+use std::fmt::Write;
+use timeplane_results::{Cell, Comparison, Line, Metric};
+
+/// Points that sentences are about; the table has all.
+const SENTENCES: usize = 8;
+
+/// Sentences, the table and its notes.
+pub fn answer(comparison: &Comparison) -> String {
+    let mut html = String::new();
+    let points: Vec<&[Line]> = comparison.lines().chunk_by(|a, b| a.point == b.point).collect();
+    for lines in points.iter().take(SENTENCES) {
+        if let Some(sentence) = sentence(lines, comparison, points.len() > 1) {
+            let _ = writeln!(html, "<p class=\"answer\">{sentence}</p>");
+        }
+    }
+    if points.len() > SENTENCES {
+        let _ = writeln!(html, "<p>{} more points are in the table.</p>", points.len() - SENTENCES);
+    }
+    html += &table(comparison);
+    html += "<ul class=\"notes\">";
+    for note in comparison.notes() {
+        let _ = write!(html, "<li>{}</li>", escape(&note));
+    }
+    html += "</ul>\n";
+    html
+}
+
+/// Who is best by the first metric that there are values of, how far from the bound, and how others differ from the baseline.
+fn sentence(lines: &[Line], comparison: &Comparison, several: bool) -> Option<String> {
+    let cells = &lines.first()?.cells;
+    let at = (0..cells.len()).find(|&i| lines.iter().any(|l| l.cells[i].value.is_some()))?;
+    let metric = cells[at].metric;
+    let higher = matches!(metric, Metric::Goodput | Metric::GoodputJain);
+    let valued = || lines.iter().filter_map(|l| Some((l, &l.cells[at], l.cells[at].value?)));
+    let (best, cell, value) = valued().min_by(|a, b| {
+        let order = a.2.mean.total_cmp(&b.2.mean);
+        if higher { order.reverse() } else { order }
+    })?;
+    let mut text = String::new();
+    if several {
+        let point: Vec<String> = best.point.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+        let _ = write!(text, "At {}: ", escape(&point.join(", ")));
+    }
+    let extreme = if higher { "highest" } else { "lowest" };
+    let (label, shown) = (escape(&capital(metric.label())), escape(&metric.show(value.mean)));
+    let _ = match valued().count() {
+        1 => write!(text, "{label} under <b>{}</b> is {shown}", escape(&best.control)),
+        _ => write!(text, "{label} is {extreme} under <b>{}</b>: {shown}", escape(&best.control)),
+    };
+    match cell.bound {
+        Some(bound) if bound > 0.0 => {
+            let labels = comparison.bounds().iter().filter(|b| b.metric == metric).map(|b| b.label.as_str());
+            let label = escape(labels.into_iter().next().unwrap_or("theory"));
+            let _ = write!(
+                text,
+                ", {:.3} times the bound of {} ({label}).",
+                value.mean / bound,
+                escape(&metric.show(bound))
+            );
+        }
+        _ => text.push('.'),
+    }
+    let others: Vec<String> = valued().filter_map(|(line, cell, _)| Some(against(line, difference(cell)?))).collect();
+    if !others.is_empty() {
+        let _ = write!(text, " Against {}: {}.", escape(comparison.baseline()), others.join("; "));
+    }
+    let unfinished = lines.iter().filter(|l| l.flows.unfinished + l.coflows.unfinished > 0);
+    let unfinished: Vec<String> = unfinished.map(|l| escape(&l.control)).collect();
+    if !unfinished.is_empty() {
+        let _ = write!(text, " Not all flows finished under {}.", unfinished.join(", "));
+    }
+    Some(text)
+}
+
+/// The same with a capital letter at its begin.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// The second line of a cell: the difference to the baseline.
+fn difference(cell: &Cell) -> Option<(f64, Option<bool>)> {
+    Some((cell.difference?.relative?.mean, cell.is_beyond_chance()))
+}
+
+fn against(line: &Line, (share, beyond): (f64, Option<bool>)) -> String {
+    let chance = match beyond {
+        Some(true) => "",
+        Some(false) => " (may be chance)",
+        None => " (one seed)",
+    };
+    format!("{} {:+.1} %{chance}", escape(&line.control), 100.0 * share)
+}
+
+/// The table as it is in a terminal.
+fn table(comparison: &Comparison) -> String {
+    let rows = comparison.rows();
+    let metrics = comparison.lines().first().map_or(0, |l| l.cells.len());
+    let header = &rows[0];
+    // In front of the metrics are swept keys and the control; behind them, counts of what is not finished.
+    let unfinished = header.iter().rev().take_while(|h| h.starts_with("unfinished ")).count();
+    let fixed = header.len().saturating_sub(metrics + unfinished);
+    let mut html = String::from("<div class=\"scroll\" tabindex=\"0\"><table id=\"comparison\">\n<thead><tr>");
+    for cell in header {
+        let _ = write!(html, "<th scope=\"col\">{}</th>", escape(cell));
+    }
+    html += "</tr></thead>\n<tbody>\n";
+    for row in &rows[1..] {
+        if row.iter().all(String::is_empty) {
+            html += "</tbody>\n<tbody>\n";
+            continue;
+        }
+        let bound = row[fixed.saturating_sub(1)].starts_with("bound: ") && row.iter().all(|c| !c.contains('\n'));
+        // Of a metric that is no column: as in a terminal, it is left out.
+        if bound && row[fixed..].iter().all(String::is_empty) {
+            continue;
+        }
+        html += if bound { "<tr class=\"bound\">" } else { "<tr>" };
+        for (i, cell) in row.iter().enumerate() {
+            let (first, second) = cell.split_once('\n').unwrap_or((cell, ""));
+            let tag = if i + 1 == fixed { "th scope=\"row\"" } else { "td" };
+            let _ = write!(html, "<{tag}>{}", escape(first));
+            if !second.trim().is_empty() {
+                let strong = if second.contains('*') { " class=\"beyond\"" } else { "" };
+                let _ = write!(html, "<br><small{strong}>{}</small>", escape(second.trim()));
+            }
+            html += if i + 1 == fixed { "</th>" } else { "</td>" };
+        }
+        html += "</tr>\n";
+    }
+    html += "</tbody></table></div>\n";
+    html
+}

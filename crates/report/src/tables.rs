@@ -1,0 +1,266 @@
+//! The tables of a page: which runs and rows are in it, and those that are taken as they are.
+
+use crate::ReportError;
+use crate::pack::{Column, Packed, pack};
+use indexmap::{IndexMap, IndexSet};
+use serde_json::{Value, json};
+use timeplane_model::Duration;
+use timeplane_results::stats::{Interval, LEVEL};
+use timeplane_results::{Columns, CompleteRun, DropRow, Folder, LinkRow, QueueRow, Row};
+
+/// A combination of swept keys and their values.
+pub type PointKey = Vec<(String, String)>;
+
+/// A circuit switch as schedules assume it.
+#[derive(Clone, Copy, Debug)]
+pub struct Circuits {
+    /// From one configuration's end to the next one's begin.
+    pub dark: Duration,
+    /// Whether circuits that stay up carry meanwhile.
+    pub moved_only: bool,
+}
+
+/// Runs, and the tables that have been packed so far.
+pub struct Book<'a> {
+    runs: Vec<(&'a Folder, &'a CompleteRun)>,
+    rows: usize,
+    tables: Vec<Packed>,
+    /// What the page has not, in words.
+    pub left_out: Vec<String>,
+}
+
+impl<'a> Book<'a> {
+    pub fn new(folders: &'a [Folder], rows: usize) -> Self {
+        let runs = folders.iter().flat_map(|f| f.runs.iter().map(move |run| (f, run))).collect();
+        Self { runs, rows, tables: Vec::new(), left_out: Vec::new() }
+    }
+
+    /// Packed tables, by the numbers that charts know them by.
+    pub fn tables(&self) -> &[Packed] {
+        &self.tables
+    }
+
+    /// Adds a table; its number.
+    pub fn add(&mut self, columns: &[Column]) -> usize {
+        self.push(pack(columns))
+    }
+
+    /// Adds a table that is packed already; its number.
+    pub fn push(&mut self, table: Packed) -> usize {
+        self.tables.push(table);
+        self.tables.len() - 1
+    }
+
+    /// What a run's circuits are, as the scenario in its manifest says; `None` where it plans none.
+    pub fn circuits(&self, number: usize) -> Option<Circuits> {
+        let (folder, run) = self.runs[number];
+        let scenario = &folder.manifest.scenario;
+        let control = &scenario["control"][&run.control];
+        let plan = control["plan"]["circuits"].as_object()?;
+        let swept = run.about.point.get(&format!("control.{}.plan.circuits.dark", run.control));
+        let dark = swept.map(String::as_str).or_else(|| plan.get("dark")?.as_str());
+        let dark = dark.and_then(|text| text.parse().ok()).unwrap_or(Duration::ZERO);
+        let own = &control["fabric"]["topology"]["hybrid"]["retune"];
+        let retune = if own.is_null() { &scenario["fabric"]["topology"]["hybrid"]["retune"] } else { own };
+        Some(Circuits { dark, moved_only: retune.as_str().is_some_and(|r| r != "all_stop") })
+    }
+
+    /// All runs.
+    pub fn all(&self) -> Vec<&'a CompleteRun> {
+        self.runs.iter().map(|(_, run)| *run).collect()
+    }
+
+    /// Names of the controls, in the order of folders and scenarios.
+    pub fn controls(&self) -> Vec<&'a str> {
+        self.runs.iter().map(|(_, run)| run.about.control.as_str()).collect::<IndexSet<_>>().into_iter().collect()
+    }
+
+    fn point_keys(&self) -> IndexSet<PointKey> {
+        self.runs.iter().map(|(_, run)| key(run)).collect()
+    }
+
+    /// The points, as texts.
+    pub fn points(&self) -> Vec<String> {
+        let text = |(k, v): &(String, String)| format!("{k} = {v}");
+        self.point_keys().iter().map(|p| p.iter().map(text).collect::<Vec<_>>().join(", ")).collect()
+    }
+
+    /// For each run: control, point and seed.
+    pub fn runs(&self) -> Value {
+        let (controls, points) = (self.controls(), self.point_keys());
+        let run = |(folder, run): &(&Folder, &CompleteRun)| {
+            json!({
+                "control": controls.iter().position(|c| *c == run.about.control),
+                "point": points.get_index_of(&key(run)),
+                "seed": run.about.seed,
+                "folder": folder.name,
+                "key": run.about.key,
+                "simulated_ps": run.summary.simulated_ps,
+            })
+        };
+        self.runs.iter().map(run).collect()
+    }
+
+    /// Runs of a point, by control (in the order of all controls) and ascending seed.
+    pub fn at(&self, point: usize) -> IndexMap<&'a str, Vec<&'a CompleteRun>> {
+        let points = self.point_keys();
+        let wanted = &points[point];
+        let mut all: IndexMap<&str, Vec<&CompleteRun>> = self.controls().into_iter().map(|c| (c, Vec::new())).collect();
+        for (_, run) in self.runs.iter().filter(|(_, run)| key(run) == *wanted) {
+            all[run.about.control.as_str()].push(run);
+        }
+        all.values_mut().for_each(|runs| runs.sort_by_key(|r| r.about.seed));
+        all
+    }
+
+    /// How many points there are.
+    pub fn point_count(&self) -> usize {
+        self.point_keys().len()
+    }
+
+    /// Numbers of the runs that charts over time can show: of each control at each point, the first seed. What one run did is one story;
+    /// other seeds are in the statistics.
+    pub fn shown(&self) -> Vec<usize> {
+        let mut first: IndexMap<(&str, PointKey), usize> = IndexMap::new();
+        for (number, (_, run)) in self.runs.iter().enumerate() {
+            let at = first.entry((&run.about.control, key(run))).or_insert(number);
+            if run.about.seed < self.runs[*at].1.about.seed {
+                *at = number;
+            }
+        }
+        let mut shown: Vec<usize> = first.into_values().collect();
+        shown.sort_unstable();
+        shown
+    }
+
+    /// Columns of a table of the shown runs that have rows in it, by the run's number and with how many rows there are in all. Where that
+    /// is more than the page may hold, runs that need little get all and others the same share each, from the run's begin.
+    pub fn columns<R: Row>(&mut self, names: &[&str]) -> Result<Vec<(usize, Columns, usize)>, ReportError> {
+        let mut counts = Vec::new();
+        for number in self.shown() {
+            let rows = Columns::count::<R>(self.runs[number].1)?;
+            if rows > 0 {
+                counts.push((rows, number));
+            }
+        }
+        counts.sort_unstable();
+        let mut left = self.rows;
+        let mut all = Vec::with_capacity(counts.len());
+        for (i, &(rows, number)) in counts.iter().enumerate() {
+            let share = rows.min(left / (counts.len() - i));
+            left -= share;
+            let run = self.runs[number].1;
+            if let Some(columns) = Columns::read::<R>(run, names, Some(share))? {
+                all.push((number, columns, rows));
+            }
+            if share < rows {
+                let (control, seed) = (&run.about.control, run.about.seed);
+                let share = grouped(share);
+                self.left_out.push(format!(
+                    "{control}, seed {seed}: the first {share} of {} rows of `{}` (--rows has more of them)",
+                    grouped(rows),
+                    R::TABLE
+                ));
+            }
+        }
+        all.sort_by_key(|(number, ..)| *number);
+        Ok(all)
+    }
+}
+
+fn key(run: &CompleteRun) -> PointKey {
+    run.about.point.iter().map(|(k, v)| (k.clone(), v.clone())).collect()
+}
+
+/// `12,345`.
+fn grouped(n: usize) -> String {
+    let mut digits = n.to_string();
+    for at in (1..digits.len()).rev().filter(|at| (digits.len() - at).is_multiple_of(3)).collect::<Vec<_>>() {
+        digits.insert(at, ',');
+    }
+    digits
+}
+
+/// Queues over time, of the shown runs that recorded them.
+pub fn queues(book: &mut Book<'_>) -> Result<Value, ReportError> {
+    let names = ["time_ps", "link", "queue_bytes", "queue_packets"];
+    let mut all = Vec::new();
+    for (run, columns, rows) in book.columns::<QueueRow>(&names)? {
+        let table = book.add(&names.map(|name| Column::new(name, columns.numbers(name))));
+        all.push(json!({ "run": run, "table": table, "rows": columns.rows(), "of": rows }));
+    }
+    Ok(all.into())
+}
+
+/// Links of the shown runs, over the whole run.
+pub fn links(book: &mut Book<'_>) -> Result<Value, ReportError> {
+    let names = ["link", "from", "to", "sent_packets", "sent_bytes", "busy_ps", "max_queue_bytes"];
+    let mut all = Vec::new();
+    for (run, columns, rows) in book.columns::<LinkRow>(&names)? {
+        let ends = [columns.numbers("from"), columns.numbers("to")];
+        let hosts = hosts(&ends[0], &ends[1]);
+        let table = book.add(&names.map(|name| Column::new(name, columns.numbers(name))));
+        all.push(json!({ "run": run, "table": table, "rows": columns.rows(), "of": rows, "hosts": hosts }));
+    }
+    Ok(all.into())
+}
+
+/// How many hosts there are: nodes are numbered hosts first, and a host has one wire. So they are the first nodes that have one neighbour.
+fn hosts(from: &[i64], to: &[i64]) -> usize {
+    let mut neighbours: IndexMap<i64, IndexSet<i64>> = IndexMap::new();
+    for (&a, &b) in from.iter().zip(to) {
+        neighbours.entry(a).or_default().insert(b);
+        neighbours.entry(b).or_default().insert(a);
+    }
+    (0..).take_while(|node| neighbours.get(node).is_some_and(|n| n.len() == 1)).count()
+}
+
+/// Packets lost: the table of each shown run, and means over seeds by reason.
+pub fn drops(book: &mut Book<'_>) -> Result<Value, ReportError> {
+    let mut tables = Vec::new();
+    for (run, columns, rows) in book.columns::<DropRow>(&["link", "node", "reason", "packets", "bytes"])? {
+        let number = |name| Column::new(name, columns.numbers(name));
+        let reason = Column::words("reason", &columns.words("reason"));
+        let table = book.add(&[number("link"), number("node"), reason, number("packets"), number("bytes")]);
+        tables.push(json!({ "run": run, "table": table, "rows": columns.rows(), "of": rows }));
+    }
+    let reasons: IndexSet<&String> = book.all().into_iter().flat_map(|r| r.summary.dropped_packets.keys()).collect();
+    let mut means = Vec::new();
+    for point in 0..book.point_count() {
+        for (control, runs) in book.at(point).into_iter().filter(|(_, runs)| !runs.is_empty()) {
+            let mean = |reason: &&String| {
+                let lost = |r: &&CompleteRun| r.summary.dropped_packets.get(*reason).copied().unwrap_or(0) as f64;
+                let interval = Interval::of(&runs.iter().map(lost).collect::<Vec<_>>(), LEVEL);
+                json!({ "mean": interval.map(|i| i.mean), "half": interval.and_then(|i| i.half_width) })
+            };
+            let sent: u64 = runs.iter().map(|r| r.summary.packets.sent).sum();
+            means.push(json!({
+                "point": point,
+                "control": control,
+                "sent": sent as f64 / runs.len() as f64,
+                "reasons": reasons.iter().map(mean).collect::<Vec<_>>(),
+            }));
+        }
+    }
+    Ok(json!({ "reasons": reasons, "means": means, "tables": tables }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_the_first_nodes_with_one_neighbour() {
+        // Hosts 0 to 2, switches 3 and 4; host 2 has a switch of its own, which has one neighbour more.
+        let wires = [(0, 3), (1, 3), (2, 4), (3, 4)];
+        let from: Vec<i64> = wires.iter().flat_map(|&(a, b)| [a, b]).collect();
+        let to: Vec<i64> = wires.iter().flat_map(|&(a, b)| [b, a]).collect();
+        assert_eq!(hosts(&from, &to), 3);
+        assert_eq!(hosts(&[0, 1], &[1, 0]), 2, "two hosts and a wire");
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!([999, 1000, 2_100_000].map(grouped), ["999", "1,000", "2,100,000"]);
+    }
+}

@@ -1,0 +1,316 @@
+//! Folders of results and their tables, to be read. Nothing is locked or written: what a run is writing meanwhile is not there yet.
+
+use crate::comparison::Bound;
+use crate::error::ResultsError;
+use crate::store::{FORMAT, Manifest, ManifestRun, SUMMARY};
+use crate::summary::RunSummary;
+use crate::tables::Row;
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchReader};
+use arrow::compute::{cast, concat_batches};
+use arrow::datatypes::{DataType, Int64Type, UInt64Type};
+use indexmap::IndexMap;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A folder of results with what is complete in it.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    /// Where it is.
+    pub directory: PathBuf,
+    /// Its own name, which need not be that of its manifest.
+    pub name: String,
+    /// What was asked.
+    pub manifest: Manifest,
+    /// The complete runs, in the order of the manifest.
+    pub runs: Vec<CompleteRun>,
+}
+
+/// A complete run.
+#[derive(Clone, Debug)]
+pub struct CompleteRun {
+    /// Its folder, with its tables.
+    pub directory: PathBuf,
+    /// Its key, control, point and seed.
+    pub about: ManifestRun,
+    /// What the scenario of its manifest calls the control, whatever name [`Folder::tell_apart`] gives it.
+    pub control: String,
+    /// Its numbers, under the names of the manifest.
+    pub summary: RunSummary,
+}
+
+impl Folder {
+    /// Reads the manifest and the summaries of complete runs.
+    ///
+    /// # Errors
+    /// Where the folder holds no results, results of another layout, or what cannot be read.
+    pub fn read(directory: &Path) -> Result<Self, ResultsError> {
+        let path = directory.join("manifest.json");
+        let text = match fs::read(&path) {
+            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Err(ResultsError::NoResults { path: directory.to_owned() });
+            }
+            text => text.map_err(|e| ResultsError::io("read", &path, e))?,
+        };
+        let broken = |e: serde_json::Error| ResultsError::Broken { path: path.clone(), reason: e.to_string() };
+        let json: Value = serde_json::from_slice(&text).map_err(broken)?;
+        // Before all else: a manifest of another layout may have other keys.
+        let format = &json["format"];
+        if *format != FORMAT {
+            let found = if format.is_null() { "without a number".to_owned() } else { format.to_string() };
+            return Err(ResultsError::Format { path: directory.to_owned(), found, known: FORMAT });
+        }
+        let manifest: Manifest = serde_json::from_value(json).map_err(broken)?;
+        let mut runs = Vec::new();
+        for about in &manifest.runs {
+            let directory = directory.join("runs").join(&about.key);
+            if directory.join(SUMMARY).is_file() {
+                let summary: RunSummary = read_json(&directory)?;
+                let (control, point) = (about.control.clone(), about.point.clone());
+                // A run is kept under what it depends on; the names are those of this manifest.
+                let summary = RunSummary { control: control.clone(), point, ..summary };
+                runs.push(CompleteRun { directory, about: about.clone(), control, summary });
+            }
+        }
+        let full = directory.canonicalize().map_err(|e| ResultsError::io("read", directory, e))?;
+        let name = full.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self { directory: directory.to_owned(), name, manifest, runs })
+    }
+
+    /// The bounds of several folders. One that another folder has with the same values is there once; one of the same name with other
+    /// values is named `NAME (FOLDER)`.
+    pub fn bounds(folders: &[Self]) -> Vec<Bound> {
+        let mut all: Vec<Bound> = Vec::new();
+        for folder in folders {
+            for bound in &folder.manifest.bounds {
+                if all.iter().any(|b| b.metric == bound.metric && b.values == bound.values) {
+                    continue;
+                }
+                let mut bound = bound.clone();
+                if all.iter().any(|b| b.label == bound.label) {
+                    bound.label = format!("{} ({})", bound.label, folder.name);
+                }
+                all.push(bound);
+            }
+        }
+        all
+    }
+
+    /// Gives controls that a folder before has as well a name with their folder, and a number where that is taken too, in manifests as in
+    /// runs.
+    pub fn tell_apart(folders: &mut [Self]) {
+        let mut taken: BTreeSet<String> = BTreeSet::new();
+        for folder in folders {
+            let mut names: IndexMap<String, String> = IndexMap::new();
+            for run in &folder.manifest.runs {
+                let control = &run.control;
+                if names.contains_key(control) {
+                    continue;
+                }
+                let with_folder = format!("{control} ({})", folder.name);
+                let numbered = (2u32..).map(|n| format!("{control} ({} {n})", folder.name));
+                let free =
+                    [control.clone(), with_folder].into_iter().chain(numbered).find(|name| !taken.contains(name));
+                names.insert(control.clone(), free.unwrap_or_default());
+            }
+            let rename = |control: &mut String| {
+                if let Some(name) = names.get(control) {
+                    control.clone_from(name);
+                }
+            };
+            folder.manifest.runs.iter_mut().for_each(|run| rename(&mut run.control));
+            for run in &mut folder.runs {
+                rename(&mut run.about.control);
+                rename(&mut run.summary.control);
+            }
+            taken.extend(names.into_values());
+        }
+    }
+}
+
+fn read_json<T: DeserializeOwned>(run: &Path) -> Result<T, ResultsError> {
+    let path = run.join(SUMMARY);
+    let text = fs::read(&path).map_err(|e| ResultsError::io("read", &path, e))?;
+    serde_json::from_slice(&text).map_err(|e| ResultsError::BrokenRun { path, reason: e.to_string() })
+}
+
+fn broken(path: &Path, reason: String) -> ResultsError {
+    ResultsError::BrokenRun { path: path.to_owned(), reason }
+}
+
+type Builder = ParquetRecordBatchReaderBuilder<File>;
+
+/// The file of a table and what its end says; `None` where there is none.
+fn open<R: Row>(run: &CompleteRun) -> Result<Option<(PathBuf, Builder)>, ResultsError> {
+    let path = run.directory.join(R::TABLE).with_extension("parquet");
+    let file = match File::open(&path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(|e| ResultsError::io("read", &path, e))?,
+    };
+    let builder = Builder::try_new(file).map_err(|e| broken(&path, e.to_string()))?;
+    Ok(Some((path, builder)))
+}
+
+/// Some columns of a table of a run. Names and types are those that [`tables`](crate::tables) declares.
+#[derive(Clone, Debug)]
+pub struct Columns {
+    batch: RecordBatch,
+}
+
+impl Columns {
+    /// How many rows a table of a run has; none where there is no such table.
+    ///
+    /// # Errors
+    /// Where the file is not whole.
+    pub fn count<R: Row>(run: &CompleteRun) -> Result<usize, ResultsError> {
+        let Some((path, builder)) = open::<R>(run)? else { return Ok(0) };
+        let rows = builder.metadata().file_metadata().num_rows();
+        usize::try_from(rows).map_err(|e| broken(&path, e.to_string()))
+    }
+
+    /// Reads these columns of a table, all rows or the first `most`; `None` where the run has no such table.
+    ///
+    /// # Errors
+    /// Where the file is not whole, or its columns are not those of this version.
+    ///
+    /// # Panics
+    /// Where `names` has a column that the table is not declared with.
+    pub fn read<R: Row>(run: &CompleteRun, names: &[&str], most: Option<usize>) -> Result<Option<Self>, ResultsError> {
+        let Some((path, builder)) = open::<R>(run)? else { return Ok(None) };
+        let broken = |reason: String| broken(&path, reason);
+        let (declared, found) = (R::schema(), Arc::clone(builder.schema()));
+        let mut places = Vec::with_capacity(names.len());
+        for name in names {
+            let expected = declared.field_with_name(name).expect("a column of the table").data_type();
+            let place = found.index_of(name).ok().filter(|&i| found.field(i).data_type() == expected);
+            places.push(place.ok_or_else(|| {
+                let found = found.field_with_name(name).map_or("nothing".to_owned(), |f| f.data_type().to_string());
+                let reason = format!("the column `{name}` is {found}, this version reads {expected}");
+                ResultsError::Column { path: path.clone(), reason }
+            })?);
+        }
+        let mask = ProjectionMask::roots(builder.parquet_schema(), places.iter().copied());
+        let builder = builder.with_projection(mask).with_limit(most.unwrap_or(usize::MAX));
+        let reader = builder.build().map_err(|e| broken(e.to_string()))?;
+        let schema = reader.schema();
+        let batches = reader.collect::<Result<Vec<_>, _>>().map_err(|e| broken(e.to_string()))?;
+        let batch = concat_batches(&schema, &batches).map_err(|e| broken(e.to_string()))?;
+        Ok(Some(Self { batch }))
+    }
+
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    fn column(&self, name: &str) -> &ArrayRef {
+        self.batch.column_by_name(name).expect("a column that was asked for")
+    }
+
+    /// The numbers of a column, with null as `None`. Counts beyond 2^63 are wrong in any table and become `None`.
+    ///
+    /// # Panics
+    /// Where the column was not read, or holds words.
+    pub fn nullable(&self, name: &str) -> Vec<Option<i64>> {
+        let column = self.column(name);
+        if *column.data_type() == DataType::UInt64 {
+            return column.as_primitive::<UInt64Type>().iter().map(|v| i64::try_from(v?).ok()).collect();
+        }
+        let column = cast(column, &DataType::Int64).expect("a number");
+        column.as_primitive::<Int64Type>().iter().collect()
+    }
+
+    /// The numbers of a column that is not nullable; truths are 0 and 1.
+    ///
+    /// # Panics
+    /// Where the column was not read, or holds words.
+    pub fn numbers(&self, name: &str) -> Vec<i64> {
+        self.nullable(name).into_iter().map(Option::unwrap_or_default).collect()
+    }
+
+    /// The words of a column.
+    ///
+    /// # Panics
+    /// Where the column was not read, or holds numbers.
+    pub fn words(&self, name: &str) -> Vec<String> {
+        let column = cast(self.column(name), &DataType::Utf8).expect("words");
+        column.as_string::<i32>().iter().map(|v| v.unwrap_or_default().to_owned()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::{Comparison, Metric, Options};
+    use crate::summary::{RunFacts, Summariser};
+    use serde_json::json;
+
+    fn folder(name: &str, controls: &[&str]) -> Folder {
+        let about = |control: &&str| ManifestRun {
+            key: String::new(),
+            control: (*control).to_owned(),
+            point: IndexMap::new(),
+            seed: 1,
+        };
+        let manifest = Manifest {
+            format: FORMAT,
+            name: name.to_owned(),
+            version: String::new(),
+            source: None,
+            set: Vec::new(),
+            scenario: json!({}),
+            bounds: Vec::new(),
+            seeds: vec![1],
+            runs: controls.iter().map(about).collect(),
+        };
+        let run = |about: &ManifestRun| CompleteRun {
+            directory: PathBuf::new(),
+            about: about.clone(),
+            control: about.control.clone(),
+            summary: Summariser::new().finish(RunFacts { control: about.control.clone(), ..RunFacts::default() }),
+        };
+        let runs = manifest.runs.iter().map(run).collect();
+        Folder { directory: PathBuf::new(), name: name.to_owned(), manifest, runs }
+    }
+
+    #[test]
+    fn controls_of_one_name_are_told_apart_by_their_folders() {
+        let mut folders = [
+            folder("lab", &["slots", "slots", "rates"]),
+            folder("lab-live", &["slots", "free", "slots"]),
+            folder("lab-live", &["slots"]),
+        ];
+        Folder::tell_apart(&mut folders);
+        let names: Vec<&String> = folders.iter().flat_map(|f| &f.manifest.runs).map(|r| &r.control).collect();
+        let live = "slots (lab-live)";
+        assert_eq!(names, ["slots", "slots", "rates", live, "free", live, "slots (lab-live 2)"]);
+        let runs: Vec<&String> = folders.iter().flat_map(|f| &f.runs).map(|r| &r.summary.control).collect();
+        assert_eq!(runs, names);
+    }
+
+    #[test]
+    fn a_bound_of_several_folders_is_there_once_and_another_one_is_named_by_its_folder() {
+        let with = |name: &str, value: f64| {
+            let values = vec![(IndexMap::new(), value)];
+            let mut folder = folder(name, &["slots"]);
+            folder.manifest.bounds = vec![Bound { label: "busiest link".into(), metric: Metric::Completion, values }];
+            folder
+        };
+        let bounds = Folder::bounds(&[with("lab", 5.0), with("lab-live", 5.0), with("other", 7.0)]);
+        let labels: Vec<&str> = bounds.iter().map(|b| b.label.as_str()).collect();
+        assert_eq!(labels, ["busiest link", "busiest link (other)"]);
+        // They bound other questions: a line that both would be for has none.
+        let run = with("lab", 5.0).runs[0].summary.clone();
+        let comparison = |bounds| {
+            let options = Options { metrics: vec![Metric::Completion], bounds, ..Options::default() };
+            Comparison::new(std::slice::from_ref(&run), &options).lines()[0].cells[0].bound
+        };
+        assert_eq!((comparison(bounds[..1].to_vec()), comparison(bounds)), (Some(5.0), None));
+    }
+}

@@ -1,0 +1,75 @@
+// Colours that people with any colour vision tell apart: Okabe and Ito, "Color Universal Design" (2008), and cividis (Nunez et al., PLoS ONE
+// 2018) where a number is a colour. Lines differ in their dashes as well once colours repeat.
+
+const OKABE_ITO = {
+  light: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"],
+  dark: ["#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#d55e00", "#ffffff"],
+};
+const DASHES = [[], [8, 4], [2, 3], [8, 3, 2, 3]];
+const CIVIDIS = ["#00204d", "#31446b", "#666970", "#958f78", "#cbba69", "#ffea46"];
+
+const wish = matchMedia("(prefers-color-scheme: dark)");
+
+/** Whether the page is dark: as its button says, otherwise as the system does. Paper is light. */
+export function isDark() {
+  const { theme, paper } = document.documentElement.dataset;
+  return !paper && (theme ? theme === "dark" : wish.matches);
+}
+
+/** Calls `draw` whenever light and dark change, for as long as the element is in the page. */
+export function onTheme(draw, element) {
+  const changed = () => {
+    if (element.isConnected) {
+      draw();
+      return;
+    }
+    // Another chart is in its place: whatever this one holds can go.
+    wish.removeEventListener("change", changed);
+    document.removeEventListener("theme", changed);
+  };
+  wish.addEventListener("change", changed);
+  document.addEventListener("theme", changed);
+}
+
+/** The colour of a control, a destination or a reason, by its number. */
+export function colour(number) {
+  const palette = OKABE_ITO[isDark() ? "dark" : "light"];
+  return palette[number % palette.length];
+}
+
+/** Its dashes. */
+export function dash(number) {
+  return DASHES[Math.floor(number / OKABE_ITO.light.length) % DASHES.length];
+}
+
+/** Red, green and blue of `#rrggbb`. */
+export function parts(text) {
+  const n = parseInt(text.slice(1), 16);
+  return [(n >> 16) & 255, (n >> 8) & 255, n & 255];
+}
+
+/** A mixture: all `a` at 0, all `b` at 1. */
+export function mixed(a, b, share) {
+  return a.map((x, i) => Math.round(x + (b[i] - x) * share));
+}
+
+/** A pixel of these parts, as little-endian image data has it. */
+export const pixel = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+
+/** Parts of the colour of a share of 1; what is little is near the page's own colour. */
+export function ramp(share) {
+  const at = Math.min(Math.max(isDark() ? share : 1 - share, 0), 1) * (CIVIDIS.length - 1);
+  const below = Math.min(Math.floor(at), CIVIDIS.length - 2);
+  return mixed(parts(CIVIDIS[below]), parts(CIVIDIS[below + 1]), at - below);
+}
+
+/** 256 pixels of the ramp. */
+export const rampPixels = () => Uint32Array.from({ length: 256 }, (_, i) => pixel(ramp(i / 255)));
+
+/** A colour of the style sheet. */
+export function style(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+/** A colour of the style sheet as parts. */
+export const styleParts = (name) => parts(style(name));

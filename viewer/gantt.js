@@ -1,0 +1,294 @@
+// A schedule as a Gantt chart: a lane per sender or link, a bar for what is open in it. Bars come in slots, which share their times; what is not
+// open is guard (light stripes, after a bar) or dark (dense stripes, before it). Where bars are narrower than pixels, the shade says for which
+// share of its time a lane is used.
+
+import { colour, mixed, parts, pixel, rampPixels, ramp, styleParts } from "./colours.js";
+import { percent, quantity, time } from "./format.js";
+import { Lanes } from "./lanes.js";
+import { make } from "./table.js";
+
+/** A column that grows. */
+class Growing {
+  constructor(Type) {
+    this.values = new Type(0);
+    this.length = 0;
+  }
+
+  append(more) {
+    const length = this.length + more.length;
+    if (length > this.values.length) {
+      const room = new this.values.constructor(this.length ? Math.max(length, this.values.length * 2) : length);
+      room.set(this.values.subarray(0, this.length));
+      this.values = room;
+    }
+    this.values.set(more, this.length);
+    this.length = length;
+  }
+}
+
+export class Gantt extends Lanes {
+  /**
+   * `kinds` are names of what bars can be (destinations, states); `tell(bar)` says more about one. `moved` is whether a bar that goes on
+   * with the same kind is lit while others are dark; `label(bar)` is what stands in it where there is room.
+   */
+  constructor(place, names, about, { kinds, tell, label = null, moved = false, shades = false }) {
+    super(place, names, about);
+    Object.assign(this, { kinds, tellMore: tell, label, moved, shades });
+    const columns = { begin: Float64Array, open: Float64Array, gap: Float64Array, dark: Float64Array, first: Uint32Array };
+    this.slots = Object.fromEntries(Object.entries(columns).map(([name, Type]) => [name, new Growing(Type)]));
+    this.bars = { lane: new Growing(Uint32Array), kind: new Growing(Uint32Array), level: new Growing(Float32Array) };
+    this.longest = 0;
+    this.legend = make("p", { class: "legend" });
+    this.tools.after(this.legend);
+  }
+
+  /**
+   * Adds slots, in order of their begins, and their bars. Of slots: `begin`, `open`, `gap` after it and `dark` before it, in ps, and `pairs`,
+   * how many bars each has; of bars: `lane`, `kind`, and `level`, from 0 to 1: how much of it is used (NaN where that is not known), or, with
+   * `shades`, which shade it has.
+   */
+  update({ begin, open, gap, dark, pairs, lane, kind, level }) {
+    const firsts = new Uint32Array(begin.length);
+    let first = this.bars.lane.length;
+    for (let i = 0; i < begin.length; i += 1) {
+      firsts[i] = first;
+      first += pairs[i];
+      this.longest = Math.max(this.longest, open[i] + gap[i] + dark[i]);
+    }
+    const { slots, bars } = this;
+    slots.begin.append(begin);
+    slots.open.append(open);
+    slots.gap.append(gap);
+    slots.dark.append(dark);
+    slots.first.append(firsts);
+    bars.lane.append(lane);
+    bars.kind.append(kind);
+    bars.level.append(level);
+    if (slots.begin.length) {
+      const last = slots.begin.length - 1;
+      let end = slots.begin.values[last] + slots.open.values[last] + slots.gap.values[last];
+      for (let i = 0; i <= last; i += 1) end = Math.max(end, slots.begin.values[i] + slots.open.values[i]);
+      this.setExtent(Math.min(0, slots.begin.values[0]), end);
+    }
+    this.draw();
+  }
+
+  /** The first slot that begins at or after a time. */
+  after(at) {
+    const { begin } = this.slots;
+    let [low, high] = [0, begin.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (begin.values[middle] < at) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Bars of a slot: from, until. */
+  range(slot) {
+    const { first } = this.slots;
+    return [first.values[slot], slot + 1 < first.length ? first.values[slot + 1] : this.bars.lane.length];
+  }
+
+  /** The bar of a lane in a slot; -1 where it has none. */
+  barOf(slot, lane) {
+    const [from, until] = this.range(slot);
+    for (let bar = from; bar < until; bar += 1) if (this.bars.lane.values[bar] === lane) return bar;
+    return -1;
+  }
+
+  /** What is in a lane at a time: `{ slot, bar, part }`, where the part is `open`, `gap` or `dark`; null where there is nothing. */
+  find(lane, at) {
+    const { begin, open, gap, dark } = this.slots;
+    let found = null;
+    for (let slot = this.after(at - this.longest); slot < begin.length && begin.values[slot] <= at + this.longest; slot += 1) {
+      const from = begin.values[slot];
+      const until = from + open.values[slot];
+      if (at < from - dark.values[slot] || at >= until + gap.values[slot]) continue;
+      const bar = this.barOf(slot, lane);
+      if (bar < 0) continue;
+      const part = at < from ? "dark" : at < until ? "open" : "gap";
+      if (part === "open") return { slot, bar, part };
+      found ??= { slot, bar, part };
+    }
+    return found;
+  }
+
+  describe(lane, at) {
+    const found = this.find(lane, at);
+    if (!found) return "nothing is planned";
+    const { begin, open, gap, dark } = this.slots;
+    const { slot, bar, part } = found;
+    const times = `from ${time(begin.values[slot])}, open ${time(open.values[slot])}`;
+    const rest = [[gap, "then a gap of "], [dark, "dark before for "]].filter(([c]) => c.values[slot] > 0);
+    const more = rest.map(([c, text]) => `, ${text}${time(c.values[slot])}`).join("");
+    const now = part === "open" ? "" : part === "gap" ? "in the gap after: " : "dark before: ";
+    return `${now}${this.kinds[this.bars.kind.values[bar]] ?? "?"}, ${times}${more}${this.tellMore(bar, slot)}`;
+  }
+
+  neighbour(lane, at, by) {
+    const { begin, open } = this.slots;
+    const here = this.find(lane, at)?.slot;
+    const start = here === undefined ? this.after(at) + (by < 0 ? -1 : 0) : here + by;
+    for (let slot = start; slot >= 0 && slot < begin.length; slot += by) {
+      if (this.barOf(slot, lane) >= 0) return begin.values[slot] + open.values[slot] / 2;
+    }
+    return null;
+  }
+
+  paint(pixels, w, h, edges) {
+    const { begin, open, gap, dark } = this.slots;
+    const { from, to } = this.view;
+    const scale = w / (to - from);
+    const first = this.after(from - this.longest);
+    const end = Math.min(this.after(to + this.longest), begin.length);
+    // How wide a slot is, with what is around it.
+    let typical = 0;
+    for (let slot = first; slot < end; slot += 1) typical += open.values[slot] + gap.values[slot] + dark.values[slot];
+    this.dense = end > first && (typical / (end - first)) * scale < 3;
+    if (this.dense) this.paintShares(pixels, w, edges, first, end, scale);
+    else this.paintBars(pixels, w, edges, first, end, scale);
+    this.explain();
+  }
+
+  /** For each pixel the share of its time that the lane is used; open, where it is not known what was sent. */
+  paintShares(pixels, w, edges, first, end, scale) {
+    const { begin, open } = this.slots;
+    const { from, top, count } = this.view;
+    const [lanes, levels] = [this.bars.lane.values, this.bars.level.values];
+    const shares = new Float32Array(w * count);
+    for (let slot = first; slot < end; slot += 1) {
+      const x0 = Math.max((begin.values[slot] - from) * scale, 0);
+      const x1 = Math.min((begin.values[slot] + open.values[slot] - from) * scale, w);
+      if (x1 <= x0) continue;
+      const [bar0, bar1] = this.range(slot);
+      const last = Math.min(Math.ceil(x1), w) - 1;
+      for (let x = Math.floor(x0); x <= last; x += 1) {
+        const share = Math.min(x1, x + 1) - Math.max(x0, x);
+        for (let bar = bar0; bar < bar1; bar += 1) {
+          const row = lanes[bar] - top;
+          if (row < 0 || row >= count) continue;
+          const level = levels[bar];
+          // A level that is not known is no number, and not below 1.
+          shares[row * w + x] += level < 1 ? share * level : share;
+        }
+      }
+    }
+    const colours = rampPixels();
+    for (let row = 0; row < count; row += 1) {
+      for (let y = edges[row]; y < edges[row + 1]; y += 1) {
+        for (let x = 0; x < w; x += 1) {
+          const share = shares[row * w + x];
+          if (share > 0) pixels[y * w + x] = colours[Math.min(Math.round(share * 255), 255)];
+        }
+      }
+    }
+  }
+
+  paintBars(pixels, w, edges, first, end, scale) {
+    const { begin, open, gap, dark } = this.slots;
+    const { from, top, count } = this.view;
+    const { lane, kind, level } = this.bars;
+    const guard = pixel(styleParts("--guard"));
+    const off = pixel(styleParts("--dark-time"));
+    const well = styleParts("--well");
+    const shades = rampPixels();
+    const nothing = pixel(styleParts("--line"));
+    const place = (t) => Math.min(Math.max(Math.round((t - from) * scale), 0), w);
+    const rows = new Int32Array(this.names.length).fill(-1);
+    const kinds = new Map();
+    const both = (number) => {
+      if (!kinds.has(number)) {
+        const full = parts(colour(number));
+        kinds.set(number, [pixel(full), pixel(mixed(full, well, 0.62))]);
+      }
+      return kinds.get(number);
+    };
+    for (let slot = first; slot < end; slot += 1) {
+      const at = begin.values[slot];
+      const [x0, x1] = [place(at), place(at + open.values[slot])];
+      const [xd, xg] = [place(at - dark.values[slot]), place(at + open.values[slot] + gap.values[slot])];
+      const [bar0, bar1] = this.range(slot);
+      for (let bar = bar0; bar < bar1; bar += 1) {
+        const row = lane.values[bar] - top;
+        if (row < 0 || row >= count) continue;
+        const stays = this.moved && rows[lane.values[bar]] === kind.values[bar];
+        rows[lane.values[bar]] = kind.values[bar];
+        // A line between lanes where there is room for it.
+        const tall = edges[row + 1] - edges[row];
+        const [y0, y1] = [edges[row] + (tall > 6 ? 1 : 0), edges[row + 1]];
+        const [full, pale] = both(kind.values[bar]);
+        const used = level.values[bar];
+        const fill = Number.isNaN(used) ? y0 : Math.round(y1 - (y1 - y0) * Math.min(used, 1));
+        const shade = used > 0 ? shades[Math.round(Math.min(used, 1) * 255)] : nothing;
+        for (let y = y0; y < y1; y += 1) {
+          const line = y * w;
+          if (!stays) for (let x = xd; x < x0; x += 1) if ((x + y) % 4 !== 0) pixels[line + x] = off;
+          const colour = this.shades ? shade : y >= fill ? full : pale;
+          pixels.fill(colour, line + x0, line + Math.max(x1, Math.min(x0 + 1, w)));
+          for (let x = x1; x < xg; x += 1) if ((x + y) % 4 === 0) pixels[line + x] = guard;
+        }
+      }
+    }
+  }
+
+  /** Names in bars that have room for them. */
+  overlay(context, left, w, h) {
+    const each = h / this.view.count;
+    if (this.dense || each < 14) return;
+    const { begin, open } = this.slots;
+    const { from, to, top, count } = this.view;
+    const scale = w / (to - from);
+    context.font = "12px system-ui, sans-serif";
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    const end = Math.min(this.after(to), begin.length);
+    for (let slot = this.after(from - this.longest); slot < end; slot += 1) {
+      const x0 = Math.max((begin.values[slot] - from) * scale, 0);
+      const x1 = Math.min((begin.values[slot] + open.values[slot] - from) * scale, w);
+      if (x1 - x0 < 26) continue;
+      const [bar0, bar1] = this.range(slot);
+      for (let bar = bar0; bar < bar1; bar += 1) {
+        const row = this.bars.lane.values[bar] - top;
+        if (row < 0 || row >= count) continue;
+        const name = this.label?.(bar) ?? this.kinds[this.bars.kind.values[bar]] ?? "";
+        if (context.measureText(name).width > x1 - x0 - 10) continue;
+        const width = context.measureText(name).width + 6;
+        context.fillStyle = "#000000b0";
+        context.fillRect(left + x0 + 2, (row + 0.5) * each - 7, width, 14);
+        context.fillStyle = "#ffffff";
+        context.fillText(name, left + x0 + 5, (row + 0.5) * each + 0.5);
+      }
+    }
+  }
+
+  explain() {
+    const key = (name, text) => make("span", { class: "key" }, make("span", { class: `patch ${name}` }), ` ${text}`);
+    const shade = (share, text) => {
+      const patch = make("span", { class: "patch" });
+      patch.style.background = `rgb(${ramp(share).join(",")})`;
+      return make("span", { class: "key" }, patch, ` ${text}`);
+    };
+    if (this.dense) {
+      const steps = [0.05, 0.5, 1].map((s) => shade(s, percent(s)));
+      this.legend.replaceChildren("Used share of a pixel's time: ", ...steps, " Zoom in for single slots.");
+    } else if (this.shades) {
+      this.legend.replaceChildren(...this.scaleOf.map(([s, text]) => (s > 0 ? shade(s, text) : key("none", text))));
+    } else {
+      const { gap, dark } = this.slots;
+      const any = (c) => c.values.some((v) => v > 0);
+      const first = "Colour: receiver. Full: sent; pale: open, not used.";
+      this.legend.replaceChildren(first, " ", ...(any(gap) ? [key("guard", "guard")] : []), ...(any(dark) ? [key("dark", "dark")] : []));
+    }
+  }
+
+  /** What shades mean: pairs of a level and its text. */
+  setScale(scale) {
+    this.scaleOf = scale;
+  }
+}
+
+/** What a bar says of bytes. */
+export const bytesOf = (granted, sent) =>
+  `; granted ${quantity(granted, "B")}, ${Number.isNaN(sent) ? "sent is not known" : `sent ${quantity(sent, "B")}`}`;

@@ -1,0 +1,92 @@
+// A heat map over time: lanes of samples, the darker (in the light) the more. Where several samples share a pixel, the largest is seen.
+
+import { rampPixels, ramp } from "./colours.js";
+import { quantity } from "./format.js";
+import { Lanes } from "./lanes.js";
+import { make } from "./table.js";
+
+export class Heat extends Lanes {
+  /** `unit` is that of values, as of a column. */
+  constructor(place, names, about, unit) {
+    super(place, names, about);
+    this.unit = unit;
+    this.most = 0;
+    this.times = []; // of samples, ascending
+    this.samples = []; // for each time a Map from lane to value
+    this.scale = make("p", { class: "legend" });
+    this.tools.after(this.scale);
+  }
+
+  /** Adds samples: columns of one length, in order of time; lanes that are not named are empty. */
+  update(times, lanes, values) {
+    for (let i = 0; i < times.length; i += 1) {
+      if (this.times.at(-1) !== times[i]) {
+        this.times.push(times[i]);
+        this.samples.push(new Map());
+      }
+      this.samples.at(-1).set(lanes[i], values[i]);
+      if (values[i] > this.most) this.most = values[i];
+    }
+    const gaps = this.times.slice(1).map((t, i) => t - this.times[i]);
+    this.every = gaps.length ? gaps.reduce((a, b) => Math.min(a, b)) : 1;
+    if (this.times.length) this.setExtent(this.times[0], this.times.at(-1) + this.every);
+    this.draw();
+  }
+
+  /** Number of the last sample at or before a time; -1 before the first. */
+  before(at) {
+    let [low, high] = [0, this.times.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.times[middle] <= at) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+
+  describe(lane, at) {
+    const i = this.before(at);
+    if (i < 0 || at >= this.times[i] + this.every) return "no sample";
+    return quantity(this.samples[i].get(lane) ?? 0, this.unit);
+  }
+
+  neighbour(lane, at, by) {
+    const i = this.before(at) + by;
+    return this.times[i] ?? null;
+  }
+
+  paint(pixels, w, h, edges) {
+    const colours = rampPixels();
+    const { from, to, top, count } = this.view;
+    const most = new Float64Array(w * count);
+    const scale = w / (to - from);
+    for (let i = Math.max(this.before(from), 0); i < this.times.length && this.times[i] < to; i += 1) {
+      const x0 = Math.max(Math.floor((this.times[i] - from) * scale), 0);
+      const x1 = Math.min(Math.max(Math.ceil((this.times[i] + this.every - from) * scale), x0 + 1), w);
+      for (const [lane, value] of this.samples[i]) {
+        const row = lane - top;
+        if (row < 0 || row >= count) continue;
+        for (let x = x0; x < x1; x += 1) if (value > most[row * w + x]) most[row * w + x] = value;
+      }
+    }
+    for (let row = 0; row < count; row += 1) {
+      for (let x = 0; x < w; x += 1) {
+        const value = most[row * w + x];
+        if (value === 0) continue;
+        const colour = colours[Math.round((value / this.most) * 255)];
+        for (let y = edges[row]; y < edges[row + 1]; y += 1) pixels[y * w + x] = colour;
+      }
+    }
+    this.legend();
+  }
+
+  legend() {
+    const steps = [0.01, 0.25, 0.5, 0.75, 1];
+    const patch = (share) => {
+      const one = make("span", { class: "patch" });
+      one.style.background = `rgb(${ramp(share).join(",")})`;
+      return make("span", { class: "key" }, one, ` ${quantity(Math.round(share * this.most), this.unit)}`);
+    };
+    this.scale.replaceChildren(...steps.map(patch));
+  }
+}

@@ -1,0 +1,190 @@
+// Lines with bands: distributions of completion times, and slowdown by size. uPlot draws them.
+
+import { colour, dash, onTheme, style } from "./colours.js";
+import { digits, ticks } from "./format.js";
+import { make } from "./table.js";
+
+const HEIGHT = 300;
+
+/** `#rrggbb` with a transparency. */
+const faint = (text) => `${text}33`;
+
+/** 1, 2 and 5 times powers of ten within two values; powers alone where these are many. */
+function between(min, max) {
+  const all = [];
+  const [first, last] = [Math.floor(Math.log10(min)), Math.ceil(Math.log10(max))];
+  for (let power = first; power <= last; power += 1) {
+    for (const digit of last - first > 4 ? [1] : [1, 2, 5]) {
+      // Powers below 1 are quotients: 0.1 is, 10 ** -1 may not be, the nearest number.
+      const value = power < 0 ? digit / 10 ** -power : digit * 10 ** power;
+      if (value >= min && value <= max) all.push(value);
+    }
+  }
+  return all;
+}
+
+/**
+ * A chart of lines over a logarithmic axis. `x` are its places; `lines` have a `name`, a `number` (which gives the colour), `y`, and `low` and
+ * `high` where they have a band (nulls where there is no value). `showX` and `showY` make texts of values.
+ */
+export class Lines {
+  constructor(place, about, { x, lines, labelX, labelY, showX, showY, logY = false }) {
+    Object.assign(this, { x, lines, labelX, labelY, showX, showY, logY });
+    this.hidden = new Set();
+    const button = (label, title, act) => make("button", { type: "button", title, "aria-label": title, click: act }, label);
+    this.legend = make("p", { class: "legend" });
+    const tools = make(
+      "div",
+      { class: "tools" },
+      button("−", "Zoom out", () => this.zoom(2)),
+      button("+", "Zoom in", () => this.zoom(0.5)),
+      button("All", "Show all", () => this.all()),
+    );
+    const keys = "Keys: arrows move the cursor, + and - zoom, 0 shows all, Home and End go to the ends.";
+    this.canvas = make("div", { class: "lines", tabindex: 0, role: "application", "aria-label": `${about} ${keys}`, keydown: (e) => this.key(e) });
+    this.status = make("p", { class: "status", role: "status" }, "Drag to zoom in. Point at the chart, or click it and use the arrow keys, to read values.");
+    place.append(tools, this.legend, this.canvas, this.status);
+    this.build();
+    onTheme(() => this.build(), this.canvas);
+    new ResizeObserver(() => this.size()).observe(this.canvas);
+  }
+
+  /** Other lines in place of these. */
+  update(x, lines) {
+    Object.assign(this, { x, lines });
+    this.build();
+  }
+
+  build() {
+    this.plot?.destroy();
+    const data = [Array.from(this.x)];
+    const series = [{}];
+    const bands = [];
+    for (const line of this.lines) {
+      const stroke = colour(line.number);
+      const show = !this.hidden.has(line.name);
+      if (line.low) {
+        bands.push({ series: [data.length, data.length + 1], fill: faint(stroke) });
+        for (const values of [line.high, line.low]) {
+          data.push(values);
+          series.push({ stroke: "transparent", width: 0, points: { show: false }, spanGaps: true, show });
+        }
+      }
+      data.push(line.y);
+      const points = { show: this.x.length < 40, size: 6, fill: stroke };
+      series.push({ stroke, width: 2, dash: dash(line.number), points, spanGaps: true, show });
+    }
+    const axis = { stroke: style("--quiet"), grid: { stroke: style("--line"), width: 1 }, ticks: { stroke: style("--line"), width: 1 } };
+    // A logarithmic axis has round values: of a wide one powers of ten and what is between them, of a narrow one what fits.
+    const splits = (u, axis_, min, max) => (max / min < 12 ? ticks(min, max, 6) : between(min, max));
+    const texts = (show) => (u, values) => {
+      const round = values.filter((v) => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9);
+      return values.map((v) => (round.length > 2 && !round.includes(v) ? "" : show(v)));
+    };
+    const options = {
+      width: Math.max(this.canvas.clientWidth, 100),
+      height: HEIGHT,
+      legend: { show: false },
+      series,
+      bands,
+      scales: {
+        x: { time: false, distr: 3, range: (u, a, b) => (a === b ? [a * 0.9, b * 1.1] : [a, b]) },
+        y: this.logY ? { distr: 3 } : { range: [0, 1] },
+      },
+      axes: [
+        { ...axis, label: this.labelX, values: texts(this.showX), splits },
+        { ...axis, label: this.labelY, size: 56, ...(this.logY ? { values: texts(this.showY), splits } : { values: (u, values) => values.map((v) => this.showY(v)) }) },
+      ],
+      cursor: { points: { show: false }, y: false },
+      hooks: { setCursor: [(u) => this.tell(u.cursor.idx)] },
+    };
+    this.plot = new uPlot(options, data, this.canvas);
+    this.keys();
+  }
+
+  /** Names of lines, as switches. */
+  keys() {
+    const one = (line) => {
+      const patch = make("span", { class: "patch" });
+      patch.style.background = colour(line.number);
+      const flip = () => {
+        if (!this.hidden.delete(line.name)) this.hidden.add(line.name);
+        this.build();
+      };
+      const shown = !this.hidden.has(line.name);
+      return make("button", { type: "button", class: "key", "aria-pressed": String(shown), click: flip }, patch, ` ${line.name}`);
+    };
+    this.legend.replaceChildren(...this.lines.map(one));
+  }
+
+  size() {
+    const width = this.canvas.clientWidth;
+    if (width > 0 && width !== this.plot.width) this.plot.setSize({ width, height: HEIGHT });
+  }
+
+  tell(i) {
+    if (i === null || i === undefined) return;
+    const value = (line) => {
+      if (line.y[i] === null || line.y[i] === undefined) return null;
+      const half = line.low ? ` (${this.showY(line.low[i])} to ${this.showY(line.high[i])})` : "";
+      return `${line.name} ${this.showY(line.y[i])}${half}`;
+    };
+    const shown = this.lines.filter((line) => !this.hidden.has(line.name)).map(value);
+    this.status.textContent = `${this.showX(this.x[i])}: ${shown.filter((v) => v !== null).join("; ")}`;
+  }
+
+  key(event) {
+    const last = this.x.length - 1;
+    const here = this.plot.cursor.idx ?? 0;
+    const to = { ArrowLeft: here - 1, ArrowRight: here + 1, Home: 0, End: last }[event.key];
+    const act = { "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), 0: () => this.all() }[event.key];
+    if ((to === undefined && !act) || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    if (act) act();
+    else {
+      const i = Math.min(Math.max(to, 0), last);
+      this.plot.setCursor({ left: this.plot.valToPos(this.x[i], "x"), top: 10 });
+      this.tell(i);
+    }
+  }
+
+  /** Shows `factor` times as much of the axis, by its logarithm. */
+  zoom(factor) {
+    const { min, max } = this.plot.scales.x;
+    const idx = this.plot.cursor.idx;
+    const at = Math.log(idx === null || idx === undefined ? Math.sqrt(min * max) : this.x[idx]);
+    const [a, b] = [Math.log(min), Math.log(max)].map((end) => at + (end - at) * factor);
+    const ends = [Math.max(Math.exp(a), this.x[0]), Math.min(Math.exp(b), this.x[this.x.length - 1])];
+    if (ends[1] > ends[0]) this.plot.setScale("x", { min: ends[0], max: ends[1] });
+  }
+
+  all() {
+    this.plot.setScale("x", { min: this.x[0], max: this.x[this.x.length - 1] });
+  }
+}
+
+/**
+ * Mean over runs of the share that is over by each time, with the interval that chance leaves. `counts` are by run, `measured` how many each
+ * run measured (those that never finish are in it: a line that does not reach 1 says so), `t` factors of Student's t from two runs on.
+ */
+export function shares(counts, measured, t) {
+  const runs = counts.length;
+  const rows = counts[0].length;
+  const line = { y: new Array(rows), low: null, high: null };
+  if (runs > 1) Object.assign(line, { low: new Array(rows), high: new Array(rows) });
+  for (let i = 0; i < rows; i += 1) {
+    const each = counts.map((c, run) => (measured[run] ? c[i] / measured[run] : 0));
+    const mean = each.reduce((a, b) => a + b, 0) / runs;
+    line.y[i] = mean;
+    if (runs > 1) {
+      const squares = each.reduce((sum, v) => sum + (v - mean) ** 2, 0);
+      const half = t[runs - 2] * Math.sqrt(squares / (runs - 1) / runs);
+      line.low[i] = Math.max(mean - half, 0);
+      line.high[i] = Math.min(mean + half, 1);
+    }
+  }
+  return line;
+}
+
+/** A ratio. */
+export const ratio = (value) => digits(value);

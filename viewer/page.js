@@ -1,0 +1,346 @@
+// The page: which charts there are, of which data, and when all of them are drawn.
+
+import { onTheme, isDark } from "./colours.js";
+import { cannotUnpack, table } from "./decode.js";
+import { bytes, digits, percent, rate, time } from "./format.js";
+import { Drops } from "./drops.js";
+import { Gantt, bytesOf } from "./gantt.js";
+import { Heat } from "./heat.js";
+import { Lines, ratio, shares } from "./lines.js";
+import { choice, make, tableBehind } from "./table.js";
+import { Topology, nodeName } from "./topology.js";
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const state = document.getElementById("state");
+/** What is drawn, for whoever looks at a page by program: charts by name, `table(number)`, and `ready`, when all were drawn, in ms. */
+const timeplane = { data, table, charts: {}, ready: null };
+window.timeplane = timeplane;
+
+const controlNumber = (name) => data.controls.indexOf(name);
+const nameOf = (number) => {
+  const run = data.runs[number];
+  const point = data.points[run.point];
+  const seed = data.runs.filter((r) => r.control === run.control && r.point === run.point).length > 1;
+  return data.controls[run.control] + (point ? `, ${point}` : "") + (seed ? `, seed ${run.seed}` : "");
+};
+
+/** A section with a title; what it shows goes into the place that comes back. */
+function section(id, title, about) {
+  const place = make("section", { id }, make("h2", {}, title));
+  if (about) place.append(make("p", { class: "about" }, about));
+  document.getElementById("charts").append(place);
+  return place;
+}
+
+/** A chart that shows one of several things, the first one at once; `show(place, number)` draws it. */
+async function oneOf(place, label, options, show) {
+  const body = make("div");
+  const chosen = async (value) => {
+    body.replaceChildren();
+    await show(body, value);
+  };
+  place.append(make("p", {}, choice(label, options, chosen)), body);
+  await chosen(options[0].value);
+}
+
+/** Of one run: its lines, one after the other, for the table behind. */
+const column = (name, unit, at) => ({ name, unit, at });
+const known = (value) => (Number.isNaN(value) ? null : value);
+/** A column of a table of the page. */
+const plain = (columns, name) => {
+  const { unit, values, words } = columns[name];
+  return column(name, unit, words ? (row) => words[values[row]] : (row) => known(values[row]));
+};
+
+async function distributions(kind, title, about) {
+  const all = data.distributions.all.filter((d) => d.kind === kind);
+  if (!all.length) return;
+  const place = section(kind, title, about);
+  const options = all.map((one) => ({ value: one, text: data.points[one.point] }));
+  await oneOf(place, "Point", options, async (body, one) => {
+    const { columns, rows } = await table(one.table);
+    const names = Object.keys(columns);
+    const x = columns.time_ps.values;
+    const lines = one.lines.map((line) => {
+      const counts = line.measured.map((_, run) => columns[names[line.first + run]].values);
+      return { name: line.control, number: controlNumber(line.control), ...shares(counts, line.measured, data.distributions.t) };
+    });
+    const labels = { labelX: title, labelY: "share that is done", showX: time, showY: percent };
+    timeplane.charts[kind] = new Lines(body, `${title}, a line per control.`, { x, lines, ...labels });
+    for (const line of one.lines) {
+      const [measured, finished] = [line.measured, line.finished].map((list) => list.reduce((a, b) => a + b, 0));
+      if (finished < measured) {
+        body.append(make("p", { class: "warning" }, `${line.control}: ${measured - finished} of ${measured} did not finish; its line ends below 100 %.`));
+      }
+    }
+    tableBehind(body, `${kind}.csv`, names.map((name) => plain(columns, name)), () => rows);
+  });
+}
+
+async function slowdown() {
+  if (!data.slowdown.length) return;
+  const place = section("slowdown", "Slowdown by size", "Completion time over that in an empty network, of finished flows in thirds of a decade of bytes. Bands: intervals over seeds.");
+  const options = data.slowdown.flatMap((one) =>
+    [["p99", "99th percentile"], ["p50", "median"]].map(([stat, text]) => {
+      const point = data.points[one.point];
+      return { value: { one, stat, text }, text: point ? `${text}, ${point}` : text };
+    }),
+  );
+  await oneOf(place, "Show", options, async (body, { one, stat, text }) => {
+    const edges = [...new Set(one.lines.flatMap((l) => l.bins.map((b) => b.from_bytes)))].sort((a, b) => a - b);
+    const lines = one.lines.map((line) => {
+      const at = (pick) => edges.map((edge) => {
+        const bin = line.bins.find((b) => b.from_bytes === edge);
+        return bin ? pick(bin[stat]) : null;
+      });
+      // On a logarithmic axis an interval has to end above 0.
+      const least = (v) => (v[1] === null ? v[0] : Math.max(v[0] - v[1], v[0] / 100));
+      const bands = line.bins.some((b) => b[stat][1] !== null);
+      const band = bands ? { low: at(least), high: at((v) => v[0] + (v[1] ?? 0)) } : { low: null, high: null };
+      return { name: line.control, number: controlNumber(line.control), y: at((v) => v[0]), ...band };
+    });
+    const labels = { labelX: "size of the flow (at least)", labelY: `slowdown, ${text}`, showX: bytes, showY: ratio, logY: true };
+    timeplane.charts.slowdown = new Lines(body, "Slowdown by size of flows, a line per control.", { x: edges.map((e) => Math.max(e, 1)), lines, ...labels });
+    const rows = one.lines.flatMap((line) => line.bins.map((bin) => ({ control: line.control, ...bin })));
+    const pick = (name, unit, of) => column(name, unit, (row) => of(rows[row]));
+    const number = (value) => (value === null ? null : digits(value));
+    tableBehind(body, "slowdown.csv", [
+      pick("control", "", (r) => r.control),
+      pick("from_bytes", "B", (r) => r.from_bytes),
+      pick("flows", "", (r) => r.flows),
+      pick("p50", "", (r) => number(r.p50[0])),
+      pick("p50_half_width", "", (r) => number(r.p50[1])),
+      pick("p99", "", (r) => number(r.p99[0])),
+      pick("p99_half_width", "", (r) => number(r.p99[1])),
+    ], () => rows.length);
+  });
+}
+
+const runOptions = (all) => all.map((one) => ({ value: one, text: nameOf(one.run) }));
+
+/** Slots or circuits: lanes are senders. */
+async function slotted(body, one) {
+  const [slots, pairs] = await Promise.all(one.tables.map(table));
+  const column_ = (from, name) => from.columns[name].values;
+  const [source, destination, granted, sent] = ["source", "destination", "granted_bytes", "sent_bytes"].map((n) => column_(pairs, n));
+  let hosts = 0;
+  for (let i = 0; i < pairs.rows; i += 1) hosts = Math.max(hosts, source[i] + 1, destination[i] + 1);
+  hosts = Math.max(hosts, data.links.find((l) => l.run === one.run)?.hosts ?? 0);
+  const names = Array.from({ length: hosts }, (_, host) => `host ${host}`);
+  const level = new Float32Array(pairs.rows);
+  for (let i = 0; i < pairs.rows; i += 1) level[i] = granted[i] ? sent[i] / granted[i] : NaN;
+  const options = { kinds: names.map((n) => `to ${n}`), moved: one.moved_only, tell: (bar) => bytesOf(granted[bar], sent[bar]) };
+  const what = one.kind === "circuits" ? "circuits" : "slots";
+  const chart = new Gantt(body, names, `Gantt chart of ${what}: a lane per sending host.`, options);
+  const [begin, open, gap, dark, count_] = ["start_ps", "open_ps", "gap_ps", "dark_ps", "pairs"].map((n) => column_(slots, n));
+  chart.update({ begin, open, gap, dark, pairs: count_, lane: source, kind: destination, level });
+  timeplane.charts.schedule = chart;
+  // Which slot each row is of, when somebody asks.
+  let slotOf = null;
+  const slot = (row) => {
+    if (!slotOf) {
+      slotOf = new Uint32Array(pairs.rows);
+      for (let i = 0, row_ = 0; i < slots.rows; i += 1) for (let n = count_[i]; n > 0; n -= 1) slotOf[row_++] = i;
+    }
+    return slotOf[row];
+  };
+  const ofSlot = ["round", "slot", "start_ps", "open_ps", "gap_ps", "dark_ps"].map((name) => {
+    const { unit, values } = slots.columns[name];
+    return column(name, unit, (row) => values[slot(row)]);
+  });
+  const ofPair = ["source", "destination", "granted_bytes", "sent_bytes"].map((name) => plain(pairs.columns, name));
+  tableBehind(body, `${what}.csv`, [...ofSlot, ...ofPair], () => pairs.rows);
+}
+
+/** Air links: a bar from each change to the next, its shade the rate. */
+async function air(body, one) {
+  const { columns, rows } = await table(one.tables[0]);
+  const [at, link, bps, state_, mcs, lost] = ["time_ps", "link", "rate_bps", "state", "mcs", "lost_ppm"].map((n) => columns[n].values);
+  const words = columns.state.words ?? [];
+  const numbers = [...new Set(link)].sort((a, b) => a - b);
+  const laneOf = new Map(numbers.map((number, lane) => [number, lane]));
+  const links = data.links.find((l) => l.run === one.run);
+  const ends = links ? (await table(links.table)).columns : null;
+  const nameOfLink = (number) => {
+    const i = ends ? ends.link.values.indexOf(number) : -1;
+    const node = (n) => (n < links.hosts ? `h${n}` : `s${n - links.hosts}`);
+    return i < 0 ? `link ${number}` : `${node(ends.from.values[i])} to ${node(ends.to.values[i])}`;
+  };
+  // A state lasts until the next one of its link, or the end of the run.
+  const end = data.runs[one.run].simulated_ps;
+  const open = new Float64Array(rows);
+  const next = new Map();
+  for (let row = rows - 1; row >= 0; row -= 1) {
+    open[row] = Math.max((next.get(link[row]) ?? end) - at[row], 0);
+    next.set(link[row], at[row]);
+  }
+  // Rows come link by link; bars in order of time.
+  const order = Array.from({ length: rows }, (_, row) => row).sort((a, b) => at[a] - at[b]);
+  const by = (Type, pick) => Type.from(order, pick);
+  const most = bps.reduce((a, b) => Math.max(a, b), 1);
+  const tell = (bar) => {
+    const row = order[bar];
+    return `; ${Number.isNaN(mcs[row]) ? "no rate" : `MCS ${mcs[row]}, ${rate(bps[row])}, ${percent(lost[row] / 1e6)} lost`}`;
+  };
+  const label = (bar) => (words[state_[order[bar]]] === "used" && !Number.isNaN(mcs[order[bar]]) ? `MCS ${mcs[order[bar]]}` : null);
+  const options = { kinds: words, tell, label, shades: true };
+  const chart = new Gantt(body, numbers.map(nameOfLink), "Gantt chart of air links: a lane per link, the shade is its rate.", options);
+  // What is not used carries nothing, whatever its rate would be.
+  const carries = (row) => (words[state_[row]] === "used" ? bps[row] / most : 0);
+  const none = new Float64Array(rows);
+  chart.setScale([[0, "carries nothing"], [0.25, rate(most / 4)], [0.5, rate(most / 2)], [1, rate(most)]]);
+  chart.update({
+    begin: by(Float64Array, (row) => at[row]),
+    open: by(Float64Array, (row) => open[row]),
+    gap: none,
+    dark: none,
+    pairs: new Uint32Array(rows).fill(1),
+    lane: by(Uint32Array, (row) => laneOf.get(link[row])),
+    kind: by(Uint32Array, (row) => state_[row]),
+    level: by(Float32Array, carries),
+  });
+  timeplane.charts.schedule = chart;
+  tableBehind(body, "air.csv", Object.keys(columns).map((name) => plain(columns, name)), () => rows);
+}
+
+async function schedules() {
+  const place = section("schedule", "The schedule", null);
+  if (!data.schedules.length) {
+    place.append(make("p", {}, "No control of these results plans slots or circuits, and there are no air links: there is nothing to draw over time."));
+    return;
+  }
+  place.append(make("p", { class: "about" }, "Of each control the first seed. Slots and circuits: who sends to whom, and when. Air links: which rate they have."));
+  const several = (one) => data.schedules.filter((s) => s.run === one.run).length > 1;
+  const options = data.schedules.map((one) => ({ value: one, text: nameOf(one.run) + (several(one) ? `: ${one.kind}` : "") }));
+  await oneOf(place, "Run", options, async (body, one) => {
+    if (one.rows < one.of) body.append(make("p", { class: "warning" }, `The first ${one.rows.toLocaleString("en-US")} of ${one.of.toLocaleString("en-US")} rows.`));
+    await (one.kind === "air" ? air(body, one) : slotted(body, one));
+  });
+}
+
+/** What the link that a queue feeds is called. */
+async function linkNames(run) {
+  const links = data.links.find((l) => l.run === run);
+  if (!links) return (link) => `link ${link}`;
+  const { columns } = await table(links.table);
+  const at = new Map(Array.from(columns.link.values, (link, i) => [link, i]));
+  const node = (n) => (n < links.hosts ? `h${n}` : `s${n - links.hosts}`);
+  return (link) => (at.has(link) ? `${node(columns.from.values[at.get(link)])} to ${node(columns.to.values[at.get(link)])}` : `link ${link}`);
+}
+
+async function queues() {
+  const place = section("queues", "Queues over time", null);
+  if (!data.queues.length) {
+    place.append(make("p", {}, "Queues were not recorded, or all were empty at each sample: ", make("code", {}, "record.queues_every = \"50 us\""), " in the scenario records them."));
+    return;
+  }
+  place.append(make("p", { class: "about" }, "Wire bytes that wait in front of a link (hosts h, switches s), at each sample. Links whose queue was always empty are left out."));
+  await oneOf(place, "Run", runOptions(data.queues), async (body, one) => {
+    const { columns, rows } = await table(one.table);
+    const link = columns.link.values;
+    const numbers = [...new Set(link)].sort((a, b) => a - b);
+    const laneOf = new Map(numbers.map((number, lane) => [number, lane]));
+    const chart = new Heat(body, numbers.map(await linkNames(one.run)), "Heat map of queues: a lane per link.", "B");
+    chart.update(columns.time_ps.values, Uint32Array.from(link, (l) => laneOf.get(l)), columns.queue_bytes.values);
+    timeplane.charts.queues = chart;
+    tableBehind(body, "queues.csv", Object.keys(columns).map((name) => plain(columns, name)), () => rows);
+  });
+}
+
+async function links() {
+  if (!data.links.length) return;
+  const place = section("links", "Topology and load", "Of each control the first seed, over the whole run.");
+  await oneOf(place, "Run", runOptions(data.links), async (body, one) => {
+    const { columns, rows } = await table(one.table);
+    const values = Object.fromEntries(Object.entries(columns).map(([name, c]) => [name, c.values]));
+    const chart = new Topology(body);
+    const span = data.runs[one.run].simulated_ps;
+    chart.update(values, one.hosts, span);
+    timeplane.charts.links = chart;
+    const node = (name) => column(name, "", (row) => nodeName(values[name][row], one.hosts));
+    const load = column("busy", "", (row) => percent(values.busy_ps[row] / span));
+    const rest = ["sent_packets", "sent_bytes", "busy_ps", "max_queue_bytes"].map((name) => plain(columns, name));
+    tableBehind(body, "links.csv", [plain(columns, "link"), node("from"), node("to"), load, ...rest], () => rows);
+  });
+}
+
+async function drops() {
+  const { reasons, means, tables } = data.drops;
+  const place = section("drops", "Drops by reason", null);
+  if (!reasons.length) {
+    place.append(make("p", {}, "No packet was lost in any run."));
+    return;
+  }
+  place.append(make("p", { class: "about" }, "Packets lost in the whole run, mean over seeds."));
+  const points = [...new Set(means.map((m) => m.point))].map((point) => ({ value: point, text: data.points[point] }));
+  await oneOf(place, "Point", points, async (body, point) => {
+    const rows = means.filter((m) => m.point === point);
+    const chart = new Drops(body, reasons);
+    chart.update(rows);
+    timeplane.charts.drops = chart;
+    const of = (i, part) => (row) => (rows[row].reasons[i][part] === null ? null : digits(rows[row].reasons[i][part]));
+    const each = reasons.flatMap((r, i) => [column(`${r}_packets`, "", of(i, "mean")), column(`${r}_half_width`, "", of(i, "half"))]);
+    const sent = column("sent_packets", "", (row) => digits(rows[row].sent));
+    tableBehind(body, "drops.csv", [column("control", "", (row) => rows[row].control), sent, ...each], () => rows.length);
+  });
+  if (tables.length) {
+    const details = make("details", { class: "behind" }, make("summary", {}, "By link"));
+    place.append(details);
+    await oneOf(details, "Run", runOptions(tables), async (body, one) => {
+      const { columns, rows } = await table(one.table);
+      tableBehind(body, "drops-by-link.csv", Object.keys(columns).map((name) => plain(columns, name)), () => rows);
+    });
+  }
+}
+
+function theme() {
+  const button = document.getElementById("theme");
+  const label = () => (button.textContent = isDark() ? "Light" : "Dark");
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+    document.dispatchEvent(new Event("theme"));
+  });
+  onTheme(label, button);
+  label();
+  // Paper is light; what is on canvases has to be drawn again for it.
+  const paper = (is) => () => {
+    if (is) document.documentElement.dataset.paper = "yes";
+    else delete document.documentElement.dataset.paper;
+    document.dispatchEvent(new Event("theme"));
+    for (const chart of Object.values(timeplane.charts)) chart.drawNow?.();
+  };
+  addEventListener("beforeprint", paper(true));
+  addEventListener("afterprint", paper(false));
+}
+
+const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+
+async function show() {
+  theme();
+  const reason = cannotUnpack();
+  if (reason) {
+    state.textContent = reason;
+    return;
+  }
+  try {
+    const about = "Over all measured flows; those that did not finish count as never done. Bands: intervals of the mean over seeds.";
+    await distributions("fct", "Flow completion time", about);
+    await distributions("cct", "Coflow completion time", about.replace("flows", "coflows"));
+    await slowdown();
+    await queues();
+    await schedules();
+    await links();
+    await drops();
+    // Drawn, and on the screen.
+    await frame();
+    timeplane.ready = performance.now();
+    state.hidden = true;
+  } catch (error) {
+    // Said where it is read. The console has it too: it is a fault of the file or of ours.
+    state.textContent = `The data of the charts cannot be read (${error.message}). The file was changed or cut on its way: copy it again, or make it again with the command at its end.`;
+    console.error(error);
+  }
+}
+
+show();

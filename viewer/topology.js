@@ -1,0 +1,144 @@
+// Nodes and wires in layers, hosts below; the wider and darker a wire, the busier its busier direction.
+
+import { onTheme, ramp } from "./colours.js";
+import { bytes, percent } from "./format.js";
+import { make } from "./table.js";
+
+const SPACE = "http://www.w3.org/2000/svg";
+const WIDE = 1000;
+const LAYER = 110;
+
+const draw = (tag, attributes, ...children) => {
+  const element = document.createElementNS(SPACE, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+};
+
+/** How many wires every node is away from the hosts; `near` are the neighbours of each. */
+function layers(near, nodes, hosts) {
+  const layer = new Array(nodes).fill(-1);
+  let edge = [];
+  for (let host = 0; host < hosts; host += 1) {
+    layer[host] = 0;
+    edge.push(host);
+  }
+  for (let depth = 1; edge.length; depth += 1) {
+    const next = [];
+    for (const node of edge) {
+      for (const other of near[node]) {
+        if (layer[other] < 0) {
+          layer[other] = depth;
+          next.push(other);
+        }
+      }
+    }
+    edge = next;
+  }
+  return layer.map((l) => Math.max(l, 0));
+}
+
+/** Places of nodes: hosts in their order, switches above the middle of what is below them. */
+function places(wires, nodes, hosts) {
+  const near = Array.from({ length: nodes }, () => []);
+  for (const { a, b } of wires) {
+    near[a].push(b);
+    near[b].push(a);
+  }
+  const layer = layers(near, nodes, hosts);
+  const depth = Math.max(...layer, 0);
+  const x = new Array(nodes).fill(0);
+  for (let l = 0; l <= depth; l += 1) {
+    const here = layer.map((of, node) => [of, node]).filter(([of]) => of === l).map(([, node]) => node);
+    const below = (node) => {
+      const all = near[node].filter((n) => layer[n] < l);
+      return all.length ? all.reduce((sum, n) => sum + x[n], 0) / all.length : node;
+    };
+    if (l > 0) {
+      const at = new Map(here.map((node) => [node, below(node)]));
+      here.sort((m, n) => at.get(m) - at.get(n) || m - n);
+    }
+    here.forEach((node, i) => (x[node] = ((i + 0.5) / here.length) * WIDE));
+  }
+  return { x, layer, depth };
+}
+
+/** What a node is called: hosts and switches are numbered on. */
+export const nodeName = (node, hosts) => (node < hosts ? `host ${node}` : `switch ${node - hosts}`);
+
+export class Topology {
+  constructor(place) {
+    this.picture = make("div", { class: "topology scroll", tabindex: 0 });
+    this.scale = make("p", { class: "legend" });
+    this.status = make("p", { class: "status", role: "status" }, "Point at a wire or a node, or go through them with Tab, to read what it carried.");
+    place.append(this.scale, this.picture, this.status);
+    onTheme(() => this.links && this.draw(), this.picture);
+  }
+
+  /** Shows links (columns of the table, by name) of a run with so many hosts that took so many ps. */
+  update(links, hosts, spanPs) {
+    Object.assign(this, { links, hosts, spanPs });
+    this.draw();
+  }
+
+  draw() {
+    const { links, hosts, spanPs } = this;
+    const pairs = new Map();
+    let nodes = hosts;
+    for (let i = 0; i < links.from.length; i += 1) {
+      const [from, to] = [links.from[i], links.to[i]];
+      nodes = Math.max(nodes, from + 1, to + 1);
+      const key = from < to ? `${from} ${to}` : `${to} ${from}`;
+      if (!pairs.has(key)) pairs.set(key, { a: Math.min(from, to), b: Math.max(from, to), links: [] });
+      pairs.get(key).links.push(i);
+    }
+    const wires = [...pairs.values()];
+    const { x, layer, depth } = places(wires, nodes, hosts);
+    const high = (depth + 1) * LAYER;
+    const y = (node) => high - (layer[node] + 0.5) * LAYER;
+    const load = (i) => links.busy_ps[i] / spanPs;
+    const name = (node) => nodeName(node, hosts);
+    const listen = (element, text) => {
+      element.setAttribute("aria-label", text);
+      for (const event of ["pointerenter", "focus"]) element.addEventListener(event, () => (this.status.textContent = text));
+      return element;
+    };
+    // Hundreds of wires are no stops of the Tab key: the table has them.
+    const stop = wires.length <= 150 ? { tabindex: 0 } : {};
+    const lines = wires.map((wire) => {
+      const most = Math.max(...wire.links.map(load));
+      const one = (i) => `${name(links.from[i])} to ${name(links.to[i])}: busy ${percent(load(i))}, ${bytes(links.sent_bytes[i])}, longest queue ${bytes(links.max_queue_bytes[i])}`;
+      const ends = { x1: x[wire.a], y1: y(wire.a), x2: x[wire.b], y2: y(wire.b) };
+      const thick = Math.min(1 + 7 * most, 8) * (wires.length > 200 ? 0.5 : 1);
+      const line = draw("line", { ...ends, stroke: `rgb(${ramp(0.12 + 0.88 * Math.min(most, 1)).join(",")})`, "stroke-width": thick });
+      // Something wider to point at.
+      const wide = draw("line", { ...ends, class: "wire", stroke: "transparent", "stroke-width": 12, role: "img", ...stop });
+      return draw("g", {}, line, listen(wide, wire.links.map(one).join(". ")));
+    });
+    const out = new Float64Array(nodes);
+    links.from.forEach((from, i) => (out[from] += links.sent_bytes[i]));
+    const small = nodes > 100;
+    const marks = Array.from({ length: nodes }, (_, node) => {
+      const size = small ? 3 : node < hosts ? 9 : 12;
+      const shape = node < hosts
+        ? draw("circle", { cx: x[node], cy: y(node), r: size })
+        : draw("rect", { x: x[node] - size, y: y(node) - size, width: 2 * size, height: 2 * size });
+      shape.setAttribute("class", "node");
+      const group = draw("g", {}, listen(shape, `${name(node)} sent ${bytes(out[node])}`));
+      if (!small) {
+        const below = node < hosts ? size + 18 : -size - 8;
+        const label = node < hosts ? String(node) : `s${node - hosts}`;
+        group.append(draw("text", { x: x[node], y: y(node) + below, "text-anchor": "middle" }, label));
+      }
+      return group;
+    });
+    const picture = draw("svg", { viewBox: `0 0 ${WIDE} ${high}`, role: "group", "aria-label": "Topology with the load of its links" }, ...lines, ...marks);
+    this.picture.replaceChildren(picture);
+    const patch = (share) => {
+      const one = make("span", { class: "patch" });
+      one.style.background = `rgb(${ramp(0.12 + 0.88 * share).join(",")})`;
+      return make("span", { class: "key" }, one, ` ${percent(share)}`);
+    };
+    this.scale.replaceChildren("Busy share of the run, of the busier direction: ", ...[0, 0.25, 0.5, 0.75, 1].map(patch));
+  }
+}

@@ -336,6 +336,8 @@ def test_a_line_can_be_hidden_and_a_table_is_behind_every_chart(slots, opened):
     for section in ("fct", "slowdown", "queues", "schedule", "links", "drops"):
         details = page.page.locator(f"#{section} details.behind").first
         details.locator("summary").click()
+        # Rows are made when the browser tells that it is open, a little later.
+        details.locator("tbody tr").first.wait_for()
         rows[section] = details.locator("tbody tr").count()
     assert min(rows.values()) > 0 and rows["links"] == 16, rows
     with page.page.expect_download() as download:

@@ -61,7 +61,7 @@ impl Place {
     }
     /// The one run that the simulator makes of it.
     fn simulated(&self, loaded: &Loaded) -> Run {
-        let options = batch::Options { jobs: 1, results: self.folder.join("results") };
+        let options = batch::Options::new(1, self.folder.join("results"));
         let never = AtomicBool::new(false);
         let outcome = batch::run(loaded, &Schedulers::built_in(), &options, &never, &|_| {});
         Run::only(&outcome.unwrap_or_else(|e| panic!("{e}")).directory)

@@ -3,15 +3,16 @@
 mod common;
 
 use common::{folder, load};
+use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use timeplane_results::stats::Interval;
-use timeplane_results::{Metric, RunSummary};
+use timeplane_results::{Metric, RunSummary, Store};
 use timeplane_scenario::Loaded;
 use timeplane_schedule::Schedulers;
 use timeplane_sim::batch::{Batch, Options, Outcome, Planned, run, run_elsewhere};
-use timeplane_sim::sweep::Shard;
+use timeplane_sim::sweep::{Shard, Sweep, Until};
 
 const SCENARIO: &str = r#"
     name = "batch"
@@ -175,4 +176,43 @@ fn seeds_end_when_enough_is_known_whoever_is_first() {
     }
     let strict = go("one", 2, "goodput=0.01%");
     assert_eq!((strict.runs, strict.unneeded), (72, 0), "where it is never known, all seeds are run");
+}
+
+fn planned(points: usize, controls: usize, seeds: u64) -> Vec<Planned> {
+    let mut all = Vec::new();
+    for point in 0..points {
+        for control in 0..controls {
+            for seed in 0..seeds {
+                let key = format!("{:016x}", (point * 100 + control) as u64 * 1000 + seed);
+                let control = format!("c{control}");
+                all.push(Planned { point, values: IndexMap::new(), control, seed, key, complete: false });
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn shares_are_all_runs_each_once() {
+    let store = Store::open(&folder().join("empty"), "shares").unwrap();
+    let share = |number| {
+        let mut sweep = Sweep::new(planned(3, 2, 5), None, Some(Shard { number, of: 4 }));
+        sweep.wanted(&store, 2).unwrap()
+    };
+    let mut all: Vec<usize> = (1..=4).flat_map(share).collect();
+    all.sort_unstable();
+    assert_eq!(all, (0..30).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_first_seeds_are_wanted_first_and_a_few_ahead() {
+    let store = Store::open(&folder().join("empty"), "ahead").unwrap();
+    let until = Some(Until { metric: Metric::FctMean, within: 0.05 });
+    let seeds = |at_once| {
+        let mut sweep = Sweep::new(planned(1, 2, 9), until, None);
+        let wanted = sweep.wanted(&store, at_once).unwrap();
+        wanted.into_iter().map(|r| sweep.planned()[r].seed).collect::<Vec<_>>()
+    };
+    assert_eq!(seeds(1), [0, 1, 2, 0, 1, 2]);
+    assert_eq!(seeds(6), [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]);
 }

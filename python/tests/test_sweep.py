@@ -116,9 +116,10 @@ def test_an_interrupted_sweep_goes_on_where_it_was(file: Path, tmp_path: Path) -
 
 
 def test_seeds_end_when_enough_is_known(file: Path, tmp_path: Path) -> None:
+    file.write_text("".join(line for line in TEXT.splitlines(True) if not line.startswith("control.slots")))
     one = tp.sweep(file, Now(), results=tmp_path / "one", until="goodput=40%", at_once=1)
     many = tp.sweep(file, None, results=tmp_path / "many", until="goodput=40%", at_once=16)
-    assert one.is_complete and 12 <= len(one.runs) < 24
+    assert one.is_complete and 6 <= len(one.runs) < 12
     assert one.to_dict() == many.to_dict()
     assert (Path(one.directory) / "summary.parquet").read_bytes() == (Path(many.directory) / "summary.parquet").read_bytes()
     with pytest.raises(ValueError, match="no METRIC=PERCENT"):

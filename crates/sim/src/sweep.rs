@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 use timeplane_results::stats::Interval;
 use timeplane_results::{Metric, ResultsError, Store};
+use timeplane_scenario::nearest;
 
 /// Ends a point when a metric is known well enough: when, for each of its controls, the 95 % interval of the mean over the first seeds reaches no
 /// further than `within` to either side, relative to the mean.
@@ -31,9 +32,12 @@ impl FromStr for Until {
     fn from_str(text: &str) -> Result<Self, String> {
         let advice = || format!("`{text}` is no METRIC=PERCENT, as fct_mean=5%");
         let (name, share) = text.split_once('=').ok_or_else(advice)?;
-        let known = || Metric::ALL.iter().map(|m| m.name()).collect::<Vec<_>>().join(", ");
-        let metric = Metric::named(name.trim())
-            .ok_or_else(|| format!("no metric is called `{name}`; there are: {}", known()))?;
+        let unknown = || {
+            let names = || Metric::ALL.iter().map(|m| m.name());
+            let near = nearest(name.trim(), names()).map_or(String::new(), |n| format!(", did you mean `{n}`?"));
+            format!("no metric is called `{name}`{near}; there are: {}", names().collect::<Vec<_>>().join(", "))
+        };
+        let metric = Metric::named(name.trim()).ok_or_else(unknown)?;
         let percent: f64 = share.trim().trim_end_matches('%').trim_end().parse().map_err(|_| advice())?;
         let in_range = percent > 0.0 && percent.is_finite();
         in_range

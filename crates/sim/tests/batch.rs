@@ -146,8 +146,10 @@ fn runs_of_elsewhere_are_the_same_bytes() {
 fn seeds_end_when_enough_is_known_whoever_is_first() {
     let root = folder().join("until");
     let _ = std::fs::remove_dir_all(&root);
-    let text = SCENARIO.replace("seeds = 3", "seeds = 12").replace("measure = \"2 ms\"", "measure = \"500 us\"");
-    let loaded = load(&text);
+    // Slots take longer to begin than this window lasts: nothing is known of them but for long runs.
+    let (plain, rest) = SCENARIO.split_once("[control.slots]").unwrap();
+    let text = format!("{plain}[sweep]{}", rest.split_once("[sweep]").unwrap().1).replace("seeds = 3", "seeds = 12");
+    let loaded = load(&text.replace("measure = \"2 ms\"", "measure = \"500 us\""));
     let go = |name: &str, jobs, until: &str| {
         let until = Some(until.parse().unwrap());
         let options = Options { until, ..Options::new(jobs, root.join(name)) };
@@ -155,7 +157,7 @@ fn seeds_end_when_enough_is_known_whoever_is_first() {
     };
     let one = go("one", 1, "goodput=30%");
     let many = go("many", 16, "goodput=30%");
-    assert!(one.unneeded > 0 && one.runs + one.unneeded == 72 && one.missing == 0, "{}", one.unneeded);
+    assert!(one.unneeded > 0 && one.runs + one.unneeded == 48 && one.missing == 0, "{}", one.unneeded);
     assert_eq!(one.comparison.to_json(), many.comparison.to_json());
     let table = |o: &Outcome| std::fs::read(o.directory.join("summary.csv")).unwrap();
     assert_eq!(table(&one), table(&many));
@@ -169,13 +171,13 @@ fn seeds_end_when_enough_is_known_whoever_is_first() {
         let of = |control: &str| -> Vec<&RunSummary> {
             one.summaries.iter().filter(|s| s.control == control && s.point["workload.poisson.load"] == load).collect()
         };
-        let (seeds, controls) = (of("cubic").len(), ["cubic", "datagrams", "slots"]);
+        let (seeds, controls) = (of("cubic").len(), ["cubic", "datagrams"]);
         assert!(seeds >= 3 && controls.iter().all(|c| of(c).len() == seeds));
         assert!(seeds == 12 || controls.iter().all(|c| spread(&of(c)) <= 0.3));
         assert!(seeds == 3 || controls.iter().any(|c| spread(&of(c)[..seeds - 1]) > 0.3));
     }
     let strict = go("one", 2, "goodput=0.01%");
-    assert_eq!((strict.runs, strict.unneeded), (72, 0), "where it is never known, all seeds are run");
+    assert_eq!((strict.runs, strict.unneeded), (48, 0), "where it is never known, all seeds are run");
 }
 
 fn planned(points: usize, controls: usize, seeds: u64) -> Vec<Planned> {

@@ -109,6 +109,7 @@ def sweep(
                 shown()
         found, comparison = core.conclude(True, folder)
     finally:
+        core.close()
         if bar:
             bar.close()
     return Results(found, Comparison(comparison))

@@ -229,15 +229,17 @@ class Results(_Tables):
 
         >>> results.to_xarray().fct_mean_ps.mean("seed").sel(control="dctcp")
         """
-        import pandas as pd
-
         table = self.summary
         columns = list(table.columns)
         dimensions = [*columns[columns.index("control") + 1 : columns.index("seed")], "control", "seed"]
-        frame = pd.DataFrame(table).drop(columns="run")
+        frame = table.to_pandas().drop(columns="run")
         dataset = frame.set_index(dimensions).to_xarray()
-        for name in dataset.data_vars:
-            dataset[name].attrs["description"] = table.descriptions.get(name, "")
+        labels = self.comparison._core.labels()
+        for name, values in dataset.data_vars.items():
+            # The names that xarray's plots look for.
+            values.attrs |= {"long_name": labels[name]} if name in labels else {}
+            unit = str(name).rpartition("_")[2]
+            values.attrs |= {"units": {"ps": "ps", "bps": "bit/s", "bytes": "B"}[unit]} if unit in ("ps", "bps", "bytes") else {}
         return dataset
 
     def compare(self, baseline: str | None = None, metrics: Sequence[str] = ()) -> Comparison:

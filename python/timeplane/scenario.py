@@ -1921,7 +1921,10 @@ class Scenario(Values, Runnable):
     control: dict[str, Control]
     """The controls to compare, by name; the first is the baseline of differences."""
     sweep: dict[str, list[Any]] = field(default_factory=dict)
-    """Values to try, by dotted key: `"workload.poisson.load" = [0.2, 0.5]`; several keys make a grid."""
+    """Values to try, by dotted key: `"workload.poisson.load" = [0.2, 0.5]`; several keys make a grid. Keys with
+    commas between them change together: `"fabric.rate, workload.poisson.load" = [["10 Gb/s", 0.2], ["40
+    Gb/s", 0.5]]`.
+    """
     check: list[Check] = field(default_factory=list)
     """What must come out; where it does not, the command ends with 3."""
     base: str = field(default=".", repr=False, compare=False)

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use timeplane_sim::batch::{self, Batch, Options, Planned};
 use timeplane_sim::sweep::Until;
 
@@ -23,15 +23,17 @@ type Files<'py> = Vec<(String, Bound<'py, PyBytes>)>;
 #[pyclass(frozen, module = "timeplane._core")]
 pub(crate) struct Sweep {
     loaded: Py<Loaded>,
-    batch: Mutex<Batch>,
+    /// None once it is closed.
+    batch: Mutex<Option<Batch>>,
     /// The scenario of every point, as JSON.
     points: Vec<String>,
     base: PathBuf,
 }
 
 impl Sweep {
-    fn batch(&self) -> MutexGuard<'_, Batch> {
-        self.batch.lock().unwrap_or_else(PoisonError::into_inner)
+    fn with<T>(&self, f: impl FnOnce(&mut Batch) -> T) -> PyResult<T> {
+        let mut batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner);
+        batch.as_mut().map(f).ok_or_else(|| PyValueError::new_err("the sweep is closed"))
     }
 }
 
@@ -46,45 +48,48 @@ impl Sweep {
         let points = points.iter().map(|p| p.scenario.to_json().to_string()).collect();
         let batch = py.detach(|| Batch::open(scenario, &options)).map_err(|e| error::batch(py, &e))?;
         let base = scenario.base.clone();
-        Ok(Self { loaded, batch: Mutex::new(batch), points, base })
+        Ok(Self { loaded, batch: Mutex::new(Some(batch)), points, base })
     }
 
     /// Runs in all, also those that may turn out not to be wanted.
     #[getter]
-    fn total(&self) -> usize {
-        self.batch().planned().len()
+    fn total(&self) -> PyResult<usize> {
+        self.with(|b| b.planned().len())
     }
 
     /// How many were complete when it was opened.
     #[getter]
-    fn cached(&self) -> usize {
-        self.batch().planned().iter().filter(|p| p.complete).count()
+    fn cached(&self) -> PyResult<usize> {
+        self.with(|b| b.planned().iter().filter(|p| p.complete).count())
     }
 
     /// The runs that are missing and wanted, by number; none where it is over.
     fn wanted(&self, py: Python<'_>, at_once: usize) -> PyResult<Vec<usize>> {
-        self.batch().wanted(at_once).map_err(|e| error::results(py, &e))
+        self.with(|b| b.wanted(at_once))?.map_err(|e| error::results(py, &e))
     }
 
     /// What [`run_elsewhere`] takes.
     #[allow(clippy::type_complexity, reason = "one call's arguments")]
-    fn task(&self, run: usize) -> (&str, PathBuf, String, Vec<(String, String)>, u64, String) {
-        let batch = self.batch();
-        let run = &batch.planned()[run];
-        let values = run.values.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
-        let control = run.control.clone();
-        (&self.points[run.point], self.base.clone(), control, values, run.seed, run.key.clone())
+    fn task(&self, run: usize) -> PyResult<(&str, PathBuf, String, Vec<(String, String)>, u64, String)> {
+        let run = self.with(|b| b.planned()[run].clone())?;
+        let values = run.values.into_iter().collect();
+        Ok((&self.points[run.point], self.base.clone(), run.control, values, run.seed, run.key))
     }
 
     /// Keeps a run: its files.
     fn adopt(&self, py: Python<'_>, run: usize, files: Vec<(String, Vec<u8>)>) -> PyResult<()> {
-        py.detach(|| self.batch().adopt(run, &files)).map_err(|e| error::results(py, &e))
+        py.detach(|| self.with(|b| b.adopt(run, &files)))?.map_err(|e| error::results(py, &e))
+    }
+
+    /// Lets go of the folder, whoever still has this in a traceback.
+    fn close(&self) {
+        self.batch.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// Compares what is complete; `over` says that nothing is wanted any more.
     fn conclude(&self, py: Python<'_>, over: bool, keep: Option<Py<PyAny>>) -> PyResult<(Results, Comparison)> {
         let loaded = &self.loaded.get().0;
-        let outcome = py.detach(|| self.batch().conclude(loaded, over)).map_err(|e| error::batch(py, &e))?;
+        let outcome = py.detach(|| self.with(|b| b.conclude(loaded, over)))?.map_err(|e| error::batch(py, &e))?;
         let results = Results::read(&outcome.directory, keep).map_err(|e| error::results(py, &e))?;
         Ok((results, Comparison(outcome.comparison)))
     }

@@ -77,6 +77,8 @@ export class Lines {
     const axis = { stroke: style("--quiet"), grid: { stroke: style("--line"), width: 1 }, ticks: { stroke: style("--line"), width: 1 } };
     // A logarithmic axis has round values: of a wide one powers of ten and what is between them, of a narrow one what fits.
     const splits = (u, axis_, min, max) => (max / min < 12 ? ticks(min, max, 6) : between(min, max));
+    // uPlot would leave out values that are no powers of ten; texts() says which are shown.
+    const filter = (u, values) => values;
     const texts = (show) => (u, values) => {
       const round = values.filter((v) => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9);
       return values.map((v) => (round.length > 2 && !round.includes(v) ? "" : show(v)));
@@ -92,8 +94,8 @@ export class Lines {
         y: this.logY ? { distr: 3 } : { range: [0, 1] },
       },
       axes: [
-        { ...axis, label: this.labelX, values: texts(this.showX), splits },
-        { ...axis, label: this.labelY, size: 56, ...(this.logY ? { values: texts(this.showY), splits } : { values: (u, values) => values.map((v) => this.showY(v)) }) },
+        { ...axis, label: this.labelX, values: texts(this.showX), splits, filter },
+        { ...axis, label: this.labelY, size: 56, ...(this.logY ? { values: texts(this.showY), splits, filter } : { values: (u, values) => values.map((v) => this.showY(v)) }) },
       ],
       cursor: { points: { show: false }, y: false },
       hooks: { setCursor: [(u) => this.tell(u.cursor.idx)] },

@@ -326,6 +326,19 @@ def test_zoom_by_keys_buttons_and_wheel(slots, opened):
     page.quiet()
 
 
+def test_axes_of_any_width_have_numbers(slots, circuits, tmp_path, opened):
+    """Times within a decade, as those of a shuffle, and times over several."""
+    narrow = made(tmp_path, "narrow", SLOTS.replace('jitter = "100 us"', "").replace("control.cubic", "control.other"))
+    for results, charts in [(narrow, ("fct", "slowdown")), (slots, ("fct", "slowdown")), (circuits, ("fct", "slowdown"))]:
+        page = opened(results / "report.html")
+        page.ready()
+        for chart in charts:
+            for axis in page.page.evaluate(f"timeplane.charts.{chart}.plot.axes.map((axis) => axis._values)"):
+                shown = [label for label in axis if label]
+                assert len(shown) >= 2 and all(label[0].isdigit() for label in shown), (results.name, chart, axis)
+        page.quiet()
+
+
 def test_a_line_can_be_hidden_and_a_table_is_behind_every_chart(slots, opened):
     page = opened(slots / "report.html")
     page.ready()

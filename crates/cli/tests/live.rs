@@ -3,9 +3,18 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One test at a time: a child that another test forks holds the programs that are being written here open until it becomes its own
+/// program, and what is open for writing cannot be run (`ETXTBSY`).
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 #[test]
 fn live_is_a_program_beside_this_one() {
+    let _alone = alone();
     let folder = std::env::temp_dir().join(format!("timeplane-cli-live-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let own = folder.join("timeplane");
@@ -27,6 +36,7 @@ fn live_is_a_program_beside_this_one() {
 
 #[test]
 fn doctor_asks_the_program_for_real_hosts_and_is_well_where_that_is() {
+    let _alone = alone();
     let folder = std::env::temp_dir().join(format!("timeplane-cli-doctor-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let own = folder.join("timeplane");

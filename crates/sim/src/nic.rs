@@ -289,6 +289,13 @@ impl Nic {
         {
             w.until = w.until.max(window.until);
             w.rate = window.rate;
+            if w.opened != window.opened {
+                // It goes on for another slot: what was sent so far is that of the one before.
+                ended.push(*w);
+                w.most = w.most.saturating_sub(w.sent);
+                w.sent = 0;
+                w.opened = window.opened;
+            }
             w.most = w.most.saturating_add(window.most);
             return ended;
         }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Ran, flow_list, run};
+use common::{Ran, flow_list, load, run};
 
 /// Payload of a full raw frame at an MTU of 1500 B, of 1538 B on the wire.
 const PAYLOAD: u64 = 1484;
@@ -186,6 +186,31 @@ fn every_scheduler_serves_everyone() {
                     assert_eq!(lost(&ran, "circuit_dark"), 0, "{what}");
                 }
             }
+        }
+    }
+}
+
+/// The table of slots has what each configuration carried, also where a circuit stands for several: together that is what reached the
+/// circuit switch.
+#[test]
+fn what_was_sent_in_slots_is_what_crossed_circuits() {
+    let hosts = 6;
+    // Of the second demand two configurations a period; of the first one, which stands from period to period.
+    for (name, large, small) in [("stands", 1.0, 0), ("turns", 0.6, 1)] {
+        let workload = skewed(&format!("slots_{name}.csv"), hosts, large, small, 20);
+        for latency in ["0 ns", "5 us"] {
+            let control = ideal("slots", "scheduler = \"solstice\"")
+                .replace("control_latency = \"0 ns\"", &format!("control_latency = \"{latency}\""));
+            let text = hybrid(hosts, 1, "dark.fixed = \"20 us\"", &workload, &control);
+            let ran = run(&text, "slots", 1);
+            let sum = |values: Vec<i64>| values.into_iter().sum::<i64>();
+            let fabric = load(&text).scenario.fabric.build().unwrap();
+            let switch = i64::from(fabric.circuit_switch().unwrap().0);
+            let (to, sent) = (ran.column("links", "to"), ran.column("links", "sent_bytes"));
+            let crossed = sum(to.iter().zip(sent).filter(|l| *l.0 == switch).map(|l| l.1).collect());
+            let in_slots = sum(ran.nullable("slots", "sent_bytes").into_iter().flatten().collect());
+            assert_eq!(lost(&ran, "circuit_dark"), 0, "{name}, {latency}");
+            assert!(crossed > 0 && in_slots == crossed, "{name}, {latency}: {in_slots} of {crossed}");
         }
     }
 }

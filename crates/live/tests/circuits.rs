@@ -1,17 +1,20 @@
 //! Circuits on real interfaces: a manager sets a circuit switch in the kernel, hosts send over it while their circuit is up, and the rest over the bridge
 //! beside it.
 
+#[path = "common/place.rs"]
+mod place;
+
 use arrow::array::AsArray;
 use arrow::datatypes::{UInt32Type, UInt64Type};
+use place::{PROGRAM, Place};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration as Wait, Instant};
-use timeplane_live::gate::SafeState;
 use timeplane_live::lab::circuits::CircuitsSeen;
 use timeplane_live::lab::fabric::FabricParameters;
 use timeplane_live::lab::hosts::{Hosts, HostsParameters};
-use timeplane_live::lab::run::{self, Options, Outcome};
+use timeplane_live::lab::run::{self, Outcome};
 use timeplane_live::plan::LivePlan;
 use timeplane_model::{Duration, Fabric, HostId};
 use timeplane_protocol::wire::SignalEncoding;
@@ -19,7 +22,6 @@ use timeplane_scenario::Loaded;
 use timeplane_schedule::Schedulers;
 use timeplane_sim::batch;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_timeplane-live");
 const CONTROL: &str = "circuits";
 
 fn file() -> PathBuf {
@@ -31,47 +33,16 @@ fn loaded(set: &[(&str, &str)]) -> Loaded {
     Loaded::from_file(file(), &set).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A folder and a lab of the test's own.
-struct Place {
-    name: String,
-    folder: PathBuf,
+fn lab(place: &Place, loaded: &Loaded) -> Outcome {
+    run::run(loaded, &place.options(), &|| false, &|_| {}).unwrap_or_else(|e| panic!("{e}"))
 }
 
-impl Place {
-    fn new(test: &str) -> Self {
-        let name = format!("tpc{test}{}", std::process::id());
-        let folder = std::env::temp_dir().join(&name);
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).unwrap();
-        Self { name, folder }
-    }
-    fn lab(&self, loaded: &Loaded) -> Outcome {
-        let options = Options {
-            program: PROGRAM.into(),
-            results: self.folder.join("results"),
-            name: self.name.clone(),
-            controls: Vec::new(),
-            encoding: SignalEncoding::default(),
-            lease: Duration::from_secs(1),
-            safe: SafeState::Closed,
-            real_time: false,
-            keep: false,
-        };
-        run::run(loaded, &options, &|| false, &|_| {}).unwrap_or_else(|e| panic!("{e}"))
-    }
-    /// The one run that the simulator makes of it.
-    fn simulated(&self, loaded: &Loaded) -> Run {
-        let options = batch::Options::new(1, self.folder.join("results"));
-        let never = AtomicBool::new(false);
-        let outcome = batch::run(loaded, &Schedulers::built_in(), &options, &never, &|_| {});
-        Run::only(&outcome.unwrap_or_else(|e| panic!("{e}")).directory)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
+/// The one run that the simulator makes of it.
+fn simulated(place: &Place, loaded: &Loaded) -> Run {
+    let options = batch::Options::new(1, place.results());
+    let never = AtomicBool::new(false);
+    let outcome = batch::run(loaded, &Schedulers::built_in(), &options, &never, &|_| {});
+    Run::only(&outcome.unwrap_or_else(|e| panic!("{e}")).directory)
 }
 
 /// What is kept of a run.
@@ -82,11 +53,9 @@ struct Run {
 
 impl Run {
     fn only(results: &Path) -> Self {
-        let runs = std::fs::read_dir(results.join("runs")).unwrap().map(|e| e.unwrap().path());
-        let runs: Vec<PathBuf> = runs.filter(|p| p.join("summary.json").is_file()).collect();
+        let runs = place::runs(results);
         let [folder] = &runs[..] else { panic!("{runs:?}") };
-        let summary = serde_json::from_str(&std::fs::read_to_string(folder.join("summary.json")).unwrap()).unwrap();
-        Self { folder: folder.clone(), summary }
+        Self { folder: folder.clone(), summary: place::summary(folder) }
     }
     /// Frames that were lost for this reason.
     fn dropped(&self, reason: &str) -> u64 {
@@ -126,9 +95,9 @@ impl Run {
 /// The file of `scenarios/`, as it is: what is simulated is what the lab does.
 #[test]
 fn a_lab_of_circuits_does_what_the_simulator_says() {
-    let place = Place::new("run");
+    let place = Place::new("crun");
     let loaded = loaded(&[]);
-    let outcome = place.lab(&loaded);
+    let outcome = lab(&place, &loaded);
     let [(_, live)] = &outcome.live[..] else { panic!("{:?}", outcome.live) };
     assert_eq!(live["ended"], "delivered", "{live:#}");
     let run = Run::only(&outcome.directory);
@@ -136,7 +105,7 @@ fn a_lab_of_circuits_does_what_the_simulator_says() {
     // Guards hold: no host sends into the dark, or without a circuit.
     assert_eq!((&live["circuit_dark"], &live["circuit_unconnected"]), (&0.into(), &0.into()), "{live:#}");
     println!("the packet switch had no room for {} frames", live["packets_dropped"]);
-    let theirs = place.simulated(&loaded);
+    let theirs = simulated(&place, &loaded);
     let (share, simulated) =
         (live["circuit_share"].as_f64().unwrap(), theirs.circuit_share(&loaded.scenario.fabric.build().unwrap()));
     println!("over circuits: {:.1} % live, {:.1} % simulated", 100.0 * share, 100.0 * simulated);
@@ -156,14 +125,14 @@ fn a_lab_of_circuits_does_what_the_simulator_says() {
 /// A switch that is dark for longer than it is said to be: what is lost is counted, with its reason, and comes all the same. So does the simulator say.
 #[test]
 fn a_switch_that_is_dark_for_too_long_costs_frames_and_no_byte() {
-    let place = Place::new("dark");
+    let place = Place::new("cdark");
     let loaded = loaded(&[("fabric.topology.hybrid.dark.fixed", "24 ms")]);
-    let outcome = place.lab(&loaded);
+    let outcome = lab(&place, &loaded);
     let [(_, live)] = &outcome.live[..] else { panic!("{:?}", outcome.live) };
     assert_eq!(live["ended"], "delivered", "{live:#}");
     let run = Run::only(&outcome.directory);
     run.is_whole();
-    let theirs = place.simulated(&loaded);
+    let theirs = simulated(&place, &loaded);
     let (mine, resent) = (run.dropped("circuit_dark"), live["frames_resent"].as_u64().unwrap());
     println!("in the dark: {mine} frames live, {} simulated; {resent} sent again", theirs.dropped("circuit_dark"));
     assert!(mine > 0 && theirs.dropped("circuit_dark") > 0, "{live:#}");
@@ -176,8 +145,8 @@ fn a_switch_that_is_dark_for_too_long_costs_frames_and_no_byte() {
 /// Schedules, heartbeats and signals get lost: each costs time, and none a frame, as a gate closes with its configuration and a rate with its period.
 #[test]
 fn lost_schedules_heartbeats_and_signals_cost_time_and_no_frame() {
-    let place = Place::new("loss");
-    let outcome = place.lab(&loaded(&[("control.circuits.plan.circuits.control_loss", "0.15")]));
+    let place = Place::new("closs");
+    let outcome = lab(&place, &loaded(&[("control.circuits.plan.circuits.control_loss", "0.15")]));
     let [(_, live)] = &outcome.live[..] else { panic!("{:?}", outcome.live) };
     assert_eq!(live["ended"], "delivered", "{live:#}");
     let run = Run::only(&outcome.directory);
@@ -231,7 +200,7 @@ impl Drop for Lab {
 #[test]
 fn a_killed_manager_leaves_nobody_sending_into_the_dark() {
     const BYTES: usize = 3_000_000;
-    let place = Place::new("kill");
+    let place = Place::new("ckill");
     let mut lab = Lab::start(&place);
     let receiving: Vec<_> = (0..6).map(|h| lab.hosts.client(h).receive(7).unwrap()).collect();
     let senders: Vec<_> = (0..6u32)

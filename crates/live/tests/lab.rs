@@ -1,24 +1,23 @@
 //! A scenario in a lab of namespaces: what comes out, and what is left when it goes.
 
+#[path = "common/place.rs"]
+mod place;
+
 use nix::sched::{CloneFlags, setns};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use place::{PROGRAM, Place, columns, runs, summary};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration as Wait, Instant};
 use timeplane_live::daemons;
-use timeplane_live::gate::SafeState;
 use timeplane_live::lab::run::{self, Options, Progress};
-use timeplane_model::Duration;
-use timeplane_protocol::wire::SignalEncoding;
 use timeplane_results::{Comparison, Metric};
 use timeplane_scenario::Loaded;
 use timeplane_schedule::Schedulers;
 use timeplane_sim::batch;
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_timeplane-live");
 
 /// Four hosts, slots that are long enough for daemons without real-time priority.
 fn scenario(bytes: &str) -> String {
@@ -46,7 +45,7 @@ fn scenario(bytes: &str) -> String {
 /// `control_loss` of a scenario holds in a lab as well: signals get lost, slots with them, and no byte.
 #[test]
 fn signals_get_lost_as_the_scenario_says() {
-    let place = Place::new("loss");
+    let place = Place::new("lloss");
     let set = ("control.slots.plan.slots.control_loss".to_owned(), vec!["0.2".to_owned()]);
     let loaded = Loaded::from_file(place.file("50 kB"), &[set]).unwrap();
     let outcome = run::run(&loaded, &place.options(), &|| false, &|_| {}).unwrap_or_else(|e| panic!("{e}"));
@@ -60,43 +59,21 @@ fn signals_get_lost_as_the_scenario_says() {
     assert_eq!(live["signals_lost"].as_f64(), Some(lost));
 }
 
-/// A folder and a lab of the test's own.
-struct Place {
-    name: String,
-    folder: PathBuf,
+/// What a lab of this file's scenario adds to its place.
+trait InPlace {
+    /// The scenario, with so many bytes for each pair.
+    fn file(&self, bytes: &str) -> PathBuf;
+    /// Processes in its namespaces.
+    fn pids(&self) -> Vec<u32>;
+    /// Gates of its hosts that are pinned.
+    fn pins(&self) -> Vec<PathBuf>;
 }
 
-impl Place {
-    fn new(test: &str) -> Self {
-        let name = format!("tpl{test}{}", std::process::id());
-        let folder = std::env::temp_dir().join(&name);
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).unwrap();
-        Self { name, folder }
-    }
+impl InPlace for Place {
     fn file(&self, bytes: &str) -> PathBuf {
         let file = self.folder.join("small.toml");
         std::fs::write(&file, scenario(bytes)).unwrap();
         file
-    }
-    fn options(&self) -> Options {
-        Options {
-            program: PROGRAM.into(),
-            results: self.folder.join("results"),
-            name: self.name.clone(),
-            controls: Vec::new(),
-            encoding: SignalEncoding::default(),
-            lease: Duration::from_secs(1),
-            safe: SafeState::Closed,
-            real_time: false,
-            keep: false,
-        }
-    }
-    fn namespaces(&self) -> Vec<String> {
-        let out = Command::new("ip").args(["netns", "list"]).output().unwrap();
-        let text = String::from_utf8(out.stdout).unwrap();
-        let names = text.lines().filter_map(|l| l.split_whitespace().next()).map(str::to_owned);
-        names.filter(|n| n.starts_with(&format!("{}-", self.name))).collect()
     }
     fn pids(&self) -> Vec<u32> {
         let of = |name: &String| {
@@ -105,7 +82,6 @@ impl Place {
         };
         self.namespaces().iter().flat_map(of).collect()
     }
-    /// Gates of its hosts that are pinned.
     fn pins(&self) -> Vec<PathBuf> {
         let pin = |name: &String| {
             let namespace = std::fs::File::open(Path::new("/run/netns").join(name)).ok()?;
@@ -118,21 +94,6 @@ impl Place {
         };
         self.namespaces().iter().filter(|n| n.contains("-h")).filter_map(pin).collect()
     }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
-}
-
-fn columns(table: &Path) -> (Vec<String>, u64) {
-    let file = std::fs::File::open(table).unwrap();
-    let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
-    let schema = arrow::record_batch::RecordBatchReader::schema(&reader);
-    let fields =
-        schema.fields().iter().map(|f| format!("{} {} {}", f.name(), f.data_type(), f.is_nullable())).collect();
-    (fields, reader.map(|b| b.unwrap().num_rows() as u64).sum())
 }
 
 /// Columns of a table, as numbers, by row.
@@ -157,18 +118,9 @@ fn completion(outcome: &Comparison) -> f64 {
     lines[0]["metrics"][Metric::Completion.name()]["value"]["mean"].as_f64().unwrap_or_else(|| panic!("{json:#}"))
 }
 
-fn runs(folder: &Path) -> Vec<PathBuf> {
-    let runs = std::fs::read_dir(folder.join("runs")).unwrap().map(|e| e.unwrap().path());
-    runs.filter(|p| p.join("summary.json").is_file()).collect()
-}
-
-fn summary(run: &Path) -> serde_json::Value {
-    serde_json::from_str(&std::fs::read_to_string(run.join("summary.json")).unwrap()).unwrap()
-}
-
 #[test]
 fn a_lab_gives_the_tables_of_a_simulation_and_nobody_sends_in_a_foreign_slot() {
-    let place = Place::new("run");
+    let place = Place::new("lrun");
     let loaded = Loaded::from_file(place.file("100 kB"), &[]).unwrap();
     let options = place.options();
     let left_out = Mutex::new(Vec::new());
@@ -236,7 +188,7 @@ fn a_lab_gives_the_tables_of_a_simulation_and_nobody_sends_in_a_foreign_slot() {
 fn start(place: &Place, file: &Path) -> Child {
     Command::new(PROGRAM)
         .args(["lab", "--quiet", "--no-real-time", "--name", &place.name, "--results"])
-        .arg(place.folder.join("results"))
+        .arg(place.results())
         .arg(file)
         .stdout(Stdio::null())
         .spawn()
@@ -258,7 +210,7 @@ fn is_up(place: &Place) -> bool {
 
 #[test]
 fn what_a_killed_lab_has_left_is_removed_by_the_next_one() {
-    let place = Place::new("kill");
+    let place = Place::new("lkill");
     let mut first = start(&place, &place.file("50 MB"));
     until("the first lab", || is_up(&place));
     // An agent that hears no signal, and a process that knows nothing of the lab.
@@ -289,7 +241,7 @@ fn what_a_killed_lab_has_left_is_removed_by_the_next_one() {
 
 #[test]
 fn an_interrupt_takes_everything_down() {
-    let place = Place::new("stop");
+    let place = Place::new("lstop");
     let mut lab = start(&place, &place.file("50 MB"));
     until("the lab", || is_up(&place));
     let pins = place.pins();
@@ -301,7 +253,7 @@ fn an_interrupt_takes_everything_down() {
 
 #[test]
 fn what_a_lab_has_not_is_refused_before_anything_runs() {
-    let place = Place::new("not");
+    let place = Place::new("lnot");
     let file = place.file("10 kB");
     for (set, said) in [
         (("fabric.topology", "{ leaf_spine = { leaves = 2, hosts_per_leaf = 2, spines = 1 } }"), "single_switch"),
@@ -317,12 +269,12 @@ fn what_a_lab_has_not_is_refused_before_anything_runs() {
     let only = Options { controls: vec!["slot".to_owned()], ..place.options() };
     let e = run::run(&Loaded::from_file(&file, &[]).unwrap(), &only, &|| false, &|_| {}).unwrap_err();
     assert!(e.to_string().contains("did you mean `slots`?"), "{e}");
-    assert!(!place.folder.join("results").exists());
+    assert!(!place.results().exists());
 }
 
 #[test]
 fn checks_of_a_scenario_hold_in_a_lab_too() {
-    let place = Place::new("check");
+    let place = Place::new("lcheck");
     let check = |control: &str, most: &str| {
         format!("[[check]]\nmetric = \"completion\"\ncontrol = \"{control}\"\nat_most = \"{most}\"\n")
     };
@@ -331,7 +283,7 @@ fn checks_of_a_scenario_hold_in_a_lab_too() {
         std::fs::write(&file, scenario("10 kB") + "\n" + &checks.concat()).unwrap();
         let out = Command::new(PROGRAM)
             .args(["lab", "--quiet", "--no-real-time", "--name", &place.name, "--results"])
-            .arg(place.folder.join("results"))
+            .arg(place.results())
             .arg(&file)
             .output()
             .unwrap();
@@ -353,7 +305,7 @@ fn checks_of_a_scenario_hold_in_a_lab_too() {
 /// A host's agent, a wire and the manager fail and return, while the others go on: what is delivered is whole, and nobody sends in a foreign slot.
 #[test]
 fn what_a_scenario_has_fail_fails_and_returns() {
-    let place = Place::new("fail");
+    let place = Place::new("lfail");
     let file = place.folder.join("small.toml");
     let failure = |element: &str, at: u32, until: u32| {
         format!("[[failure]]\nelement.{element}\nat = \"{at} ms\"\nuntil = \"{until} ms\"\n")

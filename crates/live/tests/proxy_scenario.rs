@@ -1,7 +1,11 @@
 //! A scenario of the proxy as `timeplane live proxy` runs it: what comes out, and what is left when it goes.
 
+#[path = "common/place.rs"]
+mod place;
+
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use place::{PROGRAM, Place, columns};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
@@ -11,36 +15,23 @@ use timeplane_scenario::Loaded;
 use timeplane_schedule::Schedulers;
 use timeplane_sim::batch;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_timeplane-live");
-
-/// A folder and a lab of the test's own.
-struct Place {
-    name: String,
-    folder: PathBuf,
+/// What a run of the proxy adds to its place.
+trait InPlace {
+    fn command(&self, arguments: &[&str]) -> Command;
+    fn start(&self, arguments: &[&str]) -> Child;
+    /// Until its three namespaces are there.
+    fn until_it_runs(&self);
 }
 
-impl Place {
-    fn new(test: &str) -> Self {
-        let name = format!("tpx{test}{}", std::process::id());
-        let folder = std::env::temp_dir().join(&name);
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).unwrap();
-        Self { name, folder }
-    }
+impl InPlace for Place {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
-        command.args(["proxy", "--quiet", "--name", &self.name, "--results"]).arg(self.folder.join("results"));
+        command.args(["proxy", "--quiet", "--name", &self.name, "--results"]).arg(self.results());
         command.arg(scenario()).args(arguments);
         command
     }
     fn start(&self, arguments: &[&str]) -> Child {
         self.command(arguments).stdout(Stdio::null()).spawn().unwrap()
-    }
-    fn namespaces(&self) -> Vec<String> {
-        let out = Command::new("ip").args(["netns", "list"]).output().unwrap();
-        let text = String::from_utf8(out.stdout).unwrap();
-        let names = text.lines().filter_map(|l| l.split_whitespace().next()).map(str::to_owned);
-        names.filter(|n| n.starts_with(&format!("{}-", self.name))).collect()
     }
     fn until_it_runs(&self) {
         let began = Instant::now();
@@ -51,28 +42,13 @@ impl Place {
     }
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
-}
-
 fn scenario() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/proxy_live.toml")
 }
 
-fn columns(table: &Path) -> (Vec<String>, u64) {
-    let file = std::fs::File::open(table).unwrap();
-    let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
-    let schema = arrow::record_batch::RecordBatchReader::schema(&reader);
-    let fields =
-        schema.fields().iter().map(|f| format!("{} {} {}", f.name(), f.data_type(), f.is_nullable())).collect();
-    (fields, reader.map(|b| b.unwrap().num_rows() as u64).sum())
-}
-
 #[test]
 fn kernel_tcp_gives_the_tables_of_a_simulation_alone_and_steered() {
-    let place = Place::new("run");
+    let place = Place::new("xrun");
     let arguments = ["--control", "cubic,reactive", "--set", "window.measure=3 s", "--json"];
     let out = place.command(&arguments).output().unwrap();
     let json: serde_json::Value =
@@ -99,10 +75,10 @@ fn kernel_tcp_gives_the_tables_of_a_simulation_alone_and_steered() {
 
     let sets = [("window.measure".to_owned(), vec!["3 s".to_owned()])];
     let loaded = Loaded::from_file(scenario(), &sets).unwrap();
-    let simulated = batch::Options::new(1, place.folder.join("results"));
+    let simulated = batch::Options::new(1, place.results());
     let never = AtomicBool::new(false);
     let simulated = batch::run(&loaded, &Schedulers::built_in(), &simulated, &never, &|_| {}).unwrap();
-    let store = |name: &str| Store::open(&place.folder.join("results"), name).unwrap();
+    let store = |name: &str| Store::open(&place.results(), name).unwrap();
     let (live, theirs) = (store("proxy_live-live"), store("proxy_live"));
     let manifest = live.manifest().unwrap().unwrap();
     let key = |store: &Store| store.manifest().unwrap().unwrap().runs[0].key.clone();
@@ -133,7 +109,7 @@ fn kernel_tcp_gives_the_tables_of_a_simulation_alone_and_steered() {
 
 #[test]
 fn what_a_killed_lab_has_left_is_removed_by_the_next_one_and_an_interrupt_leaves_nothing() {
-    let place = Place::new("kill");
+    let place = Place::new("xkill");
     let mut first = place.start(&["--control", "reactive", "--set", "window.measure=60 s"]);
     place.until_it_runs();
     // One of a name at a time.
@@ -156,7 +132,7 @@ fn what_a_killed_lab_has_left_is_removed_by_the_next_one_and_an_interrupt_leaves
 
 #[test]
 fn what_the_lab_has_not_is_refused_before_anything_runs() {
-    let place = Place::new("not");
+    let place = Place::new("xnot");
     for (arguments, said) in [
         (&["--control", "reactiv"][..], "did you mean `reactive`?"),
         (&["--set", "workload={ shuffle = { bytes = \"1 MB\" } }"], "workload: there are more flows than one"),
@@ -166,5 +142,5 @@ fn what_the_lab_has_not_is_refused_before_anything_runs() {
         let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
         assert!(out.status.code() == Some(2) && stderr.contains(said), "{stderr}");
     }
-    assert!(!place.folder.join("results").exists());
+    assert!(!place.results().exists());
 }

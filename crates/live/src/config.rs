@@ -2,6 +2,7 @@
 
 use crate::gate::{Allowed, Mode, SafeState, Scope};
 use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use timeplane_model::Duration;
@@ -25,6 +26,14 @@ pub enum ConfigError {
         path: PathBuf,
         /// What is wrong, and where.
         source: Box<toml::de::Error>,
+    },
+    /// Its interfaces leave open through which one a host hears its signals.
+    #[error("{path}: `interfaces`: {why}")]
+    Interfaces {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
     },
 }
 
@@ -65,8 +74,11 @@ pub struct ManagerFile {
     pub scenario: PathBuf,
     /// Which of its controls.
     pub control: String,
-    /// Through which interface signals go out.
+    /// Through which interface signals go out to hosts that are behind no other one.
     pub interface: String,
+    /// Others, and the hosts behind each.
+    #[serde(default)]
+    pub interfaces: Vec<OtherInterface>,
     /// Where hosts connect to.
     pub listen: SocketAddr,
     /// The folder with `ca.pem`, `NAME.pem` and `NAME.key`.
@@ -95,6 +107,42 @@ pub struct ManagerFile {
     /// The share of grants and rates that is lost on purpose, 0 to 1. A lab's, for plans whose messages may be lost.
     #[serde(default, deserialize_with = "share")]
     pub control_loss: f64,
+}
+
+/// Another interface of a manager.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OtherInterface {
+    /// Its name.
+    pub name: String,
+    /// Numbers of the hosts whose signals go out through it.
+    pub hosts: Vec<u32>,
+}
+
+impl ManagerFile {
+    /// Whether each of `hosts` hosts is behind one interface, in the file at `path`.
+    ///
+    /// # Errors
+    /// Where a host is none of the scenario's or behind two interfaces, or an interface is named twice.
+    pub fn check_interfaces(&self, path: &Path, hosts: u32) -> Result<(), ConfigError> {
+        let wrong = |why| Err(ConfigError::Interfaces { path: path.to_owned(), why });
+        let (mut names, mut behind) = (vec![self.interface.as_str()], BTreeMap::new());
+        for other in &self.interfaces {
+            if names.contains(&other.name.as_str()) {
+                return wrong(format!("`{}` is there twice; hosts behind `interface` need not be named", other.name));
+            }
+            names.push(&other.name);
+            for &host in &other.hosts {
+                if host >= hosts {
+                    return wrong(format!("there is no host {host}: hosts are 0 to {}", hosts - 1));
+                }
+                if let Some(before) = behind.insert(host, &other.name) {
+                    return wrong(format!("host {host} is behind `{before}` and `{}`", other.name));
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// An agent's file.
@@ -303,6 +351,30 @@ mod tests {
         ] {
             let text = said(more);
             assert!(words.iter().all(|w| text.contains(w)), "{more}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_behind_one_interface() {
+        let check = |interfaces: &str| {
+            let text = format!(
+                "scenario = \"s.toml\"\ncontrol = \"slots\"\ninterface = \"eth0\"\nlisten = \"10.0.0.1:51208\"\nkeys = \"keys\"\n{interfaces}"
+            );
+            let file: ManagerFile = toml::from_str(&text).unwrap();
+            file.check_interfaces(Path::new("manager.toml"), 8).map_err(|e| e.to_string())
+        };
+        assert_eq!(check(""), Ok(()));
+        assert_eq!(
+            check("interfaces = [{ name = \"eth1\", hosts = [4, 7] }, { name = \"eth2\", hosts = [5] }]"),
+            Ok(())
+        );
+        for (interfaces, why) in [
+            ("{ name = \"eth0\", hosts = [1] }", "`eth0` is there twice; hosts behind `interface` need not be named"),
+            ("{ name = \"eth1\", hosts = [8] }", "there is no host 8: hosts are 0 to 7"),
+            ("{ name = \"a\", hosts = [1] }, { name = \"b\", hosts = [0, 1] }", "host 1 is behind `a` and `b`"),
+        ] {
+            let said = check(&format!("interfaces = [{interfaces}]")).unwrap_err();
+            assert_eq!(said, format!("manager.toml: `interfaces`: {why}"));
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::channel::{Client, Server};
 use crate::config::{self, AgentFile, ManagerFile};
 use crate::gate::{Allowed, GateConfig};
 use crate::keys::Identity;
-use crate::manager::{Manager, ManagerConfig, Origin};
+use crate::manager::{Manager, ManagerConfig, Origin, SignalInterface};
 use crate::plan::LivePlan;
 use crate::service::{self, Stop, Watchdog};
 use crate::status::{Metrics, StatusPage};
@@ -65,10 +65,15 @@ pub fn manager(path: &Path, stop: &Stop) -> Result<(), Failure> {
         let heard = Arc::clone(&inbox);
         peers.push(Client::start(peer.address, &peer.name, &identity, move |word| heard.push((Origin::Client, word)))?);
     }
+    file.check_interfaces(path, plan.fabric.hosts())?;
+    let all =
+        std::iter::once((&file.interface, &[][..])).chain(file.interfaces.iter().map(|i| (&i.name, &i.hosts[..])));
+    let interface = |(name, hosts): (&String, &[u32])| -> Result<_, Failure> {
+        let hosts = hosts.iter().map(|h| HostId(*h)).collect();
+        Ok(SignalInterface { name: name.clone(), mac: mac_of(name)?, ip: ip_of(name)?, hosts })
+    };
     let config = ManagerConfig {
-        mac: mac_of(&file.interface)?,
-        ip: ip_of(&file.interface)?,
-        interface: file.interface.clone(),
+        interfaces: all.map(interface).collect::<Result<_, _>>()?,
         encoding: file.encoding,
         epoch,
         place: file.place,

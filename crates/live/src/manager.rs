@@ -6,28 +6,28 @@
 
 mod circuits;
 mod losses;
+mod signals;
 
 use crate::channel::{Client, Event as Word, PeerId, Record, Server};
 use crate::circuit_switch::{CircuitError, Tuner};
 use crate::clock;
 use crate::counters::shared_counters;
 use crate::notes::{Note, Welcome, key_of};
-use crate::packet_socket::{self, PacketSocket};
 use crate::plan::{HostPlan, LivePlan, PlanError};
 use crate::service::{Pulse, Stop};
 use crate::slipping::Slipping;
 use crate::timed::{self, Inbox};
 use losses::Losses;
-use std::collections::{BTreeMap, BTreeSet};
+pub use signals::SignalInterface;
+use signals::{Ear, Signals};
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use timeplane_model::{Backlog, Duration, HostId, LinkId, Time};
-use timeplane_protocol::wire::{
-    Control, ETHER_TYPE_EXPERIMENTAL, Endpoint, MacAddress, PORT, SignalEncoding, SignalKey, UdpFrame,
-};
-use timeplane_protocol::{Address, Agent, Event, Input, Message, Output, Pfc, Report};
+use timeplane_protocol::wire::{Control, MacAddress, SignalEncoding, SignalKey};
+use timeplane_protocol::{Address, Agent, Event, Input, Message, Output, Report};
 
 /// Why a manager does not run.
 #[derive(Debug, thiserror::Error)]
@@ -67,12 +67,8 @@ pub enum ManagerError {
 /// What a manager is told at its start.
 #[derive(Clone, Debug)]
 pub struct ManagerConfig {
-    /// Through which interface signals go out, and its address.
-    pub interface: String,
-    /// The source of signals.
-    pub mac: MacAddress,
-    /// The same, of those in datagrams; without one there are none.
-    pub ip: Option<Ipv4Addr>,
+    /// Through which interfaces signals go out, one at least.
+    pub interfaces: Vec<SignalInterface>,
     /// How they are sent.
     pub encoding: SignalEncoding,
     /// Counts the starts of managers.
@@ -165,6 +161,12 @@ struct Host {
     sequence: u64,
 }
 
+impl Host {
+    fn ear(&self) -> Ear {
+        Ear { mac: self.mac, ip: self.ip, key: self.key }
+    }
+}
+
 /// Is told of every event of the manager's agent.
 pub type SlotLog = Box<dyn FnMut(&Event) + Send>;
 
@@ -174,7 +176,7 @@ pub struct Manager {
     agent: Box<dyn Agent + Send>,
     plan: LivePlan,
     host_plan: HostPlan,
-    socket: PacketSocket,
+    signals: Signals,
     clock: Slipping,
     /// Of a plan of circuits.
     tuner: Option<Tuner>,
@@ -191,11 +193,7 @@ pub struct Manager {
     /// Names of those that have joined as nothing yet.
     names: BTreeMap<PeerId, String>,
     counters: Arc<ManagerCounters>,
-    /// Of each host's last signal: epoch and number; and those that it has opened.
-    last: BTreeMap<HostId, (u32, u64)>,
-    opened: BTreeSet<HostId>,
     out: Vec<Output>,
-    frames: Vec<Vec<u8>>,
     /// Where slots are written down as they are planned.
     pub log: Option<SlotLog>,
 }
@@ -213,24 +211,18 @@ impl Manager {
         clients: Vec<Client>,
         inbox: Arc<Inbox<(Origin, Word)>>,
     ) -> Result<Self, ManagerError> {
-        if config.encoding == SignalEncoding::Udp && config.ip.is_none() {
-            let source = std::io::ErrorKind::AddrNotAvailable.into();
-            let what = format!("interface {} has no IPv4 address, and signals are datagrams", config.interface);
-            return Err(ManagerError::Io { what, source });
-        }
         let start = clock::now();
         let agent = plan.manager(config.epoch, start, config.place, config.after_restart)?;
         let host_plan = plan.host(config.encoding)?;
-        let socket = PacketSocket::open(&config.interface, ETHER_TYPE_EXPERIMENTAL);
-        let socket =
-            socket.map_err(|source| ManagerError::Io { what: format!("interface {}", config.interface), source })?;
+        let counters: Arc<ManagerCounters> = Arc::default();
+        let signals = Signals::new(&config.interfaces, config.encoding, Arc::clone(&counters))?;
         let mut manager = Self {
             clock: Slipping::new(plan.tolerance()),
             tuner: circuits::tuner(&plan, config.circuits.as_deref())?,
             losses: Losses::new(config.control_loss),
             agent,
             host_plan,
-            socket,
+            signals,
             inbox,
             server,
             clients,
@@ -239,11 +231,8 @@ impl Manager {
             hosts: BTreeMap::new(),
             peers: Vec::new(),
             names: BTreeMap::new(),
-            counters: Arc::default(),
-            last: BTreeMap::new(),
-            opened: BTreeSet::new(),
+            counters,
             out: Vec::new(),
-            frames: Vec::new(),
             log: None,
             config,
             plan,
@@ -303,13 +292,7 @@ impl Manager {
             let until = deadline.map_or(most, |d| self.clock.real(d).min(most));
             timed::wait(until, &[std::os::fd::AsFd::as_fd(&*self.inbox)]).map_err(failed)?;
         }
-        // A slot that is open would be open for the rest of its hold.
-        for host in self.opened.clone() {
-            let last = self.last.get(&host).copied().unwrap_or_default();
-            let pfc = Pfc { epoch: last.0, sequence: last.1 + 1, open: None, hold: Duration::ZERO };
-            self.signal(host, &pfc);
-        }
-        self.flush();
+        self.signals.close_all(|host| self.hosts.get(&host).map(Host::ear));
         Ok(())
     }
 
@@ -318,12 +301,14 @@ impl Manager {
         self.agent.handle(now, input, &mut out);
         for output in out.drain(..) {
             match output {
-                Output::Send { to: Address::Host(host), message: Message::Pfc(pfc) } => self.signal(host, &pfc),
+                Output::Send { to: Address::Host(host), message: Message::Pfc(pfc) } => {
+                    self.signals.say(host, &pfc, self.hosts.get(&host).map(Host::ear));
+                }
                 Output::Send { to, message } => self.send(to, message),
                 Output::Log(event) => self.written(&event),
                 Output::Retune(matching) => {
                     // Hosts that are to be silent by then are told before.
-                    self.flush();
+                    self.signals.flush();
                     circuits::retune(&mut self.tuner, &matching, &self.counters);
                 }
                 // A manager has no queues.
@@ -331,54 +316,7 @@ impl Manager {
             }
         }
         self.out = out;
-        self.flush();
-    }
-
-    fn signal(&mut self, host: HostId, pfc: &Pfc) {
-        self.last.insert(host, (pfc.epoch, pfc.sequence));
-        if pfc.open.is_some() {
-            self.opened.insert(host);
-        } else {
-            self.opened.remove(&host);
-        }
-        let Some(of) = self.hosts.get(&host) else { return };
-        let sealed = pfc.seal(self.config.encoding, &of.key, self.config.mac, of.mac);
-        let frame = match (self.config.encoding, self.config.ip, of.ip) {
-            (SignalEncoding::Udp, Some(ip), Some(to)) => sealed.and_then(|payload| {
-                let end = |mac, ip| Endpoint { mac, ip, port: PORT };
-                UdpFrame { source: end(self.config.mac, ip), destination: end(of.mac, to), payload }.encode()
-            }),
-            _ => sealed,
-        };
-        match frame {
-            Ok(frame) => self.frames.push(frame),
-            Err(e) => tracing::error!("a signal for host {}: {e}", host.0),
-        }
-    }
-
-    /// Sends the frames of one instant together.
-    fn flush(&mut self) {
-        let mut rest = &self.frames[..];
-        while !rest.is_empty() {
-            match self.socket.send_batch(rest) {
-                Ok(batch) => {
-                    self.counters.signals.fetch_add(batch.sent as u64, Relaxed);
-                    // One that does not go now would say what is not true any more.
-                    let skip = usize::from(matches!(
-                        batch.stop,
-                        Some(packet_socket::Stop::Refused | packet_socket::Stop::Full)
-                    ));
-                    self.counters.signals_lost.fetch_add(skip as u64, Relaxed);
-                    rest = &rest[(batch.sent + skip).min(rest.len())..];
-                }
-                Err(e) => {
-                    self.counters.signals_lost.fetch_add(rest.len() as u64, Relaxed);
-                    tracing::error!("sending signals: {e}");
-                    break;
-                }
-            }
-        }
-        self.frames.clear();
+        self.signals.flush();
     }
 
     fn send(&mut self, to: Address, message: Message) {

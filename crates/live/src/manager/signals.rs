@@ -1,0 +1,196 @@
+//! Signals to hosts: sealed for each, through the interface behind which it is, those of one instant together.
+
+use super::{ManagerCounters, ManagerError};
+use crate::packet_socket::{self, PacketSocket};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use timeplane_model::{Duration, HostId};
+use timeplane_protocol::Pfc;
+use timeplane_protocol::wire::{
+    ETHER_TYPE_EXPERIMENTAL, Endpoint, MacAddress, PORT, SignalEncoding, SignalKey, UdpFrame,
+};
+
+/// An interface through which signals go out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignalInterface {
+    /// Its name.
+    pub name: String,
+    /// The source of signals.
+    pub mac: MacAddress,
+    /// The same, of those in datagrams; without one there are none.
+    pub ip: Option<Ipv4Addr>,
+    /// The hosts behind it. Of the first interface they need no naming: it has all that no other one has.
+    pub hosts: Vec<HostId>,
+}
+
+/// Where a host hears its signals.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ear {
+    pub(super) mac: MacAddress,
+    pub(super) ip: Option<Ipv4Addr>,
+    pub(super) key: SignalKey,
+}
+
+struct Exit {
+    interface: SignalInterface,
+    socket: PacketSocket,
+    frames: Vec<Vec<u8>>,
+}
+
+/// Seals and sends.
+pub(super) struct Signals {
+    encoding: SignalEncoding,
+    exits: Vec<Exit>,
+    /// Of hosts that are not behind the first.
+    behind: BTreeMap<HostId, usize>,
+    counters: Arc<ManagerCounters>,
+    /// Of each host's last signal: epoch and number; and those that are open.
+    last: BTreeMap<HostId, (u32, u64)>,
+    opened: BTreeSet<HostId>,
+}
+
+impl Signals {
+    /// Opens the interfaces, of which there is one at least, in the network namespace of this thread.
+    pub(super) fn new(
+        interfaces: &[SignalInterface],
+        encoding: SignalEncoding,
+        counters: Arc<ManagerCounters>,
+    ) -> Result<Self, ManagerError> {
+        let mut exits = Vec::new();
+        let mut behind = BTreeMap::new();
+        for (exit, interface) in interfaces.iter().enumerate() {
+            let name = &interface.name;
+            if encoding == SignalEncoding::Udp && interface.ip.is_none() {
+                let source = std::io::ErrorKind::AddrNotAvailable.into();
+                let what = format!("interface {name} has no IPv4 address, and signals are datagrams");
+                return Err(ManagerError::Io { what, source });
+            }
+            let socket = PacketSocket::open(name, ETHER_TYPE_EXPERIMENTAL)
+                .map_err(|source| ManagerError::Io { what: format!("interface {name}"), source })?;
+            behind.extend(interface.hosts.iter().map(|host| (*host, exit)));
+            exits.push(Exit { interface: interface.clone(), socket, frames: Vec::new() });
+        }
+        Ok(Self { encoding, exits, behind, counters, last: BTreeMap::new(), opened: BTreeSet::new() })
+    }
+
+    /// Says this to a host with the next [`flush`](Self::flush); a host that is not there hears nothing, and it is remembered.
+    pub(super) fn say(&mut self, host: HostId, pfc: &Pfc, ear: Option<Ear>) {
+        self.last.insert(host, (pfc.epoch, pfc.sequence));
+        if pfc.open.is_some() {
+            self.opened.insert(host);
+        } else {
+            self.opened.remove(&host);
+        }
+        let Some(ear) = ear else { return };
+        let exit = &mut self.exits[self.behind.get(&host).copied().unwrap_or(0)];
+        let SignalInterface { mac, ip, .. } = exit.interface;
+        let sealed = pfc.seal(self.encoding, &ear.key, mac, ear.mac);
+        let frame = match (self.encoding, ip, ear.ip) {
+            (SignalEncoding::Udp, Some(ip), Some(to)) => sealed.and_then(|payload| {
+                let end = |mac, ip| Endpoint { mac, ip, port: PORT };
+                UdpFrame { source: end(mac, ip), destination: end(ear.mac, to), payload }.encode()
+            }),
+            _ => sealed,
+        };
+        match frame {
+            Ok(frame) => exit.frames.push(frame),
+            Err(e) => tracing::error!("a signal for host {}: {e}", host.0),
+        }
+    }
+
+    /// A slot that is open would be open for the rest of its hold: closes all, of hosts that are there.
+    pub(super) fn close_all(&mut self, ear: impl Fn(HostId) -> Option<Ear>) {
+        for host in self.opened.clone() {
+            let last = self.last.get(&host).copied().unwrap_or_default();
+            let pfc = Pfc { epoch: last.0, sequence: last.1 + 1, open: None, hold: Duration::ZERO };
+            self.say(host, &pfc, ear(host));
+        }
+        self.flush();
+    }
+
+    /// Sends the frames of one instant together.
+    pub(super) fn flush(&mut self) {
+        for exit in &mut self.exits {
+            let mut rest = &exit.frames[..];
+            while !rest.is_empty() {
+                match exit.socket.send_batch(rest) {
+                    Ok(batch) => {
+                        self.counters.signals.fetch_add(batch.sent as u64, Relaxed);
+                        // One that does not go now would say what is not true any more.
+                        let skip = usize::from(matches!(
+                            batch.stop,
+                            Some(packet_socket::Stop::Refused | packet_socket::Stop::Full)
+                        ));
+                        self.counters.signals_lost.fetch_add(skip as u64, Relaxed);
+                        rest = &rest[(batch.sent + skip).min(rest.len())..];
+                    }
+                    Err(e) => {
+                        self.counters.signals_lost.fetch_add(rest.len() as u64, Relaxed);
+                        tracing::error!("sending signals through {}: {e}", exit.interface.name);
+                        break;
+                    }
+                }
+            }
+            exit.frames.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netns::{Namespace, veth};
+    use crate::packet_socket::{ALL_ETHER_TYPES, Frames};
+    use timeplane_protocol::wire::Heard;
+
+    /// Two networks behind one manager: each host hears its signals in its own, from the interface there, and the last word closes it.
+    #[test]
+    fn hosts_hear_their_signals_behind_their_interface() {
+        let [manager, near, far] =
+            ["m", "n", "f"].map(|end| Namespace::create(&format!("tpsi{}{end}", std::process::id())).unwrap());
+        let mac = |last| MacAddress([2, 0, 0, 0, 0, last]);
+        veth((&manager, "eth0", &mac(1).to_string()), (&near, "eth0", &mac(2).to_string())).unwrap();
+        veth((&manager, "eth1", &mac(3).to_string()), (&far, "eth0", &mac(4).to_string())).unwrap();
+        let ears = [2, 4].map(|last| Ear { mac: mac(last), ip: None, key: SignalKey([last; 16]) });
+        let hear = |at: &Namespace| at.enter(|| PacketSocket::open("eth0", ALL_ETHER_TYPES)).unwrap().unwrap();
+        let sockets = [&near, &far].map(hear);
+        let interface = |name: &str, last, hosts: &[u32]| SignalInterface {
+            name: name.to_owned(),
+            mac: mac(last),
+            ip: None,
+            hosts: hosts.iter().map(|h| HostId(*h)).collect(),
+        };
+        let interfaces = [interface("eth0", 1, &[]), interface("eth1", 3, &[5])];
+        let counters: Arc<ManagerCounters> = Arc::default();
+        let new = || Signals::new(&interfaces, SignalEncoding::Experimental, Arc::clone(&counters));
+        let mut signals = manager.enter(new).unwrap().unwrap();
+        // Host 2 is behind the first interface as no other one has it, host 5 behind the second; host 7 is not there.
+        let hosts = [HostId(2), HostId(5)];
+        let ear = |host| hosts.iter().position(|h| *h == host).map(|i| ears[i]);
+        for host in [2, 5, 7].map(HostId) {
+            let pfc = Pfc { epoch: 1, sequence: 1, open: Some(3), hold: Duration::from_ms(1) };
+            signals.say(host, &pfc, ear(host));
+        }
+        signals.flush();
+        signals.close_all(ear);
+        let shown: BTreeMap<_, _> = counters.iter().collect();
+        assert_eq!((shown["signals"], shown["signals_lost"]), (4, 0));
+        for (i, socket) in sockets.iter().enumerate() {
+            let mut heard = Vec::new();
+            let mut frames = Frames::new(2048);
+            while heard.len() < 2 && socket.wait(Duration::from_secs(5)).unwrap() {
+                socket.receive_batch(&mut frames).unwrap();
+                // Frames of the kernel's own may come as well.
+                let of = |f: &[u8]| (f[6..12].to_vec(), Pfc::unseal(f, ears[i].mac, &ears[i].key));
+                heard.extend(frames.iter().map(of).filter(|(_, signal)| signal.is_ok()));
+            }
+            let said = [(1, Some(3)), (2, None)].map(|(sequence, open)| {
+                let hold = if open.is_some() { Duration::from_ms(1) } else { Duration::ZERO };
+                (interfaces[i].mac.0.to_vec(), Ok(Heard::Sealed(Pfc { epoch: 1, sequence, open, hold })))
+            });
+            assert_eq!(heard, said, "{i}");
+        }
+    }
+}

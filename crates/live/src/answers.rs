@@ -2,6 +2,7 @@
 //! not run again, and beside each run's tables `live.json` has what only this world knows.
 
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use timeplane_model::Fabric;
 use timeplane_results::{Comparison, ManifestRun, ResultsError, RunSummary, Store};
@@ -11,7 +12,7 @@ use timeplane_workload::{Question, Source, comparison_bounds, manifest, seeds};
 /// What happens, for people who wait.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
-    /// A control that cannot run on real hosts is left out.
+    /// What cannot be done on real hosts is left out: a control, or a table of a simulation.
     LeftOut(&'a str),
     /// A run begins.
     Started(&'a Question),
@@ -51,6 +52,8 @@ pub(crate) struct Asker<'a> {
     pub loaded: &'a Loaded,
     /// Folder in which the folder `NAME-live` is made.
     pub results: &'a Path,
+    /// What of `record` there are tables of, by its key.
+    pub records: &'a [&'a str],
     /// Whether it is to end.
     pub cancel: &'a dyn Fn() -> bool,
     /// Is told how it goes.
@@ -66,9 +69,13 @@ impl Asker<'_> {
     pub fn ask<'p, E: From<ResultsError>>(
         &self,
         questions: &[&Question],
-        points: impl Iterator<Item = (&'p Point, &'p Fabric, &'p Source)>,
+        points: impl Iterator<Item = (&'p Point, &'p Fabric, &'p Source)> + Clone,
         mut once: impl FnMut(usize, &Store, &ManifestRun) -> Result<bool, E>,
     ) -> Result<Outcome, E> {
+        let left_out: BTreeSet<String> = points.clone().flat_map(|(point, ..)| self.not_recorded(point)).collect();
+        for key in left_out {
+            (self.told)(Progress::LeftOut(&format!("record.{key}: only a simulation has it")));
+        }
         let name = format!("{}-live", self.loaded.name());
         let store = Store::open(self.results, &name)?;
         let listed: Vec<ManifestRun> = questions.iter().map(|q| q.run()).collect();
@@ -106,5 +113,15 @@ impl Asker<'_> {
             answers,
             cached,
         })
+    }
+
+    /// What a point's scenario wants recorded, and is not.
+    fn not_recorded(&self, point: &Point) -> Vec<String> {
+        let asked = match serde_json::to_value(&point.scenario.record) {
+            Ok(Value::Object(keys)) => keys,
+            _ => return Vec::new(),
+        };
+        let asked = asked.into_iter().filter(|(_, value)| *value != Value::Bool(false)).map(|(key, _)| key);
+        asked.filter(|key| !self.records.contains(&key.as_str())).collect()
     }
 }

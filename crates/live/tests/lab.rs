@@ -121,7 +121,8 @@ fn completion(outcome: &Comparison) -> f64 {
 #[test]
 fn a_lab_gives_the_tables_of_a_simulation_and_nobody_sends_in_a_foreign_slot() {
     let place = Place::new("lrun");
-    let loaded = Loaded::from_file(place.file("100 kB"), &[]).unwrap();
+    let set = ("record.queues_every".to_owned(), vec!["1 ms".to_owned()]);
+    let loaded = Loaded::from_file(place.file("100 kB"), &[set]).unwrap();
     let options = place.options();
     let left_out = Mutex::new(Vec::new());
     let told = |p: Progress<'_>| {
@@ -132,6 +133,7 @@ fn a_lab_gives_the_tables_of_a_simulation_and_nobody_sends_in_a_foreign_slot() {
     let outcome = run::run(&loaded, &options, &|| false, &told).unwrap_or_else(|e| panic!("{e}"));
     assert!(place.namespaces().is_empty());
     assert!(left_out.lock().unwrap()[0].contains("`free`"), "{left_out:?}");
+    assert_eq!(left_out.lock().unwrap()[1..], ["record.queues_every: only a simulation has it"]);
     let [(_, live)] = &outcome.live[..] else { panic!("{:?}", outcome.live) };
     assert_eq!(live["ended"], "delivered", "{live:#}");
     assert_eq!(live["violations"], 0, "{live:#}");

@@ -3,7 +3,7 @@
 use crate::{Question, Source, mean_bounds, seeds, values};
 use timeplane_model::Fabric;
 use timeplane_results::{Bound, FORMAT, Manifest, ManifestRun, Metric, run_key};
-use timeplane_scenario::{Loaded, Point};
+use timeplane_scenario::{Control, Loaded, PlanSpec, Point};
 
 /// Version of the program, part of every run's key.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -36,9 +36,13 @@ pub fn comparison_bounds<'a, S: IntoIterator<Item = u64>>(
     points: impl IntoIterator<Item = (&'a Point, &'a Fabric, &'a Source, S)>,
 ) -> Vec<Bound> {
     let (mut completion, mut cct, mut steps) = (Vec::new(), Vec::new(), Vec::new());
+    let mut by_cut = false;
     for (point, fabric, source, seeds) in points {
         let mtu = point.scenario.fabric.mtu.get();
-        let Some(bounds) = mean_bounds(fabric, source, seeds, mtu) else { continue };
+        let flies = |c: &Control| c.fabric.is_none() && matches!(c.plan, Some(PlanSpec::Flyways(_)));
+        let air = point.scenario.fabric.radio.is_some() || point.scenario.control.values().any(flies);
+        let Some(bounds) = mean_bounds(fabric, source, seeds, mtu, air) else { continue };
+        by_cut |= bounds.by_cut;
         let values = values(point);
         completion.push((values.clone(), bounds.completion_ps));
         steps.extend(bounds.step_ps.map(|step| (values.clone(), step)));
@@ -46,7 +50,7 @@ pub fn comparison_bounds<'a, S: IntoIterator<Item = u64>>(
     }
     let bound = |label: &str, metric, values| Bound { label: label.to_owned(), metric, values };
     let all = [
-        bound("busiest link", Metric::Completion, completion),
+        bound(if by_cut { "busiest link or cut" } else { "busiest link" }, Metric::Completion, completion),
         bound("each coflow alone", Metric::CctMean, cct),
         bound("critical path", Metric::StepMean, steps),
     ];

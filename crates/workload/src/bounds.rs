@@ -1,5 +1,6 @@
 //! What theory says that no control can beat on the scenario's fabric, for workloads that end.
 
+use crate::cuts::{Cut, cuts};
 use crate::{FlowArrival, Source};
 use std::collections::BTreeMap;
 use timeplane_model::{Fabric, HostId, LinkId};
@@ -7,10 +8,12 @@ use timeplane_model::{Fabric, HostId, LinkId};
 /// Lower bounds of one set of arrivals, in ps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
-    /// From the first arrival to the last byte: on each link that traffic must cross, what arrives from any moment on takes
-    /// its line time from then.
+    /// From the first arrival to the last byte: on each link that traffic must cross, and over each cut ([`cuts`]) between the links where
+    /// it may choose, what arrives from any moment on takes its line time from then.
     pub completion_ps: f64,
-    /// Mean over coflows of the line time of each one's busiest link, as if it were alone. Of collectives, of what each one's [longest
+    /// Whether that is the time of a cut, longer than that of any link.
+    pub by_cut: bool,
+    /// Mean over coflows of the line time of each one's busiest link or cut, as if it were alone. Of collectives, of what each one's [longest
     /// chain](crate::Steps::collective_bound) takes.
     pub cct_mean_ps: Option<f64>,
     /// The least time of a step, where flows wait for others ([`Steps::bound`](crate::Steps::bound)).
@@ -23,13 +26,17 @@ pub(crate) fn least_wire(bytes: u64, mtu: u64, overhead: u64, minimum: u64) -> u
     (bytes + frames * overhead).max(minimum)
 }
 
-/// Computes the bounds. Where packets may choose among paths only the hosts' links are certain.
-pub fn bounds(fabric: &Fabric, arrivals: &[FlowArrival], mtu: u64) -> Option<Bounds> {
+/// Computes the bounds. Where packets may choose among paths only the hosts' links are certain, and cuts; where some may leave by air
+/// (`air`) that no wire carries, only the hosts' links.
+pub fn bounds(fabric: &Fabric, arrivals: &[FlowArrival], mtu: u64, air: bool) -> Option<Bounds> {
     let first = arrivals.first()?.at;
-    let single = fabric.circuit_switch().is_none() && single_path(fabric);
-    let mut links: Vec<f64> = vec![0.0; fabric.links().len()];
+    let single = !air && fabric.circuit_switch().is_none() && single_path(fabric);
+    let around = Around::new(if single || air { Vec::new() } else { cuts(fabric) });
+    // Links by their numbers, then each cut's ways out and in.
+    let wires = fabric.links().len();
+    let mut links: Vec<f64> = vec![0.0; wires + 2 * around.cuts.len()];
     let mut coflows: BTreeMap<u32, BTreeMap<u32, f64>> = BTreeMap::new();
-    let mut completion: f64 = 0.0;
+    let (mut completion, mut over_cuts): (f64, f64) = (0.0, 0.0);
     // From the last arrival back: a link's load is what arrives from here on.
     for flow in arrivals.iter().rev() {
         let path = if single {
@@ -37,43 +44,85 @@ pub fn bounds(fabric: &Fabric, arrivals: &[FlowArrival], mtu: u64) -> Option<Bou
         } else {
             vec![fabric.uplink(flow.source), fabric.downlink(flow.destination)]
         };
-        for link in path {
+        let line = |overhead, minimum, bps: u64| {
+            least_wire(flow.bytes.get(), mtu, overhead, minimum) as f64 * 8e12 / bps as f64
+        };
+        let on_links = path.into_iter().map(|link| {
             let spec = fabric.link(link).spec;
-            let (overhead, minimum) = (spec.framing.overhead().into(), spec.framing.minimum().into());
-            let wire = least_wire(flow.bytes.get(), mtu, overhead, minimum);
-            let ps = wire as f64 * 8e12 / spec.rate.as_bps() as f64;
-            let load = &mut links[link.index()];
-            *load += ps;
-            completion = completion.max((flow.at - first).as_ps() as f64 + *load);
+            let framing = (spec.framing.overhead().into(), spec.framing.minimum().into());
+            (link.index(), line(framing.0, framing.1, spec.rate.as_bps()))
+        });
+        let crossed = around
+            .crossed(flow.source, flow.destination)
+            .map(|(way, cut, bps)| (wires + way, line(cut.overhead, cut.minimum, bps)));
+        for (at, ps) in on_links.chain(crossed) {
+            links[at] += ps;
+            let all = (flow.at - first).as_ps() as f64 + links[at];
+            let longest = if at < wires { &mut completion } else { &mut over_cuts };
+            *longest = longest.max(all);
             if let Some(c) = flow.coflow {
-                *coflows.entry(c.0).or_default().entry(link.0).or_default() += ps;
+                *coflows.entry(c.0).or_default().entry(at as u32).or_default() += ps;
             }
         }
     }
     let busiest = |links: &BTreeMap<u32, f64>| links.values().copied().fold(0.0, f64::max);
     let cct_mean_ps = (!coflows.is_empty()).then(|| coflows.values().map(busiest).sum::<f64>() / coflows.len() as f64);
-    Some(Bounds { completion_ps: completion, cct_mean_ps, step_ps: None })
+    let by_cut = over_cuts > completion;
+    Some(Bounds { completion_ps: completion.max(over_cuts), by_cut, cct_mean_ps, step_ps: None })
+}
+
+/// Cuts by the hosts inside them.
+struct Around {
+    cuts: Vec<Cut>,
+    /// Per host, the cuts around it.
+    of: BTreeMap<HostId, Vec<usize>>,
+}
+
+impl Around {
+    fn new(cuts: Vec<Cut>) -> Self {
+        let mut of: BTreeMap<HostId, Vec<usize>> = BTreeMap::new();
+        for (number, cut) in cuts.iter().enumerate() {
+            cut.hosts.iter().for_each(|&host| of.entry(host).or_default().push(number));
+        }
+        Self { cuts, of }
+    }
+    /// The ways, out of a cut or into one, that all from one host to another must go: numbered, with what its wires carry in bit/s.
+    fn crossed(&self, from: HostId, to: HostId) -> impl Iterator<Item = (usize, &Cut, u64)> {
+        let around = |host| self.of.get(&host).map_or(&[][..], |cuts| &cuts[..]);
+        let (out, into) = (around(from), around(to));
+        let leaves = out.iter().filter(|c| !into.contains(c)).map(|&c| (2 * c, &self.cuts[c], self.cuts[c].out_bps));
+        let enters = into.iter().filter(|c| !out.contains(c)).map(|&c| (2 * c + 1, &self.cuts[c], self.cuts[c].in_bps));
+        leaves.chain(enters)
+    }
 }
 
 /// The mean of the [`bounds`] over these seeds; none where the workload is endless or empty.
-pub fn mean_bounds(fabric: &Fabric, source: &Source, seeds: impl IntoIterator<Item = u64>, mtu: u64) -> Option<Bounds> {
+pub fn mean_bounds(
+    fabric: &Fabric,
+    source: &Source,
+    seeds: impl IntoIterator<Item = u64>,
+    mtu: u64,
+    air: bool,
+) -> Option<Bounds> {
     if source.is_endless() {
         return None;
     }
     if let Some(steps) = source.steps() {
         // The same for all seeds: nothing is drawn.
         let arrivals: Vec<_> = source.arrivals(0).collect();
-        let bounds = bounds(fabric, &arrivals, mtu)?;
+        let bounds = bounds(fabric, &arrivals, mtu, air)?;
         let of_all = |c| steps.collective_bound(c).as_ps() as f64;
         let count = steps.graph().collectives().len() as u32;
         let cct = (count > 0).then(|| (0..count).map(of_all).sum::<f64>() / f64::from(count));
         return Some(Bounds { cct_mean_ps: cct, step_ps: Some(steps.bound().as_ps() as f64), ..bounds });
     }
-    let each = seeds.into_iter().filter_map(|seed| bounds(fabric, &source.arrivals(seed).collect::<Vec<_>>(), mtu));
-    let (completion, cct): (Vec<f64>, Vec<Option<f64>>) = each.map(|b| (b.completion_ps, b.cct_mean_ps)).unzip();
-    let mean = |v: &[f64]| (!v.is_empty()).then(|| v.iter().sum::<f64>() / v.len() as f64);
-    let cct: Vec<f64> = cct.into_iter().flatten().collect();
-    Some(Bounds { completion_ps: mean(&completion)?, cct_mean_ps: mean(&cct), step_ps: None })
+    let arrivals = |seed| source.arrivals(seed).collect::<Vec<_>>();
+    let each = seeds.into_iter().filter_map(|seed| bounds(fabric, &arrivals(seed), mtu, air));
+    let each: Vec<Bounds> = each.collect();
+    let mean = |v: Vec<f64>| (!v.is_empty()).then(|| v.iter().sum::<f64>() / v.len() as f64);
+    let completion_ps = mean(each.iter().map(|b| b.completion_ps).collect())?;
+    let cct_mean_ps = mean(each.iter().filter_map(|b| b.cct_mean_ps).collect());
+    Some(Bounds { completion_ps, by_cut: each.iter().any(|b| b.by_cut), cct_mean_ps, step_ps: None })
 }
 
 /// Whether no pair of hosts has a choice of paths.
@@ -108,8 +157,28 @@ mod tests {
         let f = Fabric::single_switch(3, Switch::default(), link).unwrap();
         // 1 B takes 1 ns. Two flows to host 2: 10 us at time 0, 30 us at time 100 us.
         let arrivals = [flow(0, 0, 2, 10_000), flow(100, 1, 2, 30_000)];
-        let b = bounds(&f, &arrivals, 9000).unwrap();
+        let b = bounds(&f, &arrivals, 9000, false).unwrap();
         assert_eq!(b.completion_ps, 130e6);
         assert_eq!(b.cct_mean_ps, Some(20e6));
+    }
+
+    /// Two racks of two hosts, three spines: a rack's hosts send 2 x 9000 B at 8 Gb/s each, and its uplinks carry 3 x 1 Gb/s.
+    #[test]
+    fn a_cut_takes_longer_than_any_link_where_racks_send_more_than_they_get_out() {
+        let link = |gbps| LinkSpec {
+            rate: Rate::gbps(gbps),
+            propagation: Duration::ZERO,
+            framing: Framing::None,
+            bit_error: 0.0,
+        };
+        let f = Fabric::leaf_spine(2, 2, 3, Switch::default(), link(8), link(1)).unwrap();
+        let arrivals = [flow(0, 0, 2, 9000), flow(0, 1, 3, 9000), flow(0, 0, 1, 90)];
+        let b = bounds(&f, &arrivals, 9000, false).unwrap();
+        // 144,000 bit at 3 Gb/s; each coflow alone is half of it, and what stays in the rack crosses nothing.
+        assert_eq!((b.completion_ps, b.by_cut), (48e6, true));
+        assert_eq!(b.cct_mean_ps, Some(24e6));
+        // By air racks may send more: what a host's wire carries is certain. It sends 9090 B at 8 Gb/s.
+        let b = bounds(&f, &arrivals, 9000, true).unwrap();
+        assert_eq!((b.completion_ps, b.by_cut), (9.09e6, false));
     }
 }

@@ -151,14 +151,18 @@ pub fn run(
     let planned = plan(loaded, options, &prepared, told)?;
     let questions: Vec<&Question> = planned.iter().map(|p| &p.question).collect();
     let points = prepared.iter().map(|p| (&p.point, &*p.fabric, &p.source));
-    Asker { loaded, results: &options.results, cancel, told }.ask(&questions, points, |number, store, run| {
-        let one = &planned[number];
-        let done = once(&prepared[one.question.point], one, &run.key, options, store, cancel, told);
-        done.map_err(|source| {
-            let Question { control, seed, .. } = one.question.clone();
-            RunError::Run { control, seed, source }
-        })
-    })
+    Asker { loaded, results: &options.results, records: &[], cancel, told }.ask(
+        &questions,
+        points,
+        |number, store, run| {
+            let one = &planned[number];
+            let done = once(&prepared[one.question.point], one, &run.key, options, store, cancel, told);
+            done.map_err(|source| {
+                let Question { control, seed, .. } = one.question.clone();
+                RunError::Run { control, seed, source }
+            })
+        },
+    )
 }
 
 fn prepare(loaded: &Loaded) -> Result<Vec<Prepared>, RunError> {

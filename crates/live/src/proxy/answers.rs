@@ -140,11 +140,15 @@ pub fn run(
     let _lock = left_over::begin(&options.name, |rest| matches!(rest, "s" | "e" | "d"))?;
     let points = prepared.iter().map(|p| (&p.point, &p.fabric, &p.source));
     let asked: Vec<&Question> = questions.iter().collect();
-    Asker { loaded, results: &options.results, cancel, told }.ask(&asked, points, |number, store, run| {
-        let question = &questions[number];
-        let done = once(&prepared[question.point], question, flows[number], &run.key, options, store, cancel, told);
-        done.map_err(|source| RunError::Run { control: question.control.clone(), seed: question.seed, source })
-    })
+    Asker { loaded, results: &options.results, records: &["rtt"], cancel, told }.ask(
+        &asked,
+        points,
+        |number, store, run| {
+            let question = &questions[number];
+            let done = once(&prepared[question.point], question, flows[number], &run.key, options, store, cancel, told);
+            done.map_err(|source| RunError::Run { control: question.control.clone(), seed: question.seed, source })
+        },
+    )
 }
 
 fn prepare(loaded: &Loaded, name: &str) -> Result<Vec<Prepared>, RunError> {

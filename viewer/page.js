@@ -152,69 +152,93 @@ async function slotted(body, one) {
   tableBehind(body, `${what}.csv`, [...ofSlot, ...ofPair], () => pairs.rows);
 }
 
-/** Air links: a bar from each change to the next, its shade the rate. */
-async function air(body, one) {
-  const { columns, rows } = await table(one.tables[0]);
-  const [at, link, bps, state_, mcs, lost] = ["time_ps", "link", "rate_bps", "state", "mcs", "lost_ppm"].map((n) => columns[n].values);
-  const words = columns.state.words ?? [];
-  const numbers = [...new Set(link)].sort((a, b) => a - b);
-  const laneOf = new Map(numbers.map((number, lane) => [number, lane]));
-  const links = data.links.find((l) => l.run === one.run);
-  const ends = links ? (await table(links.table)).columns : null;
-  const nameOfLink = (number) => {
-    const i = ends ? ends.link.values.indexOf(number) : -1;
-    const node = (n) => (n < links.hosts ? `h${n}` : `s${n - links.hosts}`);
-    return i < 0 ? `link ${number}` : `${node(ends.from.values[i])} to ${node(ends.to.values[i])}`;
-  };
-  // A state lasts until the next one of its link, or the end of the run.
+/** Rates of lanes: a bar from each change to the next, its shade the rate. `carries` says which of them send; `naming` names a lane. */
+function shaded(body, one, { columns, rows, lane, naming, about, kinds, kind, tell, label = null, carries = () => true }) {
+  const [at, bps] = ["time_ps", "rate_bps"].map((name) => columns[name].values);
+  const numbers = [...new Set(lane)].sort((a, b) => a - b);
+  const laneOf = new Map(numbers.map((number, place) => [number, place]));
+  // A state lasts until the next one of its lane, or the end of the run.
   const end = data.runs[one.run].simulated_ps;
+  // Rows come lane by lane or as things happened; bars in order of time.
+  const order = Array.from({ length: rows }, (_, row) => row).sort((a, b) => at[a] - at[b] || a - b);
   const open = new Float64Array(rows);
   const next = new Map();
-  for (let row = rows - 1; row >= 0; row -= 1) {
-    open[row] = Math.max((next.get(link[row]) ?? end) - at[row], 0);
-    next.set(link[row], at[row]);
+  for (const row of order.slice().reverse()) {
+    open[row] = Math.max((next.get(lane[row]) ?? end) - at[row], 0);
+    next.set(lane[row], at[row]);
   }
-  // Rows come link by link; bars in order of time.
-  const order = Array.from({ length: rows }, (_, row) => row).sort((a, b) => at[a] - at[b]);
   const by = (Type, pick) => Type.from(order, pick);
   const most = bps.reduce((a, b) => Math.max(a, b), 1);
-  const tell = (bar) => {
-    const row = order[bar];
-    return `; ${Number.isNaN(mcs[row]) ? "no rate" : `MCS ${mcs[row]}, ${rate(bps[row])}, ${percent(lost[row] / 1e6)} lost`}`;
-  };
-  const label = (bar) => (words[state_[order[bar]]] === "used" && !Number.isNaN(mcs[order[bar]]) ? `MCS ${mcs[order[bar]]}` : null);
-  const options = { kinds: words, tell, label, shades: true };
-  const chart = new Gantt(body, numbers.map(nameOfLink), "Gantt chart of air links: a lane per link, the shade is its rate.", options);
-  // What is not used carries nothing, whatever its rate would be.
-  const carries = (row) => (words[state_[row]] === "used" ? bps[row] / most : 0);
+  const options = { kinds, tell: (bar) => tell(order[bar]), label: label && ((bar) => label(order[bar])), shades: true };
+  const chart = new Gantt(body, numbers.map(naming), about, options);
   const none = new Float64Array(rows);
-  chart.setScale([[0, "carries nothing"], [0.25, rate(most / 4)], [0.5, rate(most / 2)], [1, rate(most)]]);
+  chart.setScale([[0, "nothing"], [0.25, rate(most / 4)], [0.5, rate(most / 2)], [1, rate(most)]]);
   chart.update({
     begin: by(Float64Array, (row) => at[row]),
     open: by(Float64Array, (row) => open[row]),
     gap: none,
     dark: none,
     pairs: new Uint32Array(rows).fill(1),
-    lane: by(Uint32Array, (row) => laneOf.get(link[row])),
-    kind: by(Uint32Array, (row) => state_[row]),
-    level: by(Float32Array, carries),
+    lane: by(Uint32Array, (row) => laneOf.get(lane[row])),
+    kind: by(Uint32Array, kind),
+    level: by(Float32Array, (row) => (carries(row) ? bps[row] / most : 0)),
   });
   timeplane.charts.schedule = chart;
-  tableBehind(body, "air.csv", Object.keys(columns).map((name) => plain(columns, name)), () => rows);
+  tableBehind(body, `${one.kind}.csv`, Object.keys(columns).map((name) => plain(columns, name)), () => rows);
+}
+
+/** What pairs of hosts may send at. */
+async function rates(body, one) {
+  const { columns, rows } = await table(one.tables[0]);
+  const [source, destination, bps] = ["source", "destination", "rate_bps"].map((name) => columns[name].values);
+  let hosts = 1;
+  for (let row = 0; row < rows; row += 1) hosts = Math.max(hosts, source[row] + 1, destination[row] + 1);
+  shaded(body, one, {
+    columns,
+    rows,
+    lane: Float64Array.from(source, (from, row) => from * hosts + destination[row]),
+    naming: (pair) => `${Math.floor(pair / hosts)} to ${pair % hosts}`,
+    about: "Gantt chart of rates: a lane per pair of hosts, the shade is what it may send at.",
+    kinds: ["closed", "open"],
+    kind: (row) => (bps[row] > 0 ? 1 : 0),
+    tell: (row) => `; ${rate(bps[row])}`,
+    label: (row) => (bps[row] > 0 ? rate(bps[row]) : null),
+  });
+}
+
+/** Air links and what they carry. */
+async function air(body, one) {
+  const { columns, rows } = await table(one.tables[0]);
+  const [link, bps, state_, mcs, lost] = ["link", "rate_bps", "state", "mcs", "lost_ppm"].map((n) => columns[n].values);
+  const words = columns.state.words ?? [];
+  const used = (row) => words[state_[row]] === "used";
+  shaded(body, one, {
+    columns,
+    rows,
+    lane: link,
+    naming: await linkNames(one.run),
+    about: "Gantt chart of air links: a lane per link, the shade is its rate.",
+    kinds: words,
+    kind: (row) => state_[row],
+    tell: (row) => `; ${Number.isNaN(mcs[row]) ? "no rate" : `MCS ${mcs[row]}, ${rate(bps[row])}, ${percent(lost[row] / 1e6)} lost`}`,
+    label: (row) => (used(row) && !Number.isNaN(mcs[row]) ? `MCS ${mcs[row]}` : null),
+    // What is not used carries nothing, whatever its rate would be.
+    carries: used,
+  });
 }
 
 async function schedules() {
   const place = section("schedule", "The schedule", null);
   if (!data.schedules.length) {
-    place.append(make("p", {}, "No control of these results plans slots or circuits, and there are no air links: there is nothing to draw over time."));
+    place.append(make("p", {}, "No control of these results plans slots or circuits, and there are no air links. Rates and timeslots are written down where the scenario has ", make("code", {}, "record.grants = true"), "."));
     return;
   }
-  place.append(make("p", { class: "about" }, "Of each control the first seed. Slots and circuits: who sends to whom, and when. Air links: which rate they have."));
+  place.append(make("p", { class: "about" }, "Of each control the first seed. Slots and circuits: who sends to whom, and when. Rates: how fast pairs may send. Air links: which rate they have."));
   const several = (one) => data.schedules.filter((s) => s.run === one.run).length > 1;
   const options = data.schedules.map((one) => ({ value: one, text: nameOf(one.run) + (several(one) ? `: ${one.kind}` : "") }));
   await oneOf(place, "Run", options, async (body, one) => {
     if (one.rows < one.of) body.append(make("p", { class: "warning" }, `The first ${one.rows.toLocaleString("en-US")} of ${one.of.toLocaleString("en-US")} rows.`));
-    await (one.kind === "air" ? air(body, one) : slotted(body, one));
+    await ({ air, rates }[one.kind] ?? slotted)(body, one);
   });
 }
 

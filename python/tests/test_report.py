@@ -49,6 +49,22 @@ drain = "10 ms"
 transport.raw = {}
 plan.circuits = { scheduler = "solstice", period = "3 ms", dark = "30 us", least_open = "130 us" }
 """
+GRANTS = """
+description = "Rates beside timeslots"
+[fabric]
+topology.single_switch = { hosts = 4 }
+rate = "10 Gb/s"
+[workload.shuffle]
+bytes = "200 kB"
+[record]
+grants = true
+[control.rates]
+transport.raw = {}
+plan.rates = {}
+[control.timeslots]
+transport.raw = {}
+plan.timeslots = {}
+"""
 
 
 @pytest.fixture(scope="session")
@@ -405,6 +421,30 @@ def test_circuits_have_dark_times(circuits, opened):
         }"""
     )
     assert text.startswith("dark before: to host ") and "dark before for 30 us" in text, text
+    page.quiet()
+
+
+def test_rates_and_timeslots_are_drawn_where_they_were_written_down(opened, tmp_path):
+    results = made(tmp_path, "grants", GRANTS)
+    page = opened(results / "report.html")
+    page.ready()
+    schedules = {s["kind"]: s for s in page.data()["schedules"]}
+    assert set(schedules) == {"rates", "slots"}
+    runs = page.data()["runs"]
+    for kind, name, column in (("rates", "rates", "rate_bps"), ("slots", "slots", "sent_bytes")):
+        table = parquet(results, runs[schedules[kind]["run"]], name)
+        shown = page.sums(schedules[kind]["tables"][-1])
+        assert shown["rows"] == table.num_rows > 0 and shown[column] == total(table[column])
+    choice = page.page.locator("#schedule select").first
+    choice.select_option(label="rates")
+    page.until("timeplane.charts.schedule.names.length === 12")
+    # Everybody has something for everybody: a third of the line each.
+    text = page.page.evaluate("timeplane.charts.schedule.describe(timeplane.charts.schedule.names.indexOf('0 to 2'), 5e6)")
+    assert text.startswith("open, from 0 ps") and text.endswith("; 3.33 Gb/s"), text
+    choice.select_option(label="timeslots")
+    page.until("timeplane.charts.schedule.names.length === 4")
+    text = page.page.evaluate("timeplane.charts.schedule.describe(0, 0.5e6)")
+    assert "open 1.23 us" in text and "sent 1.54 kB" in text, text
     page.quiet()
 
 

@@ -44,7 +44,7 @@ def test_columns_are_numpy_arrays(results):
 
 
 def test_every_table_is_there(results):
-    for name in ("flows", "coflows", "queues", "drops", "control", "slots", "links", "latency", "received", "tcp", "air", "rtt", "steps", "collectives"):
+    for name in ("flows", "coflows", "queues", "drops", "control", "slots", "rates", "links", "latency", "received", "tcp", "air", "rtt", "steps", "collectives"):
         table = getattr(results, name)
         assert table.name == name and pl.DataFrame(table).height == len(table)
     assert len(results.slots) > 0 and len(results.queues) > 0 and len(results.coflows) == 0

@@ -59,6 +59,11 @@ class _Tables:
         return self.table("tcp")
 
     @property
+    def rates(self) -> Table:
+        """One row whenever a host may send to another one at another rate (`record.grants`)."""
+        return self.table("rates")
+
+    @property
     def air(self) -> Table:
         """One row whenever what an air link carries changes."""
         return self.table("air")

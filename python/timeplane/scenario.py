@@ -985,6 +985,10 @@ class Record(Values):
     """Takes the time that each packet spends in the network."""
     rtt: bool = False
     """Takes the round-trip time of every TCP segment."""
+    grants: bool = False
+    """Writes down what hosts were granted where rates or timeslots are planned: each change of a pair's rate,
+    and each timeslot as a slot. Slots and circuits are written down in any case.
+    """
     capture: list[str] = field(default_factory=list)
     """Writes the frames of these places to a file each, as `host-3.pcapng` in the folder of a run, for Wireshark
     and its like. `host 3` is what this host sends and receives, data and control messages; `link 5` one

@@ -1,11 +1,11 @@
-//! Schedules over time: slots and circuits by sending host, air links by what they carry.
+//! Schedules over time: slots and circuits by sending host, rates by pair, air links by what they carry.
 
 use crate::ReportError;
 use crate::pack::{Column, Packed, pack};
 use crate::tables::Book;
 use serde_json::{Value, json};
 use timeplane_model::Duration;
-use timeplane_results::{AirRow, SlotRow};
+use timeplane_results::{AirRow, RateRow, SlotRow};
 
 /// Rows of `slots`, one per planned transmission, column by column; in the order of the table.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +69,7 @@ pub fn pack_slots(slots: &Slots, dark: Duration) -> [Packed; 2] {
     [group, rows]
 }
 
-/// The schedules of the shown runs. `kind` says what lanes are: `slots` and `circuits` have sending hosts, `air` links.
+/// The schedules of the shown runs. `kind` says what lanes are: `slots` and `circuits` have sending hosts, `rates` pairs, `air` links.
 pub fn schedules(book: &mut Book<'_>) -> Result<Value, ReportError> {
     let mut all = Vec::new();
     let names =
@@ -92,6 +92,11 @@ pub fn schedules(book: &mut Book<'_>) -> Result<Value, ReportError> {
             "rows": rows,
             "of": of,
         }));
+    }
+    let names = ["time_ps", "source", "destination", "rate_bps"];
+    for (run, columns, of) in book.columns::<RateRow>(&names)? {
+        let table = book.add(&names.map(|name| Column::new(name, columns.numbers(name))));
+        all.push(json!({ "run": run, "kind": "rates", "tables": [table], "rows": columns.rows(), "of": of }));
     }
     let names = ["time_ps", "link", "rate_bps", "lost_ppm"];
     for (run, columns, of) in book.columns::<AirRow>(&["time_ps", "link", "state", "mcs", "rate_bps", "lost_ppm"])? {

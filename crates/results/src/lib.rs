@@ -33,6 +33,6 @@ pub use summary::{
     ControlTotals, Counts, Distribution, RunFacts, RunSummary, Summariser, Tally, WindowSummary, summary_batch,
 };
 pub use tables::{
-    AirRow, CoflowRow, CollectiveRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, ReceivedRow, Row,
-    RttRow, SlotRow, StepRow, TcpRow,
+    AirRow, CoflowRow, CollectiveRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, RateRow,
+    ReceivedRow, Row, RttRow, SlotRow, StepRow, TcpRow,
 };

@@ -2,8 +2,8 @@
 
 use crate::error::ResultsError;
 use crate::tables::{
-    AirRow, CoflowRow, CollectiveRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, ReceivedRow, Row,
-    RttRow, SlotRow, StepRow, TcpRow,
+    AirRow, CoflowRow, CollectiveRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, RateRow,
+    ReceivedRow, Row, RttRow, SlotRow, StepRow, TcpRow,
 };
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
@@ -194,6 +194,8 @@ recorder! {
     control(ControlRow) -> control;
     /// Records a planned transmission.
     slot(SlotRow) -> slots;
+    /// Records that a pair has another rate from now on.
+    rate(RateRow) -> rates;
     /// Records what a link did.
     link(LinkRow) -> links;
     /// Records packets of one latency.

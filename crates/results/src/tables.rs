@@ -319,6 +319,18 @@ tables! {
         sent_bytes: Option<u64>,
     }
 
+    /// Rates: one row whenever a host may send to another one at another rate, in order of time for each pair.
+    "rates": RateRow {
+        /// From when on.
+        time_ps: i64,
+        /// Sending host.
+        source: u32,
+        /// Receiving host.
+        destination: u32,
+        /// Wire bits per second; 0 where nothing may be sent.
+        rate_bps: u64,
+    }
+
     /// Links: one row per direction of a wire, over the whole run.
     "links": LinkRow {
         /// Number of the link.

@@ -187,6 +187,9 @@ pub struct Record {
     pub latency: bool,
     /// Takes the round-trip time of every TCP segment.
     pub rtt: bool,
+    /// Writes down what hosts were granted where rates or timeslots are planned: each change of a pair's rate, and each timeslot as a slot. Slots and
+    /// circuits are written down in any case.
+    pub grants: bool,
     /// Writes the frames of these places to a file each, as `host-3.pcapng` in the folder of a run, for Wireshark and its like. `host 3` is what this host
     /// sends and receives, data and control messages; `link 5` one direction of a wire, by its number in the table `links`; `manager 0` the messages
     /// of a controller (then come a standby and deputies). All else stays as it is.

@@ -5,6 +5,7 @@ use crate::circuits::CIRCUIT;
 use crate::clocks::Clock;
 use crate::endpoints::Endpoints;
 use crate::flyways::{flyway_config, flyway_manager};
+use crate::grants::Grants;
 use crate::network::{Changes, Manager, Network};
 use crate::nic::Window;
 use crate::signals::Signals;
@@ -99,6 +100,8 @@ pub struct Controllers {
     /// Wire bytes sent in windows, by begin on the host's clock, source and destination.
     used: BTreeMap<(Time, u32, u32), u64>,
     line: Vec<Rate>,
+    /// What is written down of rates and timeslots.
+    grants: Option<Grants>,
     /// Agents that are down: nobody calls them, and messages to them are lost.
     down: Vec<bool>,
     /// Each manager's successors, first to last, one for each time that it returns.
@@ -332,6 +335,7 @@ impl Controllers {
             ahead_of_light: matches!(spec, PlanSpec::Circuits(_)),
             shared: background(spec) > Rate::ZERO,
             line: (0..count).map(|h| fabric.link(fabric.uplink(HostId(h))).spec.rate).collect(),
+            grants: None,
             down: vec![false; nodes],
             successors: managers.iter().map(|_| VecDeque::new()).collect(),
             dead: Vec::new(),
@@ -347,6 +351,15 @@ impl Controllers {
         let planners = [Manager::First, Manager::Standby].into_iter().take(self.planners as usize);
         let deputies = self.managers.len() as u32 - self.planners;
         planners.chain((0..deputies).map(Manager::Deputy)).collect()
+    }
+
+    /// Has the grants of a plan of rates or timeslots written down.
+    pub fn record_grants(&mut self, spec: &PlanSpec, fabric: &Fabric, mtu: u32) {
+        self.grants = match spec {
+            PlanSpec::Rates(_) => Some(Grants::Rates(BTreeMap::new())),
+            PlanSpec::Timeslots(spec) => Some(Grants::Timeslots(timeslot_manager(spec, fabric, mtu).slot)),
+            PlanSpec::Slots(_) | PlanSpec::Circuits(_) | PlanSpec::Flyways(_) => None,
+        };
     }
 
     /// A manager's place among those of this plan, where it has it.
@@ -518,7 +531,7 @@ impl Controllers {
         }
         let message = match delivery {
             Delivery::Message(message) => message,
-            Delivery::Open(opening, closes) => return self.open(at, to, &opening, Some(closes), network),
+            Delivery::Open(opening, closes) => return self.open(at, to, &opening, Some(closes), network, ends),
             Delivery::Beacon => return self.beacon(at, to, network),
         };
         if let Some(capture) = &mut network.capture {
@@ -612,7 +625,7 @@ impl Controllers {
                         let opens = self.signals.on(at, node);
                         self.at(opens, node, Delivery::Open(opening, SimTime::MAX));
                     }
-                    Output::Open(opening) => self.open(at, node, &opening, None, network),
+                    Output::Open(opening) => self.open(at, node, &opening, None, network, ends),
                     Output::Close { destination, class } => {
                         let closes = self.signals.off(at, node);
                         self.close_pending(closes, node, (destination, class));
@@ -708,7 +721,15 @@ impl Controllers {
     }
 
     /// A gate opens; one that a signal opened may have to `close` already.
-    fn open(&mut self, at: SimTime, host: u32, opening: &Opening, closes: Option<SimTime>, network: &mut Network) {
+    fn open(
+        &mut self,
+        at: SimTime,
+        host: u32,
+        opening: &Opening,
+        closes: Option<SimTime>,
+        network: &mut Network,
+        ends: &mut Endpoints,
+    ) {
         let until = self.clocks[host as usize].truth(opening.until);
         let (by_signal, closes) = (closes.is_some(), closes.unwrap_or(SimTime::MAX));
         if closes <= at {
@@ -748,6 +769,11 @@ impl Controllers {
         };
         let ended = network.open(at, host, window);
         self.book(host, &ended);
+        if let Some(grants) = &mut self.grants {
+            let recorder = &mut ends.ledger.recorder;
+            grants.opened(at, until, host, opening, recorder);
+            grants.ended(host, self.line[host as usize], &ended, recorder);
+        }
     }
 
     /// The slot that a frame has opened: the last one of the pair.
@@ -816,8 +842,15 @@ impl Controllers {
     }
 
     /// Writes what is left, and gives the counts of control messages.
-    pub fn close(&mut self, network: &mut Network, recorder: &mut Recorder) -> Vec<ControlRow> {
+    pub fn close(&mut self, now: SimTime, network: &mut Network, recorder: &mut Recorder) -> Vec<ControlRow> {
         self.write(None, network, recorder);
+        let hosts = self.manager_node();
+        if let Some(grants) = &mut self.grants {
+            grants.close(now, recorder);
+            for host in 0..hosts {
+                grants.ended(host, self.line[host as usize], &network.expire(SimTime::MAX, host), recorder);
+            }
+        }
         let manager = self.manager_node();
         let row = |node: u32, s: &Sent| ControlRow {
             kind: if node >= manager { "grants" } else { "report" },

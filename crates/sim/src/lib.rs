@@ -17,6 +17,7 @@ pub mod endpoints;
 pub mod engine;
 pub mod flow;
 mod flyways;
+mod grants;
 pub mod latency;
 pub mod ledger;
 pub mod link;

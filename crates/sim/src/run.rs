@@ -278,6 +278,9 @@ pub fn prepare<'a>(
     }
     let mut controllers = plan.map(|p| Controllers::new(p, fabric, mtu, retune, schedulers, &streams)).transpose()?;
     if let (Some(plan), Some(controllers)) = (plan, &mut controllers) {
+        if scenario.record.grants {
+            controllers.record_grants(plan, fabric, mtu);
+        }
         for manager in controllers.managers() {
             controllers.restart_at(
                 manager,
@@ -433,7 +436,7 @@ fn conclude(
         control_rows.push(ControlRow { kind: "pause", sender: None, messages, bytes, lost: 0, late: 0 });
     }
     if let Some(control) = &mut engine.control {
-        control_rows.extend(control.close(network, &mut ledger.recorder));
+        control_rows.extend(control.close(engine.now, network, &mut ledger.recorder));
     }
     if let Some(proxies) = &engine.proxies {
         control_rows.extend(proxies.rows());

@@ -54,6 +54,76 @@ fn longest(ran: &Ran, servers: i64, leaves: i64) -> [i64; 4] {
     most
 }
 
+/// Four hosts that all have a MB for each other, and what they were granted.
+fn granted(plan: &str) -> Ran {
+    let text = format!(
+        r#"
+        [fabric]
+        topology.single_switch = {{ hosts = 4 }}
+        rate = "10 Gb/s"
+        [workload.shuffle]
+        bytes = "1 MB"
+        [record]
+        grants = true
+        [control.c]
+        transport.raw = {{}}
+        plan.{plan} = {{}}
+        "#
+    );
+    run(&text, "c", 1)
+}
+
+/// Wire bytes that hosts have sent.
+fn left_hosts(ran: &Ran) -> i64 {
+    let (from, sent) = (ran.column("links", "from"), ran.column("links", "sent_bytes"));
+    from.iter().zip(sent).filter(|l| *l.0 < 4).map(|l| l.1).sum()
+}
+
+/// Timeslots are written down as slots: each host sends one packet at a time and receives one, and all that is sent is sent in them.
+#[test]
+fn all_that_is_sent_is_in_the_timeslots_that_were_granted() {
+    let ran = granted("timeslots");
+    let sent: i64 = ran.nullable("slots", "sent_bytes").into_iter().map(|s| s.expect("known")).sum();
+    assert_eq!(sent, left_hosts(&ran));
+    let start = ran.column("slots", "start_ps");
+    for end in ["source", "destination"] {
+        let mut pairs: Vec<_> = start.iter().copied().zip(ran.column("slots", end)).collect();
+        let all = pairs.len();
+        pairs.sort_unstable();
+        pairs.dedup();
+        assert!(all > 8000 && pairs.len() == all, "{end}: {all} and {}", pairs.len());
+    }
+    assert!(ran.column("rates", "rate_bps").is_empty());
+}
+
+/// Rates are written down as they change: where everybody always has something to send they add up to what was sent, and never to more than a line.
+#[test]
+fn rates_over_time_are_what_was_sent() {
+    let ran = granted("rates");
+    let [at, source, destination, bps] =
+        ["time_ps", "source", "destination", "rate_bps"].map(|c| ran.column("rates", c));
+    let end = ran.summary.completion_ps.unwrap();
+    let mut order: Vec<usize> = (0..at.len()).collect();
+    order.sort_by_key(|&i| at[i]);
+    let mut now = std::collections::BTreeMap::new();
+    let (mut bits, mut last) = (0.0, 0);
+    for instant in order.chunk_by(|&a, &b| at[a] == at[b]) {
+        let time = at[instant[0]].min(end);
+        bits += now.values().sum::<i64>() as f64 * (time - last) as f64 / 1e12;
+        last = time;
+        now.extend(instant.iter().map(|&i| ((source[i], destination[i]), bps[i])));
+        for host in 0..4 {
+            let of = |end: fn(&(i64, i64)) -> i64| now.iter().filter(|r| end(r.0) == host).map(|r| r.1).sum::<i64>();
+            assert!(of(|p| p.0) <= 10_000_000_000 && of(|p| p.1) <= 10_000_000_000, "{now:?}");
+        }
+    }
+    bits += now.values().sum::<i64>() as f64 * (end - last) as f64 / 1e12;
+    // To a frame or two of each of the twelve pairs.
+    let sent = left_hosts(&ran) as f64;
+    assert!((bits / 8.0 - sent).abs() < 24.0 * FRAME as f64, "{} of {sent}", bits / 8.0);
+    assert!(ran.column("slots", "start_ps").is_empty());
+}
+
 /// With unit links and paths of equal length, every packet finds every link free: nothing waits anywhere in the network.
 #[test]
 fn nothing_waits_behind_anything_on_unit_links() {

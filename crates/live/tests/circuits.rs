@@ -56,6 +56,7 @@ impl Place {
             safe: SafeState::Closed,
             real_time: false,
             keep: false,
+            page: None,
         };
         run::run(loaded, &options, &|| false, &|_| {}).unwrap_or_else(|e| panic!("{e}"))
     }

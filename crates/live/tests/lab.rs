@@ -90,6 +90,7 @@ impl Place {
             safe: SafeState::Closed,
             real_time: false,
             keep: false,
+            page: None,
         }
     }
     fn namespaces(&self) -> Vec<String> {

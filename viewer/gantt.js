@@ -24,16 +24,24 @@ class Growing {
     this.values.set(more, this.length);
     this.length = length;
   }
+
+  /** Takes so many from its begin. */
+  drop(count) {
+    this.values.copyWithin(0, count, this.length);
+    this.length -= count;
+  }
 }
+
+const SENT_WORDS = { bars: "Colour: receiver. Full: sent; pale: open, not used.", share: "Used share of a pixel's time: " };
 
 export class Gantt extends Lanes {
   /**
    * `kinds` are names of what bars can be (destinations, states); `tell(bar)` says more about one. `moved` is whether a bar that goes on
-   * with the same kind is lit while others are dark; `label(bar)` is what stands in it where there is room.
+   * with the same kind is lit while others are dark; `label(bar)` is what stands in it where there is room; `words` are those of the legend.
    */
-  constructor(place, names, about, { kinds, tell, label = null, moved = false, shades = false }) {
+  constructor(place, names, about, { kinds, tell, label = null, moved = false, shades = false, words = SENT_WORDS }) {
     super(place, names, about);
-    Object.assign(this, { kinds, tellMore: tell, label, moved, shades });
+    Object.assign(this, { kinds, tellMore: tell, label, moved, shades, words });
     const columns = { begin: Float64Array, open: Float64Array, gap: Float64Array, dark: Float64Array, first: Uint32Array };
     this.slots = Object.fromEntries(Object.entries(columns).map(([name, Type]) => [name, new Growing(Type)]));
     this.bars = { lane: new Growing(Uint32Array), kind: new Growing(Uint32Array), level: new Growing(Float32Array) };
@@ -68,9 +76,24 @@ export class Gantt extends Lanes {
       const last = slots.begin.length - 1;
       let end = slots.begin.values[last] + slots.open.values[last] + slots.gap.values[last];
       for (let i = 0; i <= last; i += 1) end = Math.max(end, slots.begin.values[i] + slots.open.values[i]);
-      this.setExtent(Math.min(0, slots.begin.values[0]), end);
+      this.setExtent(this.origin(slots.begin.values[0]), end);
     }
     this.draw();
+  }
+
+  /** Where the chart begins whose first slot begins at `first`: with the run. */
+  origin(first) {
+    return Math.min(0, first);
+  }
+
+  /** Takes the first so many slots out, with their bars; how many bars those were. */
+  forget(count) {
+    const { slots, bars } = this;
+    const gone = count < slots.first.length ? slots.first.values[count] : bars.lane.length;
+    for (const column of Object.values(slots)) column.drop(count);
+    for (const column of Object.values(bars)) column.drop(gone);
+    for (let slot = 0; slot < slots.first.length; slot += 1) slots.first.values[slot] -= gone;
+    return gone;
   }
 
   /** The first slot that begins at or after a time. */
@@ -272,14 +295,13 @@ export class Gantt extends Lanes {
     };
     if (this.dense) {
       const steps = [0.05, 0.5, 1].map((s) => shade(s, percent(s)));
-      this.legend.replaceChildren("Used share of a pixel's time: ", ...steps, " Zoom in for single slots.");
+      this.legend.replaceChildren(this.words.share, ...steps, " Zoom in for single slots.");
     } else if (this.shades) {
       this.legend.replaceChildren(...this.scaleOf.map(([s, text]) => (s > 0 ? shade(s, text) : key("none", text))));
     } else {
       const { gap, dark } = this.slots;
-      const any = (c) => c.values.some((v) => v > 0);
-      const first = "Colour: receiver. Full: sent; pale: open, not used.";
-      this.legend.replaceChildren(first, " ", ...(any(gap) ? [key("guard", "guard")] : []), ...(any(dark) ? [key("dark", "dark")] : []));
+      const any = (c) => c.values.subarray(0, c.length).some((v) => v > 0);
+      this.legend.replaceChildren(this.words.bars, " ", ...(any(gap) ? [key("guard", "guard")] : []), ...(any(dark) ? [key("dark", "dark")] : []));
     }
   }
 

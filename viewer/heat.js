@@ -6,10 +6,13 @@ import { Lanes } from "./lanes.js";
 import { make } from "./table.js";
 
 export class Heat extends Lanes {
-  /** `unit` is that of values, as of a column. */
-  constructor(place, names, about, unit) {
+  /**
+   * `unit` is that of values, as of a column; `missing` what a lane without a value in a sample says, where that is not 0. A sample lasts for the
+   * shortest time between two; where they come as they come, until the next, and for `lasts` ps at most.
+   */
+  constructor(place, names, about, unit, { missing = null, lasts = null } = {}) {
     super(place, names, about);
-    this.unit = unit;
+    Object.assign(this, { unit, missing, lasts });
     this.most = 0;
     this.times = []; // of samples, ascending
     this.samples = []; // for each time a Map from lane to value
@@ -29,8 +32,16 @@ export class Heat extends Lanes {
     }
     const gaps = this.times.slice(1).map((t, i) => t - this.times[i]);
     this.every = gaps.length ? gaps.reduce((a, b) => Math.min(a, b)) : 1;
-    if (this.times.length) this.setExtent(this.times[0], this.times.at(-1) + this.every);
+    if (this.times.length) this.setExtent(this.times[0], this.end(this.times.length - 1));
     this.draw();
+  }
+
+  /** When a sample is over. */
+  end(i) {
+    const { times, lasts } = this;
+    if (lasts === null) return times[i] + this.every;
+    const next = i + 1 < times.length ? times[i + 1] - times[i] : i > 0 ? times[i] - times[i - 1] : lasts;
+    return times[i] + Math.min(next, lasts);
   }
 
   /** Number of the last sample at or before a time; -1 before the first. */
@@ -46,8 +57,16 @@ export class Heat extends Lanes {
 
   describe(lane, at) {
     const i = this.before(at);
-    if (i < 0 || at >= this.times[i] + this.every) return "no sample";
-    return quantity(this.samples[i].get(lane) ?? 0, this.unit);
+    if (i < 0 || at >= this.end(i)) return "no sample";
+    const value = this.samples[i].get(lane);
+    return value === undefined && this.missing !== null ? this.missing : quantity(value ?? 0, this.unit);
+  }
+
+  /** Keeps so many samples at most, the last ones. */
+  keep(most) {
+    const count = Math.max(this.times.length - most, 0);
+    this.times.splice(0, count);
+    this.samples.splice(0, count);
   }
 
   neighbour(lane, at, by) {
@@ -62,7 +81,7 @@ export class Heat extends Lanes {
     const scale = w / (to - from);
     for (let i = Math.max(this.before(from), 0); i < this.times.length && this.times[i] < to; i += 1) {
       const x0 = Math.max(Math.floor((this.times[i] - from) * scale), 0);
-      const x1 = Math.min(Math.max(Math.ceil((this.times[i] + this.every - from) * scale), x0 + 1), w);
+      const x1 = Math.min(Math.max(Math.ceil((this.end(i) - from) * scale), x0 + 1), w);
       for (const [lane, value] of this.samples[i]) {
         const row = lane - top;
         if (row < 0 || row >= count) continue;

@@ -1,6 +1,5 @@
 // The page: which charts there are, of which data, and when all of them are drawn.
 
-import { onTheme, isDark } from "./colours.js";
 import { cannotUnpack, table } from "./decode.js";
 import { bytes, digits, percent, rate, time } from "./format.js";
 import { Drops } from "./drops.js";
@@ -8,6 +7,7 @@ import { Gantt, bytesOf } from "./gantt.js";
 import { Heat } from "./heat.js";
 import { Lines, ratio, shares } from "./lines.js";
 import { choice, make, tableBehind } from "./table.js";
+import { themeButton } from "./theme.js";
 import { Topology, nodeName } from "./topology.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -317,31 +317,10 @@ async function drops() {
   }
 }
 
-function theme() {
-  const button = document.getElementById("theme");
-  const label = () => (button.textContent = isDark() ? "Light" : "Dark");
-  button.hidden = false;
-  button.addEventListener("click", () => {
-    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-    document.dispatchEvent(new Event("theme"));
-  });
-  onTheme(label, button);
-  label();
-  // Paper is light; what is on canvases has to be drawn again for it.
-  const paper = (is) => () => {
-    if (is) document.documentElement.dataset.paper = "yes";
-    else delete document.documentElement.dataset.paper;
-    document.dispatchEvent(new Event("theme"));
-    for (const chart of Object.values(timeplane.charts)) chart.drawNow?.();
-  };
-  addEventListener("beforeprint", paper(true));
-  addEventListener("afterprint", paper(false));
-}
-
 const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
 
 async function show() {
-  theme();
+  themeButton(() => timeplane.charts);
   const reason = cannotUnpack();
   if (reason) {
     state.textContent = reason;

@@ -23,7 +23,7 @@ function csvCell(value) {
 
 /**
  * Puts a table behind a chart. `columns` have a `name`, a `unit` and `at(row)`: a number, a text, or null; `rows()` says how many there are.
- * `file` names the CSV.
+ * `file` names the CSV. Where rows change, `refresh()` of what comes back shows them.
  */
 export function tableBehind(place, file, columns, rows) {
   const body = make("tbody");
@@ -43,6 +43,13 @@ export function tableBehind(place, file, columns, rows) {
     more.hidden = shown >= rows();
     state.textContent = ` ${shown.toLocaleString("en-US")} of ${rows().toLocaleString("en-US")} rows `;
   }
+  /** Rows anew, as many as there were. */
+  function refresh() {
+    const count = Math.max(shown, STEP);
+    body.replaceChildren();
+    shown = 0;
+    fill(count);
+  }
   function save() {
     const parts = [columns.map((c) => csvCell(c.name)).join(",") + "\n"];
     for (let row = 0; row < rows(); row += 1) parts.push(columns.map((c) => csvCell(c.at(row))).join(",") + "\n");
@@ -58,6 +65,7 @@ export function tableBehind(place, file, columns, rows) {
     make("p", {}, more, state, make("button", { type: "button", click: save }, "Save as CSV")),
   );
   place.append(details);
+  details.refresh = () => details.open && refresh();
   return details;
 }
 

@@ -1,5 +1,7 @@
 """What tests share."""
 
+import shutil
+
 import matplotlib
 import pytest
 
@@ -33,3 +35,18 @@ def results() -> tp.Results:
 def make():
     """Makes scenarios."""
     return shuffle
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Debian's Chromium, or what others have in its place."""
+    from playwright.sync_api import sync_playwright
+
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        pytest.fail(f"no browser: none of {', '.join(names)} is installed; `bash install.sh` gets Debian's chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path)
+        yield browser
+        browser.close()

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import time
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from playwright.sync_api import sync_playwright
 
 from timeplane.__main__ import main
 
@@ -65,19 +63,6 @@ plan.rates = {}
 transport.raw = {}
 plan.timeslots = {}
 """
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """Debian's Chromium, or what others have in its place."""
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    path = next(filter(None, map(shutil.which, names)), None)
-    if path is None:
-        pytest.fail(f"no browser: none of {', '.join(names)} is installed; `bash install.sh` gets Debian's chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path)
-        yield browser
-        browser.close()
 
 
 def made(directory: Path, name: str, scenario: str, *arguments: str) -> Path:

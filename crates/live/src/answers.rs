@@ -23,6 +23,8 @@ pub enum Progress<'a> {
         /// It was complete before.
         cached: bool,
     },
+    /// A line for people.
+    Said(&'a str),
     /// The daemons' folder stays here.
     Kept(&'a Path),
 }

@@ -116,6 +116,7 @@ impl ScenarioArgs {
             }
             Progress::Share(share) => bar.set_position((share * 1000.0) as u64),
             Progress::Finished { .. } => bar.set_position(0),
+            Progress::Said(line) => bar.suspend(|| eprintln!("{line}")),
             Progress::Kept(folder) => bar.suspend(|| eprintln!("kept: {}", folder.display())),
         }
     }

@@ -97,6 +97,8 @@ pub struct ManagerFile {
     pub encoding: SignalEncoding,
     /// Where its status page is, on loopback; missing: there is none.
     pub status: Option<SocketAddr>,
+    /// A file with the token of the status page, 64 hexadecimal digits; missing: one is made at each start, in `status.token` of `runtime`.
+    pub token: Option<PathBuf>,
     /// Real-time priority, where it may.
     #[serde(default = "yes")]
     pub real_time: bool,

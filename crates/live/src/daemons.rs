@@ -8,8 +8,9 @@ use crate::keys::Identity;
 use crate::manager::{Manager, ManagerConfig, Origin, SignalInterface};
 use crate::plan::LivePlan;
 use crate::service::{self, Stop, Watchdog};
-use crate::status::{Metrics, StatusPage};
+use crate::status::{Metrics, StatusPage, Token};
 use crate::timed::Inbox;
+use crate::watch::{About, Publisher, Watch};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -58,7 +59,16 @@ pub fn manager(path: &Path, stop: &Stop) -> Result<(), Failure> {
     let (epoch, after_restart) = next_epoch(&file.runtime).map_err(at(&file.runtime))?;
     let inbox = Inbox::new()?;
     let heard = Arc::clone(&inbox);
-    let server = Server::start(file.listen, &identity, move |word| heard.push((Origin::Server, word)))?;
+    let about = file.status.map(|_| about(&file, loaded.name(), &plan, epoch)).transpose()?;
+    let watch = about.map(Watch::new);
+    let page = watch.as_ref().map(|w| Arc::clone(&w.0));
+    let hear = move |word| {
+        // What is for the page alone does not wake the manager.
+        if !page.as_ref().is_some_and(|page| page.hear(&word)) {
+            heard.push((Origin::Server, word));
+        }
+    };
+    let server = Server::start(file.listen, &identity, hear)?;
     // Those that come later connect to those before them.
     let mut peers = Vec::new();
     for peer in file.peers.iter().filter(|p| p.name < format!("manager-{}", file.place)) {
@@ -87,8 +97,12 @@ pub fn manager(path: &Path, stop: &Stop) -> Result<(), Failure> {
     if let Some(log) = &file.log {
         manager.log = Some(slot_log(log)?);
     }
+    if let Some((watch, _)) = &watch {
+        manager.show(Arc::clone(watch));
+    }
     let pulse = manager.pulse();
-    let page = file.status.map(|listen| {
+    let token = file.token.as_ref().map(|token| Token::read(&config::beside(path, token))).transpose()?;
+    let page = file.status.zip(watch).map(|(listen, (watch, planned))| {
         let metrics = Metrics::new();
         let counters = manager.counters();
         for (name, _) in counters.iter() {
@@ -101,13 +115,25 @@ pub fn manager(path: &Path, stop: &Stop) -> Result<(), Failure> {
             let read = move || channel().named().find(|c| c.0 == name).map_or(0, |c| c.1);
             metrics.counter_of(&format!("channel_{name}"), "See the documentation of channel::Counters.", read);
         }
-        let state = manager.state();
+        let (state, known) = (manager.state(), manager.state());
         let pulse = pulse.clone();
         let status = move || state.to_json();
         let ready = move || pulse.age() < Duration::from_secs(1);
-        StatusPage::start(listen, file.runtime.join("status.token"), metrics, status, ready)
+        let pages = Arc::clone(&watch);
+        metrics.gauge_of("manager_pages", "Pages of browsers that are told what is new.", move || pages.pages() as f64);
+        let counted = move || serde_json::json!(counters.iter().collect::<BTreeMap<_, _>>());
+        let publisher = Publisher::new(watch, planned, move || known.known(), counted);
+        let own = file.runtime.join("status.token");
+        StatusPage::with_page(listen, own, token, metrics, status, ready, publisher)
     });
-    let _page = page.transpose()?;
+    let page = page.transpose()?;
+    if let Some(page) = &page {
+        tracing::info!(
+            "a page shows it at http://{}/ and asks for the token of {}",
+            page.address(),
+            page.token().display()
+        );
+    }
     let alive = pulse.clone();
     let _watchdog = Watchdog::start(move || alive.age() < Duration::from_secs(1))?;
     service::ready(&format!("control {} of {}", file.control, file.scenario.display()));
@@ -118,6 +144,24 @@ pub fn manager(path: &Path, stop: &Stop) -> Result<(), Failure> {
     let counters: BTreeMap<_, _> = manager.counters().iter().collect();
     let _ = std::fs::write(file.runtime.join("last.json"), serde_json::to_string(&counters).unwrap_or_default());
     Ok(done?)
+}
+
+/// What the manager's page says of it.
+fn about(file: &ManagerFile, scenario: String, plan: &LivePlan, epoch: u32) -> Result<About, Failure> {
+    let hosts = plan.host(file.encoding)?;
+    // Where hosts report every round, or after some rounds of silence: that is not missed four times by chance.
+    let late = (hosts.fallback * 4).max(timeplane_model::Duration::from_secs(1));
+    Ok(About {
+        scenario,
+        control: file.control.clone(),
+        plan: plan.kind(),
+        hosts: hosts.hosts,
+        rate: hosts.rate,
+        place: file.place,
+        epoch,
+        dark: plan.circuits().map_or(timeplane_model::Duration::ZERO, |c| c.most_dark),
+        late_after: (!hosts.reporting.on_change).then_some(late),
+    })
 }
 
 /// Writes every slot as a line of JSON.

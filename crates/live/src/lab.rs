@@ -9,6 +9,7 @@ pub(crate) mod left_over;
 pub mod links;
 pub mod loss;
 mod metrics;
+pub mod page;
 pub mod report;
 pub mod run;
 pub mod tables;

@@ -34,3 +34,4 @@ pub mod status;
 pub mod tcx;
 mod thread;
 pub mod timed;
+pub mod watch;

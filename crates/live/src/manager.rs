@@ -17,6 +17,7 @@ use crate::plan::{HostPlan, LivePlan, PlanError};
 use crate::service::{Pulse, Stop};
 use crate::slipping::Slipping;
 use crate::timed::{self, Inbox};
+use crate::watch::{Planned, Watch};
 use losses::Losses;
 pub use signals::SignalInterface;
 use signals::{Ear, Signals};
@@ -136,11 +137,24 @@ pub enum Origin {
 
 /// What a manager shows of itself.
 #[derive(Debug, Default)]
-pub struct ManagerState(Mutex<BTreeMap<u32, String>>);
+pub struct ManagerState(Mutex<Known>);
+
+/// Who is there, and who was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Hosts that have joined, with their addresses.
+    pub joined: BTreeMap<u32, String>,
+    /// Those that were there and are gone, and when they went by [`clock::now`]: their slots are others'.
+    pub left: BTreeMap<u32, Time>,
+}
 
 impl ManagerState {
     /// Hosts that have joined, with their addresses.
     pub fn joined(&self) -> BTreeMap<u32, String> {
+        self.known().joined
+    }
+    /// Hosts that are there, and those that are gone.
+    pub fn known(&self) -> Known {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
     /// The same for the status page.
@@ -196,7 +210,12 @@ pub struct Manager {
     out: Vec<Output>,
     /// Where slots are written down as they are planned.
     pub log: Option<SlotLog>,
+    /// Who shows them on a page.
+    watch: Option<Arc<Watch>>,
 }
+
+/// How often agents tell what they count, where a page shows it.
+const COUNTS_EVERY_MS: u32 = 1000;
 
 impl Manager {
     /// A manager of `plan` that talks over `server`, and over `clients` to other managers, whose events all come to `inbox`, in the network
@@ -234,11 +253,17 @@ impl Manager {
             counters,
             out: Vec::new(),
             log: None,
+            watch: None,
             config,
             plan,
         };
         manager.tell_links();
         Ok(manager)
+    }
+
+    /// Shows what it plans on a page. What hosts say comes to the page by [`Watch::hear`], beside the manager.
+    pub fn show(&mut self, watch: Arc<Watch>) {
+        self.watch = Some(watch);
     }
 
     /// What it counts.
@@ -354,6 +379,10 @@ impl Manager {
             }
             Event::GrantsLost { .. } => {}
         }
+        if let (Some(watch), Event::SlotPlanned { round, index, start, open, gap, pairs }) = (&self.watch, event) {
+            let (start, pairs) = (self.clock.real(*start), || pairs.clone());
+            watch.slot(|| Planned { round: *round, index: *index, start, open: *open, gap: *gap, pairs: pairs() });
+        }
         let Some(log) = &mut self.log else { return };
         match event {
             // By the machine's clock, which others have as well.
@@ -422,8 +451,11 @@ impl Manager {
     }
 
     fn note(&mut self, peer: PeerId, note: serde_json::Value) -> Result<(), String> {
-        let Note::Hello(hello) = serde_json::from_value(note).map_err(|e| e.to_string())? else {
-            return Err("a manager is told nothing but hello".to_owned());
+        let hello = match serde_json::from_value(note).map_err(|e| e.to_string())? {
+            Note::Hello(hello) => hello,
+            // For the page, where there is one.
+            Note::Counts(_) => return Ok(()),
+            Note::Welcome(_) | Note::Refused(_) => return Err("a manager is told hello and counts".to_owned()),
         };
         let name = self.names.get(&peer).cloned().unwrap_or_default();
         let host = HostId(hello.host);
@@ -455,6 +487,7 @@ impl Manager {
         let Some(left) = self.hosts.remove(&host) else { return };
         self.counters.left.fetch_add(1, Relaxed);
         tracing::warn!("host {} left", host.0);
+        self.state.0.lock().unwrap_or_else(PoisonError::into_inner).left.insert(host.0, clock::now());
         let now = self.clock.read(clock::now());
         // Newer than all that has been heard of it. Where its agent lives and only the connection was lost, what it says next but one is newer still.
         let sequence = left.sequence + 1;
@@ -477,8 +510,13 @@ impl Manager {
 
     fn welcome(&mut self) {
         let joined: Vec<(u32, String)> = self.hosts.iter().map(|(h, of)| (h.0, of.mac.to_string())).collect();
-        *self.state.0.lock().unwrap_or_else(PoisonError::into_inner) = joined.iter().cloned().collect();
-        let welcome = Note::Welcome(Welcome::new(&self.host_plan, joined));
+        {
+            let mut state = self.state.0.lock().unwrap_or_else(PoisonError::into_inner);
+            state.joined = joined.iter().cloned().collect();
+            state.left.retain(|host, _| !self.hosts.contains_key(&HostId(*host)));
+        }
+        let counts_every_ms = if self.watch.is_some() { COUNTS_EVERY_MS } else { 0 };
+        let welcome = Note::Welcome(Welcome::new(&self.host_plan, joined, counts_every_ms));
         for host in self.hosts.values() {
             self.note_to(host.peer, &welcome);
         }

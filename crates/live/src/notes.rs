@@ -40,10 +40,28 @@ pub struct Welcome {
     pub signals: Option<u16>,
     /// Of the hosts' links.
     pub rate_bps: u64,
+    /// How often agents tell what they [count](Counts), in milliseconds; 0: they do not, as the manager has no page that shows it.
+    #[serde(default)]
+    pub counts_every_ms: u32,
+}
+
+/// What an agent has counted since its start, for the manager's page. See [`AgentCounters`](crate::agent::AgentCounters).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Which start of the agent.
+    pub epoch: u32,
+    /// Bytes of frames that left, on the wire.
+    pub wire_bytes: u64,
+    /// Of them, those that left over circuits.
+    pub circuit_wire_bytes: u64,
+    /// Grants, and rates, that came too late.
+    pub late: u64,
+    /// Frames that came to the gate too late, and are sent again.
+    pub too_late: u64,
 }
 
 impl Welcome {
-    pub(crate) fn new(plan: &HostPlan, joined: Vec<(u32, String)>) -> Self {
+    pub(crate) fn new(plan: &HostPlan, joined: Vec<(u32, String)>, counts_every_ms: u32) -> Self {
         let r = plan.reporting;
         Self {
             hosts: plan.hosts,
@@ -54,6 +72,7 @@ impl Welcome {
             after_grants: r.after_grants,
             signals: plan.signals,
             rate_bps: plan.rate.as_bps(),
+            counts_every_ms,
         }
     }
 }
@@ -64,6 +83,8 @@ impl Welcome {
 pub enum Note {
     /// Host to manager.
     Hello(Hello),
+    /// Host to manager, where that wants it.
+    Counts(Counts),
     /// Manager to host.
     Welcome(Welcome),
     /// The other one will not talk to this one.

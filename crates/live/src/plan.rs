@@ -4,6 +4,7 @@ mod circuits;
 
 pub use circuits::CircuitFabric;
 
+use crate::watch::Kind;
 use std::sync::Arc;
 use timeplane_model::{Duration, Fabric, FabricError, HostId, Rate, Time};
 use timeplane_protocol::numbering::circuit_classes;
@@ -160,6 +161,15 @@ impl LivePlan {
             PlanSpec::Slots(slots) => slots.control_loss,
             PlanSpec::Circuits(circuits) => circuits.control_loss,
             _ => 0.0,
+        }
+    }
+
+    /// What it plans, for a page of its manager.
+    pub fn kind(&self) -> Kind {
+        match self.spec {
+            PlanSpec::Circuits(_) => Kind::Circuits,
+            PlanSpec::Rates(_) => Kind::Rates,
+            _ => Kind::Slots,
         }
     }
 

@@ -5,10 +5,14 @@
 //! | `/metrics` | metrics in the text format of OpenMetrics 1.0 |
 //! | `/status` | what the daemon says, in JSON |
 //! | `/ready` | 200 `ready` or 503 `not ready` |
+//! | `/` | of a manager: a page for browsers ([`crate::watch`]) |
+//! | `/events` | of a manager: what the page shows, as server-sent events: a snapshot, and what is new after it |
+//! | `/observed` | of a manager: takes what an observer at the switch has seen, for the page (POST, the JSON of [`Report`]) |
 //!
 //! Only on loopback, and only for who can read the token: `Authorization: Bearer TOKEN`, with a token that is made at each start and lies in a file
 //! that only the daemon's user can read. The `Host` header has to be a name of loopback with the right port: a web page that has its own name point
-//! at 127.0.0.1 (DNS rebinding) is turned away before anything else is looked at.
+//! at 127.0.0.1 (DNS rebinding) is turned away before anything else is looked at. The page at `/` alone needs no token: it is the same for everybody,
+//! and asks for the rest with the token that stands behind `#` in its address, which browsers send to nobody.
 
 mod guard;
 mod listener;
@@ -17,18 +21,21 @@ mod metrics;
 pub use metrics::Metrics;
 
 use crate::keys::{KeyError, files};
+use crate::observer::Report;
 use crate::thread::Background;
-use axum::Router;
-use axum::extract::State;
+use crate::watch::{self, Hold, Publisher};
+use axum::body::Body;
+use axum::extract::{ConnectInfo, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
+use axum::{Json, Router};
 use guard::Guard;
 use listener::Bounded;
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A status page could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -52,10 +59,21 @@ pub enum StatusError {
     /// No token can be written.
     #[error("the token of the status page: {0}")]
     Token(#[from] KeyError),
+    /// The token that was given is none.
+    #[error("{path}: the token of a status page is 64 hexadecimal digits and is alone in its file; {found}")]
+    Given {
+        /// The file.
+        path: PathBuf,
+        /// What is there, without saying it.
+        found: String,
+    },
     /// The system gives no random numbers.
     #[error("the system gives no random numbers for a token")]
     Random,
 }
+
+/// What an observer may say at a time, bytes: a thousand ports.
+const OBSERVED: usize = 1 << 20;
 
 /// What it answers from. The functions are called on the page's own thread, for each request.
 #[derive(Clone)]
@@ -67,7 +85,7 @@ struct Sources {
 
 /// What a request has to show; it prints itself nowhere.
 #[derive(Clone)]
-struct Token(String);
+pub struct Token(String);
 
 impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -98,6 +116,29 @@ impl StatusPage {
         status: impl Fn() -> Value + Send + Sync + 'static,
         ready: impl Fn() -> bool + Send + Sync + 'static,
     ) -> Result<Self, StatusError> {
+        Self::begin(listen, token.into(), None, Sources::new(metrics, status, ready), None)
+    }
+
+    /// The same with a page for browsers, and with a token that somebody else has made, where there is one.
+    pub(crate) fn with_page(
+        listen: SocketAddr,
+        token: PathBuf,
+        given: Option<Token>,
+        metrics: Metrics,
+        status: impl Fn() -> Value + Send + Sync + 'static,
+        ready: impl Fn() -> bool + Send + Sync + 'static,
+        publisher: Publisher,
+    ) -> Result<Self, StatusError> {
+        Self::begin(listen, token, given, Sources::new(metrics, status, ready), Some(publisher))
+    }
+
+    fn begin(
+        listen: SocketAddr,
+        path: PathBuf,
+        given: Option<Token>,
+        sources: Sources,
+        publisher: Option<Publisher>,
+    ) -> Result<Self, StatusError> {
         if !listen.ip().is_loopback() {
             return Err(StatusError::NotLoopback { address: listen });
         }
@@ -105,25 +146,45 @@ impl StatusPage {
         let listener = std::net::TcpListener::bind(listen).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let path = token.into();
-        let token = Token::random()?;
+        let token = given.map_or_else(Token::random, Ok)?;
         files::write(&path, files::PRIVATE, &format!("{}\n", token.0), true)?;
 
-        let sources = Sources { metrics, status: Arc::new(status), ready: Arc::new(ready) };
-        let guard = Guard::new(token.clone(), address.port());
-        let router = Router::new()
+        let guard = Guard::new(token.clone(), address.port(), publisher.is_some());
+        let mut router = Router::new()
             .route("/metrics", get(show_metrics))
             .route("/status", get(show_status))
             .route("/ready", get(show_ready))
-            .with_state(sources)
-            .layer(axum::middleware::from_fn_with_state(Arc::new(guard), guard::guard));
+            .with_state(sources);
+        let publisher = publisher.map(|p| Arc::new(Mutex::new(p)));
+        if let Some(publisher) = &publisher {
+            let pages = Router::new()
+                .route("/", get(show_page))
+                .route("/events", get(show_events))
+                .route("/observed", post(take_observed))
+                .layer(axum::extract::DefaultBodyLimit::max(OBSERVED))
+                .with_state(Arc::clone(publisher));
+            router = router.merge(pages);
+        }
+        let router = router.layer(axum::middleware::from_fn_with_state(Arc::new(guard), guard::guard));
+        let router = router.into_make_service_with_connect_info::<Hold>();
         let serve = async move {
             let listener = match tokio::net::TcpListener::from_std(listener) {
                 Ok(listener) => Bounded::new(listener),
                 Err(e) => return tracing::error!("the status page cannot listen: {e}"),
             };
-            if let Err(e) = axum::serve(listener, router).await {
-                tracing::error!("the status page has ended: {e}");
+            let publish = async {
+                match publisher {
+                    Some(publisher) => Publisher::run(publisher).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = publish => {}
+                done = axum::serve(listener, router) => {
+                    if let Err(e) = done {
+                        tracing::error!("the status page has ended: {e}");
+                    }
+                }
             }
         };
         let thread = Background::start("tp-status", serve).map_err(failed)?;
@@ -149,9 +210,39 @@ impl Drop for StatusPage {
     }
 }
 
+impl Sources {
+    fn new(
+        metrics: Metrics,
+        status: impl Fn() -> Value + Send + Sync + 'static,
+        ready: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self { metrics, status: Arc::new(status), ready: Arc::new(ready) }
+    }
+}
+
 impl Token {
-    /// 256 bits, in hex.
-    fn random() -> Result<Self, StatusError> {
+    /// One that somebody has made, from a file.
+    ///
+    /// # Errors
+    /// Where it cannot be read, or is none.
+    pub fn read(path: &Path) -> Result<Self, StatusError> {
+        let wrong = |found: String| StatusError::Given { path: path.to_owned(), found };
+        let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
+        let token = text.trim();
+        if token.len() != 64 || !token.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(wrong(format!("there are {} characters", token.chars().count())));
+        }
+        Ok(Self(token.to_owned()))
+    }
+    /// Its 64 hexadecimal digits.
+    pub(crate) fn digits(&self) -> &str {
+        &self.0
+    }
+    /// A new one: 256 bits.
+    ///
+    /// # Errors
+    /// Where the system gives no random numbers.
+    pub fn random() -> Result<Self, StatusError> {
         let mut bytes = [0; 32];
         let provider = rustls::crypto::ring::default_provider();
         provider.secure_random.fill(&mut bytes).map_err(|_| StatusError::Random)?;
@@ -174,6 +265,33 @@ async fn show_ready(State(sources): State<Sources>) -> Response {
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response()
     }
+}
+
+async fn show_page() -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CONTENT_SECURITY_POLICY, watch::POLICY.as_str()),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ];
+    (headers, watch::html()).into_response()
+}
+
+async fn show_events(State(publisher): State<Arc<Mutex<Publisher>>>, ConnectInfo(hold): ConnectInfo<Hold>) -> Response {
+    match publisher.lock().unwrap_or_else(PoisonError::into_inner).listen(hold) {
+        Ok(events) => {
+            let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CONNECTION, "close")];
+            (headers, Body::from_stream(events)).into_response()
+        }
+        Err(watch::Full) => {
+            let why = format!("{} pages are open already: close one\n", watch::LISTENERS);
+            (StatusCode::SERVICE_UNAVAILABLE, why).into_response()
+        }
+    }
+}
+
+async fn take_observed(State(publisher): State<Arc<Mutex<Publisher>>>, Json(report): Json<Report>) -> StatusCode {
+    publisher.lock().unwrap_or_else(PoisonError::into_inner).watch().observe(report);
+    StatusCode::NO_CONTENT
 }
 
 #[cfg(test)]

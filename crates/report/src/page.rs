@@ -3,51 +3,13 @@
 use crate::answer::answer;
 use crate::html::{escape, json};
 use crate::pack::Packed;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use timeplane_results::{Comparison, Folder};
-
-/// Modules of the viewer, each after those that it imports.
-const MODULES: &[(&str, &str)] = &[
-    ("format.js", include_str!("../../../viewer/format.js")),
-    ("colours.js", include_str!("../../../viewer/colours.js")),
-    ("decode.js", include_str!("../../../viewer/decode.js")),
-    ("table.js", include_str!("../../../viewer/table.js")),
-    ("lanes.js", include_str!("../../../viewer/lanes.js")),
-    ("lines.js", include_str!("../../../viewer/lines.js")),
-    ("heat.js", include_str!("../../../viewer/heat.js")),
-    ("gantt.js", include_str!("../../../viewer/gantt.js")),
-    ("topology.js", include_str!("../../../viewer/topology.js")),
-    ("drops.js", include_str!("../../../viewer/drops.js")),
-    ("page.js", include_str!("../../../viewer/page.js")),
-];
-const STYLE: &str = include_str!("../../../viewer/page.css");
-const UPLOT: &str = include_str!("../../../viewer/vendor/uplot-1.6.32/uPlot.iife.min.js");
-const UPLOT_STYLE: &str = include_str!("../../../viewer/vendor/uplot-1.6.32/uPlot.min.css");
-const UPLOT_LICENCE: &str = include_str!("../../../viewer/vendor/uplot-1.6.32/LICENSE");
+use timeplane_viewer::{REPORT, STYLE, UPLOT, UPLOT_LICENCE, UPLOT_STYLE, script, source};
 
 /// Version of the program that makes the page.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// All modules as one: without their imports, whose names are in the same scope now.
-fn script() -> String {
-    let mut script = String::new();
-    for (_, module) in MODULES {
-        for line in module.lines().filter(|line| !line.starts_with("import ")) {
-            script.push_str(line.strip_prefix("export ").unwrap_or(line));
-            script.push('\n');
-        }
-    }
-    script
-}
-
-/// A source of the policy: this text and nothing else.
-fn hash(text: &str) -> String {
-    format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
-}
 
 /// Writes the page.
 pub fn page(
@@ -61,13 +23,13 @@ pub fn page(
     let title = escape(&names.join(" | "));
     // MIT asks for its text where the library is.
     let uplot = format!("/*\n{}\n*/\n{UPLOT}", UPLOT_LICENCE.trim());
-    let script = script();
+    let script = script(REPORT);
     let policy = format!(
         "default-src 'none'; script-src {} {}; style-src {} {}; base-uri 'none'; form-action 'none'",
-        hash(&uplot),
-        hash(&script),
-        hash(UPLOT_STYLE),
-        hash(STYLE),
+        source(&uplot),
+        source(&script),
+        source(UPLOT_STYLE),
+        source(STYLE),
     );
     let mut html = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -168,54 +130,6 @@ fn quoted(argument: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
-
-    /// Names that a line at the left margin declares.
-    fn declared(line: &str) -> Option<&str> {
-        let line = line.strip_prefix("export ").unwrap_or(line);
-        let words = ["const ", "let ", "function ", "class ", "async function "];
-        let rest = words.iter().find_map(|word| line.strip_prefix(word))?;
-        rest.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '$').next().filter(|n| !n.is_empty())
-    }
-
-    #[test]
-    fn modules_share_a_scope_without_a_clash() {
-        let mut names = BTreeSet::new();
-        let mut files = BTreeSet::new();
-        for (file, module) in MODULES {
-            for line in module.lines() {
-                if let Some(import) = line.strip_prefix("import ") {
-                    let from = import.rsplit_once("from \"./").and_then(|(_, f)| f.strip_suffix("\";"));
-                    let from =
-                        from.unwrap_or_else(|| panic!("{file}: an import has one line and ends in a name: {line}"));
-                    assert!(files.contains(from), "{file} imports {from}, which has to come before it");
-                } else if let Some(name) = declared(line) {
-                    assert!(names.insert(name), "{file} declares `{name}` once more");
-                }
-            }
-            files.insert(*file);
-        }
-        assert!(names.len() > MODULES.len());
-    }
-
-    #[test]
-    fn no_script_ends_before_its_end() {
-        for text in [UPLOT, UPLOT_LICENCE, &script(), STYLE, UPLOT_STYLE] {
-            let text = text.to_lowercase();
-            assert!(!text.contains("</script") && !text.contains("<!--") && !text.contains("</style"));
-        }
-        assert!(!UPLOT_LICENCE.contains("*/"));
-    }
-
-    #[test]
-    fn nothing_of_the_page_is_fetched() {
-        for (file, module) in MODULES {
-            let found =
-                ["fetch(", "XMLHttpRequest", "import(", "eval(", "innerHTML"].iter().find(|n| module.contains(*n));
-            assert_eq!(found, None, "{file}");
-        }
-        assert!(!STYLE.contains("url(") && !STYLE.contains("@import") && !UPLOT_STYLE.contains("url("));
-    }
 
     #[test]
     fn arguments_survive_a_shell() {

@@ -13,7 +13,7 @@ use crate::bpf::BpfError;
 use crate::channel::{Client, Event as Word, Record};
 use crate::clock;
 use crate::gate::{Gate, GateConfig, SafeState};
-use crate::notes::{Hello, Note, Welcome, digits_of};
+use crate::notes::{Counts, Hello, Note, Welcome, digits_of};
 use crate::packet_socket::{self, Frames, PacketSocket};
 use crate::service::{Pulse, Stop};
 use crate::timed::{self, Inbox};
@@ -99,6 +99,8 @@ pub struct LiveAgent {
     pulse: Pulse,
     /// When it last showed what it counts.
     shown_at: Time,
+    /// When it last told its managers.
+    told_at: Time,
 }
 
 /// Frames that are handed to the interface together.
@@ -161,6 +163,7 @@ impl LiveAgent {
             packets: None,
             pulse: Pulse::new(),
             shown_at: Time::ZERO,
+            told_at: Time::ZERO,
             config,
         })
     }
@@ -205,6 +208,29 @@ impl LiveAgent {
             let shown = self.snapshot();
             *self.shared.shown.lock().unwrap_or_else(PoisonError::into_inner) =
                 serde_json::to_value(&shown).unwrap_or_default();
+        }
+        self.tell_counts(now);
+    }
+
+    /// Tells what it counts, where a manager has a page that shows it.
+    fn tell_counts(&mut self, now: Time) {
+        let every = self.welcome.as_ref().map_or(0, |w| w.counts_every_ms);
+        if every == 0 || now - self.told_at < Duration::from_ms(every.into()) {
+            return;
+        }
+        self.told_at = now;
+        let counters = &self.counters;
+        let counts = Counts {
+            epoch: self.config.epoch,
+            wire_bytes: counters.wire_bytes.load(Relaxed),
+            circuit_wire_bytes: counters.circuit_wire_bytes.load(Relaxed),
+            late: counters.late.load(Relaxed),
+            too_late: counters.too_late.load(Relaxed),
+        };
+        let Ok(note) = serde_json::to_value(Note::Counts(counts)) else { return };
+        for manager in &self.managers {
+            // One that is not there needs none.
+            let _ = manager.send(Record::Note(note.clone()));
         }
     }
 
@@ -320,7 +346,7 @@ impl LiveAgent {
             Word::Note { note, .. } => match serde_json::from_value(note) {
                 Ok(Note::Welcome(welcome)) => self.welcome(welcome),
                 Ok(Note::Refused(why)) => tracing::error!("manager {manager} refuses this host: {why}"),
-                Ok(Note::Hello(_)) | Err(_) => drop(self.counters.malformed.fetch_add(1, Relaxed)),
+                Ok(Note::Hello(_) | Note::Counts(_)) | Err(_) => drop(self.counters.malformed.fetch_add(1, Relaxed)),
             },
             Word::Control { sent_at, control: Control::Message(mut message), .. } => {
                 let now = clock::now();

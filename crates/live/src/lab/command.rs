@@ -29,6 +29,9 @@ pub struct LabArgs {
     /// Without real-time priority
     #[arg(long)]
     no_real_time: bool,
+    /// Shows the manager's page in browsers of this machine at this port, 0 for one that is free; the first run begins when a browser has opened it
+    #[arg(long, value_name = "PORT")]
+    page: Option<u16>,
     /// Keeps configurations and logs of the daemons, and says where
     #[arg(long)]
     keep: bool,
@@ -69,6 +72,7 @@ pub fn lab(args: &LabArgs) -> u8 {
                 },
                 real_time: !args.no_real_time,
                 keep: args.keep,
+                page: args.page,
             };
             run::run(loaded, &options, &|| stop.is_set(), told)
         },

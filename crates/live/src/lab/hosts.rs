@@ -14,6 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -54,6 +55,8 @@ pub struct HostsParameters {
     pub control_loss: f64,
     /// Managers have a status page, at 127.0.0.1 in their namespace: see [`Hosts::metrics`].
     pub status: bool,
+    /// At this port, that of the first manager, and with the token in this file; nothing: at a port of the lab's, with tokens of their own.
+    pub page: Option<(u16, PathBuf)>,
 }
 
 impl HostsParameters {
@@ -80,6 +83,7 @@ impl HostsParameters {
             circuits: None,
             control_loss: 0.0,
             status: false,
+            page: None,
         }
     }
 }
@@ -197,6 +201,11 @@ impl Hosts {
         PORT + place as u16
     }
 
+    /// Where a manager's status page is, in its namespace.
+    fn page(&self, place: u32) -> SocketAddr {
+        metrics::page(self.parameters.page.as_ref().map_or(metrics::PORT, |p| p.0), place)
+    }
+
     fn manager_file(&self, place: u32) -> String {
         let p = &self.parameters;
         let mut file = format!(
@@ -215,7 +224,10 @@ impl Hosts {
             let _ = writeln!(file, "circuits = {:?}\ncontrol_loss = {:?}", circuits.folder(), p.control_loss);
         }
         if p.status {
-            let _ = writeln!(file, "status = \"{}\"", metrics::page(place));
+            let _ = writeln!(file, "status = \"{}\"", self.page(place));
+        }
+        if let Some((_, token)) = &p.page {
+            let _ = writeln!(file, "token = {token:?}");
         }
         for other in (0..p.managers).filter(|o| *o != place) {
             let (ip, port) = (fabric::manager_ip(), Self::port(other));
@@ -353,6 +365,11 @@ impl Hosts {
             .and_then(|s| serde_json::from_value(s).ok())
     }
 
+    /// How many managers there are.
+    pub fn managers(&self) -> usize {
+        self.managers.len()
+    }
+
     /// What a manager counts, by the names of its status page without `timeplane_` and `_total`. Needs [`HostsParameters::status`].
     ///
     /// # Errors
@@ -360,7 +377,7 @@ impl Hosts {
     pub fn metrics(&self, place: usize) -> Result<BTreeMap<String, f64>, LabError> {
         let name = format!("{}'s status page", self.managers[place].name);
         let token = self.managers[place].folder.join("status.token");
-        let read = || metrics::read(metrics::page(place as u32), &token).map_err(io(name));
+        let read = || metrics::read(self.page(place as u32), &token).map_err(io(name));
         self.fabric.manager().enter(read).map_err(FabricError::from)?
     }
 

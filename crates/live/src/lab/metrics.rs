@@ -6,9 +6,12 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-/// Where a lab's manager has its page, in its own network namespace.
-pub(super) fn page(place: u32) -> SocketAddr {
-    (Ipv4Addr::LOCALHOST, 9464 + place as u16).into()
+/// Where the first of a lab's managers has its page where nobody has asked for another place.
+pub(super) const PORT: u16 = 9464;
+
+/// Where a lab's manager has its page, in its own network namespace; the first one at `port`.
+pub(super) fn page(port: u16, place: u32) -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, port + place as u16).into()
 }
 
 /// Asks for the metrics of a page on this thread's loopback; labels are part of the names.

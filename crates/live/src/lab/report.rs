@@ -10,7 +10,7 @@ use crate::observer::Report;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use timeplane_model::{Duration, Rate};
+use timeplane_model::Rate;
 
 /// A slot as a manager has written it down.
 #[derive(Clone, Debug, Deserialize)]
@@ -133,7 +133,7 @@ pub fn live_json(seen: Option<&Report>, rate: Rate, counted: &Counted, programs:
         live["reaction_p50_us"] = report.reaction.p50_us.into();
         live["reaction_p99_us"] = report.reaction.p99_us.into();
         live["slots_used"] = share((report.slots - report.empty_slots) as f64, report.slots as f64);
-        live["slots_filled"] = filled(report, rate);
+        live["slots_filled"] = report.filled(rate).into();
         live["observer"] = json!(report);
     }
     if let Some(seen) = &counted.circuits {
@@ -150,15 +150,6 @@ pub fn live_json(seen: Option<&Report>, rate: Rate, counted: &Counted, programs:
 
 fn share(part: f64, whole: f64) -> Value {
     if whole > 0.0 { json!(part / whole) } else { Value::Null }
-}
-
-/// What was sent of what could have been while slots were open.
-fn filled(report: &Report, rate: Rate) -> Value {
-    // Preamble, FCS and gap are on the wire as well.
-    let wire: u64 = report.ports.iter().map(|p| p.bytes + 24 * p.frames).sum();
-    let open: f64 = report.ports.iter().map(|p| p.open_us).sum();
-    let could = rate.bytes_in(Duration::from_ps((open * 1e6) as i64)).get();
-    share(wire as f64, could as f64)
 }
 
 /// A line of it, for people.

@@ -5,6 +5,7 @@ use super::failures::Failures;
 use super::hosts::{Hosts, HostsParameters, LabError};
 use super::links::LinkCounts;
 use super::loss::Loss;
+use super::page::{PageError, Pages};
 use super::report::{Counted, live_json};
 use super::tables::{Done, RecordError, measured};
 use super::workload::{self, Ended, MOST_FLOWS};
@@ -16,8 +17,10 @@ use crate::lab::fabric::manager_mac;
 use crate::observer::{Observer, ObserverError};
 use crate::plan::{LivePlan, PlanError};
 use serde_json::json;
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration as Wait, Instant};
 use timeplane_model::{Duration, Fabric, HostId};
 use timeplane_protocol::wire::SignalEncoding;
 use timeplane_results::{Recorder, ResultsError, Store};
@@ -50,6 +53,8 @@ pub struct Options {
     pub real_time: bool,
     /// Folders with the daemons' configurations and logs stay.
     pub keep: bool,
+    /// Shows the managers' pages on the caller's loopback at this port, 0 for one that the system chooses; the first run begins when somebody looks.
+    pub page: Option<u16>,
 }
 
 /// Why there is no outcome. Runs that are complete stay.
@@ -70,6 +75,9 @@ pub enum RunError {
     /// The fabric.
     #[error("fabric: {0}")]
     Fabric(#[from] timeplane_model::FabricError),
+    /// Its page.
+    #[error(transparent)]
+    Page(#[from] PageError),
     /// The results.
     #[error(transparent)]
     Results(#[from] ResultsError),
@@ -88,7 +96,7 @@ pub enum RunError {
 impl RunError {
     /// Whether nothing was run, because of what was asked.
     pub fn is_configuration(&self) -> bool {
-        !matches!(self, Self::Results(_) | Self::Run { .. })
+        !matches!(self, Self::Results(_) | Self::Page(_) | Self::Run { .. })
     }
 }
 
@@ -113,6 +121,9 @@ pub enum OneError {
     /// The results.
     #[error(transparent)]
     Results(#[from] ResultsError),
+    /// The page's token.
+    #[error(transparent)]
+    Page(#[from] PageError),
     /// A file.
     #[error("{path}: {source}")]
     File {
@@ -126,6 +137,8 @@ pub enum OneError {
 /// A point, ready to be run.
 struct Prepared {
     point: Point,
+    /// Of the scenario.
+    name: String,
     fabric: Arc<Fabric>,
     source: Source,
 }
@@ -151,12 +164,20 @@ pub fn run(
     let planned = plan(loaded, options, &prepared, told)?;
     let questions: Vec<&Question> = planned.iter().map(|p| &p.question).collect();
     let points = prepared.iter().map(|p| (&p.point, &*p.fabric, &p.source));
+    let managers = planned.iter().map(|p| p.plan.managers()).max().unwrap_or(1);
+    let pages = options.page.map(|port| Pages::start(port, managers)).transpose()?;
+    if let Some(pages) = &pages {
+        let addresses = pages.addresses().join(" and ");
+        told(Progress::Said(&format!("page: {addresses}")));
+    }
+    let looked_at = Cell::new(false);
     Asker { loaded, results: &options.results, records: &[], cancel, told }.ask(
         &questions,
         points,
         |number, store, run| {
             let one = &planned[number];
-            let done = once(&prepared[one.question.point], one, &run.key, options, store, cancel, told);
+            let page = pages.as_ref().map(|p| (p, &looked_at));
+            let done = once(&prepared[one.question.point], one, &run.key, options, page, store, cancel, told);
             done.map_err(|source| {
                 let Question { control, seed, .. } = one.question.clone();
                 RunError::Run { control, seed, source }
@@ -173,7 +194,7 @@ fn prepare(loaded: &Loaded) -> Result<Vec<Prepared>, RunError> {
             refuse(loaded, &point.scenario)?;
             let fabric = Arc::new(point.scenario.fabric.build()?);
             let source = Source::load(&point.scenario.workload, &loaded.base, &fabric, point.scenario.fabric.mtu)?;
-            Ok(Prepared { point, fabric, source })
+            Ok(Prepared { point, name: loaded.name(), fabric, source })
         })
         .collect()
 }
@@ -279,20 +300,25 @@ fn arrivals(prepared: &Prepared, seed: u64) -> (Option<Duration>, impl Iterator<
     (stop, prepared.source.arrivals(seed).take_while(move |f| f.at < last))
 }
 
-/// Runs one, and keeps it; whether it is complete.
+/// Runs one, and keeps it; whether it is complete. With pages comes whether anybody has looked at one.
+#[expect(clippy::too_many_arguments, reason = "each is another thing, and there is one caller")]
 fn once(
     prepared: &Prepared,
     one: &Planned,
     key: &str,
     options: &Options,
+    pages: Option<(&Pages, &Cell<bool>)>,
     store: &Store,
     cancel: &dyn Fn() -> bool,
     told: &dyn Fn(Progress<'_>),
 ) -> Result<bool, OneError> {
     let folder = Folder::new(&options.name, key, options.keep)?;
+    let token = folder.path.join("page.token");
+    pages.map(|(pages, _)| pages.write_token(&token)).transpose()?;
     let scenario = &prepared.point.scenario;
     let file = folder.path.join("scenario.toml");
-    let text = toml::to_string(scenario).map_err(std::io::Error::other);
+    let named = Scenario { name: Some(prepared.name.clone()), ..scenario.clone() };
+    let text = toml::to_string(&named).map_err(std::io::Error::other);
     let written = text.and_then(|text| std::fs::write(&file, text));
     written.map_err(|source| OneError::File { path: file.clone(), source })?;
     let parameters = HostsParameters {
@@ -301,7 +327,8 @@ fn once(
         lease: options.lease,
         safe: options.safe,
         real_time: options.real_time,
-        status: one.failures.has_managers(),
+        status: one.failures.has_managers() || pages.is_some(),
+        page: pages.map(|(pages, _)| (pages.port(), token)),
         circuits: one.plan.circuits().copied(),
         control_loss: one.plan.control_loss(),
         ..HostsParameters::new(&options.program, &folder.path, &file, &one.question.control)
@@ -313,6 +340,8 @@ fn once(
         Err(_) if cancel() => return Ok(false),
         hosts => hosts?,
     };
+    // Where the run ends, however it does, nobody is there any more.
+    let _led = pages.map(|(pages, _)| Led::to(pages, hosts.fabric().manager().path()));
     let ports = hosts.fabric().ports();
     // What is lost is not seen by the observer either, as it is not by the host.
     let losing = || {
@@ -323,13 +352,28 @@ fn once(
     let loss = if loses { Some(hosts.fabric().switch().enter(losing)??) } else { None };
     let attach = || Observer::attach(&ports, manager_mac());
     let observer = if one.plan.by_signal() { Some(hosts.fabric().switch().enter(attach)??) } else { None };
+    if let Some((_, looked_at)) = pages
+        && !looked_at.get()
+        && !wait_for_a_page(&hosts, cancel, told)
+    {
+        return Ok(false);
+    }
+    pages.inspect(|(_, looked_at)| looked_at.set(true));
     let before = LinkCounts::read(hosts.fabric())?;
     let (stop, flows) = arrivals(prepared, one.question.seed);
     let flows: Vec<FlowArrival> = flows.collect();
     let agents: Vec<Agent> = (0..prepared.fabric.hosts()).map(|h| hosts.client(h as usize)).collect();
     let (mut failures, mut failed) = (one.failures.clone(), Ok(()));
+    let mut shown = Instant::now();
     let mut goes_on = |now, share| {
         told(Progress::Share(share));
+        if let (Some((pages, _)), Some(observer)) = (pages, &observer)
+            && shown.elapsed() > SHOWN_EVERY
+        {
+            shown = Instant::now();
+            // What cannot be read now is said at the end.
+            let _ = observer.report().map(|report| pages.observed(&report));
+        }
         failed = failures.due(now, &mut hosts);
         failed.is_ok() && !cancel()
     };
@@ -363,6 +407,40 @@ fn once(
     std::fs::write(&path, format!("{live:#}\n")).map_err(|source| OneError::File { path, source })?;
     partial.commit(&summary)?;
     Ok(true)
+}
+
+/// How often a page hears what the observer sees.
+const SHOWN_EVERY: Wait = Wait::from_millis(500);
+
+/// Waits until a page of a manager is open; whether one is.
+fn wait_for_a_page(hosts: &Hosts, cancel: &dyn Fn() -> bool, told: &dyn Fn(Progress<'_>)) -> bool {
+    told(Progress::Said("the run begins when a browser has opened the page; an interrupt ends it"));
+    loop {
+        let pages = |place| hosts.metrics(place).is_ok_and(|m| m.get("manager_pages").is_some_and(|n| *n > 0.0));
+        if (0..hosts.managers()).any(pages) {
+            return true;
+        }
+        if cancel() {
+            return false;
+        }
+        std::thread::sleep(Wait::from_millis(100));
+    }
+}
+
+/// Pages that show a run, until it is dropped.
+struct Led<'a>(&'a Pages);
+
+impl<'a> Led<'a> {
+    fn to(pages: &'a Pages, namespace: PathBuf) -> Self {
+        pages.lead_to(Some(namespace));
+        Self(pages)
+    }
+}
+
+impl Drop for Led<'_> {
+    fn drop(&mut self) {
+        self.0.lead_to(None);
+    }
 }
 
 /// Where daemons of a run have their files; it goes when it is dropped, unless it is kept.

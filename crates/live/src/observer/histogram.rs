@@ -1,6 +1,6 @@
 //! Latencies as the observer's BPF programs count them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use timeplane_model::Duration;
 
 /// How many latencies were how long, in buckets of an eighth of a power of two: what is read from it is up to 12.5 % more than what was.
@@ -10,7 +10,7 @@ pub struct Histogram {
 }
 
 /// A histogram in a few numbers. Each is the longest that its bucket has room for.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// How many there were.
     pub count: u64,

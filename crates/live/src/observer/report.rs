@@ -2,8 +2,9 @@
 
 use super::Counters;
 use super::histogram::Latency;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
+use timeplane_model::{Duration, Rate};
 
 /// A host ignores its slots if more than this share of its frames violates some slot, and [more than a few](FEW) do.
 pub const IGNORES_ABOVE: f64 = 0.01;
@@ -11,7 +12,7 @@ pub const IGNORES_ABOVE: f64 = 0.01;
 pub const FEW: u64 = 3;
 
 /// What was seen at all ports since the observer was attached.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Port by port.
     pub ports: Vec<PortReport>,
@@ -32,7 +33,7 @@ pub struct Report {
 }
 
 /// What was seen at one port.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PortReport {
     /// The switch's interface.
     pub interface: String,
@@ -100,6 +101,14 @@ impl Report {
             first_frame: counters.first_frame.latency(),
             ports,
         }
+    }
+    /// What was sent, of what could have been at this rate while slots were open; `None` where none was.
+    pub fn filled(&self, rate: Rate) -> Option<f64> {
+        // Preamble, FCS and gap are on the wire as well.
+        let wire: u64 = self.ports.iter().map(|p| p.bytes + 24 * p.frames).sum();
+        let open: f64 = self.ports.iter().map(|p| p.open_us).sum();
+        let could = rate.bytes_in(Duration::from_ps((open * 1e6) as i64)).get();
+        (could > 0).then(|| wire as f64 / could as f64)
     }
     /// The ports whose hosts ignore their slots.
     pub fn culprits(&self) -> impl Iterator<Item = &PortReport> {

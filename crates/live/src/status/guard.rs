@@ -13,11 +13,13 @@ use std::sync::Arc;
 pub(super) struct Guard {
     token: Token,
     port: u16,
+    /// The page at `/` says nothing of the network, and has to be there before it can show a token.
+    page: bool,
 }
 
 impl Guard {
-    pub(super) fn new(token: Token, port: u16) -> Self {
-        Self { token, port }
+    pub(super) fn new(token: Token, port: u16, page: bool) -> Self {
+        Self { token, port, page }
     }
 
     /// Whether a `Host` header, or the authority of an address, is loopback with our port.
@@ -51,6 +53,9 @@ impl Guard {
             let why = format!("this is localhost:{}, and answers to no other name\n", self.port);
             return Some((StatusCode::MISDIRECTED_REQUEST, why).into_response());
         }
+        if self.page && request.uri().path() == "/" {
+            return None;
+        }
         let authorization = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes).unwrap_or_default();
         if !self.is_allowed(authorization) {
             let why =
@@ -79,7 +84,7 @@ mod tests {
 
     #[test]
     fn names_of_loopback_with_the_port_and_no_others() {
-        let guard = Guard::new(Token("token".to_owned()), 9100);
+        let guard = Guard::new(Token("token".to_owned()), 9100, false);
         for good in ["localhost:9100", "LocalHost:9100", "127.0.0.1:9100", "127.3.2.1:9100", "[::1]:9100"] {
             assert!(guard.is_ours(good), "{good}");
         }
@@ -109,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_token_and_nothing_like_it() {
-        let guard = Guard::new(Token("token".to_owned()), 9100);
+        let guard = Guard::new(Token("token".to_owned()), 9100, false);
         for good in ["Bearer token", "bearer token"] {
             assert!(guard.is_allowed(good.as_bytes()), "{good}");
         }

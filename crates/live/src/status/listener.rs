@@ -1,5 +1,8 @@
 //! Connections to the status page: few, and short. Everybody on the machine can reach loopback, and must not be able to use up the daemon's files.
 
+use crate::watch::Hold;
+use axum::extract::connect_info::Connected;
+use axum::serve::IncomingStream;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -10,12 +13,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 /// At a time; others wait in the system's queue.
 pub(super) const CONNECTIONS: usize = 32;
-/// From accepting to the end, whatever happens on it. Whoever asks again connects again.
-const LIFETIME: Duration = Duration::from_secs(5);
+/// From accepting to the end, whatever happens on it. Whoever asks again connects again. One on which events flow gets as long again, each time.
+pub(super) const LIFETIME: Duration = Duration::from_secs(5);
 
 /// A listener that bears no more than so many.
 pub(super) struct Bounded {
@@ -37,7 +40,7 @@ impl axum::serve::Listener for Bounded {
         let place = self.places.clone().acquire_owned().await.ok();
         // The library's own listener waits where the system has no room.
         let (stream, from) = axum::serve::Listener::accept(&mut self.listener).await;
-        (Short { stream, end: Box::pin(sleep(LIFETIME)), _place: place }, from)
+        (Short { stream, end: Box::pin(sleep(LIFETIME)), hold: Hold::default(), _place: place }, from)
     }
     fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
@@ -48,15 +51,25 @@ impl axum::serve::Listener for Bounded {
 pub(super) struct Short {
     stream: TcpStream,
     end: Pin<Box<Sleep>>,
+    hold: Hold,
     _place: Option<OwnedSemaphorePermit>,
+}
+
+impl Connected<IncomingStream<'_, Bounded>> for Hold {
+    fn connect_info(stream: IncomingStream<'_, Bounded>) -> Self {
+        stream.io().hold.clone()
+    }
 }
 
 impl Short {
     fn unless_over(&mut self, context: &mut Context<'_>) -> io::Result<()> {
-        match self.end.as_mut().poll(context) {
-            Poll::Ready(()) => Err(io::ErrorKind::TimedOut.into()),
-            Poll::Pending => Ok(()),
+        while self.end.as_mut().poll(context).is_ready() {
+            if !self.hold.is_held() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            self.end.as_mut().reset(Instant::now() + LIFETIME);
         }
+        Ok(())
     }
 }
 

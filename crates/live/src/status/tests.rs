@@ -149,3 +149,91 @@ fn those_who_say_nothing_do_not_keep_others_out_for_good() {
     assert_eq!(page.get("/status").0, 200);
     drop(silent);
 }
+
+/// A page with events, of a manager that plans nothing.
+fn shown(name: &str) -> (Page, Arc<crate::watch::Watch>) {
+    let dir = Scratch::new(&format!("status-{name}"));
+    let about = crate::watch::About {
+        scenario: "lab.toml".into(),
+        control: "slots".into(),
+        plan: crate::watch::Kind::Slots,
+        hosts: 2,
+        rate: timeplane_model::Rate::mbps(50),
+        place: 0,
+        epoch: 1,
+        dark: timeplane_model::Duration::ZERO,
+        late_after: None,
+    };
+    let (watch, planned) = crate::watch::Watch::new(about);
+    let publisher =
+        Publisher::new(Arc::clone(&watch), planned, crate::manager::Known::default, || json!({ "rounds": 5 }));
+    let digits = "0123456789abcdef".repeat(4);
+    std::fs::write(dir.join("given"), format!("{digits}\n")).unwrap();
+    let given = Some(Token::read(&dir.join("given")).unwrap());
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let metrics = Metrics::new();
+    let page =
+        StatusPage::with_page(listen, dir.join("token"), given, metrics, || Value::Null, || true, publisher).unwrap();
+    (Page { page, token: digits, is_ready: Arc::default(), dir }, watch)
+}
+
+#[test]
+fn a_page_is_for_everybody_and_what_it_shows_is_not() {
+    let (page, _watch) = shown("page");
+    let (host, address) = (page.host(), page.page.address());
+    let (status, answer) = ask(address, "/", &[("Host", &host)]);
+    assert_eq!(status, 200);
+    let head = answer.split_once("\r\n\r\n").unwrap().0.to_lowercase();
+    assert!(head.contains("content-type: text/html") && head.contains("cache-control: no-store"), "{head}");
+    let policy = head.lines().find(|l| l.starts_with("content-security-policy: ")).unwrap();
+    assert!(policy.contains("default-src 'none'") && policy.contains("connect-src 'self'"), "{policy}");
+    assert!(policy.contains("frame-ancestors 'none'") && !policy.contains("unsafe"), "{policy}");
+    assert!(!answer.contains("lab.toml") && !answer.contains(&page.token), "it says nothing of the network");
+    for path in ["/events", "/observed", "/status", "//", "/index.html"] {
+        assert_eq!(ask(address, path, &[("Host", &host)]).0, 401, "{path}");
+    }
+    assert_eq!(ask(address, "/", &[("Host", &format!("evil.example:{}", address.port()))]).0, 421);
+    // Agents have none, and say nothing without a token.
+    let agent = self::page("nopage");
+    assert_eq!(ask(agent.page.address(), "/", &[("Host", &agent.host())]).0, 401);
+    assert_eq!(agent.get("/").0, 404);
+}
+
+/// Events flow for longer than any other connection lasts, and a page that goes makes room.
+#[test]
+fn events_go_on() {
+    let (page, watch) = shown("events");
+    let began = std::time::Instant::now();
+    let mut stream = TcpStream::connect(page.page.address()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let request =
+        format!("GET /events HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n", page.host(), page.token);
+    stream.write_all(request.as_bytes()).unwrap();
+    let (mut heard, mut buffer) = (String::new(), [0; 65536]);
+    while began.elapsed() < listener::LIFETIME + Duration::from_secs(2) {
+        let length = stream.read(&mut buffer).unwrap();
+        assert!(length > 0, "it ended after {:?}", began.elapsed());
+        heard += std::str::from_utf8(&buffer[..length]).unwrap();
+    }
+    assert!(heard.to_lowercase().contains("content-type: text/event-stream"), "{heard}");
+    assert!(heard.contains("event: snapshot\ndata: {") && heard.contains("event: update\ndata: {"), "{heard}");
+    assert!(heard.contains("\"control\":\"slots\"") && heard.contains("\"rounds\":5"), "{heard}");
+    assert_eq!(watch.pages(), 1);
+    drop(stream);
+    let end = std::time::Instant::now() + Duration::from_secs(60);
+    while watch.pages() > 0 {
+        assert!(std::time::Instant::now() < end, "it is told still");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_token_that_is_given_has_to_be_one() {
+    let dir = Scratch::new("status-given");
+    for text in ["", "0123", &"g".repeat(64), &"0".repeat(65)] {
+        std::fs::write(dir.join("given"), text).unwrap();
+        let said = Token::read(&dir.join("given")).unwrap_err().to_string();
+        assert!(said.contains("64 hexadecimal digits") && (text.is_empty() || !said.contains(text)), "{said}");
+    }
+    assert!(Token::read(&dir.join("missing")).unwrap_err().to_string().contains("missing"));
+}

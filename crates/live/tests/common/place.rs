@@ -42,6 +42,7 @@ impl Place {
             safe: SafeState::Closed,
             real_time: false,
             keep: false,
+            page: None,
         }
     }
     /// Those that are there.

@@ -1,0 +1,204 @@
+//! The pages of a lab's managers, from where the lab was started.
+//!
+//! A manager's page is on the loopback of its own namespace, where no browser is. So the lab listens on the caller's loopback, at the same port,
+//! as the page answers to no other, and passes bytes on through a socket that it opens in the namespace. It stays there from run to run: in
+//! between, the page says that the manager is gone. One token holds for all runs.
+//!
+//! What an observer at the switch sees only the lab knows; it tells the managers' pages.
+
+use crate::keys::files;
+use crate::observer::Report;
+use crate::status::{StatusError, Token};
+use crate::thread::Background;
+use nix::sched::{CloneFlags, setns};
+use std::fs::File;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout;
+
+/// Connections that are passed on at a time, to each manager.
+const CONNECTIONS: usize = 32;
+/// What a manager's page may take for an answer to an observer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Why a lab has no page.
+#[derive(Debug, thiserror::Error)]
+pub enum PageError {
+    /// No socket, or no thread.
+    #[error("listening on {address} for the page: {source}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The port leaves no room for those of all managers.
+    #[error("page {port}: the page of manager {place} would be at a port above 65535; allowed is 0 to {}", 65535 - place)]
+    Port {
+        /// As asked for.
+        port: u16,
+        /// Which manager.
+        place: u32,
+    },
+    /// No token.
+    #[error(transparent)]
+    Token(#[from] StatusError),
+    /// The token cannot be written.
+    #[error(transparent)]
+    Keys(#[from] crate::keys::KeyError),
+}
+
+/// Where a lab's managers are, while a run lasts.
+type Inside = Arc<Mutex<Option<PathBuf>>>;
+
+/// Pages of a lab, until they are dropped.
+#[derive(Debug)]
+pub struct Pages {
+    port: u16,
+    managers: u32,
+    token: Token,
+    inside: Inside,
+    seen: watch::Sender<Option<String>>,
+    _relays: Vec<Background>,
+    _teller: Background,
+}
+
+impl Pages {
+    /// Listens on loopback at `port`, and at the ports after it for managers that stand by; at 0 the system chooses.
+    ///
+    /// # Errors
+    /// Where a port is taken.
+    pub fn start(port: u16, managers: u32) -> Result<Self, PageError> {
+        let inside = Inside::default();
+        let token = Token::random()?;
+        let mut port = port;
+        let mut relays = Vec::new();
+        for place in 0..managers {
+            let at = port.checked_add(place as u16).ok_or(PageError::Port { port, place })?;
+            let asked = SocketAddr::from((Ipv4Addr::LOCALHOST, at));
+            let failed = |source| PageError::Listen { address: asked, source };
+            let listener = std::net::TcpListener::bind(asked).map_err(failed)?;
+            listener.set_nonblocking(true).map_err(failed)?;
+            let address = listener.local_addr().map_err(failed)?;
+            if port == 0 {
+                port = address.port();
+            }
+            let relay = relay(listener, Arc::clone(&inside), address);
+            relays.push(Background::start("tp-lab-page", relay).map_err(failed)?);
+        }
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let (seen, seen_by) = watch::channel(None);
+        let teller = tell(seen_by, Arc::clone(&inside), port, managers, token.clone());
+        let teller =
+            Background::start("tp-lab-seen", teller).map_err(|source| PageError::Listen { address, source })?;
+        Ok(Self { port, managers, token, inside, seen, _relays: relays, _teller: teller })
+    }
+
+    /// The port of the first manager's.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// For a browser, one of each manager: who knows one can see what the manager shows.
+    pub fn addresses(&self) -> Vec<String> {
+        let digits = self.token.digits();
+        (0..self.managers).map(|place| format!("http://127.0.0.1:{}/#{digits}", u32::from(self.port) + place)).collect()
+    }
+
+    /// Writes the token that managers are to have.
+    ///
+    /// # Errors
+    /// Where that cannot be done.
+    pub fn write_token(&self, path: &Path) -> Result<(), PageError> {
+        Ok(files::write(path, files::PRIVATE, &format!("{}\n", self.token.digits()), true)?)
+    }
+
+    /// Managers are in this namespace now, or in none.
+    pub fn lead_to(&self, namespace: Option<PathBuf>) {
+        *self.inside.lock().unwrap_or_else(PoisonError::into_inner) = namespace;
+        // What was seen of the last run is not of this one.
+        self.seen.send_replace(None);
+    }
+
+    /// What an observer has seen by now.
+    pub fn observed(&self, report: &Report) {
+        self.seen.send_replace(serde_json::to_string(report).ok());
+    }
+}
+
+/// A connection from inside of the namespace to a page there.
+async fn connect(inside: &Inside, address: SocketAddr) -> io::Result<tokio::net::TcpStream> {
+    let namespace = inside.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let namespace = namespace.ok_or(io::ErrorKind::NotConnected)?;
+    // A thread of its own: it never leaves the namespace again.
+    let enter = move || {
+        setns(File::open(namespace)?, CloneFlags::CLONE_NEWNET)?;
+        TcpStream::connect_timeout(&address, PATIENCE)
+    };
+    let (sent, received) = tokio::sync::oneshot::channel();
+    std::thread::Builder::new().name("tp-lab-inside".to_owned()).spawn(move || drop(sent.send(enter())))?;
+    let stream = received.await.map_err(io::Error::other)??;
+    stream.set_nonblocking(true)?;
+    tokio::net::TcpStream::from_std(stream)
+}
+
+async fn relay(listener: std::net::TcpListener, inside: Inside, address: SocketAddr) {
+    let listener = match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(e) => return tracing::error!("the lab's page cannot listen: {e}"),
+    };
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(place) = places.clone().acquire_owned().await else { return };
+        let Ok((mut outside, _)) = listener.accept().await else {
+            // No descriptor is left, mostly: there will be one.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        let inside = Arc::clone(&inside);
+        tokio::spawn(async move {
+            // Where nobody is there, the connection ends, and the browser comes again.
+            if let Ok(mut within) = connect(&inside, address).await {
+                let _ = copy_bidirectional(&mut outside, &mut within).await;
+            }
+            drop(place);
+        });
+    }
+}
+
+async fn tell(mut seen: watch::Receiver<Option<String>>, inside: Inside, port: u16, managers: u32, token: Token) {
+    while seen.changed().await.is_ok() {
+        let Some(report) = seen.borrow_and_update().clone() else { continue };
+        for place in 0..managers {
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port + place as u16));
+            let request = format!(
+                "POST /observed HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
+                 Content-Length: {}\r\nConnection: close\r\n\r\n{report}",
+                token.digits(),
+                report.len()
+            );
+            let told = async {
+                let mut stream = connect(&inside, address).await?;
+                stream.write_all(request.as_bytes()).await?;
+                let mut answer = Vec::new();
+                stream.take(4096).read_to_end(&mut answer).await?;
+                Ok::<_, io::Error>(answer)
+            };
+            // A manager that is killed comes again, and hears the next.
+            match timeout(PATIENCE, told).await {
+                Ok(Ok(answer)) if answer.starts_with(b"HTTP/1.1 204 ") => {}
+                Ok(Ok(answer)) => {
+                    let line = String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned();
+                    tracing::warn!("manager {place} does not take what the observer sees: {line}");
+                }
+                Ok(Err(e)) => tracing::debug!("manager {place} is not told what the observer sees: {e}"),
+                Err(_) => tracing::debug!("manager {place} takes long"),
+            }
+        }
+    }
+}

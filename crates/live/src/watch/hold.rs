@@ -1,0 +1,17 @@
+//! Connections that may last: others end after some seconds.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Whether a connection may go on when its time is over, as events flow on it. A clone is the same connection's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hold(Arc<AtomicBool>);
+
+impl Hold {
+    pub(crate) fn set(&self, held: bool) {
+        self.0.store(held, Relaxed);
+    }
+    pub(crate) fn is_held(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+}

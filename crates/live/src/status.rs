@@ -10,10 +10,12 @@
 //! that only the daemon's user can read. The `Host` header has to be a name of loopback with the right port: a web page that has its own name point
 //! at 127.0.0.1 (DNS rebinding) is turned away before anything else is looked at.
 
+mod counted;
 mod guard;
 mod listener;
 mod metrics;
 
+pub use counted::{of_agent, of_manager};
 pub use metrics::Metrics;
 
 use crate::keys::{KeyError, files};

@@ -14,7 +14,7 @@ author = "the timeplane authors"
 copyright = "the timeplane authors, Apache-2.0 or MIT"
 version = release = timeplane.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "reference"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "reference"]
 exclude_patterns = ["_build", "_ext", "**.ipynb_checkpoints"]
 
 # Every code cell is run, in a folder of its own, and one that fails fails the build.
@@ -29,13 +29,14 @@ os.environ["PYTHONPATH"] = str(HERE / "_ext")
 # Kernels keep to files of their own, and tables to the width of a page.
 os.environ |= {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
 
-myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_default_options = {"members": True, "undoc-members": False}
 add_module_names = False
+# What stands between single quotes of that kind is code, in Rust as in Markdown.
+default_role = "code"
 # A type `bytes` in a signature is Python's, whatever fields there are of that name.
 suppress_warnings = ["ref.python"]
 toc_object_entries = False

@@ -38,9 +38,14 @@ def programs() -> str:
 
 def copy(folder: Path) -> None:
     """Makes what a clone of the repository with the changes of now would be."""
-    names = subprocess.run(
-        ["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], check=True, capture_output=True, text=True
-    ).stdout
+    listed = ["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        names = subprocess.run(listed, check=True, capture_output=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        # No clone, but what somebody has unpacked.
+        made = shutil.ignore_patterns("target", ".venv", "results", "_build", "generated", "__pycache__")
+        shutil.copytree(ROOT, folder, ignore=made, dirs_exist_ok=True)
+        return
     for name in names.split("\0"):
         if name and (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)

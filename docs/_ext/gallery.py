@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -60,9 +61,10 @@ def pages(root: Path) -> dict[str, Page]:
     index.add(f"```{{toctree}}\n:hidden:\n\n{names}\n```")
     for name, page in made.items():
         if name != "index":
-            shown = sorted((root / "studies" / name / "figures").glob("*.png"))
-            index.add(f"## {find(name).name}", find(name).about)
-            index.add(f"![A figure of {name}](../../../studies/{name}/figures/{shown[0].name})" if shown else "")
+            index.add(f"## {name}", find(name).about)
+            # The figure that its README begins with.
+            shown = re.search(r"!\[[^\]]*\]\((figures/[^)]+)\)", (root / "studies" / name / "README.md").read_text(encoding="utf-8"))
+            index.add(f"![A figure of {name}](../../../studies/{name}/{shown[1]})" if shown else "")
             index.add(f"[All statements and figures]({name}.md)")
     return made
 

@@ -12,6 +12,7 @@ import frames
 import gallery
 import results_tables
 import scenario_schema
+import stub
 from built import ROOT
 
 from timeplane import _core
@@ -27,6 +28,7 @@ def _write(app: Any) -> None:
     frames.page().write(reference / "frames.md")
     for name, page in gallery.pages(ROOT).items():
         page.write(docs / "gallery" / "generated" / f"{name}.md")
+    stub.take_its_place()
 
 
 def setup(app: Any) -> dict[str, bool]:

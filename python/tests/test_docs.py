@@ -1,6 +1,8 @@
 """The documentation: it is built without a warning, asks for nothing, and what its pages tell a reader to do comes out as they say."""
 
+import html
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -38,8 +40,8 @@ def test_the_site_is_built_without_a_warning_and_its_pages_ask_for_nothing(site)
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     path = next(filter(None, map(shutil.which, names)), None)
     assert path, "no browser: `bash install.sh` gets Debian's chromium"
-    html = [p for p in sorted(site.rglob("*.html")) if p.name not in {"genindex.html", "py-modindex.html"}]
-    assert len(html) > 20
+    built = [p for p in sorted(site.rglob("*.html")) if p.name not in {"genindex.html", "py-modindex.html"}]
+    assert len(built) > 20
     asked, said = [], []
     with sync_playwright() as p:
         browser = p.chromium.launch(executable_path=path, args=["--no-sandbox"] if os.getuid() == 0 else [])
@@ -49,13 +51,30 @@ def test_the_site_is_built_without_a_warning_and_its_pages_ask_for_nothing(site)
             page.on("request", lambda request: asked.append(request.url))
             page.on("console", lambda message: said.append(f"{page.url}: {message.text}") if message.type in {"error", "warning"} else None)
             page.on("pageerror", lambda error: said.append(f"{page.url}: {error}"))
-            for one in html:
+            for one in built:
                 page.goto(one.as_uri())
                 assert page.title()
         finally:
             browser.close()
     assert not said
     assert {url.partition(":")[0] for url in asked} <= {"file", "data"}, asked
+
+
+@pytest.mark.parametrize(
+    ("page", "holds"),
+    [
+        ("generated/command-line", ["timeplane run", "timeplane study", "timeplane live keys issue", "--until", "exit codes: 0 ok"]),
+        ("generated/scenario", ["weighted_round_robin", "control.NAME.plan.slots", "needed"]),
+        ("generated/results", ["fct_mean_ps", "granted_bytes", "From arrival to the last byte at the receiver", "steps.parquet"]),
+        ("generated/daemon-metrics", ["timeplane_manager_slips_total", "timeplane_channel_joined_total", "timeplane_agent_frames_total", "Frames that left."]),
+        ("generated/frames", ["Signal of EtherType 0x88b5, with a hold and tagged", "timeplane.grant.destination", "Class names", "Stream", "Repair"]),
+        ("python", ["register_scheduler", "to_polars() → DataFrame", "class Slots(", "max_min_matrix"]),
+    ],
+)
+def test_the_reference_has_what_the_code_has(site, page, holds):
+    words = html.unescape(re.sub(r"<[^>]+>", "", (site / "reference" / f"{page}.html").read_text(encoding="utf-8"))).lower()
+    missing = [text for text in holds if text.lower() not in words]
+    assert not missing
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(DOCS)))

@@ -141,10 +141,25 @@ def check(block: Block) -> None:
     if block.language != "sh":
         return
     for command in commands(block.text):
+        if command[1:2] == ["study"]:
+            _check_study(block, command)
+            continue
         # What is wrong in front of it is said instead of the help.
         asked = subprocess.run([*command, "--help"], capture_output=True, text=True, env=dict(os.environ) | {"PATH": programs()}, timeout=60)
         if asked.returncode != 0:
             raise FollowError(f"{block}: {shlex.join(command)}: {asked.stderr}")
+
+
+def _check_study(block: Block, command: list[str]) -> None:
+    """Python's own part of the command: its parser would say its help before what is wrong."""
+    from timeplane.studies import _command, find
+
+    try:
+        given = _command._parser().parse_args(command[2:])
+        if given.name:
+            find(given.name)
+    except (SystemExit, LookupError) as e:
+        raise FollowError(f"{block}: {shlex.join(command)}: {e.args[0]}") from None
 
 
 def commands(text: str) -> list[list[str]]:

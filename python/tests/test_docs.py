@@ -46,7 +46,7 @@ def test_the_site_is_built_without_a_warning_and_its_pages_ask_for_nothing(site)
     with sync_playwright() as p:
         browser = p.chromium.launch(executable_path=path, args=["--no-sandbox"] if os.getuid() == 0 else [])
         try:
-            context = browser.new_context(offline=True)
+            context = browser.new_context(offline=True, viewport={"width": 400, "height": 800})
             page = context.new_page()
             page.on("request", lambda request: asked.append(request.url))
             page.on("console", lambda message: said.append(f"{page.url}: {message.text}") if message.type in {"error", "warning"} else None)
@@ -54,6 +54,8 @@ def test_the_site_is_built_without_a_warning_and_its_pages_ask_for_nothing(site)
             for one in built:
                 page.goto(one.as_uri())
                 assert page.title()
+                if page.evaluate("document.documentElement.scrollWidth") > 400:
+                    said.append(f"{one.name} is wider than a telephone")
         finally:
             browser.close()
     assert not said
@@ -83,6 +85,14 @@ def test_what_a_page_tells_its_reader_to_do_comes_out(page, site):
     follow.compare(follow.follow(page))
 
 
+@pytest.mark.parametrize("readme", sorted((ROOT / "studies").glob("*/README.md")), ids=lambda readme: readme.parent.name)
+def test_commands_of_studies_which_take_hours_are_such_that_there_are(readme):
+    found = [block for block in blocks.blocks(readme) if block.language == "sh"]
+    assert found
+    for block in found:
+        follow.check(block)
+
+
 def written(folder, text):
     page = folder / "page.md"
     page.write_text(text, encoding="utf-8")
@@ -106,6 +116,8 @@ def test_a_page_is_followed_word_for_word(tmp_path):
         ("```sh\ntimeplane validate missing.toml\n```\n", "missing.toml"),
         ("<!-- not run: slow -->\n```sh\nsudo timeplane run x.toml --seed 3 > x\n```\n", "--seed"),
         ("<!-- not run: slow -->\n```python\nx = (\n```\n", "was never closed"),
+        ("<!-- not run: slow -->\n```sh\ntimeplane study tmda --quick\n```\n", "did you mean `tdma`?"),
+        ("<!-- not run: slow -->\n```sh\ntimeplane study tdma --quik\n```\n", "timeplane study tdma --quik"),
     ],
 )
 def test_what_does_not_come_out_is_found(tmp_path, text, says):

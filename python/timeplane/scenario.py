@@ -196,6 +196,7 @@ class FatTree(Values):
 Rate: TypeAlias = str
 
 #: Which ports of a circuit switch go dark when it changes.
+#:
 #: - ``"all_stop"``: All.
 #: - ``"moved"``: Those that are joined to another one.
 Retune: TypeAlias = Literal["all_stop", "moved"]
@@ -227,6 +228,7 @@ class DarkBetween(Values):
 
 
 #: How long ports of a circuit switch are dark when it changes.
+#:
 #: - ``"mordia"``: As REACToR measured the Mordia switch: 12 us in the mean, 14.84 us at most (section 4.1).
 #:   Drawn evenly from 9.16 to 14.84 us.
 #: - :class:`FixedDark`: Always so long.
@@ -293,6 +295,7 @@ class Graph(Values):
 
 
 #: A fabric's shape.
+#:
 #: - :class:`SingleSwitch`: All hosts under one switch.
 #: - :class:`LeafSpine`: Every leaf joined to every spine.
 #: - :class:`Tree`: Edge switches under one root.
@@ -303,6 +306,7 @@ Topology: TypeAlias = SingleSwitch | LeafSpine | Tree | FatTree | Hybrid | Graph
 _Topology = {"single_switch": SingleSwitch, "leaf_spine": LeafSpine, "tree": Tree, "fat_tree": FatTree, "hybrid": Hybrid, "graph": Graph}
 
 #: What a link's layer adds to a packet on the wire.
+#:
 #: - ``"ethernet"``: Ethernet: 38 B (preamble 8, header 14, FCS 4, gap 12), never under 84 B on the wire (IEEE
 #:   802.3, clause 3).
 #: - ``"ppp"``: Point-to-point protocol, as ns-3's point-to-point link: 2 B.
@@ -313,6 +317,7 @@ Framing: TypeAlias = Literal["ethernet", "ppp", "none"]
 Bytes: TypeAlias = str
 
 #: When a switch begins to send a packet on.
+#:
 #: - ``"store_and_forward"``: After its last bit came in.
 #: - ``"cut_through"``: After its first 64 B came in, where the outgoing link is free and not faster than the
 #:   incoming one needs.
@@ -344,6 +349,7 @@ class Shared(Values):
 
 
 #: How much of a queue a switch keeps. Sizes count wire bytes.
+#:
 #: - ``"unbounded"``: All of it.
 #: - :class:`PerPort`: At most so much at each output port.
 #: - :class:`Shared`: One memory for all ports; a port takes at most `alpha` times what is still free (dynamic
@@ -399,12 +405,14 @@ class Switch(Values):
 
 
 #: A named set of constants of medium access.
+#:
 #: - ``"flyways-draft"``: The draft that flyways' simulator followed: SIFS 1 us, slots of 3 us, frames of
 #:   66,500 B of payload.
 #: - ``"11ad-2012"``: IEEE 802.11ad-2012: SIFS 3 us, slots of 5 us, A-MPDUs of at most 262,143 B and 2 ms.
 MacName: TypeAlias = Literal["flyways-draft", "11ad-2012"]
 
 #: Who sends when on the air.
+#:
 #: - ``"dcf"``: Carrier sense and back-off (DCF), with the collisions that they have.
 #: - ``"dcf_without_collisions"``: The same where nobody collides, and frames of nothing but acknowledgements
 #:   go first, without back-off. No protocol does that: it is what published figures without collisions
@@ -415,11 +423,13 @@ MacName: TypeAlias = Literal["flyways-draft", "11ad-2012"]
 AccessSpec: TypeAlias = Literal["dcf", "dcf_without_collisions", "no_backoff", "token", "planned"]
 
 #: Where TCP's acknowledgements go.
+#:
 #: - ``"air"``: As data do.
 #: - ``"wire"``: By the wires, where there are any.
 AckWay: TypeAlias = Literal["air", "wire"]
 
 #: A measured antenna.
+#:
 #: - ``"narrow_beam"``: The horn with the narrow beam of flyways' measurements.
 #: - ``"wide_beam"``: The horn with the wide beam.
 #: - ``"geofencing"``: The pattern of Geo-fencing.
@@ -465,6 +475,7 @@ class Codel(Values):
 
 
 #: What becomes of packets that wait for an air link.
+#:
 #: - :class:`DropTail`: What does not fit is lost.
 #: - :class:`Ecn`: Packets that find so many others are marked, as DCTCP asks for.
 #: - :class:`Codel`: Controlled delay (RFC 8289).
@@ -472,6 +483,7 @@ AirQueue: TypeAlias = DropTail | Ecn | Codel
 _AirQueue = {"drop_tail": DropTail, "ecn": Ecn, "codel": Codel}
 
 #: What becomes of packets that wait at an access point whose device leaves.
+#:
 #: - ``"lost"``: They are lost, with the reason `handover`.
 #: - ``"forwarded"``: They are sent on to the new one by the wires.
 QueuedSpec: TypeAlias = Literal["lost", "forwarded"]
@@ -512,11 +524,13 @@ class Interference(Values):
 
 
 #: A room of the proxy's measurements.
+#:
 #: - ``"a"``: Many reflectors; a trolley crosses.
 #: - ``"b"``: An aisle between partitions with no way round; a manikin crosses.
 RoomName: TypeAlias = Literal["a", "b"]
 
 #: What an access point does in an outage. The paper says nothing of it.
+#:
 #: - ``"hold"``: It waits, and its queue with it.
 #: - ``"lose"``: It goes on at the slowest rate, and all that it sends is lost.
 InOutage: TypeAlias = Literal["hold", "lose"]
@@ -688,6 +702,7 @@ class Matrix(Values):
 
 
 #: Who sends to whom.
+#:
 #: - ``"uniform"``: A random host to a random other one, flow by flow.
 #: - :class:`Incast`: All others to one host.
 #: - ``"permutation"``: Every host to one other, drawn once from the seed; everyone receives from one (no host
@@ -731,6 +746,7 @@ class Cdf(Values):
 
 
 #: Bytes of a flow.
+#:
 #: - :class:`Fixed`: All the same.
 #: - :class:`Exponential`: Exponential with this mean, at least 1 B.
 #: - :class:`Cdf`: From a CDF: a CSV file `bytes,cdf` (linear between its points), or the name of a bundled
@@ -739,6 +755,7 @@ Sizes: TypeAlias = Fixed | Exponential | Cdf
 _Sizes = {"fixed": Fixed, "exponential": Exponential, "cdf": Cdf}
 
 #: How a flow is cut into packets. Sizes are of IP packets, headers included.
+#:
 #: - ``"mtu"``: As large as the MTU allows.
 #: - :class:`Fixed`: All of one size.
 #: - ``"bimodal"``: 40 B with probability 0.4, else 1500 B.
@@ -820,6 +837,7 @@ class Coflows(Values):
 
 
 #: An operation of a group of ranks.
+#:
 #: - ``"all_reduce"``: Everybody has the sum of all buffers.
 #: - ``"all_gather"``: Everybody has the pieces of all.
 #: - ``"reduce_scatter"``: Everybody has a piece of the sum.
@@ -828,6 +846,7 @@ class Coflows(Values):
 Collective: TypeAlias = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"]
 
 #: How a collective is made of transfers.
+#:
 #: - ``"ring"``: To the next rank, piece by piece (Patarasuk and Yuan, JPDC 2009).
 #: - ``"halving_doubling"``: With the rank of one other bit, half as much or twice as much each time (Thakur,
 #:   Rabenseifner and Gropp, IJHPCA 2005); ranks are a power of two. For an all-to-all half of the buffer each
@@ -943,6 +962,7 @@ class Simai(Values):
 
 
 #: What is sent.
+#:
 #: - :class:`Poisson`: Flows that arrive as a Poisson process.
 #: - :class:`Flows`: A list of flows from a file.
 #: - :class:`Shuffle`: Every host sends the same amount to every other.
@@ -1048,6 +1068,7 @@ class FailedDeputy(Values):
 
 
 #: What can fail.
+#:
 #: - :class:`FailedWire`: A wire, both ways, by its number from 0: hosts' wires first, in the order of hosts,
 #:   then those between switches, switch by switch from its lower end (in a fat tree pod by pod); those of a
 #:   graph in the order written. Wire `k` is links `2k` and `2k + 1` of the results.
@@ -1110,6 +1131,7 @@ class ChangedWires(Values):
 
 
 #: Which wires change.
+#:
 #: - :class:`ChangedWire`: One, by its number, as for `failure`.
 #: - :class:`ChangedWires`: All between two nodes. Hosts are nodes from 0, switches follow.
 #: - ``"all"``: All wires of the fabric.
@@ -1166,6 +1188,7 @@ class Raw(Values):
 
 
 #: A congestion control.
+#:
 #: - ``"new_reno"``: RFC 5681, 6582.
 #: - ``"cubic"``: RFC 9438.
 #: - ``"dctcp"``: RFC 8257.
@@ -1215,6 +1238,7 @@ class Tcp(Values):
 
 
 #: What carries flows.
+#:
 #: - :class:`Datagrams`: Open-loop UDP datagrams (28 B of headers): what is lost stays lost.
 #: - :class:`Raw`: Raw frames with an end-to-end repair: receivers report what is missing, senders resend it.
 #: - :class:`Tcp`: TCP.
@@ -1222,11 +1246,13 @@ Transport: TypeAlias = Datagrams | Raw | Tcp
 _Transport = {"datagrams": Datagrams, "raw": Raw, "tcp": Tcp}
 
 #: How packets choose among equal paths.
+#:
 #: - ``"flow"``: All packets of a flow take one path, by a hash.
 #: - ``"packet"``: Each packet takes its own, by a hash of flow and sequence.
 Ecmp: TypeAlias = Literal["flow", "packet"]
 
 #: Which queue sends next.
+#:
 #: - ``"fifo"``: The packet that came first.
 #: - ``"round_robin"``: Destinations in turn.
 Discipline: TypeAlias = Literal["fifo", "round_robin"]
@@ -1287,6 +1313,7 @@ class Times(Values):
 
 
 #: How fast a host obeys a control frame. A frame that is being sent is always finished.
+#:
 #: - ``"immediate"``: At once.
 #: - ``"interface"``: An interface that obeys 802.3x by itself: 2 to 6 us (Practical TDMA, figure 1).
 #: - ``"user_space"``: A program that parses PFC and opens queues: 100 to 200 us (Practical TDMA, section 3).
@@ -1297,6 +1324,7 @@ Reaction: TypeAlias = Literal["immediate", "interface", "user_space", "intel_825
 _Reaction = {"times": Times}
 
 #: Through how many interfaces control frames go out; those of one interface leave one after the other.
+#:
 #: - ``"one"``: One.
 #: - ``"per_edge_switch"``: One for each switch with hosts.
 Interfaces: TypeAlias = Literal["one", "per_edge_switch"]
@@ -1404,18 +1432,21 @@ class Slots(Values):
 
 
 #: Which pair goes first in a timeslot.
+#:
 #: - ``"ocf"``: Oldest cell first: that whose first packet has waited longest.
 #: - ``"srjf"``: Shortest remaining job first: that whose first flow has the fewest bytes left.
 #: - ``"mmf"``: Max-min fairness: that whose first packet has been first for longest.
 SlotMetric: TypeAlias = Literal["ocf", "srjf", "mmf"]
 
 #: What may fill a timeslot.
+#:
 #: - ``"packet"``: One packet, however small.
 #: - ``"packets"``: As many whole packets of the pair as fit.
 #: - ``"fragments"``: As many packets as fit, and a part of the next one.
 SlotFill: TypeAlias = Literal["packet", "packets", "fragments"]
 
 #: How the paths of a timeslot's packets are found.
+#:
 #: - ``"euler_split"``: All at once, halving the slot along Euler circuits.
 #: - ``"paull"``: One after the other, exchanging the colours along a path where none is free (Paull).
 PathColouring: TypeAlias = Literal["euler_split", "paull"]
@@ -1477,6 +1508,7 @@ class Arrivals(Values):
 
 
 #: How the rate that a pair asks for is found.
+#:
 #: - ``"backlogged"``: The whole link, while anything waits.
 #: - :class:`Horizon`: What it takes to send all that waits within this time.
 #: - :class:`Arrivals`: What arrives, averaged over this time, and what it takes to send all that waits within
@@ -1485,6 +1517,7 @@ RateEstimator: TypeAlias = Literal["backlogged"] | Horizon | Arrivals
 _RateEstimator = {"horizon": Horizon, "arrivals": Arrivals}
 
 #: How rates asked for become rates that no link of a host exceeds.
+#:
 #: - ``"scale_both"``: Rows and columns in turn, up and down (Sinkhorn), for the highest total.
 #: - ``"scale_down"``: Rows, then columns, down only.
 #: - ``"max_min"``: Max-min fairness.
@@ -1522,6 +1555,7 @@ class Rates(Values):
 
 
 #: How circuits are scheduled.
+#:
 #: - ``"solstice"``: Long configurations first, and the packet switch takes the rest (CoNEXT 2015).
 #: - ``"eclipse"``: The configuration that carries most for its time, again and again (SIGMETRICS 2016).
 #: - ``"tms"``: A doubly stochastic matrix as a sum of matchings (Mordia, SIGCOMM 2013).
@@ -1536,6 +1570,7 @@ class Rates(Values):
 CircuitAlgorithm: TypeAlias = Literal["solstice", "eclipse", "tms", "max_weight", "adjust", "sunflow", "cover_all", "round_robin", "hold"]
 
 #: How the controller of circuits knows what waits at hosts.
+#:
 #: - ``"reports"``: From hosts' reports, which are as old as control latencies make them, or lost.
 #: - ``"oracle"``: From an oracle, as REACToR's prototype has it (section 3.1): what waits in all queues at
 #:   the moment of planning.
@@ -1587,6 +1622,7 @@ class Circuits(Values):
 
 
 #: Which link is added next.
+#:
 #: - ``"greedy"``: Of all feasible links the one that takes most traffic off the busiest wire, the traffic of
 #:   others included.
 #: - ``"transit"``: For the pair of racks that would finish last; the link also carries what others send to
@@ -1616,6 +1652,7 @@ class Coordinated(Values):
 
 
 #: How the beams of a new link find each other.
+#:
 #: - :class:`Trained`: By sector sweeps of both ends over the air: nobody knows anything.
 #: - :class:`Coordinated`: The wires tell both ends which pattern points at the other: they only steer.
 PointingSpec: TypeAlias = Trained | Coordinated
@@ -1677,6 +1714,7 @@ class Flyways(Values):
 
 
 #: Who decides when hosts send.
+#:
 #: - :class:`Slots`: Slots: a manager takes reports, plans a round of slots ahead and grants them; gates at
 #:   the hosts execute.
 #: - :class:`Timeslots`: Timeslots: an arbiter gives each packet a slot and a path (SYN, Fastpass).
@@ -1724,6 +1762,7 @@ class Predicted(Values):
 
 
 #: How reports become windows.
+#:
 #: - :class:`Reactive`: The window is the bandwidth-delay product of the rate reported last.
 #: - :class:`Proactive`: After a fast fall it is that of the slowest rate for a while, and grows back step by
 #:   step.

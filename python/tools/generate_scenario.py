@@ -153,6 +153,8 @@ class Generator:
             lines.append(f"- :class:`{made}`: {about}")
         if name not in self.written:
             kinds = [f"Literal[{', '.join(json.dumps(w) for w in words)}]"] if words else []
+            # A list begins behind an empty line, as documentation tools read it.
+            lines.insert(1, "")
             comment = "\n".join(
                 line
                 for text in lines
@@ -160,6 +162,7 @@ class Generator:
                     text, WIDTH, initial_indent="#: ", subsequent_indent="#:   " if text.startswith("-") else "#: ",
                     break_long_words=False, break_on_hyphens=False,
                 )
+                or ["#:"]
             )
             union = " | ".join([*kinds, *classes])
             text = f"{comment}\n{name}: TypeAlias = {union}\n"

@@ -379,4 +379,19 @@ mod tests {
             assert_eq!(said, format!("manager.toml: `interfaces`: {why}"));
         }
     }
+
+    #[test]
+    fn the_files_of_the_guide_can_be_read() {
+        let guide = include_str!("../../../docs/live.md");
+        let file = |name: &str| {
+            let begin = format!("```toml\n# {name}\n");
+            let (_, rest) = guide.split_once(&begin).unwrap_or_else(|| panic!("docs/live.md has no {name}"));
+            rest.split_once("```").unwrap().0
+        };
+        let manager: ManagerFile = toml::from_str(file("manager.toml")).unwrap();
+        let agent: AgentFile = toml::from_str(file("agent.toml")).unwrap();
+        assert_eq!(manager.listen, agent.managers[0].address);
+        assert_eq!(agent.managers[0].name, format!("manager-{}", manager.place));
+        assert!(agent.tun.is_some());
+    }
 }

@@ -7,6 +7,9 @@ macro_rules! shared_counters {
         #[derive(Debug, Default)]
         pub struct $type { $($(#[doc = $doc])+ pub $name: std::sync::atomic::AtomicU64,)+ }
         impl $type {
+            /// Names, and what each counts, in a line.
+            pub const ABOUT: &'static [(&'static str, &'static str)] =
+                &[$((stringify!($name), concat!($($doc),+).trim_ascii()),)+];
             /// Names and values.
             pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 [$((stringify!($name), self.$name.load(std::sync::atomic::Ordering::Relaxed)),)+].into_iter()

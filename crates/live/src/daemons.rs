@@ -8,7 +8,7 @@ use crate::keys::Identity;
 use crate::manager::{Manager, ManagerConfig, Origin, SignalInterface};
 use crate::plan::LivePlan;
 use crate::service::{self, Stop, Watchdog};
-use crate::status::{Metrics, StatusPage, Token};
+use crate::status::{self, StatusPage, Token};
 use crate::timed::Inbox;
 use crate::watch::{About, Publisher, Watch};
 use std::collections::BTreeMap;
@@ -103,18 +103,7 @@ pub fn manager(path: &Path, stop: &Stop) -> Result<(), Failure> {
     let pulse = manager.pulse();
     let token = file.token.as_ref().map(|token| Token::read(&config::beside(path, token))).transpose()?;
     let page = file.status.zip(watch).map(|(listen, (watch, planned))| {
-        let metrics = Metrics::new();
-        let counters = manager.counters();
-        for (name, _) in counters.iter() {
-            let counters = manager.counters();
-            let read = move || counters.iter().find(|c| c.0 == name).map_or(0, |c| c.1);
-            metrics.counter_of(&format!("manager_{name}"), "See the documentation of ManagerCounters.", read);
-        }
-        for (name, _) in channel().named() {
-            let channel = channel.clone();
-            let read = move || channel().named().find(|c| c.0 == name).map_or(0, |c| c.1);
-            metrics.counter_of(&format!("channel_{name}"), "See the documentation of channel::Counters.", read);
-        }
+        let metrics = status::of_manager(&manager.counters(), &channel);
         let (state, known) = (manager.state(), manager.state());
         let pulse = pulse.clone();
         let status = move || state.to_json();
@@ -259,13 +248,7 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
     let _api = Api::start(&file.runtime.join("agent.sock"), Arc::clone(&shared), 0o660)?;
     let pulse = agent.pulse();
     let page = file.status.map(|listen| {
-        let metrics = Metrics::new();
-        let counters = agent.counters();
-        for (name, _) in counters.iter() {
-            let counters = agent.counters();
-            let read = move || counters.iter().find(|c| c.0 == name).map_or(0, |c| c.1);
-            metrics.counter_of(&format!("agent_{name}"), "See the documentation of AgentCounters.", read);
-        }
+        let metrics = status::of_agent(&agent.counters());
         let pulse = pulse.clone();
         let of = Arc::clone(&shared);
         let status = move || of.shown.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -101,7 +101,7 @@ shared_counters! {
         signals_lost,
         /// Grants and rates sent, with those lost.
         grants,
-        /// Their bytes, as [`Message::wire_bytes`] counts them.
+        /// Their bytes, as `Message::wire_bytes` counts them.
         grant_bytes,
         /// Of them, those that were lost, as a lab wants some to be.
         grants_lost,

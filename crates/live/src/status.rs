@@ -14,10 +14,12 @@
 //! at 127.0.0.1 (DNS rebinding) is turned away before anything else is looked at. The page at `/` alone needs no token: it is the same for everybody,
 //! and asks for the rest with the token that stands behind `#` in its address, which browsers send to nobody.
 
+mod counted;
 mod guard;
 mod listener;
 mod metrics;
 
+pub use counted::{of_agent, of_manager};
 pub use metrics::Metrics;
 
 use crate::keys::{KeyError, files};

@@ -1,4 +1,4 @@
-//! Writes one of each control frame to a capture file, to be looked at with other programs' decoders.
+//! Writes one of each control frame, and of each frame of live agents, to a capture file, to be looked at with other programs' decoders.
 //!
 //! `cargo run -p timeplane-protocol --example frames -- frames.pcap`, then
 //! `tshark -r frames.pcap -V --disable-heuristic dns_udp`, as its guess at UDP on unknown ports takes some of ours for DNS.
@@ -9,8 +9,9 @@ use timeplane_model::{
     Backlog, Bytes, Class, Duration, FlowId, Grant, HostId, LinkId, Medium, Rate, Round, Time, Trigger,
 };
 use timeplane_protocol::wire::{
-    Carrier, Circuit, ClassNames, Configuration, Control, Endpoint, EpsShare, ExtendedPfcFrame, Heartbeat, HostPeriod,
-    MacAddress, PORT, PauseFrame, PeriodSchedule, PfcClass, PfcFrame, Quanta, UdpFrame, Via,
+    Carrier, Circuit, ClassNames, Configuration, Control, DataHeader, DataKind, Endpoint, EpsShare, ExtendedPfcFrame,
+    Heartbeat, HostPeriod, MacAddress, PORT, PauseFrame, PeriodSchedule, PfcClass, PfcFrame, Quanta, SignalEncoding,
+    SignalKey, UNGATED, UdpFrame, Via, encode_repair,
 };
 use timeplane_protocol::{
     Gathered, Grants, LinkReport, LinkSample, LinkUse, Message, Part, Pfc, QueueSample, RackFlyways, RackLink,
@@ -19,7 +20,7 @@ use timeplane_protocol::{
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("usage: frames FILE.pcap")?;
-    let all = frames()?;
+    let all = [frames()?, live_frames()?].concat();
     std::fs::write(&path, capture(&all))?;
     println!("{} frames, {} bytes without FCS, in {path}", all.len(), all.iter().map(Vec::len).sum::<usize>());
     Ok(())
@@ -72,6 +73,34 @@ pub fn frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
         }
     }
     Ok(all)
+}
+
+/// What is only on real networks: a signal with its tag, and data.
+pub fn live_frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
+    let (manager, host) = (MacAddress([2, 0, 0, 0, 0, 0xaa]), MacAddress([2, 0, 0, 0, 0, 7]));
+    let signal = Pfc { epoch: 1, sequence: 44, open: Some(3), hold: Duration::from_us(315) };
+    let sealed = signal.seal(SignalEncoding::Experimental, &SignalKey([7; 16]), manager, host)?;
+    let data = |kind, class, payload: &[u8]| {
+        let header = DataHeader {
+            destination: MacAddress([2, 0, 0, 0, 0, 3]),
+            source: host,
+            kind,
+            class,
+            payload: payload.len() as u16,
+            host: HostId(7),
+            epoch: 2,
+            stream: 5,
+            port: 7,
+            offset: 2880,
+            length: (kind == DataKind::Stream).then_some(100_000),
+        };
+        [&header.encode()[..], payload].concat()
+    };
+    Ok(vec![
+        sealed,
+        data(DataKind::Stream, 3, b"waits for its slot"),
+        data(DataKind::Repair, UNGATED, &encode_repair(2880, [(4320, 5760)].into_iter())),
+    ])
 }
 
 /// One of each, and whether it goes up to the controller. The report takes two datagrams.

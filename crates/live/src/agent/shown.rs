@@ -18,7 +18,7 @@ shared_counters! {
         late,
         /// Reports sent; what goes to two managers is one.
         reports,
-        /// Their bytes, as [`Message::wire_bytes`](timeplane_protocol::Message::wire_bytes) counts them.
+        /// Their bytes, as `Message::wire_bytes` counts them.
         report_bytes,
         /// Frames that left.
         frames,

@@ -3,14 +3,17 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+    ($($(#[doc = $doc:literal])+ $name:ident),* $(,)?) => {
         /// What a channel has counted since it was started.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Counters {
-            $($(#[$doc])* pub $name: u64,)*
+            $($(#[doc = $doc])+ pub $name: u64,)*
         }
 
         impl Counters {
+            /// Names, and what each counts, in a line.
+            pub const ABOUT: &'static [(&'static str, &'static str)] =
+                &[$((stringify!($name), concat!($($doc),+).trim_ascii()),)*];
             /// Names and values, for metrics.
             pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 [$((stringify!($name), self.$name)),*].into_iter()

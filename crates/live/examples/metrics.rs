@@ -1,0 +1,23 @@
+//! Prints what the status pages of daemons have at `/metrics`, with nothing counted yet: `metrics manager` or `metrics agent`.
+//!
+//! The documentation's page of metrics is made of it.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use timeplane_live::agent::AgentCounters;
+use timeplane_live::channel::Counters;
+use timeplane_live::manager::ManagerCounters;
+use timeplane_live::status::{of_agent, of_manager};
+
+fn main() -> ExitCode {
+    let metrics = match std::env::args().nth(1).as_deref() {
+        Some("manager") => of_manager(&Arc::new(ManagerCounters::default()), &Counters::default),
+        Some("agent") => of_agent(&Arc::new(AgentCounters::default())),
+        _ => {
+            eprintln!("usage: metrics manager|agent");
+            return ExitCode::from(2);
+        }
+    };
+    print!("{}", metrics.text());
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,65 @@
+//! What daemons count, as metrics.
+
+use super::Metrics;
+use crate::agent::AgentCounters;
+use crate::channel;
+use crate::manager::ManagerCounters;
+use std::sync::Arc;
+
+/// The metrics of a manager: what it counts itself (`manager_..`), and what its end of the demand channel does (`channel_..`).
+pub fn of_manager<C>(counters: &Arc<ManagerCounters>, channel: &C) -> Metrics
+where
+    C: Fn() -> channel::Counters + Clone + Send + Sync + 'static,
+{
+    let metrics = Metrics::new();
+    for &(name, about) in ManagerCounters::ABOUT {
+        let counters = Arc::clone(counters);
+        metrics.counter_of(&format!("manager_{name}"), about, move || value(counters.iter(), name));
+    }
+    for &(name, about) in channel::Counters::ABOUT {
+        let channel = channel.clone();
+        metrics.counter_of(&format!("channel_{name}"), about, move || value(channel().named(), name));
+    }
+    metrics
+}
+
+/// The metrics of an agent (`agent_..`).
+pub fn of_agent(counters: &Arc<AgentCounters>) -> Metrics {
+    let metrics = Metrics::new();
+    for &(name, about) in AgentCounters::ABOUT {
+        let counters = Arc::clone(counters);
+        metrics.counter_of(&format!("agent_{name}"), about, move || value(counters.iter(), name));
+    }
+    metrics
+}
+
+fn value(mut all: impl Iterator<Item = (&'static str, u64)>, name: &str) -> u64 {
+    all.find(|c| c.0 == name).map_or(0, |c| c.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn every_counter_is_a_metric_that_says_what_it_counts() {
+        let counters = Arc::new(ManagerCounters::default());
+        counters.slips.store(3, Ordering::Relaxed);
+        let text = of_manager(&counters, &|| channel::Counters { replaced: 2, ..Default::default() }).text();
+        assert!(text.contains("# HELP timeplane_manager_slips How often the schedule slipped.\n"), "{text}");
+        assert!(text.contains("\ntimeplane_manager_slips_total 3\n"), "{text}");
+        assert!(text.contains("\ntimeplane_channel_replaced_total 2\n"), "{text}");
+        assert_eq!(
+            text.matches("# TYPE").count(),
+            counters.iter().count() + channel::Counters::default().named().count()
+        );
+
+        let counters = Arc::new(AgentCounters::default());
+        counters.frames.store(7, Ordering::Relaxed);
+        let text = of_agent(&counters).text();
+        assert!(text.contains("# HELP timeplane_agent_frames Frames that left.\n"), "{text}");
+        assert!(text.contains("\ntimeplane_agent_frames_total 7\n"), "{text}");
+        assert_eq!(text.matches("# TYPE").count(), counters.iter().count());
+    }
+}

@@ -1,0 +1,101 @@
+"""Fenced blocks of a page, and what a reader does with each: the rules by which pages are followed.
+
+What a page asks of a reader is written in its blocks, so that a program can do the same, in a fresh clone, from the first to the last:
+
+- ``sh`` is typed into one shell. A block of ``text`` that follows at once is what it prints on stdout; there a line ``...`` stands for any
+  lines. ``<!-- exits: 3 -->`` in front of it says with which code it ends, where that is not 0.
+- ``toml``, ``python`` and ``rust`` name a file in a comment on their first line (``# mine.toml``), and are saved there as they are.
+- ``<!-- on a bare clone: REASON -->`` in front of a block: it makes the program that the others use, and is run only where there is none.
+- ``<!-- not run: REASON -->``: it cannot be run here, and why. Its commands still have to be ones that ``timeplane`` takes.
+- ``{code-cell}`` and other directives are Sphinx's own business; ``text`` elsewhere is a picture.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+#: Languages of files.
+FILES = ("toml", "python", "rust")
+_FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<language>[^`]*)$")
+_COMMENT = re.compile(r"^ *<!-- (?P<key>not run|on a bare clone|exits): (?P<value>.*\S) -->$")
+_FILE = re.compile(r"^(?:#|//) (?P<name>[\w./-]+\.\w+)$")
+
+
+class PageError(ValueError):
+    """A page does not keep to the rules."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block."""
+
+    page: Path
+    #: Of the first line of its content, from 1.
+    line: int
+    language: str
+    #: With a newline at the end of each line.
+    text: str
+    #: Why it is not run.
+    not_run: str | None = None
+    #: Why it is run on a bare clone only.
+    bare: str | None = None
+    #: The code with which it ends.
+    exits: int = 0
+    #: What it prints on stdout, where the page says so.
+    prints: Block | None = None
+
+    @property
+    def file(self) -> str | None:
+        """The file that a reader saves it to."""
+        found = _FILE.match(self.text.partition("\n")[0]) if self.language in FILES else None
+        return found["name"] if found else None
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line}"
+
+
+def blocks(page: Path) -> list[Block]:
+    """All blocks of a page that a reader does something with, in order. Raises :class:`PageError` where it does not keep to the rules."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    found: list[Block] = []
+    comments: dict[str, str] = {}
+    at_once, at = False, 0
+    while at < len(lines):
+        comment, fence = _COMMENT.match(lines[at]), _FENCE.match(lines[at])
+        at += 1
+        if comment:
+            comments[comment["key"]] = comment["value"]
+            at_once = False
+        elif fence:
+            begin = at
+            while at < len(lines) and lines[at].strip() != fence["ticks"]:
+                at += 1
+            if at == len(lines):
+                raise PageError(f"{page}:{begin}: a block that does not end")
+            text = "".join(f"{line.removeprefix(fence['indent'])}\n" for line in lines[begin:at])
+            at += 1
+            block = Block(
+                page,
+                begin + 1,
+                fence["language"].strip(),
+                text,
+                comments.pop("not run", None),
+                comments.pop("on a bare clone", None),
+                int(comments.pop("exits", "0")),
+            )
+            if block.language == "text" and at_once:
+                found[-1] = replace(found[-1], prints=block)
+            elif block.language in ("sh", *FILES):
+                if block.language != "sh" and block.file is None and block.not_run is None:
+                    raise PageError(f"{block}: its first line says in a comment which file it is, or a comment in front why it is none")
+                found.append(block)
+            elif block.language != "text" and not block.language.startswith("{"):
+                raise PageError(f"{block}: a reader does not know what to do with a block of `{block.language}`")
+            at_once = block.language == "sh"
+        elif lines[at - 1].strip():
+            if comments:
+                raise PageError(f"{page}:{at}: `{', '.join(comments)}` stands right in front of its block")
+            at_once = False
+    return found

@@ -1,0 +1,69 @@
+"""What code cells of pages share: a clone to work in, and pictures that are light and dark as the page is."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import StringIO
+from pathlib import Path
+
+#: Colours that stand for the page's own until the picture is there.
+TEXT, LINE = "#010203", "#040506"
+_THEME = {TEXT: "var(--color-foreground-primary)", LINE: "var(--color-foreground-border)"}
+
+
+def clone(*folders: str) -> None:
+    """Brings folders of the repository into the folder in which the page is run, so that a page's paths are those of a clone."""
+    root = Path(os.environ["TIMEPLANE_DOCS_CLONE"])
+    for folder in folders:
+        shutil.copytree(root / folder, folder, dirs_exist_ok=True)
+
+
+class Picture:
+    """An SVG in the page's own colours, with a text for those who do not see it."""
+
+    def __init__(self, svg: str, text: str) -> None:
+        self.svg, self.text = svg, text
+
+    def _repr_html_(self) -> str:
+        return f'<figure class="picture" role="img" aria-label="{self.text}">{self.svg}</figure>'
+
+
+@contextmanager
+def drawing(name: str, text: str, *, width: float = 7.0, height: float = 2.6, rows: int = 1, columns: int = 1, **more: object) -> Iterator[object]:
+    """Axes of a picture; ``name`` makes its parts' ids, ``text`` says what is in it. Inches."""
+    import matplotlib
+    from IPython.display import display
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    colours = dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), TEXT)
+    colours |= dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color", "grid.color", "legend.edgecolor"), LINE)
+    settings = colours | {
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "font.size": 9,
+        "legend.frameon": False,
+        "svg.fonttype": "none",
+        "svg.hashsalt": name,
+        "axes.facecolor": "none",
+        "figure.facecolor": "none",
+    }
+    with pyplot.rc_context(settings):
+        figure, axes = pyplot.subplots(rows, columns, figsize=(width, height), layout="constrained", **more)
+        yield axes
+        out = StringIO()
+        figure.savefig(out, format="svg", metadata={"Date": None})
+        pyplot.close(figure)
+    svg = out.getvalue()
+    svg = svg[svg.index("<svg") :]
+    for colour, variable in _THEME.items():
+        svg = svg.replace(colour, variable)
+    # As wide as it was drawn, where there is room; texts take the page's font.
+    svg = re.sub(r' (?:height|width)="[^"]*pt"', "", svg, count=2).replace("<svg ", f'<svg style="max-width: {width * 96:.0f}px" ', 1)
+    svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
+    display(Picture(svg, text))

@@ -1,0 +1,37 @@
+"""A Sphinx extension that makes the pages of the reference and the gallery before the site is read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import command_line
+import daemon_metrics
+import frames
+import gallery
+import results_tables
+import scenario_schema
+import stub
+from built import ROOT
+
+from timeplane import _core
+
+
+def _write(app: Any) -> None:
+    docs = Path(app.srcdir)
+    reference = docs / "reference" / "generated"
+    command_line.page().write(reference / "command-line.md")
+    scenario_schema.page(json.loads(_core.schema())).write(reference / "scenario.md")
+    results_tables.page().write(reference / "results.md")
+    daemon_metrics.page().write(reference / "daemon-metrics.md")
+    frames.page().write(reference / "frames.md")
+    for name, page in gallery.pages(ROOT).items():
+        page.write(docs / "gallery" / "generated" / f"{name}.md")
+    stub.take_its_place()
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """As Sphinx asks for it."""
+    app.connect("builder-inited", _write)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

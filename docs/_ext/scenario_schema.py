@@ -1,0 +1,147 @@
+"""The page of scenario files: every key with type, default and meaning, out of the JSON Schema that the program checks files by."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from generated import Page
+
+_PLACES = "#/$defs/"
+
+
+class _Schema:
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.root = schema
+        self.defs: dict[str, dict[str, Any]] = schema["$defs"]
+        #: Types with a section of their own, in the order in which keys lead to them.
+        self.sections: list[str] = []
+        #: Where each is first used: the dotted key.
+        self.keys: dict[str, str] = {}
+
+    def reference(self, name: str, key: str) -> str:
+        """A link to a type's section, which it gets."""
+        if name not in self.sections:
+            self.sections.append(name)
+            self.keys[name] = key
+        return f"[{_words(name)}](#scenario-{name.lower()})"
+
+    def kind(self, schema: Any, key: str) -> str:
+        """What a value is, in a few words, with links to types."""
+        if schema is True:
+            return "any value"
+        if "$ref" in schema:
+            name = schema["$ref"].removeprefix(_PLACES)
+            target = self.defs[name]
+            if target.get("type") == "string" and "oneOf" not in target:
+                return f"{_words(name)}, such as `\"{target['examples'][0]}\"`" if target.get("examples") else _words(name)
+            return self.reference(name, key)
+        if "anyOf" in schema:
+            return " or ".join(dict.fromkeys(self.kind(s, key) for s in schema["anyOf"] if s != {"type": "null"}))
+        if "oneOf" in schema:
+            return " or ".join(dict.fromkeys(self.kind(s, key) for s in schema["oneOf"]))
+        if "const" in schema:
+            return f"`{json.dumps(schema['const'])}`"
+        if "enum" in schema:
+            return ", ".join(f"`{json.dumps(value)}`" for value in schema["enum"])
+        types = schema.get("type")
+        if isinstance(types, list):
+            return " or ".join(self.kind(schema | {"type": t}, key) for t in types if t != "null")
+        if types == "array":
+            if "prefixItems" in schema:
+                return "[" + ", ".join(self.kind(s, key) for s in schema["prefixItems"]) + "]"
+            return f"list of {self.kind(schema.get('items', True), f'{key}[]')}"
+        if types == "object":
+            if isinstance(schema.get("additionalProperties"), dict):
+                return f"table by name: {self.kind(schema['additionalProperties'], f'{key}.NAME')}"
+            return "table" + (": " + ", ".join(f"`{name}`" for name in schema["properties"]) if schema.get("properties") else "")
+        words = {"integer": "whole number", "number": "number", "boolean": "true or false", "string": "text"}[types]
+        least, most = schema.get("minimum"), schema.get("maximum")
+        if most is not None:
+            return f"{words}, {least if least is not None else ''} to {most}"
+        return f"{words}, from {least}" if least else words
+
+    def rows(self, schema: dict[str, Any], key: str) -> Iterator[tuple[str, str, str, str]]:
+        """Keys of a table."""
+        required = schema.get("required", [])
+        for name, value in schema.get("properties", {}).items():
+            place = f"{key}.{name}" if key else name
+            default = "**needed**" if name in required else ""
+            if value is not True and "default" in value and name not in required:
+                default = f"`{_toml(value['default'])}`" if value["default"] is not None else ""
+            about = "" if value is True else value.get("description", "")
+            yield f"`{name}`", self.kind(value, place), default, _text(about)
+
+
+_HEAD = ("key", "value", "default", "")
+
+
+def _text(text: str) -> str:
+    return text.replace("<", "&lt;").replace("*", "\\*")
+
+
+def _toml(value: Any) -> str:
+    """A default as a file has it."""
+    if isinstance(value, dict):
+        # What a file cannot say is missing there.
+        parts = [f"{key} = {_toml(one)}" for key, one in value.items() if one is not None]
+        return "{ " + ", ".join(parts) + " }" if parts else "{}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _words(name: str) -> str:
+    """`SlotsSpec` as `slots`, `AirQueue` as `air queue`."""
+    name = name.removesuffix("Spec").removesuffix("Name")
+    return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()
+
+
+def page(schema: dict[str, Any]) -> Page:
+    """All keys."""
+    s = _Schema(schema)
+    made = Page(
+        "Scenario files",
+        f"{_text(schema['description'])} Files are TOML. Quantities are texts with a unit; a key that there is not, a value without a unit or "
+        "a contradiction is refused before anything runs. This page is made of what `timeplane schema` prints, which editors take, too.",
+    )
+    made.add("## The whole file")
+    made.table(_HEAD, s.rows(schema, ""))
+    written = 0
+    while written < len(s.sections):
+        name = s.sections[written]
+        written += 1
+        target, key = s.defs[name], s.keys[name]
+        made.add(f"(scenario-{name.lower()})=", f"## {_words(name).capitalize()}", f"At `{key}`. {_text(target.get('description', ''))}")
+        if "oneOf" in target:
+            _choices(made, s, target["oneOf"], key)
+        elif target.get("properties"):
+            made.table(_HEAD, s.rows(target, key))
+        else:
+            made.add(s.kind(target, key))
+    quantities = [(n, d) for n, d in schema["$defs"].items() if d.get("type") == "string" and "examples" in d]
+    made.add("(scenario-quantities)=", "## Quantities", "Texts of a number and a unit.")
+    made.table(("", "", "example"), [(_words(n), _text(d["description"]), f"`\"{d['examples'][0]}\"`") for n, d in quantities])
+    return made
+
+
+def _choices(made: Page, s: _Schema, choices: list[dict[str, Any]], key: str) -> None:
+    """One of several: a word, or a table with one key."""
+    rows, tables = [], []
+    for choice in choices:
+        about = _text(choice.get("description", ""))
+        properties = choice.get("properties", {})
+        if "const" in choice:
+            rows.append((f"`{json.dumps(choice['const'])}`", "", about))
+        elif len(properties) == 1:
+            name, inner = next(iter(properties.items()))
+            nested = inner is not True and inner.get("type") == "object" and inner.get("properties")
+            rows.append((f"`{name}`", "table, below" if nested else s.kind(inner, f"{key}.{name}"), about))
+            if nested:
+                tables.append((name, inner))
+        else:
+            rows.append(("", s.kind(choice, key), about))
+    made.add("One of these:")
+    made.table(("", "value", ""), rows)
+    for name, inner in tables:
+        made.add(f"**`{name}`**")
+        made.table(_HEAD, s.rows(inner, f"{key}.{name}"))

@@ -15,11 +15,14 @@ Nothing but the compiled part is imported before it is used.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
 from timeplane._core import __version__
 
+# Tools that look at types take it as true. To import `typing` takes longer than all the rest.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from timeplane import algorithms, live, plot, scenario, studies
     from timeplane._core import SlotParameters, Table
     from timeplane._errors import Issue, RunError, ScenarioError, ScenarioWarning, TimeplaneError

@@ -8,8 +8,8 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from typing import TYPE_CHECKING, Any
 
 from timeplane import _core, _schedulers
@@ -103,10 +103,11 @@ def sweep(
     try:
         while wanted := core.wanted(at_once or os.cpu_count() or 1):
             shown()
-            for run, files in _wave(executor, core, wanted):
-                core.adopt(run, files)
-                done += 1
-                shown()
+            for runs in _wave(executor, core, wanted):
+                core.adopt(runs)
+                for _ in runs:
+                    done += 1
+                    shown()
         found, comparison = core.conclude(True, folder)
     finally:
         core.close()
@@ -115,30 +116,41 @@ def sweep(
     return Results(found, Comparison(comparison))
 
 
-def _wave(executor: Executor, core: _core.Sweep, wanted: Sequence[int]) -> Any:
-    """Runs some runs, and gives each with its files as they come."""
+def _wave(executor: Executor, core: _core.Sweep, wanted: Sequence[int]) -> Iterator[list[tuple[int, list[tuple[str, bytes]]]]]:
+    """Runs some runs, and gives each with its files as they come: those together that are there, as they are made durable together."""
     size = -(-len(wanted) // _TASKS)
     parts = [wanted[at : at + size] for at in range(0, len(wanted), size)]
     futures: dict[Future[list[list[tuple[str, bytes]]]], Sequence[int]] = {}
     try:
         for part in parts:
             futures[executor.submit(_work, _core.__version__, [core.task(run) for run in part])] = part
-        for future in as_completed(futures):
-            try:
-                answers = future.result()
-            except (BrokenExecutor, CancelledError) as e:
-                raise RunError(f"workers ended before their runs: {e or type(e).__name__}. Complete runs stay; call again to go on") from e
-            except Exception as e:
-                if type(e).__name__ == "KilledWorker":
-                    raise RunError(
-                        "worker after worker died with the same runs, perhaps for want of memory; their logs say more. Complete runs stay; "
-                        "call again to go on"
-                    ) from e
-                raise
-            yield from zip(futures[future], answers, strict=True)
+        pending = set(futures)
+        while pending:
+            done, pending = wait(pending, return_when=FIRST_COMPLETED)
+            # What is whole is kept before a failure is told.
+            for whole in (True, False):
+                chosen = [future for future in done if (not future.cancelled() and future.exception() is None) is whole]
+                runs = [run for future in chosen for run in zip(futures[future], _result(future), strict=True)]
+                if runs:
+                    yield runs
     finally:
         for future in futures:
             future.cancel()
+
+
+def _result(future: Future[list[list[tuple[str, bytes]]]]) -> list[list[tuple[str, bytes]]]:
+    """What a task answered; raises what says why it did not."""
+    try:
+        return future.result()
+    except (BrokenExecutor, CancelledError) as e:
+        raise RunError(f"workers ended before their runs: {e or type(e).__name__}. Complete runs stay; call again to go on") from e
+    except Exception as e:
+        if type(e).__name__ == "KilledWorker":
+            raise RunError(
+                "worker after worker died with the same runs, perhaps for want of memory; their logs say more. Complete runs stay; "
+                "call again to go on"
+            ) from e
+        raise
 
 
 def command(arguments: Sequence[str]) -> int:

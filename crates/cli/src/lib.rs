@@ -9,6 +9,8 @@ mod export;
 mod fail;
 mod list;
 mod live;
+mod manual;
+mod new;
 mod output;
 mod preview;
 mod progress;
@@ -17,7 +19,7 @@ mod run;
 mod sweep;
 mod trace;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use fail::Failure;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -54,6 +56,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Writes a commented scenario to start from
+    New(NewArgs),
     /// Runs every control of a scenario with every seed and compares them
     ///
     /// Runs that are complete already are not run again; after an interrupt, the same command goes on.
@@ -75,6 +79,10 @@ enum Command {
     /// It is made of the tables of a folder of results; queues and windows are there where they were recorded (`record.queues_every`,
     /// `record.tcp_every`). Open it in the browser at ui.perfetto.dev.
     Trace(TraceArgs),
+    /// Prints the dissector by which Wireshark and tshark read our frames, a Lua program
+    ///
+    /// As `timeplane dissector > ~/.local/lib/wireshark/plugins/timeplane.lua`.
+    Dissector,
     /// Measures the speed of the engine on this machine
     Bench(BenchArgs),
     /// Lists what scenarios can name: topologies, workloads, controls, schedulers, bundled data; and what results hold
@@ -86,6 +94,13 @@ enum Command {
     Live(LiveArgs),
     /// Says what of timeplane works on this machine, found out by trying
     Doctor(DoctorArgs),
+    /// Prints a script with which a shell completes this command
+    ///
+    /// Bash reads it from ~/.local/share/bash-completion/completions/timeplane, or at once: `source <(timeplane completion bash)`. Zsh looks for
+    /// _timeplane in a folder of `fpath`, fish for ~/.config/fish/completions/timeplane.fish.
+    Completion(CompletionArgs),
+    /// Writes manual pages, one for each command
+    Man(ManArgs),
     /// Runs a study of a paper (the Python package does)
     #[command(hide = true)]
     Study(StudyArgs),
@@ -107,6 +122,25 @@ impl ScenarioArgs {
     fn load(&self) -> Result<Loaded, Failure> {
         Ok(Loaded::from_file(&self.file, &self.set)?)
     }
+}
+
+#[derive(Debug, Args)]
+struct NewArgs {
+    /// The file, which must not be there yet; - prints the scenario
+    #[arg(value_name = "FILE", default_value = "scenario.toml")]
+    file: PathBuf,
+    /// What to start from
+    #[arg(long, short, value_name = "NAME", default_value = new::TEMPLATES[0].name, value_parser = new::names())]
+    template: String,
+    /// Replaces a file that is there
+    #[arg(long)]
+    force: bool,
+    /// Lists the templates, and writes nothing
+    #[arg(long)]
+    list: bool,
+    /// Prints the list as JSON
+    #[arg(long, requires = "list")]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -265,6 +299,20 @@ struct DoctorArgs {
 }
 
 #[derive(Debug, Args)]
+struct CompletionArgs {
+    /// The shell
+    #[arg(value_enum)]
+    shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+struct ManArgs {
+    /// The folder for them, which is made where it is missing; `man` looks in ~/.local/share/man/man1
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+#[derive(Debug, Args)]
 struct StudyArgs {
     /// Its name, and arguments of its own
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -282,6 +330,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     let done = match cli.command {
+        Command::New(args) => new::new(&args),
         Command::Run(args) => run::run(&args),
         Command::Sweep(args) => sweep::sweep(&args),
         Command::Validate(args) => preview::validate(&args),
@@ -289,11 +338,14 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Report(args) => report::report(&args),
         Command::ExportFlows(args) => export::export(&args),
         Command::Trace(args) => trace::trace(&args),
+        Command::Dissector => output::text(include_str!("../../../data/wireshark/timeplane.lua")),
         Command::Bench(args) => bench::bench(&args),
         Command::List(args) => list::list(&args),
         Command::Schema => output::json(&timeplane_scenario::schema()),
         Command::Live(args) => live::live(&args),
         Command::Doctor(args) => doctor::doctor(&args),
+        Command::Completion(args) => manual::completion(Cli::command(), args.shell),
+        Command::Man(args) => manual::pages(Cli::command(), &args.folder),
         Command::Study(_) => Err(Failure::configuration(
             "studies are Python programs: the Python package runs them, `pip install .` in a clone of timeplane",
         )),

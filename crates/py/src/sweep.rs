@@ -76,9 +76,9 @@ impl Sweep {
         Ok((&self.points[run.point], self.base.clone(), run.control, values, run.seed, run.key))
     }
 
-    /// Keeps a run: its files.
-    fn adopt(&self, py: Python<'_>, run: usize, files: Vec<(String, Vec<u8>)>) -> PyResult<()> {
-        py.detach(|| self.with(|b| b.adopt(run, &files)))?.map_err(|e| error::results(py, &e))
+    /// Keeps runs: by number, their files.
+    fn adopt(&self, py: Python<'_>, runs: Vec<(usize, batch::Files)>) -> PyResult<()> {
+        py.detach(|| self.with(|b| b.adopt(&runs)))?.map_err(|e| error::results(py, &e))
     }
 
     /// Lets go of the folder, whoever still has this in a traceback.

@@ -28,7 +28,7 @@ pub use comparison::{Bound, Cell, Comparison, Line, Metric, Options};
 pub use error::ResultsError;
 pub use reader::{Columns, CompleteRun, Folder};
 pub use recorder::{ROW_GROUP_ROWS, Recorder, Table, Tables};
-pub use store::{FORMAT, Manifest, ManifestRun, PartialRun, Store, run_key};
+pub use store::{FORMAT, Manifest, ManifestRun, PartialRun, Store, place, run_key};
 pub use summary::{
     ControlTotals, Counts, Distribution, RunFacts, RunSummary, Summariser, Tally, WindowSummary, summary_batch,
 };

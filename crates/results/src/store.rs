@@ -301,26 +301,9 @@ impl Store {
         write_atomically(&path, &csv_bytes(&batch))?;
         Ok(answers)
     }
-
-    /// The files of a complete run, by name, in the order of names: what [`PartialRun::adopt`] takes.
-    ///
-    /// # Errors
-    /// Where they cannot be read.
-    pub fn files(&self, key: &str) -> Result<Vec<(String, Vec<u8>)>, ResultsError> {
-        let dir = self.run_dir(key);
-        let mut files = Vec::new();
-        for entry in fs::read_dir(&dir).map_err(|e| ResultsError::io("read", &dir, e))? {
-            let path = entry.map_err(|e| ResultsError::io("read", &dir, e))?.path();
-            let bytes = fs::read(&path).map_err(|e| ResultsError::io("read", &path, e))?;
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            files.push((name, bytes));
-        }
-        files.sort();
-        Ok(files)
-    }
 }
 
-/// A run that is being written. Dropped without [`commit`](Self::commit), it leaves nothing behind.
+/// A run that is being written. Dropped before it is in its [place](place), it leaves nothing behind.
 #[derive(Debug)]
 pub struct PartialRun {
     dir: PathBuf,
@@ -340,16 +323,24 @@ impl PartialRun {
     /// # Errors
     /// Where the file system refuses; nothing is left of the run then.
     pub fn commit(self, summary: &RunSummary) -> Result<(), ResultsError> {
-        let path = self.dir.join(SUMMARY);
-        fs::write(&path, to_json(summary)).map_err(|e| ResultsError::io("write", &path, e))?;
-        self.place()
+        self.finish(summary)?;
+        place(vec![self])
     }
 
-    /// Puts a run in its place that was complete in another folder of results: its [files](Store::files).
+    /// Adds the summary: the last file of a run, which [`place`] can put in its place then.
     ///
     /// # Errors
-    /// Where a name is not that of a file, there is no summary, or the file system refuses; nothing is left of the run then.
-    pub fn adopt(self, files: &[(String, Vec<u8>)]) -> Result<(), ResultsError> {
+    /// Where the file system refuses.
+    pub fn finish(&self, summary: &RunSummary) -> Result<(), ResultsError> {
+        let path = self.dir.join(SUMMARY);
+        fs::write(&path, to_json(summary)).map_err(|e| ResultsError::io("write", &path, e))
+    }
+
+    /// Takes over a run that is complete elsewhere: its [files](Self::files). [`place`] can put it in its place then.
+    ///
+    /// # Errors
+    /// Where a name is not that of a file, there is no summary, or the file system refuses.
+    pub fn adopt(&self, files: &[(String, Vec<u8>)]) -> Result<(), ResultsError> {
         let broken = |reason: String| ResultsError::Broken { path: self.target.clone(), reason };
         let summary = files.iter().find(|f| f.0 == SUMMARY).ok_or_else(|| broken(format!("no {SUMMARY} came")))?;
         serde_json::from_slice::<RunSummary>(&summary.1).map_err(|e| broken(format!("its {SUMMARY}: {e}")))?;
@@ -360,27 +351,86 @@ impl PartialRun {
             let path = self.dir.join(name);
             fs::write(&path, bytes).map_err(|e| ResultsError::io("write", &path, e))?;
         }
-        self.place()
+        Ok(())
     }
 
-    /// Makes all files durable, and puts them in their place.
-    fn place(mut self) -> Result<(), ResultsError> {
-        for entry in fs::read_dir(&self.dir).map_err(|e| ResultsError::io("read", &self.dir, e))? {
-            let path = entry.map_err(|e| ResultsError::io("read", &self.dir, e))?.path();
-            let synced = OpenOptions::new().write(true).open(&path).and_then(|file| file.sync_all());
-            synced.map_err(|e| ResultsError::io("write", &path, e))?;
+    /// The files of the run as it is now, by name, in the order of names: what [`adopt`](Self::adopt) takes.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    pub fn files(&self) -> Result<Vec<(String, Vec<u8>)>, ResultsError> {
+        let mut files = Vec::new();
+        for path in self.paths()? {
+            let bytes = fs::read(&path).map_err(|e| ResultsError::io("read", &path, e))?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            files.push((name, bytes));
         }
-        sync_dir(&self.dir);
+        files.sort();
+        Ok(files)
+    }
+
+    fn paths(&self) -> Result<Vec<PathBuf>, ResultsError> {
+        let entries = fs::read_dir(&self.dir).and_then(|entries| entries.map(|e| Ok(e?.path())).collect());
+        entries.map_err(|e| ResultsError::io("read", &self.dir, e))
+    }
+
+    /// Puts the run in its place.
+    fn rename(mut self) -> Result<(), ResultsError> {
         match fs::rename(&self.dir, &self.target) {
             Ok(()) => self.done = true,
-            Err(_) if self.target.join(SUMMARY).is_file() => return Ok(()),
+            Err(_) if self.target.join(SUMMARY).is_file() => {}
             Err(e) => return Err(ResultsError::io("create", &self.target, e)),
-        }
-        if let Some(runs) = self.target.parent() {
-            sync_dir(runs);
         }
         Ok(())
     }
+}
+
+/// Makes all files of finished runs of one store durable, and puts the runs in their places. Where the same run is complete already, that one
+/// stays.
+///
+/// # Errors
+/// Where the file system refuses; nothing is left of the runs that are not in their places.
+pub fn place(runs: Vec<PartialRun>) -> Result<(), ResultsError> {
+    let Some(folder) = runs.first().and_then(|r| r.target.parent()).map(Path::to_owned) else { return Ok(()) };
+    make_durable(&folder, &runs)?;
+    runs.into_iter().try_for_each(PartialRun::rename)?;
+    sync_dir(&folder);
+    Ok(())
+}
+
+/// Brings the files of runs to the disk. A short run's files take longer one by one than it took to run; of several runs, the file system is asked
+/// once for all that waits.
+fn make_durable(folder: &Path, runs: &[PartialRun]) -> Result<(), ResultsError> {
+    if runs.len() > 1 && sync_file_system(folder)? {
+        return Ok(());
+    }
+    for run in runs {
+        for path in run.paths()? {
+            let synced = OpenOptions::new().write(true).open(&path).and_then(|file| file.sync_all());
+            synced.map_err(|e| ResultsError::io("write", &path, e))?;
+        }
+        sync_dir(&run.dir);
+    }
+    Ok(())
+}
+
+/// Brings all that waits for a folder's file system to the disk; `false` where that cannot be asked for.
+#[cfg(target_os = "linux")]
+fn sync_file_system(folder: &Path) -> Result<bool, ResultsError> {
+    use rustix::io::Errno;
+    let error = |e| ResultsError::io("write", folder, e);
+    let opened = File::open(folder).map_err(error)?;
+    match rustix::fs::syncfs(&opened) {
+        Ok(()) => Ok(true),
+        Err(Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP) => Ok(false),
+        Err(e) => Err(error(e.into())),
+    }
+}
+
+/// Only Linux has a call that says when it is done.
+#[cfg(not(target_os = "linux"))]
+fn sync_file_system(_: &Path) -> Result<bool, ResultsError> {
+    Ok(false)
 }
 
 impl Drop for PartialRun {

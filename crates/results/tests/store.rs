@@ -9,7 +9,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use timeplane_results::{Bound, FORMAT, Manifest, ManifestRun, Metric, Recorder, ResultsError, Store, run_key};
+use timeplane_results::{Bound, FORMAT, Manifest, ManifestRun, Metric, Recorder, ResultsError, Store, place, run_key};
 
 const DONE: &str = "00000000000000aa";
 const HALF: &str = "00000000000000bb";
@@ -71,6 +71,29 @@ fn a_run_is_complete_or_not_there() {
     store.remove(DONE).unwrap();
     store.remove(DONE).unwrap();
     assert_eq!(names(&store.dir().join("runs")), [""; 0]);
+}
+
+#[test]
+fn runs_are_put_in_their_places_together() {
+    let scratch = Scratch::new("together");
+    let store = Store::open(scratch.path(), "study").unwrap();
+    run(&store, DONE, 1);
+    place(Vec::new()).unwrap();
+    let begun = [(DONE, 2), (HALF, 3), (HALF, 4)].map(|(key, seed)| {
+        let partial = store.begin(key).unwrap();
+        partial.finish(&summary("tcp", &[], seed, 1.0)).unwrap();
+        assert_eq!(partial.files().unwrap()[0].0, "summary.json");
+        partial
+    });
+    assert!(!store.is_complete(HALF), "finished is not in its place");
+    place(begun.into()).unwrap();
+    assert_eq!([DONE, HALF].map(|key| store.summary(key).unwrap().seed), [1, 3], "the first one stays");
+    assert_eq!(names(&store.dir().join("runs")), [DONE, HALF], "nothing is left of the others");
+    // One whose folder is gone is an error, and those with it are no complete runs.
+    let gone = ["00000000000000cc", "00000000000000dd"].map(|key| store.begin(key).unwrap());
+    fs::remove_dir_all(gone[0].dir()).unwrap();
+    place(gone.into()).unwrap_err();
+    assert_eq!(names(&store.dir().join("runs")), [DONE, HALF]);
 }
 
 #[test]

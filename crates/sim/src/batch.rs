@@ -9,15 +9,21 @@ use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 use std::time::Duration as Wall;
 use timeplane_model::Fabric;
-use timeplane_results::{Bound, Comparison, ManifestRun, Recorder, ResultsError, RunSummary, Store, run_key};
+use timeplane_results::{
+    Bound, Comparison, ManifestRun, PartialRun, Recorder, ResultsError, RunSummary, Store, place, run_key,
+};
 use timeplane_scenario::{Loaded, Point, Scenario, ScenarioError};
 use timeplane_schedule::Schedulers;
 use timeplane_workload::{Question, Source, WorkloadError, comparison_bounds, manifest, question, questions};
 
 pub use timeplane_workload::VERSION;
+
+/// Runs that are finished and not yet kept, at most: so much of a batch is run again after it was killed.
+const UNKEPT: usize = 64;
 
 /// How to run.
 #[derive(Clone, Debug)]
@@ -224,6 +230,9 @@ fn read_courses(scenario: &Scenario, base: &Path) -> Result<(), AirError> {
     Ok(())
 }
 
+/// The files of a run, by name.
+pub type Files = Vec<(String, Vec<u8>)>;
+
 /// All runs of a scenario and the folder that keeps them, whoever runs them.
 pub struct Batch {
     prepared: Vec<Prepared>,
@@ -269,12 +278,17 @@ impl Batch {
         self.sweep.wanted(&self.store, at_once)
     }
 
-    /// Keeps a run that somebody else has run: its files, by name.
+    /// Keeps runs that somebody else has run: by number, their files by name. All of them, or none that is not whole.
     ///
     /// # Errors
-    /// Where they are no run, or cannot be written.
-    pub fn adopt(&self, run: usize, files: &[(String, Vec<u8>)]) -> Result<(), ResultsError> {
-        self.store.begin(&self.planned()[run].key)?.adopt(files)
+    /// Where they are no runs, or cannot be written.
+    pub fn adopt(&self, runs: &[(usize, Files)]) -> Result<(), ResultsError> {
+        let begun = runs.iter().map(|(run, files)| {
+            let partial = self.store.begin(&self.planned()[*run].key)?;
+            partial.adopt(files)?;
+            Ok(partial)
+        });
+        place(begun.collect::<Result<_, ResultsError>>()?)
     }
 
     /// What theory says of the points of these runs, for their seeds.
@@ -362,11 +376,25 @@ fn wave(
     let pulses: Vec<Pulse> = wanted.iter().map(|_| Pulse::default()).collect();
     let active: Vec<AtomicBool> = wanted.iter().map(|_| AtomicBool::new(false)).collect();
     let failure: Mutex<Option<BatchError>> = Mutex::new(None);
+    let fail = |error: BatchError| {
+        failure.lock().expect("no panic").get_or_insert(error);
+        // The others end soon; what they did not complete is run again next time.
+        pulses.iter().for_each(|p| p.cancel.store(true, Ordering::Relaxed));
+    };
     let over = AtomicBool::new(false);
+    let (done, finished) = std::sync::mpsc::sync_channel(UNKEPT);
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
             let about: Vec<(usize, &Prepared)> = wanted.iter().map(|&r| (r, &prepared[planned[r].point])).collect();
             watch(&about, &pulses, &active, cancel, &over, observer);
+        });
+        scope.spawn(|| {
+            // Owned here: who has a run for a keeper that failed is told, and does not wait.
+            let finished = finished;
+            let kept = |run, events| observer(Progress::Finished { run, cached: false, events });
+            if let Err(e) = keep(&finished, kept) {
+                fail(e.into());
+            }
         });
         pool.install(|| {
             wanted.par_iter().enumerate().with_max_len(1).for_each(|(i, &r)| {
@@ -378,17 +406,17 @@ fn wave(
                 let result = one(&prepared[planned[r].point], &planned[r], schedulers, store, &pulses[i]);
                 active[i].store(false, Ordering::Relaxed);
                 match result {
-                    Ok(events) => observer(Progress::Finished { run: r, cached: false, events }),
+                    // Where the keeper has ended, it has said why.
+                    Ok((partial, events)) => drop(done.send((r, partial, events))),
                     Err(RunError::Cancelled) => {}
                     Err(source) => {
                         let Planned { control, seed, .. } = planned[r].clone();
-                        failure.lock().expect("no panic").get_or_insert(BatchError::Run { control, seed, source });
-                        // The others end soon; what they did not complete is run again next time.
-                        pulses.iter().for_each(|p| p.cancel.store(true, Ordering::Relaxed));
+                        fail(BatchError::Run { control, seed, source });
                     }
                 }
             });
         });
+        drop(done);
         over.store(true, Ordering::Relaxed);
         watcher.thread().unpark();
     });
@@ -400,7 +428,7 @@ fn wave(
 ///
 /// # Errors
 /// Where the scenario is refused, what it asks is not what was planned, or the run fails.
-pub fn run_elsewhere(loaded: &Loaded, run: &Planned, root: &Path) -> Result<Vec<(String, Vec<u8>)>, BatchError> {
+pub fn run_elsewhere(loaded: &Loaded, run: &Planned, root: &Path) -> Result<Files, BatchError> {
     let points = loaded.points()?;
     let point = points.into_iter().next().expect("a scenario without a sweep has one point");
     let prepared = prepare_point(point, &loaded.base)?;
@@ -409,22 +437,20 @@ pub fn run_elsewhere(loaded: &Loaded, run: &Planned, root: &Path) -> Result<Vec<
         return Err(BatchError::Other { control: run.control.clone(), seed: run.seed });
     }
     let store = Store::open(root, "run")?;
-    one(&prepared, run, &Schedulers::built_in(), &store, &Pulse::default()).map_err(|source| BatchError::Run {
-        control: run.control.clone(),
-        seed: run.seed,
-        source,
-    })?;
-    Ok(store.files(&run.key)?)
+    // What travels need not be durable here.
+    let (partial, _) = one(&prepared, run, &Schedulers::built_in(), &store, &Pulse::default())
+        .map_err(|source| BatchError::Run { control: run.control.clone(), seed: run.seed, source })?;
+    Ok(partial.files()?)
 }
 
-/// Runs one, and keeps it.
+/// Runs one; it is finished then, and not in its place. Gives its events, too.
 fn one(
     prepared: &Prepared,
     planned: &Planned,
     schedulers: &Schedulers,
     store: &Store,
     pulse: &Pulse,
-) -> Result<u64, RunError> {
+) -> Result<(PartialRun, u64), RunError> {
     let partial = store.begin(&planned.key)?;
     let spec = RunSpec {
         scenario: &prepared.point.scenario,
@@ -435,8 +461,22 @@ fn one(
     };
     let recorder = Recorder::files(partial.dir())?;
     let (summary, _) = simulate(&spec, &prepared.fabric, &prepared.source, schedulers, recorder, pulse)?;
-    partial.commit(&summary)?;
-    Ok(summary.events)
+    partial.finish(&summary)?;
+    Ok((partial, summary.events))
+}
+
+/// Keeps what is finished, all that waits at once: the disk takes so long that several short runs are finished meanwhile.
+fn keep(finished: &Receiver<(usize, PartialRun, u64)>, kept: impl Fn(usize, u64)) -> Result<(), ResultsError> {
+    while let Ok(first) = finished.recv() {
+        let mut told = Vec::new();
+        let runs = std::iter::once(first).chain(finished.try_iter()).map(|(run, partial, events)| {
+            told.push((run, events));
+            partial
+        });
+        place(runs.collect())?;
+        told.into_iter().for_each(|(run, events)| kept(run, events));
+    }
+    Ok(())
 }
 
 /// Tells the observer how runs go on, and runs that they are cancelled.

@@ -363,9 +363,17 @@ pub fn tcp() -> Carrier {
 }
 
 /// CPU time of this thread, in seconds.
+#[cfg(unix)]
 pub fn cpu() -> f64 {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
+}
+
+/// Time on the wall, in seconds: where no thread's CPU time is to be had, the machine should have nothing else to do.
+#[cfg(not(unix))]
+pub fn cpu() -> f64 {
+    static BEGIN: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    BEGIN.get_or_init(std::time::Instant::now).elapsed().as_secs_f64()
 }
 
 /// Peak resident memory of the process, in kB; 0 where the system does not say.

@@ -120,21 +120,28 @@ fn runs_of_elsewhere_are_the_same_bytes() {
     let mut wanted = here.wanted(1).unwrap();
     assert_eq!(wanted.len(), 18);
     wanted.reverse();
+    let mut came = Vec::new();
     for place in wanted {
         let planned = here.planned()[place].clone();
         // All that travels is the scenario of one point.
         let alone = Loaded::from_json(&points[planned.point].scenario.to_json(), &loaded.base, &[]).unwrap();
         let worker = root.join(format!("worker-{place}"));
         let files = run_elsewhere(&alone, &planned, &worker).unwrap();
-        let other = Planned { key: "0123456789abcdef".into(), ..planned };
+        let other = Planned { key: "0123456789abcdef".into(), ..planned.clone() };
         let refused = run_elsewhere(&alone, &other, &worker).unwrap_err();
         assert!(refused.to_string().contains("another run than where it was planned"), "{refused}");
         let torn: Vec<_> = files.iter().filter(|f| f.0 != "summary.json").cloned().collect();
-        assert!(here.adopt(place, &torn).is_err(), "a run without a summary is none");
+        assert!(here.adopt(&[(place, torn)]).is_err(), "a run without a summary is none");
         let outside: Vec<_> = files.iter().cloned().chain([("../x".to_owned(), vec![])]).collect();
-        assert!(here.adopt(place, &outside).is_err(), "files stay in their folder");
-        here.adopt(place, &files).unwrap();
+        assert!(here.adopt(&[(place, outside)]).is_err(), "files stay in their folder");
+        assert!(!worker.join("run/runs").join(&planned.key).exists(), "what travelled is not kept");
+        came.push((place, files));
     }
+    // One alone, and several at once.
+    let several = came.split_off(1);
+    here.adopt(&came).unwrap();
+    assert_eq!(here.wanted(1).unwrap().len(), 17);
+    here.adopt(&several).unwrap();
     assert_eq!(here.wanted(1).unwrap(), Vec::<usize>::new());
     let gathered = here.conclude(&loaded, true).unwrap();
     let never = AtomicBool::new(false);

@@ -36,9 +36,15 @@ def main(arguments: Sequence[str]) -> int:
     except SystemExit as exit_:
         return int(exit_.code or 0)
     if given.name is None:
-        for study in studies():
+        found = studies()
+        for study in found:
             print(f"{study.name}  {study.about}")
-        return 0
+        if not found:
+            print(
+                "error: there are no studies here: they are in a clone of timeplane, in the folder `studies`; TIMEPLANE_STUDIES names another one",
+                file=sys.stderr,
+            )
+        return 0 if found else 2
     try:
         study = find(given.name)
     except LookupError as error:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What the Rust toolchain does not bring: for the programs in the kernel clang, libelf, zlib and iproute2; for tests nftables, which turns
-# connections, tshark, which reads captures, and a browser for the report's page. Nothing where all is there.
+# connections, tshark, which reads captures, and a browser for the pages. Nothing where all is there.
 set -euo pipefail
 packages=()
 command -v clang > /dev/null || packages+=(clang)

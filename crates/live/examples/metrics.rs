@@ -11,7 +11,7 @@ use timeplane_live::status::{of_agent, of_manager};
 
 fn main() -> ExitCode {
     let metrics = match std::env::args().nth(1).as_deref() {
-        Some("manager") => of_manager(&Arc::new(ManagerCounters::default()), &Counters::default),
+        Some("manager") => of_manager(&Arc::new(ManagerCounters::default()), &Counters::default, || 0),
         Some("agent") => of_agent(&Arc::new(AgentCounters::default())),
         _ => {
             eprintln!("usage: metrics manager|agent");

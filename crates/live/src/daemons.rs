@@ -103,13 +103,13 @@ pub fn manager(path: &Path, stop: &Stop) -> Result<(), Failure> {
     let pulse = manager.pulse();
     let token = file.token.as_ref().map(|token| Token::read(&config::beside(path, token))).transpose()?;
     let page = file.status.zip(watch).map(|(listen, (watch, planned))| {
-        let metrics = status::of_manager(&manager.counters(), &channel);
+        let counters = manager.counters();
+        let pages = Arc::clone(&watch);
+        let metrics = status::of_manager(&counters, &channel, move || pages.pages() as u64);
         let (state, known) = (manager.state(), manager.state());
         let pulse = pulse.clone();
         let status = move || state.to_json();
         let ready = move || pulse.age() < Duration::from_secs(1);
-        let pages = Arc::clone(&watch);
-        metrics.gauge_of("manager_pages", "Pages of browsers that are told what is new.", move || pages.pages() as f64);
         let counted = move || serde_json::json!(counters.iter().collect::<BTreeMap<_, _>>());
         let publisher = Publisher::new(watch, planned, move || known.known(), counted);
         let own = file.runtime.join("status.token");

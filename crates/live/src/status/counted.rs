@@ -7,7 +7,11 @@ use crate::manager::ManagerCounters;
 use std::sync::Arc;
 
 /// The metrics of a manager: what it counts itself (`manager_..`), and what its end of the demand channel does (`channel_..`).
-pub fn of_manager<C>(counters: &Arc<ManagerCounters>, channel: &C) -> Metrics
+pub fn of_manager<C>(
+    counters: &Arc<ManagerCounters>,
+    channel: &C,
+    pages: impl Fn() -> u64 + Send + Sync + 'static,
+) -> Metrics
 where
     C: Fn() -> channel::Counters + Clone + Send + Sync + 'static,
 {
@@ -20,6 +24,7 @@ where
         let channel = channel.clone();
         metrics.counter_of(&format!("channel_{name}"), about, move || value(channel().named(), name));
     }
+    metrics.gauge_of("manager_pages", "Pages of browsers that are told what is new.", move || pages() as f64);
     metrics
 }
 
@@ -46,10 +51,11 @@ mod tests {
     fn every_counter_is_a_metric_that_says_what_it_counts() {
         let counters = Arc::new(ManagerCounters::default());
         counters.slips.store(3, Ordering::Relaxed);
-        let text = of_manager(&counters, &|| channel::Counters { replaced: 2, ..Default::default() }).text();
+        let text = of_manager(&counters, &|| channel::Counters { replaced: 2, ..Default::default() }, || 1).text();
         assert!(text.contains("# HELP timeplane_manager_slips How often the schedule slipped.\n"), "{text}");
         assert!(text.contains("\ntimeplane_manager_slips_total 3\n"), "{text}");
         assert!(text.contains("\ntimeplane_channel_replaced_total 2\n"), "{text}");
+        assert!(text.contains("\ntimeplane_manager_pages 1.0\n"), "{text}");
         assert_eq!(
             text.matches("# TYPE").count(),
             counters.iter().count() + channel::Counters::default().named().count()

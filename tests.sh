@@ -3,9 +3,19 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 bash install.sh
-cargo test --workspace --locked
 python3 -m venv .venv
-.venv/bin/pip install --quiet --disable-pip-version-check "maturin==1.16.*"
-# The package with what its tests need, among them the documentation, which they build and follow; the dev profile, as the Rust tests have built it.
+# What the Python tests need, among it what builds the documentation, which they follow, is fetched while Rust compiles.
+needs='
+import tomllib
+project = tomllib.load(open("pyproject.toml", "rb"))["project"]
+extras = project["optional-dependencies"]
+print(*project["dependencies"], *extras["dev"], *extras["docs"], sep="\n")
+'
+.venv/bin/pip install --quiet --disable-pip-version-check -r <(.venv/bin/python -c "$needs") &
+fetched=$!
+trap 'kill "$fetched" 2> /dev/null || true' EXIT
+cargo test --workspace --locked
+wait "$fetched"
+# The package in the dev profile, as the Rust tests have built what it stands on.
 VIRTUAL_ENV="$PWD/.venv" PATH="$PWD/.venv/bin:$PATH" .venv/bin/maturin develop --quiet --locked --extras dev,docs
 .venv/bin/python -m pytest --quiet python/tests

@@ -2,6 +2,7 @@
 //!
 //! A round is the same runs twice, once as a sweep (`batch::run`: keys, folders, durable files, the table of all runs) and once alone (`simulate`, with
 //! the files that a run writes itself), so that what else the machine does is in both. Of the rounds that with the median ratio counts.
+//! Results are on the disk of `TMPDIR`: in memory they say what is lost without it. Who else writes to the disk is waited for, too.
 
 use rayon::prelude::*;
 use std::path::Path;

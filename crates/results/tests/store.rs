@@ -49,6 +49,7 @@ fn a_run_is_complete_or_not_there() {
             "latency.parquet",
             "links.parquet",
             "queues.parquet",
+            "rates.parquet",
             "received.parquet",
             "rtt.parquet",
             "slots.parquet",

@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use timeplane_results::{ROW_GROUP_ROWS, Recorder, Tables};
 
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     "flows",
     "coflows",
     "steps",
@@ -23,6 +23,7 @@ const NAMES: [&str; 14] = [
     "drops",
     "control",
     "slots",
+    "rates",
     "links",
     "latency",
     "rtt",

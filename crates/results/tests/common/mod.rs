@@ -4,8 +4,8 @@
 use indexmap::IndexMap;
 use std::path::{Path, PathBuf};
 use timeplane_results::{
-    AirRow, CoflowRow, CollectiveRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, ReceivedRow,
-    Recorder, RttRow, RunFacts, RunSummary, SlotRow, StepRow, Summariser, Tally, TcpRow, WindowSummary,
+    AirRow, CoflowRow, CollectiveRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, RateRow,
+    ReceivedRow, Recorder, RttRow, RunFacts, RunSummary, SlotRow, StepRow, Summariser, Tally, TcpRow, WindowSummary,
 };
 
 /// A folder that is removed at the end of the test.
@@ -110,6 +110,7 @@ pub fn record(recorder: &mut Recorder, n: u32) {
         recorder.drop(&DropRow { link: i, node: i, reason, packets: k, bytes: 1500 * k });
         let kind = ["report", "grants"][i as usize % 2];
         recorder.control(&ControlRow { kind, sender: (i > 0).then_some(i), messages: 5, bytes: 420, lost: 1, late: 2 });
+        recorder.rate(&RateRow { time_ps: 1, source: i, destination: 4, rate_bps: k });
         recorder.slot(&SlotRow {
             round: k,
             slot: i,

@@ -4,6 +4,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-.venv/bin/python}
-# Programs whose help, frames and metrics become pages; built already where the tests have run.
-cargo build --workspace --locked --quiet --bin timeplane-live --example frames --example metrics
+# Programs whose help, frames and metrics become pages. With `--built` those are taken that the tests have built, which have other features of
+# libraries: to build them here would be to compile Arrow again.
+if [ "${1:-}" = --built ]; then
+    shift
+else
+    cargo build --workspace --locked --quiet --bin timeplane-live --example frames --example metrics
+fi
 exec "$python" -m sphinx -W --keep-going --quiet -j auto -b html "$@" docs docs/_build/html

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
-use std::time::Duration as Wall;
+use std::time::{Duration as Wall, Instant};
 use timeplane_model::Fabric;
 use timeplane_results::{
     Bound, Comparison, ManifestRun, PartialRun, Recorder, ResultsError, RunSummary, Store, place, run_key,
@@ -24,6 +24,8 @@ pub use timeplane_workload::VERSION;
 
 /// Runs that are finished and not yet kept, at most: so much of a batch is run again after it was killed.
 const UNKEPT: usize = 64;
+/// For how long finished runs wait for others that are kept with them, while more are to come.
+const GATHER: Wall = Wall::from_millis(250);
 
 /// How to run.
 #[derive(Clone, Debug)]
@@ -465,15 +467,19 @@ fn one(
     Ok((partial, summary.events))
 }
 
-/// Keeps what is finished, all that waits at once: the disk takes so long that several short runs are finished meanwhile.
+/// Keeps what is finished, several runs at once: to ask the disk for each short run alone costs more than that run.
 fn keep(finished: &Receiver<(usize, PartialRun, u64)>, kept: impl Fn(usize, u64)) -> Result<(), ResultsError> {
     while let Ok(first) = finished.recv() {
-        let mut told = Vec::new();
-        let runs = std::iter::once(first).chain(finished.try_iter()).map(|(run, partial, events)| {
-            told.push((run, events));
-            partial
-        });
-        place(runs.collect())?;
+        let gathered_by = Instant::now() + GATHER;
+        let mut all = vec![first];
+        while all.len() < UNKEPT
+            && let Ok(next) = finished.recv_timeout(gathered_by.saturating_duration_since(Instant::now()))
+        {
+            all.push(next);
+        }
+        let (told, runs): (Vec<_>, Vec<_>) =
+            all.into_iter().map(|(run, partial, events)| ((run, events), partial)).unzip();
+        place(runs)?;
         told.into_iter().for_each(|(run, events)| kept(run, events));
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -88,13 +88,19 @@ impl Edge {
 struct Proxy(Child);
 
 impl Proxy {
-    /// Tells it to end; what it has counted.
-    fn end(mut self) -> serde_json::Value {
+    /// Waits until it says, as it does once a second, that so many connections have finished: both ends know it before the proxy does. Then tells
+    /// it to end; what it has counted.
+    fn end_after(mut self, finished: u64) -> serde_json::Value {
+        let mut lines = BufReader::new(self.0.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let counted = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+        let began = Instant::now();
+        while counted(&lines.next().expect("it counts"))["finished"].as_u64() < Some(finished) {
+            assert!(began.elapsed() < PATIENCE, "{finished} connections do not finish");
+        }
         kill(Pid::from_raw(self.0.id() as i32), Signal::SIGTERM).unwrap();
-        let mut out = String::new();
-        self.0.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        let last = lines.last().expect("it counts at its end");
         assert_eq!(self.0.wait().unwrap().code(), Some(0));
-        serde_json::from_str(out.lines().last().unwrap()).unwrap()
+        counted(&last)
     }
 }
 
@@ -121,7 +127,7 @@ fn what_is_turned_to_it_goes_where_it_was_meant_to_go() {
     let mut direct = edge.client.enter(|| TcpStream::connect("10.96.0.2:5001").unwrap()).unwrap();
     direct.set_read_timeout(Some(PATIENCE)).unwrap();
     assert!(direct.read(&mut [0]).is_err(), "a reset");
-    let counted = proxy.end();
+    let counted = proxy.end_after(2);
     // Two came by themselves: this one, and the one that waited for it to listen.
     assert_eq!(
         (&counted["finished"], &counted["unreachable"], &counted["accepted"]),
@@ -140,7 +146,7 @@ fn what_tproxy_gives_it_goes_where_it_was_meant_to_go() {
         "table ip turn { chain in { type filter hook prerouting priority mangle; iifname wire tcp dport 7000 tproxy to :5001 meta mark set 1 accept; }; }",
     );
     assert_eq!(edge.exchange(7000).to_string(), TO_THE_EDGE);
-    assert_eq!(proxy.end()["finished"], 1);
+    assert_eq!(proxy.end_after(1)["finished"], 1);
 }
 
 #[test]
@@ -166,7 +172,7 @@ fn windows_towards_the_radio_follow_reports() {
         server.read_exact(&mut [0; 100]).unwrap();
         std::thread::sleep(Wait::from_millis(10));
     }
-    let counted = proxy.end();
+    let counted = proxy.end_after(0);
     let number = |key: &str| counted[key].as_u64().unwrap_or_else(|| panic!("{key} in {counted}"));
     assert!(number("reports") >= 5 && number("orders") >= 1 && number("orders_failed") == 0, "{counted}");
 }

@@ -558,6 +558,9 @@ impl LiveAgent {
                         }
                         continue;
                     }
+                    if let Some(pace) = &mut self.open[at].pace {
+                        pace.refused(now);
+                    }
                 }
                 let soon = now.saturating_add(Duration::from_us(200));
                 next = Some(next.map_or(soon, |n| n.min(soon)));

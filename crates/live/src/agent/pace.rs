@@ -60,6 +60,11 @@ impl Pace {
         let carries = self.rate.time_for(timeplane_model::Bytes::new(wire_bytes));
         self.free_at = self.free_at.saturating_add(carries * -1);
     }
+    /// The gate has let nothing through, though this one allows it: its bucket is fuller. Nothing leaves for a quarter of the depth, instead of being
+    /// refused again and again.
+    pub fn refused(&mut self, now: Time) {
+        self.free_at = self.free_at.max(now.saturating_add(Self::DEPTH / 4));
+    }
     /// When it is worth waking up again: a quarter of its depth is free, or at once.
     pub fn ready(&self) -> Time {
         self.free_at.saturating_add(Self::DEPTH / 4)
@@ -97,6 +102,18 @@ mod tests {
                 prop_assert!(left <= most, "{left} of {most}");
             }
         }
+    }
+
+    #[test]
+    fn one_that_was_refused_waits() {
+        let now = Time::from_ps(1_000_000_000_000);
+        let mut pace = Pace::new(now, Rate::mbps(8));
+        pace.refused(now);
+        assert!(!pace.allows(now + Duration::from_us(999)) && pace.allows(now + Duration::from_ms(1)));
+        // One that waits for longer still does.
+        pace.take(now + Duration::from_ms(1), 5000);
+        pace.refused(now + Duration::from_ms(1));
+        assert!(!pace.allows(now + Duration::from_us(5999)) && pace.allows(now + Duration::from_ms(6)));
     }
 
     #[test]

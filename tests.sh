@@ -16,6 +16,8 @@ fetched=$!
 trap 'kill "$fetched" 2> /dev/null || true' EXIT
 cargo test --workspace --locked
 wait "$fetched"
+# It is over: its number may be another process's by the end.
+trap - EXIT
 # The package in the dev profile, as the Rust tests have built what it stands on.
 VIRTUAL_ENV="$PWD/.venv" PATH="$PWD/.venv/bin:$PATH" .venv/bin/maturin develop --quiet --locked --extras dev,docs
 .venv/bin/python -m pytest --quiet python/tests

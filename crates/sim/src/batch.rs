@@ -22,7 +22,7 @@ use timeplane_workload::{Question, Source, WorkloadError, comparison_bounds, man
 
 pub use timeplane_workload::VERSION;
 
-/// Runs that are finished and not yet kept, at most: so much of a batch is run again after it was killed.
+/// Runs that are kept together at most; as many wait meanwhile. So twice as much of a batch may be run again after it was killed.
 const UNKEPT: usize = 64;
 /// For how long finished runs wait for others that are kept with them, while more are to come.
 const GATHER: Wall = Wall::from_millis(250);

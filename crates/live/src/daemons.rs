@@ -55,6 +55,7 @@ pub fn manager(path: &Path, stop: &Stop) -> Result<(), Failure> {
     let file: ManagerFile = config::read(path)?;
     let loaded = Loaded::from_file(config::beside(path, &file.scenario), &[])?;
     let plan = LivePlan::new(&loaded.scenario, &file.control)?;
+    file.check_interfaces(path, plan.fabric.hosts())?;
     let identity = Identity::load(config::beside(path, &file.keys), &format!("manager-{}", file.place))?;
     let (epoch, after_restart) = next_epoch(&file.runtime).map_err(at(&file.runtime))?;
     let inbox = Inbox::new()?;
@@ -75,7 +76,6 @@ pub fn manager(path: &Path, stop: &Stop) -> Result<(), Failure> {
         let heard = Arc::clone(&inbox);
         peers.push(Client::start(peer.address, &peer.name, &identity, move |word| heard.push((Origin::Client, word)))?);
     }
-    file.check_interfaces(path, plan.fabric.hosts())?;
     let all =
         std::iter::once((&file.interface, &[][..])).chain(file.interfaces.iter().map(|i| (&i.name, &i.hosts[..])));
     let interface = |(name, hosts): (&String, &[u32])| -> Result<_, Failure> {

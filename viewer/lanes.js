@@ -2,6 +2,7 @@
 // wheel and pointer change it, and what is under the pointer or the cursor is told in words. Who extends this paints pixels.
 
 import { isDark, onTheme, pixel, style, styleParts } from "./colours.js";
+import { nextFrame } from "./frame.js";
 import { tickTime, ticks, time } from "./format.js";
 import { make } from "./table.js";
 
@@ -14,6 +15,7 @@ export class Lanes {
   /** `names` are those of the lanes, from top to bottom; `about` says what the chart is. */
   constructor(place, names, about) {
     this.names = names;
+    this.draw = nextFrame(() => this.drawNow());
     this.extent = [0, 1];
     this.view = { from: 0, to: 1, top: 0, count: Math.max(names.length, 1) };
     this.cursor = null; // { lane, at }: where keys are
@@ -201,16 +203,6 @@ export class Lanes {
 
   tell(spot) {
     if (spot) this.status.textContent = `${this.names[spot.lane]}, ${time(spot.at)}: ${this.describe(spot.lane, spot.at)}`;
-  }
-
-  /** Draws in the next frame; once, however often it is asked for. */
-  draw() {
-    if (this.asked) return;
-    this.asked = true;
-    requestAnimationFrame(() => {
-      this.asked = false;
-      this.drawNow();
-    });
   }
 
   drawNow() {

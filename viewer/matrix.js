@@ -1,6 +1,7 @@
 // A matrix of numbers, rows to columns: the darker (in the light) the more.
 
 import { isDark, onTheme, pixel, ramp, rampPixels, style, styleParts } from "./colours.js";
+import { nextFrame } from "./frame.js";
 import { quantity } from "./format.js";
 import { make } from "./table.js";
 
@@ -12,6 +13,7 @@ export class Matrix {
   /** `names` are those of rows and of columns; `unit` is that of values. */
   constructor(place, names, about, unit) {
     Object.assign(this, { names, unit, rows: [], most: 0, spot: null });
+    this.draw = nextFrame(() => this.drawNow());
     const keys = "Keys: arrows go from one pair to the next.";
     this.scale = make("p", { class: "legend" });
     this.canvas = make("canvas", { tabindex: 0, role: "application", "aria-label": `${about} ${keys}` });
@@ -73,15 +75,6 @@ export class Matrix {
     const text = this.describe(...this.spot);
     // Said once: what has not changed is not said again.
     if (this.status.textContent !== text) this.status.textContent = text;
-  }
-
-  draw() {
-    if (this.asked) return;
-    this.asked = true;
-    requestAnimationFrame(() => {
-      this.asked = false;
-      this.drawNow();
-    });
   }
 
   drawNow() {

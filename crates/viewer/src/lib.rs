@@ -19,6 +19,7 @@ macro_rules! module {
 /// Modules of the report.
 pub const REPORT: Modules = &[
     module!("format.js"),
+    module!("frame.js"),
     module!("colours.js"),
     module!("decode.js"),
     module!("table.js"),
@@ -34,6 +35,7 @@ pub const REPORT: Modules = &[
 /// Modules of the page of a manager at work.
 pub const LIVE: Modules = &[
     module!("format.js"),
+    module!("frame.js"),
     module!("colours.js"),
     module!("table.js"),
     module!("theme.js"),

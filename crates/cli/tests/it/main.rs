@@ -1,0 +1,9 @@
+//! Integration tests of `timeplane-cli`, in one binary.
+
+mod cmd;
+mod interrupt;
+mod live;
+mod new;
+mod report;
+mod resume;
+mod scenarios;

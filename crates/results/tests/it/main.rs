@@ -1,0 +1,9 @@
+//! Integration tests of `timeplane-results`, in one binary.
+
+mod common;
+mod comparison;
+mod pcapng;
+mod pcapng_reader;
+mod store;
+mod tables;
+mod timeline;

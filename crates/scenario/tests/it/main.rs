@@ -1,0 +1,5 @@
+//! Integration tests of `timeplane-scenario`, in one binary.
+
+mod cells;
+mod loading;
+mod messages;

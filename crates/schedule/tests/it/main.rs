@@ -1,0 +1,12 @@
+//! Integration tests of `timeplane-schedule`, in one binary.
+
+mod allocator;
+mod circuits;
+mod classes;
+mod colouring;
+mod conflict_free;
+mod flyways;
+mod matrices;
+mod rates;
+mod timeslots;
+mod weighted_round_robin;

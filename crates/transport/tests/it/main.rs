@@ -1,0 +1,11 @@
+//! Integration tests of `timeplane-transport`, in one binary.
+
+mod bbr;
+mod delivery;
+mod path;
+mod raw;
+mod recovery;
+mod steering;
+mod supply;
+mod throughput;
+mod windows;

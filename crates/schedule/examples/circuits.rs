@@ -11,7 +11,7 @@
 //! configurations has no bound, and its dark time is that in which any circuit is dark. Times to compute are
 //! those of the schedule to the end: medians, one thread.
 
-#[path = "../tests/support/matrices.rs"]
+#[path = "../tests/it/matrices.rs"]
 mod matrices;
 
 use std::time::{Duration as Wall, Instant};

@@ -1,7 +1,7 @@
 //! Captures of simulated runs: they change nothing, hold every frame once, and say which flow and slot it is of.
 
 mod common;
-#[path = "../../results/tests/common/pcapng.rs"]
+#[path = "../../results/tests/it/pcapng_reader.rs"]
 mod pcapng;
 
 use pcapng::Frame;

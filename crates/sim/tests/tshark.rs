@@ -6,7 +6,7 @@ mod common;
 #[allow(dead_code)]
 #[path = "../../protocol/examples/frames.rs"]
 mod example;
-#[path = "../../results/tests/common/pcapng.rs"]
+#[path = "../../results/tests/it/pcapng_reader.rs"]
 mod pcapng;
 
 use core::net::Ipv4Addr;

@@ -1,24 +1,28 @@
 //! `timeplane live`: starts the program of its own, and says how to get it where it is missing.
 #![cfg(unix)]
 
-use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// One test at a time: a child that another test forks holds the programs that are being written here open until it becomes its own
-/// program, and what is open for writing cannot be run (`ETXTBSY`).
-fn alone() -> MutexGuard<'static, ()> {
-    static ONE: Mutex<()> = Mutex::new(());
-    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+/// Copies a program. Another process does it: children that other tests fork meanwhile would inherit a file
+/// that this process has open for writing, and such a file cannot be run (`ETXTBSY`).
+fn install(from: impl AsRef<Path>, to: &Path) {
+    assert!(Command::new("install").args(["-m", "755"]).arg(from.as_ref()).arg(to).status().unwrap().success());
+}
+
+/// Writes a script and makes it a program.
+fn install_script(text: &str, to: &Path) {
+    let draft = to.with_extension("sh");
+    std::fs::write(&draft, text).unwrap();
+    install(draft, to);
 }
 
 #[test]
 fn live_is_a_program_beside_this_one() {
-    let _alone = alone();
     let folder = std::env::temp_dir().join(format!("timeplane-cli-live-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let own = folder.join("timeplane");
-    std::fs::copy(env!("CARGO_BIN_EXE_timeplane"), &own).unwrap();
+    install(env!("CARGO_BIN_EXE_timeplane"), &own);
     let run = || {
         let out = Command::new(&own).args(["live", "lab", "--help", "a b"]).env("PATH", &folder).output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -28,19 +32,17 @@ fn live_is_a_program_beside_this_one() {
     assert_eq!((code, out.as_str()), (Some(2), ""));
     assert!(err.contains("cargo install --path crates/live") && err.contains("bash install.sh"), "{err}");
     let program = folder.join("timeplane-live");
-    std::fs::write(&program, "#!/bin/sh\nprintf '%s|' \"$@\"\nexit 7\n").unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    install_script("#!/bin/sh\nprintf '%s|' \"$@\"\nexit 7\n", &program);
     assert_eq!(run(), (Some(7), "lab|--help|a b|".to_owned(), String::new()));
     std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn doctor_asks_the_program_for_real_hosts_and_is_well_where_that_is() {
-    let _alone = alone();
     let folder = std::env::temp_dir().join(format!("timeplane-cli-doctor-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let own = folder.join("timeplane");
-    std::fs::copy(env!("CARGO_BIN_EXE_timeplane"), &own).unwrap();
+    install(env!("CARGO_BIN_EXE_timeplane"), &own);
     let run = |arguments: &[&str]| {
         // Nothing in PATH: no clang, and no other program of that name.
         let out = Command::new(&own).arg("doctor").args(arguments).env("PATH", &folder).output().unwrap();
@@ -51,15 +53,14 @@ fn doctor_asks_the_program_for_real_hosts_and_is_well_where_that_is() {
     assert!(out.contains("MISSING  clang for BPF") && out.contains("MISSING  timeplane-live"), "{out}");
     let program = folder.join("timeplane-live");
     let script = "#!/bin/sh\n[ \"$*\" = \"doctor --json\" ] && echo '[{\"what\": \"gate\"}]' || echo \"works: $*\"\n";
-    std::fs::write(&program, script).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    install_script(script, &program);
     let (code, out) = run(&[]);
     assert!(code == Some(0) && out.contains("works: doctor\n") && out.contains("simulations work"), "{out}");
     let (code, out) = run(&["--json"]);
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &json["live"]["trials"][0]["what"]), (Some(0), &"gate".into()), "{out}");
     assert_eq!(json["build"][0]["works"], false, "{out}");
-    std::fs::write(&program, "#!/bin/sh\nexit 1\n").unwrap();
+    install_script("#!/bin/sh\nexit 1\n", &program);
     assert_eq!(run(&[]).0, Some(1));
     std::fs::remove_dir_all(folder).unwrap();
 }

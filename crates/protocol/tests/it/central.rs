@@ -1,8 +1,6 @@
 //! Timeslots and rates in virtual time: clocks that err, messages that are late, lost or doubled, agents that start anew.
 
-#[path = "common/wire.rs"]
-mod wire;
-
+use crate::common::wire;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;

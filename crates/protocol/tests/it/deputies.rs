@@ -1,8 +1,6 @@
 //! Several managers, of which one plans and each is in charge of a part of the hosts, in virtual time.
 
-mod common;
-
-use common::{Clock, GAP, OPEN, SLOT_BYTES, World, one_switch, parameters};
+use crate::common::{Clock, GAP, OPEN, SLOT_BYTES, World, one_switch, parameters};
 use proptest::prelude::*;
 use timeplane_model::{Backlog, Bytes, Class, Duration, Grant, HostId, Medium, Round, Time, Trigger};
 use timeplane_protocol::{
@@ -266,7 +264,7 @@ fn a_round_is_passed_on_once_and_by_signals_as_frames() {
 fn the_manager_hears_deputies_alone() {
     let fabric = one_switch(6);
     let [config, _] = configs(Duration::ZERO);
-    let mut manager = common::manager(SlotManagerConfig { deputies: 3, ..config }, &fabric);
+    let mut manager = crate::common::manager(SlotManagerConfig { deputies: 3, ..config }, &fabric);
     let mut out = vec![];
     let say = |deputy: u32, host: u32| {
         let gathered = Gathered { epoch: 0, sequence: 0, reports: vec![(HostId(host), report(0, 0, SLOT_BYTES))] };

@@ -9,7 +9,6 @@ mod proxy;
 mod signals;
 mod slots;
 mod standby;
-mod wire;
 mod wire_capture;
 mod wire_frames;
 mod wire_messages;

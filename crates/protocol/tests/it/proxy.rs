@@ -309,7 +309,7 @@ fn an_access_point_reports_changes_and_keeps_alive() {
 
 #[test]
 fn policies_answer_as_in_the_offline_evaluation() {
-    let table = include_str!("../../../data/proxy/predicted.csv");
+    let table = include_str!("../../../../data/proxy/predicted.csv");
     let ladder = RateLadder::default();
     let config = PredictedConfig::default();
     let mut policy = Predicted::new(config, ladder.clone());

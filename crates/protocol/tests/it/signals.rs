@@ -1,8 +1,6 @@
 //! Slots that frames open and close, in virtual time.
 
-mod common;
-
-use common::{Clock, GAP, OPEN, RATE, SLOT_BYTES, World, parameters};
+use crate::common::{Clock, GAP, OPEN, RATE, SLOT_BYTES, World, parameters};
 use proptest::prelude::*;
 use std::sync::Arc;
 use timeplane_model::{
@@ -218,8 +216,9 @@ fn what_a_frame_cannot_say_comes_as_a_grant() {
     let c = config();
     let entries = vec![ScheduleEntry { slot, gap: GAP }; 2];
     let mut manager = SlotManager::new(c, Box::new(Fixed(entries)), Arc::clone(&fabric));
-    let mut world: Vec<_> =
-        (0..6).map(|h| timeplane_protocol::HostAgent::new(common::host_config(h, 6, 0, Time::ZERO, &c))).collect();
+    let mut world: Vec<_> = (0..6)
+        .map(|h| timeplane_protocol::HostAgent::new(crate::common::host_config(h, 6, 0, Time::ZERO, &c)))
+        .collect();
     let (mut out, mut opened) = (vec![], vec![]);
     for _ in 0..40 {
         let due = manager.deadline().unwrap();

@@ -1,8 +1,6 @@
 //! Slots, from reports to openings, in virtual time.
 
-mod common;
-
-use common::{Clock, GAP, OPEN, SLOT_BYTES, World, parameters};
+use crate::common::{Clock, GAP, OPEN, SLOT_BYTES, World, parameters};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use timeplane_model::{Duration, LinkId, Rate, Time};

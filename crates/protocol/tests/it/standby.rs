@@ -1,8 +1,6 @@
 //! Managers that are lost, and those that take their place, in virtual time.
 
-mod common;
-
-use common::{OPEN, SLOT_BYTES, World, parameters};
+use crate::common::{OPEN, SLOT_BYTES, World, parameters};
 use proptest::prelude::*;
 use std::sync::Arc;
 use timeplane_model::{Backlog, Bytes, Duration, HostId, Time};
@@ -56,7 +54,8 @@ fn a_lost_manager_is_replaced_within_the_bound() {
             assert!(world.overlaps().is_empty(), "killed at {killed} us");
             // Every pair sends again: nobody is muted.
             let back = |h: u32| {
-                let first = |s: &&common::Sending| s.source == h && s.from > (US * killed + recovery(&c) / 2).as_ps();
+                let first =
+                    |s: &&crate::common::Sending| s.source == h && s.from > (US * killed + recovery(&c) / 2).as_ps();
                 world.sendings.iter().filter(first).map(|s| s.from).min().expect("it sends again")
             };
             let last = Duration::from_ps((0..6).map(back).max().unwrap()) - US * killed;
@@ -182,7 +181,7 @@ fn a_manager_learns_from_reports_that_it_is_replaced() {
     for (place, next) in [(0, 6), (1, 7)] {
         let succession = Succession { takeover: takeover(&c), managers: 2, place };
         let make = move || -> Box<dyn timeplane_schedule::Scheduler> { Box::new(WeightedRoundRobin::new(c.slots)) };
-        let mut standby = Standby::leading(c, succession, Box::new(make), common::one_switch(3));
+        let mut standby = Standby::leading(c, succession, Box::new(make), crate::common::one_switch(3));
         assert_eq!(standby.manager().map(|m| m.config().epoch), Some(place));
         let mut out = Vec::new();
         let now = Time::ZERO + US * 50;
@@ -201,7 +200,7 @@ fn a_manager_learns_from_reports_that_it_is_replaced() {
 /// What was said of dead links to one that follows counts when it leads.
 #[test]
 fn a_successor_knows_what_is_dead() {
-    let (c, fabric) = (configs()[0], common::one_switch(3));
+    let (c, fabric) = (configs()[0], crate::common::one_switch(3));
     for dead in [vec![], fabric.links_of(timeplane_model::NodeId(2))] {
         let succession = Succession { takeover: takeover(&c), managers: 2, place: 1 };
         let make = move || -> Box<dyn timeplane_schedule::Scheduler> { Box::new(WeightedRoundRobin::new(c.slots)) };

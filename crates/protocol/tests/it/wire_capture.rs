@@ -1,7 +1,7 @@
 //! The capture file of `examples/frames.rs`: one of each control frame, each read again by our parsers.
 
 #[allow(dead_code)]
-#[path = "../examples/frames.rs"]
+#[path = "../../examples/frames.rs"]
 mod example;
 
 use timeplane_protocol::Pfc;

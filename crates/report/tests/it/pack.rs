@@ -1,8 +1,6 @@
 //! What is packed comes out again.
 
-mod common;
-
-use common::Numbers;
+use crate::common::Numbers;
 use timeplane_report::pack::{Column, pack, unpack};
 
 /// Columns of every kind that tables have, and of some that they should not have.

@@ -1,8 +1,6 @@
 //! Pages of made-up results: how large they are, what is in them, and how they come into their places.
 
-mod common;
-
-use common::{Scratch, results};
+use crate::common::{Scratch, results};
 use timeplane_report::pack::{Packed, unpack};
 use timeplane_report::{ROWS, Report, ReportError, write};
 

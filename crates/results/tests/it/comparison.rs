@@ -1,8 +1,6 @@
 //! The comparison as people and programs see it.
 
-mod common;
-
-use common::{flow, summary};
+use crate::common::{flow, summary};
 use indexmap::IndexMap;
 use timeplane_results::{Bound, CoflowRow, Comparison, Metric, Options, RunSummary, Summariser};
 
@@ -71,7 +69,7 @@ fn unfinished(control: &str, seed: u64, finishes: impl Fn(u32) -> bool) -> RunSu
             measured: true,
         });
     }
-    summariser.finish(common::facts(control, &[], seed))
+    summariser.finish(crate::common::facts(control, &[], seed))
 }
 
 #[test]

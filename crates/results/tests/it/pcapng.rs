@@ -1,8 +1,6 @@
 //! Captures come back as they were written, through a reader of the tests.
 
-#[path = "common/pcapng.rs"]
-mod pcapng;
-
+use crate::pcapng_reader;
 use proptest::prelude::*;
 use timeplane_results::pcapng::{Direction, Frame, Interface, PcapngFile, PcapngWriter};
 
@@ -47,7 +45,7 @@ proptest! {
             let (interface, length) = (interface.index(interfaces.len()) as u32, bytes.len() as u32 + more);
             writer.frame(&Frame { interface, at_ns: *at, bytes, length, direction, comment }).unwrap();
         }
-        let (found, seen) = pcapng::read(&writer.finish().unwrap());
+        let (found, seen) = pcapng_reader::read(&writer.finish().unwrap());
         prop_assert_eq!(found.len(), interfaces.len());
         for (found, (name, description, bps)) in found.iter().zip(&interfaces) {
             prop_assert_eq!((&found.name, &found.description, found.speed), (name, description, *bps));

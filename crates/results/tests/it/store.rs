@@ -1,8 +1,6 @@
 //! Complete runs are kept, whatever happens to the process.
 
-mod common;
-
-use common::{Scratch, flow, summary};
+use crate::common::{Scratch, flow, summary};
 use indexmap::IndexMap;
 use serde_json::json;
 use std::fs;

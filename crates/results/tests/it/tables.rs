@@ -1,11 +1,9 @@
 //! What is recorded is what is read, and always in the same bytes.
 
-mod common;
-
+use crate::common::{Scratch, flow, record};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{Int64Type, UInt32Type, UInt64Type};
-use common::{Scratch, flow, record};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs::{self, File};
 use std::path::Path;

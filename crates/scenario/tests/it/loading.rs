@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use timeplane_scenario::{Loaded, Point, Scenario, Topology, schema, split_override};
 
-const GOOD: &str = include_str!("files/load_sweep.toml");
-const SLOTS: &str = include_str!("files/slots_shuffle.toml");
+const GOOD: &str = include_str!("../files/load_sweep.toml");
+const SLOTS: &str = include_str!("../files/slots_shuffle.toml");
 
 fn points(text: &str, overrides: &[&str]) -> Vec<Point> {
     let overrides: Vec<_> = overrides.iter().map(|o| split_override(o).unwrap()).collect();

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use timeplane_scenario::{Loaded, ScenarioError};
 
 const SCHEDULERS: [&str; 2] = ["weighted_round_robin", "greedy"];
-const GOOD: &str = include_str!("files/load_sweep.toml");
-const SLOTS: &str = include_str!("files/slots_shuffle.toml");
+const GOOD: &str = include_str!("../files/load_sweep.toml");
+const SLOTS: &str = include_str!("../files/slots_shuffle.toml");
 
 fn load(text: &str, overrides: &[(&str, &str)]) -> Result<Vec<String>, ScenarioError> {
     let overrides: Vec<_> = overrides

@@ -1,9 +1,6 @@
 //! Circuit schedules keep their rules, and are as good as they claim to be.
 
-#[path = "support/matrices.rs"]
-mod matrices;
-
-use matrices::{Numbers, demand, published};
+use crate::matrices::{Numbers, demand, published};
 use proptest::prelude::*;
 use timeplane_model::{Bytes, Demand, Duration, HostId, Matching, Rate};
 use timeplane_schedule::circuits::{

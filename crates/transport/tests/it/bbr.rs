@@ -1,8 +1,6 @@
 //! BBR on a bottleneck: it finds the rate, keeps the queue short, and does not mind losses.
 
-mod path;
-
-use path::{Path, PathConfig};
+use crate::path::{Path, PathConfig};
 use timeplane_model::{Bytes, Duration, Rate};
 use timeplane_transport::congestion::{BbrMode, Congestion};
 use timeplane_transport::{CongestionKind, HEADER_BYTES, TcpConfig};

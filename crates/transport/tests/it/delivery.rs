@@ -1,8 +1,6 @@
 //! Whatever the path does, every byte arrives once and in order, and no flow stalls.
 
-mod path;
-
-use path::{Path, PathConfig};
+use crate::path::{Path, PathConfig};
 use proptest::prelude::*;
 use timeplane_model::{Duration, Rate, Time};
 use timeplane_transport::{CongestionKind, DelayedAck, TcpConfig};

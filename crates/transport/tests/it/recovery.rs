@@ -1,10 +1,8 @@
 //! Timers, handshake, ECN, and loss recovery step by step.
 
-mod path;
-
 use std::fmt::Write;
 
-use path::{Event, Path, PathConfig};
+use crate::path::{Event, Path, PathConfig};
 use timeplane_model::{Duration, Rate, Time};
 use timeplane_transport::{Ack, CongestionKind, DelayedAck, Range, SackBlocks, Segment, Sender, TcpConfig};
 
@@ -70,7 +68,7 @@ fn golden_trace_of_one_loss() {
     let config = PathConfig { rate: Some(Rate::mbps(100)), drop_data: [10].into(), ..PathConfig::default() };
     let text = trace(&tcp(), config, 16_000);
     println!("{text}");
-    assert_eq!(text, include_str!("golden/one_loss.txt"));
+    assert_eq!(text, include_str!("../golden/one_loss.txt"));
 }
 
 /// The same without SACK, and with the second copy lost as well, so that the timer has to help.
@@ -80,7 +78,7 @@ fn golden_trace_of_a_loss_that_is_lost_again() {
     let config = PathConfig { rate: Some(Rate::mbps(100)), drop_data, ..PathConfig::default() };
     let text = trace(&TcpConfig { sack: false, ..tcp() }, config, 24_000);
     println!("{text}");
-    assert_eq!(text, include_str!("golden/lost_again.txt"));
+    assert_eq!(text, include_str!("../golden/lost_again.txt"));
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! A window set from outside: what it does at once, what losses make of it, and that no stop loses anything.
 
-mod path;
-
-use path::{Event, Path, PathConfig};
+use crate::path::{Event, Path, PathConfig};
 use proptest::prelude::*;
 use timeplane_model::{Bytes, Duration, Rate, Time};
 use timeplane_transport::{Ack, CongestionKind, DelayedAck, HEADER_BYTES, Sender, Steering, TcpConfig};

@@ -1,8 +1,6 @@
 //! A sender whose application has its bytes bit by bit: what it sends, and what becomes of its window.
 
-mod path;
-
-use path::{Event, Path, PathConfig};
+use crate::path::{Event, Path, PathConfig};
 use proptest::prelude::*;
 use timeplane_model::{Duration, Rate, Time};
 use timeplane_transport::{CongestionKind, DelayedAck, Sender, TcpConfig};

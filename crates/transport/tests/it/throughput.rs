@@ -6,9 +6,7 @@
 //! Padhye, Firoiu, Towsley, Kurose (SIGCOMM 1998), equation 30, is the reference: as it is without SACK, and without its
 //! timeouts with SACK, which spares nearly all of them.
 
-mod path;
-
-use path::{Path, PathConfig};
+use crate::path::{Path, PathConfig};
 use timeplane_model::Duration;
 use timeplane_transport::{CongestionKind, DelayedAck, TcpConfig};
 

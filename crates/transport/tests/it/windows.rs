@@ -1,8 +1,6 @@
 //! How the windows move: CUBIC's curve, DCTCP's queue, and fairness.
 
-mod path;
-
-use path::{Event, Path, PathConfig};
+use crate::path::{Event, Path, PathConfig};
 use timeplane_model::{Duration, Rate, Time};
 use timeplane_transport::congestion::Congestion;
 use timeplane_transport::{CongestionKind, DelayedAck, TcpConfig};

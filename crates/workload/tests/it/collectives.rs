@@ -1,8 +1,6 @@
 //! Traces of AI training: what they say, and what is said of bad ones.
 
-mod common;
-
-use common::{MTU, fabric, file};
+use crate::common::{MTU, fabric, file};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,8 +1,6 @@
 //! Messages: file, line, what was found, what is allowed.
 
-mod common;
-
-use common::{MTU, fabric, file, load, poisson, trace};
+use crate::common::{MTU, fabric, file, load, poisson, trace};
 use std::path::Path;
 use timeplane_model::{Bytes, Duration};
 use timeplane_scenario::{CoflowTrace, FlowList, PacketMix, Pattern, Poisson, Shuffle, Sizes, Workload};

@@ -1,8 +1,6 @@
 //! Whatever a file holds, loading it ends in a source or in an error; and a source's flows are in order.
 
-mod common;
-
-use common::{file, load, poisson, trace};
+use crate::common::{file, load, poisson, trace};
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicU32, Ordering};
 use timeplane_model::{Bytes, Duration};

@@ -1,8 +1,6 @@
 //! Generators: loads, moments, patterns, determinism.
 
-mod common;
-
-use common::{MTU, load, poisson};
+use crate::common::{MTU, load, poisson};
 use std::collections::BTreeMap;
 use std::path::Path;
 use timeplane_model::{Bytes, Duration, Fabric, Framing, HostId, LinkSpec, NodeId, Rate, Switch};
@@ -65,7 +63,7 @@ fn load_comes_out_as_asked_for_each_pattern() {
 
 #[test]
 fn the_most_loaded_link_of_a_matrix_has_the_load() {
-    common::file("loads.csv", "destination,weight,source\n1,2,0\n2,1,0\n2,5,1\n3,0,0\n2,1,3\n2,1,3\n");
+    crate::common::file("loads.csv", "destination,weight,source\n1,2,0\n2,1,0\n2,5,1\n3,0,0\n2,1,3\n2,1,3\n");
     // Host 2 receives 8 of 10.
     let workload =
         poisson(0.5, Pattern::Matrix { file: "loads.csv".into() }, Sizes::Fixed(Bytes::kb(3)), PacketMix::Mtu);

@@ -1,10 +1,8 @@
 //! Traces, flow lists and shuffles.
 
-mod common;
-
+use crate::common::{file, load, trace};
 use arrow::array::{ArrayRef, Int32Array, Int64Array, UInt64Array};
 use arrow::record_batch::RecordBatch;
-use common::{file, load, trace};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use timeplane_model::{Bytes, CoflowId, Duration};
@@ -104,12 +102,12 @@ fn both_layouts_of_a_trace_are_read() {
 
 #[test]
 fn exported_flows_come_back() {
-    let poisson = common::poisson(0.5, Pattern::Uniform, Sizes::Cdf("datamining".into()), PacketMix::Mtu);
+    let poisson = crate::common::poisson(0.5, Pattern::Uniform, Sizes::Cdf("datamining".into()), PacketMix::Mtu);
     let trace = CoflowTrace { max_flows: Some(20), jitter: Duration::from_ms(2), ..trace("fb2010") };
     for (name, workload) in [("poisson.csv", poisson), ("coflows.csv", Workload::Coflows(trace))] {
         let source = load(&workload, 150).unwrap();
         let flows: Vec<_> = source.arrivals(4).take(3_000).collect();
-        let path = common::file(name, "");
+        let path = crate::common::file(name, "");
         let written = write_flow_list(&path, flows.iter().copied()).unwrap();
         assert_eq!(written, flows.len() as u64);
         let back = list(name, 150);
@@ -191,7 +189,8 @@ fn a_shuffle_has_every_pair_once() {
 #[ignore = "takes times"]
 fn a_million_flows_load_in_half_a_second() {
     let source =
-        load(&common::poisson(0.5, Pattern::Uniform, Sizes::Cdf("datamining".into()), PacketMix::Mtu), 150).unwrap();
+        load(&crate::common::poisson(0.5, Pattern::Uniform, Sizes::Cdf("datamining".into()), PacketMix::Mtu), 150)
+            .unwrap();
     let path = file("million.csv", "");
     let begin = std::time::Instant::now();
     write_flow_list(&path, source.arrivals(1).take(1_000_000)).unwrap();

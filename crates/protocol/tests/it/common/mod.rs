@@ -3,7 +3,7 @@
 
 #![allow(dead_code)]
 
-mod wire;
+pub mod wire;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

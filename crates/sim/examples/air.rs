@@ -9,9 +9,9 @@ use std::error::Error;
 use timeplane_model::Duration;
 use timeplane_radio::{Dbm, FLYWAYS_DRAFT, FLYWAYS_NOISE, Mcs};
 use timeplane_sim::SimTime;
+use timeplane_sim::air::medium::{Access, AirLink, Medium, MediumSpec, Offered, Outcome, Way};
 use timeplane_sim::bench::cpu;
-use timeplane_sim::discipline::{Discipline, Limit, QueueState};
-use timeplane_sim::medium::{Access, AirLink, Medium, MediumSpec, Offered, Outcome, Way};
+use timeplane_sim::hosts::discipline::{Discipline, Limit, QueueState};
 
 /// Senders of frames that do not wait for each other, each to a receiver of its own.
 fn medium(senders: u32, one_channel: bool) -> Result<Medium, Box<dyn Error>> {

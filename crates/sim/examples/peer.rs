@@ -15,8 +15,8 @@ use timeplane_model::{Bytes, Duration, Fabric, Framing, LinkSpec, Rate, Switch};
 use timeplane_results::Recorder;
 use timeplane_scenario::{FlowList, Workload};
 use timeplane_sim::bench;
-use timeplane_sim::endpoints::Carrier;
 use timeplane_sim::engine::Pulse;
+use timeplane_sim::hosts::endpoints::Carrier;
 use timeplane_workload::Source;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;

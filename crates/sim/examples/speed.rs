@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use timeplane_model::Duration;
 use timeplane_sim::bench;
-use timeplane_sim::endpoints::Carrier;
+use timeplane_sim::hosts::endpoints::Carrier;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -1,14 +1,14 @@
 //! The engine's speed, measured on one core, for anyone to repeat: `cargo run --release -p timeplane-sim --example speed`.
 
-use crate::calendar::{Event, Key, Phase};
 use crate::control::Controllers;
-use crate::endpoints::{Carrier, Endpoints, Setting};
+use crate::engine::calendar::{Event, Key, Phase};
+use crate::engine::time::SimTime;
 use crate::engine::{Ended, Engine, Pulse};
-use crate::ledger::Ledger;
+use crate::hosts::endpoints::{Carrier, Endpoints, Setting};
+use crate::hosts::nic::Window;
 use crate::network::Network;
-use crate::nic::Window;
+use crate::record::ledger::Ledger;
 use crate::run::{RunSpec, prepare, watch};
-use crate::time::SimTime;
 use indexmap::IndexMap;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,18 +1,18 @@
 //! One run: a scenario's point, one of its controls, one seed.
 
+use crate::air::flyways;
 use crate::air::{AirError, LinkCourses, set_up};
-use crate::capture::Capture;
-use crate::circuits::Circuits;
+use crate::circuit::switch::Circuits;
+use crate::control::proxies::Proxies;
 use crate::control::{ControlError, Controllers};
-use crate::endpoints::{Carrier, Endpoints, Setting};
+use crate::engine::time::SimTime;
 use crate::engine::{Ended, Engine, Pulse};
-use crate::flyways;
-use crate::latency::{Histogram, Latencies};
-use crate::ledger::Ledger;
+use crate::hosts::endpoints::{Carrier, Endpoints, Setting};
+use crate::hosts::receive::ReceiveBuffer;
 use crate::network::{Network, Watch};
-use crate::proxies::Proxies;
-use crate::receive::ReceiveBuffer;
-use crate::time::SimTime;
+use crate::record::capture::Capture;
+use crate::record::latency::{Histogram, Latencies};
+use crate::record::ledger::Ledger;
 use indexmap::IndexMap;
 use std::path::Path;
 use std::sync::Arc;

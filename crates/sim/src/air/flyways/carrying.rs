@@ -1,0 +1,219 @@
+//! Flyways: links of the air that a controller sets up between racks, and the traffic that takes them.
+//!
+//! A rack has an air link per channel, which is down until the controller has told both of its ends of a link, with one time from which on it
+//! carries. What waits for a link that goes down goes by wire. A packet flies once, so that shares of several racks never send it round.
+
+use crate::engine::calendar::{Key, Phase};
+use crate::engine::time::SimTime;
+use crate::hosts::endpoints::Endpoints;
+use crate::network::Network;
+use crate::network::packet::{Packet, UNKNOWN};
+use std::sync::Arc;
+use timeplane_model::{HostId, mix64};
+use timeplane_protocol::RackFlyways;
+use timeplane_radio::{Db, Field, Mcs};
+
+/// The slot of the event at which links come and go.
+pub const FLYWAYS: u32 = 3;
+
+/// [`Packet::path`] of a packet that has flown.
+pub(crate) const FLOWN: u16 = u16::MAX;
+/// [`Packet::path`] of a packet that goes by wire to the rack with this number more, and flies from there.
+pub(crate) const VIA: u16 = 0x8000;
+
+/// What a network knows of its flyways.
+pub(crate) struct FlywayState {
+    field: Arc<Field>,
+    channels: u32,
+    /// By rack: what it was told last.
+    told: Vec<RackFlyways>,
+    /// By rack and channel: the rack at the other end and the rate, where the link is up.
+    up: Vec<Option<(u32, Mcs)>>,
+}
+
+/// Which way a packet takes from a rack's switch.
+pub(crate) enum Way {
+    /// By wire, as its route is.
+    Wire,
+    /// The air link with this number in the network.
+    Air(u32),
+}
+
+impl FlywayState {
+    pub fn new(field: Arc<Field>, racks: u32, channels: u32) -> Self {
+        Self {
+            field,
+            channels,
+            told: vec![RackFlyways::default(); racks as usize],
+            up: vec![None; (racks * channels) as usize],
+        }
+    }
+
+    fn place(&self, rack: u32, channel: u32) -> usize {
+        (rack * self.channels + channel) as usize
+    }
+
+    /// What a rack wants of a channel: the other end and the rate, if what it was told holds now.
+    fn wants(&self, now: SimTime, rack: u32, channel: u32) -> Option<(u32, Mcs)> {
+        let told = &self.told[rack as usize];
+        let now = now.on_perfect_clock();
+        if now >= told.lease {
+            return None;
+        }
+        let link = told.links.iter().find(|l| l.channel == channel && l.up <= now)?;
+        let mcs = Mcs::ofdm().find(|m| m.rate() == link.rate)?;
+        Some((link.peer.0, mcs))
+    }
+
+    /// The link of a rack to another one on a channel, if it is up.
+    fn link(&self, rack: u32, to: u32, channel: u32) -> Option<usize> {
+        let place = self.place(rack, channel);
+        self.up.get(place).copied().flatten().filter(|l| l.0 == to).map(|_| place)
+    }
+
+    /// Where a packet goes from a rack's switch: over which of its air links, or to which rack by wire first.
+    fn way(&self, now: SimTime, rack: u32, to: u32, packet: &Packet) -> (Option<usize>, Option<u32>) {
+        if packet.path == FLOWN || rack == to {
+            return (None, None);
+        }
+        if packet.path >= VIA {
+            if u32::from(packet.path - VIA) != rack {
+                return (None, None);
+            }
+            return ((0..self.channels).find_map(|c| self.link(rack, to, c)), None);
+        }
+        let told = &self.told[rack as usize];
+        if packet.path != 0 || now.on_perfect_clock() >= told.lease {
+            return (None, None);
+        }
+        // As shares are of flows, all packets of one take the same way while shares last.
+        let mut place = ((mix64(u64::from(packet.hash)) >> 32) * 1_000_000) >> 32;
+        let of = |s: &&timeplane_protocol::RackShare| s.destination == HostId(to);
+        for share in told.shares.iter().filter(of) {
+            if place < u64::from(share.ppm) {
+                return match share.start.0 == rack {
+                    true => (self.link(rack, share.end.0, share.channel), None),
+                    false => (None, Some(share.start.0)),
+                };
+            }
+            place -= u64::from(share.ppm);
+        }
+        (None, None)
+    }
+}
+
+impl Network {
+    /// A rack is told of its links and shares.
+    pub fn tell_rack(&mut self, now: SimTime, rack: u32, told: RackFlyways, ends: &mut Endpoints) {
+        let Some(flyways) = self.air.as_mut().and_then(|a| a.flyways.as_mut()) else { return };
+        let known = &flyways.told[rack as usize];
+        if (told.epoch, told.round) < (known.epoch, known.round) {
+            return;
+        }
+        let times = told.links.iter().map(|l| l.up).chain([told.lease]);
+        let times: Vec<SimTime> = times.map(|t| SimTime::from_ps(t.as_ps())).filter(|&t| t > now).collect();
+        flyways.told[rack as usize] = told;
+        for at in times {
+            self.calendar.push(at, Key::new(Phase::Send, 0, FLYWAYS));
+        }
+        self.update_flyways(now, ends);
+    }
+
+    /// Links come and go as both of their ends have it.
+    #[inline(never)]
+    pub fn update_flyways(&mut self, now: SimTime, ends: &mut Endpoints) {
+        let Some(air) = &mut self.air else { return };
+        let Some(flyways) = &mut air.flyways else { return };
+        let (racks, channels) = (flyways.told.len() as u32, flyways.channels);
+        let mut begun = Vec::new();
+        for (rack, channel) in (0..racks).flat_map(|r| (0..channels).map(move |c| (r, c))) {
+            let wanted = flyways.wants(now, rack, channel);
+            let agreed = wanted.filter(|&(peer, mcs)| flyways.wants(now, peer, channel) == Some((rack, mcs)));
+            let place = flyways.place(rack, channel);
+            if flyways.up[place] != agreed {
+                flyways.up[place] = agreed;
+                air.medium.take_down(place as u32);
+                begun.extend(agreed.map(|(peer, mcs)| (rack, channel, peer, mcs)));
+            }
+        }
+        // All that end have ended before the first begins.
+        for (rack, channel, peer, mcs) in begun {
+            let flyways = air.flyways.as_mut().expect("it is there");
+            let (place, other) = (flyways.place(rack, channel), flyways.place(peer, channel));
+            let powers = flyways.powers(rack, peer, channel);
+            air.medium.point(place as u32, &powers.0, &powers.1);
+            air.medium.set_up(now, place as u32, other as u32, mcs);
+            self.links[air.numbers[place] as usize].to = self.hosts_switch[peer as usize];
+            let from = self.hosts_switch[rack as usize];
+            self.beside[place] = (from, self.hosts_switch[peer as usize]);
+        }
+        self.drain_air(now, ends);
+    }
+
+    /// Which way a packet takes from a rack's switch, and what it has to know for it.
+    #[inline(never)]
+    pub(crate) fn fly_or_drive(&mut self, now: SimTime, switch: u32, id: u32) -> Way {
+        let Some(air) = &self.air else { return Way::Wire };
+        let Some(flyways) = &air.flyways else { return Way::Wire };
+        let packet = self.packets.get_mut(id);
+        let to = packet.destination;
+        let Some(rack) = air.rack_of.get(&switch).copied() else { return Way::Wire };
+        let is_ack = packet.flags & crate::network::packet::flags::ACK != 0;
+        if is_ack && air.acknowledgements_by_wire {
+            return Way::Wire;
+        }
+        match flyways.way(now, rack, to, packet) {
+            (Some(link), _) => {
+                packet.path = FLOWN;
+                Way::Air(air.numbers[link])
+            }
+            (None, Some(first)) => {
+                packet.path = VIA + first as u16;
+                packet.ahead = UNKNOWN;
+                Way::Wire
+            }
+            (None, None) => {
+                if packet.path == VIA + rack as u16 {
+                    // Its link is gone: on by wire.
+                    packet.path = 0;
+                    packet.ahead = UNKNOWN;
+                }
+                Way::Wire
+            }
+        }
+    }
+
+    /// What waited for a link that is down goes by wire.
+    pub(crate) fn return_to_wire(&mut self, at: SimTime, number: u32, id: u32, ends: &mut Endpoints) {
+        let packet = self.packets.get_mut(id);
+        packet.path = FLOWN;
+        packet.ahead = UNKNOWN;
+        let (from, _) = self.ends_of(number);
+        match self.route(from - self.hosts, self.packets.get(id), number) {
+            Ok(_) => self.forward_by_wire(at, number, from, id, ends),
+            Err(reason) => {
+                let packet = self.packets.remove(id);
+                self.lose(number, reason, packet, ends);
+            }
+        }
+    }
+}
+
+impl FlywayState {
+    /// What the station of a rack that points at `peer` is heard with by all stations of its channel, and hears of them, in mW.
+    fn powers(&self, rack: u32, peer: u32, channel: u32) -> (Vec<f64>, Vec<f64>) {
+        let racks = self.told.len();
+        let (mut sends, mut hears) = (vec![0.0; self.up.len()], vec![0.0; self.up.len()]);
+        // Off a signal for destructive multipath, never off interference.
+        let margin = Db::new(-3.0).ratio();
+        for other in 0..racks as u32 {
+            let place = self.place(other, channel);
+            let Some((aim, _)) = self.up[place].filter(|_| other != rack) else { continue };
+            let own = if other == peer { margin } else { 1.0 };
+            let (a, b, aim) = (rack as usize, other as usize, aim as usize);
+            sends[place] = self.field.power(a, peer as usize, b, aim).get() * own;
+            hears[place] = self.field.power(b, aim, a, peer as usize).get() * own;
+        }
+        (sends, hears)
+    }
+}

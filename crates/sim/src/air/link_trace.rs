@@ -1,0 +1,93 @@
+//! What a link carries over time, of a room or a file.
+
+use super::AirError;
+use crate::air::medium::Quality;
+use crate::engine::time::SimTime;
+use rand_xoshiro::rand_core::Rng;
+use std::path::Path;
+use std::sync::Arc;
+use timeplane_model::{Duration, Rate};
+use timeplane_protocol::LinkSample;
+use timeplane_radio::{BeamTrace, Dbm, ErrorTables, LinkCourse, LinkState, Mcs, RateBySignal, Walk};
+use timeplane_scenario::{CourseSpec, InOutage};
+use timeplane_workload::Streams;
+
+/// The course of a run that has no end; it then begins again.
+const UNBOUNDED: Duration = Duration::from_secs(60);
+
+/// Matrices of a file.
+///
+/// # Errors
+/// Where it cannot be read or is none.
+pub fn read_beams(file: &str, base: &Path) -> Result<BeamTrace, AirError> {
+    let path = base.join(file);
+    let text = std::fs::read_to_string(&path).map_err(|source| AirError::File { file: path, source })?;
+    Ok(BeamTrace::parse(file, &text)?)
+}
+
+/// What a link carries over time, as the medium and as its access point have it.
+pub(super) struct Followed {
+    pub states: Vec<(SimTime, Option<Quality>)>,
+    pub samples: Vec<(SimTime, LinkSample)>,
+    /// The rates that some level chooses.
+    pub rates: Vec<Rate>,
+    /// How errors follow from levels.
+    pub errors: Arc<RateBySignal>,
+}
+
+/// The states of a link, from the run's begin to its end.
+pub(super) fn follow(
+    link: usize,
+    spec: &CourseSpec,
+    base: &Path,
+    length: Option<Duration>,
+    streams: &Streams,
+) -> Result<Followed, AirError> {
+    let endless = length.is_none();
+    let length = length.unwrap_or(UNBOUNDED);
+    let trace = match (&spec.beams, spec.testbed()) {
+        (_, Some(testbed)) => {
+            let walk = if spec.varied { vary(testbed.walk, link, streams) } else { testbed.walk };
+            testbed.walked(walk).trace(length).map_err(|source| AirError::Matrix { link, source })?
+        }
+        (file, None) => read_beams(file.as_deref().unwrap_or_default(), base)?,
+    };
+    let parameters = spec.parameters();
+    let rates = RateBySignal::new(ErrorTables::bundled(), parameters, Mcs::single_carrier());
+    // A trace of a file that is shorter than the run begins again; a walk is as long as it.
+    let course = LinkCourse::repeating(&trace, &rates, spec.rules(), length);
+    let course = course.map_err(|source| AirError::Course { link, source })?;
+    let quality = |level: Dbm, l: LinkState| Quality {
+        level,
+        mcs: l.mcs,
+        rate: l.rate,
+        packet_error: l.packet_error,
+        packet: spec.packet.get() as u32,
+    };
+    // What an access point sends into an outage, if it does.
+    let slowest = rates.ladder().next().filter(|_| spec.in_outage == InOutage::Lose);
+    let into_outage = slowest.map(|(mcs, _)| LinkState { mcs, rate: parameters.rate(mcs), packet_error: 1.0 });
+    let (mut states, mut samples) = (Vec::new(), Vec::new());
+    for state in course.states() {
+        let at = SimTime::ZERO + state.at;
+        states.push((at, state.link.or(into_outage).map(|l| quality(state.level, l))));
+        samples.push((at, LinkSample::from(state)));
+    }
+    if endless && samples.iter().all(|s| s.1.uses.is_none()) {
+        return Err(AirError::Outage { link });
+    }
+    let ladder = rates.ladder().map(|(mcs, _)| parameters.rate(mcs)).collect();
+    Ok(Followed { states, samples, rates: ladder, errors: Arc::new(rates) })
+}
+
+/// Another walk: speed and begin within a tenth of what they were, the crossing within a tenth of the line.
+fn vary(walk: Walk, link: usize, streams: &Streams) -> Walk {
+    let mut stream = streams.fast("air link", link as u64, "walk");
+    let mut within = || ((stream.next_u64() >> 11) as f64 / (1_u64 << 53) as f64 - 0.5) * 0.2;
+    Walk {
+        speed: walk.speed * (1.0 + within()),
+        before: walk.before * (1.0 + within()),
+        along: walk.along + within(),
+        ..walk
+    }
+}

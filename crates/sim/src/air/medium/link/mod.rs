@@ -1,0 +1,485 @@
+//! An air link: from one station to another, with its queue and what has become of what it sent.
+
+mod planned;
+
+use super::Outcome;
+use super::frame::{Frame, happens};
+use crate::engine::time::SimTime;
+use crate::hosts::discipline::{Item, OnArrival, OnDeparture, QueueState};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::collections::VecDeque;
+use timeplane_model::{Bytes, Duration, Rate};
+use timeplane_radio::{Dbm, MacParameters, Mcs, all_right};
+
+/// What a link carries at some time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quality {
+    /// What is received.
+    pub level: Dbm,
+    /// The rate in use.
+    pub mcs: Mcs,
+    /// Its bits per second.
+    pub rate: Rate,
+    /// The probability that a packet of [`Quality::packet`] bytes is lost; one of another length as if each byte were as likely to be wrong.
+    pub packet_error: f64,
+    /// The packets that the error rate is for, bytes.
+    pub packet: u32,
+}
+
+/// What a link carries over time: its states in order, each until the next; none in an outage, and before the first.
+#[derive(Clone, Debug, Default)]
+pub struct Course {
+    states: Vec<(SimTime, Option<Quality>)>,
+    next: usize,
+    now: Option<Quality>,
+}
+
+impl Course {
+    /// States by when they begin.
+    ///
+    /// # Panics
+    /// Where they are not in order.
+    pub fn new(states: Vec<(SimTime, Option<Quality>)>) -> Self {
+        assert!(states.is_sorted_by(|a, b| a.0 < b.0), "states are in order");
+        Self { states, next: 0, now: None }
+    }
+}
+
+/// What a link's frames are made of.
+#[derive(Clone, Debug)]
+pub enum Way {
+    /// Packets are put together into frames at this rate, which are received by their SINR.
+    Coded(Mcs),
+    /// Each packet is a frame, received with the probability of the link's state when it begins.
+    Course(Course),
+}
+
+/// A packet for an air link.
+#[derive(Clone, Copy, Debug)]
+pub struct Offered {
+    /// Its number.
+    pub packet: u32,
+    /// Its size.
+    pub bytes: u32,
+    /// It is nothing but an acknowledgement.
+    pub acknowledgement: bool,
+    /// It may be marked in place of being lost.
+    pub ecn_capable: bool,
+}
+
+/// A frame that a link sends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Sent {
+    /// Of so many octets.
+    Frame { mcs: Mcs, psdu: u32 },
+    /// A packet that takes so long.
+    Packet { length: Duration },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    packet: u32,
+    since: SimTime,
+    bytes: u32,
+    /// What it takes of frames, and what of that the receiver has where packets are cut.
+    octets: u32,
+    done: u32,
+    attempts: u32,
+    acknowledgement: bool,
+    ecn_capable: bool,
+    /// The queue's discipline has let it go.
+    admitted: bool,
+    /// The receiver has it.
+    arrived: bool,
+    /// It was given up, or lost by the queue's discipline.
+    lost: bool,
+    shed: bool,
+    /// The sender knows.
+    settled: bool,
+}
+
+/// A frame that has not been judged.
+#[derive(Clone, Debug, Default)]
+struct Outstanding {
+    /// Packets by number, and their octets in this frame.
+    parts: Vec<(u64, u32)>,
+    psdu: u32,
+    attempts: u32,
+    /// The receiver has it.
+    came: bool,
+    /// Probability that a planned packet arrives.
+    success: f64,
+}
+
+/// A link and its queue.
+#[derive(Debug)]
+pub struct AirLink {
+    /// The station that sends.
+    pub from: u32,
+    /// The station that it sends to.
+    pub to: u32,
+    way: Way,
+    queue: VecDeque<Entry>,
+    /// The number of the queue's first packet, and of the first that has not come out.
+    first: u64,
+    released: u64,
+    /// Packets, bytes, and packets other than acknowledgements, that are not settled.
+    open: usize,
+    open_bytes: u64,
+    open_data: usize,
+    outstanding: Outstanding,
+    discipline: QueueState,
+    /// It carries nothing; and what it is to be once the frame in the air is over.
+    down: bool,
+    pending: Option<(u32, Mcs)>,
+    /// Of the frame in the air, or before its answer.
+    in_air: bool,
+    /// No frame may begin.
+    closed: bool,
+    pub(super) stream: Xoshiro256PlusPlus,
+}
+
+impl AirLink {
+    /// A link with nothing to send. Losses are drawn from `stream`.
+    pub fn new(from: u32, to: u32, way: Way, discipline: QueueState, stream: Xoshiro256PlusPlus) -> Self {
+        Self {
+            from,
+            to,
+            way,
+            queue: VecDeque::new(),
+            first: 0,
+            released: 0,
+            open: 0,
+            open_bytes: 0,
+            open_data: 0,
+            outstanding: Outstanding::default(),
+            discipline,
+            down: false,
+            pending: None,
+            in_air: false,
+            closed: false,
+            stream,
+        }
+    }
+
+    /// Packets and their bytes that are to be sent, with those that are being sent.
+    pub fn queued(&self) -> (usize, u64) {
+        (self.open, self.open_bytes)
+    }
+
+    /// Packets that have not come out.
+    pub fn packets(&self) -> impl Iterator<Item = u32> + '_ {
+        self.queue.iter().skip((self.released - self.first) as usize).map(|e| e.packet)
+    }
+
+    /// What it carries now, where it follows a course.
+    pub fn quality(&self) -> Option<Quality> {
+        match &self.way {
+            Way::Course(course) => course.now,
+            Way::Coded(_) => None,
+        }
+    }
+
+    /// All states of its course, where it follows one.
+    pub fn course(&self) -> &[(SimTime, Option<Quality>)] {
+        match &self.way {
+            Way::Course(course) => &course.states,
+            Way::Coded(_) => &[],
+        }
+    }
+
+    pub(super) fn next_change(&self) -> Option<SimTime> {
+        match &self.way {
+            Way::Course(course) => course.states.get(course.next).map(|s| s.0),
+            Way::Coded(_) => None,
+        }
+    }
+
+    pub(super) fn change(&mut self, now: SimTime) {
+        let Way::Course(course) = &mut self.way else { return };
+        while let Some(&(at, state)) = course.states.get(course.next)
+            && at <= now
+        {
+            course.now = state;
+            course.next += 1;
+        }
+    }
+
+    /// What the queue does with a packet that comes.
+    pub(super) fn arrive(&self, offered: &Offered) -> OnArrival {
+        let item = Item { bytes: u64::from(offered.bytes), ect: offered.ecn_capable };
+        self.discipline.arrive(item, self.open as u64, self.open_bytes)
+    }
+
+    pub(super) fn push(&mut self, since: SimTime, offered: Offered, octets: u32) {
+        let Offered { packet, bytes, acknowledgement, ecn_capable } = offered;
+        self.open += 1;
+        self.open_bytes += u64::from(bytes);
+        self.open_data += usize::from(!acknowledgement);
+        self.queue.push_back(Entry {
+            packet,
+            since,
+            bytes,
+            octets,
+            done: 0,
+            attempts: 0,
+            acknowledgement,
+            ecn_capable,
+            admitted: false,
+            arrived: false,
+            lost: false,
+            shed: false,
+            settled: false,
+        });
+    }
+
+    pub(super) fn can_send(&self) -> bool {
+        self.open > 0
+            && !self.in_air
+            && !self.down
+            && !self.closed
+            && match &self.way {
+                Way::Coded(_) => true,
+                Way::Course(course) => course.now.is_some(),
+            }
+    }
+
+    pub(super) fn has_only_acknowledgements(&self) -> bool {
+        self.open_data == 0
+    }
+
+    pub(super) fn is_outstanding(&self) -> bool {
+        self.in_air
+    }
+
+    /// Asks the queue's discipline about packets that are about to leave for the first time, `most` of them: what it loses is out, what it marks is
+    /// told.
+    pub(super) fn admit(&mut self, now: SimTime, link: u32, most: usize, outcomes: &mut Vec<Outcome>) {
+        let (mut admitted, mut i) = (0, 0);
+        while let Some(&entry) = self.queue.get(i)
+            && admitted < most
+        {
+            i += 1;
+            if entry.settled || entry.admitted {
+                admitted += usize::from(!entry.settled);
+                continue;
+            }
+            let item = Item { bytes: u64::from(entry.bytes), ect: entry.ecn_capable };
+            let behind = self.open_bytes - u64::from(entry.bytes);
+            match self.discipline.depart(now, item, now - entry.since, behind) {
+                OnDeparture::Drop => {
+                    let e = &mut self.queue[i - 1];
+                    (e.lost, e.shed) = (true, true);
+                    self.settle(self.first + i as u64 - 1);
+                    continue;
+                }
+                OnDeparture::Mark => outcomes.push(Outcome::Marked { packet: entry.packet }),
+                OnDeparture::Send => {}
+            }
+            self.queue[i - 1].admitted = true;
+            admitted += 1;
+        }
+        self.release(link, outcomes);
+    }
+
+    /// Puts a frame together of what is next, or takes the one again that was not answered.
+    pub(super) fn fill(&mut self, mac: &MacParameters, planned: bool) -> Sent {
+        self.in_air = true;
+        match &self.way {
+            Way::Course(course) => {
+                let quality = course.now.expect("who sends has asked");
+                let first = self.first_open();
+                let entry = &self.queue[(first - self.first) as usize];
+                let share = f64::from(entry.bytes) / f64::from(quality.packet.max(1));
+                self.outstanding.parts.clear();
+                self.outstanding.parts.push((first, entry.bytes));
+                self.outstanding.success = all_right(quality.packet_error, share);
+                Sent::Packet { length: quality.rate.time_for(Bytes::new(u64::from(entry.bytes))) }
+            }
+            &Way::Coded(mcs) if planned => {
+                let first = self.first_open();
+                let entry = &self.queue[(first - self.first) as usize];
+                self.outstanding.parts.clear();
+                self.outstanding.parts.push((first, entry.bytes));
+                self.outstanding.success = 1.0;
+                Sent::Packet { length: mcs.rate().time_for(Bytes::new(u64::from(entry.bytes))) }
+            }
+            &Way::Coded(mcs) => {
+                if self.outstanding.attempts == 0 {
+                    self.put_together(mcs, mac);
+                }
+                Sent::Frame { mcs, psdu: self.outstanding.psdu }
+            }
+        }
+    }
+
+    fn first_open(&self) -> u64 {
+        let place = self.queue.iter().position(|e| !e.settled).expect("who sends has something to send");
+        self.first + place as u64
+    }
+
+    fn put_together(&mut self, mcs: Mcs, mac: &MacParameters) {
+        let a = &mac.aggregation;
+        let cuts = !a.packets_are_checked;
+        let frame = &mut self.outstanding;
+        frame.parts.clear();
+        frame.came = false;
+        let mut psdu = a.per_frame.get() as u32;
+        let most = u32::try_from(a.max_psdu.get()).unwrap_or(u32::MAX);
+        for (entry, number) in self.queue.iter().zip(self.first..).filter(|e| !e.0.settled).take_while(|e| e.0.admitted)
+        {
+            let whole = entry.octets - entry.done;
+            let room = most.saturating_sub(psdu);
+            let octets = if cuts { whole.min(room) } else { whole };
+            let fits = octets > 0
+                && (frame.parts.is_empty()
+                    || octets <= room
+                        && a.max_packets.is_none_or(|m| frame.parts.len() < m as usize)
+                        && a.max_time.is_none_or(|t| mac.airtime(mcs, Bytes::new(u64::from(psdu + octets))) <= t));
+            if !fits {
+                break;
+            }
+            psdu += octets;
+            frame.parts.push((number, octets));
+        }
+        frame.psdu = psdu;
+    }
+
+    /// The receiver's side of a frame that has ended: whether there is something to answer.
+    pub(super) fn receive(&mut self, frame: &Frame, mac: &MacParameters, planned: bool, retries: u32) -> bool {
+        let Self { queue, first, outstanding, stream, .. } = self;
+        let entry = |number: u64| (number - *first) as usize;
+        if planned {
+            let arrived = happens(outstanding.success, stream);
+            let number = outstanding.parts[0].0;
+            let e = &mut queue[entry(number)];
+            e.attempts += 1;
+            e.arrived = arrived;
+            e.lost = !arrived && (e.attempts > retries || self.closed);
+            self.in_air = false;
+            if arrived || self.queue[(number - self.first) as usize].lost {
+                self.settle(number);
+            }
+            return arrived;
+        }
+        if mac.aggregation.packets_are_checked {
+            let mut from = mac.aggregation.per_frame.get() as u32;
+            let mut came = false;
+            for &(number, octets) in &outstanding.parts {
+                let arrived = happens(frame.success(from, from + octets), stream);
+                queue[entry(number)].arrived |= arrived;
+                came |= arrived;
+                from += octets;
+            }
+            return came;
+        }
+        let came = frame.is_received(stream);
+        if came && !outstanding.came {
+            outstanding.came = true;
+            for &(number, octets) in &outstanding.parts {
+                let e = &mut queue[entry(number)];
+                e.done += octets;
+                e.arrived = e.done >= e.octets;
+            }
+        }
+        came
+    }
+
+    /// The sender's side: it has got its answer, or has not.
+    pub(super) fn judge(&mut self, answered: bool, retries: u32, mac: &MacParameters) {
+        self.in_air = false;
+        let parts = std::mem::take(&mut self.outstanding.parts);
+        if mac.aggregation.packets_are_checked {
+            for &(number, _) in &parts {
+                let e = &mut self.queue[(number - self.first) as usize];
+                e.attempts += 1;
+                if e.arrived && (answered || e.attempts > retries) {
+                    self.settle(number);
+                } else if !e.arrived && e.attempts > retries {
+                    e.lost = true;
+                    self.settle(number);
+                }
+            }
+            self.outstanding.parts = parts;
+            return;
+        }
+        self.outstanding.attempts += 1;
+        let over = answered || self.outstanding.attempts > retries;
+        if over {
+            self.outstanding.attempts = 0;
+            for &(number, _) in &parts {
+                let came = self.outstanding.came;
+                let e = &mut self.queue[(number - self.first) as usize];
+                e.lost |= !came;
+                if e.arrived || e.lost {
+                    self.settle(number);
+                }
+            }
+        }
+        self.outstanding.parts = parts;
+    }
+
+    fn settle(&mut self, number: u64) {
+        let e = &mut self.queue[(number - self.first) as usize];
+        if !e.settled {
+            e.settled = true;
+            self.open -= 1;
+            self.open_bytes -= u64::from(e.bytes);
+            self.open_data -= usize::from(!e.acknowledgement);
+        }
+    }
+
+    /// It carries nothing from now on.
+    pub(super) fn take_down(&mut self) {
+        self.down = true;
+        self.pending = None;
+    }
+
+    /// It goes to another station at another rate; later, where a frame is in the air.
+    pub(super) fn set_up(&mut self, to: u32, mcs: Mcs) {
+        if self.in_air {
+            self.pending = Some((to, mcs));
+        } else {
+            (self.down, self.to, self.way) = (false, to, Way::Coded(mcs));
+        }
+    }
+
+    /// Gives back what waits for a link that is down, unless a frame is in the air; then it may be set up again.
+    pub(super) fn return_all(&mut self, link: u32, outcomes: &mut Vec<Outcome>) {
+        if !self.down || self.in_air {
+            return;
+        }
+        let out = (self.released - self.first) as usize;
+        for e in self.queue.drain(..).skip(out) {
+            let packet = e.packet;
+            outcomes.push(match (e.arrived, e.lost) {
+                (true, _) => Outcome::Arrived { link, packet },
+                (_, true) => Outcome::Lost { link, packet, shed: e.shed },
+                _ => Outcome::Returned { link, packet },
+            });
+        }
+        (self.open, self.open_bytes, self.open_data) = (0, 0, 0);
+        (self.first, self.released) = (0, 0);
+        self.outstanding = Outstanding::default();
+        if let Some((to, mcs)) = self.pending.take() {
+            self.set_up(to, mcs);
+        }
+    }
+
+    /// Lets out, in order, what has come or was given up.
+    pub(super) fn release(&mut self, link: u32, outcomes: &mut Vec<Outcome>) {
+        while let Some(e) = self.queue.get((self.released - self.first) as usize) {
+            let packet = e.packet;
+            outcomes.push(match (e.arrived, e.lost) {
+                (true, _) => Outcome::Arrived { link, packet },
+                (_, true) => Outcome::Lost { link, packet, shed: e.shed },
+                _ => break,
+            });
+            self.released += 1;
+        }
+        while self.released > self.first && self.queue.front().is_some_and(|e| e.settled) {
+            self.queue.pop_front();
+            self.first += 1;
+        }
+    }
+}

@@ -1,0 +1,511 @@
+//! The air: stations that share channels, and what becomes of their frames.
+//!
+//! A medium knows stations, the air links between them with their queues, and who hears whom how loudly. It is driven like an agent:
+//! packets are offered, [`Medium::deadline`] says when it wants to go on, [`Medium::step`] what has come of it. It draws its random numbers
+//! from streams that it was given.
+//!
+//! - A frame holds what fits of one link's queue. It is received by its SINR, part by part, as others begin and end: a packet (or a frame
+//!   that has one check sum) arrives if all of its bits are right. A station that sends hears nothing, and a frame whose begin cannot be told from
+//!   what else is in the air is missed.
+//! - Whoever hears a frame keeps silent until its answer must have come: what the frame says to those who can read it, and what those do who
+//!   cannot (EIFS), comes to the same.
+//! - Carrier sense takes no time. Stations that begin at the same instant collide; one that begins later is heard.
+//! - Packets come out of a link in the order in which they went in: what has come behind a gap waits for it.
+
+mod frame;
+mod interference;
+mod link;
+mod station;
+#[cfg(test)]
+mod tests;
+
+pub use interference::Interference;
+pub use link::{AirLink, Course, Offered, Quality, Way};
+
+use crate::engine::time::SimTime;
+use crate::hosts::discipline::OnArrival;
+use frame::{Content, Frames};
+use link::Sent;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::Rng;
+use station::{State, Station};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use timeplane_model::{Bytes, Duration};
+use timeplane_radio::{MacParameters, Mcs, Milliwatts};
+
+/// No frame holds more packets: 262,143 octets of 64.
+const LONGEST_FRAME: usize = 4_096;
+
+/// Who sends when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Carrier sense and back-off: the distributed coordination function, with the collisions that it has.
+    Dcf,
+    /// The same where nobody collides: of stations that hear each other and would begin at the same instant one does, and frames of nothing but
+    /// acknowledgements need no back-off and go first. No protocol does that: it is what published figures without collisions assume.
+    DcfWithoutCollisions,
+    /// AIFS and no back-off, for links that carry data one way. Two ends that both have something take turns.
+    NoBackoff,
+    /// The two ends of a link pass a token with their answers: a frame is answered, a SIFS later, by one of the other end's or by a bare
+    /// answer, after which the sender goes on. At rest either may begin after AIFS.
+    Token,
+    /// Each station is its own: no carrier sense, no answer, one frame a packet, as long as its bits at the link's rate. Links of a station
+    /// take turns, a packet each.
+    Planned,
+}
+
+/// What all stations share.
+#[derive(Clone, Debug)]
+pub struct MediumSpec {
+    /// Gaps, back-off, aggregation and answers.
+    pub mac: MacParameters,
+    /// Who sends when.
+    pub access: Access,
+    /// How often a packet is sent again at most; 0 turns retransmission off.
+    pub retries: u32,
+    /// In every channel, what SINR is over.
+    pub noise: Milliwatts,
+    /// What a station takes for a busy channel.
+    pub senses: Milliwatts,
+    /// By station: its channel. Channels do not disturb each other.
+    pub channels: Vec<u32>,
+    /// What a station hears of another one: by sender, then by who hears.
+    pub powers: Vec<f64>,
+}
+
+/// What has become of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It has come out at the link's other end.
+    Arrived {
+        /// The air link.
+        link: u32,
+        /// The packet.
+        packet: u32,
+    },
+    /// It is lost.
+    Lost {
+        /// The air link.
+        link: u32,
+        /// The packet.
+        packet: u32,
+        /// By the queue's discipline, not by the air after all its retries.
+        shed: bool,
+    },
+    /// Its link is down: it has not been received.
+    Returned {
+        /// The air link.
+        link: u32,
+        /// The packet.
+        packet: u32,
+    },
+    /// The queue's discipline marks it.
+    Marked {
+        /// The packet.
+        packet: u32,
+    },
+}
+
+/// What is due: of one instant in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    /// What a link carries changes.
+    Change { link: u32 },
+    /// A station's frame ends.
+    End { station: u32 },
+    /// A station answers.
+    Answer { station: u32 },
+    /// A station's frame has been answered by now, or will not be.
+    Verdict { station: u32 },
+    /// A station may begin, unless its turn has changed since.
+    Try { station: u32, turn: u32 },
+}
+
+/// What stations have done, in frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Frames of data begun.
+    pub frames: u64,
+    /// Of these, those that met another frame at their receiver, or a receiver that sent.
+    pub met: u64,
+    /// Frames of data that were not answered.
+    pub unanswered: u64,
+}
+
+/// Stations, links, and the frames between them.
+pub struct Medium {
+    spec: MediumSpec,
+    stations: Vec<Station>,
+    links: Vec<AirLink>,
+    frames: Frames,
+    /// Among planned links, where they disturb each other.
+    interference: Option<Box<Interference>>,
+    due: BinaryHeap<Reverse<(SimTime, Due)>>,
+    outcomes: Vec<Outcome>,
+    counts: Counts,
+}
+
+impl Medium {
+    /// An idle medium. Every station draws its back-offs from a stream of its own, as every link does its losses.
+    ///
+    /// # Panics
+    /// Where a link's station does not exist or `powers` is no square.
+    pub fn new(spec: MediumSpec, links: Vec<AirLink>, backoffs: Vec<Xoshiro256PlusPlus>) -> Self {
+        let n = spec.channels.len();
+        assert_eq!(spec.powers.len(), n * n, "a power for each pair of stations");
+        let mut stations: Vec<Station> = backoffs.into_iter().map(Station::new).collect();
+        assert_eq!(stations.len(), n, "a stream for each station");
+        let mut due = BinaryHeap::new();
+        for (l, link) in links.iter().enumerate() {
+            stations[link.from as usize].links.push(l as u32);
+            assert!((link.to as usize) < n, "a link's station exists");
+            if let Some(at) = link.next_change() {
+                due.push(Reverse((at, Due::Change { link: l as u32 })));
+            }
+        }
+        Self {
+            frames: Frames::new(&spec),
+            spec,
+            stations,
+            links,
+            interference: None,
+            due,
+            outcomes: Vec::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Lets planned links disturb each other. Before anything is sent.
+    pub fn disturb(&mut self, interference: Interference) {
+        self.interference = Some(Box::new(interference));
+    }
+
+    /// When it wants to go on.
+    pub fn deadline(&self) -> Option<SimTime> {
+        self.due.peek().map(|d| d.0.0)
+    }
+
+    /// The links.
+    pub fn links(&self) -> &[AirLink] {
+        &self.links
+    }
+
+    /// What stations have done so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// A packet joins a link's queue, if its discipline takes it.
+    pub fn offer(&mut self, now: SimTime, link: u32, offered: Offered) -> OnArrival {
+        let octets = match self.spec.access {
+            Access::Planned => offered.bytes,
+            _ => self.spec.mac.in_frame(Bytes::new(u64::from(offered.bytes))).get() as u32,
+        };
+        let l = &mut self.links[link as usize];
+        let verdict = l.arrive(&offered);
+        if verdict == OnArrival::Drop {
+            return verdict;
+        }
+        l.push(now, offered, octets);
+        let s = l.from;
+        let station = &mut self.stations[s as usize];
+        if station.state == State::Free && !station.is_contending() {
+            // Who finds the channel busy, or not idle for long enough, waits for a back-off.
+            let too_early = station.busy > 0 || now < station.idle_since + self.spec.mac.aifs();
+            if too_early && station.backoff == 0 {
+                self.draw_backoff(s);
+            }
+            self.contend(now, s);
+        }
+        verdict
+    }
+
+    /// A link carries nothing from now on, but for the frame in the air and its answer; what waits is returned then.
+    pub fn take_down(&mut self, link: u32) {
+        let l = &mut self.links[link as usize];
+        l.take_down();
+        l.return_all(link, &mut self.outcomes);
+    }
+
+    /// A station points elsewhere: what others hear of it, and what it hears of them, in mW by station.
+    pub fn point(&mut self, station: u32, heard_by: &[f64], hears: &[f64]) {
+        let n = self.stations.len();
+        for other in 0..n {
+            self.spec.powers[station as usize * n + other] = heard_by[other];
+            self.spec.powers[other * n + station as usize] = hears[other];
+        }
+        self.frames.point(station, heard_by, hears);
+    }
+
+    /// A link that was down goes to this station from now on, at this rate; at once, or when the frame in the air is over.
+    pub fn set_up(&mut self, now: SimTime, link: u32, to: u32, mcs: Mcs) {
+        let l = &mut self.links[link as usize];
+        l.set_up(to, mcs);
+        let s = l.from;
+        self.contend(now, s);
+    }
+
+    /// Does what is due at `now`, and tells what has become of packets. To be called at [`Medium::deadline`].
+    pub fn step(&mut self, now: SimTime) -> impl Iterator<Item = Outcome> + '_ {
+        while let Some(&Reverse((at, due))) = self.due.peek()
+            && at <= now
+        {
+            self.due.pop();
+            match due {
+                Due::Change { link } => self.change(at, link),
+                Due::End { station } => self.end(at, station),
+                Due::Answer { station } => self.answer(at, station),
+                Due::Verdict { station } => self.verdict(at, station),
+                Due::Try { station, turn } if self.stations[station as usize].turn == turn => self.attempt(at, station),
+                Due::Try { .. } => {}
+            }
+        }
+        self.outcomes.drain(..)
+    }
+
+    fn wake(&mut self, at: SimTime, due: Due) {
+        self.due.push(Reverse((at, due)));
+    }
+
+    fn draw_backoff(&mut self, s: u32) {
+        let station = &mut self.stations[s as usize];
+        station.backoff = match self.spec.access {
+            Access::Dcf | Access::DcfWithoutCollisions => {
+                // Windows are powers of two less one.
+                station.stream.next_u64() as u32 & self.spec.mac.contention_window(station.failures)
+            }
+            _ => 0,
+        };
+    }
+
+    /// A station that is free and has something to send asks for its turn.
+    fn contend(&mut self, now: SimTime, s: u32) {
+        let has_traffic = self.next_link(s).is_some();
+        let only_answers = self.has_only_answers(s);
+        let station = &mut self.stations[s as usize];
+        if station.state != State::Free || !has_traffic || station.busy > 0 || station.is_contending() {
+            return;
+        }
+        let mac = &self.spec.mac;
+        let at = match self.spec.access {
+            Access::Planned => now,
+            Access::DcfWithoutCollisions if only_answers => station.idle_since + mac.aifs(),
+            Access::Token if station.has_token => station.idle_since + mac.sifs,
+            _ => station.idle_since + mac.aifs() + mac.slot * i64::from(station.backoff),
+        };
+        let at = at.max(now);
+        let turn = station.ask(at);
+        self.wake(at, Due::Try { station: s, turn });
+    }
+
+    fn has_only_answers(&self, s: u32) -> bool {
+        self.stations[s as usize].links.iter().all(|&l| self.links[l as usize].has_only_acknowledgements())
+    }
+
+    /// A station's turn has come.
+    fn attempt(&mut self, now: SimTime, s: u32) {
+        if matches!(self.spec.access, Access::DcfWithoutCollisions | Access::NoBackoff | Access::Token) {
+            let rank = |medium: &Self, s: u32| (!medium.has_only_answers(s), medium.stations[s as usize].last_sent, s);
+            let rivals = (0..self.stations.len() as u32)
+                .filter(|&r| r != s && self.hears(r, s) && self.stations[r as usize].is_due(now));
+            let best = rivals.chain([s]).min_by_key(|&r| rank(self, r)).unwrap_or(s);
+            if best != s {
+                // It gets its turn now, and makes this one wait.
+                self.send(now, best);
+                return;
+            }
+        }
+        self.send(now, s);
+    }
+
+    fn next_link(&self, s: u32) -> Option<u32> {
+        let station = &self.stations[s as usize];
+        let n = station.links.len();
+        (0..n).map(|i| station.links[(station.next + i) % n]).find(|&l| self.links[l as usize].can_send())
+    }
+
+    /// A station sends a frame of its next link.
+    fn send(&mut self, now: SimTime, s: u32) {
+        self.stations[s as usize].turn_is_over();
+        let Some(l) = self.next_link(s) else { return };
+        let link = &mut self.links[l as usize];
+        let planned = self.spec.access == Access::Planned;
+        link.admit(now, l, if planned { 1 } else { LONGEST_FRAME }, &mut self.outcomes);
+        if !link.can_send() {
+            // Its discipline has lost all of it.
+            return self.contend(now, s);
+        }
+        let (mcs, length) = match link.fill(&self.spec.mac, planned) {
+            Sent::Frame { mcs, psdu } => (Some((mcs, psdu)), self.spec.mac.airtime(mcs, Bytes::new(u64::from(psdu)))),
+            Sent::Packet { length } => (None, length),
+        };
+        let to = link.to;
+        if let (Some(interference), Some((quality, bytes))) =
+            (&mut self.interference, link.in_air().filter(|_| planned))
+        {
+            interference.begin(now, l, [s, to], quality, bytes);
+        }
+        let station = &mut self.stations[s as usize];
+        let place = station.links.iter().position(|&x| x == l).unwrap_or(0);
+        station.next = (place + 1) % station.links.len();
+        station.last_sent = now;
+        self.counts.frames += 1;
+        self.begin(now, s, to, Content::Data { link: l }, mcs, length);
+        self.wake(now + length, Due::End { station: s });
+    }
+
+    /// A frame begins.
+    fn begin(&mut self, now: SimTime, s: u32, to: u32, content: Content, mcs: Option<(Mcs, u32)>, length: Duration) {
+        self.stations[s as usize].state = State::Sends;
+        let aside = self.frames.begin(now, s, to, content, mcs, length);
+        if let Content::Data { .. } = content {
+            self.counts.met += u64::from(aside);
+        }
+        if self.spec.access == Access::Planned {
+            return;
+        }
+        let reserved = match content {
+            Content::Data { .. } => now + length + self.spec.mac.sifs + self.spec.mac.response_time(),
+            Content::Answer { .. } => now + length,
+        };
+        let collides = self.spec.access == Access::Dcf;
+        let mut listeners = std::mem::take(&mut self.stations[s as usize].listeners);
+        for h in 0..self.stations.len() as u32 {
+            if h != s && self.hears(h, s) {
+                listeners.push(h);
+                let (aifs, slot) = (self.spec.mac.aifs(), self.spec.mac.slot);
+                let station = &mut self.stations[h as usize];
+                station.reserved = station.reserved.max(reserved);
+                station.becomes_busy(now, aifs, slot, collides);
+            }
+        }
+        self.stations[s as usize].listeners = listeners;
+    }
+
+    fn hears(&self, h: u32, s: u32) -> bool {
+        if matches!(self.spec.access, Access::NoBackoff | Access::Token) {
+            // Who has no back-off listens to the other end of its link, and to nobody else: links are planned not to disturb each other.
+            let joins =
+                |a: u32, b: u32| self.stations[a as usize].links.iter().any(|&l| self.links[l as usize].to == b);
+            return joins(s, h) || joins(h, s);
+        }
+        let (channels, n) = (&self.spec.channels, self.stations.len());
+        channels[h as usize] == channels[s as usize]
+            && self.spec.powers[s as usize * n + h as usize] >= self.spec.senses.get()
+    }
+
+    /// A frame ends.
+    fn end(&mut self, now: SimTime, s: u32) {
+        let frame = self.frames.end(now, s);
+        self.counts.met += u64::from(frame.was_met());
+        let mac = self.spec.mac;
+        let planned = self.spec.access == Access::Planned;
+        match frame.content {
+            Content::Data { link } => {
+                let l = &mut self.links[link as usize];
+                if let Some(success) = self.interference.as_mut().and_then(|i| i.end(now, s)) {
+                    l.set_success(success);
+                }
+                let came = l.receive(&frame, &mac, planned, self.spec.retries);
+                l.release(link, &mut self.outcomes);
+                let to = l.to;
+                self.frames.keep(frame);
+                if planned {
+                    self.stations[s as usize].state = State::Free;
+                } else {
+                    self.stations[s as usize].state = State::Waits;
+                    self.stations[s as usize].answered = false;
+                    self.wake(now + mac.sifs + mac.response_time(), Due::Verdict { station: s });
+                    let receiver = &mut self.stations[to as usize];
+                    if came && receiver.state == State::Free {
+                        receiver.state = State::Owes { link };
+                        receiver.turn_is_over();
+                        self.wake(now + mac.sifs, Due::Answer { station: to });
+                    }
+                }
+            }
+            Content::Answer { link } => {
+                let station = &mut self.stations[s as usize];
+                station.state = State::Free;
+                station.idle_since = station.idle_since.max(now);
+                let draw = &mut self.links[link as usize].stream;
+                let arrived = frame.is_received(draw);
+                self.stations[frame.to as usize].answered = arrived;
+                self.frames.keep(frame);
+            }
+        }
+        if planned {
+            return self.contend(now, s);
+        }
+        // Links may have changed since: those that heard its begin.
+        let mut listeners = std::mem::take(&mut self.stations[s as usize].listeners);
+        for h in listeners.drain(..) {
+            self.stations[h as usize].hears_end(now);
+            self.contend(now, h);
+        }
+        self.stations[s as usize].listeners = listeners;
+        self.contend(now, s);
+    }
+
+    /// A receiver answers a SIFS after the frame.
+    fn answer(&mut self, now: SimTime, s: u32) {
+        let State::Owes { link } = self.stations[s as usize].state else { return };
+        let to = self.links[link as usize].from;
+        let response = self.spec.mac.response;
+        let length = self.spec.mac.response_time();
+        let psdu = response.psdu.get() as u32;
+        self.begin(now, s, to, Content::Answer { link }, Some((response.mcs, psdu)), length);
+        self.wake(now + length, Due::End { station: s });
+    }
+
+    /// The answer to a station's frame has come or not.
+    fn verdict(&mut self, now: SimTime, s: u32) {
+        let station = &mut self.stations[s as usize];
+        let answered = station.answered;
+        station.failures = if answered { 0 } else { station.failures + 1 };
+        station.state = State::Free;
+        station.idle_since = station.idle_since.max(now);
+        let links = std::mem::take(&mut station.links);
+        for &l in &links {
+            let link = &mut self.links[l as usize];
+            if link.is_outstanding() {
+                link.judge(answered, self.spec.retries, &self.spec.mac);
+                link.release(l, &mut self.outcomes);
+                link.return_all(l, &mut self.outcomes);
+            }
+        }
+        let station = &mut self.stations[s as usize];
+        station.links = links;
+        self.counts.unanswered += u64::from(!answered);
+        self.draw_backoff(s);
+        if self.spec.access == Access::Token {
+            self.pass_token(now, s, answered);
+        }
+        self.contend(now, s);
+    }
+
+    /// With its answer the other end has got the token: it goes on if it has something to send, or else gives it back.
+    fn pass_token(&mut self, now: SimTime, s: u32, answered: bool) {
+        let Some(&l) = self.stations[s as usize].links.first() else { return };
+        let peer = self.links[l as usize].to;
+        let hands_over = answered && self.next_link(peer).is_some();
+        self.stations[s as usize].has_token = !hands_over;
+        self.stations[peer as usize].has_token = hands_over;
+        if hands_over {
+            self.stations[peer as usize].turn_is_over();
+            self.stations[peer as usize].idle_since = now;
+            self.contend(now, peer);
+        }
+    }
+
+    fn change(&mut self, now: SimTime, link: u32) {
+        let l = &mut self.links[link as usize];
+        l.change(now);
+        let (s, next) = (l.from, l.next_change());
+        if let Some(at) = next {
+            self.wake(at, Due::Change { link });
+        }
+        self.contend(now, s);
+    }
+}

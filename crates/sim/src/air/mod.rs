@@ -1,0 +1,270 @@
+//! The air links of a scenario, as a medium.
+
+pub(crate) mod carrying;
+pub(crate) mod flyways;
+pub(crate) mod handover;
+mod link_trace;
+pub mod medium;
+
+pub use handover::{Handover, HandoverRules, Level, associate};
+pub use link_trace::read_beams;
+
+use crate::air::medium::{Access, AirLink, Interference, Medium, MediumSpec, Way};
+use crate::engine::time::SimTime;
+use crate::hosts::discipline::{Discipline, Limit, QueueState};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use timeplane_model::{Duration, Fabric, Rate};
+use timeplane_protocol::LinkSample;
+use timeplane_radio::{
+    Antenna, CourseError, Db, Dbm, FLYWAYS_NOISE, InputError, LinkBudget, MatrixError, Mcs, Metres, bundled, fastest,
+    sinr,
+};
+use timeplane_scenario::{AccessSpec, AirQueue, RadioLink, RadioSpec};
+use timeplane_workload::Streams;
+
+/// Why a scenario's radios cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum AirError {
+    /// The antenna cannot be read.
+    #[error(transparent)]
+    Antenna(#[from] InputError),
+    /// Racks do not stand where they could.
+    #[error("the layout of racks: {0}")]
+    Layout(String),
+    /// A file of beams cannot be read.
+    #[error("{}: {source}", file.display())]
+    File {
+        /// Which one.
+        file: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The matrices of a course make no sense.
+    #[error("fabric.radio.link.{link}.course: {source}")]
+    Matrix {
+        /// Its place in the list.
+        link: usize,
+        /// Why not.
+        source: MatrixError,
+    },
+    /// A course cannot be computed.
+    #[error("fabric.radio.link.{link}.course: {source}")]
+    Course {
+        /// Its place in the list.
+        link: usize,
+        /// Why not.
+        source: CourseError,
+    },
+    /// No rate bears a link's signal: it would never carry a packet.
+    #[error("fabric.radio.link.{link}: no rate bears a signal of {level}; MCS 13 of 802.11ad needs -66 dBm")]
+    Weak {
+        /// Its place in the list.
+        link: usize,
+        /// Its signal.
+        level: Dbm,
+    },
+    /// No rate meets its target at any time, and the run has no end of its own: it would last for ever.
+    #[error(
+        "fabric.radio.link.{link}.course: an outage from begin to end: no rate ever meets the target; raise `level_dbm`, or give `window` a \
+         `measure` and a `drain`"
+    )]
+    Outage {
+        /// Its place in the list.
+        link: usize,
+    },
+    /// A rate without a sensitivity, or one that does not exist.
+    #[error("fabric.radio.link.{link}: MCS {mcs} is no rate of data")]
+    Rate {
+        /// Its place in the list.
+        link: usize,
+        /// What was asked for.
+        mcs: u8,
+    },
+}
+
+/// A medium, and what each of its air links is in the network. The links of a [`RadioLink`] follow each other, there and back.
+pub struct Air {
+    /// The medium.
+    pub medium: Medium,
+    /// By scenario's link: the rate of data, the fastest one of a course.
+    pub rates: Vec<Mcs>,
+    /// What access points know of links that follow a course.
+    pub courses: LinkCourses,
+    /// Devices with several access points.
+    pub devices: Vec<DeviceCourse>,
+}
+
+/// Which access point a device uses over time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceCourse {
+    /// Its switch.
+    pub node: u32,
+    /// The air links to it, one of each access point. The way back is the next one.
+    pub links: Vec<u32>,
+    /// The place of the first that it uses.
+    pub first: usize,
+    /// Its changes in order of time.
+    pub handovers: Vec<Handover>,
+}
+
+/// What access points know of their links over time. The access point of a link is its first node.
+#[derive(Clone, Debug, Default)]
+pub struct LinkCourses {
+    /// Air link and what its access point sees, in order of time.
+    pub samples: Vec<(u32, Vec<(SimTime, LinkSample)>)>,
+    /// All rates that links may have.
+    pub rates: Vec<Rate>,
+}
+
+/// Sets up the medium of a fabric for a run that lasts no longer than `length`; files are looked up in `base`.
+///
+/// # Errors
+/// Where a link cannot carry anything, or an antenna or a file cannot be read.
+pub fn set_up(
+    radio: &RadioSpec,
+    mtu: u32,
+    base: &Path,
+    length: Option<Duration>,
+    streams: &Streams,
+) -> Result<Air, AirError> {
+    let budget = LinkBudget::default();
+    let gain = match radio.antenna {
+        Some(name) => Antenna::Table(bundled::antenna(name.name())?).ahead(),
+        None => Db::ZERO,
+    };
+    let noise = FLYWAYS_NOISE;
+    let mut stations = BTreeMap::new();
+    let mut channels = Vec::new();
+    let mut station = |node: u32, channel: u32| {
+        *stations.entry((node, channel)).or_insert_with(|| {
+            channels.push(channel);
+            channels.len() as u32 - 1
+        })
+    };
+    let (mut pairs, mut ways, mut rates, mut courses) = (Vec::new(), Vec::new(), Vec::new(), LinkCourses::default());
+    let mut errors = Vec::new();
+    for (i, link) in radio.link.iter().enumerate() {
+        let level = signal(link, &budget, gain);
+        pairs.push((link.nodes.map(|n| station(n, link.channel)), level));
+        if let Some(spec) = &link.course {
+            let followed = link_trace::follow(i, spec, base, length, streams)?;
+            let carried = followed.states.iter().filter_map(|s| s.1).map(|q| q.mcs);
+            rates
+                .push(carried.max_by_key(|m| m.rate()).or(Mcs::single_carrier().next_back()).expect("there are rates"));
+            ways.push(Way::Course(crate::air::medium::Course::new(followed.states)));
+            courses.samples.push((2 * i as u32, followed.samples));
+            courses.rates.extend(followed.rates);
+            errors.extend([Some(Arc::clone(&followed.errors)), Some(followed.errors)]);
+            continue;
+        }
+        errors.extend([None, None]);
+        let mcs = match link.mcs {
+            Some(mcs) => Mcs::numbered(mcs).map_err(|_| AirError::Rate { link: i, mcs })?,
+            None => {
+                let level = level.unwrap_or(Dbm::new(0.0));
+                let sinr = sinr(level, noise, timeplane_radio::Milliwatts::ZERO);
+                fastest(Mcs::ofdm(), sinr, noise).ok_or(AirError::Weak { link: i, level })?
+            }
+        };
+        rates.push(mcs);
+        ways.push(Way::Coded(mcs));
+    }
+    let n = channels.len();
+    let mut powers = vec![0.0; n * n];
+    let mut links = Vec::new();
+    for (&([a, b], level), way) in pairs.iter().zip(&ways) {
+        let power = level.unwrap_or(Dbm::new(0.0)).milliwatts().get();
+        powers[a as usize * n + b as usize] = power;
+        powers[b as usize * n + a as usize] = power;
+        for (from, to) in [(a, b), (b, a)] {
+            let stream = streams.fast("air link", links.len() as u64, "losses");
+            links.push(AirLink::new(from, to, way.clone(), queue(radio.queue, mtu), stream));
+        }
+    }
+    let spec = MediumSpec {
+        mac: radio.mac.parameters(),
+        access: match radio.access {
+            AccessSpec::Dcf => Access::Dcf,
+            AccessSpec::DcfWithoutCollisions => Access::DcfWithoutCollisions,
+            AccessSpec::NoBackoff => Access::NoBackoff,
+            AccessSpec::Token => Access::Token,
+            AccessSpec::Planned => Access::Planned,
+        },
+        retries: radio.retries,
+        noise: noise.milliwatts(),
+        senses: Dbm::new(radio.senses_dbm).milliwatts(),
+        channels,
+        powers,
+    };
+    let disturb = disturbances(radio, &stations, n);
+    let backoffs = (0..n as u64).map(|s| streams.fast("station", s, "back-off")).collect();
+    let mut medium = Medium::new(spec, links, backoffs);
+    if let Some(powers) = disturb {
+        medium.disturb(Interference::new(powers, errors));
+    }
+    let devices = devices(radio, &courses);
+    Ok(Air { medium, rates, courses, devices })
+}
+
+/// What stations hear of each other beside what is meant for them, mW by sender and then by who hears; none where nobody does.
+fn disturbances(radio: &RadioSpec, stations: &BTreeMap<(u32, u32), u32>, n: usize) -> Option<Vec<f64>> {
+    let mut powers = vec![0.0; n * n];
+    for pair in &radio.interference {
+        let power = Dbm::new(pair.level_dbm).milliwatts().get();
+        let [a, b] = pair.nodes;
+        for (&(_, channel), &from) in stations.iter().filter(|s| s.0.0 == a) {
+            if let Some(&to) = stations.get(&(b, channel)) {
+                powers[from as usize * n + to as usize] = power;
+                powers[to as usize * n + from as usize] = power;
+            }
+        }
+    }
+    (!radio.interference.is_empty()).then_some(powers)
+}
+
+/// Which access points devices use, by what access points see.
+fn devices(radio: &RadioSpec, courses: &LinkCourses) -> Vec<DeviceCourse> {
+    let Some(spec) = radio.handover else { return Vec::new() };
+    let rules = HandoverRules {
+        hysteresis_cdb: (spec.hysteresis_db * 100.0).round() as i32,
+        trigger: spec.trigger,
+        delay: spec.delay,
+    };
+    let levels = |link: u32| -> Vec<Level> {
+        let of_link = courses.samples.iter().filter(|s| s.0 == link).flat_map(|s| &s.1);
+        of_link.map(|&(at, sample)| (at, sample.level_cdbm)).collect()
+    };
+    let device = |(node, links): (u32, Vec<usize>)| {
+        let links: Vec<u32> = links.into_iter().map(|l| 2 * l as u32).collect();
+        let all: Vec<Vec<Level>> = links.iter().map(|&l| levels(l)).collect();
+        let (first, handovers) = associate(&all, rules);
+        DeviceCourse { node, links, first, handovers }
+    };
+    radio.devices().into_iter().map(device).collect()
+}
+
+pub(crate) fn queue(queue: Option<AirQueue>, mtu: u32) -> QueueState {
+    let limit = |packets: Option<u32>| Limit::Packets(packets.map_or(u64::MAX, u64::from));
+    let discipline = match queue.unwrap_or(AirQueue::DropTail { packets: None }) {
+        AirQueue::DropTail { packets } => Discipline::DropTail { limit: limit(packets) },
+        AirQueue::Ecn { mark_at, packets } => {
+            Discipline::EcnThreshold { packets: u64::from(mark_at), limit: limit(packets) }
+        }
+        AirQueue::CoDel { target, interval, ecn, packets } => {
+            Discipline::CoDel { target, interval, ecn, limit: limit(packets) }
+        }
+    };
+    QueueState::new(discipline, u64::from(mtu))
+}
+
+fn signal(link: &RadioLink, budget: &LinkBudget, gain: Db) -> Option<Dbm> {
+    let by_distance = link.distance_m.map(|d| budget.signal(Metres::new(d), gain, gain));
+    link.signal_dbm.map(Dbm::new).or(by_distance)
+}
+
+/// Which switch's hosts a host is one of, by host.
+pub fn switches(fabric: &Fabric) -> Vec<u32> {
+    (0..fabric.hosts()).map(|h| RadioSpec::switch_of(fabric, h).0).collect()
+}

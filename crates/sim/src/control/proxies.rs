@@ -1,0 +1,249 @@
+//! The proxy of a run: the agents of access points, the one that makes windows, and the messages between them and senders.
+
+use crate::air::LinkCourses;
+use crate::engine::time::SimTime;
+use crate::hosts::endpoints::Endpoints;
+use crate::network::{Network, NewAccess};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::Rng;
+use std::collections::BTreeMap;
+use timeplane_model::{Bytes, Duration, FlowId, LinkId, Time};
+use timeplane_protocol::wire::Control;
+use timeplane_protocol::{
+    Freshness, LinkReport, LinkReporter, LinkReporterConfig, LinkSample, ProxyInput, QueueSample, RateLadder,
+    ReporterInput, Steer, WindowProxy, WindowProxyConfig,
+};
+use timeplane_results::ControlRow;
+use timeplane_scenario::ProxySpec;
+use timeplane_scenario::agents::window_policy;
+use timeplane_transport::Steering;
+use timeplane_workload::Streams;
+
+/// A message under way.
+#[derive(Clone, Copy, Debug)]
+enum Message {
+    Report(LinkReport),
+    Steer(Steer),
+    /// What a sender tells the proxy.
+    Input(ProxyInput),
+}
+
+/// An access point's agent, and what its link will do.
+#[derive(Debug)]
+struct AccessPoint {
+    agent: LinkReporter,
+    /// The link towards the device, by its number in the network.
+    link: u32,
+    course: Vec<(SimTime, LinkSample)>,
+    next: usize,
+}
+
+/// How often what was sent and lost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sent {
+    messages: u64,
+    bytes: u64,
+    lost: u64,
+}
+
+/// The proxy of a run and all that it talks to.
+pub struct Proxies {
+    spec: ProxySpec,
+    proxy: WindowProxy,
+    access_points: Vec<AccessPoint>,
+    /// By flow that it steers: what its sender has heard, the least round trip that it has told, and the switch over its destination.
+    senders: BTreeMap<u32, (Freshness, Duration, u32)>,
+    messages: BTreeMap<(SimTime, u64), Message>,
+    sequence: u64,
+    losses: Xoshiro256PlusPlus,
+    reports: Sent,
+    steers: Sent,
+}
+
+impl Proxies {
+    /// Agents that have heard nothing, and the courses of the links that they report on.
+    pub fn new(spec: &ProxySpec, courses: LinkCourses, network: &Network, streams: &Streams) -> Self {
+        let ladder = RateLadder::new(courses.rates.iter().copied()).unwrap_or_default();
+        let config = WindowProxyConfig {
+            epoch: 1,
+            policy: window_policy(spec.policy),
+            ladder,
+            base_rtt: spec.base_rtt,
+            pace: spec.pace,
+            repeat: spec.repeat,
+            silence: spec.silence,
+        };
+        let access_points = courses.samples.into_iter().filter_map(|(air_link, course)| {
+            let link = network.air_number(air_link)?;
+            let config = LinkReporterConfig { link: LinkId(link), epoch: 1, keep_alive: spec.report_every };
+            Some(AccessPoint { agent: LinkReporter::new(config), link, course, next: 0 })
+        });
+        Self {
+            access_points: access_points.collect(),
+            proxy: WindowProxy::new(config),
+            spec: spec.clone(),
+            senders: BTreeMap::new(),
+            messages: BTreeMap::new(),
+            sequence: 0,
+            losses: streams.fast("proxy", 0, "losses"),
+            reports: Sent::default(),
+            steers: Sent::default(),
+        }
+    }
+
+    /// The host at which connections are split.
+    pub fn split_at(&self) -> Option<u32> {
+        self.spec.split_at
+    }
+
+    /// When something is due.
+    pub fn deadline(&self) -> Option<SimTime> {
+        let truth = |t: Time| SimTime::from_ps(t.as_ps());
+        let message = self.messages.first_key_value().map(|(&(at, _), _)| at);
+        let points = self.access_points.iter().flat_map(|a| {
+            let change = a.course.get(a.next).map(|c| c.0);
+            change.into_iter().chain(a.agent.deadline().map(truth))
+        });
+        message.into_iter().chain(points).chain(self.proxy.deadline().map(truth)).min()
+    }
+
+    /// A flow has begun whose packets come to a host under one of these switches; it is steered if its link has an access point.
+    pub fn flow_begins(
+        &mut self,
+        now: SimTime,
+        flow: u32,
+        switches: [u32; 2],
+        network: &Network,
+        ends: &mut Endpoints,
+    ) {
+        let links = || self.access_points.iter().map(|a| a.link);
+        let towards = |&l: &u32| network.ends_of(l).1 == switches[1] && network.is_used(l);
+        let from = |&l: &u32| network.ends_of(l).0 == switches[0];
+        let Some(link) = links().find(towards).or_else(|| links().find(from)) else { return };
+        self.senders.insert(flow, (Freshness::default(), Duration::from_ps(i64::MAX), switches[1]));
+        ends.watch_round_trips(flow);
+        self.say(now, Message::Input(ProxyInput::Join { flow: FlowId(flow), link: LinkId(link) }));
+    }
+
+    /// A device goes to another access point: the proxy hears of the new link of the flows to it.
+    pub fn hands_over(&mut self, now: SimTime, access: NewAccess) {
+        let to_device = self.senders.iter().filter(|(_, s)| s.2 == access.device);
+        let flows: Vec<u32> = to_device.map(|(&flow, _)| flow).collect();
+        for flow in flows {
+            if let Some(sender) = self.senders.get_mut(&flow) {
+                // The proxy forgets what it knew of the flow's round trip: it is told again.
+                sender.1 = Duration::from_ps(i64::MAX);
+            }
+            self.say(now, Message::Input(ProxyInput::Join { flow: FlowId(flow), link: LinkId(access.link) }));
+        }
+    }
+
+    /// Does what is due at `now`.
+    pub fn due(&mut self, now: SimTime, network: &mut Network, ends: &mut Endpoints) {
+        self.hear_of_flows(now, ends);
+        let clock = now.on_perfect_clock();
+        let mut reports = Vec::new();
+        for point in &mut self.access_points {
+            while let Some(&(at, sample)) = point.course.get(point.next)
+                && at <= now
+            {
+                point.next += 1;
+                let queue = network.air_queue(point.link).map_or_else(QueueSample::default, |(packets, bytes, _)| {
+                    QueueSample {
+                        bytes: Bytes::new(bytes),
+                        packets: packets as u32,
+                        drops: network.queue_drops(point.link),
+                    }
+                });
+                point.agent.handle(clock, ReporterInput::Queue(queue), &mut reports);
+                point.agent.handle(clock, ReporterInput::Link(sample), &mut reports);
+            }
+            if point.agent.deadline().is_some_and(|at| at <= clock) {
+                point.agent.handle(clock, ReporterInput::Due, &mut reports);
+            }
+        }
+        reports.into_iter().for_each(|r| self.say(now, Message::Report(r)));
+        let mut steers = Vec::new();
+        while let Some(entry) = self.messages.first_entry()
+            && entry.key().0 <= now
+        {
+            match entry.remove() {
+                Message::Report(report) => self.proxy.handle(clock, ProxyInput::Report(report), &mut steers),
+                Message::Input(input) => self.proxy.handle(clock, input, &mut steers),
+                Message::Steer(steer) => self.obey(now, steer, network, ends),
+            }
+        }
+        if self.proxy.deadline().is_some_and(|at| at <= clock) {
+            self.proxy.handle(clock, ProxyInput::Due, &mut steers);
+        }
+        steers.into_iter().for_each(|s| self.say(now, Message::Steer(s)));
+    }
+
+    /// A sender does as it is told, unless it has heard something newer.
+    fn obey(&mut self, now: SimTime, steer: Steer, network: &mut Network, ends: &mut Endpoints) {
+        let Some((freshness, ..)) = self.senders.get_mut(&steer.flow.0) else { return };
+        if let Some(capture) = &mut network.capture
+            && let Some(slot) = ends.flows.slot_of(steer.flow.0)
+        {
+            capture.steered(now, ends.flows.get(slot).source, &steer);
+        }
+        if freshness.accept(steer.epoch, steer.sequence) {
+            let steering = Steering { window: steer.window.get(), rate: steer.rate, hold: self.spec.hold };
+            ends.steer(now, steer.flow.0, Some(steering), network);
+        }
+    }
+
+    /// Senders tell of their least round trips, and that they are done.
+    fn hear_of_flows(&mut self, now: SimTime, ends: &mut Endpoints) {
+        let mut told = Vec::new();
+        self.senders.retain(|&flow, (_, least, _)| match ends.least_round_trip(flow) {
+            Some(Some(rtt)) if rtt < *least => {
+                *least = rtt;
+                told.push(ProxyInput::Rtt { flow: FlowId(flow), rtt });
+                true
+            }
+            Some(_) => true,
+            None => {
+                told.push(ProxyInput::Leave { flow: FlowId(flow) });
+                false
+            }
+        });
+        told.into_iter().for_each(|input| self.say(now, Message::Input(input)));
+    }
+
+    fn say(&mut self, now: SimTime, message: Message) {
+        let (delay, sent, bytes) = match message {
+            Message::Report(report) => {
+                (self.spec.report_delay, Some(&mut self.reports), Control::LinkReport(report).wire_bytes())
+            }
+            Message::Steer(steer) => {
+                (self.spec.command_delay, Some(&mut self.steers), Control::Steer(steer).wire_bytes())
+            }
+            Message::Input(_) => (self.spec.command_delay, None, Ok(0)),
+        };
+        if let Some(sent) = sent {
+            sent.messages += 1;
+            sent.bytes += u64::from(bytes.expect("a link's and a flow's numbers fit their fields"));
+            let uniform = (self.losses.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+            if uniform < self.spec.loss {
+                sent.lost += 1;
+                return;
+            }
+        }
+        self.sequence += 1;
+        self.messages.insert((now + delay, self.sequence), message);
+    }
+
+    /// What was said, for the table of control messages.
+    pub fn rows(&self) -> [ControlRow; 2] {
+        let row = |kind, sent: Sent| ControlRow {
+            kind,
+            sender: None,
+            messages: sent.messages,
+            bytes: sent.bytes,
+            lost: sent.lost,
+            late: 0,
+        };
+        [row("link_report", self.reports), row("steer", self.steers)]
+    }
+}

@@ -1,0 +1,806 @@
+//! Pending events in a calendar queue that adapts the length of its days (Brown, CACM 31(10), 1988).
+//!
+//! Events order by `(time, phase, element)`, never by insertion, so that engines which schedule differently order alike. The
+//! calendar is a ring of days, each a cache line of unordered events, or several; a day is sorted as a whole when it opens. A bitmap
+//! finds the next day with events, and events beyond the ring wait in a heap. While days are shorter than the shortest hop, hardly an
+//! event falls into the open one. The days' length follows the number of events found in them. How it adapts changes no order.
+//!
+//! Most events are arrivals over links: these are a link and a time, and in eight bytes.
+
+use crate::engine::time::SimTime;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// What happens first among events of one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Phase {
+    /// A circuit or a beam changes.
+    Retune = 0,
+    /// A packet arrives over a link; the element is the link.
+    Arrive = 1,
+    /// A flow begins; the element is the flow's number.
+    Start = 2,
+    /// A control message arrives, or an agent's deadline passes; the element is the node. Gates open here.
+    Open = 3,
+    /// A host's interface is free for the next packet; the element is the host.
+    Send = 4,
+    /// A transport's deadline passes; the element is the flow's number.
+    Timer = 5,
+    /// Queues are sampled.
+    Sample = 6,
+}
+
+impl Phase {
+    const ALL: [Self; 7] = [Self::Retune, Self::Arrive, Self::Start, Self::Open, Self::Send, Self::Timer, Self::Sample];
+}
+
+/// A phase, its element, and a slot number that names the same element within the engine (it orders nothing new).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(u64);
+
+const SLOT_BITS: u32 = 28;
+
+impl Key {
+    /// After all others.
+    pub const LAST: Self = Self(u64::MAX);
+
+    /// A key.
+    ///
+    /// # Panics
+    /// Where `slot` exceeds 28 bits (debug builds).
+    #[inline]
+    pub const fn new(phase: Phase, element: u32, slot: u32) -> Self {
+        debug_assert!(slot < 1 << SLOT_BITS);
+        Self((phase as u64) << 60 | (element as u64) << SLOT_BITS | slot as u64)
+    }
+    /// Its phase.
+    #[inline]
+    pub fn phase(self) -> Phase {
+        Phase::ALL[(self.0 >> 60) as usize]
+    }
+    /// Its element.
+    #[inline]
+    pub const fn element(self) -> u32 {
+        (self.0 >> SLOT_BITS) as u32
+    }
+    /// Its slot.
+    #[inline]
+    pub const fn slot(self) -> u32 {
+        self.0 as u32 & ((1 << SLOT_BITS) - 1)
+    }
+}
+
+impl core::fmt::Debug for Key {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{:?} {}/{}", self.phase(), self.element(), self.slot())
+    }
+}
+
+/// An event: when and what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When.
+    pub at: SimTime,
+    /// What.
+    pub key: Key,
+}
+
+impl Event {
+    /// One number to compare, without a branch; no time is negative.
+    #[inline]
+    const fn order(self) -> u128 {
+        (self.at.0 as u128) << 64 | self.key.0 as u128
+    }
+}
+
+impl Ord for Event {
+    #[inline]
+    fn cmp(&self, other: &Self) -> core::cmp::Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
+impl PartialOrd for Event {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// After all others.
+const NEVER: Event = Event { at: SimTime::MAX, key: Key::LAST };
+/// No block, no place.
+const NONE: u32 = u32::MAX;
+
+/// Events of a block.
+const ROOM: usize = 7;
+/// Marks an entry that is no arrival over a link; what remains is its place in `others`.
+const OTHER: u32 = 1 << 31;
+/// An entry after all others.
+const NOTHING: u64 = u64::MAX;
+
+/// A day's events in one cache line, and where there are more of them.
+///
+/// An entry is one number to compare: the lower half of its time above, in which no day has a carry; below a link, or
+/// [`OTHER`] and a place, which comes after all links as its phase does. Entries not in use are [`NOTHING`].
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Block {
+    entries: [u64; ROOM],
+    count: u32,
+    /// The block with the rest of a crowded day, or `NONE`.
+    more: u32,
+}
+
+impl Block {
+    const EMPTY: Self = Self { entries: [NOTHING; ROOM], count: 0, more: NONE };
+}
+
+#[inline]
+const fn entry(at: SimTime, what: u32) -> u64 {
+    (at.0 as u64) << 32 | what as u64
+}
+
+#[inline]
+fn key(others: &[Key], what: u32) -> Key {
+    if what & OTHER == 0 { Key::new(Phase::Arrive, what, 0) } else { others[(what & !OTHER) as usize] }
+}
+
+/// The time of an entry of the day that begins at `begin`.
+#[inline]
+const fn time(begin: i64, entry: u64) -> SimTime {
+    SimTime(begin >> 32 << 32 | (entry >> 32) as i64)
+}
+
+/// Events of a day that the calendar aims at: enough to share the cost of opening it, and hardly ever more than a block.
+const WANTED: u32 = 3;
+/// No day is longer than `2^LONGEST` ps, so that 32 bits tell the times within it.
+const LONGEST: u32 = 32;
+/// No day is shorter than `2^SHORTEST` ps.
+const SHORTEST: u32 = 8;
+const SMALLEST: usize = 64;
+const LARGEST: usize = 1 << 15;
+/// So many events left today are few: another one is put among them, otherwise into the heap.
+const FEW: usize = 48;
+
+/// The queue of pending events.
+pub struct Calendar {
+    /// The ring.
+    days: Vec<Block>,
+    /// One bit per day: whether it has events.
+    occupied: Vec<u64>,
+    /// The further blocks of crowded days, and the first free one.
+    blocks: Vec<Block>,
+    free_block: u32,
+    /// The keys of events that are no arrivals, and free places among them.
+    others: Vec<Key>,
+    free_others: Vec<u32>,
+    /// The entries of the open day in order, taken up to `next`; `NOTHING` at `end`.
+    today: Vec<u64>,
+    next: usize,
+    end: usize,
+    /// Up to here entries are in the order of their events too, if this is beyond `next`: all of the first instant.
+    sorted: usize,
+    /// When the open day began, in ps.
+    begin: i64,
+    /// A day lasts `2^shift` ps.
+    shift: u32,
+    /// The open day, counted from time zero: the ring holds later days only.
+    day: i64,
+    /// Events beyond the ring, and those that came into a crowded day while it was open.
+    far: BinaryHeap<Reverse<Event>>,
+    /// The first of them, or `NEVER`.
+    far_first: Event,
+    /// What the days are adapted to, since the last look: days opened, events found in them, events put into an
+    /// open day, and into the heap.
+    opened: u32,
+    found: u32,
+    inserted: u32,
+    deferred: u32,
+}
+
+impl Default for Calendar {
+    fn default() -> Self {
+        Self {
+            days: vec![Block::EMPTY; SMALLEST],
+            occupied: vec![0; SMALLEST / 64],
+            blocks: Vec::new(),
+            free_block: NONE,
+            others: Vec::new(),
+            free_others: Vec::new(),
+            today: vec![NOTHING; ROOM + 1],
+            next: 0,
+            end: 0,
+            sorted: 0,
+            begin: 0,
+            shift: 18,
+            day: -1,
+            far: BinaryHeap::new(),
+            far_first: NEVER,
+            opened: 0,
+            found: 0,
+            inserted: 0,
+            deferred: 0,
+        }
+    }
+}
+
+impl Calendar {
+    /// How many events are pending.
+    pub fn len(&self) -> usize {
+        let ahead: u32 = self.days.iter().flat_map(|&d| self.chain(d)).map(|b| b.count).sum();
+        ahead as usize + self.end - self.next + self.far.len()
+    }
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.next == self.end && self.far.is_empty() && self.next_occupied().is_none()
+    }
+
+    /// Adds an event, not before the last one taken.
+    pub fn push(&mut self, at: SimTime, key: Key) {
+        match key.phase() {
+            Phase::Arrive => self.push_arrival(at, key.element()),
+            // The order of entries has no place for what comes before arrivals.
+            Phase::Retune => self.defer(Event { at, key }),
+            _ => {
+                let place = self.free_others.pop().unwrap_or(self.others.len() as u32);
+                match self.others.get_mut(place as usize) {
+                    Some(free) => *free = key,
+                    None => self.others.push(key),
+                }
+                self.put(at, OTHER | place);
+            }
+        }
+    }
+
+    /// Adds the arrival of a packet over a link, not before the last event taken.
+    #[inline(always)]
+    pub fn push_arrival(&mut self, at: SimTime, link: u32) {
+        self.put(at, link);
+    }
+
+    #[inline(always)]
+    fn put(&mut self, at: SimTime, what: u32) {
+        let day = at.0 >> self.shift;
+        let mask = self.days.len() - 1;
+        if ((day - self.day) as u64).wrapping_sub(1) >= mask as u64 {
+            return self.put_beside(at, what);
+        }
+        let d = day as usize & mask;
+        let entry = entry(at, what);
+        self.occupied[d >> 6] |= 1 << (d & 63);
+        let block = &mut self.days[d];
+        if let Some(place) = block.entries.get_mut(block.count as usize) {
+            *place = entry;
+            block.count += 1;
+        } else {
+            self.put_crowded(d, entry);
+        }
+    }
+
+    /// Moves the full block of a day away and begins another one.
+    #[inline(never)]
+    fn put_crowded(&mut self, d: usize, entry: u64) {
+        let full = self.days[d];
+        let mut id = self.free_block;
+        if let Some(block) = self.blocks.get_mut(id as usize) {
+            self.free_block = block.more;
+            *block = full;
+        } else {
+            id = self.blocks.len() as u32;
+            self.blocks.push(full);
+        }
+        self.days[d] = Block { count: 1, more: id, ..Block::EMPTY };
+        self.days[d].entries[0] = entry;
+    }
+
+    /// Adds an event of the open day, or beyond the ring.
+    #[inline(never)]
+    fn put_beside(&mut self, at: SimTime, what: u32) {
+        let today = at.0 >> self.shift <= self.day;
+        if today && self.end - self.next < FEW {
+            let entry = entry(at, what);
+            let place = self.place_today(entry);
+            // Where all happens at one instant, shorter days would not help.
+            let alike = |p: usize| self.today.get(p).is_some_and(|e| e >> 32 == entry >> 32);
+            self.inserted += u32::from(!alike(place) && !alike(place.wrapping_sub(1)));
+            self.today.insert(place, entry);
+            self.end += 1;
+        } else {
+            let key = self.take_key(what);
+            self.defer(Event { at, key });
+            // A longer ring would not help.
+            self.deferred -= u32::from(today);
+        }
+    }
+
+    /// Where an entry belongs among those of the open day.
+    fn place_today(&mut self, entry: u64) -> usize {
+        let in_order = |e: &u64| *e <= entry;
+        let first = self.today[self.next];
+        if self.next >= self.sorted || first >> 32 < entry >> 32 {
+            let left = &self.today[self.next..self.end];
+            return self.next + left.iter().position(|e| !in_order(e)).unwrap_or(left.len());
+        }
+        if first >> 32 > entry >> 32 {
+            self.sorted = self.next;
+            return self.next;
+        }
+        let event = self.event(self.begin, entry);
+        let instant = &self.today[self.next..self.sorted];
+        let place = self.next + instant.partition_point(|&e| self.event(self.begin, e) < event);
+        self.sorted += 1;
+        place
+    }
+
+    /// Takes an arrival out that was put in for this time and will not happen. False where there is none.
+    pub fn remove_arrival(&mut self, at: SimTime, link: u32) -> bool {
+        let key = Key::new(Phase::Arrive, link, 0);
+        let wanted = entry(at, link);
+        let is_it = |begin: i64, e: u64| e == wanted && time(begin, e) == at;
+        let left = &self.today[self.next..self.end];
+        if let Some(place) = left.iter().position(|&e| is_it(self.begin, e)) {
+            self.today.remove(self.next + place);
+            self.today.push(NOTHING);
+            self.end -= 1;
+            self.sorted -= usize::from(self.next + place < self.sorted);
+            return true;
+        }
+        let day = at.0 >> self.shift;
+        let mask = self.days.len() - 1;
+        let d = day as usize & mask;
+        if ((day - self.day) as u64).wrapping_sub(1) < mask as u64 && self.remove_from_day(d, wanted) {
+            return true;
+        }
+        let before = self.far.len();
+        self.far.retain(|Reverse(e)| *e != Event { at, key });
+        self.far_first = self.far.peek().map_or(NEVER, |r| r.0);
+        self.far.len() < before
+    }
+
+    /// Takes an entry out of a day of the ring; the last one of its first block fills the gap.
+    fn remove_from_day(&mut self, d: usize, wanted: u64) -> bool {
+        let place = |b: &Block| b.entries[..b.count as usize].iter().position(|e| *e == wanted);
+        let mut found = place(&self.days[d]).map(|p| (NONE, p));
+        let mut more = self.days[d].more;
+        while let (None, Some(block)) = (found, self.blocks.get(more as usize)) {
+            found = place(block).map(|p| (more, p));
+            more = block.more;
+        }
+        let Some((block, place)) = found else { return false };
+        let first = &mut self.days[d];
+        first.count -= 1;
+        let last = core::mem::replace(&mut first.entries[first.count as usize], NOTHING);
+        match self.blocks.get_mut(block as usize) {
+            Some(block) => block.entries[place] = last,
+            None if place < first.count as usize => first.entries[place] = last,
+            None => {}
+        }
+        let first = self.days[d];
+        if first.count == 0 {
+            match self.blocks.get_mut(first.more as usize) {
+                Some(next) => {
+                    self.days[d] = *next;
+                    next.more = self.free_block;
+                    self.free_block = first.more;
+                }
+                None => {
+                    self.days[d] = Block::EMPTY;
+                    self.occupied[d >> 6] &= !(1 << (d & 63));
+                }
+            }
+        }
+        true
+    }
+
+    fn defer(&mut self, event: Event) {
+        self.far_first = self.far_first.min(event);
+        self.far.push(Reverse(event));
+        self.deferred += 1;
+    }
+
+    /// The key of an entry that leaves the ring.
+    #[inline]
+    fn take_key(&mut self, what: u32) -> Key {
+        if what & OTHER != 0 {
+            self.free_others.push(what & !OTHER);
+        }
+        self.key(what)
+    }
+
+    #[inline]
+    fn key(&self, what: u32) -> Key {
+        key(&self.others, what)
+    }
+
+    #[inline]
+    fn event(&self, begin: i64, entry: u64) -> Event {
+        Event { at: time(begin, entry), key: self.key(entry as u32) }
+    }
+
+    /// Takes the first event, if it comes before `bound`.
+    pub fn pop_before(&mut self, bound: Event) -> Option<Event> {
+        match self.pop_arrival(bound.at, |_| ()) {
+            Some((at, link)) => Some(Event { at, key: Key::new(Phase::Arrive, link, 0) }),
+            None => self.pop_other(bound),
+        }
+    }
+
+    /// Takes the first event, if it is an arrival, and the first by its time alone, and before `bound`: when, and over which link.
+    /// Where a day opens for it, `opened` is told.
+    #[inline(always)]
+    pub fn pop_arrival(&mut self, bound: SimTime, opened: impl FnOnce(&Self)) -> Option<(SimTime, u32)> {
+        let mut entry = self.today[self.next];
+        if entry == NOTHING {
+            self.open(bound.min(self.far_first.at));
+            opened(self);
+            entry = self.today[self.next];
+        }
+        let at = time(self.begin, entry);
+        // As `NOTHING` is.
+        let other = entry as u32 & OTHER != 0;
+        if other || at >= bound || at >= self.far_first.at {
+            return None;
+        }
+        self.next += 1;
+        Some((at, entry as u32))
+    }
+
+    /// The links over which something arrives so many days after the open one, as far as they are in the day's first block.
+    pub(crate) fn arrivals_in(&self, days: usize) -> impl Iterator<Item = u32> {
+        let entries = if days == 0 {
+            &self.today[self.next..self.end]
+        } else {
+            let block = &self.days[(self.day + days as i64) as usize & (self.days.len() - 1)];
+            &block.entries[..block.count as usize]
+        };
+        entries.iter().map(|&e| e as u32).filter(|what| what & OTHER == 0)
+    }
+
+    /// Takes the first event, if it comes before `bound`, where [`pop_arrival`](Self::pop_arrival) gave none.
+    #[inline(never)]
+    pub fn pop_other(&mut self, bound: Event) -> Option<Event> {
+        self.sort_first();
+        let left = &self.today[self.next..self.end];
+        let first = left.first().map_or(NEVER, |&e| self.event(self.begin, e));
+        if self.far_first < first {
+            return self.pop_far(bound);
+        }
+        if first >= bound {
+            return None;
+        }
+        let entry = self.today[self.next];
+        self.next += 1;
+        self.take_key(entry as u32);
+        Some(first)
+    }
+
+    /// Brings the entries of the first instant into the order of their events: those that are no arrivals are in order by time only.
+    fn sort_first(&mut self) {
+        if self.next < self.sorted || self.next == self.end {
+            return;
+        }
+        let time = self.today[self.next] >> 32;
+        let count = self.today[self.next..self.end].iter().take_while(|&&e| e >> 32 == time).count();
+        self.sorted = self.next + count;
+        if count > 1 {
+            let others = &self.others;
+            self.today[self.next..self.sorted].sort_unstable_by_key(|&e| key(others, e as u32));
+        }
+    }
+
+    /// The open day's first event.
+    fn first_today(&self) -> Option<Event> {
+        let left = &self.today[self.next..self.end];
+        let time = left.first()? >> 32;
+        left.iter().take_while(|&&e| e >> 32 == time).map(|&e| self.event(self.begin, e)).min()
+    }
+
+    fn pop_far(&mut self, bound: Event) -> Option<Event> {
+        if self.far_first >= bound {
+            return None;
+        }
+        let Reverse(event) = self.far.pop()?;
+        self.far_first = self.far.peek().map_or(NEVER, |r| r.0);
+        // The ring turns; the event's own day is not open yet.
+        self.day = self.day.max((event.at.0 >> self.shift) - 1);
+        Some(event)
+    }
+
+    /// The first event, without taking it.
+    pub fn peek(&self) -> Option<Event> {
+        let mut first = self.far_first;
+        if let Some(today) = self.first_today() {
+            first = first.min(today);
+        } else if let Some((d, day)) = self.next_occupied() {
+            for block in self.chain(self.days[d]) {
+                let entries = &block.entries[..block.count as usize];
+                first = entries.iter().map(|&e| self.event(day << self.shift, e)).fold(first, Event::min);
+            }
+        }
+        (first != NEVER).then_some(first)
+    }
+
+    /// A block and those with the rest of its day.
+    fn chain(&self, first: Block) -> impl Iterator<Item = Block> {
+        std::iter::successors(Some(first), |b| self.blocks.get(b.more as usize).copied())
+    }
+
+    /// The next day with events, as a place of the ring and counted from time zero.
+    #[inline]
+    fn next_occupied(&self) -> Option<(usize, i64)> {
+        let mask = self.days.len() - 1;
+        let open = self.day as usize & mask;
+        let words = self.occupied.len();
+        let mut w = open >> 6;
+        let mut bits = self.occupied[w] & (!0 << (open & 63));
+        let mut looked = 0;
+        while bits == 0 {
+            if looked == words {
+                return None;
+            }
+            looked += 1;
+            w = if w + 1 == words { 0 } else { w + 1 };
+            bits = self.occupied[w];
+        }
+        let d = (w << 6) + bits.trailing_zeros() as usize;
+        Some((d, self.day + (d.wrapping_sub(open) & mask) as i64))
+    }
+
+    /// Opens the next day, unless it begins after `bound`.
+    #[inline(never)]
+    fn open(&mut self, bound: SimTime) {
+        if self.opened == 1 << 10 {
+            self.adapt();
+        }
+        let Some((d, day)) = self.next_occupied() else { return };
+        if day << self.shift > bound.0 {
+            return;
+        }
+        self.day = day;
+        self.begin = day << self.shift;
+        self.occupied[d >> 6] &= !(1 << (d & 63));
+        let block = core::mem::replace(&mut self.days[d], Block::EMPTY);
+        self.today.truncate(ROOM + 1);
+        let today: &mut [u64; ROOM + 1] = self.today.first_chunk_mut().expect("never shorter");
+        *today = in_order(&block.entries, block.count);
+        self.next = 0;
+        self.sorted = 0;
+        self.end = block.count as usize;
+        self.opened += 1;
+        if block.more == NONE {
+            self.found += block.count;
+        } else {
+            self.open_crowded(block.more);
+        }
+    }
+
+    /// Adds the further blocks of a crowded day to the first one's.
+    #[inline(never)]
+    fn open_crowded(&mut self, mut more: u32) {
+        self.today.truncate(self.end);
+        while let Some(block) = self.blocks.get_mut(more as usize) {
+            self.today.extend_from_slice(&block.entries[..block.count as usize]);
+            let next = core::mem::replace(&mut block.more, self.free_block);
+            self.free_block = more;
+            more = next;
+        }
+        self.end = self.today.len();
+        self.today.sort_unstable();
+        // Of events of one instant, one counts: no length of a day parts them.
+        self.found += self.today.chunk_by(|a, b| a >> 32 == b >> 32).count() as u32;
+        self.today.push(NOTHING);
+    }
+
+    /// Fits the days' length to the events found in them, and the ring to how far events lie ahead.
+    #[cold]
+    #[inline(never)]
+    fn adapt(&mut self) {
+        let events = self.found + self.inserted;
+        let (mut shift, mut size) = (self.shift, self.days.len());
+        if self.deferred > events / 8 {
+            if size < LARGEST {
+                size *= 2;
+            } else {
+                shift += 1;
+            }
+        } else if events > self.opened * WANTED * 2 || self.inserted > self.found {
+            let factor = (events / (self.opened * WANTED)).max(2).ilog2();
+            shift = shift.saturating_sub(factor).max(SHORTEST);
+            size = (size << (self.shift - shift)).min(LARGEST);
+        } else if events < self.opened * WANTED / 2 {
+            shift += 1;
+            size = (size / 2).max(SMALLEST);
+        }
+        if (shift, size) != (self.shift, self.days.len()) && shift <= LONGEST {
+            self.rebuild(shift, size);
+        }
+        (self.opened, self.found, self.inserted, self.deferred) = (0, 0, 0, 0);
+    }
+
+    fn rebuild(&mut self, shift: u32, size: usize) {
+        debug_assert_eq!(self.next, self.end, "only between days");
+        let mut events: Vec<Event> = core::mem::take(&mut self.far).into_iter().map(|r| r.0).collect();
+        let mask = self.days.len() as i64 - 1;
+        for day in self.day..=self.day + mask {
+            for block in self.chain(self.days[(day & mask) as usize]) {
+                let entries = &block.entries[..block.count as usize];
+                events.extend(entries.iter().map(|&e| self.event(day << self.shift, e)));
+            }
+        }
+        *self = Self {
+            days: vec![Block::EMPTY; size],
+            occupied: vec![0; size / 64],
+            // No event is left before the open day's begin.
+            day: ((self.day << self.shift) >> shift) - 1,
+            shift,
+            ..Self::default()
+        };
+        for e in events {
+            self.push(e.at, e.key);
+        }
+    }
+}
+
+/// The entries of a block, of which `count` are in use, in order, and `NOTHING` behind them.
+///
+/// Sorting networks (Knuth, The Art of Computer Programming 3, section 5.3.4): they compare without branches.
+#[inline]
+fn in_order(entries: &[u64; ROOM], count: u32) -> [u64; ROOM + 1] {
+    let [a, b, c, d, e, f, g] = *entries;
+    let mut x = [a, b, c, d, e, f, g, NOTHING];
+    let mut sort = |pairs: &[(usize, usize)]| {
+        for &(i, j) in pairs {
+            (x[i], x[j]) = (x[i].min(x[j]), x[i].max(x[j]));
+        }
+    };
+    match count {
+        0 | 1 => {}
+        2 => sort(&[(0, 1)]),
+        3 => sort(&[(0, 2), (0, 1), (1, 2)]),
+        4 => sort(&[(0, 2), (1, 3), (0, 1), (2, 3), (1, 2)]),
+        _ => sort(&[
+            (0, 6),
+            (2, 3),
+            (4, 5),
+            (0, 2),
+            (1, 4),
+            (3, 6),
+            (0, 1),
+            (2, 5),
+            (3, 4),
+            (1, 2),
+            (4, 6),
+            (2, 3),
+            (4, 5),
+            (1, 2),
+            (3, 4),
+            (5, 6),
+        ]),
+    }
+    x
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const END: Event = Event { at: SimTime::MAX, key: Key(u64::MAX) };
+
+    #[test]
+    fn networks_sort() {
+        // What sorts all zeros and ones sorts everything.
+        for count in 0..=ROOM as u32 {
+            for bits in 0..1u64 << count {
+                let mut entries = [NOTHING; ROOM];
+                for (i, e) in entries.iter_mut().enumerate().take(count as usize) {
+                    *e = bits >> i & 1;
+                }
+                let sorted = in_order(&entries, count);
+                assert!(sorted.is_sorted() && sorted[count as usize..].iter().all(|&e| e == NOTHING), "{sorted:?}");
+                assert_eq!(sorted[..count as usize].iter().sum::<u64>(), u64::from(bits.count_ones()));
+            }
+        }
+    }
+
+    #[test]
+    fn keys_hold_what_they_are_given() {
+        let k = Key::new(Phase::Timer, u32::MAX, (1 << 28) - 1);
+        assert_eq!((k.phase(), k.element(), k.slot()), (Phase::Timer, u32::MAX, (1 << 28) - 1));
+        assert!(Key::new(Phase::Arrive, u32::MAX, 9) < Key::new(Phase::Start, 0, 0));
+    }
+
+    /// Operations on the calendar and on a binary heap side by side: pops, and pushes at or after the last pop.
+    fn same_as_heap(steps: &[(u8, i64)], stretch: impl Fn(usize) -> i64) {
+        let mut calendar = Calendar::default();
+        let mut heap = BinaryHeap::new();
+        let mut now = 0;
+        for (i, &(op, ahead)) in steps.iter().enumerate() {
+            if op % 3 == 0 {
+                let expected = heap.pop().map(|Reverse(e): Reverse<Event>| e);
+                assert_eq!(calendar.pop_before(END), expected, "step {i}");
+                now = expected.map_or(now, |e| e.at.0);
+            } else {
+                let phase = Phase::ALL[usize::from(op) % 7];
+                // An arrival's slot is not kept.
+                let slot = if phase == Phase::Arrive { 0 } else { i as u32 };
+                let key = Key::new(phase, u32::from(op), slot);
+                let at = SimTime(now + ahead * stretch(i));
+                calendar.push(at, key);
+                heap.push(Reverse(Event { at, key }));
+            }
+        }
+        while let Some(Reverse(e)) = heap.pop() {
+            assert_eq!(calendar.pop_before(END), Some(e));
+        }
+        assert!(calendar.is_empty() && calendar.pop_before(END).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn pops_like_a_heap(steps in prop::collection::vec((any::<u8>(), 0i64..5_000_000), 1..2_000)) {
+            same_as_heap(&steps, |_| 1);
+        }
+    }
+
+    #[test]
+    fn pops_like_a_heap_while_time_scales_change() {
+        // Long enough for several adaptations; distances between 1 ps and 1 s.
+        let mut x = 7u64;
+        let steps: Vec<(u8, i64)> = (0..400_000)
+            .map(|i| {
+                x = timeplane_model::mix64(x.wrapping_add(0x9e37_79b9_7f4a_7c15));
+                // Thirds are pops: let the queue fill, then drain.
+                let op = if (i / 50_000) % 2 == 1 { (x % 9) as u8 / 2 } else { (x % 251) as u8 };
+                (op, (x >> 40) as i64)
+            })
+            .collect();
+        same_as_heap(&steps, |i| [1, 1_000, 1, 60_000][i / 100_000]);
+    }
+
+    #[test]
+    fn pops_like_a_heap_as_links_use_it() {
+        // Each event brings the next of its link; some links wait long; a bound stops the loop now and then.
+        let (mut calendar, mut heap) = (Calendar::default(), BinaryHeap::new());
+        let mut x = 3u64;
+        let mut draw = |below: i64| {
+            x = timeplane_model::mix64(x.wrapping_add(0x9e37_79b9_7f4a_7c15));
+            (x >> 20) as i64 % below
+        };
+        let push = |c: &mut Calendar, h: &mut BinaryHeap<_>, at: i64, link| {
+            let event = Event { at: SimTime(at), key: Key::new(Phase::Arrive, link, 0) };
+            c.push(event.at, event.key);
+            h.push(Reverse(event));
+        };
+        for link in 0..300 {
+            push(&mut calendar, &mut heap, draw(2_000_000), link);
+        }
+        for i in 0..300_000 {
+            let Reverse(expected) = heap.pop().unwrap();
+            if draw(8) == 0 {
+                assert_eq!(calendar.peek(), Some(expected));
+                assert_eq!(calendar.pop_before(expected), None);
+            }
+            assert_eq!(calendar.pop_before(END), Some(expected), "step {i}");
+            let scale = [1, 100, 1, 10_000][i / 75_000];
+            let ahead = if draw(50) == 0 { draw(1_000_000_000) } else { 1_000 + draw(12_000) * scale };
+            push(&mut calendar, &mut heap, expected.at.0 + ahead, expected.key.element());
+            // Now and then another link loses what it waits for, and waits for something else.
+            if draw(10) == 0 {
+                let mut other = None;
+                let link = draw(300) as u32;
+                heap.retain(|Reverse(e): &Reverse<Event>| {
+                    let is_it = e.key.element() == link;
+                    other = if is_it { Some(e.at) } else { other };
+                    !is_it
+                });
+                let at = other.expect("each link waits for something");
+                assert!(!calendar.remove_arrival(at + timeplane_model::Duration::from_ps(1), link));
+                assert!(calendar.remove_arrival(at, link) && !calendar.remove_arrival(at, link));
+                push(&mut calendar, &mut heap, expected.at.0 + draw(20_000) * scale, link);
+            }
+        }
+    }
+}

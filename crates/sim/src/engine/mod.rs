@@ -1,0 +1,564 @@
+//! The event loop: single-threaded, deterministic, ordered by `(time, phase, element)` alone.
+
+pub mod calendar;
+mod steps;
+pub(crate) mod time;
+
+use crate::air::switches;
+use crate::control::Controllers;
+use crate::control::proxies::Proxies;
+use crate::engine::calendar::{Event, Key, Phase};
+use crate::engine::steps::Release;
+use crate::engine::time::SimTime;
+use crate::hosts::endpoints::{Endpoints, Tells, Then};
+use crate::hosts::flow::State;
+use crate::network::{AIR, FLYWAYS, MULTIPLEXER, Network};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use timeplane_model::{Duration, HostId};
+use timeplane_results::{CollectiveRow, QueueRow, ReceivedRow, StepRow, TcpRow};
+use timeplane_workload::{FlowArrival, Steps};
+
+/// What a run tells the outside while it goes, and is told.
+#[derive(Debug, Default)]
+pub struct Pulse {
+    /// Set from outside: end soon, incomplete.
+    pub cancel: AtomicBool,
+    /// Events handled so far.
+    pub events: AtomicU64,
+    /// Simulated time so far, in ps.
+    pub now_ps: AtomicU64,
+    /// Flows that are over.
+    pub flows: AtomicU64,
+}
+
+/// How the loop ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Nothing was left to do, or the time was up.
+    Complete,
+    /// It was told to, or its results could not be written.
+    Cancelled,
+    /// A plan has not kept its senders apart, so that packets cannot move [together](Network::allow_trains): nothing of it counts.
+    Disturbed,
+}
+
+/// Why the loop looks up from the calendar.
+enum Paused {
+    /// It holds nothing more before the bound.
+    Nothing,
+    /// An outside event may have come nearer.
+    News,
+    /// The outside waits to be told.
+    Long,
+    /// The run is over.
+    Done,
+}
+
+/// After so many events the outside is told.
+const LONG: u32 = 1 << 16;
+
+/// A run in progress.
+pub struct Engine<'a> {
+    /// The fabric and everything in flight.
+    pub network: Network,
+    /// Both ends of every flow.
+    pub ends: Endpoints,
+    /// The plan, where there is one.
+    pub control: Option<Controllers>,
+    /// The proxy, where there is one, and by host the switch over it.
+    pub proxies: Option<Box<Proxies>>,
+    switches: Vec<u32>,
+    arrivals: std::iter::Peekable<Box<dyn Iterator<Item = FlowArrival> + Send + 'a>>,
+    /// All flows, where each waits for the one before it.
+    turns: Option<Turns>,
+    /// What begins when, where flows wait for others.
+    steps: Option<Box<Release<'a>>>,
+    /// No flow arrives from here on.
+    arrivals_end: SimTime,
+    stop: SimTime,
+    sample_every: Option<Duration>,
+    next_sample: SimTime,
+    /// What hosts have received is sampled so often: next when, and what they had received at the last one.
+    received_every: Option<Duration>,
+    next_received: SimTime,
+    received: Vec<u64>,
+    /// TCP's senders are sampled so often, and next when.
+    tcp_every: Option<Duration>,
+    next_tcp: SimTime,
+    /// Events handled.
+    pub events: u64,
+    /// The time of the last one.
+    pub now: SimTime,
+    /// Once every flow is over the run is, whatever agents still wait for.
+    until_done: bool,
+}
+
+/// Flows of which each host sends one at a time.
+struct Turns {
+    /// By host, first to last.
+    waiting: Vec<VecDeque<FlowArrival>>,
+    /// When hosts whose last flow is over begin the next one.
+    next: BTreeSet<(SimTime, u32)>,
+}
+
+impl Turns {
+    fn new(hosts: u32, arrivals: impl Iterator<Item = FlowArrival>) -> Self {
+        let mut turns = Self { waiting: vec![VecDeque::new(); hosts as usize], next: BTreeSet::new() };
+        arrivals.for_each(|a| turns.waiting[a.source.index()].push_back(a));
+        (0..hosts).for_each(|host| turns.over(SimTime::ZERO, host));
+        turns
+    }
+
+    /// A host has nothing under way.
+    fn over(&mut self, at: SimTime, host: u32) {
+        if let Some(arrival) = self.waiting[host as usize].front() {
+            self.next.insert((at.max(SimTime::ZERO + arrival.at), host));
+        }
+    }
+
+    /// The next flow; only where there is one.
+    fn take(&mut self) -> Option<FlowArrival> {
+        let (_, host) = self.next.pop_first()?;
+        self.waiting[host as usize].pop_front()
+    }
+}
+
+const END: Event = Event { at: SimTime::MAX, key: Key::LAST };
+
+impl<'a> Engine<'a> {
+    /// A run that has not begun.
+    pub fn new(
+        network: Network,
+        ends: Endpoints,
+        control: Option<Controllers>,
+        arrivals: Box<dyn Iterator<Item = FlowArrival> + Send + 'a>,
+        arrivals_end: SimTime,
+        sample_every: Option<Duration>,
+    ) -> Self {
+        let stop = ends.setting().stop;
+        Self {
+            network,
+            ends,
+            control,
+            proxies: None,
+            switches: Vec::new(),
+            arrivals: arrivals.peekable(),
+            turns: None,
+            steps: None,
+            arrivals_end,
+            stop,
+            sample_every,
+            next_sample: SimTime::ZERO,
+            received_every: None,
+            next_received: SimTime::MAX,
+            received: Vec::new(),
+            tcp_every: None,
+            next_tcp: SimTime::MAX,
+            events: 0,
+            now: SimTime::ZERO,
+            until_done: stop == SimTime::MAX,
+        }
+    }
+
+    /// Lets each host's flows wait for the one before them. Before the run; last hops have to be events, and arrivals to come to an end.
+    pub fn take_turns(&mut self) {
+        self.turns = Some(Turns::new(self.network.fabric().hosts(), &mut self.arrivals));
+        self.ends.tells = Tells::SenderKnows;
+    }
+
+    /// Lets flows begin when all that they wait for has been received, in place of the arrivals. Before the run.
+    pub fn follow(&mut self, steps: &'a Steps) {
+        self.steps = Some(Box::new(Release::new(steps)));
+        self.ends.tells = Tells::Received;
+    }
+
+    /// The rows of steps and their collectives, once the run is over.
+    pub fn step_rows(&mut self) -> (Vec<StepRow>, Vec<CollectiveRow>) {
+        self.steps.take().map(|s| s.rows()).unwrap_or_default()
+    }
+
+    /// Writes down what each host has received, once in each such interval. Before the run; last hops have to be events.
+    pub fn record_received(&mut self, every: Option<Duration>) {
+        self.received_every = every;
+        self.next_received = every.map_or(SimTime::MAX, |every| SimTime::ZERO + every);
+        self.received = vec![0; self.network.fabric().hosts() as usize];
+    }
+
+    /// Has a proxy steer senders. Before the run.
+    pub fn steer_by(&mut self, proxies: Proxies) {
+        self.switches = switches(self.network.fabric());
+        self.proxies = Some(Box::new(proxies));
+    }
+
+    /// Writes down the state of TCP's senders, once in each such interval. Before the run.
+    pub fn record_tcp(&mut self, every: Option<Duration>) {
+        self.tcp_every = every;
+        self.next_tcp = every.map_or(SimTime::MAX, |every| SimTime::ZERO + every);
+        self.ends.longest_rtts = every.map(|_| BTreeMap::new());
+    }
+
+    /// Runs to the end, or until `pulse.cancel`.
+    pub fn run(&mut self, pulse: &Pulse) -> Ended {
+        let ended = self.run_on(pulse);
+        if self.network.is_disturbed() { Ended::Disturbed } else { ended }
+    }
+
+    fn run_on(&mut self, pulse: &Pulse) -> Ended {
+        if let Some(control) = &mut self.control {
+            control.begin(&mut self.network);
+        }
+        loop {
+            self.network.write_capture(self.now);
+            let outside = self.next_outside();
+            match self.run_before(outside) {
+                Paused::Nothing => {}
+                Paused::News => {
+                    self.tell_changes();
+                    continue;
+                }
+                Paused::Long if self.tell(pulse) => return Ended::Cancelled,
+                Paused::Long => continue,
+                Paused::Done => return Ended::Complete,
+            }
+            // A sample was outside only while something was inside.
+            let outside = self.next_outside();
+            if outside == END || outside.at > self.stop || self.is_done() {
+                if self.stop < SimTime::MAX && (outside != END || !self.network.calendar.is_empty()) {
+                    self.now = self.stop;
+                }
+                return Ended::Complete;
+            }
+            self.now = outside.at;
+            self.events += 1;
+            self.handle_outside(outside);
+            self.tell_changes();
+            if self.tell(pulse) {
+                return Ended::Cancelled;
+            }
+            if self.network.is_disturbed() {
+                return Ended::Disturbed;
+            }
+        }
+    }
+
+    /// Handles what the calendar holds before `outside`: what does not come from the calendar bounds what does.
+    ///
+    /// A function of its own, so that what happens seldom takes no registers from it.
+    #[inline(never)]
+    fn run_before(&mut self, outside: Event) -> Paused {
+        let bound = outside.min(Event { at: self.stop, key: Key::LAST });
+        for _ in 0..LONG {
+            if let Some((at, link)) = self.network.next_arrival(bound.at, &self.ends) {
+                self.now = at;
+                self.events += 1;
+                self.network.arrive(at, link, &mut self.ends);
+                // Most arrivals cannot bring an outside event nearer.
+                if !self.network.news && self.ends.over.is_empty() {
+                    continue;
+                }
+            } else {
+                let Some(event) = self.network.calendar.pop_other(bound) else { return Paused::Nothing };
+                // Timers of flows that are over, and agents that ask on, keep no run alive.
+                if matches!(event.key.phase(), Phase::Timer | Phase::Open) && self.is_done() {
+                    return Paused::Done;
+                }
+                if !self.handle(event) && !self.network.news && self.ends.over.is_empty() {
+                    continue;
+                }
+            }
+            self.network.news = false;
+            return Paused::News;
+        }
+        Paused::Long
+    }
+
+    /// Whether every flow of a run that lasts until then is over.
+    fn is_done(&mut self) -> bool {
+        self.until_done && self.ends.flows.is_empty() && self.next_arrival().is_none()
+    }
+
+    fn tell(&self, pulse: &Pulse) -> bool {
+        pulse.events.store(self.events, Ordering::Relaxed);
+        pulse.now_ps.store(self.now.as_ps() as u64, Ordering::Relaxed);
+        pulse.flows.store(self.ends.ledger.ended, Ordering::Relaxed);
+        pulse.cancel.load(Ordering::Relaxed) || self.ends.ledger.recorder.failed()
+    }
+
+    fn next_arrival(&mut self) -> Option<SimTime> {
+        let at = match (&self.steps, &self.turns) {
+            (Some(steps), _) => steps.next()?,
+            (None, Some(turns)) => turns.next.first()?.0,
+            (None, None) => SimTime::ZERO + self.arrivals.peek()?.at,
+        };
+        (at < self.arrivals_end).then_some(at)
+    }
+
+    /// The first event that is not in the calendar.
+    fn next_outside(&mut self) -> Event {
+        let mut first = END;
+        if let Some(at) = self.next_arrival() {
+            first = Event { at, key: Key::new(Phase::Start, 0, 0) };
+        }
+        if let Some(at) = self.network.next_change() {
+            first = first.min(Event { at, key: Key::new(Phase::Retune, 0, 0) });
+        }
+        // Slot 0 is a control message, slot 1 a report; several of either have an order of their own.
+        if let Some((&(at, ..), _)) = self.network.reports.first_key_value() {
+            first = first.min(Event { at, key: Key::new(Phase::Open, 0, 1) });
+        }
+        if let Some(at) = self.control.as_ref().and_then(Controllers::next_message) {
+            first = first.min(Event { at, key: Key::new(Phase::Open, 0, 0) });
+        }
+        if let Some(at) = self.proxies.as_ref().and_then(|p| p.deadline()) {
+            first = first.min(Event { at, key: Key::new(Phase::Open, 0, 2) });
+        }
+        // Samples, handovers and changes of rates alone keep no run alive.
+        if let Some(at) = self.network.next_handover().filter(|_| first != END || !self.network.calendar.is_empty()) {
+            first = first.min(Event { at, key: Key::new(Phase::Retune, 0, 0) });
+        }
+        if let Some(at) = self.network.next_rate().filter(|_| first != END || !self.network.calendar.is_empty()) {
+            first = first.min(Event { at, key: Key::new(Phase::Retune, 0, 0) });
+        }
+        if self.sample_every.is_some() && (first != END || !self.network.calendar.is_empty()) {
+            first = first.min(Event { at: self.next_sample, key: Key::new(Phase::Sample, 0, 0) });
+        }
+        if self.received_every.is_some() && (first != END || !self.network.calendar.is_empty()) {
+            first = first.min(Event { at: self.next_received, key: Key::new(Phase::Sample, 0, 1) });
+        }
+        if self.tcp_every.is_some() && (first != END || !self.network.calendar.is_empty()) {
+            first = first.min(Event { at: self.next_tcp, key: Key::new(Phase::Sample, 0, 2) });
+        }
+        first
+    }
+
+    /// Handles an event that is not first by its time alone. True where an outside one may have come nearer.
+    #[inline(never)]
+    fn handle(&mut self, event: Event) -> bool {
+        self.now = event.at;
+        self.events += 1;
+        match event.key.phase() {
+            Phase::Arrive => {
+                self.network.arrive(event.at, event.key.element(), &mut self.ends);
+                self.network.news
+            }
+            Phase::Timer => {
+                let then = self.ends.timer(event.at, event.key.element(), event.key.slot(), &mut self.network);
+                self.network.hold(event.at, then, &mut self.ends);
+                true
+            }
+            Phase::Send => {
+                let element = event.key.element();
+                match event.key.slot() {
+                    MULTIPLEXER => {
+                        self.network.serve_multiplexer(event.at, element);
+                        return false;
+                    }
+                    AIR => {
+                        self.network.serve_air(event.at, &mut self.ends);
+                        return false;
+                    }
+                    FLYWAYS => {
+                        self.network.update_flyways(event.at, &mut self.ends);
+                        return false;
+                    }
+                    _ => {}
+                }
+                match element.checked_sub(self.network.fabric().hosts()) {
+                    None => self.network.serve(event.at, element, &mut self.ends),
+                    Some(link) => self.network.serve_port(event.at, link),
+                }
+                false
+            }
+            Phase::Retune => {
+                self.network.obey(event.at, event.key.element(), event.key.slot() as u8);
+                false
+            }
+            Phase::Open => {
+                let control = self.control.as_mut().expect("only a plan opens gates");
+                let (network, ends) = (&mut self.network, &mut self.ends);
+                match event.key.slot() {
+                    0 => control.due(event.at, event.key.element(), network, ends),
+                    _ => control.tell_change(event.at, event.key.element(), network, ends),
+                }
+                true
+            }
+            Phase::Start | Phase::Sample => unreachable!("{event:?} is not kept in the calendar"),
+        }
+    }
+
+    /// Agents hear of what has changed in their hosts' queues, and flows of nothing: what interfaces have refused is lost.
+    #[inline]
+    fn tell_changes(&mut self) {
+        if !self.ends.over.is_empty() {
+            self.go_on();
+        }
+        self.network.lose_refused(&mut self.ends);
+        while let Some(host) = self.network.changed.pop() {
+            if let Some(control) = &mut self.control {
+                control.changed(self.now, host, &mut self.network);
+            }
+        }
+    }
+
+    /// Flows that are over let others begin.
+    #[cold]
+    fn go_on(&mut self) {
+        for over in std::mem::take(&mut self.ends.over) {
+            if let Some(steps) = &mut self.steps {
+                steps.received(over.flow, over.at);
+            }
+            if let Some(turns) = &mut self.turns {
+                turns.over(self.now, over.host);
+            }
+        }
+    }
+
+    fn handle_outside(&mut self, event: Event) {
+        match event.key.phase() {
+            Phase::Retune => {
+                for access in self.network.hand_over(event.at, &mut self.ends) {
+                    if let Some(proxies) = &mut self.proxies {
+                        proxies.hands_over(event.at, access);
+                    }
+                }
+                let changes = self.network.change(event.at, &mut self.ends);
+                if let Some(control) = &mut self.control {
+                    control.fail(event.at, &changes, &mut self.network, &mut self.ends);
+                }
+            }
+            Phase::Start => {
+                let next = match (&mut self.steps, &mut self.turns) {
+                    (Some(steps), _) => match steps.take() {
+                        // A computation has ended.
+                        None => return,
+                        flow => flow,
+                    },
+                    (None, Some(turns)) => turns.take(),
+                    (None, None) => self.arrivals.next(),
+                };
+                let arrival = next.expect("it was there");
+                if self.proxies.is_some() {
+                    return self.start_steered(event.at, &arrival);
+                }
+                let then = self.ends.start(event.at, &arrival, &mut self.network);
+                if then != Then::Nothing {
+                    self.network.hold(event.at, then, &mut self.ends);
+                }
+            }
+            Phase::Open if event.key.slot() == 0 => {
+                let control = self.control.as_mut().expect("its message");
+                control.deliver(event.at, &mut self.network, &mut self.ends);
+            }
+            Phase::Open if event.key.slot() == 2 => {
+                let proxies = self.proxies.as_mut().expect("its event");
+                proxies.due(event.at, &mut self.network, &mut self.ends);
+            }
+            Phase::Open => {
+                let ((at, flow, _), (slot, report)) = self.network.reports.pop_first().expect("it was there");
+                let down = self.ends.flows.find(slot, flow).is_some_and(|f| self.network.is_host_down(f.source));
+                match report.filter(|_| !down) {
+                    Some(report) => {
+                        if let Some(capture) = &mut self.network.capture
+                            && let Some(of) = self.ends.flows.find(slot, flow)
+                        {
+                            capture.repair(at, true, [of.destination, of.source], flow, &report);
+                        }
+                        let then = self.ends.report(at, flow, slot, &report, &mut self.network);
+                        self.network.hold(at, then, &mut self.ends);
+                    }
+                    None => self.ends.report_lost(flow, slot),
+                }
+            }
+            _ if event.key.slot() == 0 => self.sample(event.at),
+            _ if event.key.slot() == 1 => self.sample_received(event.at),
+            _ => self.sample_tcp(event.at),
+        }
+    }
+
+    fn sample_received(&mut self, at: SimTime) {
+        let ledger = &mut self.ends.ledger;
+        for (host, (before, &now)) in self.received.iter_mut().zip(&ledger.received).enumerate() {
+            let received_bytes = now - std::mem::replace(before, now);
+            if received_bytes > 0 {
+                ledger.recorder.received(&ReceivedRow { time_ps: at.as_ps(), host: host as u32, received_bytes });
+            }
+        }
+        self.next_received = at + self.received_every.expect("only then is it sampled");
+    }
+
+    /// A flow begins that a proxy may steer, or split.
+    fn start_steered(&mut self, at: SimTime, arrival: &FlowArrival) {
+        let Some(proxies) = &mut self.proxies else { return };
+        let number = self.ends.begun();
+        let halves = proxies.split_at().map(HostId).filter(|&h| h != arrival.source && h != arrival.destination);
+        let source = match halves {
+            Some(host) => {
+                let first = FlowArrival { destination: host, ..*arrival };
+                let second = FlowArrival { source: host, ..*arrival };
+                self.ends.start_split(at, &first, &second, &mut self.network);
+                host
+            }
+            None => {
+                let then = self.ends.start(at, arrival, &mut self.network);
+                self.network.hold(at, then, &mut self.ends);
+                arrival.source
+            }
+        };
+        let switches = [source, arrival.destination].map(|h| self.switches[h.index()]);
+        // The second half of a split connection begins before the first.
+        proxies.flow_begins(at, number, switches, &self.network, &mut self.ends);
+    }
+
+    fn sample_tcp(&mut self, at: SimTime) {
+        let mut longest = self.ends.longest_rtts.replace(BTreeMap::new()).unwrap_or_default();
+        for (_, flow) in self.ends.flows.iter() {
+            let State::Tcp(ends) = &flow.state else { continue };
+            let sender = &ends.0;
+            self.ends.ledger.recorder.tcp(&TcpRow {
+                time_ps: at.as_ps(),
+                flow: flow.number,
+                window_bytes: sender.cwnd(),
+                in_flight_bytes: sender.in_flight(),
+                acknowledged_bytes: sender.acknowledged(),
+                smoothed_rtt_ps: sender.srtt().map(Duration::as_ps),
+                longest_rtt_ps: longest.remove(&flow.number).map(Duration::as_ps),
+                retransmissions: sender.retransmissions(),
+                timeouts: sender.timeouts(),
+            });
+        }
+        self.next_tcp = at + self.tcp_every.expect("only then is it sampled");
+    }
+
+    fn sample(&mut self, at: SimTime) {
+        let fabric_hosts = self.network.fabric().hosts();
+        for host in 0..fabric_hosts {
+            self.network.refill(at, host, &mut self.ends);
+        }
+        for link in 0..self.network.links.len() as u32 {
+            let from = self.network.ends_of(link).0;
+            let state = &self.network.links[link as usize];
+            let mut queue_bytes = state.backlog_bytes(at);
+            let mut queue_packets = state.backlog_packets(at, &self.network.packets);
+            if let Some((packets, bytes, _)) = self.network.air_queue(link) {
+                queue_packets = packets as u32;
+                queue_bytes = bytes;
+            } else if from < fabric_hosts {
+                let (packets, bytes) = self.network.waiting(from, &self.ends);
+                queue_packets += packets as u32;
+                queue_bytes += bytes;
+            } else {
+                let (packets, bytes) = self.network.port_waiting(link);
+                queue_packets += packets as u32;
+                queue_bytes += bytes;
+            }
+            if queue_bytes > 0 {
+                // Behind cut-through the last packet may have arrived, by its header, while its end is still being sent.
+                let queue_packets = queue_packets.max(1);
+                let row = QueueRow { time_ps: at.as_ps(), link, node: from, queue_bytes, queue_packets };
+                self.ends.ledger.recorder.queue(&row);
+            }
+        }
+        self.next_sample = at + self.sample_every.expect("only then is it sampled");
+    }
+}

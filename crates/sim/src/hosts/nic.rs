@@ -1,0 +1,713 @@
+//! A host's interface with a queue per destination behind gates.
+//!
+//! It is used where something decides which queue sends next: a plan's gates, a round robin, or bursts of segmentation offload. A plain
+//! first-come interface needs none of it, its packets go straight to the link.
+
+use crate::engine::time::SimTime;
+use crate::hosts::endpoints::{BACKGROUND, Endpoints};
+use crate::network::link::LinkState;
+use crate::network::packet::{Packet, UNKNOWN};
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use timeplane_model::{Backlog, BacklogEntry, Burst, Bytes, Class, Duration, HostId, Rate, Time};
+use timeplane_scenario::{Discipline, Nic as NicSpec};
+
+/// A queue of an interface: destination and class.
+pub type QueueId = (u32, u8);
+
+/// [`Nic::armed`] of an interface that may not send at all: it is served at no time, and not armed for any.
+const STOPPED: SimTime = SimTime(i64::MIN);
+
+/// When a queue may send: an executed grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Which queue.
+    pub queue: QueueId,
+    /// From here.
+    pub from: SimTime,
+    /// No bit may leave at or after this.
+    pub until: SimTime,
+    /// No frame is begun at or after this: where a signal closes it, what has begun is finished.
+    pub closes: SimTime,
+    /// No signal is expected to close it before this: a train through it ends by then. `MAX` where it ends by the clock.
+    pub certain: SimTime,
+    /// A signal opened it: what opens it again prolongs it.
+    pub by_signal: bool,
+    /// How fast, where it is not line rate.
+    pub rate: Option<Rate>,
+    /// It is a slot: its rate paces what is sent in it and ends with it, instead of holding until another one comes.
+    pub paced: bool,
+    /// Path tag plus one, 0, or [`CIRCUIT`](crate::circuit::switch::CIRCUIT).
+    pub path: u16,
+    /// When the host's own clock said that it opens: names it in the table of slots.
+    pub opened: Time,
+    /// The most wire bytes that may be sent in it.
+    pub most: u64,
+    /// The most packets that may be sent in it.
+    pub most_packets: u32,
+    /// Wire bytes sent in it.
+    pub sent: u64,
+    /// A rate's next packet leaves no earlier (leaky bucket).
+    pub eligible: SimTime,
+    /// A rate's queue is empty, but its last packet is not paid for until it is eligible again: it still takes its share.
+    pub owes: bool,
+}
+
+impl Window {
+    /// A slot at line rate, by the clock, without other limits.
+    pub fn slot(queue: QueueId, from: SimTime, until: SimTime) -> Self {
+        Self {
+            queue,
+            from,
+            until,
+            closes: SimTime::MAX,
+            certain: SimTime::MAX,
+            by_signal: false,
+            rate: None,
+            paced: false,
+            path: 0,
+            opened: from.on_perfect_clock(),
+            most: u64::MAX,
+            most_packets: u32::MAX,
+            sent: 0,
+            eligible: from,
+            owes: false,
+        }
+    }
+    fn is_open(&self, now: SimTime) -> bool {
+        self.from <= now && now < self.until && now < self.closes
+    }
+    fn is_over(&self, now: SimTime) -> bool {
+        self.until <= now || self.closes <= now
+    }
+    /// A packet takes the window's path, where that has one, instead of its flow's.
+    pub fn route(&self, packet: &mut Packet) {
+        if self.path != 0 {
+            packet.path = self.path;
+            packet.ahead = UNKNOWN;
+        }
+    }
+    /// What a rate's bucket still holds, in bits times 10^12.
+    fn owed_bits(&self, now: SimTime) -> u128 {
+        (self.eligible - now).as_ps().max(0) as u128 * u128::from(self.rate.map_or(0, Rate::as_bps))
+    }
+}
+
+/// Packets of a queue that leave one behind the other, and were all booked when the first one began to.
+#[derive(Clone, Copy, Debug)]
+pub struct Train {
+    /// Of which queue.
+    pub queue: QueueId,
+    /// When the first one begins to leave.
+    pub first: SimTime,
+    /// How long each takes.
+    pub line: Duration,
+    /// How many there are, at least one.
+    pub count: u64,
+    /// Wire bytes of each.
+    pub wire: u32,
+}
+
+impl Train {
+    /// When the last one begins to leave.
+    pub fn last(&self) -> SimTime {
+        self.first + self.line * (self.count - 1) as i64
+    }
+    /// How many have not begun before `now`.
+    fn waiting(&self, now: SimTime) -> u64 {
+        let begun = (now - self.first).as_ps().max(0).unsigned_abs().div_ceil(self.line.as_ps().unsigned_abs());
+        self.count - begun.min(self.count)
+    }
+}
+
+/// What waits for one destination.
+#[derive(Debug, Default)]
+struct Queue {
+    /// Packets handed over by TCP, with the time they came.
+    packets: VecDeque<(SimTime, Packet)>,
+    /// Flows that hold bytes, with the time they came.
+    flows: VecDeque<(SimTime, u32)>,
+}
+
+impl Queue {
+    fn since(&self) -> Option<SimTime> {
+        let packet = self.packets.front().map(|p| p.0);
+        let flow = self.flows.front().map(|f| f.0);
+        match (packet, flow) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+/// A queued interface.
+#[derive(Debug)]
+pub struct Nic {
+    spec: NicSpec,
+    gated: bool,
+    queues: BTreeMap<QueueId, Queue>,
+    windows: Vec<Window>,
+    /// Windows with a rate, in the order of queues: of each at most one that a signal opened, and one other.
+    rates: Vec<Window>,
+    /// The last one that has left, or is leaving.
+    train: Option<Train>,
+    /// Classes that the network has paused, a bit each.
+    paused: u8,
+    /// When an event will serve it next; others that are still pending are stale.
+    pub armed: SimTime,
+    /// Queue of the burst that is being sent, and what is left of it in bytes.
+    burst: Option<(QueueId, u64)>,
+    /// Where the round robin goes on: after this queue.
+    last: QueueId,
+    /// Whether a queue that was empty has paid for its last packet since this was asked last.
+    drained: bool,
+    /// How fast queues of the class [`BACKGROUND`] send together, whatever gates are open, and when they may send next.
+    background: Option<(Rate, SimTime)>,
+    /// The class that is no demand: what waits in it waits for no plan.
+    unreported: Option<u8>,
+    /// Wire bytes that have ever been queued, by destination; where the controller asks for them.
+    arrived: Option<BTreeMap<u32, u64>>,
+}
+
+/// What an interface did when it was served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Served {
+    /// It sends this packet.
+    Packet {
+        /// What it sends.
+        packet: Packet,
+        /// The flow that has now handed over its last byte.
+        emptied: Option<u32>,
+        /// Its queue is empty now, and has no rate to pay it with.
+        last: bool,
+    },
+    /// Nothing may be sent before this time, unless a new packet or window comes.
+    Wait(SimTime),
+    /// Nothing may be sent. Woken by a new packet or window.
+    Idle,
+}
+
+impl Nic {
+    /// An empty interface. A gated one sends only in windows.
+    pub fn new(spec: NicSpec, gated: bool) -> Self {
+        Self {
+            spec,
+            gated,
+            queues: BTreeMap::new(),
+            windows: vec![],
+            rates: vec![],
+            train: None,
+            paused: 0,
+            armed: SimTime::MAX,
+            burst: None,
+            last: (u32::MAX, u8::MAX),
+            drained: false,
+            background: None,
+            unreported: None,
+            arrived: None,
+        }
+    }
+
+    /// Sends flows of the class [`BACKGROUND`] without gates, at this rate.
+    pub fn set_background(&mut self, rate: Rate) {
+        self.background = Some((rate, SimTime::ZERO));
+        self.unreported = Some(BACKGROUND);
+    }
+
+    /// Leaves what waits in a class out of reports.
+    pub fn leave_unreported(&mut self, class: u8) {
+        self.unreported = Some(class);
+    }
+
+    /// Counts what arrives from now on.
+    pub fn count_arrivals(&mut self) {
+        self.arrived = Some(BTreeMap::new());
+    }
+
+    fn arrives(&mut self, destination: u32, wire: u64) {
+        if let Some(arrived) = &mut self.arrived {
+            *arrived.entry(destination).or_default() += wire;
+        }
+    }
+
+    /// A packet joins its queue; whether that was empty.
+    pub fn push_packet(&mut self, now: SimTime, packet: Packet, link: &LinkState) -> bool {
+        self.arrives(packet.destination, u64::from(link.wire(packet.bytes)));
+        let queue = self.queues.entry((packet.destination, packet.class())).or_default();
+        queue.packets.push_back((now, packet));
+        queue.packets.len() + queue.flows.len() == 1
+    }
+
+    /// A flow holds bytes for a destination; nothing changes where it is queued already. Whether the queue was empty.
+    pub fn push_flow(
+        &mut self,
+        now: SimTime,
+        destination: u32,
+        slot: u32,
+        link: &LinkState,
+        ends: &mut Endpoints,
+    ) -> bool {
+        let flow = ends.flows.get_mut(slot);
+        let class = flow.class;
+        if std::mem::replace(&mut flow.queued, true) {
+            return false;
+        }
+        self.arrives(destination, ends.unsent(slot, link).1);
+        let queue = self.queues.entry((destination, class)).or_default();
+        queue.flows.push_back((now, slot));
+        queue.packets.len() + queue.flows.len() == 1
+    }
+
+    /// Takes a flow out of a destination's queue. Whether that is empty now.
+    pub fn withdraw(&mut self, destination: u32, slot: u32, ends: &mut Endpoints) -> bool {
+        let id = (destination, ends.flows.get(slot).class);
+        ends.unqueued(slot);
+        let Some(queue) = self.queues.get_mut(&id) else { return false };
+        queue.flows.retain(|f| f.1 != slot);
+        let empty = queue.packets.is_empty() && queue.flows.is_empty();
+        if empty {
+            self.queues.remove(&id);
+        }
+        empty
+    }
+
+    /// A gate opens. Windows that have ended are given back.
+    pub fn open(&mut self, now: SimTime, window: Window) -> Vec<Window> {
+        if let Some(rate) = window.rate.filter(|_| !window.paced) {
+            self.pace(now, window, rate);
+            return Vec::new();
+        }
+        let mut ended = self.expire(now);
+        // The same queue, medium and time twice is one window: a repeated grant changes nothing.
+        if self.windows.iter().any(|w| (w.queue, w.from) == (window.queue, window.from)) {
+            return ended;
+        }
+        // A signal that is repeated prolongs what it opened.
+        let same = |w: &&mut Window| w.is_open(now) && (w.queue, w.path) == (window.queue, window.path);
+        if window.by_signal
+            && let Some(w) = self.windows.iter_mut().find(same)
+        {
+            w.until = w.until.max(window.until);
+            w.rate = window.rate;
+            if w.opened != window.opened {
+                // It goes on for another slot: what was sent so far is that of the one before.
+                ended.push(*w);
+                w.most = w.most.saturating_sub(w.sent);
+                w.sent = 0;
+                w.opened = window.opened;
+            }
+            w.most = w.most.saturating_add(window.most);
+            return ended;
+        }
+        self.windows.push(window);
+        ended.sort_unstable_by_key(|w| (w.from, w.queue));
+        ended
+    }
+
+    /// Replaces a queue's rate. What its bucket still holds drains at the new one.
+    fn pace(&mut self, now: SimTime, mut window: Window, mut rate: Rate) {
+        let at = self.rates.binary_search_by_key(&(window.queue, window.by_signal), |w| (w.queue, w.by_signal));
+        if let Ok(i) = at {
+            let old = &self.rates[i];
+            window.owes = old.owes;
+            let owed = old.owed_bits(now);
+            if owed > 0 {
+                // What is owed is not forgotten where there is no rate to pay it with: it is kept at next to none, 1 b/s.
+                rate = rate.max(Rate::bps(1));
+                window.rate = Some(rate);
+                let wait = owed.div_ceil(u128::from(rate.as_bps()));
+                window.eligible = now + Duration::from_ps(i64::try_from(wait).unwrap_or(i64::MAX / 4));
+            } else if rate > Rate::ZERO {
+                // A packet that is overdue stays so, by the bits that it could have sent: not more of them at a higher rate.
+                let overdue = (now - old.eligible).as_ps() as u128;
+                let bits = overdue * u128::from(old.rate.map_or(0, Rate::as_bps));
+                let since = (bits / u128::from(rate.as_bps())).min(overdue);
+                window.eligible = now - Duration::from_ps(since as i64);
+            }
+        }
+        match at {
+            Ok(i) if rate == Rate::ZERO => drop(self.rates.remove(i)),
+            Ok(i) => self.rates[i] = window,
+            Err(_) if rate == Rate::ZERO => {}
+            Err(i) => self.rates.insert(i, window),
+        }
+    }
+
+    /// Begins no more frames of a queue from `at` on, in windows that are open then.
+    pub fn close(&mut self, at: SimTime, queue: QueueId) {
+        let windows = self.windows.iter_mut().chain(&mut self.rates);
+        for window in windows.filter(|w| w.by_signal && w.queue == queue && w.from <= at) {
+            window.closes = window.closes.min(at);
+        }
+    }
+
+    /// Takes out windows that have ended at `now`.
+    pub fn expire(&mut self, now: SimTime) -> Vec<Window> {
+        let mut ended = Vec::new();
+        self.windows.retain(|w| {
+            let over = w.is_over(now);
+            if over {
+                ended.push(*w);
+            }
+            !over
+        });
+        ended
+    }
+
+    /// Wire bytes waiting, per destination; flow by flow where `bursts`.
+    pub fn backlog(&self, now: SimTime, link: &LinkState, ahead: Duration, bursts: bool, ends: &Endpoints) -> Backlog {
+        let entry = |(destination, (_, bytes))| BacklogEntry {
+            destination: HostId(destination),
+            bytes: Bytes::new(bytes),
+            arrived: self.arrived.as_ref().map(|a| Bytes::new(a.get(&destination).copied().unwrap_or(0))),
+        };
+        // What is sent and not paid for counts as if it waited, or its share would be given away twice.
+        let reported = |w: &&Window| self.unreported != Some(w.queue.1);
+        let owing = self.rates.iter().filter(|w| w.owes && !self.queues.contains_key(&w.queue)).filter(reported);
+        let owed = owing.map(|w| (w.queue.0, (0, w.owed_bits(now).div_ceil(8_000_000_000_000) as u64)));
+        let gated = self.queues.iter().filter(|(id, _)| self.unreported != Some(id.1));
+        let waiting = gated.map(|(id, q)| {
+            let (packets, bytes) = Self::held(q, link, ends);
+            // What is booked and has not left waits.
+            let booked = self.train.filter(|train| train.queue == *id).map_or((0, 0), |train| {
+                let packets = train.waiting(now);
+                (packets, packets * u64::from(train.wire))
+            });
+            (id.0, (packets + booked.0, bytes + booked.1))
+        });
+        let mut backlog = Backlog::new(waiting.chain(owed).map(entry).collect());
+        if bursts {
+            backlog.bursts = self.bursts(link, ahead, ends);
+        }
+        backlog
+    }
+
+    /// What waits, flow by flow, as it will leave its queue.
+    fn bursts(&self, link: &LinkState, ahead: Duration, ends: &Endpoints) -> Vec<Burst> {
+        let mut bursts: Vec<Burst> = Vec::new();
+        for (&(destination, class), queue) in &self.queues {
+            let mut add = |since: SimTime, packets: u64, bytes: u64| {
+                let burst = Burst {
+                    destination: HostId(destination),
+                    class: Class(class),
+                    arrived: since.on_clock(ahead),
+                    packets: packets as u32,
+                    bytes: Bytes::new(bytes),
+                };
+                bursts.push(burst);
+            };
+            for (since, packet) in &queue.packets {
+                add(*since, 1, u64::from(link.wire(packet.bytes)));
+            }
+            for &(since, slot) in &queue.flows {
+                let (packets, bytes) = ends.unsent_exact(slot, link);
+                add(since, packets, bytes);
+            }
+        }
+        bursts
+    }
+
+    /// Packets and their wire bytes that wait, per destination.
+    pub fn waiting(&self, link: &LinkState, ends: &Endpoints) -> impl Iterator<Item = (u32, (u64, u64))> {
+        self.queues.iter().map(|(&(d, _), q)| (d, Self::held(q, link, ends)))
+    }
+
+    /// Packets of a queue and their wire bytes.
+    fn held(queue: &Queue, link: &LinkState, ends: &Endpoints) -> (u64, u64) {
+        let packets = queue.packets.iter().map(|(_, p)| (1, u64::from(link.wire(p.bytes))));
+        let flows = queue.flows.iter().map(|f| ends.unsent(f.1, link));
+        packets.chain(flows).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+    }
+
+    /// The window and the flow that alone may send at `now`, and on until the window ends.
+    pub fn alone(&self, now: SimTime) -> Option<(&Window, u32)> {
+        if !self.gated || self.background.is_some() || !self.rates.is_empty() || self.paused != 0 {
+            return None;
+        }
+        let mut windows = self.windows.iter().filter(|w| !w.is_over(now));
+        let window = windows.next().filter(|w| w.is_open(now) && w.rate.is_none())?;
+        let queue = self.queues.get(&window.queue).filter(|q| q.packets.is_empty() && windows.next().is_none())?;
+        Some((window, queue.flows.front()?.1))
+    }
+
+    /// A train leaves by the open window.
+    pub fn book(&mut self, train: Train) {
+        let open = |w: &&mut Window| w.queue == train.queue && w.is_open(train.first);
+        if let Some(window) = self.windows.iter_mut().find(open) {
+            window.sent += train.count * u64::from(train.wire);
+            window.most_packets = window.most_packets.saturating_sub(u32::try_from(train.count).unwrap_or(u32::MAX));
+        }
+        self.train = Some(train);
+    }
+
+    /// The last train that has left, or is leaving.
+    pub fn train(&self) -> Option<&Train> {
+        self.train.as_ref()
+    }
+
+    /// Whether anything waits.
+    pub fn is_empty(&self) -> bool {
+        self.queues.is_empty()
+    }
+
+    /// The interface is free at `now`: what does it send?
+    pub fn serve(&mut self, now: SimTime, link: &LinkState, rate: Rate, ends: &mut Endpoints) -> Served {
+        if self.gated {
+            return self.serve_gated(now, link, rate, ends);
+        }
+        let Some(queue) = self.choose() else { return Served::Idle };
+        let Some((packet, emptied)) = self.take(now, queue, u32::MAX, ends) else { return Served::Idle };
+        let spent = u64::from(packet.bytes);
+        let left = self.burst.map_or(self.spec.burst.get(), |b| b.1).saturating_sub(spent);
+        let more = self.queues.contains_key(&queue);
+        self.burst = (left > 0 && more).then_some((queue, left));
+        self.last = queue;
+        Served::Packet { packet, emptied, last: !more }
+    }
+
+    /// Of the queues whose gates are open, that sends whose window ends first and holds its next packet; then that whose rate has been waited
+    /// for longest.
+    fn serve_gated(&mut self, now: SimTime, link: &LinkState, rate: Rate, ends: &mut Endpoints) -> Served {
+        let (background, outside) = self.serve_background(now, link, ends);
+        if let Some(served) = background {
+            return served;
+        }
+        // Refused: windows in which the next packet does not fit.
+        let mut after = None;
+        loop {
+            let best = self.windows.iter().enumerate().filter(|(_, w)| {
+                w.is_open(now)
+                    && w.eligible <= now
+                    && after.is_none_or(|a| (w.until, w.queue) > a)
+                    && self.may_send(w.queue)
+                    && self.queues.contains_key(&w.queue)
+            });
+            let Some((i, w)) = best.min_by_key(|(_, w)| (w.until, w.queue)) else { break };
+            after = Some((w.until, w.queue));
+            let room = if w.most_packets == 0 { 0 } else { rate.bytes_in(w.until - now).get().min(w.most - w.sent) };
+            let (queue, largest) = (w.queue, link.payload_within(room));
+            let Some((mut packet, emptied)) = self.take(now, queue, largest, ends) else { continue };
+            let window = &mut self.windows[i];
+            window.route(&mut packet);
+            let wire = u64::from(link.wire(packet.bytes));
+            window.sent += wire;
+            if let Some(rate) = window.rate {
+                // As below: where another packet was in the way, it catches up.
+                let line = rate.time_for(Bytes::new(wire));
+                let since = if now - window.eligible < line { window.eligible } else { now };
+                window.eligible = since + line;
+            }
+            window.most_packets = window.most_packets.saturating_sub(1);
+            return Served::Packet { packet, emptied, last: !self.queues.contains_key(&queue) };
+        }
+        // Slots whose rate lets nothing go yet.
+        let paced = self.windows.iter().filter(|w| w.is_open(now) && w.eligible > now && w.eligible < w.until);
+        let waiting = paced.filter(|w| self.queues.contains_key(&w.queue));
+        let mut wait = waiting.map(|w| w.eligible).min().unwrap_or(SimTime::MAX).min(outside);
+        let mut best: Option<(SimTime, usize)> = None;
+        let paused = self.paused;
+        for (i, w) in self.rates.iter_mut().enumerate() {
+            let waits = self.queues.contains_key(&w.queue);
+            if waits && paused & 1 << (w.queue.1 & 7) != 0 {
+                continue;
+            }
+            if !waits && !w.owes || w.is_over(now) {
+                continue;
+            }
+            if w.eligible > now {
+                wait = wait.min(w.eligible);
+            } else if !waits {
+                w.owes = false;
+                self.drained = true;
+            } else if best.is_none_or(|b| w.eligible < b.0) {
+                best = Some((w.eligible, i));
+            }
+        }
+        let sent = best.and_then(|(_, i)| {
+            let w = self.rates[i];
+            let largest = link.payload_within(rate.bytes_in(w.until - now).get());
+            let (mut packet, emptied) = self.take(now, w.queue, largest, ends)?;
+            w.route(&mut packet);
+            // Where another packet was in the way, the bucket has drained meanwhile; it never holds more than a packet's credit.
+            let line = w.rate?.time_for(Bytes::new(u64::from(link.wire(packet.bytes))));
+            let since = if now - w.eligible < line { w.eligible } else { now };
+            self.rates[i].eligible = since + line;
+            self.rates[i].owes = !self.queues.contains_key(&w.queue);
+            Some(Served::Packet { packet, emptied, last: false })
+        });
+        sent.unwrap_or(if wait == SimTime::MAX { Served::Idle } else { Served::Wait(wait) })
+    }
+
+    /// What is sent outside of all gates, first come, first served; or when something may be.
+    fn serve_background(&mut self, now: SimTime, link: &LinkState, ends: &mut Endpoints) -> (Option<Served>, SimTime) {
+        let Some((rate, eligible)) = self.background else { return (None, SimTime::MAX) };
+        let queues = self.queues.iter().filter(|(id, _)| id.1 == BACKGROUND);
+        let Some((_, id)) = queues.filter_map(|(id, q)| Some((q.since()?, *id))).min() else {
+            return (None, SimTime::MAX);
+        };
+        if eligible > now {
+            return (None, eligible);
+        }
+        let Some((packet, emptied)) = self.take(now, id, u32::MAX, ends) else { return (None, SimTime::MAX) };
+        let wire = Bytes::new(u64::from(link.wire(packet.bytes)));
+        self.background = Some((rate, now + rate.time_for(wire)));
+        (Some(Served::Packet { packet, emptied, last: !self.queues.contains_key(&id) }), SimTime::MAX)
+    }
+
+    /// Whether a queue has drained since this was asked last: it is empty, and paid for.
+    pub fn take_drained(&mut self) -> bool {
+        std::mem::take(&mut self.drained)
+    }
+
+    /// When a rate's queue that is empty will have paid for its last packet.
+    pub fn next_drain(&self) -> Option<SimTime> {
+        self.rates.iter().filter(|w| w.owes).map(|w| w.eligible).min()
+    }
+
+    /// The queue to serve where no gate decides.
+    fn choose(&mut self) -> Option<QueueId> {
+        // What was withdrawn has no burst to finish.
+        self.burst = self.burst.filter(|b| self.queues.contains_key(&b.0));
+        if let Some((queue, _)) = self.burst.filter(|b| self.may_send(b.0)) {
+            return Some(queue);
+        }
+        let may_send = |q: &(&QueueId, &Queue)| self.may_send(*q.0);
+        match self.spec.discipline {
+            Discipline::Fifo => {
+                let queues = self.queues.iter().filter(may_send);
+                queues.filter_map(|(&d, q)| Some((q.since()?, d))).min().map(|x| x.1)
+            }
+            Discipline::RoundRobin => {
+                let after = self.queues.range((Bound::Excluded(self.last), Bound::Unbounded)).find(may_send);
+                after.or_else(|| self.queues.iter().find(may_send)).map(|(&d, _)| d)
+            }
+        }
+    }
+
+    /// Takes the next packet of a queue, of at most `largest` bytes.
+    fn take(&mut self, now: SimTime, id: QueueId, largest: u32, ends: &mut Endpoints) -> Option<(Packet, Option<u32>)> {
+        let queue = self.queues.get_mut(&id)?;
+        let mut emptied = None;
+        let packet = if let Some((_, packet)) = queue.packets.front() {
+            if packet.bytes > largest {
+                return None;
+            }
+            queue.packets.pop_front().map(|p| p.1)
+        } else {
+            let (_, slot) = *queue.flows.front()?;
+            let packet = ends.next_packet(now, slot, largest)?;
+            if ends.flows.get(slot).unsent() == 0 {
+                queue.flows.pop_front();
+                ends.unqueued(slot);
+                emptied = Some(slot);
+            }
+            Some(packet)
+        };
+        if queue.packets.is_empty() && queue.flows.is_empty() {
+            self.queues.remove(&id);
+        }
+        packet.map(|p| (p, emptied))
+    }
+
+    /// The network wants no packets of these classes, a bit each, and takes those of all others.
+    pub fn pause(&mut self, classes: u8) {
+        self.paused = classes;
+    }
+
+    fn may_send(&self, queue: QueueId) -> bool {
+        self.paused & 1 << (queue.1 & 7) == 0
+    }
+
+    /// Its link or its host has failed: it sends nothing, and gives the packets back that wait here. Flows stay.
+    pub fn stop(&mut self) -> Vec<Packet> {
+        self.armed = STOPPED;
+        self.burst = None;
+        let lost = self.queues.values_mut().flat_map(|q| q.packets.drain(..)).map(|p| p.1).collect();
+        self.queues.retain(|_, q| !q.flows.is_empty());
+        lost
+    }
+
+    /// It may send again.
+    pub fn resume(&mut self) {
+        self.armed = SimTime::MAX;
+    }
+
+    /// Whether it is stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.armed == STOPPED
+    }
+
+    /// Packets that wait here.
+    pub fn packets(&self) -> impl Iterator<Item = &Packet> {
+        self.queues.values().flat_map(|q| q.packets.iter().map(|p| &p.1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hosts::endpoints::{Carrier, Setting, Then, Wire};
+    use crate::record::ledger::Ledger;
+    use std::sync::Arc;
+    use timeplane_model::{Duration, Fabric, LinkSpec, Switch};
+    use timeplane_results::Recorder;
+    use timeplane_scenario::PacketMix;
+    use timeplane_transport::{RawConfig, Report};
+    use timeplane_workload::FlowArrival;
+
+    struct Nothing;
+
+    impl Wire for Nothing {
+        fn transmit(&mut self, _: SimTime, _: u32, _: Packet) {}
+        fn arm(&mut self, _: SimTime, _: u32, _: u32) {}
+        fn report(&mut self, _: SimTime, _: [u32; 2], _: u32, _: u32, _: Report) {}
+    }
+
+    #[test]
+    fn a_withdrawn_burst_lets_others_go_on() {
+        let (rate, framing) = (Rate::gbps(10), timeplane_model::Framing::Ethernet);
+        let spec = LinkSpec { rate, propagation: Duration::ZERO, framing, bit_error: 0.0 };
+        let fabric = Arc::new(Fabric::single_switch(3, Switch::default(), spec).unwrap());
+        let all = SimTime::ZERO..SimTime::MAX;
+        let setting = Setting {
+            carrier: Carrier::Raw { header: 16, config: RawConfig::default() },
+            packets: PacketMix::Mtu,
+            mtu: 1500,
+            salt: 0,
+            per_packet: false,
+            routes_change: false,
+            packet_seed: 0,
+            fragments: false,
+            acknowledgements: None,
+            background: None,
+            classes: Vec::new(),
+            measured: all.clone(),
+            stop: SimTime::MAX,
+        };
+        let mut ends = Endpoints::new(Arc::clone(&fabric), setting, Ledger::new(3, all, Recorder::discard()));
+        let link = LinkState::new(fabric.link(fabric.uplink(HostId(0))), None, None);
+        let mut nic = Nic::new(NicSpec { burst: Bytes::kb(64), ..NicSpec::default() }, false);
+        let mut first = None;
+        for destination in [1, 2] {
+            let arrival = FlowArrival {
+                at: Duration::ZERO,
+                source: HostId(0),
+                destination: HostId(destination),
+                bytes: Bytes::kb(30),
+                coflow: None,
+            };
+            let then = ends.start(SimTime::ZERO, &arrival, &mut Nothing);
+            let Then::Queue { slot, .. } = then else { panic!("{then:?}") };
+            nic.push_flow(SimTime::ZERO, destination, slot, &link, &mut ends);
+            first.get_or_insert(slot);
+        }
+        let mut next = || match nic.serve(SimTime::ZERO, &link, rate, &mut ends) {
+            Served::Packet { packet, .. } => Some(packet.destination),
+            Served::Wait(_) | Served::Idle => None,
+        };
+        assert_eq!((next(), next()), (Some(1), Some(1)));
+        nic.withdraw(1, first.unwrap(), &mut ends);
+        let after = nic.serve(SimTime::ZERO, &link, rate, &mut ends);
+        assert!(matches!(after, Served::Packet { packet: Packet { destination: 2, .. }, .. }), "{after:?}");
+    }
+}

@@ -1,0 +1,512 @@
+//! One direction of a wire, with the queue at its sending end, as one FIFO whose departures are computed when packets join it.
+//!
+//! The queue of a link is what is not yet sent, measured in line time: `free_at - now`. Its bound and its ECN
+//! threshold are line times too, so that no counter has to follow departures. The link keeps one event for all packets in
+//! flight: the arrival of the first.
+
+use crate::engine::time::SimTime;
+use crate::network::packet::{LAST, Packets};
+use std::sync::Arc;
+use timeplane_model::{Buffer, Bytes, CUT_THROUGH_HEADER, Duration, Forwarding, Link, LinkSpec, Rate, Switch};
+
+/// A packet that a queue could not take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+/// When a packet is sent, as computed when it joined the queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Sending {
+    /// Its last bit leaves.
+    pub departure: SimTime,
+    /// It found at least the ECN threshold in the queue.
+    pub mark: bool,
+}
+
+/// What makes a link more than rate and delay, and what its receiving end is. Ordinary links have none of it: one test.
+mod special {
+    pub const BOUND: u16 = 1;
+    pub const ECN: u16 = 2;
+    pub const ERRORS: u16 = 4;
+    pub const CUT_THROUGH: u16 = 8;
+    pub const INEXACT: u16 = 16;
+    pub const SHARED: u16 = 32;
+    /// It takes nothing now.
+    pub const DOWN: u16 = 64;
+    /// The node at its end takes nothing now.
+    pub const LEADS_DOWN: u16 = 128;
+    /// Its sending end can be paused.
+    pub const PAUSED: u16 = 256;
+    /// Somebody counts which packets meet on it.
+    pub const WATCHED: u16 = 512;
+    /// Its rate changes while it runs.
+    pub const CHANGING: u16 = 1024;
+    /// It is no wire but air: packets wait for it in the medium.
+    pub const AIR: u16 = 2048;
+}
+
+/// What a link is. Many are alike and share one of these, which thus is always in the cache.
+#[derive(Clone, Debug)]
+struct Kind {
+    propagation: i64,
+    /// Exact where a byte takes whole picoseconds; `INEXACT` otherwise.
+    ps_per_byte: u32,
+    overhead: u8,
+    minimum: u8,
+    special: u16,
+    /// Line time that the queue may hold.
+    limit: i64,
+    /// Line time from which packets are marked.
+    ecn: i64,
+    rate: Rate,
+    /// Logarithm of the probability that a byte survives.
+    ln_byte_survival: f64,
+}
+
+impl Kind {
+    fn new(spec: &LinkSpec, from: Option<&Switch>, to: Option<&Switch>, watched: bool) -> Self {
+        let rate = spec.rate;
+        let line_time = |b: Option<Bytes>| b.map_or(i64::MAX, |b| rate.time_for(b).as_ps());
+        let limit = match from.map(|s| s.buffer) {
+            Some(Buffer::PerPort(bytes)) => Some(bytes),
+            _ => None,
+        };
+        let ecn = from.and_then(|s| s.ecn);
+        let exact = 8_000_000_000_000 % rate.as_bps() == 0 && rate.as_bps() >= 2_000;
+        let when = |set: bool, bit: u16| if set { bit } else { 0 };
+        let special = when(limit.is_some(), special::BOUND)
+            | when(ecn.is_some(), special::ECN)
+            | when(spec.bit_error > 0.0, special::ERRORS)
+            | when(to.is_some_and(|s| s.forwarding == Forwarding::CutThrough), special::CUT_THROUGH)
+            | when(from.is_some_and(|s| s.forwarding == Forwarding::CutThrough), special::BOUND)
+            | when(!exact, special::INEXACT)
+            | when(matches!(from.map(|s| s.buffer), Some(Buffer::Shared { .. })), special::SHARED)
+            | when(from.is_some_and(|s| s.pfc.is_some()), special::PAUSED)
+            | when(watched && from.is_some(), special::WATCHED);
+        Self {
+            propagation: spec.propagation.as_ps(),
+            ps_per_byte: if exact { (8_000_000_000_000 / rate.as_bps()) as u32 } else { 0 },
+            overhead: spec.framing.overhead() as u8,
+            minimum: spec.framing.minimum() as u8,
+            special,
+            limit: line_time(limit),
+            ecn: line_time(ecn),
+            rate,
+            ln_byte_survival: 8.0 * (-spec.bit_error).ln_1p(),
+        }
+    }
+}
+
+/// Makes links, and lets those that are alike share what they are.
+#[derive(Default)]
+pub(crate) struct Kinds {
+    made: Vec<(Ends, Arc<Kind>)>,
+    /// Whether somebody counts which packets meet on links of switches.
+    watched: bool,
+}
+
+/// What makes a link's kind: the wire, and the switches at its ends.
+type Ends = (LinkSpec, Option<Switch>, Option<Switch>);
+
+impl Kinds {
+    /// None yet; links of switches are `watched` or not.
+    pub fn new(watched: bool) -> Self {
+        Self { made: Vec::new(), watched }
+    }
+
+    /// A link as the fabric has it, with the switches at its ends.
+    pub fn link(&mut self, link: &Link, from: Option<&Switch>, to: Option<&Switch>) -> LinkState {
+        let ends = (link.spec, from.copied(), to.copied());
+        // Fabrics have few kinds, and graphs where all links differ have nothing to share.
+        let kind = match self.made.iter().rev().take(16).find(|m| m.0 == ends) {
+            Some((_, kind)) => Arc::clone(kind),
+            None => {
+                let kind = Arc::new(Kind::new(&link.spec, from, to, self.watched));
+                self.made.push((ends, Arc::clone(&kind)));
+                kind
+            }
+        };
+        LinkState::of(kind, link, from.is_none())
+    }
+}
+
+/// A link and its queue, in one cache line.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct LinkState {
+    kind: Arc<Kind>,
+    /// When the last queued packet will have left.
+    free_at: i64,
+    /// The longest queue, in line time.
+    longest: i64,
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Wire bytes sent.
+    pub sent_bytes: u64,
+    /// The packets in flight, first and last; the first is `LAST` where there are none.
+    head: u32,
+    tail: u32,
+    /// The receiving node.
+    pub to: u32,
+    /// The host that sends on it, or `u32::MAX`.
+    pub host: u32,
+}
+
+impl LinkState {
+    /// A link as the fabric has it, with the switches at its ends.
+    pub fn new(link: &Link, from: Option<&Switch>, to: Option<&Switch>) -> Self {
+        Self::of(Arc::new(Kind::new(&link.spec, from, to, false)), link, from.is_none())
+    }
+
+    fn of(kind: Arc<Kind>, link: &Link, by_host: bool) -> Self {
+        Self {
+            kind,
+            free_at: 0,
+            longest: 0,
+            sent_packets: 0,
+            sent_bytes: 0,
+            head: LAST,
+            tail: LAST,
+            to: link.to.0,
+            host: if by_host { link.from.0 } else { u32::MAX },
+        }
+    }
+
+    /// Whether it takes nothing: it, or the node that sends on it, has failed.
+    #[inline]
+    pub fn is_down(&self) -> bool {
+        self.kind.special & special::DOWN != 0
+    }
+
+    /// Whether the node at its end has failed.
+    #[inline]
+    pub fn leads_down(&self) -> bool {
+        self.kind.special & special::LEADS_DOWN != 0
+    }
+
+    /// Its rate will change.
+    pub(crate) fn set_changing(&mut self) {
+        self.kind = Arc::new(Kind { special: self.kind.special | special::CHANGING, ..(*self.kind).clone() });
+    }
+
+    /// Whether its rate changes while it runs.
+    #[inline]
+    pub(crate) fn is_changing(&self) -> bool {
+        self.kind.special & special::CHANGING != 0
+    }
+
+    /// It is such a wire from now on, between the same switches. What is in flight stays as it is.
+    pub(crate) fn set_spec(&mut self, spec: &LinkSpec, from: Option<&Switch>, to: Option<&Switch>) {
+        let kept = special::DOWN | special::LEADS_DOWN | special::WATCHED | special::CHANGING;
+        let mut kind = Kind::new(spec, from, to, false);
+        kind.special |= self.kind.special & kept;
+        self.kind = Arc::new(kind);
+    }
+
+    /// It is air from now on, not a wire.
+    pub(crate) fn set_air(&mut self) {
+        // A frame of the air is there as a whole.
+        let special = (self.kind.special | special::AIR) & !special::CUT_THROUGH;
+        self.kind = Arc::new(Kind { special, ..(*self.kind).clone() });
+    }
+
+    /// Whether packets wait for it in the medium.
+    #[inline]
+    pub(crate) fn is_air(&self) -> bool {
+        self.kind.special & special::AIR != 0
+    }
+
+    /// A packet comes out of the air at `now`: when it is at the other end.
+    pub(crate) fn receive_from_air(&mut self, now: SimTime, bytes: u32) -> SimTime {
+        self.sent_packets += 1;
+        self.sent_bytes += u64::from(bytes);
+        SimTime(now.0 + self.kind.propagation)
+    }
+
+    /// Its rate now.
+    pub(crate) fn rate(&self) -> Rate {
+        self.kind.rate
+    }
+
+    /// What it sends in a time, in wire bytes, rounded up.
+    pub(crate) fn bytes_of(&self, time: Duration) -> u64 {
+        line_bytes(self.kind.rate, time)
+    }
+
+    /// When the last bit of a packet in flight leaves, or has left.
+    pub(crate) fn departs(&self, id: u32, packets: &Packets) -> SimTime {
+        self.departure(packets.arrival(id), self.wire(packets.get(id).bytes))
+    }
+
+    /// Something has failed or returned.
+    pub(crate) fn set_state(&mut self, down: bool, leads_down: bool) {
+        let bit = |set: bool, bit: u16| if set { bit } else { 0 };
+        let state = bit(down, special::DOWN) | bit(leads_down, special::LEADS_DOWN);
+        let special = self.kind.special & !(special::DOWN | special::LEADS_DOWN) | state;
+        if special != self.kind.special {
+            self.kind = Arc::new(Kind { special, ..(*self.kind).clone() });
+        }
+    }
+
+    /// Takes out, first to last, what has not left at `now`, or `all`, with what is on the wire. It is free then; what had not left was
+    /// not sent.
+    pub(crate) fn cut(&mut self, now: SimTime, all: bool, packets: &mut Packets) -> Vec<u32> {
+        let ids: Vec<u32> = self.in_flight(packets).collect();
+        let has_left = |&id: &u32| self.departs(id, packets) <= now;
+        let left = ids.partition_point(has_left);
+        for &id in &ids[left..] {
+            self.sent_packets -= 1;
+            self.sent_bytes -= u64::from(self.wire(packets.get(id).bytes));
+        }
+        self.free_at = self.free_at.min(now.0);
+        let kept = if all { 0 } else { left };
+        match kept.checked_sub(1) {
+            Some(last) => {
+                self.tail = ids[last];
+                packets.end(self.tail);
+            }
+            None => self.head = LAST,
+        }
+        ids[kept..].to_vec()
+    }
+
+    /// It sends nothing before `at`.
+    pub(crate) fn free_from(&mut self, at: SimTime) {
+        self.free_at = self.free_at.max(at.0);
+    }
+
+    /// It is free from `at` on.
+    pub(crate) fn set_free_at(&mut self, at: SimTime) {
+        self.free_at = at.0;
+    }
+
+    /// When the first bit of a packet of `wire` bytes is there that arrives at `arrival` and is sent for `line` ps.
+    pub(crate) fn first_bit(&self, arrival: SimTime, wire: u32, line: i64) -> SimTime {
+        SimTime((arrival + self.tail_lag(wire)).0 - line)
+    }
+
+    /// Whether packets wait for it at a port that can be paused.
+    #[inline]
+    pub fn has_port(&self) -> bool {
+        self.kind.special & special::PAUSED != 0
+    }
+
+    /// Whether a packet that waits so long is marked.
+    pub(crate) fn marks(&self, wait: Duration) -> bool {
+        wait.as_ps() >= self.kind.ecn
+    }
+
+    /// A packet has found a queue that with it takes so long.
+    pub(crate) fn note_queue(&mut self, length: Duration) {
+        self.longest = self.longest.max(length.as_ps());
+    }
+
+    /// Whether its sending end shares a memory.
+    #[inline]
+    pub fn is_shared(&self) -> bool {
+        self.kind.special & special::SHARED != 0
+    }
+
+    /// Probability that a frame of `wire` bytes arrives whole; none on a clean link.
+    #[inline]
+    pub fn survival(&self, wire: u32) -> Option<f64> {
+        (self.kind.special & special::ERRORS != 0).then(|| (self.kind.ln_byte_survival * f64::from(wire)).exp())
+    }
+
+    /// Wire bytes of a packet of `bytes`.
+    #[inline]
+    pub fn wire(&self, bytes: u32) -> u32 {
+        (bytes + u32::from(self.kind.overhead)).max(u32::from(self.kind.minimum))
+    }
+
+    /// The largest packet that takes at most `wire` bytes on the wire; 0 where none does.
+    pub fn payload_within(&self, wire: u64) -> u32 {
+        if wire < u64::from(self.kind.minimum) {
+            0
+        } else {
+            u32::try_from(wire).unwrap_or(u32::MAX).saturating_sub(u32::from(self.kind.overhead))
+        }
+    }
+
+    /// Line time of `wire` bytes.
+    #[inline]
+    pub fn line_time(&self, wire: u32) -> i64 {
+        if self.kind.special & special::INEXACT == 0 {
+            i64::from(wire) * i64::from(self.kind.ps_per_byte)
+        } else {
+            self.kind.rate.time_for(Bytes::new(u64::from(wire))).as_ps()
+        }
+    }
+
+    /// Line time of what a packet that joins at `at` finds unsent.
+    #[inline]
+    pub fn backlog(&self, at: SimTime) -> Duration {
+        Duration::from_ps((self.free_at - at.0).max(0))
+    }
+
+    /// What is unsent at `at`, in wire bytes, rounded up.
+    pub fn backlog_bytes(&self, at: SimTime) -> u64 {
+        line_bytes(self.kind.rate, self.backlog(at))
+    }
+
+    /// Packets not wholly sent at `at`.
+    pub fn backlog_packets(&self, at: SimTime, packets: &Packets) -> u32 {
+        self.in_flight(packets).filter(|&id| self.departs(id, packets) > at).count() as u32
+    }
+
+    /// The longest queue that a packet has found together with itself, in wire bytes.
+    pub fn longest_bytes(&self) -> u64 {
+        line_bytes(self.kind.rate, Duration::from_ps(self.longest))
+    }
+
+    /// Time spent sending what was accepted.
+    pub fn busy(&self) -> Duration {
+        if self.kind.special & special::INEXACT == 0 {
+            return Duration::from_ps((self.sent_bytes * u64::from(self.kind.ps_per_byte)) as i64);
+        }
+        self.kind.rate.time_for(Bytes::new(self.sent_bytes))
+    }
+
+    /// Packets that were accepted and have not arrived.
+    pub fn in_flight<'a>(&self, packets: &'a Packets) -> impl Iterator<Item = u32> + 'a {
+        let some = |id: u32| (id != LAST).then_some(id);
+        std::iter::successors(some(self.head), move |&id| some(packets.next(id)))
+    }
+
+    /// When the link is free for another packet.
+    #[inline]
+    pub fn free_at(&self) -> SimTime {
+        SimTime(self.free_at)
+    }
+
+    /// The packet that arrives next, or `LAST`.
+    #[inline]
+    pub(crate) fn first(&self) -> u32 {
+        self.head
+    }
+
+    /// Whether something is in flight.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.head == LAST
+    }
+
+    /// Whether the link is rate and delay and nothing else: packets [`join`](Self::join) it.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.kind.special == 0
+    }
+
+    /// Lets a packet of `bytes` join a plain link at `ready`, and gives its departure and its arrival.
+    #[inline]
+    pub fn join(&mut self, ready: SimTime, bytes: u32) -> (SimTime, SimTime) {
+        let wire = self.wire(bytes);
+        let departure = self.free_at.max(ready.0) + i64::from(wire) * i64::from(self.kind.ps_per_byte);
+        self.take(ready, departure, wire);
+        (SimTime(departure), SimTime(departure + self.kind.propagation))
+    }
+
+    /// Lets a packet pass whose last bit leaves at `at`, without a queue, as light crosses a circuit switch: its arrival.
+    pub fn pass(&mut self, at: SimTime, bytes: u32) -> SimTime {
+        self.free_at = at.0;
+        self.sent_packets += 1;
+        self.sent_bytes += u64::from(self.wire(bytes));
+        SimTime(at.0 + self.kind.propagation)
+    }
+
+    #[inline]
+    fn take(&mut self, ready: SimTime, departure: i64, wire: u32) {
+        self.free_at = departure;
+        self.longest = self.longest.max(departure - ready.0);
+        self.sent_packets += 1;
+        self.sent_bytes += u64::from(wire);
+    }
+
+    /// Lets a packet join at `ready`; `whole` is when its last bit is there to be sent (later than `ready` only
+    /// behind a cut-through switch), `room` a bound in line time beside the link's own.
+    pub fn accept(&mut self, ready: SimTime, whole: SimTime, wire: u32, room: i64) -> Result<Sending, Full> {
+        let line = self.line_time(wire);
+        let begin = self.free_at.max(ready.0);
+        let mut departure = begin + line;
+        let mut mark = false;
+        if self.kind.special & (special::BOUND | special::ECN | special::SHARED) != 0 {
+            let wait = begin - ready.0;
+            if wait.saturating_add(line) > self.kind.limit.min(room) {
+                return Err(Full);
+            }
+            mark = wait >= self.kind.ecn;
+            // A faster link than the packet came by must not run dry in its middle.
+            departure = departure.max(whole.0);
+        }
+        self.take(ready, departure, wire);
+        Ok(Sending { departure: SimTime(departure), mark })
+    }
+
+    /// When a packet departs that is ready at `ready`, wholly there at `whole`, if it is sent at once, and no other thing can happen to it: it is
+    /// not lost, not marked, and nothing is before it. `None` where that is not certain.
+    pub(crate) fn departs_alone(&self, ready: SimTime, whole: SimTime, wire: u32) -> Option<SimTime> {
+        const ALLOWED: u16 = special::BOUND | special::ECN | special::CUT_THROUGH | special::WATCHED;
+        let line = self.line_time(wire);
+        let kind = &*self.kind;
+        if kind.special & !ALLOWED != 0 || self.free_at > ready.0 || line > kind.limit || kind.ecn <= 0 {
+            return None;
+        }
+        let departure = ready.0 + line;
+        let waits_for_end = kind.special & (special::BOUND | special::ECN) != 0;
+        Some(SimTime(if waits_for_end { departure.max(whole.0) } else { departure }))
+    }
+
+    /// Packets of `wire` bytes pass alone, the first ready at `ready` and gone at `departure`, the last so much `behind` it.
+    pub(crate) fn book(&mut self, ready: SimTime, departure: SimTime, behind: Duration, count: u64, wire: u32) {
+        self.free_at = (departure + behind).0;
+        self.longest = self.longest.max((departure - ready).as_ps());
+        self.sent_packets += count;
+        self.sent_bytes += count * u64::from(wire);
+    }
+
+    /// When the next node may act on a packet of `wire` bytes that departs at `departure`.
+    #[inline]
+    pub fn arrival(&self, departure: SimTime, wire: u32) -> SimTime {
+        SimTime(departure.0 + self.kind.propagation) - self.tail_lag(wire)
+    }
+
+    /// The departure of a packet of `wire` bytes that arrives at `arrival`.
+    pub(crate) fn departure(&self, arrival: SimTime, wire: u32) -> SimTime {
+        SimTime(arrival.0 - self.kind.propagation) + self.tail_lag(wire)
+    }
+
+    /// How long after [`arrival`](Self::arrival) the last bit of a packet is there.
+    #[inline]
+    pub fn tail_lag(&self, wire: u32) -> Duration {
+        if self.kind.special & special::CUT_THROUGH != 0 {
+            Duration::from_ps(self.line_time(wire) - self.line_time(wire.min(CUT_THROUGH_HEADER)))
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    /// Puts a packet into flight. True where it is the only one, so that its arrival has to be awaited.
+    #[inline(always)]
+    pub(crate) fn fly(&mut self, arrival: SimTime, packet: u32, packets: &mut Packets) -> bool {
+        packets.depart(packet, arrival);
+        let last = core::mem::replace(&mut self.tail, packet);
+        let first = self.is_idle();
+        if first {
+            self.head = packet;
+        } else {
+            packets.append(last, packet);
+        }
+        first
+    }
+
+    /// Takes the packet that arrives, and names the next one in flight, or `LAST`.
+    #[inline(always)]
+    pub(crate) fn land(&mut self, packets: &Packets) -> (u32, u32) {
+        let first = self.head;
+        self.head = packets.next(first);
+        (first, self.head)
+    }
+}
+
+fn line_bytes(rate: Rate, time: Duration) -> u64 {
+    (time.as_ps() as u128 * u128::from(rate.as_bps())).div_ceil(8_000_000_000_000) as u64
+}

@@ -1,0 +1,391 @@
+//! Frames of a run as others would see them with a tap: captures of hosts, links and controllers.
+//!
+//! A run is not changed by it. What is written down of a packet is known when it lands: when its first bit left, over which link, and what has come
+//! of it, failures and changed rates on its way included. So nothing is asked of the network that it does not know by itself, and a capture is
+//! what the run has done, not what it planned. Packets that move [together](crate::network::Network::allow_trains) are seen by nobody; they move one
+//! by one where there is a capture, with the same results.
+//!
+//! - What a host or a link sends has the time of its first bit, what a host receives that of its last bit.
+//! - Messages of agents travel beside the network. They have an interface of their own in the file.
+//! - Files count nanoseconds. The picosecond is in the comment of each frame, with flow, slot and round.
+
+mod frames;
+mod taps;
+
+pub use frames::ports;
+
+use crate::engine::time::SimTime;
+use crate::hosts::endpoints::Carrier;
+use crate::hosts::flow::Flow;
+use crate::hosts::nic::Window;
+use crate::network::packet::{Packet, flags};
+use frames::{Captured, host_agent, manager, proxy, repair, switch_mac, whole};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::fmt::Write;
+use std::path::Path;
+use timeplane_model::{Fabric, HostId, LinkId, Time};
+use timeplane_protocol::wire::{Control, Endpoint, PfcFrame, Quanta, UdpFrame};
+use timeplane_protocol::{Message, Steer};
+use timeplane_results::ResultsError;
+use timeplane_results::pcapng::{Direction, Frame, Interface, PcapngFile};
+use timeplane_scenario::CapturePoint;
+use timeplane_transport::{HEADER_BYTES, Report, SackBlocks};
+
+/// An interface of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    file: usize,
+    interface: u32,
+}
+
+/// A gate that was opened.
+#[derive(Clone, Copy, Debug)]
+struct Gate {
+    from: SimTime,
+    until: SimTime,
+    opened: Time,
+    /// Round and slot, where it is one of a plan of slots.
+    slot: Option<(u64, u32)>,
+}
+
+/// A frame that waits for those before it.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting {
+    at: SimTime,
+    sequence: u64,
+    place: Place,
+    /// `true`: it came in. None on a link, which has one direction.
+    incoming: Option<bool>,
+    length: u32,
+    bytes: Vec<u8>,
+    comment: String,
+}
+
+/// A packet that is written down.
+pub(crate) struct Seen<'a> {
+    pub packet: &'a Packet,
+    /// Its number.
+    pub id: u32,
+    pub flow: &'a Flow,
+    pub sacks: SackBlocks,
+    pub carrier: &'a Carrier,
+    /// The link that it took, and when its first bit left the sending end and its last one came to the other.
+    pub link: u32,
+    pub left: SimTime,
+    pub landed: SimTime,
+    /// The host that sends on the link, or `u32::MAX`.
+    pub by_host: u32,
+    /// The node at the link's end.
+    pub to: u32,
+}
+
+/// All captures of a run.
+pub struct Capture {
+    files: Vec<PcapngFile>,
+    /// What leaves over a link.
+    links: BTreeMap<u32, Vec<(Place, Option<bool>)>>,
+    /// What comes to a host.
+    hosts: BTreeMap<u32, Place>,
+    /// Messages of a host or a manager, by node.
+    agents: BTreeMap<u32, Place>,
+    managers_from: u32,
+    /// Gates are in front of hosts' queues.
+    gated: bool,
+    /// By host, destination and class; in the order of their begin.
+    gates: BTreeMap<(u32, u32, u8), VecDeque<Gate>>,
+    /// Round and number of slots, by begin, source and destination, while gates may open for them.
+    slots: BTreeMap<(Time, u32, u32), (u64, u32)>,
+    /// By number of the packet, the gate that it left through.
+    through: Vec<Option<Gate>>,
+    waiting: BinaryHeap<Reverse<Waiting>>,
+    sequence: u64,
+}
+
+impl Capture {
+    /// Captures of these places, as files in a folder. `ends` are the nodes at the ends of a link, and its rate where it is a wire.
+    ///
+    /// # Errors
+    /// Where a file cannot be written.
+    pub(crate) fn create(
+        folder: &Path,
+        points: impl Iterator<Item = CapturePoint>,
+        fabric: &Fabric,
+        gated: bool,
+        ends: impl Fn(u32) -> (u32, u32),
+    ) -> Result<Self, ResultsError> {
+        let mut capture = Self {
+            files: Vec::new(),
+            links: BTreeMap::new(),
+            hosts: BTreeMap::new(),
+            agents: BTreeMap::new(),
+            managers_from: fabric.hosts(),
+            gated,
+            gates: BTreeMap::new(),
+            slots: BTreeMap::new(),
+            through: Vec::new(),
+            waiting: BinaryHeap::new(),
+            sequence: 0,
+        };
+        let name = |node: u32| {
+            if node < fabric.hosts() { format!("host {node}") } else { format!("switch {}", node - fabric.hosts()) }
+        };
+        for point in points {
+            let number = capture.files.len();
+            let mut file = PcapngFile::create(&folder.join(point.file_name()))?;
+            let mut add = |name: &str, description: &str, bps| {
+                let interface = file.interface(&Interface { name, description, bps })?;
+                Ok::<_, ResultsError>(Place { file: number, interface })
+            };
+            match point {
+                CapturePoint::Host(h) => {
+                    let uplink = fabric.uplink(HostId(h));
+                    let rate = fabric.link(uplink).spec.rate.as_bps();
+                    let place = add(&format!("host{h}"), &format!("host {h}, packets"), Some(rate))?;
+                    capture.links.entry(uplink.0).or_default().push((place, Some(false)));
+                    capture.hosts.insert(h, place);
+                    let about = format!("host {h}, messages of its agent, which travel beside the network");
+                    capture.agents.insert(h, add(&format!("host{h}-agent"), &about, None)?);
+                }
+                CapturePoint::Link(l) => {
+                    let (from, to) = ends(l);
+                    let wire = (l as usize) < fabric.links().len();
+                    let rate = wire.then(|| fabric.link(LinkId(l)).spec.rate.as_bps());
+                    let about = format!("link {l}, from {} to {}", name(from), name(to));
+                    capture.links.entry(l).or_default().push((add(&format!("link{l}"), &about, rate)?, None));
+                }
+                CapturePoint::Manager(m) => {
+                    let about = format!("manager {m}, all its messages");
+                    capture.agents.insert(fabric.hosts() + m, add(&format!("manager{m}"), &about, None)?);
+                }
+            }
+            capture.files.push(file);
+        }
+        Ok(capture)
+    }
+
+    /// Links of which every frame is written down.
+    pub(crate) fn links(&self) -> impl Iterator<Item = u32> + '_ {
+        self.links.keys().copied()
+    }
+
+    /// A slot is planned.
+    pub(crate) fn planned(&mut self, round: u64, index: u32, start: Time, pairs: &[(HostId, HostId)]) {
+        for (source, destination) in pairs {
+            self.slots.insert((start, source.0, destination.0), (round, index));
+        }
+    }
+
+    /// No gate will be opened for a slot any more.
+    pub(crate) fn is_over(&mut self, start: Time, pairs: &[(HostId, HostId)]) {
+        for (source, destination) in pairs {
+            self.slots.remove(&(start, source.0, destination.0));
+        }
+    }
+
+    /// A gate of a host is opened.
+    pub(crate) fn opened(&mut self, host: u32, window: &Window) {
+        let (destination, class) = window.queue;
+        let slot = self.slots.get(&(window.opened, host, destination)).copied();
+        let gate = Gate { from: window.from, until: window.until, opened: window.opened, slot };
+        self.gates.entry((host, destination, class)).or_default().push_back(gate);
+    }
+
+    /// A packet has landed, or is lost behind its link's sending end.
+    pub(crate) fn landed(&mut self, seen: &Seen<'_>) {
+        if seen.by_host != u32::MAX {
+            let gate = self.gate(seen.by_host, seen.packet, seen.left);
+            let at_least = seen.id as usize + 1;
+            if self.through.len() < at_least {
+                self.through.resize(at_least, None);
+            }
+            self.through[seen.id as usize] = gate;
+        }
+        let leaves = self.links.get(&seen.link).cloned().unwrap_or_default();
+        let comes = self.hosts.get(&seen.to).copied().filter(|_| seen.packet.flags & flags::CORRUPT == 0);
+        if leaves.is_empty() && comes.is_none() {
+            return;
+        }
+        let gate = self.through.get(seen.id as usize).copied().flatten();
+        let frame = || frames::frame(seen.packet, seen.flow, &seen.sacks, seen.carrier, self.gated);
+        let out: Vec<(Place, Option<bool>, SimTime, Captured)> = leaves
+            .into_iter()
+            .map(|(place, incoming)| (place, incoming, seen.left, frame()))
+            .chain(comes.map(|place| (place, Some(true), seen.landed, frame())))
+            .collect();
+        for (place, incoming, at, frame) in out {
+            let comment = about(seen, gate, at);
+            self.add(place, incoming, at, frame, comment);
+        }
+    }
+
+    /// The gate that a packet of a host left through at `at`. Those that were over before the packet of its queue that is next to land left are
+    /// forgotten: packets of a queue land in the order in which they leave.
+    fn gate(&mut self, host: u32, packet: &Packet, at: SimTime) -> Option<Gate> {
+        let gates = self.gates.get_mut(&(host, packet.destination, packet.class()))?;
+        while gates.get(1).is_some_and(|second| second.from <= at) {
+            gates.pop_front();
+        }
+        gates.front().copied().filter(|gate| gate.from <= at && at < gate.until)
+    }
+
+    /// An agent sends a message.
+    pub(crate) fn said(&mut self, at: SimTime, from: u32, to: u32, message: &Message, lost: bool) {
+        if let Some(place) = self.agents.get(&from).copied() {
+            self.message(place, false, at, (from, to), message, if lost { ", lost" } else { "" });
+        }
+    }
+
+    /// An agent gets a message.
+    pub(crate) fn heard(&mut self, at: SimTime, from: u32, to: u32, message: &Message) {
+        if let Some(place) = self.agents.get(&to).copied() {
+            self.message(place, true, at, (from, to), message, "");
+        }
+    }
+
+    fn message(&mut self, place: Place, incoming: bool, at: SimTime, nodes: (u32, u32), message: &Message, note: &str) {
+        let (from, to) = (self.agent(nodes.0), self.agent(nodes.1));
+        let about = format!("{}{note}, {} ps", what(message), at.as_ps());
+        if let Message::Pfc(signal) = message {
+            let frame = signal.encode(from.mac, to.mac).expect("a class of a manager has 11 bits");
+            return self.add(place, Some(incoming), at, whole(frame.to_vec()), about);
+        }
+        self.datagrams(place, incoming, at, (from, to), &Control::Message(message.clone()), &about);
+    }
+
+    fn datagrams(
+        &mut self,
+        place: Place,
+        incoming: bool,
+        at: SimTime,
+        (source, destination): (Endpoint, Endpoint),
+        control: &Control,
+        about: &str,
+    ) {
+        for payload in control.encode().expect("what agents say can be said in bytes") {
+            let frame = UdpFrame { source, destination, payload }.encode().expect("a datagram of ours fits a frame");
+            self.add(place, Some(incoming), at, whole(frame), about.to_owned());
+        }
+    }
+
+    fn agent(&self, node: u32) -> Endpoint {
+        match node.checked_sub(self.managers_from) {
+            None => host_agent(node),
+            Some(number) => manager(number),
+        }
+    }
+
+    /// A sender of TCP hears of its window from a proxy.
+    pub(crate) fn steered(&mut self, at: SimTime, host: u32, steer: &Steer) {
+        if let Some(place) = self.agents.get(&host).copied() {
+            let about = format!("flow {}: window {} B, {} ps", steer.flow.0, steer.window.get(), at.as_ps());
+            self.datagrams(place, true, at, (proxy(), host_agent(host)), &Control::Steer(*steer), &about);
+        }
+    }
+
+    /// A receiver of raw frames reports to their sender: it leaves the one host, or comes to the other.
+    pub(crate) fn repair(&mut self, at: SimTime, incoming: bool, [from, to]: [u32; 2], flow: u32, report: &Report) {
+        if let Some(place) = self.agents.get(if incoming { &to } else { &from }).copied() {
+            let frame = repair(from, to, flow, report);
+            let gaps = report.missing.len();
+            let about = format!("flow {flow}: has {} B, {gaps} gaps, {} ps", report.contiguous, at.as_ps());
+            self.add(place, Some(incoming), at, frame, about);
+        }
+    }
+
+    /// A switch pauses priorities, a bit each, of who sends on the other direction of a link. `nodes` are at the ends of the link that the frame takes.
+    pub(crate) fn paused(&mut self, sent: SimTime, lands: SimTime, link: u32, nodes: (u32, u32), paused: u8) {
+        let times = core::array::from_fn(|p| Some(if paused >> p & 1 == 1 { Quanta::MAX } else { Quanta::ZERO }));
+        let source = switch_mac(nodes.0);
+        let frame = || whole(PfcFrame::new(source, times).encode().to_vec());
+        let about = |at: SimTime| format!("pauses priorities {paused:#010b}, {} ps", at.as_ps());
+        for (place, incoming) in self.links.get(&link).cloned().unwrap_or_default() {
+            self.add(place, incoming, sent, frame(), about(sent));
+        }
+        if let Some(place) = self.hosts.get(&nodes.1).copied() {
+            self.add(place, Some(true), lands, frame(), about(lands));
+        }
+    }
+
+    fn add(&mut self, place: Place, incoming: Option<bool>, at: SimTime, frame: Captured, comment: String) {
+        self.sequence += 1;
+        let Captured { bytes, length } = frame;
+        self.waiting.push(Reverse(Waiting { at, sequence: self.sequence, place, incoming, length, bytes, comment }));
+    }
+
+    /// Writes what came before `before`: nothing that comes later is earlier.
+    pub(crate) fn write(&mut self, before: SimTime) {
+        while self.waiting.peek().is_some_and(|first| first.0.at < before) {
+            let Some(Reverse(first)) = self.waiting.pop() else { return };
+            self.files[first.place.file].frame(&Frame {
+                interface: first.place.interface,
+                at_ns: (first.at.as_ps().max(0) / 1000) as u64,
+                bytes: &first.bytes,
+                length: first.length,
+                direction: first.incoming.map(|incoming| if incoming { Direction::In } else { Direction::Out }),
+                comment: &first.comment,
+            });
+        }
+    }
+
+    /// Writes what is left.
+    ///
+    /// # Errors
+    /// The first error of a file, if there was one.
+    pub(crate) fn finish(mut self) -> Result<(), ResultsError> {
+        self.write(SimTime::MAX);
+        self.files.into_iter().try_for_each(PcapngFile::finish)
+    }
+}
+
+/// What there is to say of a packet: its flow, what it carries, its slot, and the picosecond.
+fn about(seen: &Seen<'_>, gate: Option<Gate>, at: SimTime) -> String {
+    let Seen { packet, flow, carrier, .. } = seen;
+    let is = |bit: u16| packet.flags & bit != 0;
+    let header = match carrier {
+        Carrier::Tcp(_) => HEADER_BYTES,
+        other => other.header(),
+    };
+    let payload = u64::from(packet.bytes.saturating_sub(header));
+    let mut text = format!("flow {}: ", flow.number);
+    // Writing to a text never fails.
+    let _ = match (is(flags::ACK), is(flags::SYN)) {
+        (true, true) => write!(text, "accepts the connection"),
+        (true, false) => write!(text, "acknowledges {} of {} B", packet.seq, flow.bytes),
+        (false, true) => write!(text, "opens the connection"),
+        (false, false) => write!(text, "bytes {} to {} of {} B", packet.seq, packet.seq + payload, flow.bytes),
+    };
+    if is(flags::RETRANSMISSION) {
+        text += ", sent again";
+    }
+    let _ = match gate {
+        Some(Gate { slot: Some((round, slot)), .. }) => write!(text, ", round {round} slot {slot}"),
+        Some(Gate { opened, .. }) => write!(text, ", gate of {} ps", opened.as_ps()),
+        None => Ok(()),
+    };
+    if is(flags::CORRUPT) {
+        text += ", lost on arrival";
+    }
+    let _ = write!(text, ", {} ps", at.as_ps());
+    text
+}
+
+/// What there is to say of a message.
+fn what(message: &Message) -> String {
+    match message {
+        Message::Report(r) => {
+            let bytes: u64 = r.backlog.entries().iter().map(|e| e.bytes.get()).sum();
+            format!("report {}: {bytes} B wait", r.sequence)
+        }
+        Message::Grants(g) => format!("round {}: {} grants", g.round.0, g.grants.len()),
+        Message::Rates(r) => format!("round {}: {} rates", r.round.0, r.rates.len()),
+        Message::Pfc(p) => match p.open {
+            Some(class) => format!("signal {}: class {class} may send", p.sequence),
+            None => format!("signal {}: nobody may send", p.sequence),
+        },
+        Message::Flyways(f) => format!("round {}: {} flyways, {} shares", f.round.0, f.links.len(), f.shares.len()),
+        Message::Heartbeat(h) => format!("controller {} leads", h.epoch),
+        Message::Part(p) => format!("round {}: {} grants for a deputy's hosts", p.round.0, p.grants.len()),
+        Message::Gathered(g) => format!("gathered {}: {} reports", g.sequence, g.reports.len()),
+    }
+}

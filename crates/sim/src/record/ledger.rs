@@ -1,0 +1,172 @@
+//! What happened: every packet and byte accounted for, every flow and coflow written down once.
+
+use crate::engine::time::{SimTime, evenly_within};
+use crate::hosts::flow::{Flow, NONE, State};
+use crate::network::packet::Packet;
+use crate::record::latency::Histogram;
+use std::collections::BTreeMap;
+use timeplane_model::Duration;
+use timeplane_results::{CoflowRow, FlowRow, Recorder, Summariser};
+
+/// A coflow, while the run goes.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    flows: u32,
+    finished: u32,
+    bytes: u64,
+    start: i64,
+    last: i64,
+    measured: bool,
+}
+
+/// Counts packets, bytes, flows and coflows.
+pub struct Ledger {
+    /// Packets and bytes (without framing) handed to a first link or queue.
+    pub sent: (u64, u64),
+    /// Packets and bytes that arrived at their destination.
+    pub delivered: (u64, u64),
+    /// New application bytes by receiving host, inside the measured window.
+    pub received: Vec<u64>,
+    /// Round-trip times of TCP's segments, where they are recorded.
+    pub rtts: Option<Histogram>,
+    window: core::ops::Range<SimTime>,
+    groups: BTreeMap<u32, Group>,
+    /// Flows that arrived.
+    pub arrived: u64,
+    /// Flows that are over, finished or not.
+    pub ended: u64,
+    /// The tables.
+    pub recorder: Recorder,
+    /// The summary of the tables.
+    pub summary: Summariser,
+}
+
+impl Ledger {
+    /// Nothing happened yet.
+    pub fn new(hosts: u32, window: core::ops::Range<SimTime>, recorder: Recorder) -> Self {
+        Self {
+            sent: (0, 0),
+            delivered: (0, 0),
+            received: vec![0; hosts as usize],
+            rtts: None,
+            window,
+            groups: BTreeMap::new(),
+            arrived: 0,
+            ended: 0,
+            recorder,
+            summary: Summariser::new(),
+        }
+    }
+
+    /// A flow arrives.
+    pub fn arrived(&mut self, flow: &Flow) {
+        self.arrived += 1;
+        if flow.coflow != NONE {
+            let group = self.groups.entry(flow.coflow).or_insert(Group {
+                flows: 0,
+                finished: 0,
+                bytes: 0,
+                start: flow.start,
+                last: flow.start,
+                measured: flow.measured,
+            });
+            group.flows += 1;
+            group.bytes += flow.bytes;
+            group.start = group.start.min(flow.start);
+        }
+    }
+
+    /// A packet is sent.
+    #[inline]
+    pub fn sent(&mut self, bytes: u32) {
+        self.sent.0 += 1;
+        self.sent.1 += u64::from(bytes);
+    }
+
+    /// A packet arrives at its destination.
+    #[inline]
+    pub fn delivered(&mut self, bytes: u32) {
+        self.delivered.0 += 1;
+        self.delivered.1 += u64::from(bytes);
+    }
+
+    /// Packets like this one are sent and arrive, with so much `payload` each: the first at `first`, each further one after another `line`.
+    pub fn carried(&mut self, first: SimTime, line: Duration, count: u64, packet: &Packet, payload: u32) {
+        let bytes = count * u64::from(packet.bytes);
+        self.sent.0 += count;
+        self.sent.1 += bytes;
+        self.delivered.0 += count;
+        self.delivered.1 += bytes;
+        let counted = evenly_within(&self.window, first, line, count);
+        self.received[packet.destination as usize] += counted * u64::from(payload);
+    }
+
+    /// New application bytes arrive.
+    #[inline]
+    pub fn received(&mut self, at: SimTime, host: u32, bytes: u64) {
+        if self.window.contains(&at) {
+            self.received[host as usize] += bytes;
+        }
+    }
+
+    /// The round-trip time of a segment is known.
+    pub fn round_trip(&mut self, at: SimTime, rtt: Duration) {
+        if self.window.contains(&at)
+            && let Some(rtts) = &mut self.rtts
+        {
+            rtts.add(rtt, 1);
+        }
+    }
+
+    /// A flow is over.
+    pub fn ended(&mut self, flow: &Flow, stop: SimTime) {
+        self.ended += 1;
+        // What was booked ahead and lies after the end has not happened.
+        let finished = flow.received == flow.bytes && flow.last <= stop.as_ps();
+        let (retransmissions, timeouts) = match &flow.state {
+            State::Datagrams { .. } => (0, 0),
+            State::Raw(ends) => (ends.0.retransmissions(), 0),
+            State::Tcp(ends) => (ends.0.retransmissions(), ends.0.timeouts()),
+        };
+        let row = FlowRow {
+            flow: flow.number,
+            coflow: (flow.coflow != NONE).then_some(flow.coflow),
+            source: flow.source,
+            destination: flow.destination,
+            size_bytes: flow.bytes,
+            start_ps: flow.start,
+            fct_ps: finished.then_some(flow.last - flow.start),
+            received_bytes: flow.received,
+            ideal_ps: flow.ideal,
+            measured: flow.measured,
+            retransmissions: u32::try_from(retransmissions).unwrap_or(u32::MAX),
+            timeouts,
+        };
+        self.recorder.flow(&row);
+        self.summary.flow(&row);
+        if flow.coflow != NONE && finished {
+            let group = self.groups.get_mut(&flow.coflow).expect("its coflow arrived with it");
+            group.finished += 1;
+            group.last = group.last.max(flow.last);
+        }
+    }
+
+    /// Writes the coflows down, by number; `name` gives a coflow's number in its trace.
+    pub fn close(&mut self, name: impl Fn(u32) -> u64) {
+        for (&coflow, group) in &self.groups {
+            let done = group.finished == group.flows;
+            let row = CoflowRow {
+                coflow,
+                name: name(coflow),
+                flows: group.flows,
+                size_bytes: group.bytes,
+                start_ps: group.start,
+                cct_ps: done.then_some(group.last - group.start),
+                finished_flows: group.finished,
+                measured: group.measured,
+            };
+            self.recorder.coflow(&row);
+            self.summary.coflow(&row);
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! What a run writes down: flows, latencies, collisions, grants and captured frames.
+//! Recording never changes a run.
+
+pub mod capture;
+pub mod collisions;
+pub(crate) mod grants;
+pub mod latency;
+pub mod ledger;

@@ -1,0 +1,85 @@
+//! Flyways in the packet network: a controller hears what racks have to send, and points radios.
+
+use crate::common::{Ran, flow_list, run};
+
+/// Sixteen racks of 10 Gb/s on uplinks of 5; rack 0 has most to send, to rack 1.
+fn scenario(file: &str, flyways: &str) -> String {
+    format!(
+        r#"
+[fabric]
+topology.tree = {{ edges = 16, hosts_per_edge = 1 }}
+rate = "10 Gb/s"
+uplink_rate = "5 Gb/s"
+mtu = "9000 B"
+switch = {{ buffer.per_port = "1 MB", ecn = "100 kB" }}
+
+[workload.flows]
+file = "{file}"
+
+[control.wired.transport.tcp]
+congestion = "dctcp"
+min_rto = "10 ms"
+
+[control.flyways]
+transport.tcp = {{ congestion = "dctcp", min_rto = "10 ms" }}
+plan.flyways = {{ {flyways} }}
+"#
+    )
+}
+
+fn hot(file: &str) {
+    // Forty flows of 2 MB from rack 0 to rack 1, and one to each other rack.
+    let hot = (0..40).map(|i| (i * 1_000_000, 0, 1, 2_000_000));
+    let rest = (2..16).map(|r| (r * 1_000_000, 0, r as u32, 1_000_000));
+    flow_list(file, &hot.chain(rest).collect::<Vec<_>>());
+}
+
+/// Packets over the air, to the rack with this switch.
+fn by_air(ran: &Ran) -> i64 {
+    let (link, sent) = (ran.column("links", "link"), ran.column("links", "sent_packets"));
+    // Sixteen racks and their uplinks are 32 wires, 64 links.
+    link.iter().zip(sent).filter(|(l, _)| **l >= 64).map(|(_, s)| s).sum()
+}
+
+#[test]
+fn a_hot_rack_gets_a_link_and_finishes_sooner() {
+    hot("flyways_hot.csv");
+    let text = scenario("flyways_hot.csv", "every = \"2 ms\", report_every = \"1 ms\"");
+    let wired = run(&text, "wired", 1);
+    let air = run(&text, "flyways", 1);
+    let [a, b] = [&wired, &air].map(|r| r.summary.completion_ps.expect("all flows end") as f64);
+    // 94 MB leave rack 0: 150 ms at 5 Gb/s. A link of up to 6.76 Gb/s takes what is for rack 1, one hop more for others.
+    assert!(a > 150e9, "{a}");
+    assert!(b < 0.62 * a, "{b} with flyways, {a} without");
+    assert_eq!(by_air(&wired), 0);
+    let all = air.summary.packets.sent;
+    assert!(by_air(&air) as u64 > all / 5, "{} of {all}", by_air(&air));
+    // Nothing that a link which comes or goes had is lost.
+    assert!(!air.summary.dropped_packets.contains_key("air"), "{:?}", air.summary.dropped_packets);
+    assert_eq!(air.summary.flows.finished, 54);
+}
+
+#[test]
+fn links_end_with_their_leases() {
+    hot("flyways_lost.csv");
+    // Nine of ten messages are lost: what racks hear is late or never comes, and holds no longer than it says.
+    let keys =
+        "every = \"2 ms\", report_every = \"1 ms\", lease = \"5 ms\", compute_time = \"100 us\", control_loss = 0.9";
+    let ran = run(&scenario("flyways_lost.csv", keys), "flyways", 3);
+    assert_eq!(ran.summary.flows.finished, 54, "every byte comes all the same");
+    let heard = run(&scenario("flyways_lost.csv", &keys.replace("0.9", "0.0")), "flyways", 3);
+    assert!(by_air(&ran) < by_air(&heard), "{} against {}", by_air(&ran), by_air(&heard));
+}
+
+#[test]
+fn training_over_the_air_costs_time_before_a_link_carries() {
+    hot("flyways_trained.csv");
+    let completion = |pointing: &str| {
+        let keys = format!("every = \"2 ms\", report_every = \"1 ms\", pointing.{pointing}");
+        run(&scenario("flyways_trained.csv", &keys), "flyways", 1).summary.completion_ps.expect("all flows end")
+    };
+    let steered = completion("coordinated.steering = \"100 us\"");
+    // Two sweeps of 1024 sectors and their feedback are 33 ms.
+    let trained = completion("trained.sectors = 1024");
+    assert!(trained > steered + 10_000_000_000, "{trained} against {steered}");
+}

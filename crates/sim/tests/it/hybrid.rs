@@ -1,0 +1,312 @@
+//! Circuits beside packets through the whole simulator: REACToR's arithmetic, its rules, and what happens where they are broken.
+
+use crate::common::{Ran, flow_list, load, run};
+
+/// Payload of a full raw frame at an MTU of 1500 B, of 1538 B on the wire.
+const PAYLOAD: u64 = 1484;
+const WIRE: f64 = 1538.0;
+/// A period of 3 ms, in ps.
+const PERIOD: i64 = 3_000_000_000;
+
+/// `tors` racks of `hosts` hosts at 10 Gb/s, the packet switch at 1 Gb/s a host.
+fn hybrid(tors: u32, hosts: u32, more: &str, workload: &str, controls: &str) -> String {
+    format!(
+        r#"
+        [fabric]
+        topology.hybrid = {{ tors = {tors}, hosts_per_tor = {hosts}, packet_rate = "1 Gb/s", {more} }}
+        rate = "10 Gb/s"
+        propagation = "100 ns"
+        [workload]
+        {workload}
+        [window]
+        measure = "100 ms"
+        drain = "0 ms"
+        {controls}
+        "#
+    )
+}
+
+/// A control without control latencies: what is left is the schedule.
+fn ideal(name: &str, plan: &str) -> String {
+    format!(
+        r#"
+        [control.{name}]
+        transport.raw = {{}}
+        plan.circuits = {{ period = "3 ms", dark = "30 us", least_open = "30 us", control_latency = "0 ns", compute_time = "0 ns", unreported = 0.1, signals.reaction = "immediate", {plan} }}
+        "#
+    )
+}
+
+/// Each host sends, every period, a share of the line to the next one and the rest evenly to the `small` hosts after it.
+fn skewed(name: &str, hosts: u32, large: f64, small: u32, periods: i64) -> String {
+    let full = PERIOD as f64 / 1e12 * 10e9 / 8.0 / WIRE;
+    let frames = |share: f64| (share * full) as u64;
+    let mut flows = Vec::new();
+    for period in 0..periods {
+        for host in 0..hosts {
+            for next in 1..=small + 1 {
+                let share = if next == 1 { large } else { (1.0 - large) / f64::from(small) };
+                flows.push((period * PERIOD, host, (host + next) % hosts, frames(share) * PAYLOAD));
+            }
+        }
+    }
+    flow_list(name, &flows);
+    format!("flows.file = \"{name}\"")
+}
+
+/// Wire bytes on links into hosts' racks from a node, over what the hosts' links could carry in so many periods.
+fn share(ran: &Ran, from: i64, hosts: i64, periods: i64) -> f64 {
+    let [source, to, sent] = ["from", "to", "sent_bytes"].map(|c| ran.column("links", c));
+    let on = source.iter().zip(&to).zip(&sent).filter(|((f, t), _)| **f == from && **t < from);
+    let bytes: i64 = on.map(|(_, s)| s).sum();
+    bytes as f64 * 8.0 / (10e9 * (periods * PERIOD) as f64 / 1e12 * hosts as f64)
+}
+
+fn lost(ran: &Ran, reason: &str) -> i64 {
+    let (reasons, packets) = (ran.words("drops", "reason"), ran.column("drops", "packets"));
+    reasons.iter().zip(packets).filter(|(r, _)| *r == reason).map(|(_, p)| p).sum()
+}
+
+/// A configuration for each of a host's demands, each dark for 30 us: what is open is carried, nothing else is lost.
+#[test]
+fn circuits_carry_what_their_schedule_leaves_open() {
+    let hosts = 12;
+    // One configuration that stands costs nothing; n cost n dark times.
+    for (small, expected) in [(1, 1.0 - 2.0 * 0.01), (4, 1.0 - 5.0 * 0.01), (7, 1.0 - 8.0 * 0.01)] {
+        let workload = skewed(&format!("circuits-{small}.csv"), hosts, 0.75, small, 5);
+        let plan = r#"scheduler = "cover_all", packets = false"#;
+        let text =
+            hybrid(hosts, 1, r#"dark.fixed = "20 us""#, &workload, &ideal("circuits", plan)).replace("100 ms", "15 ms");
+        let ran = run(&text, "circuits", 1);
+        // Racks are nodes 12 to 23, then the packet switch, then the circuit switch.
+        let carried = share(&ran, 25, 12, 5);
+        assert!((carried / expected - 1.0).abs() < 0.01, "{small}: {carried} of {expected}");
+        assert_eq!((lost(&ran, "circuit_dark"), lost(&ran, "multiplexer_full")), (0, 0));
+        assert_eq!(share(&ran, 24, 12, 5), 0.0);
+    }
+}
+
+/// A demand that is one large flow and what the packet switch can carry is carried nearly whole within its period: the large one by a circuit
+/// that stands, the small ones by packets (REACToR, figure 10, at D above 90).
+#[test]
+fn small_demands_go_by_the_packet_switch() {
+    let workload = skewed("circuits-92.csv", 12, 0.92, 9, 4);
+    let text = hybrid(12, 1, "", &workload, &ideal("both", r#"scheduler = "cover_all""#)).replace("100 ms", "12 ms");
+    let ran = run(&text, "both", 1);
+    let [circuits, packets] = [25, 24].map(|switch| share(&ran, switch, 12, 4));
+    assert!(circuits > 0.99 * 0.92 && circuits <= 0.92, "{circuits}");
+    assert!(packets > 0.96 * 0.08 && packets <= 0.08, "{packets}");
+    assert_eq!(lost(&ran, "circuit_dark"), 0);
+}
+
+/// With limits, what a rack holds for a host is small, without them frames are lost however much it holds: more comes than the link carries.
+#[test]
+fn limits_keep_frames_out_of_each_others_way() {
+    let workload = skewed("circuits-limits.csv", 12, 0.9, 9, 3);
+    let controls =
+        ideal("with", r#"scheduler = "cover_all""#) + &ideal("without", r#"scheduler = "cover_all", limits = false"#);
+    let lost = |frames: u32, control: &str| {
+        let more = format!("multiplexer_frames = {frames}");
+        let ran = run(&hybrid(12, 1, &more, &workload, &controls), control, 1);
+        (lost(&ran, "multiplexer_full"), ran.summary.packets.sent)
+    };
+    assert_eq!(lost(3, "with").0, 0);
+    assert!(lost(3, "without").0 > 100, "{:?}", lost(3, "without"));
+    // One frame each, as REACToR has it, nearly suffices.
+    let (dropped, sent) = lost(1, "with");
+    assert!((dropped as f64) < 1e-3 * sent as f64, "{dropped} of {sent}");
+}
+
+/// The packet switch brings more than one host at a time: only pairs without packets beside their circuits need no more than a frame.
+#[test]
+fn one_frame_is_enough_where_circuits_come_evenly() {
+    // Hosts 0 to 5 send by circuits, 6 to 11 by packets, to the same six.
+    let full = (0.9 * PERIOD as f64 / 1e12 * 10e9 / 8.0 / WIRE) as u64;
+    let mut flows = Vec::new();
+    for period in 0..3 {
+        for host in 0..6 {
+            flows.push((period * PERIOD, host, (host + 1) % 6, full * PAYLOAD));
+            flows.push((period * PERIOD, host + 6, host, full / 10 * PAYLOAD));
+        }
+    }
+    flow_list("circuits-even.csv", &flows);
+    let workload = "flows.file = \"circuits-even.csv\"";
+    let text = hybrid(12, 1, "multiplexer_frames = 1", workload, &ideal("with", r#"scheduler = "cover_all""#));
+    let ran = run(&text, "with", 1);
+    assert_eq!((lost(&ran, "multiplexer_full"), ran.summary.flows.unfinished), (0, 0));
+    assert!(share(&ran, 24, 12, 3) > 0.04, "packets came, too");
+}
+
+/// A switch that is slower than schedules assume loses what is sent into the dark, and only that.
+#[test]
+fn light_that_comes_too_early_is_lost() {
+    let workload = skewed("circuits-dark.csv", 8, 0.6, 3, 2);
+    let plan = r#"scheduler = "cover_all", packets = false"#;
+    for (dark, loses) in [("20 us", false), ("36 us", true)] {
+        let text = hybrid(8, 1, &format!(r#"dark.fixed = "{dark}""#), &workload, &ideal("circuits", plan));
+        let ran = run(&text, "circuits", 1);
+        assert_eq!(lost(&ran, "circuit_dark") > 0, loses, "{dark}");
+        // A flow whose circuit is mostly dark sends its last frames into the dark again and again.
+        assert!(loses || ran.summary.flows.unfinished == 0);
+    }
+}
+
+/// Whatever plans, however few wires there are, and whatever hosts are like: every byte arrives, none is sent into the dark, no rule is broken
+/// (a run whose plan breaks one fails).
+#[test]
+fn every_scheduler_serves_everyone() {
+    let flows: Vec<(i64, u32, u32, u64)> = (0..60u32)
+        .map(|k| {
+            let (from, to) = (k * 7 % 12, (k * 5 + 1 + k / 12) % 12);
+            let to = if to == from { (to + 1) % 12 } else { to };
+            (i64::from(k) * 150_000_000, from, to, u64::from(k % 9 + 1) * 150 * PAYLOAD)
+        })
+        .collect();
+    flow_list("circuits-mixed.csv", &flows);
+    let workload = "flows.file = \"circuits-mixed.csv\"";
+    for scheduler in ["solstice", "cover_all", "round_robin"] {
+        for (tors, hosts, wires) in [(12, 1, ""), (4, 3, ""), (3, 4, "circuit_uplinks = 2, packet_uplinks = 2")] {
+            for transport in ["raw = {}", r#"tcp = { min_rto = "10 ms" }"#] {
+                let control = format!(
+                    r#"
+                    [control.it]
+                    transport.{transport}
+                    plan.circuits = {{ scheduler = "{scheduler}", dark = "30 us", least_open = "130 us" }}
+                    "#
+                );
+                for retune in ["all_stop", "moved"] {
+                    let comma = if wires.is_empty() { "" } else { ", " };
+                    let more = format!("{wires}{comma}retune = \"{retune}\"");
+                    let text = hybrid(tors, hosts, &more, workload, &control);
+                    let ran = run(&text, "it", 3);
+                    let what = format!("{scheduler} {tors} x {hosts} {transport} {retune}");
+                    assert_eq!(ran.summary.flows.unfinished, 0, "{what}");
+                    assert_eq!(lost(&ran, "circuit_dark"), 0, "{what}");
+                }
+            }
+        }
+    }
+}
+
+/// The table of slots has what each configuration carried, also where a circuit stands for several: together that is what reached the
+/// circuit switch.
+#[test]
+fn what_was_sent_in_slots_is_what_crossed_circuits() {
+    let hosts = 6;
+    // Of the second demand two configurations a period; of the first one, which stands from period to period.
+    for (name, large, small) in [("stands", 1.0, 0), ("turns", 0.6, 1)] {
+        let workload = skewed(&format!("slots_{name}.csv"), hosts, large, small, 20);
+        for latency in ["0 ns", "5 us"] {
+            let control = ideal("slots", "scheduler = \"solstice\"")
+                .replace("control_latency = \"0 ns\"", &format!("control_latency = \"{latency}\""));
+            let text = hybrid(hosts, 1, "dark.fixed = \"20 us\"", &workload, &control);
+            let ran = run(&text, "slots", 1);
+            let sum = |values: Vec<i64>| values.into_iter().sum::<i64>();
+            let fabric = load(&text).scenario.fabric.build().unwrap();
+            let switch = i64::from(fabric.circuit_switch().unwrap().0);
+            let (to, sent) = (ran.column("links", "to"), ran.column("links", "sent_bytes"));
+            let crossed = sum(to.iter().zip(sent).filter(|l| *l.0 == switch).map(|l| l.1).collect());
+            let in_slots = sum(ran.nullable("slots", "sent_bytes").into_iter().flatten().collect());
+            assert_eq!(lost(&ran, "circuit_dark"), 0, "{name}, {latency}");
+            assert!(crossed > 0 && in_slots == crossed, "{name}, {latency}: {in_slots} of {crossed}");
+        }
+    }
+}
+
+/// A flow that begins within a period has no circuit until the next one, and goes by the packet switch meanwhile (figure 8).
+#[test]
+fn what_comes_within_a_period_begins_by_packets() {
+    flow_list("circuits-late.csv", &[(0, 0, 1, 4000 * PAYLOAD), (1_000_000_000, 2, 3, 4000 * PAYLOAD)]);
+    let text = hybrid(4, 1, "", "flows.file = \"circuits-late.csv\"", &ideal("both", r#"scheduler = "cover_all""#));
+    let ran = run(&text, "both", 1);
+    let [source, fct] = ["source", "fct_ps"].map(|c| ran.column("flows", c));
+    let of = |host: i64| fct[source.iter().position(|&s| s == host).expect("its flow")] as f64 / 1e9;
+    // 4000 frames are 4.92 ms of line. The first has its circuit from the beginning. The second waits 2 ms for a circuit, with a share of
+    // the packet switch, at most a tenth of the line.
+    let line = 4000.0 * WIRE * 8.0 / 10e9 * 1e3;
+    // A circuit leaves the packet switch a part of its tenth, whoever may come.
+    let circuit = line / (1.0 - 0.1 * 0.12);
+    assert!(of(0) < circuit * 1.02, "{} of {circuit}", of(0));
+    assert!(of(2) > line + 2.0 - 2.0 * 0.1 - 0.05 && of(2) < circuit * 1.02 + 2.0, "{} of {circuit}", of(2));
+}
+
+/// TCP one way over a circuit, in frames of 9 kB: bytes received after 50 and after 100 ms, and wire bytes on the way back by the packet switch and
+/// by the circuit switch. Pairs that have asked for nothing may send nothing, so that acknowledgements without a share wait for a plan.
+fn tcp_one_way(acknowledgements: f64) -> ([f64; 2], [f64; 2]) {
+    let name = format!("circuits-tcp-{acknowledgements}.csv");
+    flow_list(&name, &[(0, 0, 1, 1_000_000_000)]);
+    let plan = format!("acknowledgements = {acknowledgements:?}, scheduler = \"cover_all\"");
+    let control = ideal("it", &plan)
+        .replace("transport.raw = {}", "transport.tcp = {}")
+        .replace("unreported = 0.1", "unreported = 0.0");
+    let text = hybrid(4, 1, "", &format!("flows.file = \"{name}\""), &control)
+        .replace("propagation", "mtu = \"9 kB\"\npropagation");
+    let [half, whole] = ["50 ms", "100 ms"].map(|measure| run(&text.replace("100 ms", measure), "it", 1));
+    let back = [8, 9].map(|switch| {
+        let [from, to, sent] = ["from", "to", "sent_bytes"].map(|c| whole.column("links", c));
+        let links = from.iter().zip(&to).zip(sent);
+        links.filter(|((f, t), _)| (**f, **t) == (switch, 4)).map(|(_, s)| s as f64).sum()
+    });
+    ([half, whole].map(|ran| ran.column("flows", "received_bytes")[0] as f64), back)
+}
+
+/// Acknowledgements need no circuit back: with a share of the packet switch they come at once, and TCP soon fills its circuit. Without, each of
+/// its first windows waits for a plan that knows of its acknowledgements.
+#[test]
+fn acknowledgements_of_a_circuit_go_by_packets() {
+    // An acknowledgement (84 B) for two frames of 9,038 B: 46 Mb/s come back, of which a third of a share of 15 % suffices for one of three hosts.
+    let ([half, whole], [packets, circuits]) = tcp_one_way(0.15);
+    let circuit = 10e9 - (0.15 + 0.02) * 1e9;
+    let expected = circuit * (9000.0 - 52.0) / 9038.0 / 8.0;
+    let goodput = (whole - half) / 0.05;
+    // Each period's gate begins with a frame, whenever the last one went: at most a frame more.
+    let frame = 8948.0 / 0.003;
+    assert!(goodput > expected * 0.999 && goodput < expected + frame, "{goodput} of {expected} B/s");
+    // The handshake and the first window are a period each, and so is what it takes to be given a circuit.
+    assert!(half > expected * (0.05 - 3.0 * 0.003), "{half} B of {} B", expected * 0.05);
+    assert!(packets > 84.0 / (2.0 * 9038.0) * whole && circuits == 0.0, "{packets} B back, {circuits} B by circuits");
+    let ([waiting, _], _) = tcp_one_way(0.0);
+    assert!(waiting < half / 2.0, "{waiting} of {half} B");
+    // A share is a limit, too: what is too little for so many acknowledgements holds data back, and nothing of it goes by circuits.
+    let share = 0.03;
+    let ([_, little], [packets, circuits]) = tcp_one_way(share);
+    let most = share * 1e9 / 3.0 / 8.0 * 0.1;
+    assert!(packets > 0.5 * most && packets <= most + 84.0, "{packets} of {most} B back");
+    assert!(little < most / 84.0 * 2.0 * 9000.0 && circuits == 0.0, "{little} B, {circuits} B by circuits");
+    println!(
+        "received in 50 ms: {half} B with a share, {waiting} B without; in 100 ms: {whole} B, {little} B with 3 %"
+    );
+}
+
+/// What comes after hosts have reported and before it is planned, only an oracle knows: a period earlier.
+#[test]
+fn an_oracle_is_as_good_as_reports_or_a_period_better() {
+    // Messages take 200 us (and a margin of 1 us): reports are read when the run begins, and by 401 us a period is planned, which begins
+    // when schedules have come and gates are open, before 810 us. The next reports are read at
+    // 3,200 us, as hosts are told when by messages, too, and planned by 3,401 us.
+    let flows = [(0, 0, 1), (2_900, 2, 3), (3_250, 4, 5), (3_390, 6, 7), (3_500, 1, 0)];
+    let list: Vec<_> = flows.iter().map(|&(us, from, to)| (us * 1_000_000, from, to, 4000 * PAYLOAD)).collect();
+    flow_list("circuits-oracle.csv", &list);
+    let control = |name: &str| {
+        let plan = format!("demand = \"{name}\", scheduler = \"cover_all\"");
+        // Pause frames take as long, too, and dark times are for all of it.
+        ideal(name, &plan)
+            .replace("dark = \"30 us\"", "dark = \"250 us\"")
+            .replace("\"0 ns\", compute", "\"200 us\", compute")
+            .replace("unreported = 0.1", "unreported = 0.0")
+    };
+    let took = |name: &str| {
+        let ran = run(&hybrid(8, 1, "", "flows.file = \"circuits-oracle.csv\"", &control(name)), name, 1);
+        assert_eq!((ran.summary.flows.unfinished, ran.summary.packets.dropped), (0, 0));
+        let [source, fct] = ["source", "fct_ps"].map(|c| ran.column("flows", c));
+        flows.map(|f| fct[source.iter().position(|&s| s == i64::from(f.1)).expect("its flow")])
+    };
+    let (reports, oracle) = (took("reports"), took("oracle"));
+    for (i, (reports, oracle)) in reports.into_iter().zip(oracle).enumerate() {
+        let earlier = if i == 2 || i == 3 { PERIOD } else { 0 };
+        // Who else is served at the same time makes dark times.
+        assert!(((reports - oracle) - earlier).abs() < PERIOD / 20, "{i}: {reports} and {oracle} ps");
+    }
+    let [reports, oracle] = [reports, oracle].map(|all| all.iter().sum::<i64>());
+    assert!(reports - oracle > 2 * PERIOD - PERIOD / 20, "{reports} and {oracle} ps");
+}

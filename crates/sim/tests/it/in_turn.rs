@@ -1,0 +1,54 @@
+//! A shuffle in which each host sends one flow at a time.
+
+use crate::common::run;
+
+/// Four hosts under a switch without a latency, wires of 1 us, 10 Gb/s.
+fn shuffle(control: &str) -> crate::common::Ran {
+    let text = format!(
+        r#"
+        [fabric]
+        topology.single_switch = {{ hosts = 4 }}
+        rate = "10 Gb/s"
+        propagation = "1 us"
+        [workload.shuffle]
+        bytes = "14720 B"
+        in_turn = true
+        [control.c]
+        {control}
+        "#
+    );
+    run(&text, "c", 1)
+}
+
+#[test]
+fn the_next_flow_starts_when_the_last_is_over() {
+    let ran = shuffle("transport.datagrams = {}");
+    let (source, destination) = (ran.column("flows", "source"), ran.column("flows", "destination"));
+    let (start, fct) = (ran.column("flows", "start_ps"), ran.column("flows", "fct_ps"));
+    // Ten datagrams of 1538 B on the wire; the last one crosses two wires. All hosts are in step.
+    let took = 11 * 1_230_400 + 2_000_000;
+    for host in 0..4 {
+        let own: Vec<usize> = (0..start.len()).filter(|&i| source[i] == host).collect();
+        let seen: Vec<_> = own.iter().map(|&i| (start[i], destination[i], fct[i])).collect();
+        let expected: Vec<_> = (0..3).map(|k| (k * took, (host + 1 + k) % 4, took)).collect();
+        assert_eq!(seen, expected, "host {host}");
+    }
+    assert_eq!(ran.summary.simulated_ps, 3 * took);
+}
+
+#[test]
+fn a_sender_waits_until_it_knows() {
+    // TCP's sender knows by the last acknowledgement, one way later than the receiver; raw frames' by a report.
+    for control in ["transport.tcp = {}", "transport.raw = {}"] {
+        let ran = shuffle(control);
+        let (source, start) = (ran.column("flows", "source"), ran.column("flows", "start_ps"));
+        let fct = ran.column("flows", "fct_ps");
+        assert_eq!(start.len(), 12);
+        for host in 0..4 {
+            let mut own: Vec<usize> = (0..start.len()).filter(|&i| source[i] == host).collect();
+            own.sort_by_key(|&i| start[i]);
+            let gaps: Vec<i64> = own.windows(2).map(|w| start[w[1]] - start[w[0]] - fct[w[0]]).collect();
+            assert!(gaps.iter().all(|&gap| gap >= 2_000_000), "{control}, host {host}: {gaps:?}");
+        }
+    }
+}

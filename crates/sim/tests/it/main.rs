@@ -1,0 +1,37 @@
+//! Integration tests of the simulator, in one binary.
+//! `common` runs scenarios; `reference` is the slow engine that the fast one is compared with.
+
+mod air;
+mod batch;
+mod bounds;
+mod capture;
+mod cells;
+mod central;
+mod changes;
+mod collectives;
+mod common;
+mod conservation;
+mod fabrics;
+mod failures;
+mod flyways;
+mod hybrid;
+mod hybrid_failures;
+mod in_turn;
+mod managers;
+mod ns3;
+mod own_fabrics;
+mod own_scheduler;
+#[path = "../../../results/tests/it/pcapng_reader.rs"]
+mod pcapng;
+mod pfc;
+mod proxy;
+mod queueing;
+mod reference;
+mod same_as_reference;
+mod slots;
+mod split;
+mod standby;
+mod tcp;
+mod tdma;
+mod trains;
+mod tshark;

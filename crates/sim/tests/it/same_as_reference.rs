@@ -1,0 +1,380 @@
+//! On random small networks the engine and the reference engine agree on every packet: when it arrived, marked or not, or that it was lost.
+
+use crate::reference::Reference;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use timeplane_model::{
+    Buffer, Bytes, Duration, Fabric, Forwarding, Framing, HostId, LinkId, LinkSpec, NodeId, Pfc, Rate, Switch, mix64,
+};
+use timeplane_results::Recorder;
+use timeplane_scenario::{Change, Element, Failure, Nic, PacketMix, Wires};
+use timeplane_sim::SimTime;
+use timeplane_sim::engine::{Ended, Engine, Pulse};
+use timeplane_sim::hosts::endpoints::{Carrier, Endpoints, PacketEvent, Setting};
+use timeplane_sim::network::Network;
+use timeplane_sim::record::ledger::Ledger;
+use timeplane_transport::{CongestionKind, TcpConfig};
+use timeplane_workload::{FlowArrival, Streams};
+
+/// A network and its flows, drawn from a seed.
+#[derive(Clone, Debug)]
+struct Case {
+    seed: u64,
+    hosts: u32,
+    switches: u32,
+    extra: u32,
+    flows: u32,
+    tcp: Option<CongestionKind>,
+    mix: bool,
+    buffer: u8,
+    ecn: bool,
+    errors: bool,
+    cut_through: bool,
+    per_packet: bool,
+    latency_ns: i64,
+    passive: bool,
+    failures: Vec<Drawn>,
+    changes: Vec<Rates>,
+    /// Frames that an input may hold before it is paused; without PFC where that is 0.
+    pfc: u64,
+    /// Bytes of headroom, where it is not the formula's.
+    headroom: Option<u64>,
+}
+
+/// A case in which switches pause.
+fn pausing() -> impl Strategy<Value = Case> {
+    let headroom = prop_oneof![Just(None), Just(None), (0u64..4_000).prop_map(Some)];
+    (case(), 1u64..6, headroom).prop_map(|(case, pfc, headroom)| {
+        // Whether a packet is marked is decided when it comes to the switch here, and when it has passed it in the reference.
+        let latency_ns = if case.ecn { 0 } else { case.latency_ns };
+        // In a tree: where paths make a circle, switches may wait for each other for ever.
+        Case { pfc, headroom, buffer: 0, cut_through: false, extra: 0, latency_ns, ..case }
+    })
+}
+
+/// What fails, when, for how long (for good where that is 0) and how much later it is known; times in ps.
+type Drawn = (u32, i64, i64, i64);
+
+/// A case in which elements fail.
+fn failing() -> impl Strategy<Value = Case> {
+    // Some at the times at which flows arrive, some short, some that overlap.
+    let at = prop_oneof![0i64..3_000_000_000, (0i64..200).prop_map(|n| n * 7_000_000)];
+    let length = prop_oneof![0i64..300_000_000, (0i64..100).prop_map(|n| n * 7_000_000), 1i64..5_000];
+    let detection = prop_oneof![Just(0), 0i64..400_000_000];
+    let failures = prop::collection::vec((any::<u32>(), at, length, detection), 1..7);
+    (case(), failures).prop_map(|(case, mut failures)| {
+        // Who waits for an answer that never comes waits for ever.
+        failures.iter_mut().filter(|f| case.tcp.is_some() && f.2 == 0).for_each(|f| f.2 = 1);
+        // The engine decides whether a packet fits, is marked or is corrupt when it comes to a switch, the reference when it has passed it.
+        // With a failure between these, the packet is lost in both; but for different reasons, and the draws differ.
+        let decides = case.buffer > 0 || case.ecn || case.errors;
+        Case { failures, latency_ns: if decides { 0 } else { case.latency_ns }, ..case }
+    })
+}
+
+/// Which wires change, when, how often (once where that is 0), and in which of some rates; times in ps.
+type Rates = (u32, i64, i64, u32);
+
+/// A case in which rates change, and elements may fail.
+fn changing() -> impl Strategy<Value = Case> {
+    let at = prop_oneof![0i64..1_000_000_000, (0i64..100).prop_map(|n| n * 7_000_000)];
+    let every = prop_oneof![Just(0), 1_000_000i64..200_000_000, (1i64..20).prop_map(|n| n * 7_000_000)];
+    let changes = prop::collection::vec((any::<u32>(), at, every, any::<u32>()), 1..5);
+    (prop_oneof![case(), failing()], changes).prop_map(|(case, changes)| {
+        // As for failures: with a change between a packet's coming and its passing, the two decide by other rates.
+        let decides = case.buffer > 0 || case.ecn;
+        let latency_ns = if decides { 0 } else { case.latency_ns };
+        Case { changes, cut_through: false, latency_ns, ..case }
+    })
+}
+
+fn changes(case: &Case, fabric: &Fabric) -> Vec<Change> {
+    let one = |&(which, at, every, rates): &Rates| {
+        let links = fabric.links().len() as u32;
+        let link = fabric.link(LinkId(which / 8 % links));
+        let wires = match which % 8 {
+            0 | 1 => Wires::All,
+            2 => Wires::Between([link.from.0, link.to.0]),
+            _ => Wires::Wire(which / 8 % (links / 2)),
+        };
+        // Some are inexact, some as they were.
+        let all = [Rate::mbps(100), Rate::gbps(1), Rate::mbps(333), Rate::gbps(10), Rate::mbps(700), Rate::gbps(40)];
+        let count = if every > 0 { 1 + rates % 3 } else { 1 };
+        Change {
+            wires,
+            at: Duration::from_ps(at),
+            rates: (0..count).map(|i| all[(rates >> (4 * i + 2)) as usize % all.len()]).collect(),
+            every: (every > 0).then(|| Duration::from_ps(every)),
+            notice: Duration::from_ps(i64::from(which)),
+        }
+    };
+    case.changes.iter().map(one).collect()
+}
+
+fn failures(case: &Case, fabric: &Fabric) -> Vec<Failure> {
+    let one = |&(which, at, length, detection): &Drawn| {
+        let wires = fabric.links().len() as u32 / 2;
+        let kind = which / 64;
+        let element = match which % 8 {
+            0 | 1 => Element::Switch(kind % case.switches),
+            2 => Element::Host(kind % case.hosts),
+            3 => {
+                let link = fabric.link(LinkId(kind % (2 * wires)));
+                Element::Between([link.from.0, link.to.0])
+            }
+            _ => Element::Wire(kind % wires),
+        };
+        Failure {
+            element,
+            at: Duration::from_ps(at),
+            until: (length > 0).then(|| Duration::from_ps(at + length)),
+            detection: Duration::from_ps(detection),
+        }
+    };
+    case.failures.iter().map(one).collect()
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let tcp = prop_oneof![
+        Just(None),
+        Just(Some(CongestionKind::NewReno)),
+        Just(Some(CongestionKind::Cubic)),
+        Just(Some(CongestionKind::Dctcp))
+    ];
+    let shape = (any::<u64>(), 2u32..9, 1u32..6, 0u32..5, 1u32..40);
+    let network = (0u8..4, any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), 0i64..900);
+    (shape, tcp, any::<bool>(), network, any::<bool>()).prop_map(|(shape, tcp, mix, network, passive)| Case {
+        seed: shape.0,
+        hosts: shape.1,
+        switches: shape.2,
+        extra: shape.3,
+        flows: shape.4,
+        tcp,
+        mix,
+        buffer: network.0,
+        ecn: network.1,
+        errors: network.2,
+        cut_through: network.3,
+        per_packet: network.4,
+        latency_ns: network.5,
+        passive,
+        failures: Vec::new(),
+        changes: Vec::new(),
+        pfc: 0,
+        headroom: None,
+    })
+}
+
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix64(self.0) % below
+    }
+}
+
+fn build(case: &Case) -> (Arc<Fabric>, Vec<FlowArrival>) {
+    let mut draw = Draw(case.seed);
+    let rates = [Rate::gbps(1), Rate::gbps(10), Rate::mbps(700), Rate::gbps(3)];
+    let spec = |draw: &mut Draw| LinkSpec {
+        rate: rates[draw.next(4) as usize],
+        propagation: Duration::from_ps(1_000 + draw.next(3) as i64 * 500_000),
+        framing: [Framing::Ethernet, Framing::Ppp][draw.next(2) as usize],
+        bit_error: if case.errors && draw.next(3) == 0 { 3e-6 } else { 0.0 },
+    };
+    let switch = |_: u32| Switch {
+        latency: Duration::from_ns(case.latency_ns),
+        forwarding: if case.cut_through { Forwarding::CutThrough } else { Forwarding::StoreAndForward },
+        buffer: match case.buffer {
+            0 => Buffer::Unbounded,
+            1 => Buffer::PerPort(Bytes::kb(6)),
+            2 => Buffer::PerPort(Bytes::kb(30)),
+            _ => Buffer::Shared { memory: Bytes::kb(40), alpha: 1.0 },
+        },
+        ecn: case.ecn.then_some(Bytes::kb(5)),
+        pfc: (case.pfc > 0).then(|| Pfc {
+            pause_at: Bytes::new(1538 * case.pfc),
+            resume_at: Bytes::new(case.seed % (1538 * case.pfc - 1537)),
+            headroom: case.headroom.map(Bytes::new),
+            reaction: Duration::from_ns(614),
+        }),
+    };
+    let mut wires = Vec::new();
+    for h in 0..case.hosts {
+        let to = NodeId(case.hosts + draw.next(u64::from(case.switches)) as u32);
+        wires.push((NodeId(h), to, spec(&mut draw)));
+    }
+    // A random tree of switches, and a few wires more.
+    for s in 1..case.switches {
+        let to = NodeId(case.hosts + draw.next(u64::from(s)) as u32);
+        wires.push((NodeId(case.hosts + s), to, spec(&mut draw)));
+    }
+    for _ in 0..case.extra {
+        let a = draw.next(u64::from(case.switches)) as u32;
+        let b = draw.next(u64::from(case.switches)) as u32;
+        if a != b {
+            wires.push((NodeId(case.hosts + a), NodeId(case.hosts + b), spec(&mut draw)));
+        }
+    }
+    let fabric = Arc::new(Fabric::new(case.hosts, (0..case.switches).map(switch).collect(), &wires).unwrap());
+    let mut at = 0;
+    let arrivals = (0..case.flows)
+        .map(|_| {
+            // Simultaneous arrivals are wanted, too.
+            at += draw.next(5) as i64 * 7_000_000;
+            let source = draw.next(u64::from(case.hosts)) as u32;
+            let other = 1 + draw.next(u64::from(case.hosts) - 1) as u32;
+            FlowArrival {
+                at: Duration::from_ps(at),
+                source: HostId(source),
+                destination: HostId((source + other) % case.hosts),
+                bytes: Bytes::new(1 + draw.next(60_000)),
+                coflow: None,
+            }
+        })
+        .collect();
+    (fabric, arrivals)
+}
+
+fn ends(case: &Case, fabric: &Arc<Fabric>) -> Endpoints {
+    let all = SimTime::ZERO..SimTime::MAX;
+    let carrier = match case.tcp {
+        None => Carrier::Datagrams,
+        Some(congestion) => Carrier::Tcp(TcpConfig {
+            congestion,
+            min_rto: Duration::from_ms(2),
+            initial_rto: Duration::from_ms(5),
+            ecn: case.ecn,
+            handshake: case.mix,
+            pacing: case.seed.is_multiple_of(4),
+            sack: !case.seed.is_multiple_of(3),
+            ..TcpConfig::default()
+        }),
+    };
+    let setting = Setting {
+        carrier,
+        packets: if case.mix && case.tcp.is_none() { PacketMix::Bimodal } else { PacketMix::Mtu },
+        mtu: 1500,
+        salt: case.seed,
+        per_packet: case.per_packet,
+        routes_change: !case.failures.is_empty(),
+        packet_seed: case.seed,
+        fragments: false,
+        acknowledgements: None,
+        background: None,
+        classes: if case.pfc > 0 { vec![Bytes::kb(15), Bytes::kb(40)] } else { Vec::new() },
+        measured: all.clone(),
+        stop: SimTime::MAX,
+    };
+    let mut ends = Endpoints::new(Arc::clone(fabric), setting, Ledger::new(case.hosts, all, Recorder::discard()));
+    ends.log = Some(Vec::new());
+    ends
+}
+
+fn sorted(ends: &mut Endpoints) -> Vec<PacketEvent> {
+    let mut log = ends.log.take().unwrap();
+    log.sort_unstable();
+    log
+}
+
+/// Runs both, and gives the reasons for which packets were lost.
+fn both(case: &Case) -> Result<BTreeSet<&'static str>, TestCaseError> {
+    let (fabric, arrivals) = build(case);
+    let failures = failures(case, &fabric);
+    let changes = changes(case, &fabric);
+    let latency = Duration::from_us(20);
+
+    let mut slow_ends = ends(case, &fabric);
+    let mut slow = Reference::new(Arc::clone(&fabric), &Streams::new(case.seed), latency);
+    slow.fail(&failures);
+    slow.change_rates(&changes);
+    if case.pfc > 0 {
+        slow.pause(1500);
+    }
+    slow.run(&mut slow_ends, &arrivals);
+
+    let fast_ends = ends(case, &fabric);
+    let passive = case.passive && fast_ends.is_passive();
+    let streams = Streams::new(case.seed);
+    let nic = (case.pfc > 0).then(|| (Nic::default(), false));
+    let mut network = Network::new(Arc::clone(&fabric), &streams, passive, SimTime::MAX, latency, nic);
+    network.pause(1500);
+    network.fail(&failures);
+    network.change_rates(&changes);
+    network.large = case.seed.is_multiple_of(2);
+    let mut fast = Engine::new(network, fast_ends, None, Box::new(arrivals.iter().copied()), SimTime::MAX, None);
+    prop_assert_eq!(fast.run(&Pulse::default()), Ended::Complete);
+
+    let losses: BTreeMap<_, _> = fast.network.losses.iter().map(|(&(l, why), n)| ((l, why.name()), n.0)).collect();
+    let (a, b) = (sorted(&mut fast.ends), sorted(&mut slow_ends));
+    if let Some(i) = (0..a.len().max(b.len())).find(|&i| a.get(i) != b.get(i)) {
+        return Err(TestCaseError::fail(format!("event {i}: {:?}, reference {:?}", a.get(i), b.get(i))));
+    }
+    prop_assert_eq!(&losses, &slow.losses);
+    prop_assert_eq!(fast.network.hops, slow.hops);
+    // What waits for ever at a host may have been asked for one packet.
+    let forever = failures.iter().any(|f| f.until.is_none());
+    let (sent, waiting) = (fast.ends.ledger.sent, fast.network.in_flight());
+    prop_assert!(waiting == (0, 0) || forever && waiting.0 <= u64::from(case.hosts));
+    prop_assert_eq!((sent.0 - waiting.0, sent.1 - waiting.1), slow_ends.ledger.sent);
+    // Open-loop flows that lost packets, and no others, are over without being finished.
+    prop_assert_eq!(fast.ends.flows.len(), slow_ends.flows.len());
+    prop_assert!(fast.ends.flows.is_empty() || forever);
+    Ok(losses.keys().map(|&(_, why)| why).collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn packet_by_packet(case in case()) {
+        both(&case)?;
+    }
+}
+
+#[test]
+fn packet_by_packet_while_switches_pause() {
+    let lossy = RefCell::new(0);
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(400));
+    let all = runner.run(&pausing(), |case| {
+        let reasons = both(&case)?;
+        prop_assert!(case.headroom.is_some() || !reasons.contains("input_full"), "{:?}", reasons);
+        *lossy.borrow_mut() += u32::from(reasons.contains("input_full"));
+        Ok(())
+    });
+    all.unwrap_or_else(|e| panic!("{e}"));
+    assert!(lossy.into_inner() > 10);
+}
+
+#[test]
+fn packet_by_packet_while_elements_fail() {
+    let seen = RefCell::new(BTreeMap::<&str, u32>::new());
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(600));
+    let all = runner.run(&failing(), |case| {
+        let reasons = both(&case)?;
+        reasons.into_iter().for_each(|r| *seen.borrow_mut().entry(r).or_default() += 1);
+        Ok(())
+    });
+    all.unwrap_or_else(|e| panic!("{e}"));
+    let seen = seen.into_inner();
+    let reasons = ["link_down", "switch_down", "host_down", "no_route", "buffer_full", "bit_error"];
+    assert!(reasons.iter().all(|r| seen.get(r).is_some_and(|&n| n > 20)), "{seen:?}");
+}
+
+#[test]
+fn packet_by_packet_while_rates_change() {
+    let seen = RefCell::new(BTreeMap::<&str, u32>::new());
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(800));
+    let all = runner.run(&changing(), |case| {
+        let reasons = both(&case)?;
+        reasons.into_iter().for_each(|r| *seen.borrow_mut().entry(r).or_default() += 1);
+        Ok(())
+    });
+    all.unwrap_or_else(|e| panic!("{e}"));
+    let seen = seen.into_inner();
+    let reasons = ["link_down", "switch_down", "host_down", "buffer_full", "bit_error"];
+    assert!(reasons.iter().all(|r| seen.get(r).is_some_and(|&n| n > 20)), "{seen:?}");
+}

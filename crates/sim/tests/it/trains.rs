@@ -1,0 +1,131 @@
+//! Packets that move together are where they would be one by one: every table and every number of a run is the same, to the picosecond.
+
+use crate::common::{Ran, run, run_by_packets};
+use proptest::prelude::*;
+
+/// All of a run but how much work it was.
+fn results(ran: &Ran) -> String {
+    let mut summary = serde_json::to_value(&ran.summary).expect("a summary is JSON");
+    summary.as_object_mut().expect("with keys").remove("events").expect("it counts events");
+    let tables = ran.tables.iter().map(|t| format!("{} {}\n{:?}\n", t.name, t.rows, t.batches));
+    format!("{summary:#}\n{}", tables.collect::<String>())
+}
+
+/// Runs a scenario both ways, asserts that nothing differs, and gives events by packets over events.
+fn same(text: &str, seed: u64) -> f64 {
+    let (together, each) = (run(text, "slots", seed), run_by_packets(text, "slots", seed));
+    let (a, b) = (results(&together), results(&each));
+    if a != b {
+        let differ: Vec<_> = a.lines().zip(b.lines()).filter(|(a, b)| a != b).take(20).collect();
+        panic!("{text}\nseed {seed}: {differ:#?}");
+    }
+    each.summary.events as f64 / together.summary.events as f64
+}
+
+const ONE_SWITCH: &str = "topology.single_switch = { hosts = 8 }";
+const TREE: &str = "topology.leaf_spine = { leaves = 3, hosts_per_leaf = 4, spines = 1 }";
+const CLOS: &str = "topology.leaf_spine = { leaves = 4, hosts_per_leaf = 4, spines = 4 }";
+
+fn scenario(topology: &str, fabric: &str, workload: &str, transport: &str, slots: &str) -> String {
+    format!(
+        r#"
+        [fabric]
+        {topology}
+        rate = "10 Gb/s"
+        {fabric}
+        [workload]
+        {workload}
+        [control.slots]
+        transport.{transport} = {{}}
+        plan.slots = {{ {slots} }}
+        "#
+    )
+}
+
+const SHUFFLE: &str = r#"shuffle = { bytes = "1234567 B" }"#;
+const SLOTS: &str = r#"slot = "100 us", guard = "15 us""#;
+
+/// Slots of 100 us hold 81 frames of 1500 B, and mostly one event stands for all of them.
+#[test]
+fn a_shuffle_is_the_same_by_trains_and_by_packets() {
+    for (topology, fabric) in [
+        (ONE_SWITCH, ""),
+        (ONE_SWITCH, r#"mtu = "9000 B""#),
+        (ONE_SWITCH, r#"switch.buffer.per_port = "160 kB""#),
+        (ONE_SWITCH, r#"switch.forwarding = "cut_through""#),
+        (TREE, ""),
+    ] {
+        for transport in ["raw", "datagrams"] {
+            let text = scenario(topology, fabric, SHUFFLE, transport, SLOTS);
+            let times = same(&text, 1);
+            println!("{topology} {fabric} {transport}: {times:.1} times fewer events");
+            assert!(times > 3.0, "{text}: {times}");
+        }
+    }
+}
+
+/// Frames open and close gates: until when a slot surely lasts is known when it opens, and the rest is sent packet by packet.
+#[test]
+fn signals_are_the_same_by_trains_and_by_packets() {
+    for reaction in ["immediate", "interface"] {
+        let slots = format!(r#"{SLOTS}, signals = {{ reaction = "{reaction}" }}"#);
+        let times = same(&scenario(ONE_SWITCH, "", SHUFFLE, "raw", &slots), 1);
+        println!("{reaction}: {times:.1} times fewer events");
+        assert!(times > 3.0, "{reaction}: {times}");
+    }
+}
+
+/// Clocks that are off by twice the guard: somebody comes between, and the run is done again packet by packet.
+#[test]
+fn a_plan_that_keeps_nobody_apart_moves_packets_one_by_one() {
+    let slots = r#"slot = "100 us", guard = "15 us", clock_error = "30 us""#;
+    for seed in 1..4 {
+        assert_eq!(same(&scenario(ONE_SWITCH, "", SHUFFLE, "raw", slots), seed), 1.0);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    /// Whatever the plan, and whether it keeps its promises or not: with clocks that are off by more than a guard, or paths that cross, packets meet.
+    #[test]
+    fn nothing_differs_whatever_the_plan(
+        topology in prop::sample::select(vec![ONE_SWITCH, TREE, CLOS]),
+        mtu in prop::sample::select(vec![1500u32, 9000]),
+        slot_us in 20u32..300,
+        guard_us in 0u32..20,
+        error_us in 0u32..12,
+        loss in prop::sample::select(vec![0.0, 0.05]),
+        scheduler in prop::sample::select(vec!["weighted_round_robin", "conflict_free"]),
+        transport in prop::sample::select(vec!["raw", "datagrams"]),
+        signals in prop::sample::select(vec!["", r#", signals = { reaction = "immediate" }"#, r#", signals = { reaction = "interface" }"#]),
+        fabric in prop::sample::select(vec![
+            "", r#"switch.forwarding = "cut_through""#, r#"switch.buffer.per_port = "40 kB""#, r#"propagation = "20 us""#, r#"uplink_rate = "4 Gb/s""#,
+        ]),
+        workload in prop::sample::select(vec![
+            r#"shuffle = { bytes = "300 kB" }"#,
+            r#"poisson = { load = 0.5, sizes.exponential = "80 kB" }"#,
+            r#"poisson = { load = 0.3, sizes.exponential = "800 kB", packets = "alternating" }"#,
+        ]),
+        window in any::<bool>(),
+        latency in any::<bool>(),
+        seed in 0u64..1000,
+    ) {
+        let drift = if error_us > 0 && signals.is_empty() { format!(", clock_error = \"{error_us} us\"") } else { String::new() };
+        let slots = format!(
+            "slot = \"{slot_us} us\", guard = \"{guard_us} us\", control_loss = {loss}, scheduler = \"{scheduler}\"{signals}{drift}"
+        );
+        // One switch has no uplinks.
+        let fabric = if topology == ONE_SWITCH && fabric.starts_with("uplink") { "" } else { fabric };
+        let mut text = scenario(topology, &format!("mtu = \"{mtu} B\"\n{fabric}"), workload, transport, &slots);
+        // A plan that does not suit its network may never end.
+        text += if window {
+            "\n[window]\nwarmup = \"1 ms\"\nmeasure = \"4 ms\"\ndrain = \"3 ms\"\n"
+        } else {
+            "\n[window]\nmeasure = \"1 ms\"\ndrain = \"40 ms\"\n"
+        };
+        if latency {
+            text += "\n[record]\nlatency = true\n";
+        }
+        same(&text, seed);
+    }
+}

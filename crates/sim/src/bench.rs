@@ -1,7 +1,7 @@
 //! The engine's speed, measured on one core, for anyone to repeat: `cargo run --release -p timeplane-sim --example speed`.
 
 use crate::control::Controllers;
-use crate::engine::calendar::{Event, Key, Phase};
+use crate::engine::event::{Event, Key};
 use crate::engine::time::SimTime;
 use crate::engine::{Ended, Engine, Pulse};
 use crate::hosts::endpoints::{Carrier, Endpoints, Setting};
@@ -173,7 +173,7 @@ pub fn gates(pair_bytes: u64) -> Measured {
             network.open(now, host, Window::slot(queue, now, now + open));
         }
         now = now + period;
-        let bound = Event { at: now, key: Key::new(Phase::Retune, 0, 0) };
+        let bound = Event { at: now, key: Key::FIRST };
         loop {
             if let Some((at, link)) = network.next_arrival(bound.at, &ends) {
                 network.arrive(at, link, &mut ends);

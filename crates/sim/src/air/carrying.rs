@@ -7,7 +7,7 @@ use crate::air::flyways::carrying::{FlywayState, Way};
 use crate::air::handover::access::{Handovers, Use};
 use crate::air::medium::{Medium, Offered, Outcome};
 use crate::air::switches;
-use crate::engine::calendar::{Key, Phase};
+use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
 use crate::hosts::discipline::OnArrival;
 use crate::hosts::endpoints::Endpoints;
@@ -23,9 +23,6 @@ use timeplane_scenario::{AckWay, FabricSpec, RadioSpec};
 
 /// The fastest rate of 802.11ad's OFDM PHY, MCS 24.
 const FASTEST: Rate = Rate::bps(6_756_750_000);
-
-/// The slot of the medium's event.
-pub const AIR: u32 = 2;
 
 /// What a network has beside wires.
 pub(crate) struct AirState {
@@ -202,7 +199,7 @@ impl Network {
             && at < air.armed
         {
             air.armed = at;
-            self.calendar.push(at, Key::new(Phase::Send, 0, AIR));
+            self.calendar.push(at, EventKind::Air.key());
         }
     }
 

@@ -2,11 +2,11 @@
 
 use crate::circuit::multiplexer::{Class, Multiplexer};
 use crate::circuit::switch::Circuits;
-use crate::engine::calendar::{Key, Phase};
+use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::Endpoints;
 use crate::network::packet::{LAST, flags};
-use crate::network::{Loss, MULTIPLEXER, Network};
+use crate::network::{Loss, Network};
 use timeplane_model::{Duration, HostId, LinkId, Matching};
 
 /// What a hybrid fabric has beside packet switches.
@@ -99,7 +99,7 @@ impl Network {
             let packet = self.packets.remove(id);
             self.lose(out, Loss::MultiplexerFull, packet, ends);
         } else if !waits {
-            self.calendar.push(free_at, Key::new(Phase::Send, out, MULTIPLEXER));
+            self.calendar.push(free_at, EventKind::Multiplexer { link: out }.key());
         }
     }
 
@@ -132,7 +132,7 @@ impl Network {
         }
         self.multiplexed(at, out, id);
         if more {
-            self.calendar.push(self.links[out as usize].free_at(), Key::new(Phase::Send, out, MULTIPLEXER));
+            self.calendar.push(self.links[out as usize].free_at(), EventKind::Multiplexer { link: out }.key());
         }
     }
 }

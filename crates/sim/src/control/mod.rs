@@ -8,7 +8,7 @@ use crate::air::flyways::{flyway_config, flyway_manager};
 use crate::circuit::switch::CIRCUIT;
 use crate::control::clocks::Clock;
 use crate::control::signals::Signals;
-use crate::engine::calendar::{Key, Phase};
+use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::Endpoints;
 use crate::hosts::nic::Window;
@@ -585,7 +585,7 @@ impl Controllers {
     pub fn changed(&mut self, at: SimTime, host: u32, network: &mut Network) {
         if self.telling[host as usize] != at {
             self.telling[host as usize] = at;
-            network.calendar.push(at, Key::new(Phase::Open, host, 1));
+            network.calendar.push(at, EventKind::QueuesChanged { host }.key());
         }
     }
 
@@ -662,7 +662,7 @@ impl Controllers {
         let due = self.clocks[node as usize].truth(deadline).max(at);
         if due < self.armed[node as usize] {
             self.armed[node as usize] = due;
-            network.calendar.push(due, Key::new(Phase::Open, node, 0));
+            network.calendar.push(due, EventKind::AgentDue { node }.key());
         }
     }
 

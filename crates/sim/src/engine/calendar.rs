@@ -7,109 +7,11 @@
 //!
 //! Most events are arrivals over links: these are a link and a time, and in eight bytes.
 
+use crate::engine::event::{Event, EventKind, Key, Phase};
 use crate::engine::time::SimTime;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What happens first among events of one instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Phase {
-    /// A circuit or a beam changes.
-    Retune = 0,
-    /// A packet arrives over a link; the element is the link.
-    Arrive = 1,
-    /// A flow begins; the element is the flow's number.
-    Start = 2,
-    /// A control message arrives, or an agent's deadline passes; the element is the node. Gates open here.
-    Open = 3,
-    /// A host's interface is free for the next packet; the element is the host.
-    Send = 4,
-    /// A transport's deadline passes; the element is the flow's number.
-    Timer = 5,
-    /// Queues are sampled.
-    Sample = 6,
-}
-
-impl Phase {
-    const ALL: [Self; 7] = [Self::Retune, Self::Arrive, Self::Start, Self::Open, Self::Send, Self::Timer, Self::Sample];
-}
-
-/// A phase, its element, and a slot number that names the same element within the engine (it orders nothing new).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key(u64);
-
-const SLOT_BITS: u32 = 28;
-
-impl Key {
-    /// After all others.
-    pub const LAST: Self = Self(u64::MAX);
-
-    /// A key.
-    ///
-    /// # Panics
-    /// Where `slot` exceeds 28 bits (debug builds).
-    #[inline]
-    pub const fn new(phase: Phase, element: u32, slot: u32) -> Self {
-        debug_assert!(slot < 1 << SLOT_BITS);
-        Self((phase as u64) << 60 | (element as u64) << SLOT_BITS | slot as u64)
-    }
-    /// Its phase.
-    #[inline]
-    pub fn phase(self) -> Phase {
-        Phase::ALL[(self.0 >> 60) as usize]
-    }
-    /// Its element.
-    #[inline]
-    pub const fn element(self) -> u32 {
-        (self.0 >> SLOT_BITS) as u32
-    }
-    /// Its slot.
-    #[inline]
-    pub const fn slot(self) -> u32 {
-        self.0 as u32 & ((1 << SLOT_BITS) - 1)
-    }
-}
-
-impl core::fmt::Debug for Key {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{:?} {}/{}", self.phase(), self.element(), self.slot())
-    }
-}
-
-/// An event: when and what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// When.
-    pub at: SimTime,
-    /// What.
-    pub key: Key,
-}
-
-impl Event {
-    /// One number to compare, without a branch; no time is negative.
-    #[inline]
-    const fn order(self) -> u128 {
-        (self.at.0 as u128) << 64 | self.key.0 as u128
-    }
-}
-
-impl Ord for Event {
-    #[inline]
-    fn cmp(&self, other: &Self) -> core::cmp::Ordering {
-        self.order().cmp(&other.order())
-    }
-}
-
-impl PartialOrd for Event {
-    #[inline]
-    fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// After all others.
-const NEVER: Event = Event { at: SimTime::MAX, key: Key::LAST };
 /// No block, no place.
 const NONE: u32 = u32::MAX;
 
@@ -144,7 +46,7 @@ const fn entry(at: SimTime, what: u32) -> u64 {
 
 #[inline]
 fn key(others: &[Key], what: u32) -> Key {
-    if what & OTHER == 0 { Key::new(Phase::Arrive, what, 0) } else { others[(what & !OTHER) as usize] }
+    if what & OTHER == 0 { EventKind::Arrival { link: what }.key() } else { others[(what & !OTHER) as usize] }
 }
 
 /// The time of an entry of the day that begins at `begin`.
@@ -190,7 +92,7 @@ pub struct Calendar {
     day: i64,
     /// Events beyond the ring, and those that came into a crowded day while it was open.
     far: BinaryHeap<Reverse<Event>>,
-    /// The first of them, or `NEVER`.
+    /// The first of them, or `Event::NEVER`.
     far_first: Event,
     /// What the days are adapted to, since the last look: days opened, events found in them, events put into an
     /// open day, and into the heap.
@@ -217,7 +119,7 @@ impl Default for Calendar {
             shift: 18,
             day: -1,
             far: BinaryHeap::new(),
-            far_first: NEVER,
+            far_first: Event::NEVER,
             opened: 0,
             found: 0,
             inserted: 0,
@@ -336,7 +238,7 @@ impl Calendar {
 
     /// Takes an arrival out that was put in for this time and will not happen. False where there is none.
     pub fn remove_arrival(&mut self, at: SimTime, link: u32) -> bool {
-        let key = Key::new(Phase::Arrive, link, 0);
+        let key = EventKind::Arrival { link }.key();
         let wanted = entry(at, link);
         let is_it = |begin: i64, e: u64| e == wanted && time(begin, e) == at;
         let left = &self.today[self.next..self.end];
@@ -355,7 +257,7 @@ impl Calendar {
         }
         let before = self.far.len();
         self.far.retain(|Reverse(e)| *e != Event { at, key });
-        self.far_first = self.far.peek().map_or(NEVER, |r| r.0);
+        self.far_first = self.far.peek().map_or(Event::NEVER, |r| r.0);
         self.far.len() < before
     }
 
@@ -463,7 +365,7 @@ impl Calendar {
     pub fn pop_other(&mut self, bound: Event) -> Option<Event> {
         self.sort_first();
         let left = &self.today[self.next..self.end];
-        let first = left.first().map_or(NEVER, |&e| self.event(self.begin, e));
+        let first = left.first().map_or(Event::NEVER, |&e| self.event(self.begin, e));
         if self.far_first < first {
             return self.pop_far(bound);
         }
@@ -502,7 +404,7 @@ impl Calendar {
             return None;
         }
         let Reverse(event) = self.far.pop()?;
-        self.far_first = self.far.peek().map_or(NEVER, |r| r.0);
+        self.far_first = self.far.peek().map_or(Event::NEVER, |r| r.0);
         // The ring turns; the event's own day is not open yet.
         self.day = self.day.max((event.at.0 >> self.shift) - 1);
         Some(event)
@@ -519,7 +421,7 @@ impl Calendar {
                 first = entries.iter().map(|&e| self.event(day << self.shift, e)).fold(first, Event::min);
             }
         }
-        (first != NEVER).then_some(first)
+        (first != Event::NEVER).then_some(first)
     }
 
     /// A block and those with the rest of its day.
@@ -687,7 +589,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const END: Event = Event { at: SimTime::MAX, key: Key(u64::MAX) };
+    const END: Event = Event::NEVER;
 
     #[test]
     fn networks_sort() {
@@ -703,13 +605,6 @@ mod tests {
                 assert_eq!(sorted[..count as usize].iter().sum::<u64>(), u64::from(bits.count_ones()));
             }
         }
-    }
-
-    #[test]
-    fn keys_hold_what_they_are_given() {
-        let k = Key::new(Phase::Timer, u32::MAX, (1 << 28) - 1);
-        assert_eq!((k.phase(), k.element(), k.slot()), (Phase::Timer, u32::MAX, (1 << 28) - 1));
-        assert!(Key::new(Phase::Arrive, u32::MAX, 9) < Key::new(Phase::Start, 0, 0));
     }
 
     /// Operations on the calendar and on a binary heap side by side: pops, and pushes at or after the last pop.
@@ -770,7 +665,7 @@ mod tests {
             (x >> 20) as i64 % below
         };
         let push = |c: &mut Calendar, h: &mut BinaryHeap<_>, at: i64, link| {
-            let event = Event { at: SimTime(at), key: Key::new(Phase::Arrive, link, 0) };
+            let event = Event { at: SimTime(at), key: EventKind::Arrival { link }.key() };
             c.push(event.at, event.key);
             h.push(Reverse(event));
         };

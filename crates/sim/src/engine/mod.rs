@@ -1,18 +1,19 @@
 //! The event loop: single-threaded, deterministic, ordered by `(time, phase, element)` alone.
 
 pub mod calendar;
+pub mod event;
 mod steps;
 pub(crate) mod time;
 
 use crate::air::switches;
 use crate::control::Controllers;
 use crate::control::proxies::Proxies;
-use crate::engine::calendar::{Event, Key, Phase};
+use crate::engine::event::{Event, EventKind, Key, OutsideEvent, Phase};
 use crate::engine::steps::Release;
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{Endpoints, Tells, Then};
 use crate::hosts::flow::State;
-use crate::network::{AIR, FLYWAYS, MULTIPLEXER, Network};
+use crate::network::Network;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use timeplane_model::{Duration, HostId};
@@ -124,8 +125,6 @@ impl Turns {
     }
 }
 
-const END: Event = Event { at: SimTime::MAX, key: Key::LAST };
-
 impl<'a> Engine<'a> {
     /// A run that has not begun.
     pub fn new(
@@ -210,8 +209,8 @@ impl<'a> Engine<'a> {
         }
         loop {
             self.network.write_capture(self.now);
-            let outside = self.next_outside();
-            match self.run_before(outside) {
+            let bound = self.next_outside().map_or(Event::NEVER, |next| next.0);
+            match self.run_before(bound) {
                 Paused::Nothing => {}
                 Paused::News => {
                     self.tell_changes();
@@ -223,15 +222,16 @@ impl<'a> Engine<'a> {
             }
             // A sample was outside only while something was inside.
             let outside = self.next_outside();
-            if outside == END || outside.at > self.stop || self.is_done() {
-                if self.stop < SimTime::MAX && (outside != END || !self.network.calendar.is_empty()) {
+            let due = outside.filter(|next| next.0.at <= self.stop);
+            let Some((event, kind)) = due.filter(|_| !self.is_done()) else {
+                if self.stop < SimTime::MAX && (outside.is_some() || !self.network.calendar.is_empty()) {
                     self.now = self.stop;
                 }
                 return Ended::Complete;
-            }
-            self.now = outside.at;
+            };
+            self.now = event.at;
             self.events += 1;
-            self.handle_outside(outside);
+            self.handle_outside(event.at, kind);
             self.tell_changes();
             if self.tell(pulse) {
                 return Ended::Cancelled;
@@ -295,39 +295,29 @@ impl<'a> Engine<'a> {
     }
 
     /// The first event that is not in the calendar.
-    fn next_outside(&mut self) -> Event {
-        let mut first = END;
-        if let Some(at) = self.next_arrival() {
-            first = Event { at, key: Key::new(Phase::Start, 0, 0) };
-        }
-        if let Some(at) = self.network.next_change() {
-            first = first.min(Event { at, key: Key::new(Phase::Retune, 0, 0) });
-        }
-        // Slot 0 is a control message, slot 1 a report; several of either have an order of their own.
-        if let Some((&(at, ..), _)) = self.network.reports.first_key_value() {
-            first = first.min(Event { at, key: Key::new(Phase::Open, 0, 1) });
-        }
-        if let Some(at) = self.control.as_ref().and_then(Controllers::next_message) {
-            first = first.min(Event { at, key: Key::new(Phase::Open, 0, 0) });
-        }
-        if let Some(at) = self.proxies.as_ref().and_then(|p| p.deadline()) {
-            first = first.min(Event { at, key: Key::new(Phase::Open, 0, 2) });
-        }
+    fn next_outside(&mut self) -> Option<(Event, OutsideEvent)> {
+        use OutsideEvent::{Change, FlowStart, Message, Proxy, RepairReport, SampleQueues, SampleReceived, SampleTcp};
+        let mut first: Option<(Event, OutsideEvent)> = None;
+        let mut consider = |at: Option<SimTime>, kind: OutsideEvent| {
+            if let Some(event) = at.map(|at| kind.at(at))
+                && first.is_none_or(|f| event < f.0)
+            {
+                first = Some((event, kind));
+            }
+            first.is_some()
+        };
+        consider(self.next_arrival(), FlowStart);
+        consider(self.network.next_change(), Change);
+        consider(self.network.reports.first_key_value().map(|(&(at, ..), _)| at), RepairReport);
+        consider(self.control.as_ref().and_then(Controllers::next_message), Message);
+        let some = consider(self.proxies.as_ref().and_then(|p| p.deadline()), Proxy);
         // Samples, handovers and changes of rates alone keep no run alive.
-        if let Some(at) = self.network.next_handover().filter(|_| first != END || !self.network.calendar.is_empty()) {
-            first = first.min(Event { at, key: Key::new(Phase::Retune, 0, 0) });
-        }
-        if let Some(at) = self.network.next_rate().filter(|_| first != END || !self.network.calendar.is_empty()) {
-            first = first.min(Event { at, key: Key::new(Phase::Retune, 0, 0) });
-        }
-        if self.sample_every.is_some() && (first != END || !self.network.calendar.is_empty()) {
-            first = first.min(Event { at: self.next_sample, key: Key::new(Phase::Sample, 0, 0) });
-        }
-        if self.received_every.is_some() && (first != END || !self.network.calendar.is_empty()) {
-            first = first.min(Event { at: self.next_received, key: Key::new(Phase::Sample, 0, 1) });
-        }
-        if self.tcp_every.is_some() && (first != END || !self.network.calendar.is_empty()) {
-            first = first.min(Event { at: self.next_tcp, key: Key::new(Phase::Sample, 0, 2) });
+        if some || !self.network.calendar.is_empty() {
+            consider(self.network.next_handover(), Change);
+            consider(self.network.next_rate(), Change);
+            consider(self.sample_every.map(|_| self.next_sample), SampleQueues);
+            consider(self.received_every.map(|_| self.next_received), SampleReceived);
+            consider(self.tcp_every.map(|_| self.next_tcp), SampleTcp);
         }
         first
     }
@@ -337,54 +327,37 @@ impl<'a> Engine<'a> {
     fn handle(&mut self, event: Event) -> bool {
         self.now = event.at;
         self.events += 1;
-        match event.key.phase() {
-            Phase::Arrive => {
-                self.network.arrive(event.at, event.key.element(), &mut self.ends);
-                self.network.news
+        let (now, network, ends) = (event.at, &mut self.network, &mut self.ends);
+        match event.key.kind() {
+            EventKind::Arrival { link } => {
+                network.arrive(now, link, ends);
+                return network.news;
             }
-            Phase::Timer => {
-                let then = self.ends.timer(event.at, event.key.element(), event.key.slot(), &mut self.network);
-                self.network.hold(event.at, then, &mut self.ends);
-                true
+            EventKind::Timer { flow, key } => {
+                let then = ends.timer(now, flow, key, network);
+                network.hold(now, then, ends);
+                return true;
             }
-            Phase::Send => {
-                let element = event.key.element();
-                match event.key.slot() {
-                    MULTIPLEXER => {
-                        self.network.serve_multiplexer(event.at, element);
-                        return false;
-                    }
-                    AIR => {
-                        self.network.serve_air(event.at, &mut self.ends);
-                        return false;
-                    }
-                    FLYWAYS => {
-                        self.network.update_flyways(event.at, &mut self.ends);
-                        return false;
-                    }
-                    _ => {}
-                }
-                match element.checked_sub(self.network.fabric().hosts()) {
-                    None => self.network.serve(event.at, element, &mut self.ends),
-                    Some(link) => self.network.serve_port(event.at, link),
-                }
-                false
+            EventKind::AgentDue { node } => {
+                let control = self.control.as_mut().expect("only a plan has agents");
+                control.due(now, node, network, ends);
+                return true;
             }
-            Phase::Retune => {
-                self.network.obey(event.at, event.key.element(), event.key.slot() as u8);
-                false
+            EventKind::QueuesChanged { host } => {
+                let control = self.control.as_mut().expect("only a plan has agents");
+                control.tell_change(now, host, network, ends);
+                return true;
             }
-            Phase::Open => {
-                let control = self.control.as_mut().expect("only a plan opens gates");
-                let (network, ends) = (&mut self.network, &mut self.ends);
-                match event.key.slot() {
-                    0 => control.due(event.at, event.key.element(), network, ends),
-                    _ => control.tell_change(event.at, event.key.element(), network, ends),
-                }
-                true
-            }
-            Phase::Start | Phase::Sample => unreachable!("{event:?} is not kept in the calendar"),
+            EventKind::Multiplexer { link } => network.serve_multiplexer(now, link),
+            EventKind::Air => network.serve_air(now, ends),
+            EventKind::Flyways => network.update_flyways(now, ends),
+            EventKind::Serve { sender } => match sender.checked_sub(network.fabric().hosts()) {
+                None => network.serve(now, sender, ends),
+                Some(link) => network.serve_port(now, link),
+            },
+            EventKind::Pause { link, priorities } => network.obey(now, link, priorities),
         }
+        false
     }
 
     /// Agents hear of what has changed in their hosts' queues, and flows of nothing: what interfaces have refused is lost.
@@ -414,65 +387,70 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn handle_outside(&mut self, event: Event) {
-        match event.key.phase() {
-            Phase::Retune => {
-                for access in self.network.hand_over(event.at, &mut self.ends) {
+    fn handle_outside(&mut self, at: SimTime, kind: OutsideEvent) {
+        match kind {
+            OutsideEvent::Change => {
+                for access in self.network.hand_over(at, &mut self.ends) {
                     if let Some(proxies) = &mut self.proxies {
-                        proxies.hands_over(event.at, access);
+                        proxies.hands_over(at, access);
                     }
                 }
-                let changes = self.network.change(event.at, &mut self.ends);
+                let changes = self.network.change(at, &mut self.ends);
                 if let Some(control) = &mut self.control {
-                    control.fail(event.at, &changes, &mut self.network, &mut self.ends);
+                    control.fail(at, &changes, &mut self.network, &mut self.ends);
                 }
             }
-            Phase::Start => {
-                let next = match (&mut self.steps, &mut self.turns) {
-                    (Some(steps), _) => match steps.take() {
-                        // A computation has ended.
-                        None => return,
-                        flow => flow,
-                    },
-                    (None, Some(turns)) => turns.take(),
-                    (None, None) => self.arrivals.next(),
-                };
-                let arrival = next.expect("it was there");
-                if self.proxies.is_some() {
-                    return self.start_steered(event.at, &arrival);
-                }
-                let then = self.ends.start(event.at, &arrival, &mut self.network);
-                if then != Then::Nothing {
-                    self.network.hold(event.at, then, &mut self.ends);
-                }
-            }
-            Phase::Open if event.key.slot() == 0 => {
+            OutsideEvent::FlowStart => self.start_flow(at),
+            OutsideEvent::Message => {
                 let control = self.control.as_mut().expect("its message");
-                control.deliver(event.at, &mut self.network, &mut self.ends);
+                control.deliver(at, &mut self.network, &mut self.ends);
             }
-            Phase::Open if event.key.slot() == 2 => {
+            OutsideEvent::Proxy => {
                 let proxies = self.proxies.as_mut().expect("its event");
-                proxies.due(event.at, &mut self.network, &mut self.ends);
+                proxies.due(at, &mut self.network, &mut self.ends);
             }
-            Phase::Open => {
-                let ((at, flow, _), (slot, report)) = self.network.reports.pop_first().expect("it was there");
-                let down = self.ends.flows.find(slot, flow).is_some_and(|f| self.network.is_host_down(f.source));
-                match report.filter(|_| !down) {
-                    Some(report) => {
-                        if let Some(capture) = &mut self.network.capture
-                            && let Some(of) = self.ends.flows.find(slot, flow)
-                        {
-                            capture.repair(at, true, [of.destination, of.source], flow, &report);
-                        }
-                        let then = self.ends.report(at, flow, slot, &report, &mut self.network);
-                        self.network.hold(at, then, &mut self.ends);
-                    }
-                    None => self.ends.report_lost(flow, slot),
+            OutsideEvent::RepairReport => self.deliver_report(),
+            OutsideEvent::SampleQueues => self.sample(at),
+            OutsideEvent::SampleReceived => self.sample_received(at),
+            OutsideEvent::SampleTcp => self.sample_tcp(at),
+        }
+    }
+
+    fn start_flow(&mut self, at: SimTime) {
+        let next = match (&mut self.steps, &mut self.turns) {
+            (Some(steps), _) => match steps.take() {
+                // A computation has ended.
+                None => return,
+                flow => flow,
+            },
+            (None, Some(turns)) => turns.take(),
+            (None, None) => self.arrivals.next(),
+        };
+        let arrival = next.expect("it was there");
+        if self.proxies.is_some() {
+            return self.start_steered(at, &arrival);
+        }
+        let then = self.ends.start(at, &arrival, &mut self.network);
+        if then != Then::Nothing {
+            self.network.hold(at, then, &mut self.ends);
+        }
+    }
+
+    /// The first repair report under way arrives, unless its sender is down.
+    fn deliver_report(&mut self) {
+        let ((at, flow, _), (slot, report)) = self.network.reports.pop_first().expect("it was there");
+        let down = self.ends.flows.find(slot, flow).is_some_and(|f| self.network.is_host_down(f.source));
+        match report.filter(|_| !down) {
+            Some(report) => {
+                if let Some(capture) = &mut self.network.capture
+                    && let Some(of) = self.ends.flows.find(slot, flow)
+                {
+                    capture.repair(at, true, [of.destination, of.source], flow, &report);
                 }
+                let then = self.ends.report(at, flow, slot, &report, &mut self.network);
+                self.network.hold(at, then, &mut self.ends);
             }
-            _ if event.key.slot() == 0 => self.sample(event.at),
-            _ if event.key.slot() == 1 => self.sample_received(event.at),
-            _ => self.sample_tcp(event.at),
+            None => self.ends.report_lost(flow, slot),
         }
     }
 

@@ -8,16 +8,15 @@ mod rate_changes;
 pub(crate) mod routes;
 mod trains;
 
-pub use crate::air::carrying::AIR;
 use crate::air::carrying::AirState;
-pub use crate::air::flyways::carrying::FLYWAYS;
 use crate::air::flyways::carrying::{FLOWN, VIA};
 pub use crate::air::handover::access::NewAccess;
 use crate::air::medium::Outcome;
 use crate::circuit::hybrid::HybridState;
 use crate::circuit::multiplexer::Multiplexer;
 use crate::circuit::switch::CIRCUIT;
-use crate::engine::calendar::{Calendar, Key, Phase};
+use crate::engine::calendar::Calendar;
+use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{BACKGROUND, Endpoints, FlowQueue, Then, Wire};
 use crate::hosts::flow::NONE;
@@ -130,9 +129,6 @@ pub enum Watch {
     /// Both.
     Everything,
 }
-
-/// The slot of an event for a rack's multiplexer; its element is the link.
-pub const MULTIPLEXER: u32 = 1;
 
 /// More links than this do not fit into the nearer caches with all that belongs to them.
 const LARGE: usize = 1 << 12;
@@ -483,7 +479,7 @@ impl Network {
             let nic = &mut nics[host as usize];
             if at < nic.armed {
                 nic.armed = at;
-                self.calendar.push(at, Key::new(Phase::Send, host, 0));
+                self.calendar.push(at, EventKind::Serve { sender: host }.key());
             }
         }
     }
@@ -960,7 +956,7 @@ impl Wire for Network {
 
     #[inline]
     fn arm(&mut self, at: SimTime, number: u32, slot: u32) {
-        self.calendar.push(at, Key::new(Phase::Timer, number, slot));
+        self.calendar.push(at, EventKind::Timer { flow: number, key: slot }.key());
     }
 
     fn report(&mut self, now: SimTime, [from, to]: [u32; 2], number: u32, slot: u32, report: Report) {

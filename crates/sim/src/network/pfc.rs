@@ -5,7 +5,7 @@
 //! it fly as they do elsewhere. A host that is paused stops its interface's queues of that class.
 
 use super::{Loss, Network};
-use crate::engine::calendar::{Key, Phase};
+use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::Endpoints;
 use crate::network::packet::flags;
@@ -219,7 +219,7 @@ impl Network {
             && at < port.armed
         {
             port.armed = at;
-            self.calendar.push(at, Key::new(Phase::Send, self.hosts + link, 0));
+            self.calendar.push(at, EventKind::Serve { sender: self.hosts + link }.key());
         }
     }
 
@@ -271,7 +271,7 @@ impl Network {
         let sent = now + Duration::from_ps(state.line_time(Pfc::FRAME));
         state.free_from(sent);
         let told = input.told;
-        self.calendar.push(sent + port.effect, Key::new(Phase::Retune, link ^ 1, u32::from(told)));
+        self.calendar.push(sent + port.effect, EventKind::Pause { link: link ^ 1, priorities: told }.key());
         if let Some(capture) = &mut self.capture {
             let is = self.fabric.link(LinkId(link));
             capture.paused(now, sent + is.spec.propagation, link, (is.from.0, is.to.0), told);

@@ -3,7 +3,7 @@
 //! A rack has an air link per channel, which is down until the controller has told both of its ends of a link, with one time from which on it
 //! carries. What waits for a link that goes down goes by wire. A packet flies once, so that shares of several racks never send it round.
 
-use crate::engine::calendar::{Key, Phase};
+use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::Endpoints;
 use crate::network::Network;
@@ -12,9 +12,6 @@ use std::sync::Arc;
 use timeplane_model::{HostId, mix64};
 use timeplane_protocol::RackFlyways;
 use timeplane_radio::{Db, Field, Mcs};
-
-/// The slot of the event at which links come and go.
-pub const FLYWAYS: u32 = 3;
 
 /// [`Packet::path`] of a packet that has flown.
 pub(crate) const FLOWN: u16 = u16::MAX;
@@ -114,7 +111,7 @@ impl Network {
         let times: Vec<SimTime> = times.map(|t| SimTime::from_ps(t.as_ps())).filter(|&t| t > now).collect();
         flyways.told[rack as usize] = told;
         for at in times {
-            self.calendar.push(at, Key::new(Phase::Send, 0, FLYWAYS));
+            self.calendar.push(at, EventKind::Flyways.key());
         }
         self.update_flyways(now, ends);
     }

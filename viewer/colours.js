@@ -31,7 +31,7 @@ export function onTheme(draw, element) {
   document.addEventListener("theme", changed);
 }
 
-/** The colour of a control, a destination or a reason, by its number. */
+/** The colour of a scheme, a destination or a reason, by its number. */
 export function colour(number) {
   const palette = OKABE_ITO[isDark() ? "dark" : "light"];
   return palette[number % palette.length];

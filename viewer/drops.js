@@ -1,4 +1,4 @@
-// Packets lost by reason: a bar for each control, means over seeds.
+// Packets lost by reason: a bar for each scheme, means over seeds.
 
 import { colour, onTheme } from "./colours.js";
 import { digits, percent } from "./format.js";
@@ -13,7 +13,7 @@ export class Drops {
     onTheme(() => this.draw(), this.bars);
   }
 
-  /** Shows these: `control`, `sent` packets, and for every reason `mean` and `half` of the interval. */
+  /** Shows these: `scheme`, `sent` packets, and for every reason `mean` and `half` of the interval. */
   update(rows) {
     this.rows = rows;
     this.draw();
@@ -40,7 +40,7 @@ export class Drops {
       const share = row.sent ? ` (${percent(lost / row.sent)} of what was sent)` : "";
       const text = lost === 0 ? "nothing was lost" : `${digits(lost)} packets a run${share}`;
       return [
-        make("span", { class: "name" }, row.control),
+        make("span", { class: "name" }, row.scheme),
         make("span", { class: "track" }, ...row.reasons.map(part)),
         make("span", { class: "value" }, text),
       ];

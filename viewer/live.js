@@ -1,4 +1,4 @@
-// The page of a manager at work: what it says is kept here, and shown by the same charts as a report.
+// The page of a controller at work: what it says is kept here, and shown by the same charts as a report.
 
 import { count, digits, percent, quantity, time } from "./format.js";
 import { Heat } from "./heat.js";
@@ -23,7 +23,7 @@ const timeplane = { charts: {}, about: null, hosts: new Map(), demand: [], count
 window.timeplane = timeplane;
 let tables = [];
 let cells = null;
-/** What the browser's clock shows when a manager has run for so many ns: from the last event. */
+/** What the browser's clock shows when a controller has run for so many ns: from the last event. */
 let wallOf = () => 0;
 
 /** What is planned: who holds it may send. */
@@ -38,16 +38,16 @@ const section = (id, title, about) => {
 };
 const column = (name, unit, at) => ({ name, unit, at });
 
-/** Everything anew: another manager may speak, and there is nothing of the last one that it goes on with. */
+/** Everything anew: another controller may speak, and there is nothing of the last one that it goes on with. */
 function begin(data) {
   const { about } = data;
   Object.assign(timeplane, { about, hosts: new Map(), demand: Array.from({ length: about.hosts }, () => new Map()), charts: {} });
   Object.assign(timeplane, { counters: {}, observed: null, slots: 0, held: new Array(about.hosts).fill(0) });
   tables = [];
   byId("charts").replaceChildren();
-  const place = about.place ? `, manager ${about.place}` : "";
-  byId("title").textContent = `${about.scenario}: ${about.control}${place}`;
-  document.title = `${about.control} - timeplane live`;
+  const place = about.place ? `, controller ${about.place}` : "";
+  byId("title").textContent = `${about.scenario}: ${about.scheme}${place}`;
+  document.title = `${about.scheme} - timeplane live`;
   const names = Array.from({ length: about.hosts }, (_, n) => host(n));
   schedule(about, names);
   if (about.plan !== "rates") {
@@ -70,10 +70,10 @@ function begin(data) {
 function schedule(about, names) {
   const place = section("schedule", `Who holds which ${held(about)}`, null);
   if (about.plan === "rates") {
-    place.append(make("p", {}, "Nobody holds a slot: this control plans rates."));
+    place.append(make("p", {}, "Nobody holds a slot: this scheme plans rates."));
     return;
   }
-  place.append(make("p", { class: "about" }, `A lane per sender. Each ${held(about)} is shown as it is planned, since this page was opened; times count from the manager's start.`));
+  place.append(make("p", { class: "about" }, `A lane per sender. Each ${held(about)} is shown as it is planned, since this page was opened; times count from the controller's start.`));
   place.append(make("p", { id: "left-out", class: "warning", hidden: true }));
   const options = { kinds: names.map((n) => `to ${n}`), tell: (_, slot) => `; round ${chart.numbers[slot].join(", slot ")}`, words: HELD_WORDS };
   const chart = new Rolling(place, names, "Gantt chart of slots as they are planned: a lane per sending host.", options);
@@ -94,7 +94,7 @@ function schedule(about, names) {
 }
 
 function hostTable(about) {
-  const place = section("hosts", "Hosts", "Silent: its connection to the manager has ended, or nothing has come on it for a second; its slots go to others from the next round on. Late: it is there, and a report that was due has not come.");
+  const place = section("hosts", "Hosts", "Silent: its connection to the controller has ended, or nothing has come on it for a second; its slots go to others from the next round on. Late: it is there, and a report that was due has not come.");
   const heads = ["host", "state", "last report", "waits", `${held(about)}s`, "fill", "late grants", "late frames", "sent"];
   const body = make("tbody");
   cells = Array.from({ length: about.hosts }, (_, n) => {
@@ -184,13 +184,13 @@ function showFill(nowPs) {
   chart.keep(SAMPLES);
 }
 
-/** What the manager and an observer have counted, a line each: name, value, and what it means. */
+/** What the controller and an observer have counted, a line each: name, value, and what it means. */
 function lagLines() {
   const { counters, observed, about } = timeplane;
   const of = (name) => count(counters[name] ?? 0);
   const lines = [
-    ["planned", about.plan === "rates" ? `${of("grants")} messages of rates` : `${of("slots")} ${about.plan === "circuits" ? "configurations" : "slots"} in ${of("rounds")} rounds`, "since the manager began"],
-    ["slipped", `${of("slips")} times, ${time((counters.slipped_ns ?? 0) * 1000)} in all`, "the manager was woken late, and its schedule was put off"],
+    ["planned", about.plan === "rates" ? `${of("grants")} messages of rates` : `${of("slots")} ${about.plan === "circuits" ? "configurations" : "slots"} in ${of("rounds")} rounds`, "since the controller began"],
+    ["slipped", `${of("slips")} times, ${time((counters.slipped_ns ?? 0) * 1000)} in all`, "the controller was woken late, and its schedule was put off"],
     ["plans refused", of("refused_plans"), "rounds that could not be granted, and stayed empty"],
   ];
   const reports = [...timeplane.hosts.entries()].filter(([, h]) => (h.state === "joined" || h.state === "late") && h.reported_ns !== null);
@@ -199,7 +199,7 @@ function lagLines() {
     lines.push(["oldest report", `${ago(wallOf(oldest.reported_ns))} ago, of ${host(number)}`, "of hosts that are there"]);
   }
   if (!observed) {
-    lines.push(["violations", "not known", "no observer at the switch tells this manager what it sees"]);
+    lines.push(["violations", "not known", "no observer at the switch tells this controller what it sees"]);
     return lines;
   }
   const us = (value) => (value === null ? "-" : time(value * 1e6));
@@ -256,9 +256,9 @@ function state(now, why) {
   timeplane.state = now;
   const line = byId("state");
   const texts = {
-    connected: () => `Connected: control ${about.control}, ${count(about.hosts)} hosts.`,
-    gone: () => `${about ? "The manager is gone" : "No manager answers"} (${why}): reconnecting.`,
-    refused: () => "The manager does not take this page's token. It makes a new one at each start.",
+    connected: () => `Connected: scheme ${about.scheme}, ${count(about.hosts)} hosts.`,
+    gone: () => `${about ? "The controller is gone" : "No controller answers"} (${why}): reconnecting.`,
+    refused: () => "The controller does not take this page's token. It makes a new one at each start.",
   };
   write(line, texts[now]());
   line.className = now === "connected" ? "about" : "warning";
@@ -276,7 +276,7 @@ function ask() {
     listen(token);
   };
   field.addEventListener("keydown", (event) => event.key === "Enter" && go());
-  const label = make("label", { for: "token-field" }, "Token, from the file that the manager names as it starts (status.token): ");
+  const label = make("label", { for: "token-field" }, "Token, from the file that the controller names as it starts (status.token): ");
   byId("token").replaceChildren(make("p", {}, label, field, " ", make("button", { type: "button", click: go }, "Connect")));
 }
 
@@ -302,7 +302,7 @@ function show() {
   if (token) {
     listen(token);
   } else {
-    write(byId("state"), "This page needs the manager's token.");
+    write(byId("state"), "This page needs the controller's token.");
     ask();
   }
 }

@@ -16,12 +16,12 @@ const state = document.getElementById("state");
 const timeplane = { data, table, charts: {}, ready: null };
 window.timeplane = timeplane;
 
-const controlNumber = (name) => data.controls.indexOf(name);
+const schemeNumber = (name) => data.schemes.indexOf(name);
 const nameOf = (number) => {
   const run = data.runs[number];
   const point = data.points[run.point];
-  const seed = data.runs.filter((r) => r.control === run.control && r.point === run.point).length > 1;
-  return data.controls[run.control] + (point ? `, ${point}` : "") + (seed ? `, seed ${run.seed}` : "");
+  const seed = data.runs.filter((r) => r.scheme === run.scheme && r.point === run.point).length > 1;
+  return data.schemes[run.scheme] + (point ? `, ${point}` : "") + (seed ? `, seed ${run.seed}` : "");
 };
 
 /** A section with a title; what it shows goes into the place that comes back. */
@@ -63,14 +63,14 @@ async function distributions(kind, title, about) {
     const x = columns.time_ps.values;
     const lines = one.lines.map((line) => {
       const counts = line.measured.map((_, run) => columns[names[line.first + run]].values);
-      return { name: line.control, number: controlNumber(line.control), ...shares(counts, line.measured, data.distributions.t) };
+      return { name: line.scheme, number: schemeNumber(line.scheme), ...shares(counts, line.measured, data.distributions.t) };
     });
     const labels = { labelX: title, labelY: "share that is done", showX: time, showY: percent };
-    timeplane.charts[kind] = new Lines(body, `${title}, a line per control.`, { x, lines, ...labels });
+    timeplane.charts[kind] = new Lines(body, `${title}, a line per scheme.`, { x, lines, ...labels });
     for (const line of one.lines) {
       const [measured, finished] = [line.measured, line.finished].map((list) => list.reduce((a, b) => a + b, 0));
       if (finished < measured) {
-        body.append(make("p", { class: "warning" }, `${line.control}: ${measured - finished} of ${measured} did not finish; its line ends below 100 %.`));
+        body.append(make("p", { class: "warning" }, `${line.scheme}: ${measured - finished} of ${measured} did not finish; its line ends below 100 %.`));
       }
     }
     tableBehind(body, `${kind}.csv`, names.map((name) => plain(columns, name)), () => rows);
@@ -97,15 +97,15 @@ async function slowdown() {
       const least = (v) => (v[1] === null ? v[0] : Math.max(v[0] - v[1], v[0] / 100));
       const bands = line.bins.some((b) => b[stat][1] !== null);
       const band = bands ? { low: at(least), high: at((v) => v[0] + (v[1] ?? 0)) } : { low: null, high: null };
-      return { name: line.control, number: controlNumber(line.control), y: at((v) => v[0]), ...band };
+      return { name: line.scheme, number: schemeNumber(line.scheme), y: at((v) => v[0]), ...band };
     });
     const labels = { labelX: "size of the flow (at least)", labelY: `slowdown, ${text}`, showX: bytes, showY: ratio, logY: true };
-    timeplane.charts.slowdown = new Lines(body, "Slowdown by size of flows, a line per control.", { x: edges.map((e) => Math.max(e, 1)), lines, ...labels });
-    const rows = one.lines.flatMap((line) => line.bins.map((bin) => ({ control: line.control, ...bin })));
+    timeplane.charts.slowdown = new Lines(body, "Slowdown by size of flows, a line per scheme.", { x: edges.map((e) => Math.max(e, 1)), lines, ...labels });
+    const rows = one.lines.flatMap((line) => line.bins.map((bin) => ({ scheme: line.scheme, ...bin })));
     const pick = (name, unit, of) => column(name, unit, (row) => of(rows[row]));
     const number = (value) => (value === null ? null : digits(value));
     tableBehind(body, "slowdown.csv", [
-      pick("control", "", (r) => r.control),
+      pick("scheme", "", (r) => r.scheme),
       pick("from_bytes", "B", (r) => r.from_bytes),
       pick("flows", "", (r) => r.flows),
       pick("p50", "", (r) => number(r.p50[0])),
@@ -230,10 +230,10 @@ async function air(body, one) {
 async function schedules() {
   const place = section("schedule", "The schedule", null);
   if (!data.schedules.length) {
-    place.append(make("p", {}, "No control of these results plans slots or circuits, and there are no air links. Rates and timeslots are written down where the scenario has ", make("code", {}, "record.grants = true"), "."));
+    place.append(make("p", {}, "No scheme of these results plans slots or circuits, and there are no air links. Rates and timeslots are written down where the scenario has ", make("code", {}, "record.grants = true"), "."));
     return;
   }
-  place.append(make("p", { class: "about" }, "Of each control the first seed. Slots and circuits: who sends to whom, and when. Rates: how fast pairs may send. Air links: which rate they have."));
+  place.append(make("p", { class: "about" }, "Of each scheme the first seed. Slots and circuits: who sends to whom, and when. Rates: how fast pairs may send. Air links: which rate they have."));
   const several = (one) => data.schedules.filter((s) => s.run === one.run).length > 1;
   const options = data.schedules.map((one) => ({ value: one, text: nameOf(one.run) + (several(one) ? `: ${one.kind}` : "") }));
   await oneOf(place, "Run", options, async (body, one) => {
@@ -273,7 +273,7 @@ async function queues() {
 
 async function links() {
   if (!data.links.length) return;
-  const place = section("links", "Topology and load", "Of each control the first seed, over the whole run.");
+  const place = section("links", "Topology and load", "Of each scheme the first seed, over the whole run.");
   await oneOf(place, "Run", runOptions(data.links), async (body, one) => {
     const { columns, rows } = await table(one.table);
     const values = Object.fromEntries(Object.entries(columns).map(([name, c]) => [name, c.values]));
@@ -305,7 +305,7 @@ async function drops() {
     const of = (i, part) => (row) => (rows[row].reasons[i][part] === null ? null : digits(rows[row].reasons[i][part]));
     const each = reasons.flatMap((r, i) => [column(`${r}_packets`, "", of(i, "mean")), column(`${r}_half_width`, "", of(i, "half"))]);
     const sent = column("sent_packets", "", (row) => digits(rows[row].sent));
-    tableBehind(body, "drops.csv", [column("control", "", (row) => rows[row].control), sent, ...each], () => rows.length);
+    tableBehind(body, "drops.csv", [column("scheme", "", (row) => rows[row].scheme), sent, ...each], () => rows.length);
   });
   if (tables.length) {
     const details = make("details", { class: "behind" }, make("summary", {}, "By link"));

@@ -1,9 +1,9 @@
-// Events of a manager: text/event-stream over `fetch`, as the browser's own reader of such streams cannot show a token. A stream that ends, or on
+// Events of a controller: text/event-stream over `fetch`, as the browser's own reader of such streams cannot show a token. A stream that ends, or on
 // which nothing comes, is asked for again; each begins with all there is.
 
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 5000;
-/** A manager says something twice a second. */
+/** A controller says something twice a second. */
 const SILENCE = 3000;
 
 export class Stream {

@@ -17,18 +17,18 @@ def metrics(text: str) -> list[tuple[str, str, str]]:
         elif said := re.fullmatch(r"# TYPE (\w+) (\w+)", line):
             suffix = "_total" if said[2] == "counter" else ""
             found.append((said[1] + suffix, said[2], helps.get(said[1], "")))
-    found.sort(key=lambda one: one[0].split("_")[1] != "manager")
+    found.sort(key=lambda one: one[0].split("_")[1] != "controller")
     return found
 
 
 def page() -> Page:
-    """Manager, then agent."""
+    """Controller, then agent."""
     made = Page(
         "Metrics of daemons",
-        "A manager or an agent with `status = \"127.0.0.1:9464\"` in its file has them at `/metrics`, in the text format of OpenMetrics, which Prometheus "
+        "A controller or an agent with `status = \"127.0.0.1:9464\"` in its file has them at `/metrics`, in the text format of OpenMetrics, which Prometheus "
         "reads; the request carries the token in `status.token` of its runtime folder. Counters begin with 0 at each start of the daemon.",
     )
-    for daemon in ("manager", "agent"):
+    for daemon in ("controller", "agent"):
         made.add(f"(metrics-{daemon})=", f"## {daemon.capitalize()}")
         rows = metrics(example("metrics", daemon))
         if not rows:

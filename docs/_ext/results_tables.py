@@ -14,7 +14,7 @@ from generated import Page
 _SMALLEST = {
     "fabric": {"topology": {"single_switch": {"hosts": 2}}, "rate": "10 Gb/s"},
     "workload": {"shuffle": {"bytes": "10 kB"}},
-    "control": {"datagrams": {"transport": {"datagrams": {}}}},
+    "scheme": {"datagrams": {"transport": {"datagrams": {}}}},
 }
 #: By the end of a name; the longest that fits.
 _UNITS = {
@@ -42,7 +42,7 @@ def page() -> Page:
     made = Page(
         "Results and metrics",
         "What a folder of results holds. Units are in the names of columns; times are picoseconds since the run's begin, or spans of them. In Python, "
-        "and for all runs of a folder together, each table has the columns `run`, `control`, one for each swept key, and `seed` in front.",
+        "and for all runs of a folder together, each table has the columns `run`, `scheme`, one for each swept key, and `seed` in front.",
     )
     made.add(
         "(results-metrics)=",
@@ -54,7 +54,7 @@ def page() -> Page:
         results = tp.Scenario.from_dict(_SMALLEST).run(results=Path(folder))
         made.add("(results-summary)=", "## summary", "One row per run: `summary.parquet` and `summary.csv`. Metrics among its columns are named as in tables.")
         labels = {entry["name"]: entry["about"] for entry in metrics["entries"]}
-        own = [name for name in results.summary.columns if name not in {"run", "control", "seed"}]
+        own = [name for name in results.summary.columns if name not in {"run", "scheme", "seed"}]
         made.table(("column", "unit", "in tables"), [(f"`{name}`", unit(name), labels.get(name, "")) for name in own])
         for entry in tables["entries"]:
             name = entry["name"]

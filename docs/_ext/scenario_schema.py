@@ -91,7 +91,7 @@ def _toml(value: Any) -> str:
 
 
 def _words(name: str) -> str:
-    """`SlotsSpec` as `slots`, `AirQueue` as `air queue`."""
+    """`TdmaSpec` as `slots`, `AirQueue` as `air queue`."""
     name = name.removesuffix("Spec").removesuffix("Name")
     return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()
 

@@ -17,9 +17,9 @@ def shuffle(**changes) -> tp.Scenario:
         "seeds": 2,
         "fabric": tp.Fabric(topology=tp.SingleSwitch(hosts=6), rate="10 Gb/s", mtu="9000 B"),
         "workload": tp.Shuffle(bytes="2 MB", jitter="100 us"),
-        "control": {
-            "slots": tp.Control(transport=tp.Raw(), plan=tp.Slots(slot="300 us", guard="15 us")),
-            "cubic": tp.Control(transport=tp.Tcp(congestion="cubic")),
+        "scheme": {
+            "slots": tp.Scheme(transport=tp.Raw(), plan=tp.Tdma(slot="300 us", guard="15 us")),
+            "cubic": tp.Scheme(transport=tp.Tcp(congestion="cubic")),
         },
     }
     return tp.Scenario(**(values | changes))

@@ -1,4 +1,4 @@
-"""The page of a manager at work, in a browser, against a lab of real daemons. Needs Chromium, root, and the program ``timeplane-live``."""
+"""The page of a controller at work, in a browser, against a lab of real daemons. Needs Chromium, root, and the program ``timeplane-live``."""
 
 import json
 import os
@@ -22,9 +22,9 @@ topology.single_switch.hosts = 4
 rate = "20 Mb/s"
 [workload.flows]
 file = "flows.csv"
-[control.slots]
+[scheme.slots]
 transport.raw.header = "38 B"
-[control.slots.plan.slots]
+[scheme.slots.plan.tdma]
 slot = "10 ms"
 guard = "1 ms"
 control_latency = "1 ms"
@@ -103,7 +103,7 @@ class Lab:
         os.kill(int(pids[0]), signal.SIGKILL)
 
     def end(self) -> Path | None:
-        """Interrupts it, and waits; where it has kept what its manager wrote down."""
+        """Interrupts it, and waits; where it has kept what its controller wrote down."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
         try:
@@ -204,8 +204,8 @@ def test_slots_appear_and_a_killed_agent_is_silent(lab, look):
     page.until("timeplane.observed?.frames > 0")
     assert re.search(r"violations\d+ of [\d,]+ frames", page.page.text_content("#lag"))
     shown = page.page.evaluate("timeplane.slots")
-    assert lab.metric("manager_slots_total") >= shown
-    assert lab.metric("manager_pages") == 1
+    assert lab.metric("controller_slots_total") >= shown
+    assert lab.metric("controller_pages") == 1
 
     # The chart follows what is planned, until somebody goes back in it.
     view = "timeplane.charts.schedule.view"
@@ -247,12 +247,12 @@ def test_slots_appear_and_a_killed_agent_is_silent(lab, look):
     assert len(set(counts)) == 1, "none is forgotten yet"
     shown = page.slots()
     kept = lab.end()
-    # The manager ends, and says goodbye to nobody.
+    # The controller ends, and says goodbye to nobody.
     page.until("timeplane.state === 'gone'")
     assert "gone" in page.page.text_content("#state") and "reconnecting" in page.page.text_content("#state")
     page.until("document.getElementById('heard').textContent.startsWith('Last heard ')")
-    # What was shown is what the manager has written down, one after the other.
-    written = [json.loads(line) for line in (kept / "manager-0" / "slots.jsonl").read_text().splitlines()]
+    # What was shown is what the controller has written down, one after the other.
+    written = [json.loads(line) for line in (kept / "controller-0" / "slots.jsonl").read_text().splitlines()]
     written = [(slot["round"], slot["slot"], tuple(map(tuple, slot["pairs"]))) for slot in written]
     begin = written.index(shown[0])
     assert written[begin : begin + len(shown)] == shown
@@ -264,7 +264,7 @@ def test_light_dark_narrow_and_who_may_look(lab, look):
     assert lab.get("", host="example.com")[0] == 421
     asked = look(lab.address)
     asked.until("document.getElementById('token-field')")
-    assert "needs the manager's token" in asked.page.text_content("#state")
+    assert "needs the controller's token" in asked.page.text_content("#state")
     asked.page.fill("#token-field", "f" * 64)
     asked.page.keyboard.press("Enter")
     asked.until("timeplane.state === 'refused'")

@@ -36,7 +36,7 @@ scenario = tp.Scenario(
     name="small",
     fabric=tp.Fabric(topology=tp.SingleSwitch(hosts=2), rate="10 Gb/s"),
     workload=tp.Shuffle(bytes="10 kB"),
-    control={{"tcp": tp.Control(transport=tp.Tcp())}},
+    scheme={{"tcp": tp.Scheme(transport=tp.Tcp())}},
 )
 str(scenario.run(results={str(tmp_path)!r}))
 print([m for m in ("numpy", "matplotlib", "polars", "pandas", "pyarrow") if m in sys.modules])

@@ -25,10 +25,10 @@ bytes = "500 kB"
 jitter = "100 us"
 [record]
 queues_every = "50 us"
-[control.slots]
+[scheme.slots]
 transport.raw = {}
-plan.slots = { slot = "100 us", guard = "10 us" }
-[control.cubic]
+plan.tdma = { slot = "100 us", guard = "10 us" }
+[scheme.cubic]
 transport.tcp = { min_rto = "1 ms" }
 """
 CIRCUITS = """
@@ -43,7 +43,7 @@ sizes.exponential = "200 kB"
 [window]
 measure = "10 ms"
 drain = "10 ms"
-[control.solstice]
+[scheme.solstice]
 transport.raw = {}
 plan.circuits = { scheduler = "solstice", period = "3 ms", dark = "30 us", least_open = "130 us" }
 """
@@ -56,10 +56,10 @@ rate = "10 Gb/s"
 bytes = "200 kB"
 [record]
 grants = true
-[control.rates]
+[scheme.rates]
 transport.raw = {}
 plan.rates = {}
-[control.timeslots]
+[scheme.timeslots]
 transport.raw = {}
 plan.timeslots = {}
 """
@@ -211,10 +211,10 @@ def test_sums_in_the_page_are_those_of_the_tables(slots, opened):
             assert sums["rows"] == table.num_rows
             assert {name: sums[name] for name in columns} == {name: total(table[name]) for name in columns}
     drops = data["drops"]
-    lost = {(m["control"]): sum(r["mean"] for r in m["reasons"]) for m in drops["means"]}
-    for number, control in enumerate(data["controls"]):
-        runs = [r for r in data["runs"] if r["control"] == number]
-        assert lost[control] == pytest.approx(sum(total(parquet(slots, r, "drops")["packets"]) for r in runs) / 3)
+    lost = {(m["scheme"]): sum(r["mean"] for r in m["reasons"]) for m in drops["means"]}
+    for number, scheme in enumerate(data["schemes"]):
+        runs = [r for r in data["runs"] if r["scheme"] == number]
+        assert lost[scheme] == pytest.approx(sum(total(parquet(slots, r, "drops")["packets"]) for r in runs) / 3)
     assert lost["cubic"] > 0 == lost["slots"]
     # Of the distribution, how many are over at some times, run by run.
     (fct,) = (d for d in data["distributions"]["all"] if d["kind"] == "fct")
@@ -224,8 +224,8 @@ def test_sums_in_the_page_are_those_of_the_tables(slots, opened):
     )
     times = columns[0][1]
     for line in fct["lines"]:
-        control = data["controls"].index(line["control"])
-        runs = sorted((r for r in data["runs"] if r["control"] == control), key=lambda r: r["seed"])
+        scheme = data["schemes"].index(line["scheme"])
+        runs = sorted((r for r in data["runs"] if r["scheme"] == scheme), key=lambda r: r["seed"])
         for nth, run in enumerate(runs):
             fcts = np.array(parquet(slots, run, "flows")["fct_ps"].to_pylist())
             assert columns[line["first"] + nth][1] == [int((fcts <= t).sum()) for t in times]
@@ -329,7 +329,7 @@ def test_zoom_by_keys_buttons_and_wheel(slots, opened):
 
 def test_axes_of_any_width_have_numbers(slots, circuits, tmp_path, opened):
     """Times within a decade, as those of a shuffle, and times over several."""
-    narrow = made(tmp_path, "narrow", SLOTS.replace('jitter = "100 us"', "").replace("control.cubic", "control.other"))
+    narrow = made(tmp_path, "narrow", SLOTS.replace('jitter = "100 us"', "").replace("scheme.cubic", "scheme.other"))
     for results, charts in [(narrow, ("fct", "slowdown")), (slots, ("fct", "slowdown")), (circuits, ("fct", "slowdown"))]:
         page = opened(results / "report.html")
         page.ready()
@@ -453,7 +453,7 @@ def test_light_dark_narrow_and_paper(slots, opened):
 
 def test_without_scripts_there_are_answer_and_command(slots, opened):
     page = opened(slots / "report.html", java_script_enabled=False)
-    assert page.page.locator("#comparison tbody tr").count() == 3, "two controls and a bound"
+    assert page.page.locator("#comparison tbody tr").count() == 3, "two schemes and a bound"
     assert "timeplane run slots.toml" in page.page.locator("pre.command").text_content()
     assert "Charts need JavaScript" in page.page.locator("#state").text_content()
     page.quiet()
@@ -487,7 +487,7 @@ def enlarged(directory: Path, name: str, hosts: int, slots: int) -> Path:
     """Results as of so many hosts, of which each sends in every slot: those of a short run, with another schedule and other links."""
     results = made(directory, name, SLOTS, "--seeds", "1")
     runs = json.loads((results / "manifest.json").read_text())["runs"]
-    folder = results / "runs" / next(r["key"] for r in runs if r["control"] == "slots")
+    folder = results / "runs" / next(r["key"] for r in runs if r["scheme"] == "slots")
     random = np.random.default_rng(1)
     order = np.array([random.permutation(hosts) for _ in range(slots)])
     kind = random.random((slots, hosts))

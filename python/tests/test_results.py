@@ -14,19 +14,19 @@ import timeplane as tp
 
 def test_tables_are_arrow_for_everybody(results):
     flows = pl.DataFrame(results.flows)
-    assert flows.columns[:3] == ["run", "control", "seed"]
-    # 30 pairs, two controls, two seeds.
+    assert flows.columns[:3] == ["run", "scheme", "seed"]
+    # 30 pairs, two schemes, two seeds.
     assert flows.height == len(results.flows) == 120
     assert flows["fct_ps"].null_count() == 0
-    assert set(flows["control"].cast(pl.String)) == {"slots", "cubic"}
+    assert set(flows["scheme"].cast(pl.String)) == {"slots", "cubic"}
     assert flows.equals(results.flows.to_polars())
     table = pa.table(results.flows)
     assert table.num_rows == 120 and table.schema.field("fct_ps").metadata[b"description"]
     frame = results.flows.to_pandas()
     assert isinstance(frame, pd.DataFrame) and len(frame) == 120
-    means = frame.groupby("control", observed=True)["fct_ps"].mean()
+    means = frame.groupby("scheme", observed=True)["fct_ps"].mean()
     assert set(means.index) == {"slots", "cubic"}
-    joined = flows.join(pl.DataFrame(results.summary), on=["run", "control", "seed"])
+    joined = flows.join(pl.DataFrame(results.summary), on=["run", "scheme", "seed"])
     assert joined.height == 120
     np.testing.assert_array_equal(results.flows["fct_ps"], flows["fct_ps"].to_numpy())
 
@@ -34,7 +34,7 @@ def test_tables_are_arrow_for_everybody(results):
 def test_columns_are_numpy_arrays(results):
     flows = results.flows
     assert flows["size_bytes"].dtype == np.uint64 and flows["measured"].dtype == bool
-    assert flows["control"].dtype == object and flows["control"][0] == "slots"
+    assert flows["scheme"].dtype == object and flows["scheme"][0] == "slots"
     assert np.isnan(flows["coflow"]).all() and len(flows["coflow"]) == 120
     assert flows.descriptions["fct_ps"].startswith("From arrival")
     with pytest.raises(KeyError, match="fct_ps"):
@@ -49,8 +49,8 @@ def test_every_table_is_there(results):
         assert table.name == name and pl.DataFrame(table).height == len(table)
     assert len(results.slots) > 0 and len(results.queues) > 0 and len(results.coflows) == 0
     run = results.runs[0]
-    assert (run.control_name, run.seed, len(run.flows)) == ("slots", 1, 30)
-    assert set(run.flows["control"]) == {"slots"}
+    assert (run.scheme_name, run.seed, len(run.flows)) == ("slots", 1, 30)
+    assert set(run.flows["scheme"]) == {"slots"}
     summary = results.summary.to_polars()
     assert summary.height == 4 and summary["finished_flows"].to_list() == [30] * 4
 
@@ -70,7 +70,7 @@ def test_numbers_of_a_sweep_are_numbers():
         fabric=tp.Fabric(topology=tp.SingleSwitch(hosts=4), rate="10 Gb/s"),
         workload=tp.Poisson(load=0.5, sizes=tp.Fixed("10 kB")),
         window=tp.Window(measure="1 ms", drain="1 ms"),
-        control={"plain": tp.Control(transport=tp.Datagrams())},
+        scheme={"plain": tp.Scheme(transport=tp.Datagrams())},
         sweep={"workload.poisson.load": [0.2, 0.5]},
     )
     results = scenario.run(results=None)

@@ -18,7 +18,7 @@ scenario = tp.Scenario(
     fabric=tp.Fabric(topology=tp.SingleSwitch(hosts=16), rate="100 Gb/s"),
     workload=tp.Poisson(load=0.6, sizes=tp.Fixed("100 kB")),
     window=tp.Window(measure="10 s", drain="1 ms"),
-    control={"plain": tp.Control(transport=tp.Tcp())},
+    scheme={"plain": tp.Scheme(transport=tp.Tcp())},
 )
 def tell(progress):
     if progress.events > 0:

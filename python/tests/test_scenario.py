@@ -23,10 +23,10 @@ mtu = "9 kB"
 [workload.shuffle]
 bytes = "2 MB"
 jitter = "0.1 ms"
-[control.slots]
+[scheme.slots]
 transport.raw = {}
-plan.slots = { slot = "300 us", guard = "15 us" }
-[control.cubic]
+plan.tdma = { slot = "300 us", guard = "15 us" }
+[scheme.cubic]
 transport.tcp = { congestion = "cubic" }
 """
 
@@ -42,9 +42,9 @@ def test_classes_say_the_same_as_the_file(tmp_path, make):
     file.write_text(TOML)
     read = tp.Scenario.from_file(file)
     assert read.resolved() == make().resolved()
-    assert list(read.control) == ["slots", "cubic"]
-    assert read.control["slots"].plan == tp.Slots()
-    assert read.control["cubic"].transport == tp.Tcp()
+    assert list(read.scheme) == ["slots", "cubic"]
+    assert read.scheme["slots"].plan == tp.Tdma()
+    assert read.scheme["cubic"].transport == tp.Tcp()
     assert read.fabric.switch == tp.Switch() and read.fabric.mtu == "9 kB"
 
 
@@ -66,7 +66,7 @@ def test_every_alternative_goes_to_json_and_back():
                 scenario = tp.Scenario(
                     fabric=tp.Fabric(topology=topology, rate=base["fabric"]["rate"], switch=tp.Switch(buffer=buffer)),
                     workload=workload,
-                    control={"a": tp.Control(transport=tp.Datagrams()), "b": tp.Control(transport=tp.Raw(), plan=tp.Slots())},
+                    scheme={"a": tp.Scheme(transport=tp.Datagrams()), "b": tp.Scheme(transport=tp.Raw(), plan=tp.Tdma())},
                     sweep={"fabric.rate": ["1 Gb/s", "2 Gb/s"]},
                 )
                 values = json.loads(json.dumps(scenario.to_dict()))
@@ -78,18 +78,18 @@ def test_every_alternative_goes_to_json_and_back():
 
 def test_a_control_has_a_fabric_of_its_own(tmp_path, make):
     file = tmp_path / "shuffle.toml"
-    file.write_text(TOML + '[control.cubic.fabric]\ntopology.tree = { edges = 2, hosts_per_edge = 3 }\nswitch.ecn = "60 kB"\n')
+    file.write_text(TOML + '[scheme.cubic.fabric]\ntopology.tree = { edges = 2, hosts_per_edge = 3 }\nswitch.ecn = "60 kB"\n')
     read = tp.Scenario.from_file(file)
     own = tp.OwnFabric(topology=tp.Tree(edges=2, hosts_per_edge=3), switch=tp.OwnSwitch(ecn="60 kB"))
-    assert read.control["cubic"].fabric == own and read.control["slots"].fabric is None
+    assert read.scheme["cubic"].fabric == own and read.scheme["slots"].fabric is None
     scenario = make()
-    scenario.control["cubic"].fabric = own
+    scenario.scheme["cubic"].fabric = own
     assert scenario.resolved() == read.resolved()
     assert tp.Scenario.from_dict(json.loads(json.dumps(scenario.to_dict()))).resolved() == read.resolved()
     own.topology = tp.SingleSwitch(hosts=7)
     with pytest.raises(tp.ScenarioError) as caught:
         scenario.validate()
-    assert caught.value.issues[0].key == "control.cubic.fabric.topology"
+    assert caught.value.issues[0].key == "scheme.cubic.fabric.topology"
 
 
 def test_set_changes_values_and_sweeps(tmp_path):
@@ -111,7 +111,7 @@ def test_errors_name_the_place(tmp_path):
     with pytest.raises(tp.ScenarioError, match="cannot be read"):
         tp.Scenario.from_file(tmp_path / "missing.toml")
     # What is only found when it is about to run still knows its line.
-    file.write_text(TOML + 'plan.slots = { scheduler = "nonsense" }\n')
+    file.write_text(TOML + 'plan.tdma = { scheduler = "nonsense" }\n')
     with pytest.raises(tp.ScenarioError) as caught:
         tp.Scenario.from_file(file).run(results=None)
     assert any(issue.line and issue.line > 15 for issue in caught.value.issues)
@@ -133,7 +133,7 @@ def test_a_changed_scenario_is_what_runs(tmp_path):
     file.write_text(TOML)
     scenario = tp.Scenario.from_file(file)
     scenario.seeds = 1
-    del scenario.control["cubic"]
+    del scenario.scheme["cubic"]
     assert len(scenario.run(results=None).runs) == 1
 
 

@@ -39,16 +39,16 @@ def greedy(demand):
 
 
 def slots(name, **more):
-    return tp.Control(transport=tp.Raw(), plan=tp.Slots(scheduler=name, **more))
+    return tp.Scheme(transport=tp.Raw(), plan=tp.Tdma(scheduler=name, **more))
 
 
 def test_it_completes_what_the_built_in_completes(make, register):
     register("greedy", greedy)
-    control = {"built_in": slots("weighted_round_robin"), "greedy": slots("greedy")}
-    results = make(control=control).run(results=None)
+    scheme = {"built_in": slots("weighted_round_robin"), "greedy": slots("greedy")}
+    results = make(scheme=scheme).run(results=None)
     summary = results.summary.to_polars()
     assert summary["finished_flows"].to_list() == [30] * 4 and summary["dropped_packets"].sum() == 0
-    times = summary.group_by("control", maintain_order=True).agg(pl.col("completion_ps").mean())["completion_ps"]
+    times = summary.group_by("scheme", maintain_order=True).agg(pl.col("completion_ps").mean())["completion_ps"]
     # Both fill slots about as well.
     assert times[1] == pytest.approx(times[0], rel=0.25)
     assert set(results.runs[2].slots["open_ps"]) == {300_000_000}
@@ -71,7 +71,7 @@ def test_a_class_is_made_for_every_run(make, register):
             return [(hosts + k) % len(demand) for k in range(1, len(demand))], timedelta(microseconds=200)
 
     register("rotation", Rotation)
-    results = make(control={"rotation": slots("rotation", guard="10 us")}).run(results=None)
+    results = make(scheme={"rotation": slots("rotation", guard="10 us")}).run(results=None)
     assert len(made) == 2 and made[0].slot == pytest.approx(300e-6) and made[0].guard == pytest.approx(10e-6)
     assert made[0].round_slots == 32
     # The MTU of 9000 B and what Ethernet adds.
@@ -100,7 +100,7 @@ def test_durations_come_in_many_forms(make, register):
         return [*matchings, *rest], [*opens, *more] if len(matchings) else None
 
     register("mixed", all_shifts)
-    results = make(control={"mixed": slots("mixed")}, seeds=1).run(results=None)
+    results = make(scheme={"mixed": slots("mixed")}, seeds=1).run(results=None)
     assert {100_000_000, 200_000_000, 300_000_000} <= set(results.slots["open_ps"].tolist())
 
 
@@ -124,7 +124,7 @@ def test_durations_come_in_many_forms(make, register):
 def test_what_is_no_plan_is_refused(make, register, answer, message):
     register("wrong", lambda demand: answer(len(demand)))
     with pytest.raises(tp.RunError, match="`wrong` failed in round") as caught:
-        make(control={"wrong": slots("wrong")}).run(results=None)
+        make(scheme={"wrong": slots("wrong")}).run(results=None)
     assert message in str(caught.value) and message in str(caught.value.__cause__)
 
 
@@ -139,17 +139,17 @@ def test_an_exception_arrives_as_it_was(make, register, tmp_path):
 
     register("fails", fails)
     with pytest.raises(tp.RunError, match="no idea") as caught:
-        make(control={"fails": slots("fails"), "cubic": tp.Control(transport=tp.Tcp())}).run(results=tmp_path)
+        make(scheme={"fails": slots("fails"), "cubic": tp.Scheme(transport=tp.Tcp())}).run(results=tmp_path)
     assert type(caught.value.__cause__) is Mine and caught.value.__cause__.__traceback__ is not None
     # What failed never counts as complete.
     register("fails", greedy)
-    assert make(control={"fails": slots("fails")}).run(results=tmp_path).is_complete
+    assert make(scheme={"fails": slots("fails")}).run(results=tmp_path).is_complete
 
 
 def test_runs_of_a_python_scheduler_are_run_again(make, register, tmp_path):
     rounds = []
     register("counted", lambda demand: rounds.append(1) or greedy(demand))
-    scenario = make(control={"counted": slots("counted")}, seeds=1)
+    scenario = make(scheme={"counted": slots("counted")}, seeds=1)
     scenario.run(results=tmp_path)
     first = len(rounds)
     scenario.run(results=tmp_path)

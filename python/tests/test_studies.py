@@ -87,15 +87,15 @@ def test_the_arithmetic_of_slots(study):
 def test_differences_are_those_of_the_comparison(results):
     lines = results.to_dict()["lines"]
     summary = results.summary
-    names = np.asarray(summary["control"], str)
+    names = np.asarray(summary["scheme"], str)
     slots, cubic = (summary["fct_mean_ps"][names == c] for c in ("slots", "cubic"))
     found = studies.difference(cubic.tolist(), slots.tolist())
-    expected = next(line for line in lines if line["control"] == "cubic")["metrics"]["fct_mean_ps"]
+    expected = next(line for line in lines if line["scheme"] == "cubic")["metrics"]["fct_mean_ps"]
     relative = expected["difference"]["relative"]
     assert found.mean == pytest.approx(relative["mean"]) and found.half == pytest.approx(relative["half_width"])
     assert found.p_equivalent == pytest.approx(expected["equivalence"]["p_value"], abs=1e-6)
     own = studies.estimate(slots.tolist())
-    assert own.mean == pytest.approx(next(x for x in lines if x["control"] == "slots")["metrics"]["fct_mean_ps"]["value"]["mean"])
+    assert own.mean == pytest.approx(next(x for x in lines if x["scheme"] == "slots")["metrics"]["fct_mean_ps"]["value"]["mean"])
 
 
 def test_of_one_seed_nothing_is_known():
@@ -114,7 +114,7 @@ def test_a_figure_of_a_study(study, tmp_path, capsys):
     for file in ("figures/fig4.png", "figures/fig4.svg", "tables/incast.csv", "tables/compared.csv"):
         assert (tmp_path / "a" / file).stat().st_size > 0
     with (tmp_path / "a/tables/incast.csv").open(newline="", encoding="utf-8") as file:
-        rows = {(r["control"], r["quantity"]): float(r["mean"]) for r in csv.DictReader(file)}
+        rows = {(r["scheme"], r["quantity"]): float(r["mean"]) for r in csv.DictReader(file)}
     # The order of the metrics, on one saturated queue.
     assert rows["syn_ocf", "slowdown_mean"] > rows["syn_mmf", "slowdown_mean"] > rows["syn_srjf", "slowdown_mean"]
     assert rows["syn_ocf", "fct_variation"] < rows["syn_mmf", "fct_variation"] < rows["syn_srjf", "fct_variation"]
@@ -328,7 +328,7 @@ def test_flyways_figures(flyways, tmp_path, capsys):
     assert main(["study", "flyways", "--quick", "--figures", "antennas,phases", "--jobs", "1", "--out", str(tmp_path)]) == 0
     assert "finding beams" in capsys.readouterr().out
     with (tmp_path / "tables/phases.csv").open(newline="", encoding="utf-8") as file:
-        rows = {(float(r["x"]), r["control"], r["quantity"]): float(r["mean"]) for r in csv.DictReader(file)}
+        rows = {(float(r["x"]), r["scheme"], r["quantity"]): float(r["mean"]) for r in csv.DictReader(file)}
     none, told, trained = part(flyways, "phases").POINTING
     for length in part(flyways, "phases").LENGTHS:
         relative = [rows[length, name, "relative"] for name in (none, told, trained)]
@@ -371,7 +371,7 @@ def test_flyways_packet_by_packet(flyways, tmp_path, capsys):
 
     def rows(name):
         with (tmp_path / f"tables/{name}.csv").open(newline="", encoding="utf-8") as file:
-            return {(float(r["x"]), r["control"], r["quantity"]): float(r["mean"]) for r in csv.DictReader(file)}
+            return {(float(r["x"]), r["scheme"], r["quantity"]): float(r["mean"]) for r in csv.DictReader(file)}
 
     table2 = part(flyways, "table2")
     for mac in table2.MACS:
@@ -456,23 +456,23 @@ def test_mmwave_a_figure_holds_with_all_its_parts(mmwave):
 
 
 def test_mmwave_bodies_and_outages(mmwave):
-    course = "fabric.radio.link.0.course"
-    changes = {"window.measure": "6 s", "control.reactive.proxy.report_delay": "0 ms"}
+    link_trace = "fabric.radio.link.0.trace"
+    changes = {"window.measure": "6 s", "scheme.reactive.proxy.report_delay": "0 ms"}
     measures = part(mmwave, "measures")
     found = {}
-    for name, change in {"hold": {}, "lose": {f"{course}.in_outage": "lose"}, "edges": {f"{course}.body_loss_db": 0.0}}.items():
+    for name, change in {"hold": {}, "lose": {f"{link_trace}.in_outage": "lose"}, "edges": {f"{link_trace}.body_loss_db": 0.0}}.items():
         results = tp.Scenario.from_file(mmwave.folder / "scenario.toml", set=changes | change | {"seeds": 1}).run(results=None)
         for run in results.runs:
-            times, rates = measures.course(run)
+            times, rates = measures.trace(run)
             out = measures.integral(times, (rates == 0).astype(float), 6 * measures.S)
-            found[name, run.control_name] = (out, measures.lost(run)["lost_air"], measures.round_trips(run)[0].max())
+            found[name, run.scheme_name] = (out, measures.lost(run)["lost_air"], measures.round_trips(run)[0].max())
     # The same walk: an outage of the same length, which a body without a loss of its own does not make.
-    for control in ("cubic", "reactive"):
-        assert found["hold", control][0] == found["lose", control][0] > 1 and found["edges", control][0] == 0
+    for scheme in ("cubic", "reactive"):
+        assert found["hold", scheme][0] == found["lose", scheme][0] > 1 and found["edges", scheme][0] == 0
         # What waits in an outage is lost instead.
-        assert found["lose", control][1] > found["hold", control][1]
+        assert found["lose", scheme][1] > found["hold", scheme][1]
     assert found["edges", "reactive"][2] < 120
-    for wrong, why in ((f"{course}.body_loss_db", "allowed is 0 to 60 dB"), (f"{course}.in_outage", "hold")):
+    for wrong, why in ((f"{link_trace}.body_loss_db", "allowed is 0 to 60 dB"), (f"{link_trace}.in_outage", "hold")):
         with pytest.raises(tp.ScenarioError, match=why):
             tp.Scenario.from_file(mmwave.folder / "scenario.toml", set={wrong: 99 if "loss" in wrong else "drop"}).validate()
 
@@ -486,4 +486,4 @@ def test_figures_of_mmwave(mmwave, tmp_path, capsys):
     for file in ("figures/settings.png", "tables/grid_b.csv", "tables/compared.csv"):
         assert (tmp_path / file).stat().st_size > 0
     with (tmp_path / "tables/grid_b.csv").open(newline="", encoding="utf-8") as file:
-        assert next(csv.reader(file))[:4] == ["level_dbm", "packets", "target", "control"]
+        assert next(csv.reader(file))[:4] == ["level_dbm", "packets", "target", "scheme"]

@@ -24,7 +24,7 @@ SIZES = (2, 4)
 @dataclass(frozen=True)
 class Experiment:
     name: str
-    controls: tuple = ("raw", "slots")
+    schemes: tuple = ("raw", "slots")
     seeds: int = 1
 
     def scenario(self, seeds):
@@ -34,7 +34,7 @@ class Experiment:
             "fabric": {"topology": {"single_switch": {"hosts": 3}}, "rate": "10 Gb/s"},
             "workload": {"shuffle": {"bytes": f"{SIZES[0]} kB"}},
             "sweep": {"workload.shuffle.bytes": [f"{kB} kB" for kB in SIZES]},
-            "control": {"raw": {"transport": {"raw": {}}}, "slots": {"transport": {"raw": {}}, "plan": {"slots": {"slot": "100 us"}}}},
+            "scheme": {"raw": {"transport": {"raw": {}}}, "slots": {"transport": {"raw": {}}, "plan": {"tdma": {"slot": "100 us"}}}},
         }
 
 
@@ -47,7 +47,7 @@ def measure(outcome, results):
     rows = studies.by_run(results.summary)
     for run in results.runs:
         kB = float(run.point["workload.shuffle.bytes"].split()[0])
-        outcome.add(kB, run.control_name, run.seed, {"fct_ps": rows[run.key]["fct_mean_ps"], "nothing": float("nan")})
+        outcome.add(kB, run.scheme_name, run.seed, {"fct_ps": rows[run.key]["fct_mean_ps"], "nothing": float("nan")})
 
 
 def draw(outcomes):
@@ -126,9 +126,9 @@ def test_a_study_is_one_folder(folder, tmp_path, capsys):
         "tables/first.csv",
     ]
     head, *table = rows(out / "tables" / "first.csv")
-    assert head == ["x", "control", "quantity", "mean", "half_95", "n"]
+    assert head == ["x", "scheme", "quantity", "mean", "half_95", "n"]
     # What has no value has no row; one seed has no interval.
-    assert [row[:3] for row in table] == [[x, control, "fct_ps"] for x in "24" for control in ("raw", "slots")]
+    assert [row[:3] for row in table] == [[x, scheme, "fct_ps"] for x in "24" for scheme in ("raw", "slots")]
     assert all(float(row[3]) > 0 and row[4:] == ["", "1"] for row in table)
     assert rows(out / "tables" / "compared.csv")[0] == ["id", "figure", "quantity", "condition", "paper", "ours", "agrees"]
 
@@ -147,9 +147,9 @@ def test_a_statement_that_no_claim_is_about_is_told_of(folder, tmp_path, capsys)
 
 
 class Two:
-    """An experiment of which only the controls matter."""
+    """An experiment of which only the schemes matter."""
 
-    name, controls, seeds = "two", ("a", "b"), 3
+    name, schemes, seeds = "two", ("a", "b"), 3
 
     def scenario(self, seeds):
         raise AssertionError

@@ -20,8 +20,8 @@ seeds = 6
 fabric = { topology.single_switch.hosts = 8, rate = "10 Gb/s", propagation = "1 us" }
 workload.poisson = { load = 0.5, sizes.exponential = "20 kB" }
 window = { warmup = "100 us", measure = "500 us" }
-control.cubic.transport.tcp.min_rto = "2 ms"
-control.slots = { transport.raw = {}, plan.slots = { slot = "50 us", guard = "5 us" } }
+scheme.cubic.transport.tcp.min_rto = "2 ms"
+scheme.slots = { transport.raw = {}, plan.tdma = { slot = "50 us", guard = "5 us" } }
 [sweep]
 "workload.poisson.load, fabric.rate" = [[0.2, "10 Gb/s"], [0.6, "40 Gb/s"]]
 """
@@ -116,7 +116,7 @@ def test_an_interrupted_sweep_goes_on_where_it_was(file: Path, tmp_path: Path) -
 
 
 def test_seeds_end_when_enough_is_known(file: Path, tmp_path: Path) -> None:
-    file.write_text("".join(line for line in TEXT.splitlines(True) if not line.startswith("control.slots")))
+    file.write_text("".join(line for line in TEXT.splitlines(True) if not line.startswith("scheme.slots")))
     one = tp.sweep(file, Now(), results=tmp_path / "one", until="goodput=40%", at_once=1)
     many = tp.sweep(file, None, results=tmp_path / "many", until="goodput=40%", at_once=16)
     assert one.is_complete and 6 <= len(one.runs) < 12
@@ -129,7 +129,7 @@ def test_seeds_end_when_enough_is_known(file: Path, tmp_path: Path) -> None:
 def test_schedulers_of_this_process_stay_here(file: Path, tmp_path: Path) -> None:
     tp.register_scheduler("nobody", lambda demand: [])
     try:
-        scenario = tp.Scenario.from_file(file, set={"control.slots.plan.slots.scheduler": "nobody"})
+        scenario = tp.Scenario.from_file(file, set={"scheme.slots.plan.tdma.scheduler": "nobody"})
         with pytest.raises(ValueError, match="written in Python"):
             tp.sweep(scenario, Now(), results=tmp_path)
     finally:
@@ -139,10 +139,10 @@ def test_schedulers_of_this_process_stay_here(file: Path, tmp_path: Path) -> Non
 def test_an_array_has_a_dimension_for_each_key(file: Path, tmp_path: Path) -> None:
     results = whole(file, tmp_path)
     array = results.to_xarray()
-    assert dict(array.sizes) == {"workload.poisson.load": 2, "fabric.rate": 2, "control": 2, "seed": 6}
-    one = array.fct_mean_ps.sel({"workload.poisson.load": 0.6, "fabric.rate": "40 Gb/s", "control": "slots"})
+    assert dict(array.sizes) == {"workload.poisson.load": 2, "fabric.rate": 2, "scheme": 2, "seed": 6}
+    one = array.fct_mean_ps.sel({"workload.poisson.load": 0.6, "fabric.rate": "40 Gb/s", "scheme": "slots"})
     summary = results.summary.to_pandas()
-    rows = summary[(summary["fabric.rate"] == "40 Gb/s") & (summary["control"] == "slots")].sort_values("seed")
+    rows = summary[(summary["fabric.rate"] == "40 Gb/s") & (summary["scheme"] == "slots")].sort_values("seed")
     assert np.array_equal(one.values, rows["fct_mean_ps"].to_numpy())
     assert array.fct_mean_ps.isnull().sum() == 24, "keys that change together do not meet in all ways"
     assert array.fct_mean_ps.attrs == {"long_name": "FCT mean", "units": "ps"}

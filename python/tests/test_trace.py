@@ -73,7 +73,7 @@ def found(timeline, run, group):
     return [
         (track[2].split(" (")[0], *one)
         for track, slices in timeline.slices.items()
-        if track[:2] == (f"{run.control_name}, seed {run.seed}", group)
+        if track[:2] == (f"{run.scheme_name}, seed {run.seed}", group)
         for one in slices
     ]
 
@@ -89,7 +89,7 @@ def traced(scenario, tmp_path, *arguments):
 def test_every_slot_is_in_the_timeline_with_its_times(make, tmp_path):
     record = tp.Record(queues_every="50 us", tcp_every="70 us")
     results, timeline, said = traced(make(record=record, workload=tp.Shuffle(bytes="1 MB")), tmp_path)
-    run = next(r for r in results.runs if r.control_name == "slots" and r.seed == 1)
+    run = next(r for r in results.runs if r.scheme_name == "slots" and r.seed == 1)
     expected = list(transmissions(run))
     assert len(expected) > 30
     assert canonical(found(timeline, run, "slots")) == canonical(expected)
@@ -110,8 +110,8 @@ def test_every_slot_is_in_the_timeline_with_its_times(make, tmp_path):
 
 def test_queues_and_windows_are_counters(make, tmp_path):
     record = tp.Record(queues_every="50 us", tcp_every="70 us")
-    results, timeline, _ = traced(make(record=record, workload=tp.Shuffle(bytes="300 kB")), tmp_path, "--control", "cubic", "--seed", "2")
-    run = next(r for r in results.runs if r.control_name == "cubic" and r.seed == 2)
+    results, timeline, _ = traced(make(record=record, workload=tp.Shuffle(bytes="300 kB")), tmp_path, "--scheme", "cubic", "--seed", "2")
+    run = next(r for r in results.runs if r.scheme_name == "cubic" and r.seed == 2)
     links = run.links.to_pandas().set_index("link")
     queues = run.queues.to_pandas()
     assert len(queues) > 20
@@ -147,7 +147,7 @@ def test_circuits_are_slices_with_dark_times_between_them(tmp_path):
         name="circuits",
         fabric=tp.Fabric(topology=tp.Hybrid(tors=4, hosts_per_tor=2, packet_rate="1 Gb/s"), rate="10 Gb/s"),
         workload=tp.Shuffle(bytes="1 MB"),
-        control={"circuits": tp.Control(transport=tp.Tcp(), plan=tp.Circuits())},
+        scheme={"circuits": tp.Scheme(transport=tp.Tcp(), plan=tp.Circuits())},
     )
     results, timeline, _ = traced(scenario, tmp_path)
     run = results.runs[0]
@@ -170,7 +170,7 @@ def test_what_is_not_there_is_said(make, tmp_path):
     make(seeds=1).run(results=str(tmp_path))
     folder = str(tmp_path / "shuffle")
     for arguments, message in [
-        (["--control", "cubc"], f"there is no control `cubc` in {folder}, did you mean `cubic`?"),
+        (["--scheme", "cubc"], f"there is no scheme `cubc` in {folder}, did you mean `cubic`?"),
         (["--seed", "9"], f"there is no seed 9 in {folder}; there are 1"),
         (["--run", "0123456789abcdef"], f"there is no run `0123456789abcdef` in {folder}"),
     ]:
@@ -185,7 +185,7 @@ def test_what_is_not_there_is_said(make, tmp_path):
 def test_a_run_is_named_by_its_key(make, tmp_path, point):
     scenario = make(seeds=1, sweep={"workload.shuffle.bytes": ["1 MB", "2 MB"]}, workload=tp.Shuffle(bytes="1 MB"))
     results = scenario.run(results=str(tmp_path))
-    run = next(r for r in results.runs if r.control_name == "slots" and r.point["workload.shuffle.bytes"] == point)
+    run = next(r for r in results.runs if r.scheme_name == "slots" and r.point["workload.shuffle.bytes"] == point)
     path = tmp_path / "one.perfetto-trace"
     done = command("trace", str(tmp_path / "shuffle"), "--output", str(path), "--run", run.key)
     assert done.returncode == 0, done.stderr

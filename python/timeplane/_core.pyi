@@ -92,7 +92,7 @@ def split_override(text: str) -> tuple[str, list[str]]: ...
 def run_elsewhere(
     text: str,
     base: str | os.PathLike[str],
-    control: str,
+    scheme: str,
     values: Sequence[tuple[str, str]],
     seed: int,
     key: str,
@@ -145,7 +145,7 @@ class Results:
     def compare(self, baseline: str | None = None, metrics: Sequence[str] = ...) -> Comparison: ...
 
 class Comparison:
-    """Controls side by side."""
+    """Schemes side by side."""
 
     def text(self, width: int) -> str: ...
     def json(self) -> str: ...

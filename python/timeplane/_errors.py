@@ -48,14 +48,14 @@ class RunError(TimeplaneError, RuntimeError):
     Where a scheduler written in Python raised an exception, that one is the ``__cause__``.
     """
 
-    #: The control of the run that failed, where it is known.
-    control: str | None
+    #: The scheme of the run that failed, where it is known.
+    scheme: str | None
     #: Its seed.
     seed: int | None
 
-    def __init__(self, message: str, control: str | None = None, seed: int | None = None) -> None:
+    def __init__(self, message: str, scheme: str | None = None, seed: int | None = None) -> None:
         super().__init__(message)
-        self.control = control
+        self.scheme = scheme
         self.seed = seed
 
 

@@ -60,13 +60,13 @@ def comparison(values: Mapping[str, Any], labels: Mapping[str, str], notes: Sequ
     metrics = list(labels)
     last = [key.rpartition(".")[2] for key in keys]
     heads = [short if last.count(short) == 1 else key for short, key in zip(last, keys, strict=True)]
-    head = [f'<th class="l">{escape(h)}</th>' for h in [*heads, "control"]] + [f"<th>{escape(labels[m])}</th>" for m in metrics]
+    head = [f'<th class="l">{escape(h)}</th>' for h in [*heads, "scheme"]] + [f"<th>{escape(labels[m])}</th>" for m in metrics]
     rows, previous = [], None
     for i, line in enumerate(lines):
         new = line["point"] != previous
         previous = line["point"]
         cells = [f'<td class="l">{escape(line["point"].get(k, "")) if new else ""}</td>' for k in keys]
-        name = f'{escape(line["control"])}'
+        name = f'{escape(line["scheme"])}'
         if any(c["difference"] for c in line["metrics"].values()):
             name += f'<span class="d">vs {escape(values["baseline"])}</span>'
         cells.append(f'<td class="l">{name}</td>')

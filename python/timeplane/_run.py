@@ -169,7 +169,7 @@ class Runnable:
         progress: bool | Callable[[Progress], object] | None = None,
         until: str | None = None,
     ) -> Results:
-        """Runs every control at every point with every seed, and compares them.
+        """Runs every scheme at every point with every seed, and compares them.
 
         Runs that are complete in ``results`` are not run again. Ctrl-C ends the runs in progress and raises
         ``KeyboardInterrupt``; those that are complete stay, and the next call goes on from there. Other Python threads go on meanwhile.

@@ -24,7 +24,7 @@ _known: dict[str, Any] = {}
 
 
 def register_scheduler(name: str, scheduler: Scheduler | None = None) -> Any:
-    """Makes a scheduler known under a name, for ``control.NAME.plan.slots.scheduler``.
+    """Makes a scheduler known under a name, for ``scheme.NAME.plan.tdma.scheduler``.
 
     It is called once a round with the demand: a matrix of float64, ``demand[i, j]`` wire bytes that wait at host ``i`` for host
     ``j`` and that no slot granted before will serve. It returns ``(matchings, durations)``:

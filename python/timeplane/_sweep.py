@@ -46,7 +46,7 @@ def sweep(
     at_once: int | None = None,
     progress: bool | Callable[[Progress], object] | None = None,
 ) -> Results:
-    """Runs every control at every point with every seed, wherever ``executor`` has processors, and compares them.
+    """Runs every scheme at every point with every seed, wherever ``executor`` has processors, and compares them.
 
     A run's key is a hash of its scenario, its seed and the version, and the same run has the same bytes everywhere: on any machine, in any order
     and after any interruption the tables are those of :meth:`Scenario.run <timeplane.Scenario.run>`. Runs that are complete in ``results`` are
@@ -63,7 +63,7 @@ def sweep(
         The folder in which the folder ``NAME`` of this scenario is made; ``None``: a temporary one that goes with the last reference to the
         results. Only this process writes there.
     until:
-        Ends each point at the seed with which a metric is known for all controls: ``"fct_mean=5%"`` is known when half of the 95 % interval of its
+        Ends each point at the seed with which a metric is known for all schemes: ``"fct_mean=5%"`` is known when half of the 95 % interval of its
         mean over seeds is no more than 5 % of the mean. Seeds are looked at in order, from the third on, so that it does not matter which run
         is complete first.
     at_once:

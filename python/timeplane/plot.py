@@ -84,28 +84,28 @@ def _scale(units: Sequence[tuple[str, float]], value: float) -> tuple[str, float
 
 
 def _runs(
-    results: Results, point: Mapping[str, Any] | None, controls: Sequence[str] | None
+    results: Results, point: Mapping[str, Any] | None, schemes: Sequence[str] | None
 ) -> dict[str, list[Run]]:
-    """Runs of one point, by control."""
+    """Runs of one point, by scheme."""
     wanted = {key: str(value) for key, value in (point or {}).items()}
     runs = [r for r in results.runs if all(r.point.get(k) == v for k, v in wanted.items())]
     points = list({tuple(r.point.items()): r.point for r in runs}.values())
     if len(points) > 1:
         shown = ", ".join(str(dict(p)) for p in points)
         raise ValueError(f"the sweep has several points here, choose one with point=...: {shown}")
-    names = list(dict.fromkeys(r.control_name for r in runs))
-    for name in controls or []:
+    names = list(dict.fromkeys(r.scheme_name for r in runs))
+    for name in schemes or []:
         if name not in names:
-            raise ValueError(f"there is no run of a control `{name}`; there are {', '.join(names) or 'none'}")
-    groups = {name: [r for r in runs if r.control_name == name] for name in controls or names}
+            raise ValueError(f"there is no run of a scheme `{name}`; there are {', '.join(names) or 'none'}")
+    groups = {name: [r for r in runs if r.scheme_name == name] for name in schemes or names}
     if not groups:
         raise ValueError("there is no run of this point")
     return groups
 
 
 def _looks(results: Results, name: str) -> dict[str, Any]:
-    """Colour, line and marker of a control: the same in all figures of these results."""
-    i = results.controls.index(name)
+    """Colour, line and marker of a scheme: the same in all figures of these results."""
+    i = results.schemes.index(name)
     return {
         "color": COLOURS[i % len(COLOURS)],
         "linestyle": LINES[i % len(LINES)],
@@ -165,10 +165,10 @@ def _cdf(
     label: str,
     axes: Axes | None,
     point: Mapping[str, Any] | None,
-    controls: Sequence[str] | None,
+    schemes: Sequence[str] | None,
 ) -> Axes:
     times: dict[str, list[tuple[np.ndarray, int]]] = {}
-    for name, runs in _runs(results, point, controls).items():
+    for name, runs in _runs(results, point, schemes).items():
         for run in runs:
             rows = run.table(table)
             values, measured = rows[column].astype(float)[rows["measured"]], int(rows["measured"].sum())
@@ -215,31 +215,31 @@ def fct_cdf(
     results: Results,
     axes: Axes | None = None,
     point: Mapping[str, Any] | None = None,
-    controls: Sequence[str] | None = None,
+    schemes: Sequence[str] | None = None,
 ) -> Axes:
-    """The distribution of flow completion times, one line per control; time is logarithmic.
+    """The distribution of flow completion times, one line per scheme; time is logarithmic.
 
     Flows that did not finish count as slower than all others. ``point`` chooses among a sweep's points (``{"workload.poisson.load": 0.5}``);
-    ``controls`` are drawn, all of them where it is missing.
+    ``schemes`` are drawn, all of them where it is missing.
     """
-    return _cdf(results, "flows", "fct_ps", "Flow completion time", axes, point, controls)
+    return _cdf(results, "flows", "fct_ps", "Flow completion time", axes, point, schemes)
 
 
 def cct_cdf(
     results: Results,
     axes: Axes | None = None,
     point: Mapping[str, Any] | None = None,
-    controls: Sequence[str] | None = None,
+    schemes: Sequence[str] | None = None,
 ) -> Axes:
     """The distribution of coflow completion times; see :func:`fct_cdf`."""
-    return _cdf(results, "coflows", "cct_ps", "Coflow completion time", axes, point, controls)
+    return _cdf(results, "coflows", "cct_ps", "Coflow completion time", axes, point, schemes)
 
 
 def slowdown_by_size(
     results: Results,
     axes: Axes | None = None,
     point: Mapping[str, Any] | None = None,
-    controls: Sequence[str] | None = None,
+    schemes: Sequence[str] | None = None,
     statistic: str | float = 99.0,
     bins: int = 8,
 ) -> Axes:
@@ -255,12 +255,12 @@ def slowdown_by_size(
         percent = float(statistic)
         reduce, name = (lambda v: float(np.percentile(v, percent))), f"p{percent:g} slowdown"
     data: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
-    for control, runs in _runs(results, point, controls).items():
+    for scheme, runs in _runs(results, point, schemes).items():
         for run in runs:
             flows = run.flows
             size, fct, ideal = flows["size_bytes"].astype(float), flows["fct_ps"].astype(float), flows["ideal_ps"]
             use = flows["measured"] & ~np.isnan(fct) & (ideal > 0)
-            data.setdefault(control, []).append((size[use], fct[use] / ideal[use]))
+            data.setdefault(scheme, []).append((size[use], fct[use] / ideal[use]))
     sizes = np.concatenate([s for runs in data.values() for s, _ in runs])
     if not sizes.size:
         raise ValueError("no measured flow finished")
@@ -272,14 +272,14 @@ def slowdown_by_size(
     unit, factor = _scale(_BYTES, float(np.nanmedian(centres)))
     axes = _axes(axes)
     with style():
-        for control, runs in data.items():
+        for scheme, runs in data.items():
             curves = np.full((len(runs), count), np.nan)
             for row, (size, slowdown) in zip(curves, runs, strict=True):
                 bin_of = place(size)
                 for b in np.unique(bin_of):
                     row[b] = reduce(slowdown[bin_of == b])
             some = ~np.isnan(centres) & ~np.all(np.isnan(curves), axis=0)
-            _draw(axes, centres[some] / factor, curves[:, some], control, _looks(results, control), limits=(1e-3, np.inf))
+            _draw(axes, centres[some] / factor, curves[:, some], scheme, _looks(results, scheme), limits=(1e-3, np.inf))
         axes.set_yscale("log")
         if count > 1:
             axes.set_xscale("log")
@@ -297,7 +297,7 @@ def queue_over_time(
     results: Results,
     axes: Axes | None = None,
     point: Mapping[str, Any] | None = None,
-    controls: Sequence[str] | None = None,
+    schemes: Sequence[str] | None = None,
     link: int | None = None,
     hosts: bool = False,
     bins: int = 200,
@@ -311,7 +311,7 @@ def queue_over_time(
     """
     data: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
     end = 0
-    for control, runs in _runs(results, point, controls).items():
+    for scheme, runs in _runs(results, point, schemes).items():
         for run in runs:
             queues = run.queues
             time, length = queues["time_ps"], queues["queue_bytes"]
@@ -322,23 +322,23 @@ def queue_over_time(
                 # A host has one link out.
                 nodes, links = np.unique(run.links["from"], return_counts=True)
                 use = np.isin(queues["node"], nodes[links == 1]) == hosts
-            data.setdefault(control, []).append((time[use], length[use]))
+            data.setdefault(scheme, []).append((time[use], length[use]))
     if not end:
         raise ValueError("no queue was recorded: set record.queues_every, as in --set record.queues_every='100 us'")
     edges = np.linspace(0, end, bins + 1)
     centres = (edges[:-1] + edges[1:]) / 2
     curves: dict[str, np.ndarray] = {}
-    for control, runs in data.items():
-        curves[control] = np.zeros((len(runs), bins))
-        for row, (time, length) in zip(curves[control], runs, strict=True):
+    for scheme, runs in data.items():
+        curves[scheme] = np.zeros((len(runs), bins))
+        for row, (time, length) in zip(curves[scheme], runs, strict=True):
             np.maximum.at(row, np.clip(np.searchsorted(edges, time, side="right") - 1, 0, bins - 1), length)
     time_unit, time_factor = _scale(_TIMES, end / 2)
     unit, factor = _scale(_BYTES, max(float(c.max()) for c in curves.values()) / 2)
     axes = _axes(axes)
     with style():
-        for i, (control, rows) in enumerate(curves.items()):
-            looks = _looks(results, control)
-            _draw(axes, centres / time_factor, rows / factor, control, looks, offset=i, extremes=True)
+        for i, (scheme, rows) in enumerate(curves.items()):
+            looks = _looks(results, scheme)
+            _draw(axes, centres / time_factor, rows / factor, scheme, looks, offset=i, extremes=True)
         axes.set_xlim(0, end / time_factor)
         axes.set_ylim(bottom=0)
         axes.set_xlabel(f"Time ({time_unit})")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Tables:
-    """Tables by name. All have the columns ``run``, ``control``, one per swept key, and ``seed`` in front."""
+    """Tables by name. All have the columns ``run``, ``scheme``, one per swept key, and ``seed`` in front."""
 
     def table(self, name: str) -> Table:
         """The table of this name."""
@@ -74,7 +74,7 @@ class _Tables:
         return self.table("drops")
 
     @property
-    def control(self) -> Table:
+    def scheme(self) -> Table:
         """One row per kind and sender of control messages."""
         return self.table("control")
 
@@ -100,22 +100,22 @@ class _Tables:
 
 
 class Run(_Tables):
-    """One run: a point of the sweep, a control, a seed."""
+    """One run: a point of the sweep, a scheme, a seed."""
 
     #: Names its folder.
     key: str
-    #: Name of its control.
-    control_name: str
+    #: Name of its scheme.
+    scheme_name: str
     #: The swept keys and their values, as texts.
     point: Mapping[str, str]
     #: Its seed.
     seed: int
 
-    def __init__(self, core: _core.Results, index: int, key: str, control: str, point: Mapping[str, str], seed: int) -> None:
+    def __init__(self, core: _core.Results, index: int, key: str, scheme: str, point: Mapping[str, str], seed: int) -> None:
         self._core = core
         self._index = index
         self.key = key
-        self.control_name = control
+        self.scheme_name = scheme
         self.point = point
         self.seed = seed
 
@@ -125,11 +125,11 @@ class Run(_Tables):
 
     def __repr__(self) -> str:
         point = "".join(f" {key}={value}" for key, value in self.point.items())
-        return f"<run {self.control_name}{point} seed={self.seed}>"
+        return f"<run {self.scheme_name}{point} seed={self.seed}>"
 
 
 class Comparison:
-    """Controls side by side: means over seeds with 95 % intervals, differences to the first control seed by seed, bounds."""
+    """Schemes side by side: means over seeds with 95 % intervals, differences to the first scheme seed by seed, bounds."""
 
     def __init__(self, core: _core.Comparison) -> None:
         self._core = core
@@ -143,7 +143,7 @@ class Comparison:
         return json.loads(self._core.json())
 
     def to_csv(self) -> str:
-        """One row per point, control and metric."""
+        """One row per point, scheme and metric."""
         return self._core.csv()
 
     @property
@@ -168,10 +168,10 @@ class Results(_Tables):
     the rows of all runs, those of :attr:`runs` the rows of one.
 
     >>> results = tp.Results.open("results/fb2010")
-    >>> results.coflows.to_polars().group_by("control").agg(pl.col("cct_ps").mean())
+    >>> results.coflows.to_polars().group_by("scheme").agg(pl.col("cct_ps").mean())
     """
 
-    #: Controls side by side.
+    #: Schemes side by side.
     comparison: Comparison
 
     def __init__(self, core: _core.Results, comparison: Comparison | None = None) -> None:
@@ -200,13 +200,13 @@ class Results(_Tables):
 
     @property
     def runs(self) -> Sequence[Run]:
-        """The complete runs, by point, control and seed."""
+        """The complete runs, by point, scheme and seed."""
         return [Run(self._core, i, *about) for i, about in enumerate(self._core.runs())]
 
     @property
-    def controls(self) -> list[str]:
-        """Names of the controls, in the order of the scenario."""
-        return list(dict.fromkeys(control for _, control, _, _ in self._core.runs()))
+    def schemes(self) -> list[str]:
+        """Names of the schemes, in the order of the scenario."""
+        return list(dict.fromkeys(scheme for _, scheme, _, _ in self._core.runs()))
 
     @property
     def points(self) -> list[dict[str, str]]:
@@ -228,15 +228,15 @@ class Results(_Tables):
         return self._core.summary()
 
     def to_xarray(self) -> xr.Dataset:
-        """The summary as labelled arrays: a dimension for each swept key, for controls and for seeds; one variable per column.
+        """The summary as labelled arrays: a dimension for each swept key, for schemes and for seeds; one variable per column.
 
         Where no run is, such as at points of keys that change together, values are missing. Needs xarray and pandas.
 
-        >>> results.to_xarray().fct_mean_ps.mean("seed").sel(control="dctcp")
+        >>> results.to_xarray().fct_mean_ps.mean("seed").sel(scheme="dctcp")
         """
         table = self.summary
         columns = list(table.columns)
-        dimensions = [*columns[columns.index("control") + 1 : columns.index("seed")], "control", "seed"]
+        dimensions = [*columns[columns.index("scheme") + 1 : columns.index("seed")], "scheme", "seed"]
         frame = table.to_pandas().drop(columns="run")
         dataset = frame.set_index(dimensions).to_xarray()
         labels = self.comparison._core.labels()
@@ -248,7 +248,7 @@ class Results(_Tables):
         return dataset
 
     def compare(self, baseline: str | None = None, metrics: Sequence[str] = ()) -> Comparison:
-        """Compares again: to another control, by other metrics (names of the summary's columns, as ``"fct_p99_ps"``)."""
+        """Compares again: to another scheme, by other metrics (names of the summary's columns, as ``"fct_p99_ps"``)."""
         return Comparison(self._core.compare(baseline, list(metrics)))
 
     def to_dict(self) -> dict[str, Any]:
@@ -261,7 +261,7 @@ class Results(_Tables):
     def __repr__(self) -> str:
         runs = len(self._core.runs())
         missing = f" of {self._core.planned}" if runs < self._core.planned else ""
-        return f"<results {self.name}: {runs}{missing} runs of {', '.join(self.controls)}>"
+        return f"<results {self.name}: {runs}{missing} runs of {', '.join(self.schemes)}>"
 
     def _repr_html_(self) -> str:
         return self.comparison._repr_html_()

@@ -9,7 +9,7 @@ name where it has no values. Classes only hold values; :meth:`Scenario.validate`
 ...     name="two_hosts",
 ...     fabric=tp.Fabric(topology=tp.SingleSwitch(hosts=2), rate="10 Gb/s"),
 ...     workload=tp.Shuffle(bytes="1 MB"),
-...     control={"cubic": tp.Control(transport=tp.Tcp())},
+...     scheme={"cubic": tp.Scheme(transport=tp.Tcp())},
 ... )
 >>> results = scenario.run(results=None)
 """
@@ -47,9 +47,9 @@ __all__ = [
     "CollectiveAlgorithms",
     "CollectiveWorkload",
     "Congestion",
-    "Control",
+    "Scheme",
     "Coordinated",
-    "CourseSpec",
+    "LinkTraceSpec",
     "DarkBetween",
     "DarkTime",
     "Datagrams",
@@ -62,7 +62,7 @@ __all__ = [
     "Element",
     "Exponential",
     "Fabric",
-    "FailedDeputy",
+    "FailedRelay",
     "FailedHost",
     "FailedSwitch",
     "FailedWire",
@@ -88,7 +88,7 @@ __all__ = [
     "LeafSpine",
     "Limit",
     "MacName",
-    "ManagersSpec",
+    "ControllersSpec",
     "Matrix",
     "Nic",
     "OwnFabric",
@@ -492,7 +492,7 @@ QueuedSpec: TypeAlias = Literal["lost", "forwarded"]
 @dataclass(kw_only=True)
 class HandoverSpec(Values):
     """How a device goes from one access point to another. A device is the second node of several links that
-    follow a course; it uses one of them at a time, at the begin the loudest. Once another one has been
+    follow a link_trace; it uses one of them at a time, at the begin the loudest. Once another one has been
     louder by more than the hysteresis for all of the trigger time (event A3 of 3GPP TS 38.331, clause
     5.5.4.4), the device goes over: from then on the network sends to the new access point, and for the
     delay no packet begins on the device's links. One in the air then ends as it would have. Levels are
@@ -514,7 +514,7 @@ class HandoverSpec(Values):
 class Interference(Values):
     """What two nodes receive of each other that are not the two ends of a link in use: of what one sends to
     others, on each channel that both use. It stands for the directions in which their beams point then,
-    and does not change. Links without a course neither disturb nor are disturbed.
+    and does not change. Links without a link_trace neither disturb nor are disturbed.
     """
 
     nodes: tuple[int, int]
@@ -537,11 +537,11 @@ InOutage: TypeAlias = Literal["hold", "lose"]
 
 
 @dataclass(kw_only=True)
-class CourseSpec(Values):
+class LinkTraceSpec(Values):
     """How what a link carries comes from the power of its beams over time (Drago et al., MASS 2019, section
     III). The access point takes the pair of beams with the most power and the fastest MCS from 1 to 12
     that keeps the packet error rate at its target; until it looks again, losses follow the channel. The
-    link carries the same both ways. After its end a course begins again.
+    link carries the same both ways. After its end a link_trace begins again.
     """
 
     room: RoomName | None = None
@@ -573,7 +573,7 @@ class CourseSpec(Values):
     in_outage: InOutage = "hold"
     """What becomes of packets while no rate meets the target."""
     rate_factor: float = 1.0
-    """All rates are this much of what the channel allows, 0.001 to 1: 0.25 where the same course is run on
+    """All rates are this much of what the channel allows, 0.001 to 1: 0.25 where the same link_trace is run on
     Linux, whose emulated links end at 500 Mb/s.
     """
 
@@ -582,7 +582,7 @@ class CourseSpec(Values):
 class RadioLink(Values):
     """An air link between two switches, both ways."""
 
-    _reads: ClassVar[dict[str, str]] = {"course": "CourseSpec"}
+    _reads: ClassVar[dict[str, str]] = {"trace": "LinkTraceSpec"}
 
     nodes: tuple[int, int]
     """Its ends: switches, numbered after the hosts."""
@@ -601,7 +601,7 @@ class RadioLink(Values):
     """How far its ends are from each other, in metres: the signal is what the antennas leave of 10 mW, less 3
     dB.
     """
-    course: CourseSpec | None = None
+    link_trace: LinkTraceSpec | None = None
     """Its rate follows what a channel of 500 MHz lets through, over time; with `access = "planned"`. Its first
     node is the access point, which chooses the rate; links of one access point on one channel take turns, a
     packet each.
@@ -638,7 +638,7 @@ class RadioSpec(Values):
     paths.
     """
     interference: list[Interference] = field(default_factory=list)
-    """Who disturbs whom, where links follow a course. Pairs that are not named do not hear each other."""
+    """Who disturbs whom, where links follow a link_trace. Pairs that are not named do not hear each other."""
     link: list[RadioLink]
     """The air links."""
 
@@ -812,7 +812,7 @@ class Shuffle(Values):
     in_turn: bool = False
     """A host sends to its next neighbour first, then to the one after, and so on: each flow starts, at the
     earliest, when the host's flow before it is over, so that its sender knows that all has arrived. When
-    flows start then depends on the control.
+    flows start then depends on the scheme.
     """
 
 
@@ -1012,8 +1012,8 @@ class Record(Values):
     capture: list[str] = field(default_factory=list)
     """Writes the frames of these places to a file each, as `host-3.pcapng` in the folder of a run, for Wireshark
     and its like. `host 3` is what this host sends and receives, data and control messages; `link 5` one
-    direction of a wire, by its number in the table `links`; `manager 0` the messages of a controller (then
-    come a standby and deputies). All else stays as it is.
+    direction of a wire, by its number in the table `links`; `controller 0` the messages of a controller (then
+    come a standby and relays). All else stays as it is.
     """
 
 
@@ -1058,10 +1058,10 @@ class FailedHost(Values):
 
 
 @dataclass
-class FailedDeputy(Values):
-    """One of several managers of a plan of slots (`plan.slots.managers`), from 0: its part of the hosts has no slots while it is away. As it keeps nothing that anybody could miss, another machine may be what returns in its place."""
+class FailedRelay(Values):
+    """One of several controllers of a plan of slots (`plan.tdma.controllers`), from 0: its part of the hosts has no slots while it is away. As it keeps nothing that anybody could miss, another machine may be what returns in its place."""
 
-    _key: ClassVar[str] = "deputy"
+    _key: ClassVar[str] = "relay"
     _bare: ClassVar[bool] = True
 
     value: int
@@ -1077,16 +1077,16 @@ class FailedDeputy(Values):
 #:   holds, and not its wires.
 #: - :class:`FailedHost`: A host: it sends nothing, receives nothing and hears of no grants. Datagrams and raw
 #:   frames that its flows have to send wait, TCP's segments are lost.
-#: - ``"manager"``: The controller of a plan. It starts anew when it returns, and grants nothing before its
-#:   predecessor's grants are over; where there is a standby (`plan.slots.standby`), it returns as one that
+#: - ``"controller"``: The controller of a plan. It starts anew when it returns, and grants nothing before its
+#:   predecessor's grants are over; where there is a standby (`plan.tdma.standby`), it returns as one that
 #:   follows.
-#: - ``"standby"``: The second manager of a plan of slots. It returns as one that follows, or leads where it
+#: - ``"standby"``: The second controller of a plan of slots. It returns as one that follows, or leads where it
 #:   hears of no other.
-#: - :class:`FailedDeputy`: One of several managers of a plan of slots (`plan.slots.managers`), from 0: its
+#: - :class:`FailedRelay`: One of several controllers of a plan of slots (`plan.tdma.controllers`), from 0: its
 #:   part of the hosts has no slots while it is away. As it keeps nothing that anybody could miss, another
 #:   machine may be what returns in its place.
-Element: TypeAlias = Literal["manager", "standby"] | FailedWire | FailedWires | FailedSwitch | FailedHost | FailedDeputy
-_Element = {"wire": FailedWire, "between": FailedWires, "switch": FailedSwitch, "host": FailedHost, "deputy": FailedDeputy}
+Element: TypeAlias = Literal["controller", "standby"] | FailedWire | FailedWires | FailedSwitch | FailedHost | FailedRelay
+_Element = {"wire": FailedWire, "between": FailedWires, "switch": FailedSwitch, "host": FailedHost, "relay": FailedRelay}
 
 
 @dataclass(kw_only=True)
@@ -1106,7 +1106,7 @@ class Failure(Values):
     """When it works again; missing: never."""
     detection: Duration = "1 ms"
     """How much later the others know, that it failed as well as that it returned: switches choose other paths,
-    and managers plan without it: what has no way gets no slots and no rates.
+    and controllers plan without it: what has no way gets no slots and no rates.
     """
 
 
@@ -1162,7 +1162,7 @@ class Change(Values):
     rate, for good.
     """
     notice: Duration = "0 ps"
-    """How long before each change the manager of slots knows of it: its slots end before, and go on after, at
+    """How long before each change the controller of slots knows of it: its slots end before, and go on after, at
     the rates of their time. At 0 it hears when it happens, and slots that are granted by then go on as they
     are.
     """
@@ -1352,8 +1352,8 @@ class SignalSpec(Values):
 
 @dataclass(kw_only=True)
 class StandbySpec(Values):
-    """A second manager of slots. It hears what hosts report, and leads once it has heard nothing of the
-    first one for a while; one that returns follows it. Messages between the two are lost as all control
+    """A second controller of slots. It hears what hosts report, and leads once it has heard nothing of the
+    first one for a while; one that returns follows it. Messages between the two are lost as all scheme
     messages are.
     """
 
@@ -1362,27 +1362,27 @@ class StandbySpec(Values):
     rounds and two messages, so that one heartbeat may be lost.
     """
     latency: Duration | None = None
-    """One way between the two managers; missing: `control_latency`."""
+    """One way between the two controllers; missing: `control_latency`."""
 
 
 @dataclass(kw_only=True)
-class ManagersSpec(Values):
-    """Deputies of the manager that plans, for more hosts than one manager can talk to. Each is in charge of
+class ControllersSpec(Values):
+    """Relays of the controller that plans, for more hosts than one controller can talk to. Each is in charge of
     the hosts below some switches: hosts in the order of their switches are cut into parts of the same
     size to one. It gathers their reports, passes on their grants, and with `signals` sends their frames
     at times of its own clock, through interfaces of its own. All slots are of the one plan, so that a
-    message that is lost between managers costs slots of a part, and nothing else.
+    message that is lost between controllers costs slots of a part, and nothing else.
     """
 
     count: int
-    """How many deputies there are; no more than hosts."""
+    """How many relays there are; no more than hosts."""
     clock_error: Duration = "0 ps"
     """Their clocks are off by up to so much either way. With `signals`, a guard has to cover twice as much more.
     """
     latency: Duration | None = None
-    """One way between a deputy and the manager that plans; missing: `control_latency`."""
+    """One way between a relay and the controller that plans; missing: `control_latency`."""
     loss: float | None = None
-    """Probability that a message between a deputy and the manager that plans is lost; missing: `control_loss`.
+    """Probability that a message between a relay and the controller that plans is lost; missing: `control_loss`.
     """
 
 
@@ -1392,7 +1392,7 @@ class Slots(Values):
 
     _key: ClassVar[str] = "slots"
 
-    _reads: ClassVar[dict[str, str]] = {"receive": "ReceiveSpec", "background": "BackgroundSpec", "signals": "SignalSpec", "standby": "StandbySpec", "managers": "ManagersSpec"}
+    _reads: ClassVar[dict[str, str]] = {"receive": "ReceiveSpec", "background": "BackgroundSpec", "signals": "SignalSpec", "standby": "StandbySpec", "controllers": "ControllersSpec"}
 
     slot: Duration = "300 us"
     """How long the gates of a slot are open."""
@@ -1403,7 +1403,7 @@ class Slots(Values):
     scheduler: str = "weighted_round_robin"
     """The planning algorithm: `weighted_round_robin`, or one registered by name."""
     control_latency: Duration = "20 us"
-    """One way between manager and hosts over the control network."""
+    """One way between controller and hosts over the control network."""
     control_loss: float = 0.0
     """Probability that a control message is lost."""
     compute_time: Duration = "100 us"
@@ -1425,9 +1425,9 @@ class Slots(Values):
     """PFC frames open and close the gates, at the begin and the end of each slot, instead of the hosts' clocks.
     """
     standby: StandbySpec | None = None
-    """A second manager, which takes over where the first one is lost; missing: there is none."""
-    managers: ManagersSpec | None = None
-    """Several managers, each in charge of a part of the hosts; missing: the one that plans is in charge of all.
+    """A second controller, which takes over where the first one is lost; missing: there is none."""
+    controllers: ControllersSpec | None = None
+    """Several controllers, each in charge of a part of the hosts; missing: the one that plans is in charge of all.
     """
 
 
@@ -1715,7 +1715,7 @@ class Flyways(Values):
 
 #: Who decides when hosts send.
 #:
-#: - :class:`Slots`: Slots: a manager takes reports, plans a round of slots ahead and grants them; gates at
+#: - :class:`Slots`: Slots: a controller takes reports, plans a round of slots ahead and grants them; gates at
 #:   the hosts execute.
 #: - :class:`Timeslots`: Timeslots: an arbiter gives each packet a slot and a path (SYN, Fastpass).
 #: - :class:`Rates`: Rates: a controller gives each pair that has something to send a rate (ASY, Flowtune).
@@ -1773,7 +1773,7 @@ _ProxyPolicy = {"reactive": Reactive, "proactive": Proactive, "predicted": Predi
 
 @dataclass(kw_only=True)
 class ProxySpec(Values):
-    """A proxy that sets the windows of TCP senders whose flows cross an air link with a course (Drago et
+    """A proxy that sets the windows of TCP senders whose flows cross an air link with a link_trace (Drago et
     al., MASS 2019, section III). The link's access point reports whenever the rate changes, and now and
     then otherwise; the proxy makes a window of rate and least round trip, which its policy may hold back.
     Losses are the sender's to find and repair.
@@ -1812,8 +1812,8 @@ class ProxySpec(Values):
 
 @dataclass(kw_only=True)
 class OwnSwitch(Values):
-    """What the switches of a control's fabric have other than the scenario's. Marks and pauses that
-    `[fabric.switch]` has cannot be taken away here: leave them out there, and give them to the controls
+    """What the switches of a scheme's fabric have other than the scenario's. Marks and pauses that
+    `[fabric.switch]` has cannot be taken away here: leave them out there, and give them to the schemes
     that want them.
     """
 
@@ -1833,7 +1833,7 @@ class OwnSwitch(Values):
 
 @dataclass(kw_only=True)
 class OwnRadio(Values):
-    """What a control's radios have other than the scenario's. What is missing is as there."""
+    """What a scheme's radios have other than the scenario's. What is missing is as there."""
 
     _reads: ClassVar[dict[str, str]] = {"queue": "_AirQueue", "handover": "HandoverSpec"}
 
@@ -1861,11 +1861,11 @@ class OwnRadio(Values):
 
 @dataclass(kw_only=True)
 class OwnFabric(Values):
-    """What a control's fabric has other than the scenario's. What is missing is as in `[fabric]`. There are
+    """What a scheme's fabric has other than the scenario's. What is missing is as in `[fabric]`. There are
     as many hosts as in `[fabric]`, and the flows are the same: the load of a workload is that of
     `[fabric]`, whatever rate hosts have here. Slowdowns count from the least time in `[fabric]` and
-    bounds are its bounds, so that all controls are measured by one scale; a faster fabric can beat both.
-    Failures and changes count the elements of each control's fabric as it has them.
+    bounds are its bounds, so that all schemes are measured by one scale; a faster fabric can beat both.
+    Failures and changes count the elements of each scheme's fabric as it has them.
     """
 
     _reads: ClassVar[dict[str, str]] = {"topology": "_Topology", "switch": "OwnSwitch", "radio": "OwnRadio"}
@@ -1891,7 +1891,7 @@ class OwnFabric(Values):
 
 
 @dataclass(kw_only=True)
-class Control(Values):
+class Scheme(Values):
     """How the network is run: what carries the flows, how they are routed, and what plans them."""
 
     _reads: ClassVar[dict[str, str]] = {"transport": "_Transport", "nic": "Nic", "plan": "_Plan", "proxy": "ProxySpec", "fabric": "OwnFabric"}
@@ -1921,25 +1921,25 @@ class Check(Values):
     metric: str
     """The metric, with or without its unit: `completion`, `fct_p99`, ...; `timeplane list results` shows all.
     """
-    control: str
-    """The control whose mean over seeds is checked."""
+    scheme: str
+    """The scheme whose mean over seeds is checked."""
     at_most: Limit | None = None
     """The mean must not be above this."""
     at_least: Limit | None = None
     """The mean must not be below this."""
     relative_to: str | None = None
-    """Checks the ratio to the mean of this control instead."""
+    """Checks the ratio to the mean of this scheme instead."""
     relative_to_bound: bool = False
     """Checks the ratio to the bound that theory gives for `[fabric]` instead."""
 
 
 @dataclass(kw_only=True)
 class Scenario(Values, Runnable):
-    """A question: one workload under several controls, on one fabric or, where a control has its own, on
+    """A question: one workload under several schemes, on one fabric or, where a scheme has its own, on
     several.
     """
 
-    _reads: ClassVar[dict[str, str]] = {"fabric": "Fabric", "workload": "_Workload", "window": "Window", "record": "Record", "failure": "[Failure]", "change": "[Change]", "control": "{Control}", "check": "[Check]"}
+    _reads: ClassVar[dict[str, str]] = {"fabric": "Fabric", "workload": "_Workload", "window": "Window", "record": "Record", "failure": "[Failure]", "change": "[Change]", "scheme": "{Scheme}", "check": "[Check]"}
 
     name: str | None = None
     """Name of the results folder; the file's name where it is missing."""
@@ -1952,7 +1952,7 @@ class Scenario(Values, Runnable):
     fabric: Fabric
     """Everything between hosts."""
     workload: Workload
-    """What is sent. It never depends on the control."""
+    """What is sent. It never depends on the scheme."""
     window: Window = field(default_factory=Window)
     """What counts: warm-up, measured window, drain."""
     record: Record = field(default_factory=Record)
@@ -1961,8 +1961,8 @@ class Scenario(Values, Runnable):
     """What fails while it runs, and returns."""
     change: list[Change] = field(default_factory=list)
     """Which wires change their rate while it runs."""
-    control: dict[str, Control]
-    """The controls to compare, by name; the first is the baseline of differences."""
+    scheme: dict[str, Scheme]
+    """The schemes to compare, by name; the first is the baseline of differences."""
     sweep: dict[str, list[Any]] = field(default_factory=dict)
     """Values to try, by dotted key: `"workload.poisson.load" = [0.2, 0.5]`; several keys make a grid. Keys with
     commas between them change together: `"fabric.rate, workload.poisson.load" = [["10 Gb/s", 0.2], ["40

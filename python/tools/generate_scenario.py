@@ -25,7 +25,7 @@ ALTERNATIVES = {
     "between": "FailedWires",
     "switch": "FailedSwitch",
     "host": "FailedHost",
-    "deputy": "FailedDeputy",
+    "relay": "FailedRelay",
 }
 #: The same of one choice only: its definition and the key.
 OF_CHOICE = {
@@ -47,7 +47,7 @@ name where it has no values. Classes only hold values; :meth:`Scenario.validate`
 ...     name="two_hosts",
 ...     fabric=tp.Fabric(topology=tp.SingleSwitch(hosts=2), rate="10 Gb/s"),
 ...     workload=tp.Shuffle(bytes="1 MB"),
-...     control={"cubic": tp.Control(transport=tp.Tcp())},
+...     scheme={"cubic": tp.Scheme(transport=tp.Tcp())},
 ... )
 >>> results = scenario.run(results=None)
 """

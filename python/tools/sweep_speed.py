@@ -24,9 +24,9 @@ SCENARIO: dict[str, Any] = {
     "fabric": {"topology": {"single_switch": {"hosts": 16}}, "rate": "10 Gb/s", "propagation": "1 us"},
     "workload": {"poisson": {"load": 0.5, "sizes": {"exponential": "20 kB"}}},
     "window": {"warmup": "1 ms", "measure": "10 ms"},
-    "control": {
+    "scheme": {
         "cubic": {"transport": {"tcp": {"min_rto": "2 ms"}}},
-        "slots": {"transport": {"raw": {}}, "plan": {"slots": {"slot": "50 us", "guard": "5 us"}}},
+        "slots": {"transport": {"raw": {}}, "plan": {"tdma": {"slot": "50 us", "guard": "5 us"}}},
     },
 }
 

@@ -30,7 +30,7 @@ step timeplane list data
 cat > fb2010.toml <<'TOML'
 fabric = { topology.single_switch.hosts = 150, rate = "10 Gb/s", mtu = "9000 B" }
 workload.coflows = { file = "fb2010", max_flows = 5, time_scale = 0.001 }
-control.slots = { transport.raw = {}, plan.slots = { slot = "100 us", guard = "5 us" } }
+scheme.slots = { transport.raw = {}, plan.tdma = { slot = "100 us", guard = "5 us" } }
 TOML
 step timeplane run fb2010.toml --quiet
 step timeplane new radio.toml --template flyways

@@ -39,38 +39,38 @@ def compare(
     matrices: Callable[[int], Matrices],
     cases: int,
     places: Mapping[float, Mapping[str, Any]],
-    controls: Mapping[str, Mapping[str, Any]],
+    schemes: Mapping[str, Mapping[str, Any]],
 ) -> Callable[[Outcome, Options], None]:
-    """What fills an outcome with all cases at all places under all controls; a case is kept as a seed is."""
+    """What fills an outcome with all cases at all places under all schemes; a case is kept as a seed is."""
 
     def run(outcome: Outcome, options: Options) -> None:
         tasks = [
-            (x, control, case, matrix, dict(at) | dict(how))
+            (x, scheme, case, matrix, dict(at) | dict(how))
             for x, at in places.items()
-            for control, how in controls.items()
+            for scheme, how in schemes.items()
             for case, matrix in enumerate(matrices(cases))
         ]
         # The controller runs without the interpreter's lock.
         with ThreadPoolExecutor(options.jobs or 2) as pool:
             every = pool.map(lambda task: numbers(task[3], task[4]), tasks)
-            for (x, control, case, *_), found in zip(tasks, every, strict=True):
-                outcome.add(x, control, case, found)
+            for (x, scheme, case, *_), found in zip(tasks, every, strict=True):
+                outcome.add(x, scheme, case, found)
 
     return run
 
 
-def values(outcome: Outcome, x: float, control: str, quantity: str) -> np.ndarray:
+def values(outcome: Outcome, x: float, scheme: str, quantity: str) -> np.ndarray:
     """Of all cases."""
-    return np.array(list(outcome.values[x, control, quantity].values()))
+    return np.array(list(outcome.values[x, scheme, quantity].values()))
 
 
 def shares(outcome: Outcome) -> Iterator[tuple[float, str, dict[str, float]]]:
-    """By place and control: shares of cases that are so much shorter, that are as without oversubscription, that are as fast as rates allow; mean
+    """By place and scheme: shares of cases that are so much shorter, that are as without oversubscription, that are as fast as rates allow; mean
     and median.
     """
-    for x, control in dict.fromkeys((x, control) for x, control, _ in outcome.values):
-        relative, shorter, least = (values(outcome, x, control, q) for q in ("relative", "shorter", "bound"))
-        yield x, control, {
+    for x, scheme in dict.fromkeys((x, scheme) for x, scheme, _ in outcome.values):
+        relative, shorter, least = (values(outcome, x, scheme, q) for q in ("relative", "shorter", "bound"))
+        yield x, scheme, {
             "shorter_45": float((shorter >= SHORTER).mean()),
             "same": float((relative <= SAME).mean()),
             "at_bound": float((relative <= SAME * least).mean()),

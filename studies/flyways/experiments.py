@@ -40,11 +40,11 @@ PACKETS = {
 
 @dataclass(frozen=True)
 class Experiment:
-    """Numbers by place on the axis, control and case."""
+    """Numbers by place on the axis, scheme and case."""
 
     name: str
     fill: Callable[[Outcome, Options], None]
-    controls: Mapping[str, Any]
+    schemes: Mapping[str, Any]
     seeds: int = 1
 
 

@@ -181,8 +181,8 @@ def packets(outcomes: Outcomes) -> Figure:
         percent = lambda curve: (curve[0], 100 * curve[1])
         a.plot(*percent(o.curve("flyways", "fluid_shorter")), color=BLACK, linestyle=":", label="fluids")
         a.plot(*percent(o.curve("flyways", "medium_shorter")), color=BLACK, linewidth=0.6, label="what rates and medium access allow one plan")
-        for i, (control, title) in enumerate(PACKETS.items()):
-            of = [o.estimate(x, control, "shorter") for x in o.places]
+        for i, (scheme, title) in enumerate(PACKETS.items()):
+            of = [o.estimate(x, scheme, "shorter") for x in o.places]
             errors = [0 if np.isnan(e.half) else 100 * e.half for e in of]
             # Side by side, so that intervals can be told apart.
             at = np.array(o.places) * 1.04 ** (i - 2)

@@ -85,13 +85,13 @@ def scenario(trace: str, files: Sequence[str], seeds: int) -> dict[str, Any]:
         },
         "workload": {"flows": {"file": files[0]}},
         "sweep": {"workload.flows.file": list(files)},
-        "control": {"wired": {"transport": transport("wired")}}
+        "scheme": {"wired": {"transport": transport("wired")}}
         | {name: {"transport": transport(name), "plan": {"flyways": dict(keys)}} for name, keys in FLYWAYS.items()},
     }
 
 
 def fill(trace: str, count: int, lengths: Sequence[float], seeds: int) -> Callable[[Outcome, Options], None]:
-    """Fills an outcome: lengths by control, every case with every seed. Gains are over the same demand by wire in the same model."""
+    """Fills an outcome: lengths by scheme, every case with every seed. Gains are over the same demand by wire in the same model."""
 
     def all_cases(outcome: Outcome, options: Options) -> None:
         base, number = options.out / "flows", options.seeds or seeds
@@ -108,7 +108,7 @@ def fill(trace: str, count: int, lengths: Sequence[float], seeds: int) -> Callab
         # One file alone is no sweep.
         file_of = lambda run: run.point.get("workload.flows.file", files[0])
         every = list(simulated.runs(scenario(trace, files, number), options, base))
-        wired = {(file_of(run), run.seed): of["completion_ps"] for run, of in every if run.control_name == "wired"}
+        wired = {(file_of(run), run.seed): of["completion_ps"] for run, of in every if run.scheme_name == "wired"}
         for run, of in every:
             x, case = places[file_of(run)]
             links = run.links
@@ -121,6 +121,6 @@ def fill(trace: str, count: int, lengths: Sequence[float], seeds: int) -> Callab
                 "retransmissions": of["retransmissions"],
                 "air_queue_mb": float(air.max(initial=0)) / 1e6,
             }
-            outcome.add(x, run.control_name, case * number + run.seed - 1, found)
+            outcome.add(x, run.scheme_name, case * number + run.seed - 1, found)
 
     return all_cases

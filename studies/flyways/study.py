@@ -27,9 +27,9 @@ def table(outcome: Outcome) -> Iterator[Sequence[str]]:
     """Means over cases, and for completion times the shares of cases."""
     yield from studies.table(outcome)
     if "bound" in outcome.quantities:
-        for x, control, of in shares(outcome):
+        for x, scheme, of in shares(outcome):
             for quantity, value in of.items():
-                yield f"{x:g}", control, quantity, studies.digits(value, 6), "", str(len(outcome.values[x, control, "relative"]))
+                yield f"{x:g}", scheme, quantity, studies.digits(value, 6), "", str(len(outcome.values[x, scheme, "relative"]))
 
 
 def run(options: Options) -> dict[str, Outcome]:

@@ -75,7 +75,7 @@ def scenario(mac: Mac, chance: bool, milliseconds: int, seeds: int) -> dict[str,
         "workload": {"flows": {"file": "table2.csv"}},
         "window": {"warmup": "20 ms", "measure": f"{milliseconds} ms", "drain": "0 s"},
         "sweep": {"fabric.radio.link.0.mcs": list(RATES)},
-        "control": {
+        "scheme": {
             name: {"transport": transport, "fabric": {"radio": {"access": c.access, "acknowledgements": c.acknowledgements}}}
             for name, c in columns.items()
         },
@@ -92,7 +92,7 @@ def fill(mac: Mac, milliseconds: int, seeds: int) -> Callable[[Outcome, Options]
             values = scenario(mac, chance, milliseconds, (options.seeds or seeds) if chance else 1)
             for run, of in simulated.runs(values, options, base):
                 found = {"mbps": of["goodput_bps"] / 1e6, "retransmissions": of["retransmissions"], "timeouts": of["timeouts"]}
-                outcome.add(float(run.point["fabric.radio.link.0.mcs"]), run.control_name, run.seed, found)
+                outcome.add(float(run.point["fabric.radio.link.0.mcs"]), run.scheme_name, run.seed, found)
         for x in RATES:
             for name, c in COLUMNS.items():
                 # With collisions there is no closed formula.

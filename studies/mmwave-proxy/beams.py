@@ -2,7 +2,7 @@
 
 ``beams_a.csv`` and ``beams_b.csv`` are those of the modelled walks, at -66 dBm, to a hundredth of a decibel:
 
-    cargo run -p timeplane-radio --example course -- --scene B --length 10 --beams FILE
+    cargo run -p timeplane-radio --example link_trace -- --scene B --length 10 --beams FILE
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ def _number(value: float, digits: int = 3) -> str:
     return "none" if math.isnan(value) else f"{value:.{digits}g}" if value < 1000 else f"{value:.0f}"
 
 
-def _each(outcomes: Outcomes, control: str, name: str, unit: str, factor: float = 1.0) -> str:
-    return "; ".join(f"{NAMES[room]}: {_number(factor * outcomes[f'main_{room}'].mean(0, control, name))}{unit}" for room in B_KINDS)
+def _each(outcomes: Outcomes, scheme: str, name: str, unit: str, factor: float = 1.0) -> str:
+    return "; ".join(f"{NAMES[room]}: {_number(factor * outcomes[f'main_{room}'].mean(0, scheme, name))}{unit}" for room in B_KINDS)
 
 
 def in_settings(outcomes: Outcomes, part: str) -> str:
@@ -85,28 +85,28 @@ def reaches(outcomes: Outcomes) -> Found:
     return f"{text}; {in_settings(outcomes, 'reaches')}", _graded(outcomes, "reaches", o.mean(0, "reactive", "use") >= FULL)
 
 
-def _peak(outcomes: Outcomes, control: str, part: str, low: float, high: float) -> Found:
+def _peak(outcomes: Outcomes, scheme: str, part: str, low: float, high: float) -> Found:
     o = outcomes["main_b"]
-    text = f"{_each(outcomes, control, 'peak_ms', ' ms')}; without what an outage caught: {_each(outcomes, control, 'peak_clear_ms', ' ms')}"
-    here = low <= o.mean(0, control, "peak_ms") <= high
+    text = f"{_each(outcomes, scheme, 'peak_ms', ' ms')}; without what an outage caught: {_each(outcomes, scheme, 'peak_clear_ms', ' ms')}"
+    here = low <= o.mean(0, scheme, "peak_ms") <= high
     return f"{text}; {in_settings(outcomes, part)}", _graded(outcomes, part, here)
 
 
-def _of(outcomes: Outcomes, control: str, room: str, quantity: str) -> Outcome:
-    """The runs that have enough packets of a control for this: its last percentile needs ten million."""
-    return outcomes[f"{'tail' if control == 'cubic' and quantity in (RTTS[-1], 'packets') else 'long'}_{room}"]
+def _of(outcomes: Outcomes, scheme: str, room: str, quantity: str) -> Outcome:
+    """The runs that have enough packets of a scheme for this: its last percentile needs ten million."""
+    return outcomes[f"{'tail' if scheme == 'cubic' and quantity in (RTTS[-1], 'packets') else 'long'}_{room}"]
 
 
-def _percentile(outcomes: Outcomes, control: str, room: str, quantity: str) -> float:
-    return _of(outcomes, control, room, quantity).mean(0, control, f"all_{quantity}")
+def _percentile(outcomes: Outcomes, scheme: str, room: str, quantity: str) -> float:
+    return _of(outcomes, scheme, room, quantity).mean(0, scheme, f"all_{quantity}")
 
 
-def _percentiles(outcomes: Outcomes, control: str, room: str) -> str:
-    return ", ".join(_number(_percentile(outcomes, control, room, q)) for q in RTTS)
+def _percentiles(outcomes: Outcomes, scheme: str, room: str) -> str:
+    return ", ".join(_number(_percentile(outcomes, scheme, room, q)) for q in RTTS)
 
 
-def _reduction(outcomes: Outcomes, control: str, to: str, room: str) -> list[float]:
-    return [1 - _percentile(outcomes, control, room, q) / _percentile(outcomes, to, room, q) for q in RTTS]
+def _reduction(outcomes: Outcomes, scheme: str, to: str, room: str) -> list[float]:
+    return [1 - _percentile(outcomes, scheme, room, q) / _percentile(outcomes, to, room, q) for q in RTTS]
 
 
 def half(outcomes: Outcomes) -> Found:
@@ -130,9 +130,9 @@ def worst(outcomes: Outcomes) -> Found:
     return f"{'; '.join(text)}; {in_settings(outcomes, 'worst')}", _graded(outcomes, "worst", all(found[:2]))
 
 
-def goodput(outcomes: Outcomes, control: str, runs: str = "long", room: str = "b") -> float:
+def goodput(outcomes: Outcomes, scheme: str, runs: str = "long", room: str = "b") -> float:
     """Mean of A and B, Mb/s."""
-    return sum(outcomes[f"{runs}_{of}"].mean(0, control, "goodput_mbps") for of in ("a", room)) / 2
+    return sum(outcomes[f"{runs}_{of}"].mean(0, scheme, "goodput_mbps") for of in ("a", room)) / 2
 
 
 def _seconds(outcomes: Outcomes, runs: str) -> str:
@@ -151,9 +151,9 @@ def double(outcomes: Outcomes) -> Found:
 
 
 def highest(outcomes: Outcomes) -> Found:
-    controls = ("cubic", "reactive", "proactive", "predicted")
-    order = ", ".join(f"{c} {goodput(outcomes, c):.0f}" for c in controls)
-    best = max(goodput(outcomes, c) for c in controls if c != "reactive")
+    schemes = ("cubic", "reactive", "proactive", "predicted")
+    order = ", ".join(f"{c} {goodput(outcomes, c):.0f}" for c in schemes)
+    best = max(goodput(outcomes, c) for c in schemes if c != "reactive")
     text = f"over {_seconds(outcomes, 'long')} {order} Mb/s; {in_settings(outcomes, 'highest')}"
     return text, _graded(outcomes, "highest", goodput(outcomes, "reactive") > best)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 FOLDER = Path(__file__).resolve().parent
 
-COURSE = "fabric.radio.link.0.course"
+COURSE = "fabric.radio.link.0.trace"
 LEVEL, TARGET = f"{COURSE}.level_dbm", f"{COURSE}.target"
 QUEUE = "fabric.radio.queue.drop_tail.packets"
 #: Published where the paper says nothing: dBm, packets, packet error rates.
@@ -27,7 +27,7 @@ ACCESS_POINT, RADIO, DEVICE = 3, 4, 1
 HEADERS, DATA = 40, 8140
 WIRE, REPORT = "20 ms", "20 ms"
 
-#: Rooms by what they change of the course. B as modelled has a body that takes 27 dB beyond the edges of its shadow, and what waits in an
+#: Rooms by what they change of the link_trace. B as modelled has a body that takes 27 dB beyond the edges of its shadow, and what waits in an
 #: outage waits; the others are what the paper may have had instead.
 ROOMS: Mapping[str, Mapping[str, Any]] = {
     "a": {"room": "a"},
@@ -112,16 +112,16 @@ def number(value: Any) -> float:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One scenario: controls by name in one room, and keys that are swept."""
+    """One scenario: schemes by name in one room, and keys that are swept."""
 
     name: str
-    controls: Mapping[str, Mapping[str, Any]]
+    schemes: Mapping[str, Mapping[str, Any]]
     room: str = "b"
     seconds: float = 10
     seeds: int = 1
     #: Dotted keys and values; every combination is run.
     sweep: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    #: A number at the end of a control's name is its place on the axis.
+    #: A number at the end of a scheme's name is its place on the axis.
     numbered: bool = False
     #: Windows, goodput and round trips are taken over time.
     over_time: bool = False
@@ -131,28 +131,28 @@ class Experiment:
         """The combinations of the sweep, in order; one empty one where nothing is swept."""
         return [dict(zip(self.sweep, values, strict=True)) for values in itertools.product(*self.sweep.values())]
 
-    def place(self, point: Mapping[str, str], control: str) -> tuple[float, str]:
-        """Where a run is on the axis, and the name of its control there: the swept value, the number in the control's name, or the number of
+    def place(self, point: Mapping[str, str], scheme: str) -> tuple[float, str]:
+        """Where a run is on the axis, and the name of its scheme there: the swept value, the number in the scheme's name, or the number of
         the combination where several keys are swept.
         """
         if self.numbered:
-            of, _, end = control.rpartition("_")
-            return (float(end), of) if end.isdecimal() else (0.0, control)
+            of, _, end = scheme.rpartition("_")
+            return (float(end), of) if end.isdecimal() else (0.0, scheme)
         if len(self.settings) == 1:
-            return 0.0, control
+            return 0.0, scheme
         found = next(i for i, of in enumerate(self.settings) if all(number(v) == number(point.get(k, v)) for k, v in of.items()))
         if len(self.sweep) == 1:
             (value,) = self.settings[found].values()
-            return number(value), control
-        return float(found), control
+            return number(value), scheme
+        return float(found), scheme
 
     def queue_of(self, point: Mapping[str, str]) -> float:
         """Packets that the access point holds."""
         return float(point.get(QUEUE, QUEUE_0))
 
-    def delay_of(self, control: str) -> float:
+    def delay_of(self, scheme: str) -> float:
         """ms that a report takes; 0 where nobody is steered."""
-        proxy = self.controls[control].get("proxy", {})
+        proxy = self.schemes[scheme].get("proxy", {})
         return float(str(proxy.get("report_delay", "0 ms")).split()[0])
 
     def scenario(self, seeds: int) -> dict[str, Any]:
@@ -160,13 +160,13 @@ class Experiment:
         values = base()
         values |= {"name": self.name, "seeds": seeds, "description": self.name}
         values["window"]["measure"] = f"{self.seconds:g} s"
-        course = values["fabric"]["radio"]["link"][0]["course"]
-        course |= ROOMS[self.room]
+        link_trace = values["fabric"]["radio"]["link"][0]["trace"]
+        link_trace |= ROOMS[self.room]
         if self.sweep:
             values["sweep"] = {key: list(of) for key, of in self.sweep.items()}
         if self.over_time:
             values["record"] |= {"tcp_every": "10 ms", "received_every": "10 ms"}
-        values["control"] = {name: copy.deepcopy(dict(of)) for name, of in self.controls.items()}
+        values["scheme"] = {name: copy.deepcopy(dict(of)) for name, of in self.schemes.items()}
         return values
 
 

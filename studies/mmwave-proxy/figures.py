@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 Outcomes = Mapping[str, "Outcome"]
 
-#: Colour, line, marker and name of controls: the same in all figures.
+#: Colour, line, marker and name of schemes: the same in all figures.
 LOOKS: Mapping[str, tuple[str, Any, str, str]] = {
     "cubic": (RED, "--", "s", "CUBIC"),
     "reactive": (BLUE, "-", "o", "reactive"),
     "proactive": (GREEN, "-.", "^", "proactive"),
     "predicted": (ORANGE, (0, (1, 1.2)), "D", "predicted"),
 }
-#: Of the figure of all controls: its name there.
+#: Of the figure of all schemes: its name there.
 OTHERS: Mapping[str, str] = {
     "cubic": "CUBIC",
     "cubic_hystart": "CUBIC, HyStart",
@@ -51,9 +51,9 @@ PACKET = DATA + HEADERS
 WORST = quantity(99.9)
 
 
-def look(control: str) -> dict[str, Any]:
+def look(scheme: str) -> dict[str, Any]:
     """For ``plot``."""
-    colour, line, marker, name = LOOKS[control]
+    colour, line, marker, name = LOOKS[scheme]
     return {"color": colour, "linestyle": line, "marker": marker, "label": name}
 
 
@@ -79,31 +79,31 @@ def fig2(outcomes: Outcomes) -> Figure:
     return figure
 
 
-def _rates(a: Axes, trace: Mapping[str, np.ndarray], control: str) -> None:
+def _rates(a: Axes, trace: Mapping[str, np.ndarray], scheme: str) -> None:
     a.plot(trace["s"], trace["rate"], color=BLACK, linewidth=0.7, label="rate of the channel")
-    a.plot(trace["s"], trace["goodput"], color=LOOKS[control][0], label="goodput over 100 ms")
+    a.plot(trace["s"], trace["goodput"], color=LOOKS[scheme][0], label="goodput over 100 ms")
     a.set_ylim(0, 1600)
     a.set_ylabel("Mb/s")
 
 
-def _windows(a: Axes, trace: Mapping[str, np.ndarray], control: str) -> None:
+def _windows(a: Axes, trace: Mapping[str, np.ndarray], scheme: str) -> None:
     product = trace["rate"] * 1e6 / 8 * 0.04 / PACKET
     a.plot(trace["s"], product, color=BLACK, linewidth=0.7, label="bandwidth-delay product")
-    if control == "cubic":
+    if scheme == "cubic":
         a.plot(trace["s"], product + QUEUE_0, color=BLACK, linewidth=0.7, linestyle=":", label="the same and the queue")
     a.plot(trace["s"], trace["window"] / PACKET, color=PINK, label="window")
     a.set_ylabel("Packets")
-    a.set_ylim(0, 4000 if control == "cubic" else 1050)
+    a.set_ylim(0, 4000 if scheme == "cubic" else 1050)
 
 
-def _course(outcomes: Outcomes, control: str) -> Figure:
+def _course(outcomes: Outcomes, scheme: str) -> Figure:
     """Rates and windows over time, of the first seed, in both kinds of B."""
     figure, axes = panels(4, height=2.1)
     titles = []
     for i, room in enumerate(("b", "b_0")):
-        trace = outcomes[f"main_{room}"].traces[0.0, control]
-        _rates(axes[2 * i], trace, control)
-        _windows(axes[2 * i + 1], trace, control)
+        trace = outcomes[f"main_{room}"].traces[0.0, scheme]
+        _rates(axes[2 * i], trace, scheme)
+        _windows(axes[2 * i + 1], trace, scheme)
         titles += [NAMES[room], NAMES[room]]
     for a in axes:
         a.set_xlim(0, None)
@@ -120,9 +120,9 @@ def fig8(outcomes: Outcomes) -> Figure:
     place = next(i for i, of in enumerate(clean.experiment.settings) if of[LEVEL] == level and of[QUEUE] == QUEUE_0)
     shown = [(outcomes["main_b"], 0.0, NAMES["b"]), (outcomes["main_b_0"], 0.0, NAMES["b_0"]), (clean, float(place), f"no losses, {level:g} dBm")]
     for a, (outcome, x, _) in zip(axes, shown, strict=True):
-        for control in ("reactive", "proactive", "cubic"):
-            trace = outcome.traces[x, control]
-            a.plot(trace["s"], trace["rtt"], **look(control) | {"marker": "", "linewidth": 0.9})
+        for scheme in ("reactive", "proactive", "cubic"):
+            trace = outcome.traces[x, scheme]
+            a.plot(trace["s"], trace["rtt"], **look(scheme) | {"marker": "", "linewidth": 0.9})
         out = trace["rate"] == 0
         if out.any():
             a.axvspan(trace["s"][out].min(), trace["s"][out].max(), color=BLACK, alpha=0.1, linewidth=0, label="outage")
@@ -154,11 +154,11 @@ def fig9(outcomes: Outcomes) -> Figure:
     shown = (50.0, 99.0, 99.9, 99.999)
     for a, room in zip(axes, ROOMS_SHOWN, strict=True):
         o = outcomes[f"long_{room}"]
-        for i, control in enumerate(o.experiment.controls):
-            tail = outcomes[f"tail_{room}"] if control == "cubic" else o
-            values = [(tail if p == shown[-1] else o).mean(0, control, f"all_{quantity(p)}") for p in shown]
+        for i, scheme in enumerate(o.experiment.schemes):
+            tail = outcomes[f"tail_{room}"] if scheme == "cubic" else o
+            values = [(tail if p == shown[-1] else o).mean(0, scheme, f"all_{quantity(p)}") for p in shown]
             place = np.arange(len(shown)) + (i - 1.5) * 0.2
-            a.bar(place, values, 0.19, color=LOOKS[control][0], label=LOOKS[control][3])
+            a.bar(place, values, 0.19, color=LOOKS[scheme][0], label=LOOKS[scheme][3])
         most = a.dataLim.ymax
         _log(a, (40, 60, 80, 120) if most < 200 else (40, 100, 200, 500, 1000) if most < 1200 else (40, 100, 300, 1000, 3000))
         a.set_ylim(35, most * 1.15)
@@ -171,11 +171,11 @@ def fig9(outcomes: Outcomes) -> Figure:
     return figure
 
 
-def _estimate_of_both(outcomes: Outcomes, control: str, room: str) -> tuple[float, float]:
+def _estimate_of_both(outcomes: Outcomes, scheme: str, room: str) -> tuple[float, float]:
     """Mean goodput of A and this B with half of its interval, of the means of each seed."""
     from timeplane.studies import estimate
 
-    a, b = (outcomes[f"long_{r}"].values[0.0, control, "goodput_mbps"] for r in ("a", room))
+    a, b = (outcomes[f"long_{r}"].values[0.0, scheme, "goodput_mbps"] for r in ("a", room))
     of = estimate((a[s] + b[s]) / 2 for s in sorted(a.keys() & b.keys()))
     return of.mean, of.half
 
@@ -183,10 +183,10 @@ def _estimate_of_both(outcomes: Outcomes, control: str, room: str) -> tuple[floa
 def fig10(outcomes: Outcomes) -> Figure:
     figure, axes = panels(2, sharey=True)
     for a, room in zip(axes, ("b", "b_0"), strict=True):
-        for i, control in enumerate(LOOKS):
-            mean, half = _estimate_of_both(outcomes, control, room)
+        for i, scheme in enumerate(LOOKS):
+            mean, half = _estimate_of_both(outcomes, scheme, room)
             error = None if np.isnan(half) else half
-            a.bar(i, mean, 0.7, yerr=error, capsize=3, color=LOOKS[control][0], error_kw={"linewidth": 0.8})
+            a.bar(i, mean, 0.7, yerr=error, capsize=3, color=LOOKS[scheme][0], error_kw={"linewidth": 0.8})
             a.text(i, mean * 0.5, f"{mean:.0f}", ha="center", color="white", fontsize=7)
         a.set_xticks(range(len(LOOKS)), [of[3] for of in LOOKS.values()])
         a.grid(visible=False, axis="x")
@@ -201,11 +201,11 @@ def every_control(outcomes: Outcomes) -> Figure:
     for a, room in zip(axes, ROOMS_SHOWN, strict=True):
         o = outcomes[f"main_{room}"]
         names = list(OTHERS)
-        for i, control in enumerate(names):
-            e = o.estimate(0, control, "use")
-            family = RED if control.startswith("cubic") else next((LOOKS[c][0] for c in LOOKS if control.startswith(c)), SKY)
+        for i, scheme in enumerate(names):
+            e = o.estimate(0, scheme, "use")
+            family = RED if scheme.startswith("cubic") else next((LOOKS[c][0] for c in LOOKS if scheme.startswith(c)), SKY)
             a.barh(len(names) - i, 100 * e.mean, 0.75, color=family, xerr=None if np.isnan(e.half) else 100 * e.half, error_kw={"linewidth": 0.7})
-            a.text(129, len(names) - i, f"{o.mean(0, control, quantity(99.0)):.0f} ms", va="center", ha="right", fontsize=6)
+            a.text(129, len(names) - i, f"{o.mean(0, scheme, quantity(99.0)):.0f} ms", va="center", ha="right", fontsize=6)
         a.set_yticks([len(names) - i for i in range(len(names))], list(OTHERS.values()))
         a.set_xlim(0, 130)
         a.set_xticks((0, 25, 50, 75, 100))
@@ -248,14 +248,14 @@ def _against(outcomes: Outcomes, name: str, label: str, factor: float = 1.0, log
     axes = figure.subplots(2, len(ROOMS_SHOWN))
     for (high, low), room in zip(axes.T, ROOMS_SHOWN, strict=True):
         o = outcomes[f"{name}_{room}"]
-        for control in dict.fromkeys(c for _, c, _ in o.values):
-            x = [p for p in o.places if (p, control, "goodput_mbps") in o.values]
+        for scheme in dict.fromkeys(c for _, c, _ in o.values):
+            x = [p for p in o.places if (p, scheme, "goodput_mbps") in o.values]
             for a, value in ((high, "goodput_mbps"), (low, f"all_{WORST}")):
-                of = [o.estimate(p, control, value) for p in x]
-                if o.experiment.numbered and control == "cubic":
-                    a.axhline(of[0].mean, **{k: v for k, v in look(control).items() if k != "marker"})
+                of = [o.estimate(p, scheme, value) for p in x]
+                if o.experiment.numbered and scheme == "cubic":
+                    a.axhline(of[0].mean, **{k: v for k, v in look(scheme).items() if k != "marker"})
                 else:
-                    a.plot(np.array(x) * factor, [e.mean for e in of], **look(control))
+                    a.plot(np.array(x) * factor, [e.mean for e in of], **look(scheme))
         high.set_ylim(0, 1550)
         values = [o.mean(p, c, f"all_{WORST}") for p, c, q in o.values if q == "goodput_mbps"]
         ticks = [t for t in (20, 30, 40, 60, 100, 200, 500, 1000, 3000) if min(values) * 0.7 <= t <= max(values) * 1.4]
@@ -283,7 +283,7 @@ FIGURES: Figures = {
     "fig8": Drawing(fig8, [*_needs("main"), "grid_b_0_clean"]),
     "fig9": Drawing(fig9, _needs("long", "tail")),
     "fig10": Drawing(fig10, _needs("long")),
-    "controls": Drawing(every_control, _needs("main")),
+    "schemes": Drawing(every_control, _needs("main")),
     "settings": Drawing(which_settings, [f"grid_{room}" for room in GRID]),
     "delay": Drawing(lambda o: _against(o, "delay", "Report delay (ms)"), _needs("delay")),
     "queue": Drawing(lambda o: _against(o, "queue", "Queue (packets)", log=(100, 1000, 10000)), _needs("queue")),

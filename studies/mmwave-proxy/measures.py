@@ -54,7 +54,7 @@ def pooled(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> dict[str, float]:
     return {f"all_{name}": value for name, value in _percentiles(times, counts).items()} | {"packets": float(counts.sum())}
 
 
-def course(run: tp.Run) -> tuple[np.ndarray, np.ndarray]:
+def link_trace(run: tp.Run) -> tuple[np.ndarray, np.ndarray]:
     """From when on (ps) the link to the device has which rate, bit/s; 0 where nothing comes through."""
     links, air = run.links, run.air
     (link,) = links["link"][(links["from"] == ACCESS_POINT) & (links["to"] == RADIO)]
@@ -64,12 +64,12 @@ def course(run: tp.Run) -> tuple[np.ndarray, np.ndarray]:
 
 
 def at(times: np.ndarray, values: np.ndarray, when: np.ndarray) -> np.ndarray:
-    """A course's values at these times."""
+    """A link_trace's values at these times."""
     return values[np.maximum(np.searchsorted(times, when, side="right") - 1, 0)]
 
 
 def integral(times: np.ndarray, values: np.ndarray, end: int) -> float:
-    """Of a course from 0 to ``end``, by seconds."""
+    """Of a link_trace from 0 to ``end``, by seconds."""
     return float((np.diff(np.append(times, end)) * values).sum()) / S
 
 
@@ -181,7 +181,7 @@ def measured(experiment: Experiment, run: tp.Run) -> tuple[dict[str, float], dic
     """Numbers of a run, and what it did over time where that was recorded."""
     flows = run.flows
     end = round(experiment.seconds * S)
-    times, rates = course(run)
+    times, rates = link_trace(run)
     carried = integral(times, rates, end) * DATA / (DATA + HEADERS) / experiment.seconds / 1e6
     # Of a split connection the half over the air.
     to = flows["destination"] == DEVICE
@@ -195,4 +195,4 @@ def measured(experiment: Experiment, run: tp.Run) -> tuple[dict[str, float], dic
         return numbers, {}
     trace = over_time(run, end, times, rates)
     queue = experiment.queue_of(run.point)
-    return numbers | judged(trace, run, experiment.delay_of(run.control_name), queue, times, rates, end), trace
+    return numbers | judged(trace, run, experiment.delay_of(run.scheme_name), queue, times, rates, end), trace

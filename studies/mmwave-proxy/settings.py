@@ -50,18 +50,18 @@ class Setting:
     place: float
     cubic: str
 
-    def value(self, control: str, name: str, room: str | None = None) -> float:
+    def value(self, scheme: str, name: str, room: str | None = None) -> float:
         """A mean over seeds, in B unless it is said."""
-        return self.outcomes[f"grid_{room or self.room}"].mean(self.place, control, name)
+        return self.outcomes[f"grid_{room or self.room}"].mean(self.place, scheme, name)
 
     @property
     def rooms(self) -> tuple[str, str]:
         """Of A and of B."""
         return PAIRS[self.room], self.room
 
-    def goodput(self, control: str) -> float:
+    def goodput(self, scheme: str) -> float:
         """Mean of A and B."""
-        return sum(self.value(control, "goodput_mbps", room) for room in self.rooms) / 2
+        return sum(self.value(scheme, "goodput_mbps", room) for room in self.rooms) / 2
 
     def reductions(self) -> list[float]:
         """Of reactive against CUBIC, by room and percentile."""

@@ -20,7 +20,7 @@ from .experiments import FOLDER, Experiment, experiments
 class Outcome(studies.Outcome[Experiment]):
     """Numbers of all runs, and what the first seed did over time."""
 
-    #: By place and control, and what: see :func:`measures.over_time`.
+    #: By place and scheme, and what: see :func:`measures.over_time`.
     traces: dict[tuple[float, str], dict[str, np.ndarray]] = field(default_factory=dict)
 
 
@@ -33,14 +33,14 @@ def _measure(outcome: Outcome, results: tp.Results) -> None:
     experiment = outcome.experiment
     together: dict[tuple[float, str], list[tuple[np.ndarray, np.ndarray]]] = {}
     for run in results.runs:
-        place = experiment.place(run.point, run.control_name)
+        place = experiment.place(run.point, run.scheme_name)
         numbers, trace = measures.measured(experiment, run)
         outcome.add(*place, run.seed, numbers)
         if trace:
             outcome.traces.setdefault(place, trace)
         together.setdefault(place, []).append(measures.round_trips(run))
-    for (x, control), parts in together.items():
-        outcome.add(x, control, 0, measures.pooled(parts))
+    for (x, scheme), parts in together.items():
+        outcome.add(x, scheme, 0, measures.pooled(parts))
 
 
 #: Columns of a grid's table: what its settings are judged by.
@@ -48,15 +48,15 @@ JUDGED = ("goodput_mbps", "use", "window_over", "lost_queue", "timeouts", "rtos_
 
 
 def table(outcome: Outcome) -> Iterator[Sequence[Any]]:
-    """As :func:`timeplane.studies.table`; where several keys are swept a row for each combination and control, with what it is judged by."""
+    """As :func:`timeplane.studies.table`; where several keys are swept a row for each combination and scheme, with what it is judged by."""
     if len(outcome.experiment.sweep) < 2:
         yield from studies.table(outcome, 5)
         return
     columns = (*JUDGED, *settings.RTTS)
-    yield (*(key.rpartition(".")[2] for key in outcome.experiment.sweep), "control", *columns)
+    yield (*(key.rpartition(".")[2] for key in outcome.experiment.sweep), "scheme", *columns)
     for x, setting in enumerate(outcome.experiment.settings):
-        for control in outcome.experiment.controls:
-            yield *setting.values(), control, *(studies.digits(outcome.mean(x, control, quantity)) for quantity in columns)
+        for scheme in outcome.experiment.schemes:
+            yield *setting.values(), scheme, *(studies.digits(outcome.mean(x, scheme, quantity)) for quantity in columns)
 
 
 def run(options: Options) -> dict[str, Outcome]:

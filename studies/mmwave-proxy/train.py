@@ -2,8 +2,8 @@
 
 Traces come from the two rooms of `timeplane-radio`, with varied walks, levels and losses:
 
-    cargo build -p timeplane-radio --example course
-    python studies/mmwave-proxy/train.py target/debug/examples/course
+    cargo build -p timeplane-radio --example link_trace
+    python studies/mmwave-proxy/train.py target/debug/examples/link_trace
 
 writes `data/proxy/predictor.txt` (the weights) and `data/proxy/predicted.csv` (what the policy answers on one trace, for the tests), and
 prints the tables of README.md. Needs numpy. Seeded; another numpy or BLAS may give other last digits of the weights.
@@ -28,13 +28,13 @@ PACKET = 8140
 
 
 class Trace:
-    """A course: per millisecond rate and losses, and reports every 10 ms of level (with an error) and rung."""
+    """A link_trace: per millisecond rate and losses, and reports every 10 ms of level (with an error) and rung."""
 
     def __init__(self, tool, options, rng):
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "course.csv"
+            path = Path(folder) / "link_trace.csv"
             words = [w for k, v in options.items() for w in (f"--{k}", str(v))]
-            subprocess.run([tool, *words, "--length", str(SECONDS), "--course", path], check=True)
+            subprocess.run([tool, *words, "--length", str(SECONDS), "--link_trace", path], check=True)
             with open(path) as file:
                 rows = list(csv.DictReader(file))
         steps = SECONDS * 1000
@@ -240,7 +240,7 @@ def score(traces, policy, hold):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("tool", help="the example `course` of timeplane-radio, built")
+    parser.add_argument("tool", help="the example `link_trace` of timeplane-radio, built")
     parser.add_argument("--traces", type=int, default=160, help="traces to train on (default 160)")
     parser.add_argument("--held-out", type=int, default=40, help="traces to compare on (default 40)")
     parser.add_argument("--quantile", type=float, default=0.25, help="of the lowest rung ahead, that is learned (default 0.25)")

@@ -38,9 +38,9 @@ def _percent(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
-def served(outcome: Outcome, x: float, control: str) -> float:
+def served(outcome: Outcome, x: float, scheme: str) -> float:
     """Share of what was offered that came."""
-    return outcome.mean(x, control, "goodput") / outcome.mean(x, control, "offered")
+    return outcome.mean(x, scheme, "goodput") / outcome.mean(x, scheme, "offered")
 
 
 def pure_formula(experiment: str, x: float) -> float:
@@ -80,8 +80,8 @@ def table1(rate: str, levels: str) -> Found:
 
 
 def pauses(experiment: Experiment) -> list[int]:
-    """Of an experiment's controls, us."""
-    return [int(name.removeprefix("both_")) for name in experiment.controls if name.startswith("both_")]
+    """Of an experiment's schemes, us."""
+    return [int(name.removeprefix("both_")) for name in experiment.schemes if name.startswith("both_")]
 
 
 def tcp_share(outcome: Outcome, kind: str, pause: int, large: bool) -> float:
@@ -128,15 +128,15 @@ def tcp_loss(outcomes: Outcomes) -> Found:
 # Figures 7 to 9.
 
 
-def steady(outcome: Outcome, control: str, quantity: str) -> float:
+def steady(outcome: Outcome, scheme: str, quantity: str) -> float:
     """Bytes a second between the two ends of the windows."""
     first, last = outcome.places[0], outcome.places[-1]
-    return (outcome.mean(last, control, quantity) - outcome.mean(first, control, quantity)) / ((last - first) * 1e-3)
+    return (outcome.mean(last, scheme, quantity) - outcome.mean(first, scheme, quantity)) / ((last - first) * 1e-3)
 
 
 def all_to_all(outcomes: Outcomes) -> Found:
     o = outcomes["fig7"]
-    rate = {c: steady(o, c, "received_bytes") * 8 / HOSTS / 1e9 for c in o.experiment.controls}
+    rate = {c: steady(o, c, "received_bytes") * 8 / HOSTS / 1e9 for c in o.experiment.schemes}
     lit = duty(PERIOD / 7, 30)
     text = f"{rate['no_limits']:.2f} Gb/s; {rate['limits']:.2f} Gb/s with limits, which keep 1 Gb/s for the packet switch (lit {_percent(lit)} of the time)"
     return text, yes_or_no(abs(rate["no_limits"] / 8.1 - 1) < 0.03)
@@ -296,9 +296,9 @@ def formula(outcomes: Outcomes) -> Found:
     return "; ".join(reversed(text)), "yes" if worst < 0.01 else "in part" if others < 0.01 else "no"
 
 
-def lost(outcome: Outcome, control: str) -> dict[int, float]:
+def lost(outcome: Outcome, scheme: str) -> dict[int, float]:
     """Packets that the racks' multiplexers had no room for, by how many frames of an input they hold."""
-    return {int(x): outcome.mean(x, control, "dropped_multiplexer_full") for x in outcome.places}
+    return {int(x): outcome.mean(x, scheme, "dropped_multiplexer_full") for x in outcome.places}
 
 
 def _lost(of: Mapping[int, float]) -> str:

@@ -33,7 +33,7 @@ def ideal(**changes: Any) -> Plan:
 
 
 @dataclass(frozen=True)
-class Control:
+class Scheme:
     """A plan and what is sent under it."""
 
     plan: Plan | None
@@ -42,10 +42,10 @@ class Control:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One scenario: controls by name, and lists of flows by the number that the figure has on its axis."""
+    """One scenario: schemes by name, and lists of flows by the number that the figure has on its axis."""
 
     name: str
-    controls: Mapping[str, Control]
+    schemes: Mapping[str, Scheme]
     fabric: Mapping[str, Any]
     #: Lists are made where the experiment is run.
     flows: Mapping[float, Callable[[], list[Row]]]
@@ -81,8 +81,8 @@ class Experiment:
         values["sweep"] = {FLOWS: [self.file(x) for x in self.flows]}
         if self.sweep:
             values["sweep"][self.sweep[0]] = list(self.sweep[1])
-        values["control"] = {
-            name: {"transport": dict(c.transport)} | ({"plan": dict(c.plan)} if c.plan else {}) for name, c in self.controls.items()
+        values["scheme"] = {
+            name: {"transport": dict(c.transport)} | ({"plan": dict(c.plan)} if c.plan else {}) for name, c in self.schemes.items()
         }
         return values
 
@@ -104,12 +104,12 @@ SMALL = 20
 D10 = (50.0, 60.0, 70.0, 75.0, 78.0, 80.0, 82.0, 84.0, 86.0, 86.7, 88.0, 89.0, 90.0, 92.0, 95.0, 97.0, 99.0, 99.5, 100.0)
 N11 = (1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 20.0, 30.0, 40.0, 50.0, 62.0)
 
-PURE = Control(ideal(packets=False))
+PURE = Scheme(ideal(packets=False))
 #: Circuits paced to what the packet switch's demand leaves: all demand is known at the begin of a period.
-REACTOR = Control(ideal(unreported=0.0))
+REACTOR = Scheme(ideal(unreported=0.0))
 #: Circuits always paced to 90 %, and never.
-NINETY = Control(ideal())
-UNLIMITED = Control(ideal(limits=False))
+NINETY = Scheme(ideal())
+UNLIMITED = Scheme(ideal(limits=False))
 #: Where circuits get more than 90 %, bursts of the packet switch wait at the multiplexer.
 FRAMES = 16
 FRAMES_KEY = "fabric.topology.hybrid.multiplexer_frames"
@@ -126,19 +126,19 @@ def hybrid54(hosts: int, packet_rate: str) -> dict[str, Any]:
     }
 
 
-def _fig10(name: str, controls: Mapping[str, Control], rate: str, points: Sequence[float], hosts: int, periods: int) -> Experiment:
+def _fig10(name: str, schemes: Mapping[str, Scheme], rate: str, points: Sequence[float], hosts: int, periods: int) -> Experiment:
     def list_of(large: float) -> Callable[[], list[Row]]:
         return lambda: workloads.neighbours(
             hosts, workloads.large_and_small(large, SMALL), periods, PERIOD54, LINE, MTU54
         )
 
     flows = {x: list_of(x) for x in points}
-    return Experiment(name, controls, hybrid54(hosts, rate), flows, f"{periods * PERIOD54 + LATE54} us", periods=periods)
+    return Experiment(name, schemes, hybrid54(hosts, rate), flows, f"{periods * PERIOD54 + LATE54} us", periods=periods)
 
 
-def _limits(name: str, controls: Mapping[str, Control], large: float, frames: Sequence[int], hosts: int, periods: int) -> Experiment:
+def _limits(name: str, schemes: Mapping[str, Scheme], large: float, frames: Sequence[int], hosts: int, periods: int) -> Experiment:
     """One point of figure 10 by what a multiplexer holds."""
-    return replace(_fig10(name, controls, "10 Gb/s", (large,), hosts, periods), sweep=(FRAMES_KEY, list(frames)))
+    return replace(_fig10(name, schemes, "10 Gb/s", (large,), hosts, periods), sweep=(FRAMES_KEY, list(frames)))
 
 
 def _fig11(points: Sequence[float], hosts: int, periods: int) -> Experiment:
@@ -146,8 +146,8 @@ def _fig11(points: Sequence[float], hosts: int, periods: int) -> Experiment:
         return lambda: workloads.neighbours(hosts, workloads.large_and_small(90.0, int(n)), periods, PERIOD54, LINE, MTU54)
 
     flows = {x: list_of(x) for x in points if x + 1 < hosts}
-    controls = {"circuits": PURE, "reactor": REACTOR}
-    return Experiment("fig11", controls, hybrid54(hosts, "10 Gb/s"), flows, f"{periods * PERIOD54 + LATE54} us", periods=periods)
+    schemes = {"circuits": PURE, "reactor": REACTOR}
+    return Experiment("fig11", schemes, hybrid54(hosts, "10 Gb/s"), flows, f"{periods * PERIOD54 + LATE54} us", periods=periods)
 
 
 # The prototype: figures 6 to 9.
@@ -162,12 +162,12 @@ ENDLESS = 4_000_000_000
 
 def _fig7(measures: Sequence[str]) -> Experiment:
     pairs = [(0, i, j, ENDLESS) for i in range(HOSTS) for j in range(HOSTS) if i != j]
-    controls = {
-        "limits": Control(circuits(acknowledgements=0.99), TCP),
-        "no_limits": Control(circuits(acknowledgements=0.99, limits=False), TCP),
+    schemes = {
+        "limits": Scheme(circuits(acknowledgements=0.99), TCP),
+        "no_limits": Scheme(circuits(acknowledgements=0.99, limits=False), TCP),
     }
     return Experiment(
-        "fig7", controls, PROTOTYPE, {0.0: lambda: pairs}, measures[-1], sweep=("window.measure", list(measures)), periods=0
+        "fig7", schemes, PROTOTYPE, {0.0: lambda: pairs}, measures[-1], sweep=("window.measure", list(measures)), periods=0
     )
 
 
@@ -182,7 +182,7 @@ def _fig8() -> Experiment:
     frames = 344
     flows = {0.0: lambda: workloads.groups(FIG8_AT, FIG8_PERIODS, PERIOD, frames, MTU, 1500)}
     window = f"{FIG8_PERIODS * PERIOD + 50} us"
-    return Experiment("fig8", {"reactor": Control(circuits(**INSTANT))}, PROTOTYPE, flows, window, periods=FIG8_PERIODS)
+    return Experiment("fig8", {"reactor": Scheme(circuits(**INSTANT))}, PROTOTYPE, flows, window, periods=FIG8_PERIODS)
 
 
 #: Periods from one flow's change to the next one's.
@@ -194,7 +194,7 @@ def _fig9(periods: int) -> Experiment:
     steps = [i * periods * PERIOD * US for i in range(7)]
     end = 7 * periods * PERIOD * US
     flows = {0.0: lambda: workloads.growing(steps, end, 9e9, SMALL_RATE, PERIOD, 30, MTU)}
-    return Experiment("fig9", {"reactor": Control(circuits(**INSTANT))}, PROTOTYPE, flows, f"{7 * periods * PERIOD} us")
+    return Experiment("fig9", {"reactor": Scheme(circuits(**INSTANT))}, PROTOTYPE, flows, f"{7 * periods * PERIOD} us")
 
 
 #: Between two circuits of a pair, us.
@@ -218,13 +218,13 @@ def turns(pause: float, **changes: Any) -> Plan:
 def _fig6(name: str, size: int, window: str, pauses: Sequence[int]) -> Experiment:
     """Stride 4: a pair and its acknowledgements have their circuits at the same time."""
     fabric = {"topology": {"hybrid": PROTOTYPE["topology"]["hybrid"] | {"dark": {"fixed": "2 us"}}}}
-    controls: dict[str, Control] = {}
+    schemes: dict[str, Scheme] = {}
     for p in pauses:
-        controls[f"both_{p}"] = Control(turns(p), TCP)
-        controls[f"data_{p}"] = Control(turns(p, acknowledgements=0.99), TCP)
-        controls[f"raw_{p}"] = Control(turns(p))
-        controls[f"raw_data_{p}"] = Control(turns(p, acknowledgements=0.99))
-    return Experiment(name, controls, fabric, {0.0: lambda: workloads.stride(HOSTS, 4, size)}, window)
+        schemes[f"both_{p}"] = Scheme(turns(p), TCP)
+        schemes[f"data_{p}"] = Scheme(turns(p, acknowledgements=0.99), TCP)
+        schemes[f"raw_{p}"] = Scheme(turns(p))
+        schemes[f"raw_data_{p}"] = Scheme(turns(p, acknowledgements=0.99))
+    return Experiment(name, schemes, fabric, {0.0: lambda: workloads.stride(HOSTS, 4, size)}, window)
 
 
 def bit_error(loss: float, hops: int) -> float:
@@ -236,13 +236,13 @@ def _fig6_loss(name: str, losses: Sequence[float], window: str, seeds: int) -> E
     """Pauses of 1 ms; or the same hosts under one switch, where nobody ever pauses."""
     if name == "fig6_loss":
         fabric = {"topology": {"hybrid": PROTOTYPE["topology"]["hybrid"] | {"dark": {"fixed": "2 us"}}}}
-        controls = {"tcp": Control(turns(1000), TCP), "raw": Control(turns(1000))}
+        schemes = {"tcp": Scheme(turns(1000), TCP), "raw": Scheme(turns(1000))}
     else:
         fabric = {"topology": {"single_switch": {"hosts": HOSTS}}}
-        controls = {"tcp": Control(None, TCP), "raw": Control(None)}
+        schemes = {"tcp": Scheme(None, TCP), "raw": Scheme(None)}
     flows = {0.0: lambda: workloads.stride(HOSTS, 4, ENDLESS)}
     sweep = ("fabric.bit_error", [bit_error(p, HOPS6[name]) for p in losses])
-    return Experiment(name, controls, fabric, flows, window, sweep=sweep, seeds=seeds)
+    return Experiment(name, schemes, fabric, flows, window, sweep=sweep, seeds=seeds)
 
 
 HYBRID = {"circuits": PURE, "reactor": REACTOR}

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 Outcomes = Mapping[str, "Outcome"]
 
 
-def _served(outcome: Outcome, control: str) -> tuple[np.ndarray, np.ndarray]:
-    x, _ = outcome.curve(control, "goodput")
-    return x, np.array([100 * claims.served(outcome, v, control) for v in x])
+def _served(outcome: Outcome, scheme: str) -> tuple[np.ndarray, np.ndarray]:
+    x, _ = outcome.curve(scheme, "goodput")
+    return x, np.array([100 * claims.served(outcome, v, scheme) for v in x])
 
 
 def table1(_: Outcomes) -> Figure:
@@ -74,8 +74,8 @@ def fig7(outcomes: Outcomes) -> Figure:
     o = outcomes["fig7"]
     figure, (axes,) = panels(1, 3.33)
     x = np.arange(HOSTS - 1)
-    for i, (control, label) in enumerate((("no_limits", "no limits"), ("limits", "1 Gb/s kept for packets"))):
-        y = [claims.steady(o, control, f"received_{h}_by_7") * 8 / 1e9 for h in x]
+    for i, (scheme, label) in enumerate((("no_limits", "no limits"), ("limits", "1 Gb/s kept for packets"))):
+        y = [claims.steady(o, scheme, f"received_{h}_by_7") * 8 / 1e9 for h in x]
         axes.bar(x + 0.4 * (i - 0.5), y, 0.38, color=(SKY, BLUE)[i], label=f"{label}: {sum(y):.2f} Gb/s")
     axes.axhline(8.1 / 7, color=BLACK, linestyle=":", label="8.1 Gb/s in seven shares")
     axes.set_xlabel("From host")
@@ -121,12 +121,12 @@ def fig9(outcomes: Outcomes) -> Figure:
 
 def fig10(outcomes: Outcomes) -> Figure:
     figure, (axes,) = panels(1, 3.33, 2.6)
-    for name, control, colour, line, marker, label in (
+    for name, scheme, colour, line, marker, label in (
         ("fig10_20", "reactor", GREEN, LINES[2], MARKERS[2], "REACToR 100:20"),
         ("fig10", "reactor", BLUE, LINES[0], MARKERS[0], "REACToR 100:10"),
         ("fig10", "circuits", RED, LINES[1], MARKERS[1], "circuits only"),
     ):
-        x, y = _served(outcomes[name], control)
+        x, y = _served(outcomes[name], scheme)
         axes.plot(x, y, color=colour, linestyle=line, marker=marker, label=label)
     low = min(outcomes["fig10"].places)
     x = np.concatenate([np.linspace(low, 99.999, 400)])
@@ -141,11 +141,11 @@ def fig10(outcomes: Outcomes) -> Figure:
 def fig11(outcomes: Outcomes) -> Figure:
     figure, (axes,) = panels(1, 3.33, 2.6)
     o = outcomes["fig11"]
-    for control, colour, line, marker, label in (
+    for scheme, colour, line, marker, label in (
         ("reactor", BLUE, LINES[0], MARKERS[0], "REACToR 100:10"),
         ("circuits", RED, LINES[1], MARKERS[1], "circuits only"),
     ):
-        x, y = _served(o, control)
+        x, y = _served(o, scheme)
         axes.plot(x, y, color=colour, linestyle=line, marker=marker, label=label)
     x = np.arange(1, max(o.places) + 1)
     axes.plot(x, [100 * claims.pure_limit("fig11", v) for v in x], color=BLACK, linestyle=":", linewidth=0.8, label="formula")

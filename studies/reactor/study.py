@@ -20,7 +20,7 @@ from .experiments import FLOWS, FOLDER, HOSTS, LINE, MTU54, PERIOD54, Experiment
 class Outcome(studies.Outcome[Experiment]):
     """With traces of the first run."""
 
-    #: By control.
+    #: By scheme.
     traces: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
 
 
@@ -34,9 +34,9 @@ def simulate(experiment: Experiment, options: Options, outcomes: Mapping[str, Ou
 def _measure(outcome: Outcome, results: tp.Results) -> None:
     for run in results.runs:
         x, numbers = _measured(outcome.experiment, run)
-        outcome.add(x, run.control_name, run.seed, numbers)
+        outcome.add(x, run.scheme_name, run.seed, numbers)
         if outcome.experiment.name in ("fig8", "fig9"):
-            outcome.traces.setdefault(run.control_name, measures.arrivals(run, 7))
+            outcome.traces.setdefault(run.scheme_name, measures.arrivals(run, 7))
 
 
 def _measured(experiment: Experiment, run: tp.Run) -> tuple[float, dict[str, float]]:

@@ -20,14 +20,14 @@ def percent(mean: float, half: float) -> str:
     return f"{100 * mean:+.1f}{interval} %"
 
 
-def _versus(outcome: Outcome, quantity: str, load: float, control: str = "asy", to: str = "syn") -> str:
-    d = outcome.difference(load, control, quantity, to)
+def _versus(outcome: Outcome, quantity: str, load: float, scheme: str = "asy", to: str = "syn") -> str:
+    d = outcome.difference(load, scheme, quantity, to)
     marks = {"differs": "differs", "same": "same within 10 %", "both": "differs, by less than 10 %", "unknown": "not decided"}
     return f"{percent(d.mean, d.half)} ({marks[d.verdict]})"
 
 
-def _mean(outcome: Outcome, quantity: str, load: float, control: str) -> float:
-    return outcome.estimate(load, control, quantity).mean
+def _mean(outcome: Outcome, quantity: str, load: float, scheme: str) -> float:
+    return outcome.estimate(load, scheme, quantity).mean
 
 
 def _by_metric(outcome: Outcome, quantities: Mapping[str, str], order: Sequence[str]) -> Found:
@@ -69,7 +69,7 @@ def fairness(outcomes: Outcomes, low: float, high: float, below: bool) -> Found:
 def incast_throughput(outcomes: Outcomes) -> Found:
     o = outcomes["incast"]
     load = o.experiment.loads[-1]
-    values = {c: _mean(o, "carried_load", load, c) for c in o.experiment.controls}
+    values = {c: _mean(o, "carried_load", load, c) for c in o.experiment.schemes}
     return f"load {load:g}: " + ", ".join(f"{c} {v:.3f}" for c, v in values.items()), yes_or_no(
         all(abs(v / load - 1) < 0.02 for v in values.values())
     )
@@ -78,8 +78,8 @@ def incast_throughput(outcomes: Outcomes) -> Found:
 def incast_fairness(outcomes: Outcomes) -> Found:
     o = outcomes["incast"]
     load = _near(o, 0.8)
-    senders = {c: _mean(o, "jain_senders", load, c) for c in o.experiment.controls}
-    flows = {c: _mean(o, "jain_flows", load, c) for c in o.experiment.controls}
+    senders = {c: _mean(o, "jain_senders", load, c) for c in o.experiment.schemes}
+    flows = {c: _mean(o, "jain_flows", load, c) for c in o.experiment.schemes}
     parts = [" ".join((name, *(f"{c} {v:.2f}" for c, v in of.items()))) for name, of in (("senders", senders), ("flows", flows))]
     same = [max(of.values()) / min(of.values()) < 1.1 for of in (senders, flows)]
     return f"load {load:g}: " + "; ".join(parts), "yes" if all(same) else "in part" if any(same) else "no"
@@ -108,7 +108,7 @@ def ratio(outcomes: Outcomes, name: str, low: float, high: float) -> list[tuple[
     o = outcomes[name]
     rows = []
     for load in _loads(o, low, high):
-        syn, asy = (_mean(o, "slowdown_mean", load, control) for control in ("syn", "asy"))
+        syn, asy = (_mean(o, "slowdown_mean", load, scheme) for scheme in ("syn", "asy"))
         rows.append((load, syn / asy, _mean(o, "unfinished", load, "syn")))
     return rows
 

@@ -27,10 +27,10 @@ def asy(**changes: Any) -> Plan:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One scenario: controls by name (the first is the baseline), loads, and what else differs from ``scenario.toml``."""
+    """One scenario: schemes by name (the first is the baseline), loads, and what else differs from ``scenario.toml``."""
 
     name: str
-    controls: Mapping[str, Plan]
+    schemes: Mapping[str, Plan]
     loads: Sequence[float]
     #: Warm-up, measured window, drain.
     window: tuple[str, str, str] = ("20 ms", "30 ms", "30 ms")
@@ -45,8 +45,8 @@ class Experiment:
         values = copy.deepcopy(base())
         values |= {"name": self.name, "seeds": seeds, "sweep": {LOAD: list(self.loads)}}
         values["window"] = dict(zip(("warmup", "measure", "drain"), self.window, strict=True))
-        values["control"] = {
-            name: {"transport": {"datagrams": {}}} | ({"plan": plan} if plan else {}) for name, plan in self.controls.items()
+        values["scheme"] = {
+            name: {"transport": {"datagrams": {}}} | ({"plan": plan} if plan else {}) for name, plan in self.schemes.items()
         }
         values["record"] = {"latency": True} | ({"queues_every": self.queues_every} if self.queues_every else {})
         for key, value in self.changes.items():
@@ -93,21 +93,21 @@ IMPERFECTIONS: Mapping[str, tuple[str, Sequence[Any], Sequence[str]]] = {
 }
 
 
-def imperfect_name(control: str, kind: str, value: Any) -> str:
-    """Name of a control that is ideal but for one thing."""
-    return f"{control}_{kind}_{str(value).replace(' ', '').replace('.', 'p')}"
+def imperfect_name(scheme: str, kind: str, value: Any) -> str:
+    """Name of a scheme that is ideal but for one thing."""
+    return f"{scheme}_{kind}_{str(value).replace(' ', '').replace('.', 'p')}"
 
 
 def imperfect(chosen: Mapping[str, Sequence[Any]] | None = None) -> dict[str, Plan]:
-    """The ideal controls and all that are ideal but for one thing; of all values or of those ``chosen`` by kind."""
+    """The ideal schemes and all that are ideal but for one thing; of all values or of those ``chosen`` by kind."""
     plans: dict[str, Plan] = dict(BOTH)
     for kind, (key, values, who) in IMPERFECTIONS.items():
         for value in values[1:] if chosen is None else chosen.get(kind, ()):
-            for control in who:
-                make = syn if control == "syn" else asy
+            for scheme in who:
+                make = syn if scheme == "syn" else asy
                 # Where answers take long, hosts that repeat their reports would only ask twice.
                 patience = {"report_every": "10 ms"} if value in ("300 us", "1 ms") else {}
-                plans[imperfect_name(control, kind, value)] = make(**{key: value}, **patience)
+                plans[imperfect_name(scheme, kind, value)] = make(**{key: value}, **patience)
     return plans
 
 
@@ -160,7 +160,7 @@ def _quick(of: Experiment) -> Experiment | None:
         case "bimodal_long":
             return replace(small, window=("0 ms", "20 ms", "10 ms"))
         case "imperfect":
-            return replace(small, controls=imperfect({"latency": ("100 us",), "loss": (0.01,)}))
+            return replace(small, schemes=imperfect({"latency": ("100 us",), "loss": (0.01,)}))
         case _:
             return small
 

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 Outcomes = Mapping[str, "Outcome"]
 
-#: Colour, line, marker and name of controls: the same in all figures.
+#: Colour, line, marker and name of schemes: the same in all figures.
 LOOKS: Mapping[str, tuple[str, Any, str, str]] = {
     "syn": (BLUE, "-", "o", "SYN"),
     "asy": (RED, "--", "s", "ASY"),
-    "ecmp": (BLACK, ":", "x", "no control"),
+    "ecmp": (BLACK, ":", "x", "no scheme"),
     "syn_ocf": (SKY, "-.", "^", "SYN, OCF"),
     "syn_mmf": (BLUE, "-", "o", "SYN, MMF"),
     "syn_srjf": (GREEN, (0, (1, 1.2)), "D", "SYN, SRJF"),
@@ -35,21 +35,21 @@ LOOKS: Mapping[str, tuple[str, Any, str, str]] = {
 }
 
 
-def looks(control: str, label: str | None = None) -> dict[str, Any]:
+def looks(scheme: str, label: str | None = None) -> dict[str, Any]:
     """For ``plot``."""
-    colour, line, marker, name = LOOKS[control]
+    colour, line, marker, name = LOOKS[scheme]
     return {"color": colour, "linestyle": line, "marker": marker, "label": name if label is None else label}
 
 
-def curve(axes: Axes, outcome: Outcome, control: str, quantity: str, factor: float = 1.0, **look: Any) -> None:
+def curve(axes: Axes, outcome: Outcome, scheme: str, quantity: str, factor: float = 1.0, **look: Any) -> None:
     """Means over load with their intervals."""
-    points = [(x, outcome.estimate(x, control, quantity)) for x in outcome.experiment.loads]
+    points = [(x, outcome.estimate(x, scheme, quantity)) for x in outcome.experiment.loads]
     points = [(x, e) for x, e in points if e.n]
     if not points:
         return
     x = np.array([p[0] for p in points])
     mean, half = (np.array([getattr(p[1], a) for p in points]) * factor for a in ("mean", "half"))
-    style = looks(control) | look
+    style = looks(scheme) | look
     axes.plot(x, mean, **style)
     # An interval of two seeds would be wider than the figure.
     if min(e.n for _, e in points) > 2:
@@ -66,14 +66,14 @@ def plain_log(axes: Axes) -> None:
 
 
 def against_load(
-    outcome: Outcome, controls: Sequence[str], quantities: Sequence[tuple[str, str, str]], height: float = 2.15
+    outcome: Outcome, schemes: Sequence[str], quantities: Sequence[tuple[str, str, str]], height: float = 2.15
 ) -> Figure:
     """A panel per quantity: its name, the axis' label, the title; means over load."""
     figure, axes = panels(len(quantities), height=height)
     for a, (quantity, label, _) in zip(axes, quantities, strict=True):
-        for control in controls:
-            if control in outcome.experiment.controls:
-                curve(a, outcome, control, quantity)
+        for scheme in schemes:
+            if scheme in outcome.experiment.schemes:
+                curve(a, outcome, scheme, quantity)
         a.set_xlabel("Load")
         a.set_ylabel(label)
     letter(axes, [title for _, _, title in quantities])
@@ -130,8 +130,8 @@ def fig6(outcomes: Outcomes) -> Figure:
     figure, axes = panels(3, height=2.3)
     for a, name, mix in zip(axes, ("bimodal", "web"), (BIMODAL, WEB), strict=False):
         outcome = outcomes[name]
-        for control in ("syn", "asy"):
-            curve(a, outcome, control, "slowdown_mean")
+        for scheme in ("syn", "asy"):
+            curve(a, outcome, scheme, "slowdown_mean")
         a.axvline(fill(mix).wire, color=BLUE, linewidth=0.8, linestyle=(0, (4, 2)), label="SYN's slots are full (wire)")
         a.axvline(fill(mix).ip, color=BLUE, linewidth=0.8, linestyle=":", label="SYN's slots are full (IP)")
         a.set_xlabel("Load")
@@ -153,10 +153,10 @@ def _over_time(axes: Axes, outcome: Outcome) -> None:
     summary = outcome.results.summary
     simulated = dict(zip(summary["run"], summary["simulated_ps"].astype(float), strict=True))
     begin, length, _ = map(measures.picoseconds, outcome.experiment.window)
-    for control in ("syn", "asy"):
-        runs = [r for r in outcome.results.runs if r.control_name == control]
+    for scheme in ("syn", "asy"):
+        runs = [r for r in outcome.results.runs if r.scheme_name == scheme]
         lines = [measures.slowdown_over_time(r, simulated[r.key], begin, length, 20) for r in runs]
-        axes.plot(lines[0][0], np.mean([y for _, y in lines], axis=0), **looks(control) | {"marker": None})
+        axes.plot(lines[0][0], np.mean([y for _, y in lines], axis=0), **looks(scheme) | {"marker": None})
     axes.set_xlabel("Arrival (ms)")
     axes.set_xlim(begin / measures.MS, (begin + length) / measures.MS)
 
@@ -193,12 +193,12 @@ def fig7_9(outcomes: Outcomes) -> Figure:
     figure, axes = panels(3)
     assert outcome.results is not None
     first = min(r.seed for r in outcome.results.runs)
-    for control in ("syn", "asy"):
-        run = next(r for r in outcome.results.runs if r.control_name == control and r.seed == first)
+    for scheme in ("syn", "asy"):
+        run = next(r for r in outcome.results.runs if r.scheme_name == scheme and r.seed == first)
         lines = measures.trace(run, begin, begin + length, every)
         for a, tier in zip(axes, ("servers", "leaves", "spines"), strict=True):
             x, y = lines[tier]
-            colour, line, _, name = LOOKS[control]
+            colour, line, _, name = LOOKS[scheme]
             # A switch's queue changes within microseconds: means of a millisecond can be read.
             group = max(1, len(x) // 100)
             keep = len(x) // group * group
@@ -217,9 +217,9 @@ def fig10(outcomes: Outcomes) -> Figure:
     outcome = outcomes["trace"]
     assert outcome.results is not None
     figure, axes = panels(2)
-    for control in ("syn", "asy"):
-        runs = [r for r in outcome.results.runs if r.control_name == control]
-        colour, line, _, name = LOOKS[control]
+    for scheme in ("syn", "asy"):
+        runs = [r for r in outcome.results.runs if r.scheme_name == scheme]
+        colour, line, _, name = LOOKS[scheme]
         count: dict[int, int] = {}
         for run in runs:
             latency = run.table("latency")
@@ -253,7 +253,7 @@ def estimators(outcomes: Outcomes) -> Figure:
     """What waits at the servers under every way to find ASY's rates."""
     outcome = outcomes["estimators"]
     load = outcome.experiment.loads[0]
-    controls = list(outcome.experiment.controls)
+    schemes = list(outcome.experiment.schemes)
     names = {
         "syn": "SYN, MMF",
         "asy": "backlogged, scaled both ways",
@@ -265,18 +265,18 @@ def estimators(outcomes: Outcomes) -> Figure:
         "asy_horizon_1ms_down": "horizon 1 ms, scaled down",
     }
     figure, axes = panels(2, height=2.3)
-    y = np.arange(len(controls))
+    y = np.arange(len(schemes))
     for a, (quantity, label) in zip(
         axes, (("servers_mean_kB", "Mean buffer of a server (kB)"), ("slowdown_mean", "Mean slowdown")), strict=True
     ):
-        of = [outcome.estimate(load, c, quantity) for c in controls]
-        colours = [BLUE if c == "syn" else RED if c == "asy" else ORANGE for c in controls]
+        of = [outcome.estimate(load, c, quantity) for c in schemes]
+        colours = [BLUE if c == "syn" else RED if c == "asy" else ORANGE for c in schemes]
         a.barh(y, [e.mean for e in of], xerr=[e.half if e.n > 2 else 0.0 for e in of], color=colours, height=0.65, error_kw={"linewidth": 0.8})
         a.axvline(of[0].mean, color=BLUE, linewidth=0.8, linestyle=":")
         a.set_xlabel(label)
         a.invert_yaxis()
         a.grid(axis="y", visible=False)
-    axes[0].set_yticks(y, [names[c] for c in controls])
+    axes[0].set_yticks(y, [names[c] for c in schemes])
     axes[1].set_yticks(y, [""] * len(y))
     return figure
 
@@ -293,16 +293,16 @@ def fill_options(outcomes: Outcomes) -> Figure:
 
 
 def imperfections(outcomes: Outcomes) -> Figure:
-    """What imperfect control costs each side, at two sizes: flows, and packets in the network."""
+    """What imperfect scheme costs each side, at two sizes: flows, and packets in the network."""
     figure = Figure(figsize=(WIDE, 3.5))
     rows = figure.subplots(2, len(IMPERFECTIONS), sharey="row", sharex="col")
     titles = {"latency": "controller's latency", "loss": "lost messages", "clock": "clock error", "compute": "compute time"}
     for column, (kind, (_, values, who)) in enumerate(IMPERFECTIONS.items()):
         for axes, quantity in zip(rows[:, column], ("slowdown_mean", "latency_p99_us"), strict=True):
-            for control in who:
+            for scheme in who:
                 for name, servers, filled in (("imperfect", "120", True), ("imperfect_1024", "1,024", False)):
                     if name in outcomes:
-                        _imperfect_curve(axes, outcomes[name], control, kind, values, quantity, servers, filled)
+                        _imperfect_curve(axes, outcomes[name], scheme, kind, values, quantity, servers, filled)
             plain_log(axes)
         rows[1, column].set_xticks(range(len(values)), [_short(v) for v in values])
         rows[1, column].set_xlabel({"loss": "Share (%)"}.get(kind, "Time (us)"))
@@ -314,12 +314,12 @@ def imperfections(outcomes: Outcomes) -> Figure:
 
 
 def _imperfect_curve(
-    axes: Axes, outcome: Outcome, control: str, kind: str, values: Sequence[Any], quantity: str, servers: str, filled: bool
+    axes: Axes, outcome: Outcome, scheme: str, kind: str, values: Sequence[Any], quantity: str, servers: str, filled: bool
 ) -> None:
     load = outcome.experiment.loads[0]
-    names = [control, *(imperfect_name(control, kind, v) for v in values[1:])]
-    known = [(i, outcome.estimate(load, n, quantity)) for i, n in enumerate(names) if n in outcome.experiment.controls]
-    look = looks(control, f"{LOOKS[control][3]}, {servers} servers")
+    names = [scheme, *(imperfect_name(scheme, kind, v) for v in values[1:])]
+    known = [(i, outcome.estimate(load, n, quantity)) for i, n in enumerate(names) if n in outcome.experiment.schemes]
+    look = looks(scheme, f"{LOOKS[scheme][3]}, {servers} servers")
     look |= {} if filled else {"markerfacecolor": "white", "linewidth": 0.8}
     half = [e.half if e.n > 2 else 0.0 for _, e in known]
     axes.errorbar([i for i, _ in known], [e.mean for _, e in known], half, capsize=1.5, **look)
@@ -333,8 +333,8 @@ def topologies(outcomes: Outcomes) -> Figure:
     """Leaves with half the uplinks, and three layers."""
     figure, axes = panels(2)
     for a, name in zip(axes, ("oversubscribed", "fat_tree"), strict=True):
-        for control in ("syn", "asy", "ecmp"):
-            curve(a, outcomes[name], control, "slowdown_mean")
+        for scheme in ("syn", "asy", "ecmp"):
+            curve(a, outcomes[name], scheme, "slowdown_mean")
         a.set_xlabel("Load")
         a.set_ylabel("Mean slowdown")
         plain_log(a)
@@ -347,11 +347,11 @@ def messages(outcomes: Outcomes) -> Figure:
     """Control messages a second and their bits."""
     figure, axes = panels(2)
     outcome = outcomes["fixed"]
-    for control in ("syn", "asy"):
+    for scheme in ("syn", "asy"):
         for quantity, fill_, label in (("reports", "full", "reports"), ("grants", "none", "what the controller sends")):
-            look = {"fillstyle": fill_, "label": f"{LOOKS[control][3]}, {label}"}
-            curve(axes[0], outcome, control, f"{quantity}_per_s", 1e-6, **look)
-            curve(axes[1], outcome, control, f"{quantity}_Mbps", 1e-3, **look)
+            look = {"fillstyle": fill_, "label": f"{LOOKS[scheme][3]}, {label}"}
+            curve(axes[0], outcome, scheme, f"{quantity}_per_s", 1e-6, **look)
+            curve(axes[1], outcome, scheme, f"{quantity}_Mbps", 1e-3, **look)
     axes[0].set_ylabel("Messages (million a second)")
     axes[1].set_ylabel("On the wire (Gb/s)")
     for a in axes:

@@ -57,7 +57,7 @@ def of_flows(run: tp.Run, summary: Mapping[str, Any], load: float, window: float
         "fct_p99_ms": float(np.percentile(took, 99)) / MS,
         "unfinished": float(missing.mean()),
         "flows": float(len(took)),
-        # Of what came in the window, as much left in it: 1, but for the window's edges, where a control keeps up.
+        # Of what came in the window, as much left in it: 1, but for the window's edges, where a scheme keeps up.
         "carried_load": load * goodput / offered,
         "jain_servers": float(summary["goodput_jain"]),
         # Of the shares of what servers had to send that were carried.
@@ -130,7 +130,7 @@ def of_latency(summary: Mapping[str, Any]) -> dict[str, float]:
 
 def of_control(run: tp.Run, summary: Mapping[str, Any]) -> dict[str, float]:
     """Control messages a second and their bits, of reports and of what the controller sends."""
-    table = run.control
+    table = run.scheme
     kind, seconds = np.asarray(table["kind"], str), float(summary["simulated_ps"]) * 1e-12
     measures = {}
     for name, use in (("reports", kind == "report"), ("grants", kind != "report")):

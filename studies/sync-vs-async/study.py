@@ -1,4 +1,4 @@
-"""Synchronous or asynchronous central control: timeslots against rates (Sviridov, Bianco, Giaccone, IEEE Globecom 2018)."""
+"""Synchronous or asynchronous central scheme: timeslots against rates (Sviridov, Bianco, Giaccone, IEEE Globecom 2018)."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ def _measure(outcome: Outcome, results: tp.Results) -> None:
         numbers = measures.of_flows(run, row, load, measure) | measures.of_latency(row) | measures.of_control(run, row)
         if experiment.queues_every:
             numbers |= measures.of_queues(run, warmup, warmup + measure, measures.picoseconds(experiment.queues_every))
-        outcome.add(load, run.control_name, run.seed, numbers)
+        outcome.add(load, run.scheme_name, run.seed, numbers)
 
 
 def table(outcome: Outcome) -> Iterator[Sequence[str]]:
-    """One row per load, control and quantity; differences are to the first control, relative, paired by seed."""
-    yield "load", "control", "quantity", "mean", "half_95", "n", "difference", "difference_half_95", "p_equivalent", "verdict"
-    first = next(iter(outcome.experiment.controls))
+    """One row per load, scheme and quantity; differences are to the first scheme, relative, paired by seed."""
+    yield "load", "scheme", "quantity", "mean", "half_95", "n", "difference", "difference_half_95", "p_equivalent", "verdict"
+    first = next(iter(outcome.experiment.schemes))
     for load in outcome.experiment.loads:
-        for control in outcome.experiment.controls:
+        for scheme in outcome.experiment.schemes:
             for quantity in outcome.quantities:
-                of = outcome.estimate(load, control, quantity)
+                of = outcome.estimate(load, scheme, quantity)
                 if not of.n:
                     continue
-                row = [f"{load:g}", control, quantity, digits(of.mean), digits(of.half, 2), str(of.n)]
-                if control == first:
+                row = [f"{load:g}", scheme, quantity, digits(of.mean), digits(of.half, 2), str(of.n)]
+                if scheme == first:
                     yield [*row, "", "", "", ""]
                     continue
-                d = outcome.difference(load, control, quantity)
+                d = outcome.difference(load, scheme, quantity)
                 yield [*row, digits(d.mean, 3), digits(d.half, 2), digits(d.p_equivalent, 2), d.verdict]
 
 

@@ -28,9 +28,9 @@ def ideal(outcome: Outcome) -> float:
     return ideal_switch(HOSTS, size, LINE)
 
 
-def ratio(outcome: Outcome, control: str, x: float = 0.0, quantity: str = "completion_s") -> float:
+def ratio(outcome: Outcome, scheme: str, x: float = 0.0, quantity: str = "completion_s") -> float:
     """A time over the ideal one."""
-    return outcome.mean(x, control, quantity) / ideal(outcome)
+    return outcome.mean(x, scheme, quantity) / ideal(outcome)
 
 
 def size_of(outcome: Outcome) -> str:
@@ -59,10 +59,10 @@ def transfer(outcomes: Outcomes, name: str) -> Found:
 def near(outcomes: Outcomes) -> Found:
     """The last of the pairs under one switch against the first of the others."""
     text, agrees = [], []
-    for name, control, title in (("fig8", "tdma", "TDMA"), ("fig8_tcp", "tcp", "TCP")):
+    for name, scheme, title in (("fig8", "tdma", "TDMA"), ("fig8_tcp", "tcp", "TCP")):
         o = outcomes[name]
-        inside, across = (ratio(o, control, quantity=f"{where}_{at}") for where, at in (("inside", 50), ("across", 50)))
-        last = ratio(o, control, quantity="inside_100")
+        inside, across = (ratio(o, scheme, quantity=f"{where}_{at}") for where, at in (("inside", 50), ("across", 50)))
+        last = ratio(o, scheme, quantity="inside_100")
         text.append(
             f"{title}: half of them after {inside:.2f} of the ideal, the last after {last:.2f}; half of the others after {across:.2f}"
         )
@@ -84,16 +84,16 @@ def tcp(outcomes: Outcomes, name: str) -> Found:
     return text, "yes" if abs(of / {"fig7": 225 / 184, "fig8": 1225 / 1024}[name] - 1) < 0.05 else "in part" if of > tdma else "no"
 
 
-def spread(outcome: Outcome, control: str) -> tuple[float, float, float]:
+def spread(outcome: Outcome, scheme: str) -> tuple[float, float, float]:
     """When the first, half and the last of the flows are done, over the last."""
-    first, half, last = (outcome.mean(0, control, f"end_{share}") for share in (0, 50, 100))
+    first, half, last = (outcome.mean(0, scheme, f"end_{share}") for share in (0, 50, 100))
     return first / last, half / last, 1.0
 
 
-def together(outcomes: Outcomes, name: str, control: str) -> Found:
-    first, half, _ = spread(outcomes[name], control)
+def together(outcomes: Outcomes, name: str, scheme: str) -> Found:
+    first, half, _ = spread(outcomes[name], scheme)
     text = f"the first is done after {100 * first:.1f} % of the time, half of them after {100 * half:.1f} %"
-    return text, yes_or_no(first > 0.98 if control == "tdma" else first < 0.95)
+    return text, yes_or_no(first > 0.98 if scheme == "tdma" else first < 0.95)
 
 
 def gain(outcomes: Outcomes) -> Found:
@@ -130,7 +130,7 @@ def rtt(outcomes: Outcomes) -> Found:
     factors = []
     for x in outcomes["fig9"].places:
         o = outcomes["fig9"]
-        own, other = (o.mean(x, control, "rtt_mean_us") for control in ("tdma", "tcp"))
+        own, other = (o.mean(x, scheme, "rtt_mean_us") for scheme in ("tdma", "tcp"))
         outside = o.mean(x, "outside", "rtt_mean_us")
         factors.append(other / own)
         text.append(
@@ -170,9 +170,9 @@ def later(outcomes: Outcomes) -> Found:
     return "; ".join(text), yes_or_no(all(falls))
 
 
-def curve(outcome: Outcome, control: str) -> dict[float, float]:
+def curve(outcome: Outcome, scheme: str) -> dict[float, float]:
     """Gb/s of a host by kB of a block."""
-    return {x: outcome.mean(x, control, "gbps") for x in outcome.places}
+    return {x: outcome.mean(x, scheme, "gbps") for x in outcome.places}
 
 
 def _listed(of: Mapping[float, float]) -> str:
@@ -188,7 +188,7 @@ def blocks_tcp(outcomes: Outcomes) -> Found:
 
 def blocks_tdma(outcomes: Outcomes) -> Found:
     """A block that fills its last slot only in part loses the rest of it: of larger ones those are compared that fill nine tenths of their slots."""
-    ahead, single, tcp = (curve(outcomes[name], control) for name, control in (("fig11_ahead", "tdma"), ("fig11", "tdma"), ("fig11", "tcp")))
+    ahead, single, tcp = (curve(outcomes[name], scheme) for name, scheme in (("fig11_ahead", "tdma"), ("fig11", "tdma"), ("fig11", "tcp")))
     text = f"all blocks handed over: {_listed(ahead)}; one block at a time: {_listed(single)} Gb/s"
     full, best = SLOT * 1.25, max(ahead.values())
     falls = all(y < 0.9 * best for x, y in ahead.items() if x < 0.9 * full)

@@ -39,22 +39,22 @@ TCP: Mapping[str, Any] = {"transport": {"tcp": {"congestion": "cubic", "min_rto"
 
 
 def tdma(guard: float = GUARD, reaction: str = "interface", interfaces: str = "per_edge_switch", **changes: Any) -> dict[str, Any]:
-    """Slots by control frames, from one interface of the manager at each edge switch."""
+    """Slots by control frames, from one interface of the controller at each edge switch."""
     signals = {"reaction": reaction, "interfaces": interfaces}
-    return {"transport": {"raw": {}}, "plan": {"slots": {"slot": f"{SLOT} us", "guard": f"{guard:g} us", "signals": signals} | changes}}
+    return {"transport": {"raw": {}}, "plan": {"tdma": {"slot": f"{SLOT} us", "guard": f"{guard:g} us", "signals": signals} | changes}}
 
 
 def clocks(guard: float = GUARD, **changes: Any) -> dict[str, Any]:
     """Slots by the hosts' clocks, which are right."""
-    return {"transport": {"raw": {}}, "plan": {"slots": {"slot": f"{SLOT} us", "guard": f"{guard:g} us"} | changes}}
+    return {"transport": {"raw": {}}, "plan": {"tdma": {"slot": f"{SLOT} us", "guard": f"{guard:g} us"} | changes}}
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One scenario: controls by name, and one key that is swept."""
+    """One scenario: schemes by name, and one key that is swept."""
 
     name: str
-    controls: Mapping[str, Mapping[str, Any]]
+    schemes: Mapping[str, Mapping[str, Any]]
     fabric: Mapping[str, Any]
     #: Bytes of a pair in an all-to-all; 0 where there are lists of flows.
     size: int = 0
@@ -115,7 +115,7 @@ class Experiment:
             values["sweep"] = sweep
         if self.window:
             values["window"] = {"measure": self.window[0], "drain": self.window[1]}
-        values["control"] = {name: copy.deepcopy(dict(of)) for name, of in self.controls.items()}
+        values["scheme"] = {name: copy.deepcopy(dict(of)) for name, of in self.schemes.items()}
         return values
 
 
@@ -134,7 +134,7 @@ GUARDS: Mapping[str, Sequence[float]] = {
     "interface": (0, 3, 6, 9, 11, 12, 15),
     "user_space": (0, 25, 50, 75, 95, 105, 120),
 }
-GUARD_KEY = "control.tdma.plan.slots.guard"
+GUARD_KEY = "scheme.tdma.plan.tdma.guard"
 #: The paper's, and what `timeplane validate` asks for in the tree.
 TREE_GUARDS = ("15 us", "30.2 us")
 
@@ -151,8 +151,8 @@ def guards(reaction: str) -> list[float]:
 
 def _guard(reaction: str, size: int, seeds: int) -> Experiment:
     values = [f"{g:g} us" for g in guards(reaction)]
-    controls = {"tdma": tdma(reaction=reaction)}
-    return Experiment(f"guard_{reaction}", controls, SWITCH | JUMBO, size, sweep=(GUARD_KEY, values), seeds=seeds)
+    schemes = {"tdma": tdma(reaction=reaction)}
+    return Experiment(f"guard_{reaction}", schemes, SWITCH | JUMBO, size, sweep=(GUARD_KEY, values), seeds=seeds)
 
 
 #: Figure 9: pings of one small packet every 30 ms.
@@ -178,7 +178,7 @@ def _fig9(name: str, count: int, pings: bool) -> Experiment:
 #: 6 us. The guards, us: none shows what the paper's is for.
 MOMENTS = (*range(30), *range(30, 60, 5), *range(60, 300, 20))
 FIG10_GUARDS = (GUARD, 0)
-#: From the begin of a slot at the manager until its frame has come to a host, us: the default of `control_latency`.
+#: From the begin of a slot at the controller until its frame has come to a host, us: the default of `control_latency`.
 CONTROL = 20
 #: A packet that asks for a slot: not as large as a ping, by which they are told apart.
 ASKS = PING + 1

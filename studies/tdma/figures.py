@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 Outcomes = Mapping[str, "Outcome"]
 
 
-def _ends(axes: Axes, outcome: Outcome, control: str, quantity: str, **style: Any) -> None:
-    times = [claims.ratio(outcome, control, quantity=f"{quantity}_{share}") for share in SHARES]
+def _ends(axes: Axes, outcome: Outcome, scheme: str, quantity: str, **style: Any) -> None:
+    times = [claims.ratio(outcome, scheme, quantity=f"{quantity}_{share}") for share in SHARES]
     axes.plot(times, SHARES, **style)
 
 
@@ -58,9 +58,9 @@ def fig7(outcomes: Outcomes) -> Figure:
 
 def fig8(outcomes: Outcomes) -> Figure:
     figure, axes = panels(2)
-    for a, name, control in ((axes[0], "fig8", "tdma"), (axes[1], "fig8_tcp", "tcp")):
-        _ends(a, outcomes[name], control, "inside", color=GREEN, linestyle=LINES[0], label="pairs under one switch")
-        _ends(a, outcomes[name], control, "across", color=BLUE, linestyle=LINES[1], label="pairs across the root")
+    for a, name, scheme in ((axes[0], "fig8", "tdma"), (axes[1], "fig8_tcp", "tcp")):
+        _ends(a, outcomes[name], scheme, "inside", color=GREEN, linestyle=LINES[0], label="pairs under one switch")
+        _ends(a, outcomes[name], scheme, "across", color=BLUE, linestyle=LINES[1], label="pairs across the root")
         _ideal(a)
         _log(a, (0.03, 0.1, 0.3, 1, 3, 10, 30))
     axes[0].set_ylabel("Flows that are done (%)")
@@ -72,10 +72,10 @@ def fig8(outcomes: Outcomes) -> Figure:
 def buffers(outcomes: Outcomes) -> Figure:
     o = outcomes["buffers"]
     figure, axes = panels(2)
-    for i, (control, label) in enumerate((("tdma", "TDMA"), ("tcp", "TCP"))):
+    for i, (scheme, label) in enumerate((("tdma", "TDMA"), ("tcp", "TCP"))):
         style = {"color": (BLUE, RED)[i], "linestyle": LINES[i], "marker": MARKERS[i], "label": label}
-        axes[0].plot(o.places, [claims.ratio(o, control, x) for x in o.places], **style)
-        axes[1].plot(o.places, [o.mean(x, control, "dropped_packets") for x in o.places], **style)
+        axes[0].plot(o.places, [claims.ratio(o, scheme, x) for x in o.places], **style)
+        axes[1].plot(o.places, [o.mean(x, scheme, "dropped_packets") for x in o.places], **style)
     axes[0].set_yscale("log", base=2)
     axes[0].yaxis.set_major_formatter("{x:g}")
     axes[1].set_yscale("symlog", linthresh=100)
@@ -111,8 +111,8 @@ def fig9(outcomes: Outcomes) -> Figure:
     lines = [("tdma", x, "TDMA, in its slot") for x in o.places[:1]]
     lines += [("outside", x, "TDMA, outside the slots") for x in o.places[:1]]
     lines += [("tcp", x, f"beside TCP, {x:g} kB a port") for x in o.places]
-    for i, (control, x, label) in enumerate(lines):
-        of = [o.mean(x, control, f"rtt_us_{share}") for share in SHARES]
+    for i, (scheme, x, label) in enumerate(lines):
+        of = [o.mean(x, scheme, f"rtt_us_{share}") for share in SHARES]
         axes.plot(of, SHARES, color=(BLUE, GREEN, RED, ORANGE)[i % 4], linestyle=LINES[i % len(LINES)], label=label)
     _log(axes, (10, 30, 100, 300, 1000))
     axes.set_xlabel("RTT of a ping (us)")
@@ -150,9 +150,9 @@ def fig11(outcomes: Outcomes) -> Figure:
         ("fig11", "tdma", "TDMA, one block at a time"),
         ("fig11", "tcp", "TCP, one block at a time"),
     ]
-    for i, (name, control, label) in enumerate(lines):
+    for i, (name, scheme, label) in enumerate(lines):
         o = outcomes[name]
-        rates = [o.mean(x, control, "gbps") for x in o.places]
+        rates = [o.mean(x, scheme, "gbps") for x in o.places]
         axes.plot(o.places, rates, color=(BLUE, GREEN, RED)[i], linestyle=LINES[i], marker=MARKERS[i], label=label)
     axes.axvline(SLOT * 1.25, color=BLACK, linestyle=":", linewidth=0.8, label="what a slot carries")
     axes.set_xscale("log")
@@ -169,9 +169,9 @@ def fig12(outcomes: Outcomes) -> Figure:
     quantities = {q for _, _, q in o.values if q.startswith("gbps_")}
     times = sorted(float(q.removeprefix("gbps_")) for q in quantities)
     edges = list(range(BEFORE, BEFORE + SHOWN + 1, SPAN))
-    for i, (a, control) in enumerate(zip(axes, ("tcp", "tdma"), strict=True)):
+    for i, (a, scheme) in enumerate(zip(axes, ("tcp", "tdma"), strict=True)):
         a.step(edges, [FAST if (e // SPAN) % 2 == 0 else SLOW for e in edges], where="post", color=BLACK, linewidth=0.6, label="capacity")
-        of = [o.mean(0, control, f"gbps_{t:g}") for t in times]
+        of = [o.mean(0, scheme, f"gbps_{t:g}") for t in times]
         a.plot(times, of, color=(RED, BLUE)[i], label=("TCP", "TCP in slots")[i])
         a.set_xlim(BEFORE, BEFORE + SHOWN)
         a.set_ylim(0, 10.5)

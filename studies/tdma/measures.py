@@ -42,7 +42,7 @@ def completions(run: tp.Run, tree: bool) -> dict[str, float]:
 
 def control_frames(run: tp.Run) -> float:
     """PFC frames of a run."""
-    table = run.control
+    table = run.scheme
     return float(sum(m for kind, m in zip(table["kind"], table["messages"], strict=True) if str(kind) == "pfc"))
 
 
@@ -150,7 +150,7 @@ def measured(experiment: Experiment, run: tp.Run, summary: Mapping[str, Any]) ->
     numbers["simulated_s"] = numbers.pop("simulated_ps") / 1e12
     numbers["pfc_frames"] = control_frames(run)
     if experiment.name.startswith("fig9"):
-        return numbers | pings(run, run.control_name == "tdma")
+        return numbers | pings(run, run.scheme_name == "tdma")
     if experiment.name.startswith("fig10_slots"):
         return numbers | slots_of_pings(run)
     if experiment.name.startswith("fig10"):

@@ -26,7 +26,7 @@ def _measure(outcome: Outcome, results: tp.Results) -> None:
     experiment, summary = outcome.experiment, studies.by_run(results.summary)
     for run in results.runs:
         numbers = measures.measured(experiment, run, summary[run.key])
-        outcome.add(experiment.x_of(run.point), run.control_name, run.seed, numbers)
+        outcome.add(experiment.x_of(run.point), run.scheme_name, run.seed, numbers)
 
 
 def run(options: Options) -> dict[str, Outcome]:

@@ -9,10 +9,10 @@ use timeplane_results::{Comparison, Folder, Metric, Options, ResultsError, RunSu
 pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let folders = read(&args.folders)?;
     if let Some(baseline) = &args.baseline {
-        let known: BTreeSet<&String> = folders.iter().flat_map(|f| &f.manifest.runs).map(|r| &r.control).collect();
+        let known: BTreeSet<&String> = folders.iter().flat_map(|f| &f.manifest.runs).map(|r| &r.scheme).collect();
         if !known.contains(baseline) {
             let places: Vec<String> = args.folders.iter().map(|f| f.display().to_string()).collect();
-            return Err(Failure::configuration(format!("there is no control `{baseline}` in {}", places.join(", "))));
+            return Err(Failure::configuration(format!("there is no scheme `{baseline}` in {}", places.join(", "))));
         }
     }
     let metric = |name: &String| {
@@ -39,7 +39,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     }
 }
 
-/// Reads folders of results, and gives every control a name of its own.
+/// Reads folders of results, and gives every scheme a name of its own.
 pub fn read(folders: &[PathBuf]) -> Result<Vec<Folder>, Failure> {
     let read = |folder: &PathBuf| {
         Folder::read(folder).map_err(|e| match e {

@@ -58,7 +58,7 @@ struct Cli {
 enum Command {
     /// Writes a commented scenario to start from
     New(NewArgs),
-    /// Runs every control of a scenario with every seed and compares them
+    /// Runs every scheme of a scenario with every seed and compares them
     ///
     /// Runs that are complete already are not run again; after an interrupt, the same command goes on.
     Run(RunArgs),
@@ -85,11 +85,11 @@ enum Command {
     Dissector,
     /// Measures the speed of the engine on this machine
     Bench(BenchArgs),
-    /// Lists what scenarios can name: topologies, workloads, controls, schedulers, bundled data; and what results hold
+    /// Lists what scenarios can name: topologies, workloads, schemes, schedulers, bundled data; and what results hold
     List(ListArgs),
     /// Prints the JSON Schema of scenario files
     Schema,
-    /// Runs planned controls on real Linux hosts, or in a lab on this one
+    /// Runs planned schemes on real Linux hosts, or in a lab on this one
     #[command(disable_help_flag = true)]
     Live(LiveArgs),
     /// Says what of timeplane works on this machine, found out by trying
@@ -171,7 +171,7 @@ struct RunArgs {
 struct SweepArgs {
     #[command(flatten)]
     run: RunArgs,
-    /// Ends each point at the seed with which this is known for all controls, such as fct_mean=5%
+    /// Ends each point at the seed with which this is known for all schemes, such as fct_mean=5%
     ///
     /// 5 % is half of the 95 % interval of the mean over seeds. Seeds are looked at in order, from the third on, up to the scenario's number.
     #[arg(long, value_name = "METRIC=PERCENT", conflicts_with = "shard")]
@@ -197,10 +197,10 @@ struct ValidateArgs {
 struct CompareArgs {
     /// Folders of results, as results/NAME
     ///
-    /// Controls that a folder before has as well are named `NAME (FOLDER)`.
+    /// Schemes that a folder before has as well are named `NAME (FOLDER)`.
     #[arg(required = true, value_name = "FOLDER")]
     folders: Vec<PathBuf>,
-    /// The control that differences are to [default: the first of the first folder]
+    /// The scheme that differences are to [default: the first of the first folder]
     #[arg(long, value_name = "CONTROL")]
     baseline: Option<String>,
     /// Columns, by the names that `list results` shows [default: the usual ones]
@@ -209,7 +209,7 @@ struct CompareArgs {
     /// Prints JSON
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// Prints CSV: one row per point, control and metric
+    /// Prints CSV: one row per point, scheme and metric
     #[arg(long)]
     csv: bool,
 }
@@ -218,7 +218,7 @@ struct CompareArgs {
 struct ReportArgs {
     /// Folders of results, as results/NAME
     ///
-    /// Controls that a folder before has as well are named `NAME (FOLDER)`.
+    /// Schemes that a folder before has as well are named `NAME (FOLDER)`.
     #[arg(required = true, value_name = "RESULTS")]
     folders: Vec<PathBuf>,
     /// The page [default: report.html in the first folder]
@@ -253,14 +253,14 @@ struct TraceArgs {
     /// Where to
     #[arg(long, short, value_name = "FILE", default_value = "timeplane.perfetto-trace")]
     output: PathBuf,
-    /// Only these controls [default: all]
+    /// Only these schemes [default: all]
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
-    control: Vec<String>,
+    scheme: Vec<String>,
     /// The runs of this seed [default: the first one]
     #[arg(long)]
     seed: Option<u64>,
     /// These runs, by their keys in the manifest, as the folders in `runs` are named [default: those of the first point]
-    #[arg(long, value_name = "KEY,..", value_delimiter = ',', conflicts_with_all = ["control", "seed"])]
+    #[arg(long, value_name = "KEY,..", value_delimiter = ',', conflicts_with_all = ["scheme", "seed"])]
     run: Vec<String>,
 }
 

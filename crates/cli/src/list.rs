@@ -69,13 +69,13 @@ fn all() -> Vec<List> {
         list(What::Workloads, "Patterns of a Poisson workload (workload.poisson.pattern)", of("Pattern")),
         list(What::Workloads, "Sizes of its flows (workload.poisson.sizes)", of("Sizes")),
         list(What::Workloads, "Packets of its flows (workload.poisson.packets)", of("PacketMix")),
-        list(What::Transports, "Transports (control.NAME.transport)", of("Transport")),
-        list(What::Congestion, "Congestion controls (control.NAME.transport.tcp.congestion)", of("Congestion")),
+        list(What::Transports, "Transports (scheme.NAME.transport)", of("Transport")),
+        list(What::Congestion, "Congestion controls (scheme.NAME.transport.tcp.congestion)", of("Congestion")),
     ];
     let known = Schedulers::built_in();
     let schedulers = known.names().zip(known.abouts()).map(|(n, about)| (n.to_owned(), about.to_owned())).collect();
-    lists.push(list(What::Schedulers, "Schedulers (control.NAME.plan.slots.scheduler)", schedulers));
-    let circuits = "Circuit schedulers (control.NAME.plan.circuits.scheduler)";
+    lists.push(list(What::Schedulers, "Schedulers (scheme.NAME.plan.tdma.scheduler)", schedulers));
+    let circuits = "Circuit schedulers (scheme.NAME.plan.circuits.scheduler)";
     lists.push(list(What::Schedulers, circuits, of("CircuitAlgorithm")));
     let bundled = |b: &timeplane_workload::Bundled| {
         let kind = match b.kind {

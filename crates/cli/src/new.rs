@@ -31,7 +31,7 @@ pub const TEMPLATES: &[Template] = &[
             "shared/packets.toml",
             "shared/poisson.toml",
             "shared/dctcp.toml",
-            "slots.control.toml",
+            "slots.scheme.toml",
             "shared/more.toml"
         ],
     },
@@ -43,7 +43,7 @@ pub const TEMPLATES: &[Template] = &[
             "shared/packets.toml",
             "tdma.workload.toml",
             "shared/dctcp.toml",
-            "tdma.control.toml"
+            "tdma.scheme.toml"
         ],
     },
     Template {
@@ -54,7 +54,7 @@ pub const TEMPLATES: &[Template] = &[
             "shared/packets.toml",
             "shared/poisson.toml",
             "shared/dctcp.toml",
-            "timeslots.control.toml",
+            "timeslots.scheme.toml",
             "shared/more.toml"
         ],
     },
@@ -66,7 +66,7 @@ pub const TEMPLATES: &[Template] = &[
             "shared/packets.toml",
             "shared/poisson.toml",
             "shared/dctcp.toml",
-            "rates.control.toml",
+            "rates.scheme.toml",
             "shared/more.toml"
         ],
     },

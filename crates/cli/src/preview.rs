@@ -82,15 +82,15 @@ pub fn check(loaded: &Loaded) -> Result<(Vec<Point>, Vec<timeplane_scenario::Iss
     Ok((points, warnings))
 }
 
-/// `3 points x 2 controls x 3 seeds = 18 runs`
+/// `3 points x 2 schemes x 3 seeds = 18 runs`
 fn product(scenario: &Scenario, points: usize) -> String {
-    let (controls, seeds) = (scenario.control.len() as u64, u64::from(scenario.seeds));
+    let (schemes, seeds) = (scenario.scheme.len() as u64, u64::from(scenario.seeds));
     format!(
         "{} x {} x {} = {}",
         output::count(points as u64, "point"),
-        output::count(controls, "control"),
+        output::count(schemes, "scheme"),
         output::count(seeds, "seed"),
-        output::count(points as u64 * controls * seeds, "run"),
+        output::count(points as u64 * schemes * seeds, "run"),
     )
 }
 
@@ -117,7 +117,7 @@ pub fn dry_run(loaded: &Loaded, points: &[Point], planned: &[Planned]) -> Result
             scenario.fabric.rate,
         ),
     );
-    for (name, own) in scenario.control.iter().filter_map(|(name, c)| Some((name, c.fabric.as_ref()?))) {
+    for (name, own) in scenario.scheme.iter().filter_map(|(name, c)| Some((name, c.fabric.as_ref()?))) {
         let own = own.over(&scenario.fabric);
         let switches = output::count(own.switches() as u64, "switche").replace("1 switche", "1 switch");
         line("", format!("{name}: {}, {switches} at {}", own.topology.key(), own.rate));
@@ -127,7 +127,7 @@ pub fn dry_run(loaded: &Loaded, points: &[Point], planned: &[Planned]) -> Result
         let values: Vec<String> = values.iter().map(|v| v.as_str().map_or(v.to_string(), str::to_owned)).collect();
         line("sweep", format!("{key} = {}", values.join(", ")));
     }
-    line("controls", scenario.control.keys().cloned().collect::<Vec<_>>().join(", "));
+    line("schemes", scenario.scheme.keys().cloned().collect::<Vec<_>>().join(", "));
     line("runs", product(&loaded.scenario, points.len()));
     let complete = planned.iter().filter(|p| p.complete).count();
     if complete > 0 {
@@ -138,7 +138,7 @@ pub fn dry_run(loaded: &Loaded, points: &[Point], planned: &[Planned]) -> Result
         let both = sources.of(&point.scenario, loaded)?;
         frames += frames_of_run(&point.scenario, &both.0, &both.1);
     }
-    let per_point = scenario.control.len() as f64 * f64::from(scenario.seeds);
+    let per_point = scenario.scheme.len() as f64 * f64::from(scenario.seeds);
     line("frames", format!("about {} data frames sent by hosts in all runs", output::rough(frames * per_point)));
     Ok(text)
 }

@@ -1,4 +1,4 @@
-//! `run`: every control of a scenario, every point, every seed.
+//! `run`: every scheme of a scenario, every point, every seed.
 
 use crate::fail::{self, Failure};
 use crate::preview::{check, dry_run};
@@ -39,7 +39,7 @@ pub fn run_some(args: &RunArgs, until: Option<Until>, shard: Option<Shard>) -> R
             std::process::exit(exit::INTERRUPTED.into());
         }
     });
-    let total = points.len() * loaded.scenario.control.len() * loaded.scenario.seeds as usize;
+    let total = points.len() * loaded.scenario.scheme.len() * loaded.scenario.seeds as usize;
     let display = Display::new(total, args.quiet);
     let outcome = batch::run(&loaded, &schedulers, &options, &cancel, &|p: Progress| display.on(p));
     display.end();

@@ -21,7 +21,7 @@ pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
         Ok(TimelineRun {
             folder: complete.directory.clone(),
             name: label(run),
-            circuits: manifest.scenario["control"][&run.control]["plan"].get("circuits").is_some(),
+            circuits: manifest.scenario["scheme"][&run.scheme]["plan"].get("circuits").is_some(),
             queues_every: every(manifest, run, "queues_every"),
             tcp_every: every(manifest, run, "tcp_every"),
         })
@@ -51,9 +51,9 @@ fn choose<'a>(args: &TraceArgs, manifest: &'a Manifest) -> Result<Vec<&'a Manife
             return Err(unknown("run", key, runs.iter().map(|r| r.key.as_str()).collect()));
         }
     }
-    for control in &args.control {
-        if !runs.iter().any(|r| r.control == *control) {
-            return Err(unknown("control", control, runs.iter().map(|r| r.control.as_str()).collect()));
+    for scheme in &args.scheme {
+        if !runs.iter().any(|r| r.scheme == *scheme) {
+            return Err(unknown("scheme", scheme, runs.iter().map(|r| r.scheme.as_str()).collect()));
         }
     }
     if !args.run.is_empty() {
@@ -72,14 +72,14 @@ fn choose<'a>(args: &TraceArgs, manifest: &'a Manifest) -> Result<Vec<&'a Manife
         let message = format!("there is no seed {seed} in {}; there are {}", args.folder.display(), seeds.join(", "));
         return Err(Failure::configuration(message));
     }
-    let wanted = |r: &&ManifestRun| args.control.is_empty() || args.control.contains(&r.control);
+    let wanted = |r: &&ManifestRun| args.scheme.is_empty() || args.scheme.contains(&r.scheme);
     Ok(runs.iter().filter(|r| r.seed == seed && r.point == first.point).filter(wanted).collect())
 }
 
 /// What a run is called.
 fn label(run: &ManifestRun) -> String {
     let point = run.point.iter().map(|(key, value)| format!(", {key} = {value}")).collect::<String>();
-    format!("{}{point}, seed {}", run.control, run.seed)
+    format!("{}{point}, seed {}", run.scheme, run.seed)
 }
 
 /// How often something was recorded in a run: a sweep may try several intervals.

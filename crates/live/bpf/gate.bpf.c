@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Dual MIT/GPL
 //
-// The gate in front of a host's frames. Two programs share its maps: one hears the manager's signals as they come in (XDP, or tc where an
+// The gate in front of a host's frames. Two programs share its maps: one hears the controller's signals as they come in (XDP, or tc where an
 // interface has no XDP), the other asks at every frame that goes out whether its class is open. A frame that comes too late is refused with
-// ENOBUFS. Neither waits for a process of the host: a manager's frame closes the gate even while the host's agent is not scheduled.
+// ENOBUFS. Neither waits for a process of the host: a controller's frame closes the gate even while the host's agent is not scheduled.
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
@@ -29,7 +29,7 @@ enum { ENFORCE = 1, ALL_TRAFFIC = 2, OPEN_WHEN_EXPIRED = 4 };
 
 struct settings {
     __u64 key[2];
-    __u64 lease_ns;    // how long what a manager says is good for
+    __u64 lease_ns;    // how long what a controller says is good for
     __u64 max_hold_ns; // no signal opens a gate for longer
     __u32 flags;
     __u32 encodings;
@@ -70,7 +70,7 @@ enum counter {
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, struct settings); } settings SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, struct state); } states SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, CLASSES); __type(key, __u32); __type(value, struct class_gate); } gates SEC(".maps");
-// Until when the manager is known to be there by what it said over the demand channel. Only the agent writes it, so that no signal's numbers
+// Until when the controller is known to be there by what it said over the demand channel. Only the agent writes it, so that no signal's numbers
 // are ever written back.
 struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, __u64); } renewals SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 256); __type(key, struct allowed); __type(value, __u8); } allow SEC(".maps");
@@ -210,9 +210,9 @@ static __always_inline int standard(const struct settings *s, const __u8 *p)
     return obey(s, &signal);
 }
 
-static __always_inline int mine(const struct settings *s, const __u8 *mac, int control)
+static __always_inline int mine(const struct settings *s, const __u8 *mac, int scheme)
 {
-    int same = 1, reserved = control && mac[0] == 1 && mac[1] == 0x80 && mac[2] == 0xc2 && !mac[3] && !mac[4] && mac[5] == 1;
+    int same = 1, reserved = scheme && mac[0] == 1 && mac[1] == 0x80 && mac[2] == 0xc2 && !mac[3] && !mac[4] && mac[5] == 1;
 #pragma unroll
     for (int i = 0; i < 6; i++)
         same &= mac[i] == s->mac[i];
@@ -239,14 +239,14 @@ static __always_inline enum verdict hear(void *data, void *end)
             return NO_SIGNAL;
         return extended(s, content) ? HEARD : REFUSED;
     }
-    int control = type == ETHER_TYPE_MAC_CONTROL;
-    if (!control && type != ETHER_TYPE_SIGNAL)
+    int scheme = type == ETHER_TYPE_MAC_CONTROL;
+    if (!scheme && type != ETHER_TYPE_SIGNAL)
         return NO_SIGNAL;
     __u16 opcode = be16(p + 14);
     // PAUSE and what is not known here is for others.
-    if (opcode != OPCODE_EXTENDED && !(control && opcode == OPCODE_PFC))
+    if (opcode != OPCODE_EXTENDED && !(scheme && opcode == OPCODE_PFC))
         return NO_SIGNAL;
-    if (!mine(s, p, control)) {
+    if (!mine(s, p, scheme)) {
         count(OTHER_STATION, 1);
         return REFUSED;
     }
@@ -257,7 +257,7 @@ static __always_inline enum verdict hear(void *data, void *end)
         }
         return standard(s, p + 14) ? HEARD : REFUSED;
     }
-    if (!(s->encodings & (control ? MAC_CONTROL : EXPERIMENTAL))) {
+    if (!(s->encodings & (scheme ? MAC_CONTROL : EXPERIMENTAL))) {
         count(UNWANTED, 1);
         return REFUSED;
     }
@@ -346,7 +346,7 @@ int gate(struct __sk_buff *skb)
         return NEXT;
     __u16 type = be16(p + 12);
     __u64 now = bpf_ktime_get_ns();
-    // A gate whose manager has fallen silent is what the operator wants it to be.
+    // A gate whose controller has fallen silent is what the operator wants it to be.
     int abandoned = (s->flags & OPEN_WHEN_EXPIRED) && now >= state->lease_until && now >= *renewed;
     if (type != ETHER_TYPE_DATA) {
         if (!(s->flags & ALL_TRAFFIC)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Dual MIT/GPL
 // Watches the ports of a switch for frames that are sent outside of their slots.
 //
-// At each port, the egress program sees the signals that the manager sends to the port's host, and the ingress program the data frames that
+// At each port, the egress program sees the signals that the controller sends to the port's host, and the ingress program the data frames that
 // the host sends. Nothing is changed and nothing is held up: both always say "next".
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -106,7 +106,7 @@ struct {
 	__type(value, struct key);
 } keys SEC(".maps");
 
-const volatile __u8 manager[6];
+const volatile __u8 controller[6];
 /* Of signals in datagrams. */
 const volatile __u16 udp_port;
 
@@ -180,7 +180,7 @@ static __always_inline enum reading extended(struct __sk_buff *skb, __u32 at, co
 	}
 	__u32 named = p[3] & 7;
 	if (p[2] != 1 || !(p[3] & OTHERS) || !be16(p + 4) || named > 1)
-		/* Not the state "all paused but one": a manager of slots sends no such frame. */
+		/* Not the state "all paused but one": a controller of slots sends no such frame. */
 		return OTHER_SIGNAL;
 	said->open = named && !be16(p + 16) ? be16(p + 14) : NONE;
 	said->epoch = be32(p + 6);
@@ -232,7 +232,7 @@ static __always_inline enum reading read(struct __sk_buff *skb, const struct key
 	__u16 opcode;
 
 	/* Long frames are in pieces: direct access would end at the header. */
-	if (bpf_skb_load_bytes(skb, 0, &ethernet, sizeof(ethernet)) || !same(ethernet.h_source, manager))
+	if (bpf_skb_load_bytes(skb, 0, &ethernet, sizeof(ethernet)) || !same(ethernet.h_source, controller))
 		return NO_SIGNAL;
 	if (skb->protocol == bpf_htons(ETH_P_IP)) {
 		struct {

@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = std::env::temp_dir().join(format!("timeplane-channel-{}", std::process::id()));
     let authority = Authority::create(&dir)?;
     let mut identities = Vec::new();
-    for name in ["manager-0", "host-0"] {
+    for name in ["controller-0", "host-0"] {
         authority.issue(name)?;
         identities.push(Identity::load(&dir, name)?);
     }
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = server.get_or_init(|| started);
     let (send, events) = channel();
     let began = Instant::now();
-    let client = Client::start(address, "manager-0", &identities[1], move |event| drop(send.send(event)))?;
+    let client = Client::start(address, "controller-0", &identities[1], move |event| drop(send.send(event)))?;
     next(&events);
     println!("connected in {:?}", began.elapsed());
     next(&arrived);

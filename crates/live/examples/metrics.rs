@@ -1,4 +1,4 @@
-//! Prints what the status pages of daemons have at `/metrics`, with nothing counted yet: `metrics manager` or `metrics agent`.
+//! Prints what the status pages of daemons have at `/metrics`, with nothing counted yet: `metrics controller` or `metrics agent`.
 //!
 //! The documentation's page of metrics is made of it.
 
@@ -6,15 +6,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use timeplane_live::agent::AgentCounters;
 use timeplane_live::channel::Counters;
-use timeplane_live::manager::ManagerCounters;
-use timeplane_live::status::{of_agent, of_manager};
+use timeplane_live::controller::ControllerCounters;
+use timeplane_live::status::{of_agent, of_controller};
 
 fn main() -> ExitCode {
     let metrics = match std::env::args().nth(1).as_deref() {
-        Some("manager") => of_manager(&Arc::new(ManagerCounters::default()), &Counters::default, || 0),
+        Some("controller") => of_controller(&Arc::new(ControllerCounters::default()), &Counters::default, || 0),
         Some("agent") => of_agent(&Arc::new(AgentCounters::default())),
         _ => {
-            eprintln!("usage: metrics manager|agent");
+            eprintln!("usage: metrics controller|agent");
             return ExitCode::from(2);
         }
     };

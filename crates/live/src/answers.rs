@@ -12,7 +12,7 @@ use timeplane_workload::{Question, Source, comparison_bounds, manifest, seeds};
 /// What happens, for people who wait.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
-    /// What cannot be done on real hosts is left out: a control, or a table of a simulation.
+    /// What cannot be done on real hosts is left out: a scheme, or a table of a simulation.
     LeftOut(&'a str),
     /// A run begins.
     Started(&'a Question),
@@ -34,7 +34,7 @@ pub enum Progress<'a> {
 pub struct Outcome {
     /// The folder of results.
     pub directory: PathBuf,
-    /// Controls side by side, over what is complete.
+    /// Schemes side by side, over what is complete.
     pub comparison: Comparison,
     /// The complete runs.
     pub answers: Vec<RunSummary>,

@@ -1,4 +1,4 @@
-//! The demand channel: what manager, agents and observers tell each other over TCP and TLS 1.3.
+//! The demand channel: what controller, agents and observers tell each other over TCP and TLS 1.3.
 //!
 //! Nothing here opens a gate: that is the signals' business. The channel carries reports, grants and what daemons say of themselves, and is allowed to be a
 //! millisecond late. It runs on a thread of its own; whoever sends or is told runs on ordinary threads.
@@ -122,7 +122,7 @@ pub enum ChannelError {
         source: std::io::Error,
     },
     /// No name that a certificate can have.
-    #[error("{name:?} is no name of a server; usual is manager-0")]
+    #[error("{name:?} is no name of a server; usual is controller-0")]
     Name {
         /// As given.
         name: String,

@@ -4,7 +4,7 @@
 //! sends them out of the port that it is connected to, without a queue; where they are addressed to does not matter, as light does not read.
 //! Everything else goes on to the bridge that the ports belong to, which is the packet switch beside it, with the rates and buffers of its ports.
 //!
-//! Who sets it has a [`Tuner`]. A switch that is [pinned](CircuitSwitch::pin) can be set by another process of the machine, as a manager
+//! Who sets it has a [`Tuner`]. A switch that is [pinned](CircuitSwitch::pin) can be set by another process of the machine, as a controller
 //! does; for how long its ports are dark is the switch's own matter in any case.
 //!
 //! What it needs, measured on Linux 6.18 with veth ports:

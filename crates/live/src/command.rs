@@ -35,9 +35,9 @@ pub struct ScenarioArgs {
     /// How many seeds, instead of the scenario's own number
     #[arg(long, value_name = "N")]
     seeds: Option<u32>,
-    /// Only these controls [default: all that can run on real hosts]
+    /// Only these schemes [default: all that can run on real hosts]
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
-    pub control: Vec<String>,
+    pub scheme: Vec<String>,
     /// Of the namespaces: what their names begin with [default: the scenario's name]
     #[arg(long)]
     name: Option<String>,
@@ -107,7 +107,7 @@ impl ScenarioArgs {
             Progress::LeftOut(why) => bar.suspend(|| eprintln!("left out: {why}")),
             Progress::Started(q) => {
                 let point: Vec<String> = q.values.iter().map(|(k, v)| format!("{k} = {v}, ")).collect();
-                let what = format!("{}{}, seed {}", point.concat(), q.control, q.seed);
+                let what = format!("{}{}, seed {}", point.concat(), q.scheme, q.seed);
                 if bar.is_hidden() && !self.quiet {
                     eprintln!("{what}");
                 }
@@ -152,7 +152,7 @@ impl ScenarioArgs {
                 for long in long {
                     let _ = live.as_object_mut().map(|l| l.shift_remove(*long));
                 }
-                json!({ "point": q.values, "control": q.control, "seed": q.seed, "live": live })
+                json!({ "point": q.values, "scheme": q.scheme, "seed": q.seed, "live": live })
             });
             json["live"] = live.collect::<Value>();
             format!("{json:#}\n")
@@ -200,7 +200,7 @@ pub fn wrong_scenario(e: &ScenarioError) -> u8 {
 /// A run as it is named in lines for people: `rate = 1 Gb/s, slots, seed 1`.
 pub fn named(q: &timeplane_workload::Question) -> String {
     let point: Vec<String> = q.values.values().map(|v| format!("{v}, ")).collect();
-    format!("{}{}, seed {}", point.concat(), q.control, q.seed)
+    format!("{}{}, seed {}", point.concat(), q.scheme, q.seed)
 }
 
 /// What namespaces of a scenario's lab begin with: its letters and digits.

@@ -1,4 +1,4 @@
-//! Configuration files of manager and agent: TOML, with units in texts.
+//! Configuration files of controller and agent: TOML, with units in texts.
 
 use crate::gate::{Allowed, Mode, SafeState, Scope};
 use serde::{Deserialize, Deserializer};
@@ -51,29 +51,29 @@ pub fn beside(file: &Path, named: &Path) -> PathBuf {
     file.parent().unwrap_or(Path::new("")).join(named)
 }
 
-/// A manager elsewhere.
+/// A controller elsewhere.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ManagerAddress {
+pub struct ControllerAddress {
     /// Where it listens.
     pub address: SocketAddr,
     /// The name in its certificate.
-    #[serde(default = "first_manager")]
+    #[serde(default = "first_controller")]
     pub name: String,
 }
 
-fn first_manager() -> String {
-    "manager-0".to_owned()
+fn first_controller() -> String {
+    "controller-0".to_owned()
 }
 
-/// A manager's file.
+/// A controller's file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ManagerFile {
+pub struct ControllerFile {
     /// The scenario that says what is planned.
     pub scenario: PathBuf,
-    /// Which of its controls.
-    pub control: String,
+    /// Which of its schemes.
+    pub scheme: String,
     /// Through which interface signals go out to hosts that are behind no other one.
     pub interface: String,
     /// Others, and the hosts behind each.
@@ -86,12 +86,12 @@ pub struct ManagerFile {
     /// The folder for what is there while it runs.
     #[serde(default = "runtime")]
     pub runtime: PathBuf,
-    /// Which of several managers it is: the name is `manager-PLACE`.
+    /// Which of several controllers it is: the name is `controller-PLACE`.
     #[serde(default)]
     pub place: u32,
     /// The others.
     #[serde(default)]
-    pub peers: Vec<ManagerAddress>,
+    pub peers: Vec<ControllerAddress>,
     /// How signals travel.
     #[serde(default, deserialize_with = "encoding")]
     pub encoding: SignalEncoding,
@@ -111,7 +111,7 @@ pub struct ManagerFile {
     pub control_loss: f64,
 }
 
-/// Another interface of a manager.
+/// Another interface of a controller.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OtherInterface {
@@ -121,7 +121,7 @@ pub struct OtherInterface {
     pub hosts: Vec<u32>,
 }
 
-impl ManagerFile {
+impl ControllerFile {
     /// Whether each of `hosts` hosts is behind one interface, in the file at `path`.
     ///
     /// # Errors
@@ -155,8 +155,8 @@ pub struct AgentFile {
     pub host: u32,
     /// The interface that slots are for. Nothing is done to any other.
     pub interface: String,
-    /// Its managers.
-    pub managers: Vec<ManagerAddress>,
+    /// Its controllers.
+    pub controllers: Vec<ControllerAddress>,
     /// The folder with `ca.pem`, `NAME.pem` and `NAME.key`.
     pub keys: PathBuf,
     /// The folder for what is there while it runs: the socket for programs is `agent.sock` in it.
@@ -182,7 +182,7 @@ pub struct GateTable {
     pub mode: Mode,
     /// `slots` or `all`.
     pub scope: Scope,
-    /// For how long it believes a manager that is not heard of.
+    /// For how long it believes a controller that is not heard of.
     pub lease: Duration,
     /// What it is after that: `closed` or `open`.
     pub safe: SafeState,
@@ -323,7 +323,7 @@ mod tests {
         std::fs::create_dir_all(&dir).unwrap();
         let file = dir.join("agent.toml");
         let text = format!(
-            "host = 3\ninterface = \"eth0\"\nkeys = \"keys\"\nmanagers = [{{ address = \"10.0.0.1:51208\" }}]\n{more}"
+            "host = 3\ninterface = \"eth0\"\nkeys = \"keys\"\ncontrollers = [{{ address = \"10.0.0.1:51208\" }}]\n{more}"
         );
         std::fs::write(&file, text).unwrap();
         let read = read(&file);
@@ -334,7 +334,10 @@ mod tests {
     #[test]
     fn a_short_file_is_enough() {
         let file = agent("").unwrap();
-        assert_eq!((file.host, file.managers[0].name.as_str(), file.gate.safe), (3, "manager-0", SafeState::Closed));
+        assert_eq!(
+            (file.host, file.controllers[0].name.as_str(), file.gate.safe),
+            (3, "controller-0", SafeState::Closed)
+        );
         assert_eq!(file.gate.lease, Duration::from_ms(1000));
         let file = agent("[gate]\nmode = \"observe\"\nlease = \"20 ms\"\nencodings = [\"pfc\"]\nallow = [\"tcp/443\", \"ether/0x88cc\"]").unwrap();
         assert_eq!(file.gate.allow, [Allowed::Tcp(443), Allowed::EtherType(0x88cc)]);
@@ -360,10 +363,10 @@ mod tests {
     fn a_host_is_behind_one_interface() {
         let check = |interfaces: &str| {
             let text = format!(
-                "scenario = \"s.toml\"\ncontrol = \"slots\"\ninterface = \"eth0\"\nlisten = \"10.0.0.1:51208\"\nkeys = \"keys\"\n{interfaces}"
+                "scenario = \"s.toml\"\nscheme = \"slots\"\ninterface = \"eth0\"\nlisten = \"10.0.0.1:51208\"\nkeys = \"keys\"\n{interfaces}"
             );
-            let file: ManagerFile = toml::from_str(&text).unwrap();
-            file.check_interfaces(Path::new("manager.toml"), 8).map_err(|e| e.to_string())
+            let file: ControllerFile = toml::from_str(&text).unwrap();
+            file.check_interfaces(Path::new("controller.toml"), 8).map_err(|e| e.to_string())
         };
         assert_eq!(check(""), Ok(()));
         assert_eq!(
@@ -376,7 +379,7 @@ mod tests {
             ("{ name = \"a\", hosts = [1] }, { name = \"b\", hosts = [0, 1] }", "host 1 is behind `a` and `b`"),
         ] {
             let said = check(&format!("interfaces = [{interfaces}]")).unwrap_err();
-            assert_eq!(said, format!("manager.toml: `interfaces`: {why}"));
+            assert_eq!(said, format!("controller.toml: `interfaces`: {why}"));
         }
     }
 
@@ -388,10 +391,10 @@ mod tests {
             let (_, rest) = guide.split_once(&begin).unwrap_or_else(|| panic!("docs/live.md has no {name}"));
             rest.split_once("```").unwrap().0
         };
-        let manager: ManagerFile = toml::from_str(file("manager.toml")).unwrap();
+        let controller: ControllerFile = toml::from_str(file("controller.toml")).unwrap();
         let agent: AgentFile = toml::from_str(file("agent.toml")).unwrap();
-        assert_eq!(manager.listen, agent.managers[0].address);
-        assert_eq!(agent.managers[0].name, format!("manager-{}", manager.place));
+        assert_eq!(controller.listen, agent.controllers[0].address);
+        assert_eq!(agent.controllers[0].name, format!("controller-{}", controller.place));
         assert!(agent.tun.is_some());
     }
 }

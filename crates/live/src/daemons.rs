@@ -1,11 +1,11 @@
-//! What `timeplane live manager` and `timeplane live agent` do: configuration, keys, status page and the timed loop put together.
+//! What `timeplane live controller` and `timeplane live agent` do: configuration, keys, status page and the timed loop put together.
 
 use crate::agent::{AgentConfig, Api, LiveAgent, Shared, Streams, StreamsConfig, ip_of, mac_of, new_key};
 use crate::channel::{Client, Server};
-use crate::config::{self, AgentFile, ManagerFile};
+use crate::config::{self, AgentFile, ControllerFile};
+use crate::controller::{Controller, ControllerConfig, Origin, SignalInterface};
 use crate::gate::{Allowed, GateConfig};
 use crate::keys::Identity;
-use crate::manager::{Manager, ManagerConfig, Origin, SignalInterface};
 use crate::plan::LivePlan;
 use crate::service::{self, Stop, Watchdog};
 use crate::status::{self, StatusPage, Token};
@@ -47,16 +47,16 @@ fn at<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> Failure {
     move |e| format!("{path}: {e}").into()
 }
 
-/// Runs a manager until it is told to stop.
+/// Runs a controller until it is told to stop.
 ///
 /// # Errors
 /// With what is wrong, for people.
-pub fn manager(path: &Path, stop: &Stop) -> Result<(), Failure> {
-    let file: ManagerFile = config::read(path)?;
+pub fn controller(path: &Path, stop: &Stop) -> Result<(), Failure> {
+    let file: ControllerFile = config::read(path)?;
     let loaded = Loaded::from_file(config::beside(path, &file.scenario), &[])?;
-    let plan = LivePlan::new(&loaded.scenario, &file.control)?;
+    let plan = LivePlan::new(&loaded.scenario, &file.scheme)?;
     file.check_interfaces(path, plan.fabric.hosts())?;
-    let identity = Identity::load(config::beside(path, &file.keys), &format!("manager-{}", file.place))?;
+    let identity = Identity::load(config::beside(path, &file.keys), &format!("controller-{}", file.place))?;
     let (epoch, after_restart) = next_epoch(&file.runtime).map_err(at(&file.runtime))?;
     let inbox = Inbox::new()?;
     let heard = Arc::clone(&inbox);
@@ -64,7 +64,7 @@ pub fn manager(path: &Path, stop: &Stop) -> Result<(), Failure> {
     let watch = about.map(Watch::new);
     let page = watch.as_ref().map(|w| Arc::clone(&w.0));
     let hear = move |word| {
-        // What is for the page alone does not wake the manager.
+        // What is for the page alone does not wake the controller.
         if !page.as_ref().is_some_and(|page| page.hear(&word)) {
             heard.push((Origin::Server, word));
         }
@@ -72,7 +72,7 @@ pub fn manager(path: &Path, stop: &Stop) -> Result<(), Failure> {
     let server = Server::start(file.listen, &identity, hear)?;
     // Those that come later connect to those before them.
     let mut peers = Vec::new();
-    for peer in file.peers.iter().filter(|p| p.name < format!("manager-{}", file.place)) {
+    for peer in file.peers.iter().filter(|p| p.name < format!("controller-{}", file.place)) {
         let heard = Arc::clone(&inbox);
         peers.push(Client::start(peer.address, &peer.name, &identity, move |word| heard.push((Origin::Client, word)))?);
     }
@@ -82,7 +82,7 @@ pub fn manager(path: &Path, stop: &Stop) -> Result<(), Failure> {
         let hosts = hosts.iter().map(|h| HostId(*h)).collect();
         Ok(SignalInterface { name: name.clone(), mac: mac_of(name)?, ip: ip_of(name)?, hosts })
     };
-    let config = ManagerConfig {
+    let config = ControllerConfig {
         interfaces: all.map(interface).collect::<Result<_, _>>()?,
         encoding: file.encoding,
         epoch,
@@ -93,20 +93,20 @@ pub fn manager(path: &Path, stop: &Stop) -> Result<(), Failure> {
         control_loss: file.control_loss,
     };
     let channel = server.count();
-    let mut manager = Manager::new(config, plan, server, peers, inbox)?;
+    let mut controller = Controller::new(config, plan, server, peers, inbox)?;
     if let Some(log) = &file.log {
-        manager.log = Some(slot_log(log)?);
+        controller.log = Some(slot_log(log)?);
     }
     if let Some((watch, _)) = &watch {
-        manager.show(Arc::clone(watch));
+        controller.show(Arc::clone(watch));
     }
-    let pulse = manager.pulse();
+    let pulse = controller.pulse();
     let token = file.token.as_ref().map(|token| Token::read(&config::beside(path, token))).transpose()?;
     let page = file.status.zip(watch).map(|(listen, (watch, planned))| {
-        let counters = manager.counters();
+        let counters = controller.counters();
         let pages = Arc::clone(&watch);
-        let metrics = status::of_manager(&counters, &channel, move || pages.pages() as u64);
-        let (state, known) = (manager.state(), manager.state());
+        let metrics = status::of_controller(&counters, &channel, move || pages.pages() as u64);
+        let (state, known) = (controller.state(), controller.state());
         let pulse = pulse.clone();
         let status = move || state.to_json();
         let ready = move || pulse.age() < Duration::from_secs(1);
@@ -125,24 +125,24 @@ pub fn manager(path: &Path, stop: &Stop) -> Result<(), Failure> {
     }
     let alive = pulse.clone();
     let _watchdog = Watchdog::start(move || alive.age() < Duration::from_secs(1))?;
-    service::ready(&format!("control {} of {}", file.control, file.scenario.display()));
+    service::ready(&format!("scheme {} of {}", file.scheme, file.scenario.display()));
     std::fs::write(file.runtime.join("ready"), "")?;
-    let done = manager.run(stop);
+    let done = controller.run(stop);
     service::stopping();
     let _ = std::fs::remove_file(file.runtime.join("ready"));
-    let counters: BTreeMap<_, _> = manager.counters().iter().collect();
+    let counters: BTreeMap<_, _> = controller.counters().iter().collect();
     let _ = std::fs::write(file.runtime.join("last.json"), serde_json::to_string(&counters).unwrap_or_default());
     Ok(done?)
 }
 
-/// What the manager's page says of it.
-fn about(file: &ManagerFile, scenario: String, plan: &LivePlan, epoch: u32) -> Result<About, Failure> {
+/// What the controller's page says of it.
+fn about(file: &ControllerFile, scenario: String, plan: &LivePlan, epoch: u32) -> Result<About, Failure> {
     let hosts = plan.host(file.encoding)?;
     // Where hosts report every round, or after some rounds of silence: that is not missed four times by chance.
     let late = (hosts.fallback * 4).max(timeplane_model::Duration::from_secs(1));
     Ok(About {
         scenario,
-        control: file.control.clone(),
+        scheme: file.scheme.clone(),
         plan: plan.kind(),
         hosts: hosts.hosts,
         rate: hosts.rate,
@@ -154,8 +154,8 @@ fn about(file: &ManagerFile, scenario: String, plan: &LivePlan, epoch: u32) -> R
 }
 
 /// Writes every slot as a line of JSON.
-fn slot_log(path: &Path) -> Result<crate::manager::SlotLog, Failure> {
-    // What a manager before this one has written stays.
+fn slot_log(path: &Path) -> Result<crate::controller::SlotLog, Failure> {
+    // What a controller before this one has written stays.
     let file = std::fs::File::options().create(true).append(true).open(path);
     let mut file = std::io::BufWriter::new(file.map_err(at(path))?);
     Ok(Box::new(move |event| {
@@ -211,7 +211,7 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
     let (epoch, _) = next_epoch(&file.runtime).map_err(at(&file.runtime))?;
     let mac = mac_of(&file.interface)?;
     let host = HostId(file.host);
-    let channels = file.managers.iter().map(|m| m.address.port());
+    let channels = file.controllers.iter().map(|m| m.address.port());
     let gate = GateConfig {
         encodings: file.gate.encodings.clone(),
         mode: file.gate.mode,
@@ -225,14 +225,14 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
     };
     let shared = Shared::new(Streams::new(StreamsConfig::new(host, mac, epoch)))?;
     let inbox = Inbox::new()?;
-    let mut managers = Vec::new();
-    for (place, manager) in file.managers.iter().enumerate() {
+    let mut controllers = Vec::new();
+    for (place, controller) in file.controllers.iter().enumerate() {
         let heard = Arc::clone(&inbox);
         let on_event = move |word| heard.push((place, word));
-        managers.push(Client::start(manager.address, &manager.name, &identity, on_event)?);
+        controllers.push(Client::start(controller.address, &controller.name, &identity, on_event)?);
     }
     let config = AgentConfig { host, epoch, gate, ip: ip_of(&file.interface)?, real_time: file.real_time };
-    let mut agent = LiveAgent::new(config, Arc::clone(&shared), managers, inbox)?;
+    let mut agent = LiveAgent::new(config, Arc::clone(&shared), controllers, inbox)?;
     let _tun = match &file.tun {
         Some(table) => Some(crate::agent::tun::start(table, host, Arc::clone(&shared), &mut agent)?),
         None => None,

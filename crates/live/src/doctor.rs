@@ -93,7 +93,7 @@ pub fn examine() -> Vec<Trial> {
 
     trials.push(inside(&|| {
         let opened = PacketSocket::open("eth0", ETHER_TYPE_EXPERIMENTAL);
-        trial("raw Ethernet", "managers and agents", "the capability NET_RAW is needed", opened, |_| String::new())
+        trial("raw Ethernet", "controllers and agents", "the capability NET_RAW is needed", opened, |_| String::new())
     }));
     trials.push(inside(&|| {
         let config = GateConfig::new("eth0", MacAddress([2, 0, 0, 0, 0, 1]), SignalKey([0; 16]));
@@ -113,10 +113,10 @@ pub fn examine() -> Vec<Trial> {
         optional(trial("redirect (tcx)", "acknowledgements on another wire", OLD_KERNEL, redirect, |_| String::new()))
     }));
     trials.push(inside(&|| {
-        let control = WindowControl::load();
+        let scheme = WindowControl::load();
         let remedy = "Linux 6.6 or newer with BTF is needed; without it the proxy sets send buffers, which is coarser";
         let name = |c: WindowControl| format!("registered as {}", c.name());
-        optional(trial("congestion control (struct_ops)", "windows that the proxy sets exactly", remedy, control, name))
+        optional(trial("congestion control (struct_ops)", "windows that the proxy sets exactly", remedy, scheme, name))
     }));
     let device = tun(&a, "air0", "10.99.0.1/24", 1500);
     let remedy = "/dev/net/tun is needed: `modprobe tun`, and in a container the device";

@@ -34,7 +34,7 @@ pub enum Scope {
     All,
 }
 
-/// What a gate is when nothing has been heard of a manager for its lease.
+/// What a gate is when nothing has been heard of a controller for its lease.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SafeState {
@@ -59,7 +59,7 @@ pub enum Allowed {
 }
 
 impl Allowed {
-    /// What stays allowed whatever an operator says: ARP, ICMPv6 (neighbour discovery), SSH, and the demand channels, by their managers' ports.
+    /// What stays allowed whatever an operator says: ARP, ICMPv6 (neighbour discovery), SSH, and the demand channels, by their controllers' ports.
     pub fn always(channels: impl IntoIterator<Item = u16>) -> Vec<Self> {
         let fixed = [Self::EtherType(0x0806), Self::Protocol(58), Self::Tcp(22)];
         fixed.into_iter().chain(channels.into_iter().map(Self::Tcp)).collect()
@@ -191,9 +191,9 @@ counters! {
     obeyed,
     /// Signals whose tag does not fit.
     forged,
-    /// Signals older than one that was obeyed: replayed, doubled, overtaken, or of a manager that has been replaced.
+    /// Signals older than one that was obeyed: replayed, doubled, overtaken, or of a controller that has been replaced.
     stale,
-    /// Frames that say what no manager says.
+    /// Frames that say what no controller says.
     malformed,
     /// Signals in an encoding that is not heard here.
     unwanted,
@@ -211,7 +211,7 @@ counters! {
     would_gate,
     /// Frames that were faster than the rate of their class; they are stopped, or would have been.
     too_fast,
-    /// Frames that passed since no manager was heard of.
+    /// Frames that passed since no controller was heard of.
     unscheduled,
     /// Repair reports, which no gate stops.
     repairs,
@@ -364,7 +364,7 @@ impl Gate {
         self.gates.update(&key, &value, MapFlags::ANY).map_err(BpfError::refused("opening a class"))
     }
 
-    /// What the manager says over the demand channel counts as well: the lease begins anew.
+    /// What the controller says over the demand channel counts as well: the lease begins anew.
     ///
     /// # Errors
     /// Where the kernel refuses.

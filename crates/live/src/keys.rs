@@ -64,7 +64,7 @@ pub enum KeyError {
     },
     /// No name of a daemon.
     #[error(
-        "{name:?} is no name of a daemon: 1 to 63 of a-z, 0-9 and -, the first a letter, the last no -, and not `ca`; usual are manager-0, host-3 and \
+        "{name:?} is no name of a daemon: 1 to 63 of a-z, 0-9 and -, the first a letter, the last no -, and not `ca`; usual are controller-0, host-3 and \
          observer"
     )]
     Name {
@@ -120,8 +120,8 @@ pub fn check_name(name: &str) -> Result<(), KeyError> {
 /// What a daemon is by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// `manager-N`.
-    Manager(u32),
+    /// `controller-N`.
+    Controller(u32),
     /// `host-N`.
     Host(HostId),
     /// `observer`.
@@ -131,7 +131,7 @@ pub enum Role {
 impl std::fmt::Display for Role {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Manager(number) => write!(f, "manager-{number}"),
+            Self::Controller(number) => write!(f, "controller-{number}"),
             Self::Host(host) => write!(f, "host-{}", host.0),
             Self::Observer => f.write_str("observer"),
         }
@@ -143,9 +143,9 @@ impl FromStr for Role {
     /// Only what [`Display`](std::fmt::Display) writes: `host-03` is nobody, so that a host has one name.
     fn from_str(name: &str) -> Result<Self, KeyError> {
         let number = |prefix: &str| name.strip_prefix(prefix).and_then(|n| n.parse::<u32>().ok());
-        let role = match (name, number("manager-"), number("host-")) {
+        let role = match (name, number("controller-"), number("host-")) {
             ("observer", _, _) => Some(Self::Observer),
-            (_, Some(manager), _) => Some(Self::Manager(manager)),
+            (_, Some(controller), _) => Some(Self::Controller(controller)),
             (_, _, Some(host)) => Some(Self::Host(HostId(host))),
             _ => None,
         };

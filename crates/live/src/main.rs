@@ -15,7 +15,7 @@ use timeplane_live::service::{self, Stop};
 use timeplane_model::Duration;
 use timeplane_protocol::wire::MacAddress;
 
-/// Runs planned controls on real Linux hosts.
+/// Runs planned schemes on real Linux hosts.
 #[derive(Debug, Parser)]
 #[command(name = "timeplane live", version, max_term_width = 100)]
 struct Cli {
@@ -29,8 +29,8 @@ enum Command {
     Lab(LabArgs),
     /// Runs a scenario of a TCP proxy in a lab: kernel TCP over an emulated radio link, alone and with its windows steered
     Proxy(ProxyArgs),
-    /// Runs a fabric manager, as its configuration says, until it is told to end
-    Manager {
+    /// Runs a fabric controller, as its configuration says, until it is told to end
+    Controller {
         /// The configuration, a TOML file
         file: PathBuf,
     },
@@ -39,7 +39,7 @@ enum Command {
         /// The configuration, a TOML file
         file: PathBuf,
     },
-    /// Makes keys and certificates: an authority, and one of each for managers and hosts
+    /// Makes keys and certificates: an authority, and one of each for controllers and hosts
     Keys {
         #[command(subcommand)]
         what: KeysCommand,
@@ -49,9 +49,9 @@ enum Command {
         /// The ports towards hosts
         #[arg(required = true)]
         interfaces: Vec<String>,
-        /// The address of the manager that signals come from
+        /// The address of the controller that signals come from
         #[arg(long, value_name = "MAC")]
-        manager: MacAddress,
+        controller: MacAddress,
         /// How often it reports, in seconds
         #[arg(long, default_value_t = 10)]
         every: u64,
@@ -61,12 +61,12 @@ enum Command {
     },
     /// Tries what the other commands need on this machine, and says what is missing
     Doctor(DoctorArgs),
-    /// Makes a circuit switch of interfaces, which a manager on this machine sets, until it is told to end; then it says what it has counted
+    /// Makes a circuit switch of interfaces, which a controller on this machine sets, until it is told to end; then it says what it has counted
     CircuitSwitch {
         /// The ports towards hosts, in the order of hosts' numbers
         #[arg(required = true)]
         interfaces: Vec<String>,
-        /// What a manager's file names as `circuits`: the last part of /run/timeplane/bpf/NAME
+        /// What a controller's file names as `circuits`: the last part of /run/timeplane/bpf/NAME
         #[arg(long, default_value = "circuits")]
         name: String,
         /// For how long ports are dark that are retuned
@@ -105,11 +105,11 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Lab(args) => return Ok(ExitCode::from(lab(&args))),
         Command::Proxy(args) => return Ok(ExitCode::from(proxy(&args))),
         Command::Doctor(args) => return Ok(ExitCode::from(doctor(&args)?)),
-        Command::Manager { file } => daemons::manager(&file, &Stop::on_signals()?)?,
+        Command::Controller { file } => daemons::controller(&file, &Stop::on_signals()?)?,
         Command::Agent { file } => daemons::agent(&file, &Stop::on_signals()?)?,
         Command::Keys { what } => println!("{}", what.run()?),
-        Command::Observe { interfaces, manager, every, json } => {
-            let observer = Observer::attach(&interfaces, manager)?;
+        Command::Observe { interfaces, controller, every, json } => {
+            let observer = Observer::attach(&interfaces, controller)?;
             let stop = Stop::on_signals()?;
             loop {
                 let over = stop.wait(std::time::Duration::from_secs(every.max(1)));

@@ -1,4 +1,4 @@
-//! What managers and hosts say to each other on the demand channel beside the messages of the protocol.
+//! What controllers and hosts say to each other on the demand channel beside the messages of the protocol.
 
 use crate::plan::HostPlan;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub struct Hello {
     pub key: String,
 }
 
-/// What a manager tells a host that has joined, and again whenever it changes.
+/// What a controller tells a host that has joined, and again whenever it changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Welcome {
     /// How many hosts there are.
@@ -40,12 +40,12 @@ pub struct Welcome {
     pub signals: Option<u16>,
     /// Of the hosts' links.
     pub rate_bps: u64,
-    /// How often agents tell what they [count](Counts), in milliseconds; 0: they do not, as the manager has no page that shows it.
+    /// How often agents tell what they [count](Counts), in milliseconds; 0: they do not, as the controller has no page that shows it.
     #[serde(default)]
     pub counts_every_ms: u32,
 }
 
-/// What an agent has counted since its start, for the manager's page. See [`AgentCounters`](crate::agent::AgentCounters).
+/// What an agent has counted since its start, for the controller's page. See [`AgentCounters`](crate::agent::AgentCounters).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Which start of the agent.
@@ -81,11 +81,11 @@ impl Welcome {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Note {
-    /// Host to manager.
+    /// Host to controller.
     Hello(Hello),
-    /// Host to manager, where that wants it.
+    /// Host to controller, where that wants it.
     Counts(Counts),
-    /// Manager to host.
+    /// Controller to host.
     Welcome(Welcome),
     /// The other one will not talk to this one.
     Refused(String),

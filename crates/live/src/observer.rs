@@ -1,6 +1,6 @@
 //! Watches a switch's ports for frames that are sent outside of their slots, and measures how fast hosts obey.
 //!
-//! At each port it sees the signals that the manager sends to the port's host, and the data frames that the host sends (stream data and IP
+//! At each port it sees the signals that the controller sends to the port's host, and the data frames that the host sends (stream data and IP
 //! packets of a class; what is not gated does not count). A frame is one of these:
 //!
 //! - of the class that the last signal has open, and its hold not over: as it should be;
@@ -9,7 +9,7 @@
 //! - a **violation**: of a class that is not open, after the next slot has been opened anywhere; or of a class that the host was not given at
 //!   all. A network with plans in which slots of some hosts begin while others go on cannot be judged by this rule.
 //!
-//! Signals are read in every encoding that managers have. An observer has no keys by itself: it goes by the manager's MAC address, and drops what is
+//! Signals are read in every encoding that controllers have. An observer has no keys by itself: it goes by the controller's MAC address, and drops what is
 //! older than what it has seen, as hosts do. Where it is told a host's key, a signal whose tag does not fit counts as forged, and nothing else.
 //! Plain PFC has neither number nor hold: it is always the newest, and lasts until the next. An observer needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, and works at the ports of any Linux switch that hosts are connected to.
 
@@ -119,12 +119,12 @@ unsafe impl Plain for types::port {}
 unsafe impl Plain for types::violation {}
 
 impl Observer {
-    /// Watches these interfaces of the calling thread's network namespace: a switch's ports towards hosts, whose slots are given by the manager
+    /// Watches these interfaces of the calling thread's network namespace: a switch's ports towards hosts, whose slots are given by the controller
     /// with this MAC address.
     ///
     /// # Errors
     /// Where there is no such interface, one is named twice, or the kernel refuses the programs.
-    pub fn attach<S: AsRef<str>>(interfaces: &[S], manager: MacAddress) -> Result<Self, ObserverError> {
+    pub fn attach<S: AsRef<str>>(interfaces: &[S], controller: MacAddress) -> Result<Self, ObserverError> {
         let mut ports: Vec<(u32, String)> = Vec::with_capacity(interfaces.len());
         for interface in interfaces.iter().map(AsRef::as_ref) {
             let index = nix::net::if_::if_nametoindex(interface)
@@ -140,7 +140,7 @@ impl Observer {
         let mut storage = MaybeUninit::uninit();
         let mut open = ObserverSkelBuilder::default().open(&mut storage)?;
         let constants = open.maps.rodata_data.as_deref_mut().expect("the program has constants");
-        (constants.manager, constants.udp_port) = (manager.0, PORT);
+        (constants.controller, constants.udp_port) = (controller.0, PORT);
         let skel = open.load()?;
         let empty = vec![0; skel.maps.ports.value_size() as usize];
         let mut links = Vec::with_capacity(2 * ports.len());

@@ -1,6 +1,6 @@
 //! A daemon among others: when it is ready, that it lives, and when it is to end.
 //!
-//! Under systemd (`Type=notify`, `WatchdogSec=`) these are messages to the service manager; without it they go nowhere, and nothing else changes.
+//! Under systemd (`Type=notify`, `WatchdogSec=`) these are messages to the service controller; without it they go nowhere, and nothing else changes.
 
 use sd_notify::NotifyState;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -93,7 +93,7 @@ impl Pulse {
     }
 }
 
-/// Tells the service manager that the daemon does its work; what it does is shown by `systemctl status`.
+/// Tells the service controller that the daemon does its work; what it does is shown by `systemctl status`.
 pub fn ready(status: &str) {
     tell(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
@@ -103,18 +103,18 @@ pub fn status(status: &str) {
     tell(&[NotifyState::Status(status)]);
 }
 
-/// Tells the service manager that the daemon ends of its own accord.
+/// Tells the service controller that the daemon ends of its own accord.
 pub fn stopping() {
     tell(&[NotifyState::Stopping]);
 }
 
 fn tell(states: &[NotifyState<'_>]) {
     if let Err(e) = sd_notify::notify(states) {
-        tracing::warn!("the service manager cannot be told: {e}");
+        tracing::warn!("the service controller cannot be told: {e}");
     }
 }
 
-/// Tells the service manager again and again that the daemon lives, as long as it does. Ends when it is dropped.
+/// Tells the service controller again and again that the daemon lives, as long as it does. Ends when it is dropped.
 #[derive(Debug)]
 pub struct Watchdog {
     stop: Option<Sender<()>>,
@@ -122,7 +122,7 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// Starts it where the service manager has asked for it (`WATCHDOG_USEC`): a message whenever half of that time is over (as
+    /// Starts it where the service controller has asked for it (`WATCHDOG_USEC`): a message whenever half of that time is over (as
     /// sd_watchdog_enabled(3) advises), and only if `alive` says so. It should say no where the timed loop has not gone round for a while
     /// ([`Pulse::age`]), so that a daemon that hangs is started again.
     ///
@@ -273,8 +273,8 @@ mod tests {
     #[test]
     fn a_service_from_its_start_to_its_end() {
         let dir = Scratch::new("service");
-        let manager = UnixDatagram::bind(dir.join("notify")).unwrap();
-        manager.set_read_timeout(Some(PATIENCE)).unwrap();
+        let controller = UnixDatagram::bind(dir.join("notify")).unwrap();
+        controller.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut daemon = Killed(
             Command::new(std::env::current_exe().unwrap())
                 .args(["--exact", "service::tests::a_daemon_that_does_nothing", "--ignored", "--test-threads=1"])
@@ -288,7 +288,7 @@ mod tests {
         let (mut ready, mut pings) = (false, 0);
         let mut buffer = [0; 256];
         let mut hear = || {
-            let length = manager.recv(&mut buffer).expect("a message of the daemon");
+            let length = controller.recv(&mut buffer).expect("a message of the daemon");
             String::from_utf8_lossy(&buffer[..length]).into_owned()
         };
         while !ready || pings < 3 {

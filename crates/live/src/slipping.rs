@@ -1,4 +1,4 @@
-//! The clock of a manager that may be woken late.
+//! The clock of a controller that may be woken late.
 
 use timeplane_model::{Duration, Time};
 

@@ -5,9 +5,9 @@
 //! | `/metrics` | metrics in the text format of OpenMetrics 1.0 |
 //! | `/status` | what the daemon says, in JSON |
 //! | `/ready` | 200 `ready` or 503 `not ready` |
-//! | `/` | of a manager: a page for browsers ([`crate::watch`]) |
-//! | `/events` | of a manager: what the page shows, as server-sent events: a snapshot, and what is new after it |
-//! | `/observed` | of a manager: takes what an observer at the switch has seen, for the page (POST, the JSON of [`Report`]) |
+//! | `/` | of a controller: a page for browsers ([`crate::watch`]) |
+//! | `/events` | of a controller: what the page shows, as server-sent events: a snapshot, and what is new after it |
+//! | `/observed` | of a controller: takes what an observer at the switch has seen, for the page (POST, the JSON of [`Report`]) |
 //!
 //! Only on loopback, and only for who can read the token: `Authorization: Bearer TOKEN`, with a token that is made at each start and lies in a file
 //! that only the daemon's user can read. The `Host` header has to be a name of loopback with the right port: a web page that has its own name point
@@ -19,7 +19,7 @@ mod guard;
 mod listener;
 mod metrics;
 
-pub use counted::{of_agent, of_manager};
+pub use counted::{of_agent, of_controller};
 pub use metrics::Metrics;
 
 use crate::keys::{KeyError, files};

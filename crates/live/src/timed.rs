@@ -1,4 +1,4 @@
-//! What the timed loops of manager and agent share: waiting, being woken, and real-time priority.
+//! What the timed loops of controller and agent share: waiting, being woken, and real-time priority.
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};

@@ -1,4 +1,4 @@
-//! A manager at work, as its page shows it: which slots are planned, what waits, how full slots are, who is silent.
+//! A controller at work, as its page shows it: which slots are planned, what waits, how full slots are, who is silent.
 //!
 //! Three threads meet here, and none waits for a browser. The timed thread hands over slots as they are planned, without a lock, and only while
 //! somebody looks: otherwise it reads one flag ([`Watch::slot`]). The demand channel's thread writes down what hosts say ([`Watch::hear`]). The
@@ -27,13 +27,13 @@ use timeplane_model::{Duration, HostId, Rate, Round, Time};
 /// Slots that wait for the page's thread at most. It takes them ten times a second.
 const SLOTS: usize = 8192;
 
-/// What a manager is, for its page.
+/// What a controller is, for its page.
 #[derive(Clone, Debug, Serialize)]
 pub struct About {
     /// The scenario's name.
     pub scenario: String,
-    /// Its control.
-    pub control: String,
+    /// Its scheme.
+    pub scheme: String,
     /// What is planned.
     pub plan: Kind,
     /// How many hosts there are.
@@ -41,7 +41,7 @@ pub struct About {
     /// Of a host's link.
     #[serde(skip)]
     pub rate: Rate,
-    /// Which of several managers it is.
+    /// Which of several controllers it is.
     pub place: u32,
     /// Counts its starts.
     pub epoch: u32,
@@ -53,7 +53,7 @@ pub struct About {
     pub late_after: Option<Duration>,
 }
 
-/// What a manager plans.
+/// What a controller plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -90,7 +90,7 @@ pub struct Planned {
     pub pairs: Vec<(HostId, HostId)>,
 }
 
-/// Where a manager's threads write down what its page shows.
+/// Where a controller's threads write down what its page shows.
 #[derive(Debug)]
 pub struct Watch {
     about: About,

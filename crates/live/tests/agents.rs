@@ -1,6 +1,6 @@
 //! One suite for agents, run in two worlds: virtual time, and real interfaces of network namespaces.
 //!
-//! A body knows the world by its [`World`] alone: hosts that want to send, a manager that can be killed, signals that get lost. What it asks
+//! A body knows the world by its [`World`] alone: hosts that want to send, a controller that can be killed, signals that get lost. What it asks
 //! for holds in both: everything arrives, nobody sends in a foreign slot, nobody is muted for good. Times are counted in rounds, which a world
 //! has as long as it likes.
 
@@ -29,10 +29,10 @@ pub trait World {
     fn disturb(&mut self, lost: f64, again: f64);
     /// Signals that came and were not obeyed, as they were known or older.
     fn stale(&self) -> u64;
-    /// The manager ends at once.
-    fn kill_manager(&mut self);
+    /// The controller ends at once.
+    fn kill_controller(&mut self);
     /// Another start of it, which may know that there was one before.
-    fn restart_manager(&mut self);
+    fn restart_controller(&mut self);
     /// The agent of a host ends at once; what it had to send is gone, and nobody sends to it.
     fn kill_host(&mut self, host: u32);
     /// Another start of it.
@@ -56,7 +56,7 @@ in_both_worlds! {
     hosts_that_were_idle_are_asked_again,
     lost_signals_cost_slots_and_no_byte,
     signals_that_come_again_are_known,
-    a_killed_manager_mutes_nobody_for_good,
+    a_killed_controller_mutes_nobody_for_good,
     a_standby_takes_over with standby,
     the_slots_of_a_killed_host_go_to_others,
 }

@@ -152,10 +152,10 @@ fn ssh_and_arp_never_stop_where_all_other_traffic_waits() {
     let gated = lab.settled(2).gate;
     assert!(gated.gated > 0 && lab.settled(0).gate.allowed > 0, "{gated:?}");
 
-    lab.hosts.kill_manager(0);
+    lab.hosts.kill_controller(0);
     // The lease is half a second.
     std::thread::sleep(Wait::from_millis(700));
-    typed(400, "typing without a manager");
+    typed(400, "typing without a controller");
     stopped(&lab, "after the lease");
 
     for host in 0..3 {

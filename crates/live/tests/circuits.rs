@@ -1,4 +1,4 @@
-//! Circuits on real interfaces: a manager sets a circuit switch in the kernel, hosts send over it while their circuit is up, and the rest over the bridge
+//! Circuits on real interfaces: a controller sets a circuit switch in the kernel, hosts send over it while their circuit is up, and the rest over the bridge
 //! beside it.
 
 #[path = "common/place.rs"]
@@ -112,14 +112,14 @@ fn a_lab_of_circuits_does_what_the_simulator_says() {
     let (mine, theirs) = (run.completion_ms(), theirs.completion_ms());
     println!("completion: {mine:.0} ms live, {theirs:.0} ms simulated; frames resent: {}", live["frames_resent"]);
     // The packet switch carries 30 Mb/s of six hosts for as long as a run takes, and one on a machine that is busy takes longer: schedules that come too late are
-    // not used, and late managers slip. So much of 27 MB may differ, and beside it what two periods carry, as flows begin anywhere in a period.
+    // not used, and late controllers slip. So much of 27 MB may differ, and beside it what two periods carry, as flows begin anywhere in a period.
     let longer = 30e6 / 8.0 * (mine - theirs).max(0.0) / 1e3 / 27e6;
     assert!((share - simulated).abs() < 0.035 + longer, "{share} {simulated} {longer}");
     // 4.3 MB and their headers at 50 Mb/s are 706 ms, whatever the switches are.
     assert!(mine > 0.95 * 706.0 && mine < 20.0 * theirs, "{mine} {theirs}");
-    let manager = &live["managers"][0];
-    assert!(manager["retunes"].as_u64().unwrap() >= 2, "{manager}");
-    assert_eq!((&manager["retunes_failed"], &manager["refused_plans"]), (&0.into(), &0.into()), "{manager}");
+    let controller = &live["controllers"][0];
+    assert!(controller["retunes"].as_u64().unwrap() >= 2, "{controller}");
+    assert_eq!((&controller["retunes_failed"], &controller["refused_plans"]), (&0.into(), &0.into()), "{controller}");
 }
 
 /// A switch that is dark for longer than it is said to be: what is lost is counted, with its reason, and comes all the same. So does the simulator say.
@@ -146,7 +146,7 @@ fn a_switch_that_is_dark_for_too_long_costs_frames_and_no_byte() {
 #[test]
 fn lost_schedules_heartbeats_and_signals_cost_time_and_no_frame() {
     let place = Place::new("closs");
-    let outcome = lab(&place, &loaded(&[("control.circuits.plan.circuits.control_loss", "0.15")]));
+    let outcome = lab(&place, &loaded(&[("scheme.circuits.plan.circuits.control_loss", "0.15")]));
     let [(_, live)] = &outcome.live[..] else { panic!("{:?}", outcome.live) };
     assert_eq!(live["ended"], "delivered", "{live:#}");
     let run = Run::only(&outcome.directory);
@@ -190,15 +190,15 @@ impl Lab {
 impl Drop for Lab {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("{:?}\n{}", self.seen(), self.hosts.log("manager-0"));
+            eprintln!("{:?}\n{}", self.seen(), self.hosts.log("controller-0"));
             (0..6).for_each(|h| eprintln!("{:?}", self.hosts.snapshot(h)));
         }
     }
 }
 
-/// A manager that is killed leaves no gate open: nobody sends, into the dark or elsewhere, until another start of it plans again.
+/// A controller that is killed leaves no gate open: nobody sends, into the dark or elsewhere, until another start of it plans again.
 #[test]
-fn a_killed_manager_leaves_nobody_sending_into_the_dark() {
+fn a_killed_controller_leaves_nobody_sending_into_the_dark() {
     const BYTES: usize = 3_000_000;
     let place = Place::new("ckill");
     let mut lab = Lab::start(&place);
@@ -218,12 +218,12 @@ fn a_killed_manager_leaves_nobody_sending_into_the_dark() {
         assert!(began.elapsed() < Wait::from_secs(20), "no circuit: {:?}", lab.seen());
         std::thread::sleep(Wait::from_millis(5));
     }
-    lab.hosts.kill_manager(0);
+    lab.hosts.kill_controller(0);
     // What it has granted holds for two periods at most.
     std::thread::sleep(Wait::from_millis(500));
     let silent = lab.frames();
-    assert_eq!(lab.frames(), silent, "somebody sends without a manager");
-    lab.hosts.start_manager(0).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(lab.frames(), silent, "somebody sends without a controller");
+    lab.hosts.start_controller(0).unwrap_or_else(|e| panic!("{e}"));
     for mut stream in receiving {
         stream.set_timeout(Some(Wait::from_secs(60))).unwrap();
         let from = stream.source().unwrap().host.0 as u8;
@@ -241,9 +241,9 @@ fn a_killed_manager_leaves_nobody_sending_into_the_dark() {
 fn what_real_hosts_do_not_do_is_refused_with_its_reason() {
     for (set, said) in [
         (("fabric.topology.hybrid.hosts_per_tor", "2"), "`hosts_per_tor` and uplinks have to be 1"),
-        (("control.circuits.plan.circuits.demand", "oracle"), "it plans by an oracle"),
-        (("control.circuits.plan.circuits.acknowledgements", "0.1"), "`acknowledgements` has to be 0"),
-        (("control.circuits.plan", "{ rates = {} }"), "the fabric has a circuit switch"),
+        (("scheme.circuits.plan.circuits.demand", "oracle"), "it plans by an oracle"),
+        (("scheme.circuits.plan.circuits.acknowledgements", "0.1"), "`acknowledgements` has to be 0"),
+        (("scheme.circuits.plan", "{ rates = {} }"), "the fabric has a circuit switch"),
     ] {
         let e = LivePlan::new(&loaded(&[set]).scenario, CONTROL).unwrap_err().to_string();
         assert!(e.contains(said) && e.contains("`circuits`"), "{e}");

@@ -1,4 +1,4 @@
-//! Slots work in every encoding of signals, from the manager to the kernels of the hosts.
+//! Slots work in every encoding of signals, from the controller to the kernels of the hosts.
 
 mod common;
 

@@ -13,7 +13,7 @@ mod programs;
 mod streams;
 
 use engine::fuzz;
-use timeplane_live::config::{AgentFile, ManagerFile};
+use timeplane_live::config::{AgentFile, ControllerFile};
 use timeplane_live::notes::Note;
 use timeplane_model::{Duration, HostId};
 use timeplane_protocol::Pfc;
@@ -166,7 +166,7 @@ fn frames_of_data_and_repairs() {
 
 const AGENT: &str = r#"host = 1
 interface = "eth0"
-managers = [{ address = "10.0.0.1:51208" }, { address = "[::1]:1", name = "manager-1" }]
+controllers = [{ address = "10.0.0.1:51208" }, { address = "[::1]:1", name = "controller-1" }]
 keys = "../keys"
 runtime = "/run/x"
 status = "127.0.0.1:9464"
@@ -188,17 +188,17 @@ interface = "eth0"
 listen = "10.0.0.1:51208"
 keys = "keys"
 place = 1
-peers = [{ address = "10.0.0.2:51208", name = "manager-0" }]
+peers = [{ address = "10.0.0.2:51208", name = "controller-0" }]
 encoding = "udp"
 log = "slots.jsonl"
 "#;
 
 #[test]
 fn configurations() {
-    assert!(toml::from_str::<AgentFile>(AGENT).is_ok() && toml::from_str::<ManagerFile>(MANAGER_FILE).is_ok());
+    assert!(toml::from_str::<AgentFile>(AGENT).is_ok() && toml::from_str::<ControllerFile>(MANAGER_FILE).is_ok());
     fuzz("config", vec![AGENT.into(), MANAGER_FILE.into()], 60, |input| {
         let text = String::from_utf8_lossy(input);
-        let errors = [toml::from_str::<AgentFile>(&text).err(), toml::from_str::<ManagerFile>(&text).err()];
+        let errors = [toml::from_str::<AgentFile>(&text).err(), toml::from_str::<ControllerFile>(&text).err()];
         errors
             .iter()
             .flatten()

@@ -16,13 +16,13 @@ const HOST: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 const KEY: SignalKey = SignalKey([7; 16]);
 const LONG: Duration = Duration::from_secs(20);
 
-/// A host with a gate, and at the other end of its wire a manager.
+/// A host with a gate, and at the other end of its wire a controller.
 struct Bench {
     host: Namespace,
     _other: Namespace,
     /// At the host, and at the other end.
     data: PacketSocket,
-    manager: PacketSocket,
+    controller: PacketSocket,
     gate: Gate,
     config: GateConfig,
 }
@@ -36,8 +36,8 @@ impl Bench {
         change(&mut config);
         let gate = host.enter(|| Gate::attach(&config)).unwrap().unwrap();
         let data = host.enter(|| PacketSocket::open("eth0", 0x88b6)).unwrap().unwrap();
-        let manager = other.enter(|| PacketSocket::open("eth0", ALL_ETHER_TYPES)).unwrap().unwrap();
-        Self { host, _other: other, data, manager, gate, config }
+        let controller = other.enter(|| PacketSocket::open("eth0", ALL_ETHER_TYPES)).unwrap().unwrap();
+        Self { host, _other: other, data, controller, gate, config }
     }
     fn counters(&self) -> BTreeMap<&'static str, u64> {
         self.gate.counters().iter().filter(|c| c.1 > 0).collect()
@@ -46,7 +46,7 @@ impl Bench {
     fn signal(&self, frame: &[u8]) {
         let heard = |c: &GateCounters| c.obeyed + c.forged + c.stale + c.malformed + c.unwanted + c.other_station;
         let before = heard(&self.gate.counters());
-        self.manager.send(frame).unwrap();
+        self.controller.send(frame).unwrap();
         let began = std::time::Instant::now();
         while heard(&self.gate.counters()) == before && began.elapsed().as_secs() < 5 {
             std::thread::yield_now();
@@ -102,7 +102,7 @@ fn every_encoding_opens_one_class_and_closes_the_one_before() {
         assert!(bench.gate.by_xdp());
         // What was refused has not been on the wire.
         let (mut frames, mut arrived) = (Frames::new(1514), 0);
-        while bench.manager.receive_batch(&mut frames).unwrap() > 0 {
+        while bench.controller.receive_batch(&mut frames).unwrap() > 0 {
             arrived += frames.iter().filter(|f| f[12..14] == [0x88, 0xb6]).count();
         }
         assert_eq!(arrived, 2, "{encoding:?}");
@@ -167,14 +167,14 @@ fn forged_replayed_old_foreign_and_plain_signals_are_counted_and_never_obeyed() 
         ("gated_bytes", 3000),
     ];
     assert_eq!(bench.counters(), BTreeMap::from(expected));
-    // A manager that takes over has a higher epoch, and the one before is not heard any more.
+    // A controller that takes over has a higher epoch, and the one before is not heard any more.
     bench.signal(&bench.seal(Pfc { epoch: 2, ..pfc(0, Some(4)) }));
     bench.signal(&bench.seal(pfc(1000, Some(3))));
     assert!(bench.leaves(4) && !bench.leaves(3));
 }
 
 #[test]
-fn a_manager_that_falls_silent_opens_nothing_for_good() {
+fn a_controller_that_falls_silent_opens_nothing_for_good() {
     let closed = Bench::new("hold", |_| {});
     closed.signal(&closed.seal(Pfc { hold: Duration::from_ms(30), ..pfc(1, Some(3)) }));
     std::thread::sleep(std::time::Duration::from_millis(40));
@@ -185,7 +185,7 @@ fn a_manager_that_falls_silent_opens_nothing_for_good() {
         c.lease = Duration::from_secs(1);
     });
     open.signal(&open.seal(pfc(1, None)));
-    assert!(!open.leaves(3), "a manager rules");
+    assert!(!open.leaves(3), "a controller rules");
     std::thread::sleep(std::time::Duration::from_millis(1100));
     assert!(open.leaves(3), "nobody does");
     open.gate.renew(LONG).unwrap();

@@ -28,15 +28,15 @@ fn scenario(bytes: &str) -> String {
         rate = "20 Mb/s"
         [workload.shuffle]
         bytes = "{bytes}"
-        [control.slots]
+        [scheme.slots]
         transport.raw = {{ header = "38 B" }}
-        [control.slots.plan.slots]
+        [scheme.slots.plan.tdma]
         slot = "10 ms"
         guard = "1 ms"
         control_latency = "1 ms"
         compute_time = "1 ms"
         signals = {{ hold = "20 ms", reaction.times = {{ off_least = "1 us", off_most = "100 us", on_least = "10 us", on_most = "150 us" }} }}
-        [control.free]
+        [scheme.free]
         transport.tcp = {{}}
         "#
     )
@@ -46,7 +46,7 @@ fn scenario(bytes: &str) -> String {
 #[test]
 fn signals_get_lost_as_the_scenario_says() {
     let place = Place::new("lloss");
-    let set = ("control.slots.plan.slots.control_loss".to_owned(), vec!["0.2".to_owned()]);
+    let set = ("scheme.slots.plan.tdma.control_loss".to_owned(), vec!["0.2".to_owned()]);
     let loaded = Loaded::from_file(place.file("50 kB"), &[set]).unwrap();
     let outcome = run::run(&loaded, &place.options(), &|| false, &|_| {}).unwrap_or_else(|e| panic!("{e}"));
     let [(_, live)] = &outcome.live[..] else { panic!("{:?}", outcome.live) };
@@ -111,7 +111,7 @@ fn numbers<const N: usize>(table: &Path, names: [&str; N]) -> Vec<[u64; N]> {
     rows
 }
 
-/// Of the first control.
+/// Of the first scheme.
 fn completion(outcome: &Comparison) -> f64 {
     let json = outcome.to_json();
     let lines = json["lines"].as_array().unwrap();
@@ -154,7 +154,7 @@ fn a_lab_gives_the_tables_of_a_simulation_and_nobody_sends_in_a_foreign_slot() {
     let never = AtomicBool::new(false);
     let simulated = batch::run(&loaded, &Schedulers::built_in(), &simulated, &never, &|_| {}).unwrap();
     let theirs = runs(&simulated.directory);
-    let theirs = theirs.iter().find(|r| summary(r)["control"] == "slots").unwrap();
+    let theirs = theirs.iter().find(|r| summary(r)["scheme"] == "slots").unwrap();
     for entry in std::fs::read_dir(theirs).unwrap().map(|e| e.unwrap().path()) {
         if entry.extension().is_some_and(|e| e == "parquet") {
             let mine = run.join(entry.file_name().unwrap());
@@ -165,14 +165,14 @@ fn a_lab_gives_the_tables_of_a_simulation_and_nobody_sends_in_a_foreign_slot() {
     assert!(columns(&run.join("slots.parquet")).1 > 12);
     // Up and down of four hosts. What hosts have sent is on their links, and what they got; and what was said to get it there.
     assert_eq!(columns(&run.join("links.parquet")).1, 8);
-    let control = &s["control_messages"];
+    let scheme = &s["control_messages"];
     let per_message = |kind: &str| {
-        let n = |what: &str| control[kind][what].as_f64().unwrap_or_else(|| panic!("{kind}: {s:#}"));
+        let n = |what: &str| scheme[kind][what].as_f64().unwrap_or_else(|| panic!("{kind}: {s:#}"));
         n("bytes") / n("messages")
     };
     // A report has a datagram's header and, of three destinations, 36 bytes at most; a signal is the smallest frame.
-    assert!(per_message("report") >= 84.0 && per_message("report") < 200.0, "{control:#}");
-    assert_eq!(per_message("pfc"), 84.0, "{control:#}");
+    assert!(per_message("report") >= 84.0 && per_message("report") < 200.0, "{scheme:#}");
+    assert_eq!(per_message("pfc"), 84.0, "{scheme:#}");
     let links = numbers(&run.join("links.parquet"), ["sent_packets", "sent_bytes", "busy_ps"]);
     let up = |column: usize| links.iter().step_by(2).map(|row| row[column]).sum::<u64>();
     assert!(up(0) >= s["packets"]["sent"].as_u64().unwrap(), "{links:?}");
@@ -205,7 +205,7 @@ fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// A manager and four agents, with their gates.
+/// A controller and four agents, with their gates.
 fn is_up(place: &Place) -> bool {
     place.pids().len() >= 5 && place.pins().len() == 4
 }
@@ -260,15 +260,15 @@ fn what_a_lab_has_not_is_refused_before_anything_runs() {
     for (set, said) in [
         (("fabric.topology", "{ leaf_spine = { leaves = 2, hosts_per_leaf = 2, spines = 1 } }"), "single_switch"),
         (("fabric.mtu", "9000 B"), "1500"),
-        (("control.slots.plan.slots.background", "{ below = \"1 kB\", rate = \"1 Mb/s\" }"), "none of the controls"),
-        (("control.slots.plan.slots.receive", "{ buffer = \"1 MB\", drain = \"1 Gb/s\" }"), "none of the controls"),
+        (("scheme.slots.plan.tdma.background", "{ below = \"1 kB\", rate = \"1 Mb/s\" }"), "none of the schemes"),
+        (("scheme.slots.plan.tdma.receive", "{ buffer = \"1 MB\", drain = \"1 Gb/s\" }"), "none of the schemes"),
     ] {
         let overrides = [(set.0.to_owned(), vec![set.1.to_owned()])];
         let loaded = Loaded::from_file(&file, &overrides).unwrap_or_else(|e| panic!("{e}"));
         let e = run::run(&loaded, &place.options(), &|| false, &|_| {}).unwrap_err();
         assert!(e.is_configuration() && e.to_string().contains(said), "{e}");
     }
-    let only = Options { controls: vec!["slot".to_owned()], ..place.options() };
+    let only = Options { schemes: vec!["slot".to_owned()], ..place.options() };
     let e = run::run(&Loaded::from_file(&file, &[]).unwrap(), &only, &|| false, &|_| {}).unwrap_err();
     assert!(e.to_string().contains("did you mean `slots`?"), "{e}");
     assert!(!place.results().exists());
@@ -277,8 +277,8 @@ fn what_a_lab_has_not_is_refused_before_anything_runs() {
 #[test]
 fn checks_of_a_scenario_hold_in_a_lab_too() {
     let place = Place::new("lcheck");
-    let check = |control: &str, most: &str| {
-        format!("[[check]]\nmetric = \"completion\"\ncontrol = \"{control}\"\nat_most = \"{most}\"\n")
+    let check = |scheme: &str, most: &str| {
+        format!("[[check]]\nmetric = \"completion\"\nscheme = \"{scheme}\"\nat_most = \"{most}\"\n")
     };
     let run = |checks: &[String]| {
         let file = place.folder.join("small.toml");
@@ -296,7 +296,7 @@ fn checks_of_a_scenario_hold_in_a_lab_too() {
     let (code, out, err) = run(&[check("slots", "1 us"), check("free", "1 us")]);
     assert_eq!(code, Some(3), "{out}{err}");
     assert!(out.contains("1 of 1 check not met:\n  slots: completion is "), "{out}");
-    assert!(err.contains("not checked: check.1: control `free` was not run"), "{err}");
+    assert!(err.contains("not checked: check.1: scheme `free` was not run"), "{err}");
     // Checks are no part of what a run depends on.
     let (code, out, err) = run(&[check("slots", "10 s")]);
     assert!(code == Some(0) && out.contains("1 check met."), "{out}{err}");
@@ -304,7 +304,7 @@ fn checks_of_a_scenario_hold_in_a_lab_too() {
     assert!(code == Some(2) && err.contains("check.0.at_most: completion_ps takes a span of time"), "{err}");
 }
 
-/// A host's agent, a wire and the manager fail and return, while the others go on: what is delivered is whole, and nobody sends in a foreign slot.
+/// A host's agent, a wire and the controller fail and return, while the others go on: what is delivered is whole, and nobody sends in a foreign slot.
 #[test]
 fn what_a_scenario_has_fail_fails_and_returns() {
     let place = Place::new("lfail");
@@ -313,8 +313,8 @@ fn what_a_scenario_has_fail_fails_and_returns() {
         format!("[[failure]]\nelement.{element}\nat = \"{at} ms\"\nuntil = \"{until} ms\"\n")
     };
     let failures =
-        [failure("wire = 2", 300, 700), failure("manager = {}", 1000, 1300), failure("host = 3", 1800, 2200)];
-    let failures = failures.concat().replace("element.manager = {}", "element = \"manager\"");
+        [failure("wire = 2", 300, 700), failure("controller = {}", 1000, 1300), failure("host = 3", 1800, 2200)];
+    let failures = failures.concat().replace("element.controller = {}", "element = \"controller\"");
     std::fs::write(&file, scenario("1 MB") + "\n" + &failures).unwrap();
     let loaded = Loaded::from_file(&file, &[]).unwrap_or_else(|e| panic!("{e}"));
     let outcome = run::run(&loaded, &place.options(), &|| false, &|_| {}).unwrap_or_else(|e| panic!("{e}"));
@@ -329,7 +329,7 @@ fn what_a_scenario_has_fail_fails_and_returns() {
     let flows = numbers(&run.join("flows.parquet"), ["source", "destination", "size_bytes", "received_bytes"]);
     let others: Vec<_> = flows.iter().filter(|f| f[0] != 3 && f[1] != 3).collect();
     assert!(others.len() == 6 && others.iter().all(|f| f[2] == f[3]), "{flows:?}");
-    // 3 MB at 20 Mb/s a host take 1.2 s at the least, and the manager was away.
+    // 3 MB at 20 Mb/s a host take 1.2 s at the least, and the controller was away.
     assert!(s["simulated_ps"].as_i64().unwrap() > 1_500_000_000_000, "{s:#}");
 
     std::fs::write(&file, scenario("10 kB") + "\n" + &failure("switch = 0", 10, 20)).unwrap();

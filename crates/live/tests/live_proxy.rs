@@ -10,8 +10,8 @@ use std::time::{Duration as Wall, Instant};
 use timeplane_live::acks::{AckError, AckRedirect};
 use timeplane_live::netns::{Namespace, veth};
 use timeplane_live::proxy::{
-    AccessPoint, AccessPointConfig, Actuator, Clock, Course, Direction, Emulator, Figures, LabControl, LinkSpec, Order,
-    ProxyLab, SplitConfig, SplitProxy, Steering, SteeringConfig, TcpInfo, WindowControl, WindowError, tun,
+    AccessPoint, AccessPointConfig, Actuator, Clock, Direction, Emulator, Figures, LabScheme, LinkSpec, Order,
+    ProxyLab, RateTrace, SplitConfig, SplitProxy, Steering, SteeringConfig, TcpInfo, WindowControl, WindowError, tun,
 };
 use timeplane_model::{Bytes, Duration, LinkId, Rate, Time};
 use timeplane_protocol::wire::MacAddress;
@@ -27,14 +27,14 @@ fn name(test: &str) -> String {
 }
 
 /// 10 to 200 Mb/s in steps of 500 ms, 8 s of them.
-fn steps() -> Course {
+fn steps() -> RateTrace {
     let rates = [100, 200, 40, 10, 150, 60, 20, 120, 200, 30, 80, 10, 180, 50, 140, 25];
-    Course::steps(&rates.map(|r| (ms(500), Rate::mbps(r)))).unwrap()
+    RateTrace::steps(&rates.map(|r| (ms(500), Rate::mbps(r)))).unwrap()
 }
 
 fn one_way(rate: u64, limit: Bytes, propagation: Duration) -> Direction {
-    let course = Arc::new(Course::steps(&[(ms(1), Rate::mbps(rate))]).unwrap());
-    Direction { course, limit, propagation }
+    let trace = Arc::new(RateTrace::steps(&[(ms(1), Rate::mbps(rate))]).unwrap());
+    Direction { trace, limit, propagation }
 }
 
 fn described(figures: &Figures) -> String {
@@ -71,9 +71,9 @@ fn the_proxy_keeps_round_trips_short_where_cubic_fills_the_queue() {
     assert!(why.is_none(), "{}", why.unwrap());
     let actuator = Arc::new(actuator);
     let lab = ProxyLab::new(&name("p"), steps(), ms(8_000));
-    let cubic = lab.run(&LabControl::Kernel("cubic".to_owned()), &actuator).unwrap();
+    let cubic = lab.run(&LabScheme::Kernel("cubic".to_owned()), &actuator).unwrap();
     eprintln!("cubic:    {}", described(&cubic));
-    let reactive = lab.run(&LabControl::Proxy(Policy::Reactive), &actuator).unwrap();
+    let reactive = lab.run(&LabScheme::Proxy(Policy::Reactive), &actuator).unwrap();
     eprintln!("reactive: {}", described(&reactive));
     sound(&cubic);
     sound(&reactive);
@@ -89,7 +89,7 @@ fn the_proxy_keeps_round_trips_short_where_cubic_fills_the_queue() {
 #[test]
 fn without_bpf_the_send_buffer_bounds_what_is_under_way() {
     let lab = ProxyLab::new(&name("b"), steps(), ms(3_000));
-    let figures = lab.run(&LabControl::Proxy(Policy::Reactive), &Arc::new(Actuator::SendBuffer)).unwrap();
+    let figures = lab.run(&LabScheme::Proxy(Policy::Reactive), &Arc::new(Actuator::SendBuffer)).unwrap();
     eprintln!("send buffer: {}", described(&figures));
     sound(&figures);
     // 6 MB at 10 Mb/s are 4.8 s.
@@ -147,10 +147,10 @@ fn an_emulated_link_delays_bounds_and_conserves() {
 
 #[test]
 fn windows_are_the_kernels_again_when_reports_stop() {
-    let control = WindowControl::load().unwrap();
-    let actuator = Arc::new(Actuator::Bpf(control));
+    let scheme = WindowControl::load().unwrap();
+    let actuator = Arc::new(Actuator::Bpf(scheme));
     let asked = || match &*actuator {
-        Actuator::Bpf(control) => control.counters().unwrap(),
+        Actuator::Bpf(scheme) => scheme.counters().unwrap(),
         _ => unreachable!("it is what was put in"),
     };
     let target = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -160,9 +160,9 @@ fn windows_are_the_kernels_again_when_reports_stop() {
     let split = SplitProxy::start(listener, to, actuator.clone()).unwrap();
     let [reports, reporter] = [0, 1].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
     let (proxy, access_point) = (reports.local_addr().unwrap(), reporter.local_addr().unwrap());
-    let course = Arc::new(Course::steps(&[(ms(1), Rate::mbps(100))]).unwrap());
+    let trace = Arc::new(RateTrace::steps(&[(ms(1), Rate::mbps(100))]).unwrap());
     let config = SteeringConfig {
-        proxy: WindowProxyConfig { ladder: course.ladder().clone(), pace: false, ..WindowProxyConfig::default() },
+        proxy: WindowProxyConfig { ladder: trace.ladder().clone(), pace: false, ..WindowProxyConfig::default() },
         link: LinkId(1),
         access_point,
         hold: true,
@@ -173,7 +173,7 @@ fn windows_are_the_kernels_again_when_reports_stop() {
     let steering = Steering::start(reports, config, actuator.clone(), split.connections(), clock).unwrap();
     let reporter_config = LinkReporterConfig { link: LinkId(1), epoch: 1, keep_alive: ms(20) };
     let config = AccessPointConfig { reporter: reporter_config, proxy, delay: Duration::ZERO };
-    let point = AccessPoint::start(reporter, config, course, QueueSample::default, clock).unwrap();
+    let point = AccessPoint::start(reporter, config, trace, QueueSample::default, clock).unwrap();
     let mut client = TcpStream::connect(address).unwrap();
     let (mut device, _) = target.accept().unwrap();
     // Bytes go there and back until `what` holds.
@@ -213,11 +213,11 @@ fn windows_are_the_kernels_again_when_reports_stop() {
 
 #[test]
 fn the_kernel_follows_a_window_while_it_holds() {
-    let control = WindowControl::load_as(&name("tpf")).unwrap();
+    let scheme = WindowControl::load_as(&name("tpf")).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let here = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (there, _) = listener.accept().unwrap();
-    control.adopt(&here).unwrap();
+    scheme.adopt(&here).unwrap();
     // Each byte is acknowledged before the next one leaves.
     let exchange = || {
         let mut buffer = [0];
@@ -234,7 +234,7 @@ fn the_kernel_follows_a_window_while_it_holds() {
     // It grows with the first bytes.
     let mss = TcpInfo::of(&here).unwrap().mss;
     let order = |window, hold, until| Order { window, rate: None, hold, until };
-    let steer = |order| control.steer(&here, order).unwrap();
+    let steer = |order| scheme.steer(&here, order).unwrap();
     steer(order(mss * 20 + Bytes::new(1), true, u64::MAX));
     assert_eq!(exchange(), 21);
     steer(order(mss * 3, false, u64::MAX));
@@ -244,16 +244,16 @@ fn the_kernel_follows_a_window_while_it_holds() {
     assert_eq!(exchange(), 1);
     steer(order(mss * 500, true, u64::MAX));
     assert_eq!(exchange(), 500);
-    let before = control.counters().unwrap();
+    let before = scheme.counters().unwrap();
     assert!(before.steered >= 12, "{before:?}");
     // One whose time is over is none; nor is one that was taken back.
     steer(order(mss * 7, true, 0));
     assert!(exchange() >= 500);
     steer(order(mss * 7, true, u64::MAX));
-    control.release(&here).unwrap();
-    control.release(&here).unwrap();
+    scheme.release(&here).unwrap();
+    scheme.release(&here).unwrap();
     assert!(exchange() >= 500);
-    let after = control.counters().unwrap();
+    let after = scheme.counters().unwrap();
     assert!(after.steered == before.steered && after.unsteered >= before.unsteered + 6, "{before:?} {after:?}");
 }
 
@@ -277,8 +277,8 @@ fn eventually(what: impl Fn() -> bool) -> bool {
 #[ignore = "the process that another test kills"]
 fn holds_a_control_until_it_is_killed() {
     if let Ok(name) = std::env::var("TIMEPLANE_HOLDS_A_CONTROL") {
-        let control = WindowControl::load_as(&name).unwrap();
-        println!("\nregistered {}", control.name());
+        let scheme = WindowControl::load_as(&name).unwrap();
+        println!("\nregistered {}", scheme.name());
         std::thread::sleep(Wall::from_secs(60));
     }
 }
@@ -309,11 +309,11 @@ fn a_control_does_not_outlive_its_process() {
     assert!(is_registered(&theirs));
     let taken = WindowControl::load_as(&theirs).unwrap_err();
     assert!(matches!(taken, WindowError::Bpf(_)), "{taken}");
-    let control = WindowControl::load_as(&ours).unwrap();
+    let scheme = WindowControl::load_as(&ours).unwrap();
     drop(child);
     assert!(eventually(|| !is_registered(&theirs)), "{theirs} is still there");
     assert!(is_registered(&ours));
-    drop(control);
+    drop(scheme);
     assert!(eventually(|| !is_registered(&ours)), "{ours} is still there");
     // Whoever does not care for the name gets one, also beside others.
     let two = [0, 1].map(|_| WindowControl::load().unwrap());

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration as Wait, Instant};
 use timeplane_live::netns::{Namespace, veth};
-use timeplane_live::proxy::{AccessPoint, AccessPointConfig, Clock, Course};
+use timeplane_live::proxy::{AccessPoint, AccessPointConfig, Clock, RateTrace};
 use timeplane_model::{Duration, LinkId, Rate};
 use timeplane_protocol::{LinkReporterConfig, QueueSample};
 
@@ -156,11 +156,11 @@ fn windows_towards_the_radio_follow_reports() {
     let policy =
         ["--policy", "reactive", "--reports", reports, "--access-point", access_point, "--rates", "50 Mb/s,100 Mb/s"];
     let proxy = edge.proxy(&[&["--to", "10.97.0.2:7000"][..], &policy[..]].concat());
-    let course = Arc::new(Course::steps(&[(Duration::from_ms(100), Rate::mbps(100))]).unwrap());
+    let trace = Arc::new(RateTrace::steps(&[(Duration::from_ms(100), Rate::mbps(100))]).unwrap());
     let socket = edge.edge.enter(|| std::net::UdpSocket::bind(access_point).unwrap()).unwrap();
     let reporter = LinkReporterConfig { link: LinkId(0), epoch: 1, keep_alive: Duration::from_ms(20) };
     let config = AccessPointConfig { reporter, proxy: reports.parse().unwrap(), delay: Duration::ZERO };
-    let point = AccessPoint::start(socket, config, course, QueueSample::default, Clock::start()).unwrap();
+    let point = AccessPoint::start(socket, config, trace, QueueSample::default, Clock::start()).unwrap();
     let listener = edge.server.enter(|| TcpListener::bind("10.97.0.2:7000").unwrap()).unwrap();
     let mut client = edge.client.enter(|| TcpStream::connect("10.96.0.2:5001").unwrap()).unwrap();
     let (mut server, _) = listener.accept().unwrap();

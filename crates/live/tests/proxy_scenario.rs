@@ -49,7 +49,7 @@ fn scenario() -> PathBuf {
 #[test]
 fn kernel_tcp_gives_the_tables_of_a_simulation_alone_and_steered() {
     let place = Place::new("xrun");
-    let arguments = ["--control", "cubic,reactive", "--set", "window.measure=3 s", "--json"];
+    let arguments = ["--scheme", "cubic,reactive", "--set", "window.measure=3 s", "--json"];
     let out = place.command(&arguments).output().unwrap();
     let json: serde_json::Value =
         serde_json::from_slice(&out.stdout).unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&out.stderr)));
@@ -59,9 +59,9 @@ fn kernel_tcp_gives_the_tables_of_a_simulation_alone_and_steered() {
         "{json:#}"
     );
     assert!(place.namespaces().is_empty());
-    let of = |control: &str| {
+    let of = |scheme: &str| {
         let runs = json["live"].as_array().unwrap();
-        runs.iter().find(|r| r["control"] == control).unwrap_or_else(|| panic!("{json:#}"))["live"].clone()
+        runs.iter().find(|r| r["scheme"] == scheme).unwrap_or_else(|| panic!("{json:#}"))["live"].clone()
     };
     let (cubic, reactive) = (of("cubic"), of("reactive"));
     assert_eq!((&cubic["policy"], &reactive["policy"]), (&"cubic".into(), &"reactive".into()));
@@ -96,7 +96,7 @@ fn kernel_tcp_gives_the_tables_of_a_simulation_alone_and_steered() {
         assert!(summary.packets.is_balanced() && summary.bytes.is_balanced(), "{summary:?}");
         assert_eq!((summary.flows.arrived, summary.flows.unfinished), (1, 1));
         let goodput = summary.goodput_bps.unwrap();
-        let same = of(&summary.control)["goodput_bps"].as_f64().unwrap();
+        let same = of(&summary.scheme)["goodput_bps"].as_f64().unwrap();
         assert!((goodput - same).abs() <= 1e-6 * same, "{goodput} and {same}");
         assert!(summary.rtt_ps.unwrap().max >= summary.rtt_ps.unwrap().p99);
     }
@@ -110,7 +110,7 @@ fn kernel_tcp_gives_the_tables_of_a_simulation_alone_and_steered() {
 #[test]
 fn what_a_killed_lab_has_left_is_removed_by_the_next_one_and_an_interrupt_leaves_nothing() {
     let place = Place::new("xkill");
-    let mut first = place.start(&["--control", "reactive", "--set", "window.measure=60 s"]);
+    let mut first = place.start(&["--scheme", "reactive", "--set", "window.measure=60 s"]);
     place.until_it_runs();
     // One of a name at a time.
     let out = place.command(&[]).output().unwrap();
@@ -119,11 +119,11 @@ fn what_a_killed_lab_has_left_is_removed_by_the_next_one_and_an_interrupt_leaves
     first.kill().unwrap();
     first.wait().unwrap();
     assert_eq!(place.namespaces().len(), 3);
-    let second = place.start(&["--control", "reactive", "--set", "window.measure=1 s"]).wait().unwrap();
+    let second = place.start(&["--scheme", "reactive", "--set", "window.measure=1 s"]).wait().unwrap();
     assert_eq!(second.code(), Some(0));
     assert_eq!(place.namespaces(), Vec::<String>::new());
 
-    let mut third = place.start(&["--control", "reactive", "--set", "window.measure=60 s"]);
+    let mut third = place.start(&["--scheme", "reactive", "--set", "window.measure=60 s"]);
     place.until_it_runs();
     kill(Pid::from_raw(third.id() as i32), Signal::SIGINT).unwrap();
     assert_eq!(third.wait().unwrap().code(), Some(130));
@@ -134,9 +134,9 @@ fn what_a_killed_lab_has_left_is_removed_by_the_next_one_and_an_interrupt_leaves
 fn what_the_lab_has_not_is_refused_before_anything_runs() {
     let place = Place::new("xnot");
     for (arguments, said) in [
-        (&["--control", "reactiv"][..], "did you mean `reactive`?"),
+        (&["--scheme", "reactiv"][..], "did you mean `reactive`?"),
         (&["--set", "workload={ shuffle = { bytes = \"1 MB\" } }"], "workload: there are more flows than one"),
-        (&["--set", "fabric.radio.link.0.course.varied=true"], "varied"),
+        (&["--set", "fabric.radio.link.0.trace.varied=true"], "varied"),
     ] {
         let out = place.command(arguments).output().unwrap();
         let stderr = String::from_utf8_lossy(&out.stderr).into_owned();

@@ -1,4 +1,4 @@
-//! Central rates on real interfaces: agents hold the rates that the manager gives, and all arrives.
+//! Central rates on real interfaces: agents hold the rates that the controller gives, and all arrives.
 
 use std::io::{Read, Write};
 use std::time::{Duration as Wait, Instant};
@@ -12,9 +12,9 @@ topology.single_switch = { hosts = 3 }
 rate = "40 Mb/s"
 [workload.shuffle]
 bytes = "1 kB"
-[control.rates]
+[scheme.rates]
 transport.raw = {}
-[control.rates.plan.rates]
+[scheme.rates.plan.rates]
 control_latency = "2 ms"
 compute_time = "100 us"
 every = "2 ms"
@@ -23,7 +23,7 @@ report_every = "10 ms"
 
 /// Two hosts send to a third one: each gets half of its link.
 #[test]
-fn two_senders_share_a_receiver_as_the_manager_says() {
+fn two_senders_share_a_receiver_as_the_controller_says() {
     let name = format!("tprates{}", std::process::id());
     let folder = std::env::temp_dir().join(&name);
     std::fs::create_dir_all(&folder).unwrap();

@@ -1,4 +1,4 @@
-//! What happens when a manager or an agent dies, or signals are lost or tampered with: what is promised holds, and how long it takes is printed.
+//! What happens when a controller or an agent dies, or signals are lost or tampered with: what is promised holds, and how long it takes is printed.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration as Wait, Instant};
 use timeplane_live::clock;
 use timeplane_live::gate::SafeState;
-use timeplane_live::lab::fabric::{MANAGER_PORT, host_mac, host_port, manager_mac};
+use timeplane_live::lab::fabric::{MANAGER_PORT, controller_mac, host_mac, host_port};
 use timeplane_live::lab::loss::Loss;
 use timeplane_live::packet_socket::{ALL_ETHER_TYPES, Frames, PacketSocket};
 use timeplane_model::{Duration, HostId};
@@ -53,7 +53,7 @@ impl Timeline {
         self.seen.lock().unwrap().iter().map(epoch).max().unwrap_or(0)
     }
 
-    /// When a manager with another epoch first opened a slot, and when its first frame came.
+    /// When a controller with another epoch first opened a slot, and when its first frame came.
     fn first_slot(&self, since: Instant, before: u32) -> Option<(Wait, Wait)> {
         let seen = self.seen.lock().unwrap();
         let (opened, host) = seen.iter().find_map(|(at, seen)| match *seen {
@@ -72,7 +72,7 @@ impl Drop for Timeline {
     }
 }
 
-/// A signal at the manager's port, or a frame with a class at a host's.
+/// A signal at the controller's port, or a frame with a class at a host's.
 fn parse(frame: &[u8], port: Option<u16>) -> Option<Seen> {
     match (port, &frame[12..14]) {
         (None, [0x88, 0xb5]) if frame.len() >= 68 => Some(Seen::Signal {
@@ -102,63 +102,63 @@ fn a_standby_leads_soon_and_no_byte_is_lost() {
     let mut lab = Lab::start("rsb", 2, |_| {});
     let (timeline, traffic) = (Timeline::start(&lab), begun(&lab));
     let (before, killed) = (timeline.epoch(), Instant::now());
-    lab.hosts.kill_manager(0);
+    lab.hosts.kill_controller(0);
     until("the standby leads", Wait::from_secs(20), || timeline.first_slot(killed, before).is_some());
     let (opened, frame) = timeline.first_slot(killed, before).unwrap();
     println!("a standby: first slot {opened:?} after the kill, its first frame {frame:?}");
     goes_on(&traffic);
     println!("{} streams delivered", traffic.stop());
     assert_eq!(lab.violations(), 0);
-    lab.hosts.start_manager(0).unwrap();
+    lab.hosts.start_controller(0).unwrap();
     lab.exchange(2, Wait::from_secs(30));
     assert_eq!(lab.violations(), 0);
 }
 
 #[test]
-fn closed_gates_wait_for_a_manager_to_come_back() {
+fn closed_gates_wait_for_a_controller_to_come_back() {
     let mut lab = Lab::start("rcl", 1, |_| {});
     let (timeline, traffic) = (Timeline::start(&lab), begun(&lab));
     let before = timeline.epoch();
-    lab.hosts.kill_manager(0);
+    lab.hosts.kill_controller(0);
     // The longest hold is 15 ms, and the lease half a second.
     std::thread::sleep(Wait::from_millis(200));
     let silent = lab.frames();
     std::thread::sleep(Wait::from_millis(800));
-    assert_eq!(lab.frames(), silent, "nobody sends without a manager, also after the lease");
+    assert_eq!(lab.frames(), silent, "nobody sends without a controller, also after the lease");
     let again = Instant::now();
-    lab.hosts.start_manager(0).unwrap();
+    lab.hosts.start_controller(0).unwrap();
     until("slots go on", Wait::from_secs(30), || timeline.first_slot(again, before).is_some());
     let (opened, frame) = timeline.first_slot(again, before).unwrap();
-    println!("no standby: first slot {opened:?} after the manager was started again, its first frame {frame:?}");
+    println!("no standby: first slot {opened:?} after the controller was started again, its first frame {frame:?}");
     goes_on(&traffic);
     traffic.stop();
     assert_eq!(lab.violations(), 0);
 }
 
 #[test]
-fn open_gates_send_plainly_until_a_manager_is_back() {
+fn open_gates_send_plainly_until_a_controller_is_back() {
     let mut lab = Lab::start("rop", 1, |p| p.safe = SafeState::Open);
     let traffic = begun(&lab);
     let unscheduled = |lab: &Lab| (0..HOSTS as usize).map(|h| lab.settled(h).gate.unscheduled).sum::<u64>();
-    assert_eq!(unscheduled(&lab), 0, "a manager rules");
+    assert_eq!(unscheduled(&lab), 0, "a controller rules");
     assert_eq!(lab.violations(), 0);
     let killed = Instant::now();
-    lab.hosts.kill_manager(0);
+    lab.hosts.kill_controller(0);
     std::thread::sleep(Wait::from_millis(100));
     let silent = lab.frames();
     until("plain sending", Wait::from_secs(20), || lab.frames() > silent);
-    println!("no manager: plain sending {:?} after the kill, with a lease of 500 ms", killed.elapsed());
+    println!("no controller: plain sending {:?} after the kill, with a lease of 500 ms", killed.elapsed());
     goes_on(&traffic);
     println!("{} streams delivered", traffic.stop());
     let without = unscheduled(&lab);
     assert!(without > 0);
-    lab.hosts.start_manager(0).unwrap();
+    lab.hosts.start_controller(0).unwrap();
     lab.hosts.wait_for_all().unwrap();
     // Once it is heard, slots rule again.
     lab.exchange(2, Wait::from_secs(30));
     let ruled = unscheduled(&lab);
     lab.exchange(3, Wait::from_secs(30));
-    assert_eq!(unscheduled(&lab), ruled, "a manager rules again");
+    assert_eq!(unscheduled(&lab), ruled, "a controller rules again");
 }
 
 #[test]
@@ -186,13 +186,13 @@ fn a_killed_agent_gets_no_slot_and_its_programs_an_error() {
     let streams = traffic.streams();
     until("others send for long", Wait::from_secs(40), || traffic.streams() > streams + 60);
     traffic.stop_but_for(&[1]);
-    // A manager that ends writes down what it has planned.
-    lab.hosts.stop_manager(0);
+    // A controller that ends writes down what it has planned.
+    lab.hosts.stop_controller(0);
     let planned = planned(&lab);
     let with_it =
         |round: u64| planned.iter().filter(|p| p.0 == round).any(|p| p.2.iter().any(|&(a, b)| a == 1 || b == 1));
     assert!(planned.iter().any(|p| with_it(p.0)), "it had slots while it lived");
-    // The manager's clock is never ahead of the machine's, so that this round is planned after the kill.
+    // The controller's clock is never ahead of the machine's, so that this round is planned after the kill.
     let first = planned.iter().find(|p| p.1 >= killed.0.as_ps()).expect("rounds go on").0;
     let after: Vec<u64> = planned.iter().map(|p| p.0).filter(|r| *r >= first + 2).collect();
     assert!(after.len() > 4, "{} slots of others", after.len());
@@ -200,7 +200,7 @@ fn a_killed_agent_gets_no_slot_and_its_programs_an_error() {
     println!("killed before round {first}, planned last in round {last_with_it} of {}", planned.last().unwrap().0);
     assert!(last_with_it < first + 2);
 
-    lab.hosts.start_manager(0).unwrap();
+    lab.hosts.start_controller(0).unwrap();
     lab.hosts.start_agent(1).unwrap();
     lab.hosts.wait_for_all().unwrap();
     lab.exchange(2, Wait::from_secs(30));
@@ -209,11 +209,11 @@ fn a_killed_agent_gets_no_slot_and_its_programs_an_error() {
     assert_eq!(lab.violations(), 0);
 }
 
-/// A slot that has pairs: round, begin in picoseconds of the manager's clock, pairs.
+/// A slot that has pairs: round, begin in picoseconds of the controller's clock, pairs.
 type PlannedSlot = (u64, i64, Vec<(u32, u32)>);
 
 fn planned(lab: &Lab) -> Vec<PlannedSlot> {
-    let text = std::fs::read_to_string(lab.hosts.folder("manager-0").join("slots.jsonl")).unwrap();
+    let text = std::fs::read_to_string(lab.hosts.folder("controller-0").join("slots.jsonl")).unwrap();
     let slot = |line: &str| {
         let slot: serde_json::Value = serde_json::from_str(line).unwrap();
         let pairs: Vec<(u32, u32)> = serde_json::from_value(slot["pairs"].clone()).unwrap();
@@ -254,7 +254,7 @@ fn lost_doubled_late_cut_and_forged_signals_are_counted_and_cost_no_byte() {
         assert!(began.elapsed() < Wait::from_secs(60), "{disturbed} signals");
         let _ = heard.wait(Duration::from_ms(2));
         heard.receive_batch(&mut frames).unwrap();
-        for frame in frames.iter().filter(|f| f[6..12] == manager_mac().0 && f[12..14] == [0x88, 0xb5]) {
+        for frame in frames.iter().filter(|f| f[6..12] == controller_mac().0 && f[12..14] == [0x88, 0xb5]) {
             if disturbed == DISTURBED {
                 break;
             }

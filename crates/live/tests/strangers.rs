@@ -15,7 +15,7 @@ use timeplane_live::agent::Snapshot;
 use timeplane_live::channel::{Client, Event, Record};
 use timeplane_live::gate::GateCounters;
 use timeplane_live::keys::{Authority, Identity};
-use timeplane_live::lab::fabric::{MANAGER_PORT, host_mac, manager_ip};
+use timeplane_live::lab::fabric::{MANAGER_PORT, controller_ip, host_mac};
 use timeplane_live::netns::{Namespace, bridge, veth};
 use timeplane_live::notes::{Hello, Note};
 use timeplane_live::packet_socket::{ALL_ETHER_TYPES, Frames, PacketSocket};
@@ -27,7 +27,7 @@ const STRANGER: MacAddress = MacAddress([2, 0, 0, 0, 9, 9]);
 /// Frames of a kind that are sent to a host at a time.
 const BATCH: usize = 16;
 
-/// Who hears at the manager's port what it says: signals, each once, by host.
+/// Who hears at the controller's port what it says: signals, each once, by host.
 struct Heard {
     stop: Arc<AtomicBool>,
     by_host: Arc<Mutex<BTreeMap<u16, BTreeSet<Vec<u8>>>>>,
@@ -241,15 +241,15 @@ fn counted(lab: &Lab, before: &Snapshot, kinds: &[(&'static str, Shows, Vec<Vec<
 }
 
 #[test]
-fn a_flood_of_what_no_manager_says_is_counted_and_opens_nothing() {
+fn a_flood_of_what_no_controller_says_is_counted_and_opens_nothing() {
     let mut lab = Lab::start("str", 1, |_| {});
-    // Of a manager that has been replaced.
+    // Of a controller that has been replaced.
     let (earlier, traffic) = (Heard::listen(&lab), Traffic::start(&lab, 1, &pairs(), 60_000));
-    until("the first manager says something", Wait::from_secs(20), || earlier.count(0) > 2 * BATCH as u64);
+    until("the first controller says something", Wait::from_secs(20), || earlier.count(0) > 2 * BATCH as u64);
     let before = earlier.last(0);
-    lab.hosts.kill_manager(0);
+    lab.hosts.kill_controller(0);
     earlier.end();
-    lab.hosts.start_manager(0).unwrap();
+    lab.hosts.start_controller(0).unwrap();
     let heard = Heard::listen(&lab);
     let others_heard = || (1..HOSTS as u16).all(|h| heard.count(h) > BATCH as u64);
     until("the second says more", Wait::from_secs(30), || heard.count(0) > 2 * BATCH as u64 && others_heard());
@@ -293,9 +293,9 @@ fn a_flood_of_what_no_manager_says_is_counted_and_opens_nothing() {
     let all = flood("a stranger's port", &stranger.socket, &kinds, |shows| shows != Shows::OtherStation);
     let fourth = counted(&lab, &third, &kinds, &all);
 
-    // Nothing was obeyed but what the manager has said; what programs send arrives, also in streams that begin now.
+    // Nothing was obeyed but what the controller has said; what programs send arrives, also in streams that begin now.
     let said = heard.count(0);
-    println!("obeyed {} of {said} that the manager has said", fourth.gate.obeyed - first.gate.obeyed);
+    println!("obeyed {} of {said} that the controller has said", fourth.gate.obeyed - first.gate.obeyed);
     assert!(fourth.gate.obeyed - first.gate.obeyed <= said);
     assert!(third.gate.obeyed > second.gate.obeyed && fourth.gate.obeyed > third.gate.obeyed, "slots go on");
     let same = |host: usize, before: u32| lab.settled(host).epoch == before;
@@ -312,7 +312,7 @@ fn a_flood_of_what_no_manager_says_is_counted_and_opens_nothing() {
 fn handshake(address: SocketAddr, config: Arc<ClientConfig>) -> std::io::Result<usize> {
     let stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Wait::from_secs(10)))?;
-    let name = ServerName::try_from("manager-0").unwrap();
+    let name = ServerName::try_from("controller-0").unwrap();
     let mut stream = StreamOwned::new(ClientConnection::new(config, name).unwrap(), stream);
     stream.read(&mut [0; 16])
 }
@@ -321,7 +321,7 @@ fn handshake(address: SocketAddr, config: Arc<ClientConfig>) -> std::io::Result<
 fn strangers_at_the_demand_channel_are_refused_and_counted() {
     let mut lab = Lab::start("sch", 1, |p| p.status = true);
     let traffic = Traffic::start(&lab, 1, &pairs(), 60_000);
-    let address = SocketAddr::from((manager_ip(), PORT));
+    let address = SocketAddr::from((controller_ip(), PORT));
     let (keys, folder) = (lab.folder.join("keys"), lab.folder.join("others"));
     let others = Authority::create(&folder).unwrap();
     others.issue("host-1").unwrap();
@@ -361,9 +361,10 @@ fn strangers_at_the_demand_channel_are_refused_and_counted() {
     Authority::load(&keys).unwrap().issue("host-9").unwrap();
     let identity = Identity::load(&keys, "host-9").unwrap();
     let (tell, told) = mpsc::channel();
-    let client = at_host.enter(|| Client::start(address, "manager-0", &identity, move |e| drop(tell.send(e)))).unwrap();
+    let client =
+        at_host.enter(|| Client::start(address, "controller-0", &identity, move |e| drop(tell.send(e)))).unwrap();
     let client = client.unwrap();
-    let next = || told.recv_timeout(Wait::from_secs(10)).expect("the manager answers");
+    let next = || told.recv_timeout(Wait::from_secs(10)).expect("the controller answers");
     assert!(matches!(next(), Event::Joined { .. }));
     for (host, why) in [(0, "`host-9` cannot speak for host 0"), (9, "there is no host 9")] {
         let mac = host_mac(2).to_string();
@@ -376,8 +377,8 @@ fn strangers_at_the_demand_channel_are_refused_and_counted() {
     // It knows nothing but how to say hello: no note, and no report of somebody else's queues.
     client.send(Record::Note(serde_json::json!({"refused": "you"}))).unwrap();
     assert!(matches!(next(), Event::Note { .. }));
-    assert_eq!(since("manager_refused"), 3.0);
-    assert_eq!((since("manager_joined"), since("manager_left")), (0.0, 0.0), "no host has lost its place");
+    assert_eq!(since("controller_refused"), 3.0);
+    assert_eq!((since("controller_joined"), since("controller_left")), (0.0, 0.0), "no host has lost its place");
     drop(client);
     let streams = traffic.streams();
     until("streams are delivered", Wait::from_secs(20), || traffic.streams() > streams);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const MANAGER: &str = "timeplane-manager.service";
+const MANAGER: &str = "timeplane-controller.service";
 const AGENT: &str = "timeplane-agent@.service";
 const MOUNT: &str = "run-timeplane-bpf.mount";
 
@@ -58,9 +58,9 @@ fn daemons_are_told_of_watched_and_started_again() {
 
 #[test]
 fn daemons_may_do_what_they_need_and_no_more() {
-    let manager = ["CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_SYS_NICE", "CAP_IPC_LOCK"];
-    let agent = [&manager[..], &["CAP_BPF", "CAP_PERFMON"]].concat();
-    for (unit, capabilities) in [(MANAGER, &manager[..]), (AGENT, &agent)] {
+    let controller = ["CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_SYS_NICE", "CAP_IPC_LOCK"];
+    let agent = [&controller[..], &["CAP_BPF", "CAP_PERFMON"]].concat();
+    for (unit, capabilities) in [(MANAGER, &controller[..]), (AGENT, &agent)] {
         for key in ["CapabilityBoundingSet", "AmbientCapabilities"] {
             assert_eq!(words(unit, key), set(capabilities), "{unit} {key}");
         }

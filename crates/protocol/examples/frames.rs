@@ -45,26 +45,26 @@ pub fn capture(frames: &[Vec<u8>]) -> Vec<u8> {
 
 /// One of each, as it is on the wire.
 pub fn frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
-    let (manager, host) = (MacAddress([2, 0, 0, 0, 0, 0xaa]), MacAddress([2, 0, 0, 0, 0, 7]));
+    let (controller, host) = (MacAddress([2, 0, 0, 0, 0, 0xaa]), MacAddress([2, 0, 0, 0, 0, 7]));
     let class = |number| PfcClass::new(number).ok_or("a class has 11 bits");
     let slot = Quanta::at_least(Duration::from_us(315), Rate::gbps(10)).ok_or("a slot too long for PAUSE")?;
 
     let mut all = Vec::new();
-    all.push(PauseFrame::new(manager, Quanta::MAX).encode().to_vec());
-    all.push(PauseFrame { destination: host, ..PauseFrame::new(manager, Quanta::ZERO) }.encode().to_vec());
+    all.push(PauseFrame::new(controller, Quanta::MAX).encode().to_vec());
+    all.push(PauseFrame { destination: host, ..PauseFrame::new(controller, Quanta::ZERO) }.encode().to_vec());
     let mut times = [None; 8];
     (times[0], times[3], times[7]) = (Some(Quanta::MAX), Some(Quanta::ZERO), Some(Quanta(100)));
-    all.push(PfcFrame::new(manager, times).encode().to_vec());
-    all.push(PfcFrame::all_but(manager, 1 << 2, slot).encode().to_vec());
-    let mut extended = ExtendedPfcFrame::all_but(manager, host, (1, 42), Some(class(1234)?), slot);
+    all.push(PfcFrame::new(controller, times).encode().to_vec());
+    all.push(PfcFrame::all_but(controller, 1 << 2, slot).encode().to_vec());
+    let mut extended = ExtendedPfcFrame::all_but(controller, host, (1, 42), Some(class(1234)?), slot);
     all.push(extended.encode().to_vec());
     extended.carrier = Carrier::MacControl;
     all.push(extended.encode().to_vec());
     let signal = Pfc { epoch: 1, sequence: 43, open: Some(1234), hold: Duration::from_us(315) };
-    all.push(signal.encode(manager, host)?.to_vec());
+    all.push(signal.encode(controller, host)?.to_vec());
 
     let end = |mac, last| Endpoint { mac, ip: Ipv4Addr::new(10, 0, 0, last), port: PORT };
-    let (up, down) = ((end(host, 7), end(manager, 170)), (end(manager, 170), end(host, 7)));
+    let (up, down) = ((end(host, 7), end(controller, 170)), (end(controller, 170), end(host, 7)));
     for ((source, destination), control) in
         controls(class)?.into_iter().map(|(is_up, c)| (if is_up { up } else { down }, c))
     {
@@ -77,9 +77,9 @@ pub fn frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
 
 /// What is only on real networks: a signal with its tag, and data.
 pub fn live_frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
-    let (manager, host) = (MacAddress([2, 0, 0, 0, 0, 0xaa]), MacAddress([2, 0, 0, 0, 0, 7]));
+    let (controller, host) = (MacAddress([2, 0, 0, 0, 0, 0xaa]), MacAddress([2, 0, 0, 0, 0, 7]));
     let signal = Pfc { epoch: 1, sequence: 44, open: Some(3), hold: Duration::from_us(315) };
-    let sealed = signal.seal(SignalEncoding::Experimental, &SignalKey([7; 16]), manager, host)?;
+    let sealed = signal.seal(SignalEncoding::Experimental, &SignalKey([7; 16]), controller, host)?;
     let data = |kind, class, payload: &[u8]| {
         let header = DataHeader {
             destination: MacAddress([2, 0, 0, 0, 0, 3]),

@@ -25,8 +25,8 @@ pub enum Address {
     Host(HostId),
     /// Other agents that could plan, for one that plans.
     Peer,
-    /// A [`Deputy`](crate::Deputy) of the agent that plans, by its number.
-    Deputy(u32),
+    /// A [`Relay`](crate::Relay) of the agent that plans, by its number.
+    Relay(u32),
 }
 
 /// What an agent is told.
@@ -163,7 +163,7 @@ pub enum Event {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanFault {
     /// It has rates instead of slots.
-    #[error("a manager of slots got rates")]
+    #[error("a controller of slots got rates")]
     Rates,
     /// It has more slots than a round may have.
     #[error("a round of at most {most} slots got {slots}")]

@@ -14,9 +14,9 @@ use timeplane_model::{
 use timeplane_schedule::circuits::{CircuitParameters, CircuitScheduler, Configuration, Retune, Uptime, uptimes};
 use timeplane_schedule::rates;
 
-/// What a [`CircuitManager`] is told at its start.
+/// What a [`CircuitController`] is told at its start.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CircuitManagerConfig {
+pub struct CircuitControllerConfig {
     /// Counts its starts.
     pub epoch: u32,
     /// When it begins.
@@ -53,7 +53,7 @@ pub struct CircuitManagerConfig {
     pub margin: Duration,
 }
 
-impl CircuitManagerConfig {
+impl CircuitControllerConfig {
     /// What schedules are made for: what acknowledgements take of the packet switch is no room for data.
     fn parameters(&self) -> CircuitParameters {
         let data = self.circuits.packet.as_bps() as f64 * (1.0 - self.acknowledgements);
@@ -93,9 +93,9 @@ impl CircuitManagerConfig {
     }
 }
 
-/// What a manager has counted since its start.
+/// What a controller has counted since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CircuitManagerCounters {
+pub struct CircuitControllerCounters {
     /// Periods planned.
     pub periods: u64,
     /// Configurations planned.
@@ -110,7 +110,7 @@ pub struct CircuitManagerCounters {
 /// rate any wait would last.
 pub const SLACK: f64 = 0.02;
 
-/// The class of acknowledgements where they have a [share](CircuitManagerConfig::acknowledgements) of the packet switch to themselves. Hosts do
+/// The class of acknowledgements where they have a [share](CircuitControllerConfig::acknowledgements) of the packet switch to themselves. Hosts do
 /// not report what waits in it.
 pub const ACKNOWLEDGEMENTS: Class = Class(1);
 
@@ -156,8 +156,8 @@ struct Promise {
 /// Every rule of section 3.3 holds by construction, and is checked before anything is sent: a host has at most one circuit, a pair
 /// with a circuit is never given to the packet switch in that period, rates beside circuits add up to no more than the packet switch
 /// carries, and with them no more than the host's link.
-pub struct CircuitManager {
-    config: CircuitManagerConfig,
+pub struct CircuitController {
+    config: CircuitControllerConfig,
     scheduler: Box<dyn CircuitScheduler>,
     inbox: Inbox,
     reports: Vec<Option<Report>>,
@@ -171,12 +171,12 @@ pub struct CircuitManager {
     signals: u64,
     /// Wires that are down.
     dead: BTreeSet<u32>,
-    counters: CircuitManagerCounters,
+    counters: CircuitControllerCounters,
 }
 
-impl CircuitManager {
-    /// A manager that has heard of nobody.
-    pub fn new(config: CircuitManagerConfig, scheduler: Box<dyn CircuitScheduler>) -> Self {
+impl CircuitController {
+    /// A controller that has heard of nobody.
+    pub fn new(config: CircuitControllerConfig, scheduler: Box<dyn CircuitScheduler>) -> Self {
         let hosts = config.racks.len() as u32;
         let plan_at = config.start + config.report_time();
         Self {
@@ -191,14 +191,14 @@ impl CircuitManager {
             number: 0,
             signals: 0,
             dead: BTreeSet::new(),
-            counters: CircuitManagerCounters::default(),
+            counters: CircuitControllerCounters::default(),
             config,
             scheduler,
         }
     }
 
     /// What it has counted.
-    pub fn counters(&self) -> &CircuitManagerCounters {
+    pub fn counters(&self) -> &CircuitControllerCounters {
         &self.counters
     }
 
@@ -598,7 +598,7 @@ impl CircuitManager {
     }
 }
 
-impl Agent for CircuitManager {
+impl Agent for CircuitController {
     fn deadline(&self) -> Option<Time> {
         let next = self.actions.first_key_value().map(|(k, _)| k.0);
         Some(next.map_or(self.plan_at, |t| t.min(self.plan_at)))
@@ -644,7 +644,7 @@ mod tests {
 
     const PERIOD: Duration = Duration::from_us(3000);
 
-    fn manager(limits: bool, unreported: f64) -> CircuitManager {
+    fn controller(limits: bool, unreported: f64) -> CircuitController {
         let circuits = CircuitParameters {
             circuit: Rate::bps(100_000_000_000 - if limits { (1e10 * (unreported + SLACK)) as u64 } else { 0 }),
             packet: Rate::gbps(10),
@@ -654,7 +654,7 @@ mod tests {
             window: PERIOD,
             most: u32::MAX,
         };
-        let config = CircuitManagerConfig {
+        let config = CircuitControllerConfig {
             epoch: 0,
             start: Time::ZERO,
             circuits,
@@ -673,7 +673,7 @@ mod tests {
             open_lead: Duration::from_us(1),
             margin: Duration::from_us(1),
         };
-        CircuitManager::new(config, Box::new(CoverAll))
+        CircuitController::new(config, Box::new(CoverAll))
     }
 
     /// Host 0 has 90 Gb/s for host 1 and 4 Gb/s for host 2.
@@ -687,15 +687,15 @@ mod tests {
 
     /// The one plan's open time, host 0's limit to send, and what it may send to host 2 and to host 3.
     fn planned(limits: bool, unreported: f64) -> (Duration, Rate, [Rate; 2]) {
-        let mut manager = manager(limits, unreported);
+        let mut controller = controller(limits, unreported);
         let demand = demand();
-        let parameters = manager.config.parameters();
-        let plan = manager.scheduler.plan(&demand, &parameters, None).unwrap();
+        let parameters = controller.config.parameters();
+        let plan = controller.scheduler.plan(&demand, &parameters, None).unwrap();
         assert_eq!(plan.len(), 1);
         let ups = uptimes(&plan, &parameters, None);
-        let packets = manager.packet_rates(&demand, &ups);
-        let [send, receive] = manager.limits(&packets);
-        assert_eq!(manager.check(&ups, &packets, &[send.clone(), receive]), Ok(()));
+        let packets = controller.packet_rates(&demand, &ups);
+        let [send, receive] = controller.limits(&packets);
+        assert_eq!(controller.check(&ups, &packets, &[send.clone(), receive]), Ok(()));
         let to = |h| packets.get(&(HostId(0), HostId(h))).copied().unwrap_or(Rate::ZERO);
         (plan[0].open, send[0], [to(2), to(3)])
     }
@@ -727,7 +727,7 @@ mod tests {
 
     #[test]
     fn a_broken_rule_is_named_with_its_hosts() {
-        let manager = manager(true, 0.0);
+        let controller = controller(true, 0.0);
         let limits = |gbps| [vec![Rate::gbps(gbps); 4], vec![Rate::gbps(gbps); 4]];
         let rates = |all: &[(u32, u32, u64)]| {
             all.iter().map(|&(i, j, gbps)| ((HostId(i), HostId(j)), Rate::gbps(gbps))).collect::<BTreeMap<_, _>>()
@@ -739,7 +739,7 @@ mod tests {
             end: Duration::from_us(end),
         };
         let said = |ups: &[Uptime], packets: &[(u32, u32, u64)], gbps| {
-            manager.check(ups, &rates(packets), &limits(gbps)).map_err(|e| e.to_string())
+            controller.check(ups, &rates(packets), &limits(gbps)).map_err(|e| e.to_string())
         };
         let ups = [up(0, 1, 20, 500), up(1, 2, 20, 1000), up(0, 3, 520, 3000)];
         assert_eq!(said(&ups, &[(0, 2, 5), (1, 0, 10)], 90), Ok(()));
@@ -770,10 +770,10 @@ mod tests {
 
     #[test]
     fn a_refused_period_says_why() {
-        let mut manager = manager(true, 0.0);
-        manager.config.circuits.dark = PERIOD;
+        let mut controller = controller(true, 0.0);
+        controller.config.circuits.dark = PERIOD;
         let mut out = Vec::new();
-        manager.plan(Time::ZERO, &mut out);
+        controller.plan(Time::ZERO, &mut out);
         let refused = out.iter().find_map(|o| match o {
             Output::Log(Event::PlanRefused { round, fault }) => Some((round.0, fault.to_string())),
             _ => None,

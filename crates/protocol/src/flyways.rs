@@ -6,11 +6,11 @@ use crate::inbox::{Inbox, ReportCounters};
 use crate::message::{Message, RackFlyways, RackLink, RackShare, Report};
 use std::collections::VecDeque;
 use timeplane_model::{Backlog, Duration, HostId, Round, Time};
-use timeplane_schedule::flyways::{FlywayController, FlywayError, FlywayPlan, LinkSet, Phases, Traffic, Wired};
+use timeplane_schedule::flyways::{FlywayError, FlywayPlan, FlywayPlanner, LinkSet, Phases, Traffic, Wired};
 
-/// What a [`FlywayManager`] is told at its start.
+/// What a [`FlywayController`] is told at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlywayManagerConfig {
+pub struct FlywayControllerConfig {
     /// Counts its starts.
     pub epoch: u32,
     /// From one plan to the next, at least.
@@ -21,21 +21,21 @@ pub struct FlywayManagerConfig {
     pub latency: Duration,
     /// How long a new link is set up after that: beams are steered, or trained.
     pub setup: Duration,
-    /// How long links and shares hold without a word of the manager. Longer than twice compute time and latency, so that they can be
+    /// How long links and shares hold without a word of the controller. Longer than twice compute time and latency, so that they can be
     /// renewed.
     pub lease: Duration,
 }
 
-impl FlywayManagerConfig {
+impl FlywayControllerConfig {
     /// What racks are to report: on change.
     pub fn reporting(&self) -> Reporting {
         Reporting { bursts: false, on_change: true, after_grants: false }
     }
 }
 
-/// What a manager has counted since its start.
+/// What a controller has counted since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FlywayManagerCounters {
+pub struct FlywayControllerCounters {
     /// Plans.
     pub plans: u64,
     /// Messages sent.
@@ -62,8 +62,8 @@ struct Row {
 /// when it reports what is known already, and before its lease ends. One that misses a message keeps its links until the lease ends, and may
 /// disturb others for so long: shorter leases cost more messages.
 #[derive(Clone)]
-pub struct FlywayManager<L> {
-    config: FlywayManagerConfig,
+pub struct FlywayController<L> {
+    config: FlywayControllerConfig,
     phases: Phases<L>,
     inbox: Inbox,
     rows: Vec<Row>,
@@ -74,17 +74,17 @@ pub struct FlywayManager<L> {
     /// No plan before.
     next: Time,
     computing: VecDeque<(Time, Vec<(HostId, RackFlyways)>)>,
-    counters: FlywayManagerCounters,
+    counters: FlywayControllerCounters,
 }
 
-impl<L: LinkSet + Clone> FlywayManager<L> {
-    /// A manager that knows of no demand. `none` has no links up; racks are its hosts, by number.
+impl<L: LinkSet + Clone> FlywayController<L> {
+    /// A controller that knows of no demand. `none` has no links up; racks are its hosts, by number.
     ///
     /// # Errors
     /// Where tree and links are of different sizes, a wire has no rate, links are up, or the setup time is negative.
     pub fn new(
-        config: FlywayManagerConfig,
-        controller: FlywayController,
+        config: FlywayControllerConfig,
+        controller: FlywayPlanner,
         wired: Wired,
         none: L,
     ) -> Result<Self, FlywayError> {
@@ -102,13 +102,13 @@ impl<L: LinkSet + Clone> FlywayManager<L> {
             again: vec![false; racks],
             next: Time::from_ps(i64::MIN / 2),
             computing: VecDeque::new(),
-            counters: FlywayManagerCounters::default(),
+            counters: FlywayControllerCounters::default(),
             config,
         })
     }
 
     /// What it has counted.
-    pub fn counters(&self) -> &FlywayManagerCounters {
+    pub fn counters(&self) -> &FlywayControllerCounters {
         &self.counters
     }
 
@@ -211,7 +211,7 @@ fn shares_of(plan: &FlywayPlan, rack: usize) -> Vec<RackShare> {
     shares
 }
 
-impl<L: LinkSet + Clone> Agent for FlywayManager<L> {
+impl<L: LinkSet + Clone> Agent for FlywayController<L> {
     fn deadline(&self) -> Option<Time> {
         let sending = self.computing.front().map(|c| c.0);
         let planning = self.dirty.then_some(self.next).into_iter().chain(self.renewal()).min();

@@ -17,7 +17,7 @@ pub struct HostConfig {
     /// When it reports first.
     pub start: Time,
     /// It reports at the latest this long after it last reported or heard of the controller: a lost message strands no queue. Longer than a round, see
-    /// [`SlotManagerConfig::fallback`](crate::SlotManagerConfig::fallback).
+    /// [`SlotControllerConfig::fallback`](crate::SlotControllerConfig::fallback).
     pub fallback: Duration,
     /// When it reports besides, and what.
     pub reporting: Reporting,

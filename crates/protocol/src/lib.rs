@@ -4,10 +4,10 @@
 //! and has no socket; the simulator and the Linux driver run the same agents. Times are readings of the agent's own clock; where agents talk
 //! about time, their clocks agree up to the error that the controller is configured with.
 //!
-//! Three controllers collect [`Report`]s: the [`SlotManager`] asks a [`Scheduler`](timeplane_schedule::Scheduler) for rounds of slots, the
-//! [`TimeslotManager`] an [`Arbiter`](timeplane_schedule::Arbiter) for slots of one packet, and both send [`Grants`]; the [`RateManager`] sends
-//! [`Rates`]. The [`CircuitManager`] sets a circuit switch, the [`FlywayManager`] has racks linked by radio ([`RadioLinks`]) or otherwise. It and the [`SlotManager`] may open gates by [`Pfc`] frames instead of by time, and a
-//! [`Standby`] replaces a manager that is lost. Where hosts are many, a [`Deputy`] for each part of them stands between them and the manager of
+//! Three controllers collect [`Report`]s: the [`SlotController`] asks a [`Scheduler`](timeplane_schedule::Scheduler) for rounds of slots, the
+//! [`TimeslotController`] an [`Arbiter`](timeplane_schedule::Arbiter) for slots of one packet, and both send [`Grants`]; the [`RateController`] sends
+//! [`Rates`]. The [`CircuitController`] sets a circuit switch, the [`FlywayController`] has racks linked by radio ([`RadioLinks`]) or otherwise. It and the [`SlotController`] may open gates by [`Pfc`] frames instead of by time, and a
+//! [`Standby`] replaces a controller that is lost. Where hosts are many, a [`Relay`] for each part of them stands between them and the controller of
 //! slots. A [`HostAgent`] per host reports, and executes what it gets through a [`Gate`] per queue, or by a
 //! rate for it.
 //!
@@ -17,7 +17,6 @@
 
 mod agent;
 mod circuits;
-mod deputy;
 mod flyways;
 mod gate;
 mod host;
@@ -28,6 +27,7 @@ pub mod numbering;
 mod proxy;
 mod radio_links;
 mod rates;
+mod relay;
 mod signalled;
 mod signaller;
 mod slots;
@@ -36,9 +36,8 @@ mod timeslots;
 pub mod wire;
 
 pub use agent::{Address, Agent, ClassFault, Event, Input, Opening, Output, PlanFault, Side};
-pub use circuits::{ACKNOWLEDGEMENTS, CircuitManager, CircuitManagerConfig, CircuitManagerCounters, SLACK};
-pub use deputy::{Deputy, DeputyConfig, DeputyCounters};
-pub use flyways::{FlywayManager, FlywayManagerConfig, FlywayManagerCounters};
+pub use circuits::{ACKNOWLEDGEMENTS, CircuitController, CircuitControllerConfig, CircuitControllerCounters, SLACK};
+pub use flyways::{FlywayController, FlywayControllerConfig, FlywayControllerCounters};
 pub use gate::{Gate, Refused};
 pub use host::{HostAgent, HostConfig, HostCounters, Reporting};
 pub use inbox::ReportCounters;
@@ -49,8 +48,9 @@ pub use proxy::{
     WindowPolicy, WindowProxy, WindowProxyConfig, WindowProxyCounters,
 };
 pub use radio_links::{Pointing, RadioLinks};
-pub use rates::{Estimator, RateManager, RateManagerConfig, RateManagerCounters};
+pub use rates::{Estimator, RateController, RateControllerConfig, RateControllerCounters};
+pub use relay::{Relay, RelayConfig, RelayCounters};
 pub use signaller::SignalConfig;
-pub use slots::{ManagerCounters, SlotManager, SlotManagerConfig};
+pub use slots::{ControllerCounters, SlotController, SlotControllerConfig};
 pub use standby::{MakeScheduler, Standby, Succession};
-pub use timeslots::{TimeslotManager, TimeslotManagerConfig, TimeslotManagerCounters};
+pub use timeslots::{TimeslotController, TimeslotControllerConfig, TimeslotControllerCounters};

@@ -18,13 +18,13 @@ pub enum Message {
     Flyways(RackFlyways),
     /// Controller to its peers: it is there.
     Heartbeat(Heartbeat),
-    /// Controller to a deputy: the round of its hosts.
+    /// Controller to a relay: the round of its hosts.
     Part(Part),
-    /// Deputy to controller: what its hosts have reported.
+    /// Relay to controller: what its hosts have reported.
     Gathered(Gathered),
 }
 
-/// A deputy's part of a round: what to tell its hosts.
+/// A relay's part of a round: what to tell its hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
     /// Counts the starts of the controller; a higher one replaces a lower one.
@@ -39,10 +39,10 @@ pub struct Part {
     pub grants: Vec<(HostId, Grant)>,
 }
 
-/// Reports that a deputy has gathered, of different hosts.
+/// Reports that a relay has gathered, of different hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gathered {
-    /// Counts the starts of the deputy.
+    /// Counts the starts of the relay.
     pub epoch: u32,
     /// Counts its messages.
     pub sequence: u64,
@@ -193,8 +193,8 @@ impl Message {
     /// - Rates: 8 for the lease; 12 each (destination 4, class 1, rate 7).
     /// - A rack's flyways: 8 for the lease; per link 23 (peer 4, of which bit 31 says that it is a link; channel 4; rate 7; up 8), then per share 20
     ///   (destination, start, end, channel, millionths: 4 each).
-    /// - A deputy's part: 8 for the time to report; per grant 4 for its host, and the grant as above.
-    /// - What a deputy has gathered: per host 28 (host 4, of which bit 31 says that it has room, bit 30 that the controller's epoch is not zero; epoch 4;
+    /// - A relay's part: 8 for the time to report; per grant 4 for its host, and the grant as above.
+    /// - What a relay has gathered: per host 28 (host 4, of which bit 31 says that it has room, bit 30 that the controller's epoch is not zero; epoch 4;
     ///   sequence 8; when the backlog was read 8; number of destinations 4), 8 for its room, 4 for the controller's epoch; then its destinations as
     ///   in a report.
     /// - A PFC frame is no datagram but a smallest frame, see [`Pfc::encode`].

@@ -1,6 +1,6 @@
 //! What the class numbers of a sender's signals and frames stand for: one numbering for all plans.
 //!
-//! A class has 11 bits, and is between one sender and the manager. Where there are `n` hosts:
+//! A class has 11 bits, and is between one sender and the controller. Where there are `n` hosts:
 //!
 //! | class | stands for |
 //! | --- | --- |

@@ -24,9 +24,9 @@ pub enum Estimator {
     Arrivals(Duration),
 }
 
-/// What a [`RateManager`] is told at its start.
+/// What a [`RateController`] is told at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RateManagerConfig {
+pub struct RateControllerConfig {
     /// Counts its starts.
     pub epoch: u32,
     /// Rates asked for.
@@ -37,7 +37,7 @@ pub struct RateManagerConfig {
     pub every: Duration,
     /// How long a computation takes.
     pub compute_time: Duration,
-    /// How long rates hold without a word of the manager.
+    /// How long rates hold without a word of the controller.
     pub lease: Duration,
     /// A host is told of new rates where one has moved by more than this share of it, or begins or ends; 0 tells of every change.
     pub threshold_ppm: u32,
@@ -45,16 +45,16 @@ pub struct RateManagerConfig {
     pub fallback: Duration,
 }
 
-impl RateManagerConfig {
+impl RateControllerConfig {
     /// What hosts are to report: on change.
     pub fn reporting(&self) -> Reporting {
         Reporting { bursts: false, on_change: true, after_grants: false }
     }
 }
 
-/// What a manager has counted since its start.
+/// What a controller has counted since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RateManagerCounters {
+pub struct RateControllerCounters {
     /// Computations.
     pub computations: u64,
     /// Messages of rates sent.
@@ -85,8 +85,8 @@ struct Row {
 ///
 /// Pairs without a route get none for as long as links are known to be [down](Input::Down). Reports and rates are totals. A host that reports what is known already has missed the answer, and gets it again.
 #[derive(Debug)]
-pub struct RateManager {
-    config: RateManagerConfig,
+pub struct RateController {
+    config: RateControllerConfig,
     allocator: RateAllocator,
     live: Live,
     inbox: Inbox,
@@ -102,15 +102,15 @@ pub struct RateManager {
     computing: VecDeque<(Time, Vec<(HostId, Rates)>)>,
     offered: Vec<(u32, u32, f64)>,
     given: Vec<f64>,
-    counters: RateManagerCounters,
+    counters: RateControllerCounters,
 }
 
-impl RateManager {
-    /// A manager that knows of no demand.
+impl RateController {
+    /// A controller that knows of no demand.
     ///
     /// # Errors
     /// Where the fabric's links do not stand for parallel unit links.
-    pub fn new(config: RateManagerConfig, fabric: &Arc<Fabric>) -> Result<Self, ClosError> {
+    pub fn new(config: RateControllerConfig, fabric: &Arc<Fabric>) -> Result<Self, ClosError> {
         let hosts = fabric.hosts();
         Ok(Self {
             allocator: RateAllocator::new(fabric, config.normaliser)?,
@@ -125,13 +125,13 @@ impl RateManager {
             computing: VecDeque::new(),
             offered: Vec::new(),
             given: Vec::new(),
-            counters: RateManagerCounters::default(),
+            counters: RateControllerCounters::default(),
             config,
         })
     }
 
     /// What it has counted.
-    pub fn counters(&self) -> &RateManagerCounters {
+    pub fn counters(&self) -> &RateControllerCounters {
         &self.counters
     }
 
@@ -243,7 +243,7 @@ fn moved(old: &[(HostId, Class, Rate)], new: &[(HostId, Class, Rate)], threshold
         })
 }
 
-impl Agent for RateManager {
+impl Agent for RateController {
     fn deadline(&self) -> Option<Time> {
         let sending = self.computing.front().map(|c| c.0);
         sending.into_iter().chain(self.dirty.then_some(self.next)).min()

@@ -1,4 +1,4 @@
-//! The frames by which a manager of slots opens and closes gates.
+//! The frames by which a controller of slots opens and closes gates.
 
 use crate::agent::{Address, Output};
 use crate::message::{Grants, Message, Pfc};
@@ -6,7 +6,7 @@ use crate::numbering::destinations;
 use std::collections::VecDeque;
 use timeplane_model::{Bytes, Class, Duration, Fabric, Grant, HostId, Medium, Time, Transmission, Trigger};
 
-/// How a [`SlotManager`](crate::SlotManager) opens gates by PFC frames.
+/// How a [`SlotController`](crate::SlotController) opens gates by PFC frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignalConfig {
     /// The longest that a frame may open a gate for: 65,535 quanta of 512 bits in IEEE 802.3x.
@@ -15,7 +15,7 @@ pub struct SignalConfig {
     /// after the other, and the slowest reaction. A gate is held open for a slot and so much more, so that one whose closing frame was lost
     /// closes by itself.
     pub slack: Duration,
-    /// From a slot's begin at the manager until a host's gate opens, on average: what the manager takes a slot to have served by when.
+    /// From a slot's begin at the controller until a host's gate opens, on average: what the controller takes a slot to have served by when.
     pub delay: Duration,
 }
 

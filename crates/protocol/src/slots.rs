@@ -12,10 +12,10 @@ use timeplane_model::{
 };
 use timeplane_schedule::{Scheduler, SlotParameters, Standing};
 
-/// What a [`SlotManager`] is told at its start.
+/// What a [`SlotController`] is told at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlotManagerConfig {
-    /// Counts its starts: a restarted manager has a higher one, so that hosts drop what its predecessor granted.
+pub struct SlotControllerConfig {
+    /// Counts its starts: a restarted controller has a higher one, so that hosts drop what its predecessor granted.
     pub epoch: u32,
     /// When it begins. Hosts that start then send their first reports then.
     pub start: Time,
@@ -40,15 +40,15 @@ pub struct SlotManagerConfig {
     pub receive_buffers: bool,
     /// It tells its [peers](Address::Peer) with every round that it is there.
     pub heartbeats: bool,
-    /// It hears and tells nothing but through so many [deputies](crate::Deputy), each in charge of one of that many [parts](Fabric::parts) of the
+    /// It hears and tells nothing but through so many [relays](crate::Relay), each in charge of one of that many [parts](Fabric::parts) of the
     /// hosts; 0 where there are none. The [control latency](Self::control_latency) is that of the whole way then.
-    pub deputies: u32,
-    /// A deputy's clock is off by up to so much either way.
-    pub deputy_error: Duration,
+    pub relays: u32,
+    /// A relay's clock is off by up to so much either way.
+    pub relay_error: Duration,
 }
 
-impl SlotManagerConfig {
-    /// A manager that starts at its clock's zero: 20 us control latency, 100 us compute time, perfect clocks, 1 us margin, idle rounds of one slot.
+impl SlotControllerConfig {
+    /// A controller that starts at its clock's zero: 20 us control latency, 100 us compute time, perfect clocks, 1 us margin, idle rounds of one slot.
     pub fn new(slots: SlotParameters) -> Self {
         Self {
             epoch: 0,
@@ -63,8 +63,8 @@ impl SlotManagerConfig {
             signals: None,
             receive_buffers: false,
             heartbeats: false,
-            deputies: 0,
-            deputy_error: Duration::ZERO,
+            relays: 0,
+            relay_error: Duration::ZERO,
         }
     }
     /// From a message's sending by the sender's clock until it has surely arrived by the receiver's.
@@ -92,9 +92,9 @@ impl SlotManagerConfig {
     }
 }
 
-/// What a manager has counted since its start.
+/// What a controller has counted since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ManagerCounters {
+pub struct ControllerCounters {
     /// Rounds planned, with those that stayed empty.
     pub rounds: u64,
     /// Rounds that stayed empty.
@@ -125,7 +125,7 @@ pub struct ManagerCounters {
 /// they are computed. A host whose report is missing is planned for by its last one. Lost grants cost their slots, no more: the
 /// bytes show in the next report.
 ///
-/// With [signals](SlotManagerConfig::signals) no clock but the manager's counts: each slot begins with a frame to each of its senders and ends
+/// With [signals](SlotControllerConfig::signals) no clock but the controller's counts: each slot begins with a frame to each of its senders and ends
 /// with another one, round messages carry only what a frame cannot say (a path, a rate, a limit), and when a report is to be taken is
 /// counted from the message that asks for it. What a report is the state of is estimated then, by the time that messages take.
 ///
@@ -133,9 +133,9 @@ pub struct ManagerCounters {
 /// what they were to carry left for the next one, and where not one slot fits before, the round begins with the change. Every slot is planned,
 /// and counted, at the rates of its time. Word that comes late changes nothing of what is granted.
 ///
-/// A round without demand has no slots; it only asks for reports again, every [`idle`](SlotManagerConfig::idle).
-pub struct SlotManager {
-    config: SlotManagerConfig,
+/// A round without demand has no slots; it only asks for reports again, every [`idle`](SlotControllerConfig::idle).
+pub struct SlotController {
+    config: SlotControllerConfig,
     fabric: Arc<Fabric>,
     /// The fabric as far as it is known to work: what is planned on.
     usable: Arc<Fabric>,
@@ -156,9 +156,9 @@ pub struct SlotManager {
     /// Messages of a planned round, and when its computing is over.
     computed: Option<(Time, Vec<Grants>)>,
     signaller: Option<Signaller>,
-    /// Per host, who is in charge of it; empty without deputies.
+    /// Per host, who is in charge of it; empty without relays.
     parts: Vec<u32>,
-    counters: ManagerCounters,
+    counters: ControllerCounters,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -181,15 +181,15 @@ impl Window {
     }
 }
 
-impl SlotManager {
-    /// A manager that has heard of nobody.
+impl SlotController {
+    /// A controller that has heard of nobody.
     ///
     /// # Panics
     /// Where a duration of the configuration is negative, or a slot's `open` or the idle round's length is not positive.
-    pub fn new(config: SlotManagerConfig, scheduler: Box<dyn Scheduler>, fabric: Arc<Fabric>) -> Self {
+    pub fn new(config: SlotControllerConfig, scheduler: Box<dyn Scheduler>, fabric: Arc<Fabric>) -> Self {
         let c = &config;
         assert!(c.slots.open > Duration::ZERO && c.idle > Duration::ZERO && c.slots.slots > 0, "{c:?}");
-        let others = [c.slots.gap, c.control_latency, c.compute_time, c.clock_error, c.margin, c.quiet, c.deputy_error];
+        let others = [c.slots.gap, c.control_latency, c.compute_time, c.clock_error, c.margin, c.quiet, c.relay_error];
         assert!(others.iter().all(|d| !d.is_negative()), "{c:?}");
         Self {
             plan_at: c.start.saturating_add(c.message_time()),
@@ -199,9 +199,9 @@ impl SlotManager {
             granted: VecDeque::new(),
             standing: Standing::default(),
             computed: None,
-            signaller: c.signals.filter(|_| c.deputies == 0).map(|s| Signaller::new(s, c.epoch, 0, &fabric)),
-            parts: if c.deputies > 0 { fabric.parts(c.deputies) } else { Vec::new() },
-            counters: ManagerCounters::default(),
+            signaller: c.signals.filter(|_| c.relays == 0).map(|s| Signaller::new(s, c.epoch, 0, &fabric)),
+            parts: if c.relays > 0 { fabric.parts(c.relays) } else { Vec::new() },
+            counters: ControllerCounters::default(),
             config,
             usable: Arc::clone(&fabric),
             dead: Vec::new(),
@@ -212,12 +212,12 @@ impl SlotManager {
     }
 
     /// What it was told at its start.
-    pub fn config(&self) -> &SlotManagerConfig {
+    pub fn config(&self) -> &SlotControllerConfig {
         &self.config
     }
 
     /// What it has counted.
-    pub fn counters(&self) -> &ManagerCounters {
+    pub fn counters(&self) -> &ControllerCounters {
         &self.counters
     }
 
@@ -233,18 +233,18 @@ impl SlotManager {
             report.taken_at = now - self.config.control_latency;
         }
         if self.config.signals.is_some() {
-            // What a deputy has put in its place is by its clock.
-            report.taken_at = report.taken_at.saturating_add(self.config.deputy_error * -2);
+            // What a relay has put in its place is by its clock.
+            report.taken_at = report.taken_at.saturating_add(self.config.relay_error * -2);
         }
         // A clock that runs ahead beyond all bounds must not hide what was granted.
         report.taken_at = report.taken_at.min(now + self.config.clock_error * 2);
         self.reports[host.index()] = Some(report);
     }
 
-    /// What a deputy's hosts have said.
+    /// What a relay's hosts have said.
     fn gathered(&mut self, now: Time, from: Address, gathered: Gathered) {
         for (host, report) in gathered.reports {
-            let in_charge = self.parts.get(host.index()).copied().map(Address::Deputy);
+            let in_charge = self.parts.get(host.index()).copied().map(Address::Relay);
             if in_charge == Some(from) {
                 self.report(now, Address::Host(host), report);
             } else {
@@ -422,17 +422,17 @@ impl SlotManager {
         }
     }
 
-    /// One message to each deputy.
+    /// One message to each relay.
     fn send_parts(&self, messages: Vec<Grants>, out: &mut Vec<Output>) {
         let Some(&Grants { epoch, round, effective, report_at, .. }) = messages.first() else { return };
         let empty = Part { epoch, round, effective, report_at, grants: Vec::new() };
-        let mut parts = vec![empty; self.config.deputies as usize];
+        let mut parts = vec![empty; self.config.relays as usize];
         for (h, message) in messages.into_iter().enumerate() {
             let grants = message.grants.into_iter().map(|g| (HostId(h as u32), g));
             parts[self.parts[h] as usize].grants.extend(grants);
         }
-        for (deputy, part) in parts.into_iter().enumerate() {
-            out.push(Output::Send { to: Address::Deputy(deputy as u32), message: Message::Part(part) });
+        for (relay, part) in parts.into_iter().enumerate() {
+            out.push(Output::Send { to: Address::Relay(relay as u32), message: Message::Part(part) });
         }
     }
 
@@ -452,9 +452,9 @@ impl SlotManager {
         }
         for (index, ((start, end, slot), entry)) in schedule.timed().zip(&schedule.entries).enumerate() {
             for t in slot.transmissions() {
-                // A deputy's frames hold gates open for longer than their slots, as ours do.
-                let by_deputy = self.config.signals.is_some() && !self.parts.is_empty();
-                let most = || limit(&self.reports, &self.fabric, t, end - start).filter(|_| by_deputy);
+                // A relay's frames hold gates open for longer than their slots, as ours do.
+                let by_relay = self.config.signals.is_some() && !self.parts.is_empty();
+                let most = || limit(&self.reports, &self.fabric, t, end - start).filter(|_| by_relay);
                 let grant = Grant {
                     destination: t.destination,
                     class: t.class,
@@ -495,7 +495,7 @@ fn rate_of(t: &Transmission, fabric: &Fabric) -> Rate {
     t.rate.unwrap_or_else(|| fabric.link(fabric.uplink(t.source)).spec.rate)
 }
 
-impl Agent for SlotManager {
+impl Agent for SlotController {
     fn deadline(&self) -> Option<Time> {
         let sending = self.computed.as_ref().map(|(at, _)| *at);
         let frames = self.signaller.as_ref().and_then(Signaller::due);
@@ -505,7 +505,7 @@ impl Agent for SlotManager {
     fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
         match input {
             Input::Due => {}
-            // Where there are deputies, hosts talk to these.
+            // Where there are relays, hosts talk to these.
             Input::Message { from, message: Message::Report(report) } if self.parts.is_empty() => {
                 return self.report(now, from, report);
             }
@@ -559,8 +559,8 @@ mod tests {
             LinkSpec { rate: Rate::gbps(10), propagation: Duration::ZERO, framing: Framing::Ethernet, bit_error: 0.0 };
         Arc::new(Fabric::single_switch(3, Switch::default(), link).unwrap())
     }
-    fn manager(scheduler: Box<dyn Scheduler>) -> SlotManager {
-        SlotManager::new(SlotManagerConfig::new(PARAMETERS), scheduler, fabric())
+    fn controller(scheduler: Box<dyn Scheduler>) -> SlotController {
+        SlotController::new(SlotControllerConfig::new(PARAMETERS), scheduler, fabric())
     }
     fn at(us: i64) -> Time {
         Time::ZERO + US * us
@@ -580,7 +580,7 @@ mod tests {
 
     #[test]
     fn a_round_is_planned_granted_and_not_planned_again() {
-        let mut m = manager(Box::new(WeightedRoundRobin::new(PARAMETERS)));
+        let mut m = controller(Box::new(WeightedRoundRobin::new(PARAMETERS)));
         let mut out = vec![];
         // Six slots of bytes from host 0 to host 1.
         m.handle(at(10), report(0, 0, at(0), 1, 6 * 375_000), &mut out);
@@ -620,7 +620,7 @@ mod tests {
 
     #[test]
     fn no_slot_lasts_beyond_a_change() {
-        let mut m = manager(Box::new(WeightedRoundRobin::new(PARAMETERS)));
+        let mut m = controller(Box::new(WeightedRoundRobin::new(PARAMETERS)));
         let mut out = vec![];
         m.handle(at(1), report(0, 0, at(0), 1, 9 * 375_000), &mut out);
         // The first round begins at 142 us. Two slots and their guards fit before the change, and not a third.
@@ -654,7 +654,7 @@ mod tests {
 
     #[test]
     fn the_newest_report_wins() {
-        let mut m = manager(Box::new(WeightedRoundRobin::new(PARAMETERS)));
+        let mut m = controller(Box::new(WeightedRoundRobin::new(PARAMETERS)));
         let mut out = vec![];
         m.handle(at(1), report(0, 5, at(0), 1, 375_000), &mut out);
         m.handle(at(2), report(0, 4, at(0), 1, 9 * 375_000), &mut out);
@@ -666,7 +666,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_counted_and_dropped() {
-        let mut m = manager(Box::new(WeightedRoundRobin::new(PARAMETERS)));
+        let mut m = controller(Box::new(WeightedRoundRobin::new(PARAMETERS)));
         let mut out = vec![];
         m.handle(at(1), report(0, 0, at(0), 0, 1), &mut out);
         m.handle(at(1), report(0, 0, at(0), 3, 1), &mut out);
@@ -701,7 +701,7 @@ mod tests {
             (Plan::Slots(vec![entry(US); 5]), PlanFault::TooLong { slots: 5, most: 4 }),
             (Plan::Slots(vec![entry(US), entry(-US)]), PlanFault::Gap { index: 1 }),
         ] {
-            let mut m = manager(Box::new(Fixed(plan)));
+            let mut m = controller(Box::new(Fixed(plan)));
             let mut out = vec![];
             m.handle(at(21), Input::Due, &mut out);
             assert_eq!(out[0], Output::Log(Event::PlanRefused { round: Round(1), fault: expected }));

@@ -1,43 +1,43 @@
-//! Managers of slots that replace each other.
+//! Controllers of slots that replace each other.
 
 use crate::agent::{Address, Agent, Input, Output};
 use crate::message::{Heartbeat, Message, Report};
-use crate::slots::{SlotManager, SlotManagerConfig};
+use crate::slots::{SlotController, SlotControllerConfig};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use timeplane_model::{Duration, Fabric, LinkId, Rate, Time};
 use timeplane_schedule::Scheduler;
 
-/// Makes the scheduler of a manager that begins.
+/// Makes the scheduler of a controller that begins.
 pub type MakeScheduler = Box<dyn Fn() -> Box<dyn Scheduler> + Send>;
 
-/// Who of several managers leads when.
+/// Who of several controllers leads when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Succession {
     /// One that has heard of no other for so long leads. Longer than two rounds and a message, or the loss of one heartbeat deposes a
-    /// manager that is well.
+    /// controller that is well.
     pub takeover: Duration,
-    /// How many managers there are, at least 1.
-    pub managers: u32,
-    /// Which of them this is, from 0, below `managers`. Its epochs leave this rest when divided by `managers`, so that no two managers ever lead with
+    /// How many controllers there are, at least 1.
+    pub controllers: u32,
+    /// Which of them this is, from 0, below `controllers`. Its epochs leave this rest when divided by `controllers`, so that no two controllers ever lead with
     /// the same one.
     pub place: u32,
 }
 
 impl Succession {
-    /// The first epoch of this manager that is no lower than `least`.
+    /// The first epoch of this controller that is no lower than `least`.
     fn epoch(&self, least: u32) -> u32 {
-        let managers = self.managers.max(1);
-        let ahead = (self.place % managers + managers - least % managers) % managers;
+        let controllers = self.controllers.max(1);
+        let ahead = (self.place % controllers + controllers - least % controllers) % controllers;
         least.saturating_add(ahead)
     }
 }
 
-/// One of several managers of slots for the same hosts, of which one leads.
+/// One of several controllers of slots for the same hosts, of which one leads.
 ///
-/// The one that leads is a [`SlotManager`] and sends a [`Heartbeat`] to its peers with every round. One that has heard none for
+/// The one that leads is a [`SlotController`] and sends a [`Heartbeat`] to its peers with every round. One that has heard none for
 /// [`takeover`](Succession::takeover) leads from then on, with a higher epoch, so that hosts drop what the predecessor granted as soon as they
-/// hear of it; and it grants nothing before [`memory`](SlotManagerConfig::memory) is over, so that all that the predecessor granted, or opened by
+/// hear of it; and it grants nothing before [`memory`](SlotControllerConfig::memory) is over, so that all that the predecessor granted, or opened by
 /// a signal, is over even at hosts that have heard nothing. So nobody sends in a foreign slot, and nobody is muted for longer than `takeover`,
 /// `memory`, and the time from a report to its slot.
 ///
@@ -46,26 +46,26 @@ impl Succession {
 /// heard of the newer one; hosts that have obey it alone. That is over when the newer one may grant, unless all of its messages of that
 /// time to some host are lost.
 pub struct Standby {
-    config: SlotManagerConfig,
+    config: SlotControllerConfig,
     succession: Succession,
     make: MakeScheduler,
     fabric: Arc<Fabric>,
-    /// Links that are known to carry nothing, for the manager that it will be.
+    /// Links that are known to carry nothing, for the controller that it will be.
     dead: Vec<LinkId>,
     /// Rates of links by the time from which on they have them, what has begun as one entry.
     rates: BTreeMap<Time, BTreeMap<LinkId, Rate>>,
-    /// The highest epoch of a manager known, its own or another's.
+    /// The highest epoch of a controller known, its own or another's.
     epoch: u32,
     /// When it was heard of last.
     heard: Time,
-    leading: Option<SlotManager>,
+    leading: Option<SlotController>,
     takeovers: u64,
 }
 
 impl Standby {
-    /// A manager that follows: it leads once it has heard of no other for [`takeover`](Succession::takeover) from the configuration's start on.
-    pub fn new(config: SlotManagerConfig, succession: Succession, make: MakeScheduler, fabric: Arc<Fabric>) -> Self {
-        let config = SlotManagerConfig { heartbeats: true, ..config };
+    /// A controller that follows: it leads once it has heard of no other for [`takeover`](Succession::takeover) from the configuration's start on.
+    pub fn new(config: SlotControllerConfig, succession: Succession, make: MakeScheduler, fabric: Arc<Fabric>) -> Self {
+        let config = SlotControllerConfig { heartbeats: true, ..config };
         let (epoch, heard) = (config.epoch, config.start);
         Self {
             config,
@@ -81,9 +81,9 @@ impl Standby {
         }
     }
 
-    /// A manager that leads from its start on.
+    /// A controller that leads from its start on.
     pub fn leading(
-        config: SlotManagerConfig,
+        config: SlotControllerConfig,
         succession: Succession,
         make: MakeScheduler,
         fabric: Arc<Fabric>,
@@ -94,8 +94,8 @@ impl Standby {
         standby
     }
 
-    /// The manager, where it leads.
-    pub fn manager(&self) -> Option<&SlotManager> {
+    /// The controller, where it leads.
+    pub fn controller(&self) -> Option<&SlotController> {
         self.leading.as_ref()
     }
 
@@ -105,21 +105,21 @@ impl Standby {
     }
 
     fn lead(&mut self, start: Time, quiet: Duration) {
-        let config = SlotManagerConfig { epoch: self.epoch, start, quiet, ..self.config };
-        self.leading = Some(SlotManager::new(config, (self.make)(), Arc::clone(&self.fabric)));
+        let config = SlotControllerConfig { epoch: self.epoch, start, quiet, ..self.config };
+        self.leading = Some(SlotController::new(config, (self.make)(), Arc::clone(&self.fabric)));
     }
 
     fn take_over(&mut self, now: Time, out: &mut Vec<Output>) {
         self.epoch = self.succession.epoch(self.epoch.saturating_add(1));
         self.takeovers += 1;
         self.lead(now, self.config.memory());
-        let Some(manager) = &mut self.leading else { return };
+        let Some(controller) = &mut self.leading else { return };
         if !self.dead.is_empty() {
-            manager.handle(now, Input::Down(self.dead.clone()), out);
+            controller.handle(now, Input::Down(self.dead.clone()), out);
         }
         for (from, rates) in &self.rates {
             let rates = rates.iter().map(|(l, r)| (*l, *r)).collect();
-            manager.handle(now, Input::Rates(*from, rates), out);
+            controller.handle(now, Input::Rates(*from, rates), out);
         }
     }
 
@@ -145,7 +145,7 @@ impl Standby {
         }
     }
 
-    /// A host obeys a manager: no proof that this is still there, but it was.
+    /// A host obeys a controller: no proof that this is still there, but it was.
     fn hear_of(&mut self, now: Time, report: &Report) {
         match self.leading {
             Some(_) => self.yield_to(now, report.obeys),
@@ -166,7 +166,7 @@ impl Standby {
 impl Agent for Standby {
     fn deadline(&self) -> Option<Time> {
         match &self.leading {
-            Some(manager) => manager.deadline(),
+            Some(controller) => controller.deadline(),
             None => Some(self.heard.saturating_add(self.succession.takeover)),
         }
     }
@@ -179,7 +179,7 @@ impl Agent for Standby {
             {
                 self.hear_of(now, report);
             }
-            Input::Message { from: Address::Deputy(_), message: Message::Gathered(gathered) } => {
+            Input::Message { from: Address::Relay(_), message: Message::Gathered(gathered) } => {
                 gathered.reports.iter().for_each(|(_, report)| self.hear_of(now, report));
             }
             Input::Down(links) => self.dead.clone_from(links),
@@ -188,9 +188,9 @@ impl Agent for Standby {
         }
         let silent = self.heard.saturating_add(self.succession.takeover) <= now;
         match &mut self.leading {
-            Some(manager) => manager.handle(now, input, out),
+            Some(controller) => controller.handle(now, input, out),
             None if input == Input::Due && silent => self.take_over(now, out),
-            // Reports are for the manager that leads; the next ones come before the first round is planned.
+            // Reports are for the controller that leads; the next ones come before the first round is planned.
             None => {}
         }
     }

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, Grant, HostId, Medium, Round, Time, Trigger};
 use timeplane_schedule::{Arbiter, Colouring, Fill, Metric};
 
-/// What a [`TimeslotManager`] is told at its start.
+/// What a [`TimeslotController`] is told at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimeslotManagerConfig {
+pub struct TimeslotControllerConfig {
     /// Counts its starts.
     pub epoch: u32,
     /// When it begins, and its first slot.
@@ -39,16 +39,16 @@ pub struct TimeslotManagerConfig {
     pub fallback: Duration,
 }
 
-impl TimeslotManagerConfig {
+impl TimeslotControllerConfig {
     /// What hosts are to report: flow by flow and on change, so that the arbiter knows each packet that waits.
     pub fn reporting(&self) -> Reporting {
         Reporting { bursts: true, on_change: true, after_grants: self.fill != Fill::Packet }
     }
 }
 
-/// What a manager has counted since its start.
+/// What a controller has counted since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TimeslotManagerCounters {
+pub struct TimeslotControllerCounters {
     /// Slots allocated.
     pub slots: u64,
     /// Packets' rights to a slot.
@@ -62,10 +62,10 @@ pub struct TimeslotManagerCounters {
 /// report, and never strands a packet.
 ///
 /// Where links are known to be [down](Input::Down), what has no route is left out of the slots. It comes back with its host's first report
-/// after there is a route again, at the latest [`fallback`](TimeslotManagerConfig::fallback) later.
+/// after there is a route again, at the latest [`fallback`](TimeslotControllerConfig::fallback) later.
 #[derive(Debug)]
-pub struct TimeslotManager {
-    config: TimeslotManagerConfig,
+pub struct TimeslotController {
+    config: TimeslotControllerConfig,
     arbiter: Arbiter,
     hosts: u32,
     live: Live,
@@ -77,15 +77,15 @@ pub struct TimeslotManager {
     round: Round,
     /// Allocated and still being computed: when they go out.
     computing: VecDeque<(Time, Vec<(HostId, Grants)>)>,
-    counters: TimeslotManagerCounters,
+    counters: TimeslotControllerCounters,
 }
 
-impl TimeslotManager {
-    /// A manager that knows of no packet.
+impl TimeslotController {
+    /// A controller that knows of no packet.
     ///
     /// # Errors
     /// Where the fabric's paths cannot be coloured.
-    pub fn new(config: TimeslotManagerConfig, fabric: &Arc<Fabric>) -> Result<Self, ClosError> {
+    pub fn new(config: TimeslotControllerConfig, fabric: &Arc<Fabric>) -> Result<Self, ClosError> {
         let arbiter = Arbiter::new(fabric, config.metric, config.colouring, config.fill, config.slot_bytes)?;
         let hosts = fabric.hosts();
         Ok(Self {
@@ -97,13 +97,13 @@ impl TimeslotManager {
             next: config.start,
             round: Round(0),
             computing: VecDeque::new(),
-            counters: TimeslotManagerCounters::default(),
+            counters: TimeslotControllerCounters::default(),
             config,
         })
     }
 
     /// What it has counted.
-    pub fn counters(&self) -> &TimeslotManagerCounters {
+    pub fn counters(&self) -> &TimeslotControllerCounters {
         &self.counters
     }
 
@@ -192,7 +192,7 @@ impl TimeslotManager {
     }
 }
 
-impl Agent for TimeslotManager {
+impl Agent for TimeslotController {
     fn deadline(&self) -> Option<Time> {
         let sending = self.computing.front().map(|c| c.0);
         sending.into_iter().chain(self.allocate_at()).min()

@@ -70,9 +70,9 @@ fn fabric(py: Python<'_>, error: &FabricError) -> PyErr {
 }
 
 /// A run that failed, or its results.
-pub(crate) fn failed(py: Python<'_>, text: &str, control: Option<&str>, seed: Option<u64>) -> PyErr {
+pub(crate) fn failed(py: Python<'_>, text: &str, scheme: Option<&str>, seed: Option<u64>) -> PyErr {
     let fill = |keywords: &Bound<'_, PyDict>| {
-        keywords.set_item("control", control)?;
+        keywords.set_item("scheme", scheme)?;
         keywords.set_item("seed", seed)
     };
     make(py, "RunError", fill, text)
@@ -88,7 +88,7 @@ pub(crate) fn batch(py: Python<'_>, error: &BatchError) -> PyErr {
         BatchError::Workload(e) => workload(py, e),
         BatchError::Fabric(e) => fabric(py, e),
         BatchError::Results(e) => results(py, e),
-        BatchError::Run { control, seed, .. } => failed(py, &error.to_string(), Some(control), Some(*seed)),
+        BatchError::Run { scheme, seed, .. } => failed(py, &error.to_string(), Some(scheme), Some(*seed)),
         _ => failed(py, &error.to_string(), None, None),
     }
 }

@@ -10,7 +10,7 @@ use timeplane_radio::{
     Angle, Antenna, Direction, Field, FlywayRules, Layout, LinkBudget, MacParameters, Mcs, Metres, Rack, bundled,
 };
 use timeplane_schedule::flyways::{
-    Duplex, Either, FlywayController, FlywayError, FlywayPlan, Phase, Phases, Policies, Ports, Request, Traffic, Wired,
+    Duplex, Either, FlywayError, FlywayPlan, FlywayPlanner, Phase, Phases, Policies, Ports, Request, Traffic, Wired,
 };
 
 /// Links (a, b, channel), rates, setup times, routes (from, to, link), shares, then CTD, wired, unsubscribed in seconds.
@@ -65,7 +65,7 @@ fn antenna(name: &str) -> PyResult<Antenna> {
 
 /// What a plan needs beside its demand.
 struct Setting {
-    controller: FlywayController,
+    controller: FlywayPlanner,
     wired: Wired,
     field: Field,
     rules: FlywayRules,
@@ -86,7 +86,7 @@ fn setting(
 ) -> PyResult<Setting> {
     let wired = if core { Wired::oversubscribed } else { Wired::oversubscribed_racks };
     let wired = wired(racks, oversubscription).map_err(invalid)?;
-    let controller = FlywayController::new(Policies::built_in().get(policy).map_err(invalid)?);
+    let controller = FlywayPlanner::new(Policies::built_in().get(policy).map_err(invalid)?);
     if channels > 64 || radios > 64 {
         return Err(invalid(format_args!("{radios} radios on {channels} channels: 64 at most")));
     }

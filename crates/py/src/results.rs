@@ -36,14 +36,14 @@ impl Results {
     }
 }
 
-/// Run, control, swept keys, seed.
+/// Run, scheme, swept keys, seed.
 fn labels(runs: &[CompleteRun]) -> Vec<Label> {
     fn column<'a>(runs: &'a [CompleteRun], get: impl Fn(&'a CompleteRun) -> &'a str) -> Vec<Option<&'a str>> {
         runs.iter().map(|r| Some(get(r))).collect()
     }
     let mut labels = vec![
         Label::text("run", &column(runs, |r| &r.about.key)),
-        Label::text("control", &column(runs, |r| &r.about.control)),
+        Label::text("scheme", &column(runs, |r| &r.about.scheme)),
     ];
     let keys: IndexSet<&String> = runs.iter().flat_map(|r| r.about.point.keys()).collect();
     for key in keys {
@@ -80,11 +80,11 @@ impl Results {
         serde_json::to_string(&self.manifest).expect("a manifest is JSON")
     }
 
-    /// Key, control, point and seed of every complete run.
+    /// Key, scheme, point and seed of every complete run.
     fn runs(&self) -> Vec<(&str, &str, &IndexMap<String, String>, u64)> {
         self.runs
             .iter()
-            .map(|r| (r.about.key.as_str(), r.about.control.as_str(), &r.about.point, r.about.seed))
+            .map(|r| (r.about.key.as_str(), r.about.scheme.as_str(), &r.about.point, r.about.seed))
             .collect()
     }
 
@@ -126,13 +126,13 @@ impl Results {
         Ok(Table::memory("summary", batch))
     }
 
-    /// Controls side by side.
+    /// Schemes side by side.
     #[pyo3(signature = (baseline=None, metrics=vec![]))]
     fn compare(&self, baseline: Option<String>, metrics: Vec<String>) -> PyResult<Comparison> {
         if let Some(name) = &baseline
-            && !self.manifest.runs.iter().any(|r| r.control == *name)
+            && !self.manifest.runs.iter().any(|r| r.scheme == *name)
         {
-            return Err(PyKeyError::new_err(format!("there is no control `{name}`")));
+            return Err(PyKeyError::new_err(format!("there is no scheme `{name}`")));
         }
         let metric = |name: &String| {
             Metric::named(name).ok_or_else(|| {
@@ -146,7 +146,7 @@ impl Results {
     }
 }
 
-/// Controls side by side.
+/// Schemes side by side.
 #[pyclass(frozen, module = "timeplane._core")]
 pub(crate) struct Comparison(pub timeplane_results::Comparison);
 
@@ -160,7 +160,7 @@ impl Comparison {
     fn json(&self) -> String {
         self.0.to_json().to_string()
     }
-    /// One row per point, control and metric.
+    /// One row per point, scheme and metric.
     fn csv(&self) -> String {
         self.0.to_csv()
     }

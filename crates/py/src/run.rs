@@ -52,8 +52,8 @@ impl State {
 fn is_python(loaded: &timeplane_scenario::Loaded, run: &Planned, schedulers: &HashMap<String, Py<PyAny>>) -> bool {
     // A sweep may change the scheduler.
     let swept = run.values.iter().any(|(key, value)| key.ends_with(".scheduler") && schedulers.contains_key(value));
-    let plan = loaded.scenario.control.get(&run.control).and_then(|c| c.plan.as_ref());
-    let named = |p: &PlanSpec| matches!(p, PlanSpec::Slots(slots) if schedulers.contains_key(&slots.scheduler));
+    let plan = loaded.scenario.scheme.get(&run.scheme).and_then(|c| c.plan.as_ref());
+    let named = |p: &PlanSpec| matches!(p, PlanSpec::Tdma(slots) if schedulers.contains_key(&slots.scheduler));
     swept || plan.is_some_and(named)
 }
 

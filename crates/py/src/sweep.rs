@@ -73,7 +73,7 @@ impl Sweep {
     fn task(&self, run: usize) -> PyResult<(&str, PathBuf, String, Vec<(String, String)>, u64, String)> {
         let run = self.with(|b| b.planned()[run].clone())?;
         let values = run.values.into_iter().collect();
-        Ok((&self.points[run.point], self.base.clone(), run.control, values, run.seed, run.key))
+        Ok((&self.points[run.point], self.base.clone(), run.scheme, values, run.seed, run.key))
     }
 
     /// Keeps runs: by number, their files.
@@ -102,7 +102,7 @@ pub(crate) fn run_elsewhere<'py>(
     py: Python<'py>,
     text: &str,
     base: PathBuf,
-    control: String,
+    scheme: String,
     values: Vec<(String, String)>,
     seed: u64,
     key: String,
@@ -110,7 +110,7 @@ pub(crate) fn run_elsewhere<'py>(
 ) -> PyResult<Files<'py>> {
     let value = serde_json::from_str(text).map_err(|e| PyValueError::new_err(e.to_string()))?;
     let loaded = timeplane_scenario::Loaded::from_json(&value, base, &[]).map_err(|e| error::scenario(py, &e))?;
-    let run = Planned { point: 0, values: values.into_iter().collect(), control, seed, key, complete: false };
+    let run = Planned { point: 0, values: values.into_iter().collect(), scheme, seed, key, complete: false };
     let files = py.detach(|| batch::run_elsewhere(&loaded, &run, &root)).map_err(|e| error::batch(py, &e))?;
     Ok(files.into_iter().map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).collect())
 }

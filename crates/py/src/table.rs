@@ -1,4 +1,4 @@
-//! Tables as Arrow streams: read from Parquet a row group at a time, with the run, the control, the point and the seed in front.
+//! Tables as Arrow streams: read from Parquet a row group at a time, with the run, the scheme, the point and the seed in front.
 
 use crate::error;
 use arrow::array::{

@@ -6,7 +6,6 @@ mod antenna;
 mod bit_errors;
 pub mod bundled;
 mod coupling;
-mod course;
 mod decibel;
 mod error;
 mod field;
@@ -14,6 +13,7 @@ mod flyways;
 mod goodput;
 mod layout;
 mod link_to_system;
+mod link_trace;
 mod mac;
 mod math;
 mod mcs;
@@ -33,7 +33,6 @@ pub use bit_errors::{
     packet_success, required_sinr, sinr,
 };
 pub use coupling::Coupling;
-pub use course::{CourseError, CourseRules, CourseState, LinkCourse};
 pub use decibel::{Db, Dbm, Milliwatts};
 pub use error::InputError;
 pub use field::Field;
@@ -41,6 +40,7 @@ pub use flyways::{Flyway, FlywayRules, Flyways, Refusal, first_infeasible};
 pub use goodput::{Access, AckPath, tcp_goodput};
 pub use layout::{Layout, Overlap, Rack};
 pub use link_to_system::{ErrorTables, LinkParameters, LinkState, RateBySignal, codewords};
+pub use link_trace::{LinkTrace, LinkTraceError, LinkTraceRules, LinkTraceState};
 pub use mac::{Aggregation, BLOCK_ACK_WINDOW, FLYWAYS_DRAFT, IEEE_802_11AD_2012, MacParameters, NoSuchMac, Response};
 pub use mcs::{CodeRate, Mcs, Modulation, NoSuchMcs, Phy};
 pub use propagation::{

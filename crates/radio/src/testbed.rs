@@ -16,7 +16,7 @@ pub const TESTBED_LEVEL: Dbm = Dbm::new(-66.0);
 /// What walks through a room, and how.
 ///
 /// It walks straight, at `angle` to the line from the sender to the receiver (90°: at a right angle), and crosses that line
-/// at a share `along` of the way. Radio draws no random numbers: who wants ten courses gives ten walks.
+/// at a share `along` of the way. Radio draws no random numbers: who wants ten link traces gives ten walks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Walk {
     /// Where it crosses the line: 0 at the sender, 1 at the receiver.

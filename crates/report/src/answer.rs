@@ -47,8 +47,8 @@ fn sentence(lines: &[Line], comparison: &Comparison, several: bool) -> Option<St
     let extreme = if higher { "highest" } else { "lowest" };
     let (label, shown) = (escape(&capital(metric.label())), escape(&metric.show(value.mean)));
     let _ = match valued().count() {
-        1 => write!(text, "{label} under <b>{}</b> is {shown}", escape(&best.control)),
-        _ => write!(text, "{label} is {extreme} under <b>{}</b>: {shown}", escape(&best.control)),
+        1 => write!(text, "{label} under <b>{}</b> is {shown}", escape(&best.scheme)),
+        _ => write!(text, "{label} is {extreme} under <b>{}</b>: {shown}", escape(&best.scheme)),
     };
     match cell.bound {
         Some(bound) if bound > 0.0 => {
@@ -68,7 +68,7 @@ fn sentence(lines: &[Line], comparison: &Comparison, several: bool) -> Option<St
         let _ = write!(text, " Against {}: {}.", escape(comparison.baseline()), others.join("; "));
     }
     let unfinished = lines.iter().filter(|l| l.flows.unfinished + l.coflows.unfinished > 0);
-    let unfinished: Vec<String> = unfinished.map(|l| escape(&l.control)).collect();
+    let unfinished: Vec<String> = unfinished.map(|l| escape(&l.scheme)).collect();
     if !unfinished.is_empty() {
         let _ = write!(text, " Not all flows finished under {}.", unfinished.join(", "));
     }
@@ -92,7 +92,7 @@ fn against(line: &Line, (share, beyond): (f64, Option<bool>)) -> String {
         Some(false) => " (may be chance)",
         None => " (one seed)",
     };
-    format!("{} {:+.1} %{chance}", escape(&line.control), 100.0 * share)
+    format!("{} {:+.1} %{chance}", escape(&line.scheme), 100.0 * share)
 }
 
 /// The table as it is in a terminal.
@@ -100,7 +100,7 @@ fn table(comparison: &Comparison) -> String {
     let rows = comparison.rows();
     let metrics = comparison.lines().first().map_or(0, |l| l.cells.len());
     let header = &rows[0];
-    // In front of the metrics are swept keys and the control; behind them, counts of what is not finished.
+    // In front of the metrics are swept keys and the scheme; behind them, counts of what is not finished.
     let unfinished = header.iter().rev().take_while(|h| h.starts_with("unfinished ")).count();
     let fixed = header.len().saturating_sub(metrics + unfinished);
     let mut html = String::from("<div class=\"scroll\" tabindex=\"0\"><table id=\"comparison\">\n<thead><tr>");

@@ -1,4 +1,4 @@
-//! Completion times and slowdowns of measured flows and coflows, by control, seed by seed.
+//! Completion times and slowdowns of measured flows and coflows, by scheme, seed by seed.
 
 use crate::ReportError;
 use crate::pack::Column;
@@ -53,26 +53,26 @@ fn distribution<R: Row>(
     kind: &str,
     column: &str,
 ) -> Result<Option<Value>, ReportError> {
-    let mut controls: IndexMap<&str, Vec<Times>> = IndexMap::new();
-    for (control, runs) in book.at(point) {
+    let mut schemes: IndexMap<&str, Vec<Times>> = IndexMap::new();
+    for (scheme, runs) in book.at(point) {
         let each = runs.into_iter().map(|run| times::<R>(run, column)).collect::<Result<Vec<_>, _>>()?;
         if each.iter().any(|t| !t.finished.is_empty()) {
-            controls.insert(control, each);
+            schemes.insert(scheme, each);
         }
     }
-    let every = || controls.values().flatten().flat_map(|t| [t.finished.first(), t.finished.last()]).flatten().copied();
+    let every = || schemes.values().flatten().flat_map(|t| [t.finished.first(), t.finished.last()]).flatten().copied();
     let (Some(least), Some(most)) = (every().min(), every().max()) else { return Ok(None) };
     let axis = axis(least, most);
     let mut columns = vec![Column::new("time_ps", axis.iter().copied())];
     let mut lines = Vec::new();
-    for (control, each) in &controls {
+    for (scheme, each) in &schemes {
         let first = columns.len();
         for times in each {
             let by_then = axis.iter().map(|x| times.finished.partition_point(|t| t <= x) as i64);
-            columns.push(Column::new(&format!("{control}, seed {}", times.seed), by_then));
+            columns.push(Column::new(&format!("{scheme}, seed {}", times.seed), by_then));
         }
         lines.push(json!({
-            "control": control,
+            "scheme": scheme,
             "first": first,
             "measured": each.iter().map(|t| t.measured).collect::<Vec<_>>(),
             "finished": each.iter().map(|t| t.finished.len()).collect::<Vec<_>>(),
@@ -100,7 +100,7 @@ pub fn slowdown(book: &mut Book<'_>) -> Result<Value, ReportError> {
     let mut all = Vec::new();
     for point in 0..book.point_count() {
         let mut lines = Vec::new();
-        for (control, runs) in book.at(point) {
+        for (scheme, runs) in book.at(point) {
             let mut bins: std::collections::BTreeMap<i64, Vec<Vec<f64>>> = Default::default();
             for (nth, run) in runs.iter().enumerate() {
                 let names = ["size_bytes", "fct_ps", "ideal_ps", "measured"];
@@ -125,7 +125,7 @@ pub fn slowdown(book: &mut Book<'_>) -> Result<Value, ReportError> {
                 json!({ "from_bytes": edge, "flows": flows, "p50": of(50.0), "p99": of(99.0) })
             };
             if !bins.is_empty() {
-                lines.push(json!({ "control": control, "bins": bins.into_iter().map(bin).collect::<Vec<_>>() }));
+                lines.push(json!({ "scheme": scheme, "bins": bins.into_iter().map(bin).collect::<Vec<_>>() }));
             }
         }
         if !lines.is_empty() {

@@ -27,7 +27,7 @@ mod tests {
     #[test]
     fn names_of_users_are_text() {
         assert_eq!(escape("a<b>&\"c\""), "a&lt;b&gt;&amp;&quot;c&quot;");
-        let value = serde_json::json!({ "control": "</script><script>alert(1)" });
+        let value = serde_json::json!({ "scheme": "</script><script>alert(1)" });
         assert!(!json(&value).contains('<'));
         assert_eq!(serde_json::from_str::<serde_json::Value>(&json(&value)).unwrap(), value);
     }

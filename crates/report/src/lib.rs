@@ -39,7 +39,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Of folders, side by side. Controls have names of their own in all folders ([`Folder::tell_apart`]). `rows` is how many rows of a
+    /// Of folders, side by side. Schemes have names of their own in all folders ([`Folder::tell_apart`]). `rows` is how many rows of a
     /// table over time (slots, queues, air) the page holds, of all runs together.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl Report {
         let mut book = tables::Book::new(folders, rows);
         let charts = json!({
             "level": timeplane_results::stats::LEVEL,
-            "controls": book.controls(),
+            "schemes": book.schemes(),
             "points": book.points(),
             "runs": book.runs(),
             "distributions": distributions::completion(&mut book)?,

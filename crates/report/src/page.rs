@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn arguments_survive_a_shell() {
-        assert_eq!(quoted("control.slots.slot=100us,300us"), "control.slots.slot=100us,300us");
+        assert_eq!(quoted("scheme.slots.slot=100us,300us"), "scheme.slots.slot=100us,300us");
         assert_eq!(quoted("fabric.rate=10 Gb/s"), "'fabric.rate=10 Gb/s'");
         assert_eq!(quoted("it's"), "'it'\\''s'");
     }

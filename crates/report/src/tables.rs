@@ -55,12 +55,12 @@ impl<'a> Book<'a> {
     pub fn circuits(&self, number: usize) -> Option<Circuits> {
         let (folder, run) = self.runs[number];
         let scenario = &folder.manifest.scenario;
-        let control = &scenario["control"][&run.control];
-        let plan = control["plan"]["circuits"].as_object()?;
-        let swept = run.about.point.get(&format!("control.{}.plan.circuits.dark", run.control));
+        let scheme = &scenario["scheme"][&run.scheme];
+        let plan = scheme["plan"]["circuits"].as_object()?;
+        let swept = run.about.point.get(&format!("scheme.{}.plan.circuits.dark", run.scheme));
         let dark = swept.map(String::as_str).or_else(|| plan.get("dark")?.as_str());
         let dark = dark.and_then(|text| text.parse().ok()).unwrap_or(Duration::ZERO);
-        let own = &control["fabric"]["topology"]["hybrid"]["retune"];
+        let own = &scheme["fabric"]["topology"]["hybrid"]["retune"];
         let retune = if own.is_null() { &scenario["fabric"]["topology"]["hybrid"]["retune"] } else { own };
         Some(Circuits { dark, moved_only: retune.as_str().is_some_and(|r| r != "all_stop") })
     }
@@ -70,9 +70,9 @@ impl<'a> Book<'a> {
         self.runs.iter().map(|(_, run)| *run).collect()
     }
 
-    /// Names of the controls, in the order of folders and scenarios.
-    pub fn controls(&self) -> Vec<&'a str> {
-        self.runs.iter().map(|(_, run)| run.about.control.as_str()).collect::<IndexSet<_>>().into_iter().collect()
+    /// Names of the schemes, in the order of folders and scenarios.
+    pub fn schemes(&self) -> Vec<&'a str> {
+        self.runs.iter().map(|(_, run)| run.about.scheme.as_str()).collect::<IndexSet<_>>().into_iter().collect()
     }
 
     fn point_keys(&self) -> IndexSet<PointKey> {
@@ -85,12 +85,12 @@ impl<'a> Book<'a> {
         self.point_keys().iter().map(|p| p.iter().map(text).collect::<Vec<_>>().join(", ")).collect()
     }
 
-    /// For each run: control, point and seed.
+    /// For each run: scheme, point and seed.
     pub fn runs(&self) -> Value {
-        let (controls, points) = (self.controls(), self.point_keys());
+        let (schemes, points) = (self.schemes(), self.point_keys());
         let run = |(folder, run): &(&Folder, &CompleteRun)| {
             json!({
-                "control": controls.iter().position(|c| *c == run.about.control),
+                "scheme": schemes.iter().position(|c| *c == run.about.scheme),
                 "point": points.get_index_of(&key(run)),
                 "seed": run.about.seed,
                 "folder": folder.name,
@@ -101,13 +101,13 @@ impl<'a> Book<'a> {
         self.runs.iter().map(run).collect()
     }
 
-    /// Runs of a point, by control (in the order of all controls) and ascending seed.
+    /// Runs of a point, by scheme (in the order of all schemes) and ascending seed.
     pub fn at(&self, point: usize) -> IndexMap<&'a str, Vec<&'a CompleteRun>> {
         let points = self.point_keys();
         let wanted = &points[point];
-        let mut all: IndexMap<&str, Vec<&CompleteRun>> = self.controls().into_iter().map(|c| (c, Vec::new())).collect();
+        let mut all: IndexMap<&str, Vec<&CompleteRun>> = self.schemes().into_iter().map(|c| (c, Vec::new())).collect();
         for (_, run) in self.runs.iter().filter(|(_, run)| key(run) == *wanted) {
-            all[run.about.control.as_str()].push(run);
+            all[run.about.scheme.as_str()].push(run);
         }
         all.values_mut().for_each(|runs| runs.sort_by_key(|r| r.about.seed));
         all
@@ -118,12 +118,12 @@ impl<'a> Book<'a> {
         self.point_keys().len()
     }
 
-    /// Numbers of the runs that charts over time can show: of each control at each point, the first seed. What one run did is one story;
+    /// Numbers of the runs that charts over time can show: of each scheme at each point, the first seed. What one run did is one story;
     /// other seeds are in the statistics.
     pub fn shown(&self) -> Vec<usize> {
         let mut first: IndexMap<(&str, PointKey), usize> = IndexMap::new();
         for (number, (_, run)) in self.runs.iter().enumerate() {
-            let at = first.entry((&run.about.control, key(run))).or_insert(number);
+            let at = first.entry((&run.about.scheme, key(run))).or_insert(number);
             if run.about.seed < self.runs[*at].1.about.seed {
                 *at = number;
             }
@@ -154,10 +154,10 @@ impl<'a> Book<'a> {
                 all.push((number, columns, rows));
             }
             if share < rows {
-                let (control, seed) = (&run.about.control, run.about.seed);
+                let (scheme, seed) = (&run.about.scheme, run.about.seed);
                 let share = grouped(share);
                 self.left_out.push(format!(
-                    "{control}, seed {seed}: the first {share} of {} rows of `{}` (--rows has more of them)",
+                    "{scheme}, seed {seed}: the first {share} of {} rows of `{}` (--rows has more of them)",
                     grouped(rows),
                     R::TABLE
                 ));
@@ -227,7 +227,7 @@ pub fn drops(book: &mut Book<'_>) -> Result<Value, ReportError> {
     let reasons: IndexSet<&String> = book.all().into_iter().flat_map(|r| r.summary.dropped_packets.keys()).collect();
     let mut means = Vec::new();
     for point in 0..book.point_count() {
-        for (control, runs) in book.at(point).into_iter().filter(|(_, runs)| !runs.is_empty()) {
+        for (scheme, runs) in book.at(point).into_iter().filter(|(_, runs)| !runs.is_empty()) {
             let mean = |reason: &&String| {
                 let lost = |r: &&CompleteRun| r.summary.dropped_packets.get(*reason).copied().unwrap_or(0) as f64;
                 let interval = Interval::of(&runs.iter().map(lost).collect::<Vec<_>>(), LEVEL);
@@ -236,7 +236,7 @@ pub fn drops(book: &mut Book<'_>) -> Result<Value, ReportError> {
             let sent: u64 = runs.iter().map(|r| r.summary.packets.sent).sum();
             means.push(json!({
                 "point": point,
-                "control": control,
+                "scheme": scheme,
                 "sent": sent as f64 / runs.len() as f64,
                 "reasons": reasons.iter().map(mean).collect::<Vec<_>>(),
             }));

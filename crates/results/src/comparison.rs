@@ -1,4 +1,4 @@
-//! The table that answers the question of a scenario: controls side by side at each sweep point.
+//! The table that answers the question of a scenario: schemes side by side at each sweep point.
 
 use crate::human::{Quantity, show_relative};
 use crate::stats::{Equivalence, Interval, LEVEL, MARGIN, Paired, equivalence, paired};
@@ -24,7 +24,7 @@ enum Over {
 
 macro_rules! metrics {
     ($($(#[doc = $doc:literal])+ $variant:ident $name:literal, $label:literal, $quantity:ident, $over:ident, $get:expr;)+) => {
-        /// A number of a run that controls are compared by.
+        /// A number of a run that schemes are compared by.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Metric {
             $( $(#[doc = $doc])+ $variant, )+
@@ -90,7 +90,7 @@ metrics! {
     StepMean "step_mean_ps", "step mean", Time, All, |r| r.step_ps.map(|d| d.mean);
     /// Longest step.
     StepMax "step_max_ps", "step max", Time, All, |r| r.step_ps.map(|d| d.max);
-    /// Mean of steps' times over what no control can be faster than.
+    /// Mean of steps' times over what no scheme can be faster than.
     StepStretch "step_stretch", "step over bound", Ratio, All, |r| r.step_stretch;
     /// From the first arrival to the last finish; exists where all flows finished.
     Completion "completion_ps", "completion", Time, All, |r| r.completion_ps.map(|ps| ps as f64);
@@ -121,7 +121,7 @@ metrics! {
     /// Control messages sent.
     ControlMessages "control_messages", "control messages", Count, All, |r| Some(r.control_total().messages as f64);
     /// Wire bytes of control messages.
-    ControlBytes "control_bytes", "control", Bytes, All, |r| Some(r.control_total().bytes as f64);
+    ControlBytes "control_bytes", "scheme", Bytes, All, |r| Some(r.control_total().bytes as f64);
 }
 
 impl Metric {
@@ -193,7 +193,7 @@ mod by_name {
 /// How to compare.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// The control that differences are to; `None`: the one of the first run.
+    /// The scheme that differences are to; `None`: the one of the first run.
     pub baseline: Option<String>,
     /// Columns; empty: [`Metric::usual`].
     pub metrics: Vec<Metric>,
@@ -211,7 +211,7 @@ impl Default for Options {
     }
 }
 
-/// One metric of one control at one point.
+/// One metric of one scheme at one point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     /// The metric.
@@ -226,13 +226,13 @@ pub struct Cell {
     pub bound: Option<f64>,
 }
 
-/// One control at one point.
+/// One scheme at one point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     /// The sweep point.
     pub point: IndexMap<String, String>,
-    /// The control.
-    pub control: String,
+    /// The scheme.
+    pub scheme: String,
     /// The seeds that were run, in ascending order; empty where no run is complete.
     pub seeds: Vec<u64>,
     /// Flows of all seeds together.
@@ -243,7 +243,7 @@ pub struct Line {
     pub cells: Vec<Cell>,
 }
 
-/// Controls side by side. Lines are ordered as points and controls first appear among the runs.
+/// Schemes side by side. Lines are ordered as points and schemes first appear among the runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     lines: Vec<Line>,
@@ -267,36 +267,36 @@ fn total(runs: &BTreeMap<u64, &RunSummary>, counts: fn(&RunSummary) -> Counts) -
 }
 
 impl Comparison {
-    /// Compares runs. Of several runs with the same point, control and seed, the last counts.
+    /// Compares runs. Of several runs with the same point, scheme and seed, the last counts.
     pub fn new(runs: &[RunSummary], options: &Options) -> Self {
         type Group<'a> = (Vec<(&'a String, &'a String)>, &'a str);
         let mut groups: IndexMap<Group<'_>, BTreeMap<u64, &RunSummary>> = IndexMap::new();
         for run in runs {
-            groups.entry((run.point.iter().collect(), &run.control)).or_default().insert(run.seed, run);
+            groups.entry((run.point.iter().collect(), &run.scheme)).or_default().insert(run.seed, run);
         }
         let points: IndexSet<&Vec<(&String, &String)>> = groups.keys().map(|(point, _)| point).collect();
-        let controls: IndexSet<&str> = runs.iter().map(|r| r.control.as_str()).collect();
+        let schemes: IndexSet<&str> = runs.iter().map(|r| r.scheme.as_str()).collect();
         let keys: IndexSet<&String> = runs.iter().flat_map(|r| r.point.keys()).collect();
         let windows: IndexMap<(i64, Option<i64>, Option<i64>), WindowSummary> =
             runs.iter().map(|r| ((r.window.warmup_ps, r.window.measure_ps, r.window.drain_ps), r.window)).collect();
         let all_seeds: IndexSet<u64> = runs.iter().map(|r| r.seed).collect();
-        let first = controls.first().copied().unwrap_or_default();
+        let first = schemes.first().copied().unwrap_or_default();
         let baseline = options.baseline.as_deref().unwrap_or(first);
         let metrics = if options.metrics.is_empty() { Metric::usual(runs) } else { options.metrics.clone() };
-        let mut lines = Vec::with_capacity(points.len() * controls.len());
+        let mut lines = Vec::with_capacity(points.len() * schemes.len());
         for point in &points {
             let none = BTreeMap::new();
-            let of = |control| groups.get(&((*point).clone(), control)).unwrap_or(&none);
+            let of = |scheme| groups.get(&((*point).clone(), scheme)).unwrap_or(&none);
             let base = of(baseline);
-            for &control in &controls {
-                let mine = of(control);
+            for &scheme in &schemes {
+                let mine = of(scheme);
                 let point: IndexMap<String, String> =
                     point.iter().map(|(key, value)| ((*key).clone(), (*value).clone())).collect();
                 let cell = |&metric: &Metric| {
                     let values: Vec<f64> = mine.values().filter_map(|r| metric.value(r)).collect();
                     let pairs = mine
                         .iter()
-                        .filter(|_| control != baseline)
+                        .filter(|_| scheme != baseline)
                         .filter_map(|(seed, run)| Some((metric.value(run)?, metric.value(base.get(seed)?)?)));
                     let (own, theirs): (Vec<f64>, Vec<f64>) = pairs.unzip();
                     let bounds = options.bounds.iter().filter(|b| b.metric == metric);
@@ -315,7 +315,7 @@ impl Comparison {
                 let cells = metrics.iter().map(cell).collect();
                 let (flows, coflows) = (total(mine, |r| r.flows), total(mine, |r| r.coflows));
                 let seeds = mine.keys().copied().collect();
-                lines.push(Line { point, control: control.to_owned(), seeds, flows, coflows, cells });
+                lines.push(Line { point, scheme: scheme.to_owned(), seeds, flows, coflows, cells });
             }
         }
         Self {
@@ -331,12 +331,12 @@ impl Comparison {
         }
     }
 
-    /// All lines: every control at every point, also where no run is complete.
+    /// All lines: every scheme at every point, also where no run is complete.
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
 
-    /// The control that differences are to.
+    /// The scheme that differences are to.
     pub fn baseline(&self) -> &str {
         &self.baseline
     }
@@ -378,14 +378,14 @@ impl Comparison {
     }
 
     /// All columns as texts, for tables of any kind: a header, then every line, and every bound at the end of its point. Swept keys and
-    /// control at the left. The second line of a cell is the difference to the baseline; an empty row stands between points.
+    /// scheme at the left. The second line of a cell is the difference to the baseline; an empty row stands between points.
     pub fn rows(&self) -> Vec<Vec<String>> {
         type Get = fn(&Line) -> Counts;
         let counts: [(&str, Get); 2] = [("unfinished flows", |l| l.flows), ("unfinished coflows", |l| l.coflows)];
         let counts = counts.map(|(head, of)| (head, of, self.lines.iter().any(|l| of(l).unfinished > 0)));
         let counts = || counts.iter().filter(|(.., any)| *any);
         let mut head: Vec<String> = self.keys.iter().map(|key| self.short(key)).collect();
-        head.push("control".to_owned());
+        head.push("scheme".to_owned());
         head.extend(self.metrics.iter().map(|m| m.label().to_owned()));
         head.extend(counts().map(|(head, ..)| (*head).to_owned()));
         let width = head.len();
@@ -400,7 +400,7 @@ impl Comparison {
                 let mut row: Vec<String> = self.keys.iter().map(value).collect();
                 let differs = line.cells.iter().any(|c| c.difference.is_some());
                 let second = if differs { format!("\n  vs {}", self.baseline) } else { String::new() };
-                row.push(format!("{}{second}", line.control));
+                row.push(format!("{}{second}", line.scheme));
                 row.extend(line.cells.iter().map(|cell| cell.show(line)));
                 row.extend(counts().map(|(_, of, _)| format!("{} of {}", of(line).unfinished, of(line).measured)));
                 rows.push(row);
@@ -471,10 +471,10 @@ impl Comparison {
             1 => "One seed: nothing is known about chance.".to_owned(),
             n => format!("Means over {n} seeds, ± half of the {} interval (Student's t).", percent(self.level)),
         });
-        if !self.lines.iter().any(|l| l.control == self.baseline) {
+        if !self.lines.iter().any(|l| l.scheme == self.baseline) {
             notes
                 .push(format!("There is no run of the baseline `{}`, and so there are no differences.", self.baseline));
-        } else if self.lines.iter().any(|l| l.control != self.baseline) {
+        } else if self.lines.iter().any(|l| l.scheme != self.baseline) {
             let mut note = format!("vs {}: relative difference, seed by seed, on the same arrivals", self.baseline);
             if self.seeds > 1 {
                 note += "; * more than chance (the interval excludes 0)";
@@ -528,7 +528,7 @@ impl Comparison {
             let at: Vec<String> =
                 line.point.iter().map(|(key, value)| format!("{} = {value}", self.short(key))).collect();
             let at = if at.is_empty() { String::new() } else { format!(" at {}", at.join(", ")) };
-            notes.push(format!("Missing: {}{at} has {} of {} seeds.", line.control, line.seeds.len(), self.seeds));
+            notes.push(format!("Missing: {}{at} has {} of {} seeds.", line.scheme, line.seeds.len(), self.seeds));
         }
         let lacks = |l: &Line, i: usize| l.cells[i].value.map_or(0, |v| v.count) < l.seeds.len() as u64;
         let lacking = (0..self.metrics.len()).filter(|&i| self.lines.iter().any(|l| lacks(l, i)));
@@ -547,7 +547,7 @@ impl Comparison {
                 line.cells.iter().map(|c| (c.metric.name().to_owned(), c.to_json())).collect();
             json!({
                 "point": line.point,
-                "control": line.control,
+                "scheme": line.scheme,
                 "seeds": line.seeds,
                 "flows": line.flows,
                 "coflows": line.coflows,
@@ -564,11 +564,11 @@ impl Comparison {
         })
     }
 
-    /// One row per point, control and metric, with a header. Empty where a number does not exist.
+    /// One row per point, scheme and metric, with a header. Empty where a number does not exist.
     pub fn to_csv(&self) -> String {
         let mut writer = csv::Writer::from_writer(Vec::new());
         let in_memory = "writing to memory";
-        let fixed = "control metric seeds measured_flows unfinished_flows measured_coflows unfinished_coflows mean half_width \
+        let fixed = "scheme metric seeds measured_flows unfinished_flows measured_coflows unfinished_coflows mean half_width \
                      difference difference_half_width relative_difference relative_half_width beyond_chance equivalent bound";
         let keys = self.keys.iter().map(String::as_str);
         writer.write_record(keys.chain(fixed.split_whitespace())).expect(in_memory);
@@ -579,7 +579,7 @@ impl Comparison {
                 let (difference, relative) =
                     (cell.difference.map(|d| d.absolute), cell.difference.and_then(|d| d.relative));
                 let rest = [
-                    line.control.clone(),
+                    line.scheme.clone(),
                     cell.metric.name().to_owned(),
                     cell.value.map_or(0, |v| v.count).to_string(),
                     line.flows.measured.to_string(),

@@ -37,10 +37,10 @@ pub struct Folder {
 pub struct CompleteRun {
     /// Its folder, with its tables.
     pub directory: PathBuf,
-    /// Its key, control, point and seed.
+    /// Its key, scheme, point and seed.
     pub about: ManifestRun,
-    /// What the scenario of its manifest calls the control, whatever name [`Folder::tell_apart`] gives it.
-    pub control: String,
+    /// What the scenario of its manifest calls the scheme, whatever name [`Folder::tell_apart`] gives it.
+    pub scheme: String,
     /// Its numbers, under the names of the manifest.
     pub summary: RunSummary,
 }
@@ -72,10 +72,10 @@ impl Folder {
             let directory = directory.join("runs").join(&about.key);
             if directory.join(SUMMARY).is_file() {
                 let summary: RunSummary = read_json(&directory)?;
-                let (control, point) = (about.control.clone(), about.point.clone());
+                let (scheme, point) = (about.scheme.clone(), about.point.clone());
                 // A run is kept under what it depends on; the names are those of this manifest.
-                let summary = RunSummary { control: control.clone(), point, ..summary };
-                runs.push(CompleteRun { directory, about: about.clone(), control, summary });
+                let summary = RunSummary { scheme: scheme.clone(), point, ..summary };
+                runs.push(CompleteRun { directory, about: about.clone(), scheme, summary });
             }
         }
         let full = directory.canonicalize().map_err(|e| ResultsError::io("read", directory, e))?;
@@ -102,32 +102,31 @@ impl Folder {
         all
     }
 
-    /// Gives controls that a folder before has as well a name with their folder, and a number where that is taken too, in manifests as in
+    /// Gives schemes that a folder before has as well a name with their folder, and a number where that is taken too, in manifests as in
     /// runs.
     pub fn tell_apart(folders: &mut [Self]) {
         let mut taken: BTreeSet<String> = BTreeSet::new();
         for folder in folders {
             let mut names: IndexMap<String, String> = IndexMap::new();
             for run in &folder.manifest.runs {
-                let control = &run.control;
-                if names.contains_key(control) {
+                let scheme = &run.scheme;
+                if names.contains_key(scheme) {
                     continue;
                 }
-                let with_folder = format!("{control} ({})", folder.name);
-                let numbered = (2u32..).map(|n| format!("{control} ({} {n})", folder.name));
-                let free =
-                    [control.clone(), with_folder].into_iter().chain(numbered).find(|name| !taken.contains(name));
-                names.insert(control.clone(), free.unwrap_or_default());
+                let with_folder = format!("{scheme} ({})", folder.name);
+                let numbered = (2u32..).map(|n| format!("{scheme} ({} {n})", folder.name));
+                let free = [scheme.clone(), with_folder].into_iter().chain(numbered).find(|name| !taken.contains(name));
+                names.insert(scheme.clone(), free.unwrap_or_default());
             }
-            let rename = |control: &mut String| {
-                if let Some(name) = names.get(control) {
-                    control.clone_from(name);
+            let rename = |scheme: &mut String| {
+                if let Some(name) = names.get(scheme) {
+                    scheme.clone_from(name);
                 }
             };
-            folder.manifest.runs.iter_mut().for_each(|run| rename(&mut run.control));
+            folder.manifest.runs.iter_mut().for_each(|run| rename(&mut run.scheme));
             for run in &mut folder.runs {
-                rename(&mut run.about.control);
-                rename(&mut run.summary.control);
+                rename(&mut run.about.scheme);
+                rename(&mut run.summary.scheme);
             }
             taken.extend(names.into_values());
         }
@@ -251,10 +250,10 @@ mod tests {
     use crate::summary::{RunFacts, Summariser};
     use serde_json::json;
 
-    fn folder(name: &str, controls: &[&str]) -> Folder {
-        let about = |control: &&str| ManifestRun {
+    fn folder(name: &str, schemes: &[&str]) -> Folder {
+        let about = |scheme: &&str| ManifestRun {
             key: String::new(),
-            control: (*control).to_owned(),
+            scheme: (*scheme).to_owned(),
             point: IndexMap::new(),
             seed: 1,
         };
@@ -267,13 +266,13 @@ mod tests {
             scenario: json!({}),
             bounds: Vec::new(),
             seeds: vec![1],
-            runs: controls.iter().map(about).collect(),
+            runs: schemes.iter().map(about).collect(),
         };
         let run = |about: &ManifestRun| CompleteRun {
             directory: PathBuf::new(),
             about: about.clone(),
-            control: about.control.clone(),
-            summary: Summariser::new().finish(RunFacts { control: about.control.clone(), ..RunFacts::default() }),
+            scheme: about.scheme.clone(),
+            summary: Summariser::new().finish(RunFacts { scheme: about.scheme.clone(), ..RunFacts::default() }),
         };
         let runs = manifest.runs.iter().map(run).collect();
         Folder { directory: PathBuf::new(), name: name.to_owned(), manifest, runs }
@@ -287,10 +286,10 @@ mod tests {
             folder("lab-live", &["slots"]),
         ];
         Folder::tell_apart(&mut folders);
-        let names: Vec<&String> = folders.iter().flat_map(|f| &f.manifest.runs).map(|r| &r.control).collect();
+        let names: Vec<&String> = folders.iter().flat_map(|f| &f.manifest.runs).map(|r| &r.scheme).collect();
         let live = "slots (lab-live)";
         assert_eq!(names, ["slots", "slots", "rates", live, "free", live, "slots (lab-live 2)"]);
-        let runs: Vec<&String> = folders.iter().flat_map(|f| &f.runs).map(|r| &r.summary.control).collect();
+        let runs: Vec<&String> = folders.iter().flat_map(|f| &f.runs).map(|r| &r.summary.scheme).collect();
         assert_eq!(runs, names);
     }
 

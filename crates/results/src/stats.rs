@@ -101,7 +101,7 @@ pub fn t_quantile(p: f64, freedom: usize) -> f64 {
     student(freedom).inverse_cdf(p)
 }
 
-/// A difference between two controls that saw the same arrivals.
+/// A difference between two schemes that saw the same arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Paired {
     /// `value - baseline`, seed by seed.

@@ -27,7 +27,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 /// Layout of the folder. A folder of another layout is refused.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 const MARKER: &str = ".timeplane-results";
 const MARKER_TEXT: &str = "timeplane results, layout ";
@@ -36,7 +36,7 @@ pub(crate) const SUMMARY: &str = "summary.json";
 const KEY_LENGTH: usize = 16;
 
 /// The key of a run: 16 hexadecimal digits, a hash (BLAKE3) of everything that determines it. `scenario` is the resolved
-/// scenario of this run, with its control (and the control's name, which is in the summary) and its sweep point; the order of keys in tables does not matter.
+/// scenario of this run, with its scheme (and the scheme's name, which is in the summary) and its sweep point; the order of keys in tables does not matter.
 pub fn run_key(scenario: &Value, seed: u64, version: &str) -> String {
     let mut text = String::new();
     canonical(&json!({ "scenario": scenario, "seed": seed, "version": version }), &mut text);
@@ -97,7 +97,7 @@ pub struct Manifest {
     pub bounds: Vec<Bound>,
     /// All seeds.
     pub seeds: Vec<u64>,
-    /// All runs, in the order of tables: points, controls, seeds.
+    /// All runs, in the order of tables: points, schemes, seeds.
     pub runs: Vec<ManifestRun>,
 }
 
@@ -106,8 +106,8 @@ pub struct Manifest {
 pub struct ManifestRun {
     /// Its folder in `runs/`.
     pub key: String,
-    /// Name of the control.
-    pub control: String,
+    /// Name of the scheme.
+    pub scheme: String,
     /// The swept keys and their values.
     pub point: IndexMap<String, String>,
     /// The seed.
@@ -273,7 +273,7 @@ impl Store {
         serde_json::from_slice(&text).map(Some).map_err(|e| ResultsError::Broken { path, reason: e.to_string() })
     }
 
-    /// The complete ones of these runs, in their order. A run is kept under what it depends on; control and point have the names that are given
+    /// The complete ones of these runs, in their order. A run is kept under what it depends on; scheme and point have the names that are given
     /// here, as another manifest may have named them otherwise.
     ///
     /// # Errors
@@ -281,7 +281,7 @@ impl Store {
     pub fn answers(&self, runs: &[ManifestRun]) -> Result<Vec<RunSummary>, ResultsError> {
         let answer = |run: &ManifestRun| {
             let summary = self.summary(&run.key)?;
-            Ok(RunSummary { control: run.control.clone(), point: run.point.clone(), ..summary })
+            Ok(RunSummary { scheme: run.scheme.clone(), point: run.point.clone(), ..summary })
         };
         runs.iter().filter(|run| self.is_complete(&run.key)).map(answer).collect()
     }

@@ -110,8 +110,8 @@ pub struct ControlTotals {
 /// What a run knows beside its rows: given to [`Summariser::finish`].
 #[derive(Clone, Debug, Default)]
 pub struct RunFacts {
-    /// Name of the control.
-    pub control: String,
+    /// Name of the scheme.
+    pub scheme: String,
     /// The swept keys and their values, in the order of the file.
     pub point: IndexMap<String, String>,
     /// The seed.
@@ -146,8 +146,8 @@ pub struct RunFacts {
 /// missing. `None` stands for a number that does not exist, like the mean of nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
-    /// Name of the control.
-    pub control: String,
+    /// Name of the scheme.
+    pub scheme: String,
     /// The swept keys and their values, in the order of the file; empty without a sweep.
     pub point: IndexMap<String, String>,
     /// The seed.
@@ -321,7 +321,7 @@ impl Summariser {
         RunSummary {
             step_ps: steps.and_then(Distribution::of_ps),
             step_stretch: stretches.and_then(Distribution::of).map(|d| d.mean),
-            control: facts.control,
+            scheme: facts.scheme,
             point: facts.point,
             seed: facts.seed,
             window: facts.window,
@@ -450,7 +450,7 @@ fn columns() -> Vec<(&'static str, Get)> {
     columns
 }
 
-/// Runs as a table, one row each in the order given: key of the run, control, the swept keys (text), seed, and every number
+/// Runs as a table, one row each in the order given: key of the run, scheme, the swept keys (text), seed, and every number
 /// of the summary with its unit in the name; then packets lost, one column per reason that any of the runs knows.
 pub fn summary_batch<'a>(runs: impl IntoIterator<Item = (&'a str, &'a RunSummary)>) -> RecordBatch {
     let (keys, runs): (Vec<&str>, Vec<&RunSummary>) = runs.into_iter().unzip();
@@ -461,10 +461,10 @@ pub fn summary_batch<'a>(runs: impl IntoIterator<Item = (&'a str, &'a RunSummary
         arrays.push(array);
     };
     add("run", Arc::new(StringArray::from(keys)), false);
-    add("control", Arc::new(StringArray::from_iter_values(runs.iter().map(|s| &s.control))), false);
+    add("scheme", Arc::new(StringArray::from_iter_values(runs.iter().map(|s| &s.scheme))), false);
     let swept: IndexSet<&String> = runs.iter().flat_map(|s| s.point.keys()).collect();
     for key in swept {
-        let taken = ["run", "control", "seed"].contains(&key.as_str()) || columns().iter().any(|(name, _)| name == key);
+        let taken = ["run", "scheme", "seed"].contains(&key.as_str()) || columns().iter().any(|(name, _)| name == key);
         let name = if taken { format!("point.{key}") } else { key.clone() };
         add(&name, Arc::new(runs.iter().map(|s| s.point.get(key)).collect::<StringArray>()), true);
     }
@@ -574,7 +574,7 @@ mod tests {
         let batch = summary_batch([("key", &summary)]);
         let schema = batch.schema();
         let names: Vec<_> = schema.fields().iter().take(5).map(|f| f.name().as_str()).collect();
-        assert_eq!(names, ["run", "control", "point.seed", "a.b", "seed"]);
+        assert_eq!(names, ["run", "scheme", "point.seed", "a.b", "seed"]);
         let unique: BTreeSet<_> = schema.fields().iter().map(|f| f.name()).collect();
         assert_eq!(unique.len(), schema.fields().len());
     }

@@ -175,7 +175,7 @@ tables! {
         start_ps: i64,
         /// From its begin until all its transfers have been received and all its computations are over; null where the run ended first.
         step_ps: Option<i64>,
-        /// What no control can be faster than on the scenario's fabric.
+        /// What no scheme can be faster than on the scenario's fabric.
         ideal_ps: i64,
     }
 
@@ -201,7 +201,7 @@ tables! {
         start_ps: i64,
         /// From that until its last transfer has been received; null where the run ended first.
         collective_ps: Option<i64>,
-        /// What no control can be faster than on the scenario's fabric, if nothing else is under way.
+        /// What no scheme can be faster than on the scenario's fabric, if nothing else is under way.
         ideal_ps: i64,
     }
 
@@ -285,7 +285,7 @@ tables! {
     "control": ControlRow {
         /// What they are: reports, grants, ...
         kind: &'static str,
-        /// The sending host; null for the manager, and for repair reports and pauses, which are counted together.
+        /// The sending host; null for the controller, and for repair reports and pauses, which are counted together.
         sender: Option<u32>,
         /// Messages sent.
         messages: u64,

@@ -1,25 +1,25 @@
-//! What the managers of slots, timeslots, rates and circuits and a proxy are told, from the keys of a scenario: the same in the simulator and on real hosts.
+//! What the controllers of slots, timeslots, rates and circuits and a proxy are told, from the keys of a scenario: the same in the simulator and on real hosts.
 
 mod circuits;
 
-pub use circuits::{circuit_algorithm, circuit_manager};
+pub use circuits::{circuit_algorithm, circuit_controller};
 
 use crate::{
-    PathColouring, PlanSpec, ProxyPolicy, RateEstimator, RateNormaliser, RatesSpec, SlotFill, SlotMetric, SlotsSpec,
+    PathColouring, PlanSpec, ProxyPolicy, RateEstimator, RateNormaliser, RatesSpec, SlotFill, SlotMetric, TdmaSpec,
     TimeslotsSpec,
 };
 use std::sync::Arc;
 use timeplane_model::{Bytes, Duration, Fabric, HostId, LinkSpec, Node, Rate, Time};
 use timeplane_protocol::{
-    DeputyConfig, Estimator, MakeScheduler, Policy, PredictedConfig, ProactiveConfig, RateManagerConfig, SignalConfig,
-    SlotManagerConfig, Standby, Succession, TimeslotManagerConfig,
+    Estimator, MakeScheduler, Policy, PredictedConfig, ProactiveConfig, RateControllerConfig, RelayConfig,
+    SignalConfig, SlotControllerConfig, Standby, Succession, TimeslotControllerConfig,
 };
 use timeplane_schedule::{Colouring, Fill, Metric, Normaliser, Schedulers, SlotParameters, UnknownScheduler};
 
 /// What slots leave of the links to short flows.
 pub fn background(spec: &PlanSpec) -> Rate {
     match spec {
-        PlanSpec::Slots(SlotsSpec { background: Some(b), .. }) => b.rate,
+        PlanSpec::Tdma(TdmaSpec { background: Some(b), .. }) => b.rate,
         _ => Rate::ZERO,
     }
 }
@@ -30,11 +30,11 @@ pub fn planned_on(spec: &PlanSpec, fabric: &Arc<Fabric>) -> Arc<Fabric> {
     if background > Rate::ZERO { Arc::new(less(fabric, background)) } else { Arc::clone(fabric) }
 }
 
-/// What a deputy is told, of the manager that plans so.
-pub fn deputy_config(spec: &SlotsSpec, number: u32, fabric: &Fabric) -> DeputyConfig {
-    DeputyConfig {
+/// What a relay is told, of the controller that plans so.
+pub fn relay_config(spec: &TdmaSpec, number: u32, fabric: &Fabric) -> RelayConfig {
+    RelayConfig {
         number,
-        deputies: spec.deputies(),
+        relays: spec.relays(),
         epoch: 0,
         control_latency: spec.control_latency,
         gather: spec.gather(),
@@ -42,13 +42,13 @@ pub fn deputy_config(spec: &SlotsSpec, number: u32, fabric: &Fabric) -> DeputyCo
     }
 }
 
-/// One of two managers of slots: the first or the second, which leads at once or follows.
+/// One of two controllers of slots: the first or the second, which leads at once or follows.
 ///
 /// # Errors
 /// Where the scenario names a scheduler that is not there.
 pub fn one_of_two(
-    spec: &SlotsSpec,
-    config: SlotManagerConfig,
+    spec: &TdmaSpec,
+    config: SlotControllerConfig,
     place: u32,
     leads: bool,
     schedulers: &Schedulers,
@@ -57,7 +57,7 @@ pub fn one_of_two(
     let build = schedulers.factory(&spec.scheduler)?;
     let slots = config.slots;
     let make: MakeScheduler = Box::new(move || build(&slots));
-    let succession = Succession { takeover: spec.takeover(), managers: 2, place };
+    let succession = Succession { takeover: spec.takeover(), controllers: 2, place };
     let begin = if leads { Standby::leading } else { Standby::new };
     Ok(begin(config, succession, make, Arc::clone(fabric)))
 }
@@ -75,40 +75,40 @@ fn less(fabric: &Fabric, rate: Rate) -> Fabric {
     Fabric::new(fabric.hosts(), switches.collect(), &wires).expect("a fabric of the same shape")
 }
 
-/// How a manager of slots signals; `None` where the hosts' clocks open gates.
-pub fn signal_config(spec: &SlotsSpec, fabric: &Fabric) -> Option<SignalConfig> {
+/// How a controller of slots signals; `None` where the hosts' clocks open gates.
+pub fn signal_config(spec: &TdmaSpec, fabric: &Fabric) -> Option<SignalConfig> {
     let s = spec.signals?;
     let times = s.reaction.times();
-    let skew = s.skew(fabric, spec.deputies());
+    let skew = s.skew(fabric, spec.relays());
     let delay = spec.control_latency + s.frame_time(fabric) + (skew + times.on_least + times.on_most) / 2;
     Some(SignalConfig { hold: s.hold, slack: skew + times.off_most, delay })
 }
 
-/// What a manager of slots is told, of packets of `mtu` bytes.
-pub fn slot_manager(spec: &SlotsSpec, fabric: &Fabric, mtu: u32) -> SlotManagerConfig {
+/// What a controller of slots is told, of packets of `mtu` bytes.
+pub fn slot_controller(spec: &TdmaSpec, fabric: &Fabric, mtu: u32) -> SlotControllerConfig {
     let frame = fabric.links().iter().map(|l| l.spec.framing.wire(mtu)).max().unwrap_or(mtu);
     let frame = Bytes::new(u64::from(frame));
     let slots = SlotParameters { open: spec.slot, gap: spec.guard, slots: spec.round_slots, frame };
     let signals = signal_config(spec, fabric);
-    SlotManagerConfig {
+    SlotControllerConfig {
         control_latency: spec.control_way(),
         compute_time: spec.compute_time,
-        deputies: spec.deputies(),
-        deputy_error: spec.deputy_error(),
+        relays: spec.relays(),
+        relay_error: spec.relay_error(),
         // Where frames open gates, no host's clock counts.
         clock_error: if signals.is_some() { Duration::ZERO } else { spec.clock_bound() },
         signals,
         receive_buffers: spec.receive.is_some(),
-        ..SlotManagerConfig::new(slots)
+        ..SlotControllerConfig::new(slots)
     }
 }
 
-/// What a manager of timeslots is told, of packets of `mtu` bytes.
-pub fn timeslot_manager(spec: &TimeslotsSpec, fabric: &Fabric, mtu: u32) -> TimeslotManagerConfig {
+/// What a controller of timeslots is told, of packets of `mtu` bytes.
+pub fn timeslot_controller(spec: &TimeslotsSpec, fabric: &Fabric, mtu: u32) -> TimeslotControllerConfig {
     let link = &fabric.link(fabric.uplink(HostId(0))).spec;
     let frame = Bytes::new(u64::from(link.framing.wire(mtu)));
     let slot = spec.slot.unwrap_or_else(|| link.rate.time_for(frame));
-    TimeslotManagerConfig {
+    TimeslotControllerConfig {
         epoch: 0,
         start: Time::ZERO,
         slot,
@@ -134,9 +134,9 @@ pub fn timeslot_manager(spec: &TimeslotsSpec, fabric: &Fabric, mtu: u32) -> Time
     }
 }
 
-/// What a manager of rates is told.
-pub fn rate_manager(spec: &RatesSpec) -> RateManagerConfig {
-    RateManagerConfig {
+/// What a controller of rates is told.
+pub fn rate_controller(spec: &RatesSpec) -> RateControllerConfig {
+    RateControllerConfig {
         epoch: 0,
         estimator: match spec.estimator {
             RateEstimator::Backlogged => Estimator::Backlogged,

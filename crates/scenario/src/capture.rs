@@ -1,6 +1,6 @@
 //! Places whose frames are written down: the names of `record.capture`.
 
-use crate::{Control, PlanSpec, Scenario};
+use crate::{PlanSpec, Scenario, Scheme};
 use core::fmt;
 use core::str::FromStr;
 
@@ -11,13 +11,13 @@ pub enum CapturePoint {
     Host(u32),
     /// On a link: one direction of a wire, or of the air.
     Link(u32),
-    /// At a controller: all control messages that it sends and receives. 0 is the first, then come a standby and deputies, where there are any.
-    Manager(u32),
+    /// At a controller: all control messages that it sends and receives. 0 is the first, then come a standby and relays, where there are any.
+    Controller(u32),
 }
 
 impl CapturePoint {
     /// The words that name a kind of place.
-    pub const WORDS: [&'static str; 3] = ["host", "link", "manager"];
+    pub const WORDS: [&'static str; 3] = ["host", "link", "controller"];
 
     /// The file that its frames are written to, in the folder of a run.
     pub fn file_name(&self) -> String {
@@ -28,26 +28,26 @@ impl CapturePoint {
         match *self {
             Self::Host(n) => ("host", n),
             Self::Link(n) => ("link", n),
-            Self::Manager(n) => ("manager", n),
+            Self::Controller(n) => ("controller", n),
         }
     }
-    /// How many places of its kind there are under a control, before the fabric is built; `seen` is the scenario as the control sees it.
-    pub fn count(&self, seen: &Scenario, control: &Control) -> u128 {
+    /// How many places of its kind there are under a scheme, before the fabric is built; `seen` is the scenario as the scheme sees it.
+    pub fn count(&self, seen: &Scenario, scheme: &Scheme) -> u128 {
         match self {
             Self::Host(_) => seen.fabric.hosts(),
             Self::Link(_) => {
                 // Those of the air that take no wire's place come after all wires.
                 let beside = seen.fabric.radio.iter().flat_map(|r| &r.link).filter(|l| l.share.is_some()).count();
-                let flyways = match &control.plan {
+                let flyways = match &scheme.plan {
                     Some(PlanSpec::Flyways(f)) => seen.fabric.hosts() * u128::from(f.channels),
                     _ => 0,
                 };
                 2 * (seen.fabric.wires() + beside as u128) + flyways
             }
-            Self::Manager(_) => match &control.plan {
+            Self::Controller(_) => match &scheme.plan {
                 None => 0,
-                Some(PlanSpec::Slots(slots)) => {
-                    1 + u128::from(slots.standby.is_some()) + slots.managers.map_or(0, |m| u128::from(m.count))
+                Some(PlanSpec::Tdma(slots)) => {
+                    1 + u128::from(slots.standby.is_some()) + slots.controllers.map_or(0, |m| u128::from(m.count))
                 }
                 Some(_) => 1,
             },
@@ -64,7 +64,7 @@ impl fmt::Display for CapturePoint {
 
 /// A text names no place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no place: a word and a number are, as `host 3`, `link 5` or `manager 0`")]
+#[error("`{0}` is no place: a word and a number are, as `host 3`, `link 5` or `controller 0`")]
 pub struct CapturePointError(String);
 
 impl FromStr for CapturePoint {
@@ -78,7 +78,7 @@ impl FromStr for CapturePoint {
         match word {
             "host" => Ok(Self::Host(number)),
             "link" => Ok(Self::Link(number)),
-            "manager" => Ok(Self::Manager(number)),
+            "controller" => Ok(Self::Controller(number)),
             _ => Err(wrong()),
         }
     }
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_place_has_one_name() {
-        for point in [CapturePoint::Host(0), CapturePoint::Link(4_000_000_000), CapturePoint::Manager(1)] {
+        for point in [CapturePoint::Host(0), CapturePoint::Link(4_000_000_000), CapturePoint::Controller(1)] {
             assert_eq!(point.to_string().parse(), Ok(point));
         }
         assert_eq!(CapturePoint::Link(5).file_name(), "link-5.pcapng");

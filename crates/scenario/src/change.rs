@@ -21,7 +21,7 @@ pub struct Change {
     /// From one rate to the next; after the last the first comes again, as long as anything goes on. Missing: one rate, for good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Duration>,
-    /// How long before each change the manager of slots knows of it: its slots end before, and go on after, at the rates of their time. At 0
+    /// How long before each change the controller of slots knows of it: its slots end before, and go on after, at the rates of their time. At 0
     /// it hears when it happens, and slots that are granted by then go on as they are.
     #[serde(default)]
     pub notice: Duration,

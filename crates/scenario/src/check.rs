@@ -12,15 +12,15 @@ use timeplane_model::{Bytes, Duration, Rate};
 pub struct Check {
     /// The metric, with or without its unit: `completion`, `fct_p99`, ...; `timeplane list results` shows all.
     pub metric: String,
-    /// The control whose mean over seeds is checked.
-    pub control: String,
+    /// The scheme whose mean over seeds is checked.
+    pub scheme: String,
     /// The mean must not be above this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Limit>,
     /// The mean must not be below this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<Limit>,
-    /// Checks the ratio to the mean of this control instead.
+    /// Checks the ratio to the mean of this scheme instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relative_to: Option<String>,
     /// Checks the ratio to the bound that theory gives for `[fabric]` instead.

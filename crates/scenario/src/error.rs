@@ -78,7 +78,7 @@ pub enum Problem {
         /// All right ones.
         allowed: Vec<String>,
     },
-    /// A name that stands for nothing: an alternative, a scheduler, a control.
+    /// A name that stands for nothing: an alternative, a scheduler, a scheme.
     #[error("unknown {what} `{found}`{}", did_you_mean(.nearest.as_deref()))]
     UnknownName {
         /// What it should name.

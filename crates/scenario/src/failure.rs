@@ -18,7 +18,7 @@ pub struct Failure {
     /// When it works again; missing: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Duration>,
-    /// How much later the others know, that it failed as well as that it returned: switches choose other paths, and managers
+    /// How much later the others know, that it failed as well as that it returned: switches choose other paths, and controllers
     /// plan without it: what has no way gets no slots and no rates.
     #[serde(default = "one_ms")]
     pub detection: Duration,
@@ -44,11 +44,11 @@ pub enum Element {
     /// segments are lost.
     Host(u32),
     /// The controller of a plan. It starts anew when it returns, and grants nothing before its predecessor's grants are over; where there is a
-    /// standby (`plan.slots.standby`), it returns as one that follows.
-    Manager,
-    /// The second manager of a plan of slots. It returns as one that follows, or leads where it hears of no other.
+    /// standby (`plan.tdma.standby`), it returns as one that follows.
+    Controller,
+    /// The second controller of a plan of slots. It returns as one that follows, or leads where it hears of no other.
     Standby,
-    /// One of several managers of a plan of slots (`plan.slots.managers`), from 0: its part of the hosts has no slots while it is away. As it keeps
+    /// One of several controllers of a plan of slots (`plan.tdma.controllers`), from 0: its part of the hosts has no slots while it is away. As it keeps
     /// nothing that anybody could miss, another machine may be what returns in its place.
-    Deputy(u32),
+    Relay(u32),
 }

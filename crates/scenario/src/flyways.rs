@@ -1,4 +1,4 @@
-//! The `[control.NAME.plan.flyways]` table: 60 GHz links between racks, set up where the wires are short.
+//! The `[scheme.NAME.plan.flyways]` table: 60 GHz links between racks, set up where the wires are short.
 
 use crate::{AccessSpec, AckWay, AirQueue, AntennaName, MacName};
 use schemars::JsonSchema;

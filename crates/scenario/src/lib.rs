@@ -1,4 +1,4 @@
-//! WHAT is studied: a fabric, a workload and the controls to compare on it.
+//! WHAT is studied: a fabric, a workload and the schemes to compare on it.
 //!
 //! These types are the one definition of a scenario: TOML files, JSON Schema, the reference and the Python classes
 //! all come from them. Keys are snake_case; quantities are strings with a unit. A choice among alternatives is a table with one key, the
@@ -9,17 +9,17 @@ mod capture;
 mod change;
 mod check;
 mod circuits;
-mod control;
+mod controllers;
 mod document;
 mod error;
 mod fabric;
 mod failure;
 mod flyways;
 mod load;
-mod managers;
 mod own_fabric;
 mod proxy;
 mod radio;
+mod scheme;
 mod shape;
 mod signals;
 mod standby;
@@ -29,11 +29,7 @@ mod workload;
 pub use capture::{CapturePoint, CapturePointError};
 pub use change::{Change, Wires};
 pub use check::{Check, Limit};
-pub use control::{
-    BackgroundSpec, CircuitAlgorithm, CircuitDemand, CircuitsSpec, Congestion, Control, DelayedAck, Discipline, Ecmp,
-    Nic, PathColouring, PlanSpec, RateEstimator, RateNormaliser, RatesSpec, Raw, ReceiveSpec, SlotFill, SlotMetric,
-    SlotsSpec, Tcp, TimeslotsSpec, Transport,
-};
+pub use controllers::ControllersSpec;
 pub use error::{Issue, Location, Problem, ScenarioError, Source, nearest};
 pub use fabric::{
     DarkTime, FabricSpec, GraphLink, HybridSpec, MOST_HOSTS, MOST_SWITCHES, MOST_WIRES, Retune, RetuneTimes, Topology,
@@ -41,12 +37,16 @@ pub use fabric::{
 pub use failure::{Element, Failure};
 pub use flyways::{FlywayPolicy, FlywaysSpec, PointingSpec};
 pub use load::{Loaded, Point, split_override};
-pub use managers::ManagersSpec;
 pub use own_fabric::{OwnFabric, OwnSwitch};
 pub use proxy::{PredictedSpec, ProactiveSpec, ProxyPolicy, ProxySpec};
 pub use radio::{
-    AccessSpec, AckWay, AirQueue, AntennaName, CourseSpec, HandoverSpec, InOutage, Interference, MacName, OwnRadio,
+    AccessSpec, AckWay, AirQueue, AntennaName, HandoverSpec, InOutage, Interference, LinkTraceSpec, MacName, OwnRadio,
     QueuedSpec, RadioLink, RadioSpec, RoomName,
+};
+pub use scheme::{
+    BackgroundSpec, CircuitAlgorithm, CircuitDemand, CircuitsSpec, Congestion, DelayedAck, Discipline, Ecmp, Nic,
+    PathColouring, PlanSpec, RateEstimator, RateNormaliser, RatesSpec, Raw, ReceiveSpec, Scheme, SlotFill, SlotMetric,
+    Tcp, TdmaSpec, TimeslotsSpec, Transport,
 };
 pub use signals::{Interfaces, Reaction, ReactionTimes, SignalSpec};
 pub use standby::StandbySpec;
@@ -60,7 +60,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::Duration;
 
-/// A question: one workload under several controls, on one fabric or, where a control has its own, on several.
+/// A question: one workload under several schemes, on one fabric or, where a scheme has its own, on several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -78,7 +78,7 @@ pub struct Scenario {
     pub seeds: u32,
     /// Everything between hosts.
     pub fabric: FabricSpec,
-    /// What is sent. It never depends on the control.
+    /// What is sent. It never depends on the scheme.
     pub workload: Workload,
     /// What counts: warm-up, measured window, drain.
     #[serde(default)]
@@ -92,8 +92,8 @@ pub struct Scenario {
     /// Which wires change their rate while it runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub change: Vec<Change>,
-    /// The controls to compare, by name; the first is the baseline of differences.
-    pub control: IndexMap<String, Control>,
+    /// The schemes to compare, by name; the first is the baseline of differences.
+    pub scheme: IndexMap<String, Scheme>,
     /// Values to try, by dotted key: `"workload.poisson.load" = [0.2, 0.5]`; several keys make a grid. Keys with commas between them change
     /// together: `"fabric.rate, workload.poisson.load" = [["10 Gb/s", 0.2], ["40 Gb/s", 0.5]]`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
@@ -116,19 +116,19 @@ impl Scenario {
         serde_json::to_value(self).expect("a scenario has text keys and finite numbers")
     }
 
-    /// All that one run depends on, without names: fabric, workload, window, record, failures, changes, one control and the seed. The fabric is the
-    /// scenario's also where the control has its own, as the workload is made for it; what the control changes is in the control.
+    /// All that one run depends on, without names: fabric, workload, window, record, failures, changes, one scheme and the seed. The fabric is the
+    /// scenario's also where the scheme has its own, as the workload is made for it; what the scheme changes is in the scheme.
     ///
-    /// `None` where there is no such control.
-    pub fn run_json(&self, control: &str, seed: u64) -> Option<serde_json::Value> {
-        let control = self.control.get(control)?;
+    /// `None` where there is no such scheme.
+    pub fn run_json(&self, scheme: &str, seed: u64) -> Option<serde_json::Value> {
+        let scheme = self.scheme.get(scheme)?;
         let mut run = serde_json::json!({
             "seed": seed,
             "fabric": self.fabric,
             "workload": self.workload,
             "window": self.window,
             "record": self.record,
-            "control": control,
+            "scheme": scheme,
         });
         if !self.failure.is_empty() {
             run["failure"] = serde_json::json!(self.failure);
@@ -191,8 +191,8 @@ pub struct Record {
     /// circuits are written down in any case.
     pub grants: bool,
     /// Writes the frames of these places to a file each, as `host-3.pcapng` in the folder of a run, for Wireshark and its like. `host 3` is what this host
-    /// sends and receives, data and control messages; `link 5` one direction of a wire, by its number in the table `links`; `manager 0` the messages
-    /// of a controller (then come a standby and deputies). All else stays as it is.
+    /// sends and receives, data and control messages; `link 5` one direction of a wire, by its number in the table `links`; `controller 0` the messages
+    /// of a controller (then come a standby and relays). All else stays as it is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capture: Vec<String>,
 }

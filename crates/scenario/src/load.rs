@@ -44,12 +44,12 @@ pub struct Point {
 }
 
 impl Point {
-    /// All that one run depends on: fabric, workload, window, record, one control and the seed; no names, so that renaming a
-    /// control or a file reruns nothing. Files that the workload names are in it by name only.
+    /// All that one run depends on: fabric, workload, window, record, one scheme and the seed; no names, so that renaming a
+    /// scheme or a file reruns nothing. Files that the workload names are in it by name only.
     ///
-    /// `None` where there is no such control.
-    pub fn run_json(&self, control: &str, seed: u64) -> Option<serde_json::Value> {
-        self.scenario.run_json(control, seed)
+    /// `None` where there is no such scheme.
+    pub fn run_json(&self, scheme: &str, seed: u64) -> Option<serde_json::Value> {
+        self.scenario.run_json(scheme, seed)
     }
 }
 

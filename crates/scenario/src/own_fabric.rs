@@ -1,4 +1,4 @@
-//! The `[control.NAME.fabric]` tables: controls of one workload on networks of their own.
+//! The `[scheme.NAME.fabric]` tables: schemes of one workload on networks of their own.
 
 use crate::{FabricSpec, OwnRadio, Scenario, Topology};
 use schemars::JsonSchema;
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use timeplane_model::{Buffer, Bytes, Duration, Forwarding, Framing, Pfc, Rate, Switch};
 
-/// What a control's fabric has other than the scenario's. What is missing is as in `[fabric]`.
+/// What a scheme's fabric has other than the scenario's. What is missing is as in `[fabric]`.
 ///
 /// There are as many hosts as in `[fabric]`, and the flows are the same: the load of a workload is that of `[fabric]`, whatever rate hosts have
-/// here. Slowdowns count from the least time in `[fabric]` and bounds are its bounds, so that all controls are measured by one scale; a faster
-/// fabric can beat both. Failures and changes count the elements of each control's fabric as it has them.
+/// here. Slowdowns count from the least time in `[fabric]` and bounds are its bounds, so that all schemes are measured by one scale; a faster
+/// fabric can beat both. Failures and changes count the elements of each scheme's fabric as it has them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OwnFabric {
@@ -43,9 +43,9 @@ pub struct OwnFabric {
     pub radio: Option<OwnRadio>,
 }
 
-/// What the switches of a control's fabric have other than the scenario's.
+/// What the switches of a scheme's fabric have other than the scenario's.
 ///
-/// Marks and pauses that `[fabric.switch]` has cannot be taken away here: leave them out there, and give them to the controls that want them.
+/// Marks and pauses that `[fabric.switch]` has cannot be taken away here: leave them out there, and give them to the schemes that want them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OwnSwitch {
@@ -67,7 +67,7 @@ pub struct OwnSwitch {
 }
 
 impl OwnFabric {
-    /// The fabric of the control, where the scenario's is `base`.
+    /// The fabric of the scheme, where the scenario's is `base`.
     pub fn over(&self, base: &FabricSpec) -> FabricSpec {
         FabricSpec {
             topology: self.topology.as_ref().unwrap_or(&base.topology).clone(),
@@ -96,11 +96,11 @@ impl OwnSwitch {
 }
 
 impl Scenario {
-    /// The scenario as a control sees it: with the control's own fabric where it has one.
+    /// The scenario as a scheme sees it: with the scheme's own fabric where it has one.
     ///
-    /// `None` where there is no such control.
-    pub fn seen_by(&self, control: &str) -> Option<Cow<'_, Self>> {
-        Some(match &self.control.get(control)?.fabric {
+    /// `None` where there is no such scheme.
+    pub fn seen_by(&self, scheme: &str) -> Option<Cow<'_, Self>> {
+        Some(match &self.scheme.get(scheme)?.fabric {
             None => Cow::Borrowed(self),
             Some(own) => Cow::Owned(Self { fabric: own.over(&self.fabric), ..self.clone() }),
         })

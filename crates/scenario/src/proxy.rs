@@ -1,10 +1,10 @@
-//! The `[control.NAME.proxy]` table: a proxy that tells TCP what an air link carries.
+//! The `[scheme.NAME.proxy]` table: a proxy that tells TCP what an air link carries.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::Duration;
 
-/// A proxy that sets the windows of TCP senders whose flows cross an air link with a course (Drago et al., MASS 2019, section III).
+/// A proxy that sets the windows of TCP senders whose flows cross an air link with a link trace (Drago et al., MASS 2019, section III).
 ///
 /// The link's access point reports whenever the rate changes, and now and then otherwise; the proxy makes a window of rate and least round
 /// trip, which its policy may hold back. Losses are the sender's to find and repair.

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::{Bytes, Duration, HostId, LinkId, NodeId};
 use timeplane_radio::{
-    CourseRules, Db, Dbm, FLYWAYS_DRAFT, IEEE_802_11AD_2012, LinkParameters, MacParameters, Testbed,
+    Db, Dbm, FLYWAYS_DRAFT, IEEE_802_11AD_2012, LinkParameters, LinkTraceRules, MacParameters, Testbed,
 };
 
 use crate::FabricSpec;
@@ -43,7 +43,7 @@ pub struct RadioSpec {
     /// How devices with links to several access points go from one to another. Missing: such links are equal paths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover: Option<HandoverSpec>,
-    /// Who disturbs whom, where links follow a course. Pairs that are not named do not hear each other.
+    /// Who disturbs whom, where links follow a link trace. Pairs that are not named do not hear each other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interference: Vec<Interference>,
     /// The air links.
@@ -100,7 +100,7 @@ const fn hundred_ms() -> Duration {
     Duration::from_ms(100)
 }
 
-/// What a control's radios have other than the scenario's. What is missing is as there.
+/// What a scheme's radios have other than the scenario's. What is missing is as there.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OwnRadio {
@@ -137,7 +137,7 @@ pub struct OwnRadio {
 }
 
 impl OwnRadio {
-    /// The radios of the control, where the scenario has `base`.
+    /// The radios of the scheme, where the scenario has `base`.
     pub fn over(&self, base: Option<&RadioSpec>) -> RadioSpec {
         let base = base.cloned().unwrap_or_default();
         RadioSpec {
@@ -272,16 +272,16 @@ pub struct RadioLink {
     /// Its rate follows what a channel of 500 MHz lets through, over time; with `access = "planned"`. Its first node is the
     /// access point, which chooses the rate; links of one access point on one channel take turns, a packet each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub course: Option<CourseSpec>,
+    pub trace: Option<LinkTraceSpec>,
 }
 
 /// How what a link carries comes from the power of its beams over time (Drago et al., MASS 2019, section III).
 ///
 /// The access point takes the pair of beams with the most power and the fastest MCS from 1 to 12 that keeps the packet error rate at
-/// its target; until it looks again, losses follow the channel. The link carries the same both ways. After its end a course begins again.
+/// its target; until it looks again, losses follow the channel. The link carries the same both ways. After its end a link trace begins again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CourseSpec {
+pub struct LinkTraceSpec {
     /// One of the two rooms of the proxy's measurements, in which somebody walks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<RoomName>,
@@ -316,13 +316,13 @@ pub struct CourseSpec {
     /// What becomes of packets while no rate meets the target.
     #[serde(default)]
     pub in_outage: InOutage,
-    /// All rates are this much of what the channel allows, 0.001 to 1: 0.25 where the same course is run on Linux, whose emulated
+    /// All rates are this much of what the channel allows, 0.001 to 1: 0.25 where the same link trace is run on Linux, whose emulated
     /// links end at 500 Mb/s.
     #[serde(default = "all_of_it")]
     pub rate_factor: f64,
 }
 
-impl CourseSpec {
+impl LinkTraceSpec {
     /// How rates and losses follow from levels.
     pub fn parameters(&self) -> LinkParameters {
         LinkParameters {
@@ -334,8 +334,8 @@ impl CourseSpec {
         }
     }
     /// How often somebody looks.
-    pub fn rules(&self) -> CourseRules {
-        CourseRules { every: self.every, select_every: self.select_every }
+    pub fn rules(&self) -> LinkTraceRules {
+        LinkTraceRules { every: self.every, select_every: self.select_every }
     }
     /// The room with who walks in it as the room has it; none where a file says what arrives.
     pub fn testbed(&self) -> Option<Testbed> {

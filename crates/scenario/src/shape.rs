@@ -119,7 +119,7 @@ impl Shape {
         self.find(key, document).is_ok_and(|s| matches!(self.kind(s), Kind::Text | Kind::Quantity(_)))
     }
 
-    /// The schema at a dotted key, or the first segment that does not exist. Names of controls are looked up in `document`.
+    /// The schema at a dotted key, or the first segment that does not exist. Names of schemes are looked up in `document`.
     fn find<'a>(&'a self, key: &str, document: &Node) -> Result<&'a Json, (String, Problem)> {
         let mut schema = &self.schema;
         let mut so_far = String::new();

@@ -34,11 +34,11 @@ impl Default for SignalSpec {
 const FRAME: Bytes = Bytes::new(84);
 
 impl SignalSpec {
-    /// Per host, the number of the interface that reaches it, where so many managers are in charge of [parts](Fabric::parts) of the hosts: each has
-    /// interfaces of its own. One manager is 0 or 1.
-    pub fn interfaces_of(&self, fabric: &Fabric, managers: u32) -> Vec<u32> {
+    /// Per host, the number of the interface that reaches it, where so many controllers are in charge of [parts](Fabric::parts) of the hosts: each has
+    /// interfaces of its own. One controller is 0 or 1.
+    pub fn interfaces_of(&self, fabric: &Fabric, controllers: u32) -> Vec<u32> {
         let mut switches = Vec::new();
-        let parts = fabric.parts(managers);
+        let parts = fabric.parts(controllers);
         let of = |h: u32| {
             let switch = match self.interfaces {
                 Interfaces::One => 0,
@@ -59,9 +59,9 @@ impl SignalSpec {
         fabric.link(fabric.uplink(HostId(0))).spec.rate.time_for(FRAME)
     }
 
-    /// From the first to the last of the frames of one manager that open a slot in which all hosts send; of `managers`, 0 or 1 where there is one.
-    pub fn skew(&self, fabric: &Fabric, managers: u32) -> Duration {
-        let of = self.interfaces_of(fabric, managers);
+    /// From the first to the last of the frames of one controller that open a slot in which all hosts send; of `controllers`, 0 or 1 where there is one.
+    pub fn skew(&self, fabric: &Fabric, controllers: u32) -> Duration {
+        let of = self.interfaces_of(fabric, controllers);
         let interfaces = of.iter().max().map_or(0, |most| most + 1);
         let most = (0..interfaces).map(|i| of.iter().filter(|&&o| o == i).count()).max().unwrap_or(0);
         (self.frame_time(fabric) + self.frame_gap) * (most as i64 - 1).max(0)
@@ -78,8 +78,8 @@ impl SignalSpec {
     /// Slots may begin with a frame that is shorter than the last one of the slot before, as where a flow ends: it is through a switch earlier.
     /// With such frames, the guard has to be longer by the difference, at most a frame.
     ///
-    /// Where there are several managers, 0 or 1 is one, this is for clocks that agree; see [`SlotsSpec::least_guard`](crate::SlotsSpec::least_guard).
-    pub fn least_guard(&self, fabric: &Fabric, frame: Bytes, managers: u32) -> Duration {
+    /// Where there are several controllers, 0 or 1 is one, this is for clocks that agree; see [`TdmaSpec::least_guard`](crate::TdmaSpec::least_guard).
+    pub fn least_guard(&self, fabric: &Fabric, frame: Bytes, controllers: u32) -> Duration {
         let times = self.reaction.times();
         let line = |rate: Rate| rate.time_for(frame);
         let hop = |l: &Link| {
@@ -92,7 +92,7 @@ impl SignalSpec {
             .max()
             .unwrap_or_default();
         let further = longest_path(fabric) as i64 - 2;
-        self.skew(fabric, managers) + times.off_most - times.on_least + in_progress + slowest * further
+        self.skew(fabric, controllers) + times.off_most - times.on_least + in_progress + slowest * further
     }
 }
 

@@ -12,8 +12,8 @@ mod radio;
 use crate::error::{Problem, nearest};
 use crate::shape::one_of;
 use crate::{
-    AirQueue, Check, Congestion, Control, Element, FabricSpec, Failure, Limit, PacketMix, Pattern, PlanSpec, Poisson,
-    RateEstimator, RatesSpec, Reaction, Scenario, SignalSpec, Sizes, SlotsSpec, Tcp, TimeslotsSpec, Topology,
+    AirQueue, Check, Congestion, Element, FabricSpec, Failure, Limit, PacketMix, Pattern, PlanSpec, Poisson,
+    RateEstimator, RatesSpec, Reaction, Scenario, Scheme, SignalSpec, Sizes, Tcp, TdmaSpec, TimeslotsSpec, Topology,
     Transport, Workload,
 };
 use std::fmt::Display;
@@ -50,15 +50,15 @@ pub(crate) fn check(scenario: &Scenario, schedulers: &[&str], base: &Path) -> Ch
     let hosts = scenario.fabric.hosts();
     c.workload(scenario, hosts, base);
     c.window(scenario);
-    if scenario.control.is_empty() {
-        c.conflict("control", "there is no control to run", Some("add a table `[control.NAME]` with a transport"));
+    if scenario.scheme.is_empty() {
+        c.conflict("scheme", "there is no scheme to run", Some("add a table `[scheme.NAME]` with a transport"));
     }
-    for (name, control) in &scenario.control {
-        let seen = scenario.seen_by(name).expect("one of its controls");
-        if control.fabric.is_some() {
+    for (name, scheme) in &scenario.scheme {
+        let seen = scenario.seen_by(name).expect("one of its schemes");
+        if scheme.fabric.is_some() {
             c.own_fabric(name, &seen, scenario, base);
         }
-        c.control(name, control, &seen, schedulers);
+        c.scheme(name, scheme, &seen, schedulers);
         c.with_radio(name, &seen);
         c.proxy(name, &seen);
     }
@@ -148,10 +148,10 @@ impl Checked {
         if s.seed > i64::MAX as u64 - u64::from(s.seeds) {
             self.value("seed", s.seed, "the last seed must be below 2^63");
         }
-        for name in s.control.keys() {
+        for name in s.scheme.keys() {
             if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) {
-                let message = format!("`{name}` names no control: letters, digits, `_` and `-` do");
-                self.conflict(&format!("control.{name}"), &message, None);
+                let message = format!("`{name}` names no scheme: letters, digits, `_` and `-` do");
+                self.conflict(&format!("scheme.{name}"), &message, None);
             }
         }
     }
@@ -391,10 +391,10 @@ impl Checked {
         }
     }
 
-    fn control(&mut self, name: &str, control: &Control, s: &Scenario, schedulers: &[&str]) {
-        let at = |key: &str| format!("control.{name}.{key}");
+    fn scheme(&mut self, name: &str, scheme: &Scheme, s: &Scenario, schedulers: &[&str]) {
+        let at = |key: &str| format!("scheme.{name}.{key}");
         let mtu = s.fabric.mtu;
-        match &control.transport {
+        match &scheme.transport {
             Transport::Datagrams {} => {}
             Transport::Raw(raw) => {
                 if raw.header == Bytes::ZERO || raw.header.get() + 1 > mtu.get() {
@@ -406,7 +406,7 @@ impl Checked {
             Transport::Tcp(tcp) => self.tcp(&at("transport.tcp"), tcp, s),
         }
         if let Workload::Poisson(p) = &s.workload {
-            let only = match (&p.packets, &control.transport) {
+            let only = match (&p.packets, &scheme.transport) {
                 (PacketMix::Mtu, _) | (PacketMix::Single, Transport::Datagrams {}) => None,
                 (PacketMix::Single, _) => Some("the packets `single` are for the transport `datagrams` only"),
                 (_, Transport::Tcp(_)) => {
@@ -422,13 +422,13 @@ impl Checked {
                 );
             }
         }
-        let burst = control.nic.burst;
+        let burst = scheme.nic.burst;
         if burst != Bytes::ZERO && !(mtu..=Bytes::mb(16)).contains(&burst) {
             let allowed = format!("allowed is 0 B (no offload), or the MTU, {mtu}, to 16 MB");
             self.value(&at("nic.burst"), burst, &allowed);
         }
-        match &control.plan {
-            Some(PlanSpec::Slots(slots)) => self.slots(&at("plan.slots"), slots, s, schedulers),
+        match &scheme.plan {
+            Some(PlanSpec::Tdma(slots)) => self.slots(&at("plan.tdma"), slots, s, schedulers),
             Some(PlanSpec::Timeslots(timeslots)) => self.timeslots(&at("plan.timeslots"), timeslots, s),
             Some(PlanSpec::Rates(rates)) => self.rates(&at("plan.rates"), rates, s),
             Some(PlanSpec::Circuits(circuits)) => self.circuits(&at("plan.circuits"), circuits, s),
@@ -523,39 +523,39 @@ impl Checked {
                     self.conflict(&at("element.between"), &message, Some(help));
                 }
             }
-            Element::Manager if s.control.values().all(|c| c.plan.is_none()) => {
-                self.conflict(&at("element"), "no control has a plan, so that there is no manager", None);
+            Element::Controller if s.scheme.values().all(|c| c.plan.is_none()) => {
+                self.conflict(&at("element"), "no scheme has a plan, so that there is no controller", None);
             }
             Element::Standby
-                if !s.control.values().any(|c| matches!(&c.plan, Some(PlanSpec::Slots(p)) if p.standby.is_some())) =>
+                if !s.scheme.values().any(|c| matches!(&c.plan, Some(PlanSpec::Tdma(p)) if p.standby.is_some())) =>
             {
-                let help = "add `standby = {}` to a `plan.slots`";
-                self.conflict(&at("element"), "no control has a second manager", Some(help));
+                let help = "add `standby = {}` to a `plan.tdma`";
+                self.conflict(&at("element"), "no scheme has a second controller", Some(help));
             }
-            Element::Deputy(deputy) => {
-                let counts = s.control.values().filter_map(|c| match &c.plan {
-                    Some(PlanSpec::Slots(slots)) => slots.managers.map(|m| m.count),
+            Element::Relay(relay) => {
+                let counts = s.scheme.values().filter_map(|c| match &c.plan {
+                    Some(PlanSpec::Tdma(slots)) => slots.controllers.map(|m| m.count),
                     _ => None,
                 });
                 match counts.max() {
-                    Some(count) => number("element.deputy", "deputies", deputy, u128::from(count)),
+                    Some(count) => number("element.relay", "relays", relay, u128::from(count)),
                     None => {
-                        let help = "add `managers = { count = 2 }` to a `plan.slots`";
-                        self.conflict(&at("element.deputy"), "no control has several managers", Some(help));
+                        let help = "add `controllers = { count = 2 }` to a `plan.tdma`";
+                        self.conflict(&at("element.relay"), "no scheme has several controllers", Some(help));
                     }
                 }
             }
-            Element::Manager | Element::Standby => {}
+            Element::Controller | Element::Standby => {}
         }
     }
 
     /// What is checked exists; names of metrics are known to others.
     fn check(&mut self, at: &str, check: &Check, s: &Scenario) {
-        for (key, name) in [("control", Some(&check.control)), ("relative_to", check.relative_to.as_ref())] {
-            if let Some(name) = name.filter(|n| !s.control.contains_key(*n)) {
-                let known: Vec<&str> = s.control.keys().map(String::as_str).collect();
+        for (key, name) in [("scheme", Some(&check.scheme)), ("relative_to", check.relative_to.as_ref())] {
+            if let Some(name) = name.filter(|n| !s.scheme.contains_key(*n)) {
+                let known: Vec<&str> = s.scheme.keys().map(String::as_str).collect();
                 let problem = Problem::UnknownName {
-                    what: "control",
+                    what: "scheme",
                     found: name.clone(),
                     nearest: nearest(name, known.iter().copied()),
                     allowed: known.iter().map(|n| (*n).to_owned()).collect(),
@@ -563,11 +563,11 @@ impl Checked {
                 self.error(&format!("{at}.{key}"), problem, Some(&one_of("one of", &known)));
             }
         }
-        if check.relative_to.as_ref() == Some(&check.control) {
-            self.conflict(&format!("{at}.relative_to"), "the ratio of a control to itself is always 1", None);
+        if check.relative_to.as_ref() == Some(&check.scheme) {
+            self.conflict(&format!("{at}.relative_to"), "the ratio of a scheme to itself is always 1", None);
         }
         if check.relative_to.is_some() && check.relative_to_bound {
-            self.conflict(at, "a check is relative to a control or to the bound, not to both", None);
+            self.conflict(at, "a check is relative to a scheme or to the bound, not to both", None);
         }
         let limits = [("at_most", check.at_most), ("at_least", check.at_least)];
         if limits.iter().all(|(_, limit)| limit.is_none()) {
@@ -590,7 +590,7 @@ impl Checked {
         }
     }
 
-    fn slots(&mut self, key: &str, slots: &SlotsSpec, s: &Scenario, schedulers: &[&str]) {
+    fn slots(&mut self, key: &str, slots: &TdmaSpec, s: &Scenario, schedulers: &[&str]) {
         let at = |name: &str| format!("{key}.{name}");
         self.positive_span(&at("slot"), slots.slot, LONGEST_DELAY);
         let f = &s.fabric;
@@ -632,7 +632,7 @@ impl Checked {
             self.signals(key, slots, signals, f);
         }
         self.standby(key, slots);
-        self.managers(key, slots, f);
+        self.controllers(key, slots, f);
         if !schedulers.contains(&slots.scheduler.as_str()) {
             let problem = Problem::UnknownName {
                 what: "scheduler",
@@ -643,7 +643,7 @@ impl Checked {
             self.error(&at("scheduler"), problem, Some(&one_of("one of", schedulers)));
         }
         let usable = |d: Duration| !d.is_negative() && d <= LONGEST_DELAY;
-        let between = [slots.deputy_latency(), slots.deputy_error()];
+        let between = [slots.relay_latency(), slots.relay_error()];
         if [slots.slot, slots.guard, slots.clock_error, slots.control_latency, slots.compute_time]
             .into_iter()
             .chain(between)
@@ -666,8 +666,8 @@ impl Checked {
         }
     }
 
-    /// The second manager.
-    fn standby(&mut self, key: &str, slots: &SlotsSpec) {
+    /// The second controller.
+    fn standby(&mut self, key: &str, slots: &TdmaSpec) {
         let at = |name: &str| format!("{key}.standby.{name}");
         let Some(standby) = slots.standby else { return };
         if let Some(latency) = standby.latency {
@@ -677,7 +677,7 @@ impl Checked {
         self.positive_span(&at("takeover"), takeover, LONGEST_RUN);
         let spans =
             [slots.slot, slots.guard, slots.compute_time, slots.control_latency, slots.peer_latency(), takeover];
-        let mut spans = spans.into_iter().chain([slots.deputy_latency(), slots.deputy_error()]);
+        let mut spans = spans.into_iter().chain([slots.relay_latency(), slots.relay_error()]);
         let usable = |d: Duration| !d.is_negative() && d <= LONGEST_RUN;
         if takeover == Duration::ZERO
             || !spans.all(usable)
@@ -689,35 +689,35 @@ impl Checked {
         let least = slots.least_takeover();
         if takeover < least {
             let message = format!(
-                "heartbeats come once a round, up to {least} apart: a manager that is well is deposed after {takeover}"
+                "heartbeats come once a round, up to {least} apart: a controller that is well is deposed after {takeover}"
             );
             self.conflict(&at("takeover"), &message, Some("a longer takeover, or shorter rounds"));
         } else if slots.control_loss > 0.0 && takeover < least * 2 {
             let message =
-                format!("the loss of one heartbeat deposes a manager that is well, unless it is {}", least * 2);
+                format!("the loss of one heartbeat deposes a controller that is well, unless it is {}", least * 2);
             self.warn(&at("takeover"), message);
         }
     }
 
-    /// Managers in charge of parts of the hosts.
-    fn managers(&mut self, key: &str, slots: &SlotsSpec, f: &FabricSpec) {
-        let at = |name: &str| format!("{key}.managers.{name}");
-        let Some(managers) = slots.managers else { return };
+    /// Controllers in charge of parts of the hosts.
+    fn controllers(&mut self, key: &str, slots: &TdmaSpec, f: &FabricSpec) {
+        let at = |name: &str| format!("{key}.controllers.{name}");
+        let Some(controllers) = slots.controllers else { return };
         let hosts = f.hosts();
-        if managers.count == 0 || u128::from(managers.count) > hosts {
-            self.value(&at("count"), managers.count, &format!("allowed is 1 to {hosts}, the number of hosts"));
+        if controllers.count == 0 || u128::from(controllers.count) > hosts {
+            self.value(&at("count"), controllers.count, &format!("allowed is 1 to {hosts}, the number of hosts"));
         }
-        self.span(&at("clock_error"), managers.clock_error, LONGEST_DELAY);
-        if let Some(latency) = managers.latency {
+        self.span(&at("clock_error"), controllers.clock_error, LONGEST_DELAY);
+        if let Some(latency) = controllers.latency {
             self.span(&at("latency"), latency, LONGEST_DELAY);
         }
-        if let Some(loss) = managers.loss {
+        if let Some(loss) = controllers.loss {
             self.probability(&at("loss"), loss);
         }
     }
 
     /// Clocks that part, and beacons.
-    fn clocks(&mut self, key: &str, slots: &SlotsSpec) {
+    fn clocks(&mut self, key: &str, slots: &TdmaSpec) {
         let at = |name: &str| format!("{key}.{name}");
         if !(0.0..=1_000.0).contains(&slots.clock_drift) {
             self.value(&at("clock_drift"), slots.clock_drift, "parts per million from 0 to 1,000 are needed");
@@ -754,7 +754,7 @@ impl Checked {
     }
 
     /// Frames that open and close gates.
-    fn signals(&mut self, key: &str, slots: &SlotsSpec, signals: &SignalSpec, f: &FabricSpec) {
+    fn signals(&mut self, key: &str, slots: &TdmaSpec, signals: &SignalSpec, f: &FabricSpec) {
         let at = |name: &str| format!("{key}.signals.{name}");
         self.signal_frames(&format!("{key}.signals"), signals);
         let times = signals.reaction.times();
@@ -779,23 +779,23 @@ impl Checked {
         }
         let Ok(fabric) = f.build() else { return };
         // Frames that open, and frames that close.
-        let skew = signals.skew(&fabric, slots.deputies());
+        let skew = signals.skew(&fabric, slots.relays());
         if skew * 2 > slots.slot + slots.guard {
             let message = format!(
                 "the frames of a slot take {} to leave, longer than a slot with its guard: signals fall behind for good",
                 skew * 2
             );
-            self.conflict(&at("frame_gap"), &message, Some("more `interfaces` or `managers`, or longer slots"));
+            self.conflict(&at("frame_gap"), &message, Some("more `interfaces` or `controllers`, or longer slots"));
         }
-        if slots.deputy_error().is_negative() || slots.deputy_error() > LONGEST_DELAY {
+        if slots.relay_error().is_negative() || slots.relay_error() > LONGEST_DELAY {
             return;
         }
-        let least = signals.least_guard(&fabric, frame, slots.deputies()) + slots.deputy_error() * 2;
+        let least = signals.least_guard(&fabric, frame, slots.relays()) + slots.relay_error() * 2;
         if slots.guard < least {
             let message = format!(
                 "with signals, hosts are in each other's slots unless the guard is {least}, by the reaction's jitter, the skew of frames{} and a \
                  frame in progress; it is {}",
-                if slots.deputy_error() > Duration::ZERO { ", two managers' clocks" } else { "" },
+                if slots.relay_error() > Duration::ZERO { ", two controllers' clocks" } else { "" },
                 slots.guard
             );
             self.warn(&format!("{key}.guard"), message);
@@ -877,7 +877,7 @@ impl Checked {
         }
     }
 
-    /// What every central control has.
+    /// What every central scheme has.
     fn common(&mut self, key: &str, latency: Duration, loss: f64, compute_time: Duration, report_every: Duration) {
         let at = |name: &str| format!("{key}.{name}");
         self.span(&at("control_latency"), latency, LONGEST_DELAY);

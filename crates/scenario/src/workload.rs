@@ -85,7 +85,7 @@ pub enum Sizes {
 }
 
 impl Workload {
-    /// Whether flows wait for others, so that when they begin depends on the control.
+    /// Whether flows wait for others, so that when they begin depends on the scheme.
     pub const fn has_steps(&self) -> bool {
         matches!(self, Self::Collective(_) | Self::Chakra(_) | Self::Simai(_))
     }
@@ -128,7 +128,7 @@ pub struct Shuffle {
     #[serde(default)]
     pub jitter: Duration,
     /// A host sends to its next neighbour first, then to the one after, and so on: each flow starts, at the earliest, when the host's flow before it is
-    /// over, so that its sender knows that all has arrived. When flows start then depends on the control.
+    /// over, so that its sender knows that all has arrived. When flows start then depends on the scheme.
     #[serde(default)]
     pub in_turn: bool,
 }

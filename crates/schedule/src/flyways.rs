@@ -29,7 +29,7 @@ mod ports;
 mod traffic;
 mod wired;
 
-pub use controller::{FlywayController, Request};
+pub use controller::{FlywayPlanner, Request};
 pub use direct::{Straggler, Transit};
 pub use either::Either;
 pub use error::FlywayError;

@@ -15,14 +15,14 @@ use timeplane_sim::batch::{self, Options, Planned, Prepared};
 use timeplane_sim::engine::Pulse;
 use timeplane_sim::run::{RunSpec, simulate};
 
-/// Two controls, some 20,000 packets a run each.
+/// Two schemes, some 20,000 packets a run each.
 const SCENARIO: &str = r#"
 name = "short"
 fabric = { topology.single_switch.hosts = 16, rate = "10 Gb/s", propagation = "1 us" }
 workload.poisson = { load = 0.5, sizes.exponential = "20 kB" }
 window = { warmup = "1 ms", measure = "10 ms" }
-control.cubic.transport.tcp.min_rto = "2 ms"
-control.slots = { transport.raw = {}, plan.slots = { slot = "50 us", guard = "5 us" } }
+scheme.cubic.transport.tcp.min_rto = "2 ms"
+scheme.slots = { transport.raw = {}, plan.tdma = { slot = "50 us", guard = "5 us" } }
 "#;
 
 /// Seconds on the wall, and CPU seconds of all threads.
@@ -49,7 +49,7 @@ fn alone(planned: &[Planned], prepared: &Prepared, root: &Path, pool: &rayon::Th
         let folder = root.join(&run.key);
         std::fs::create_dir_all(&folder).expect("a folder");
         let (scenario, point, base) = (&prepared.point.scenario, run.values.clone(), Path::new("."));
-        let spec = RunSpec { scenario, control: &run.control, point, seed: run.seed, base };
+        let spec = RunSpec { scenario, scheme: &run.scheme, point, seed: run.seed, base };
         let recorder = Recorder::files(&folder).expect("files");
         simulate(&spec, &prepared.fabric, &prepared.source, &schedulers, recorder, &Pulse::default()).expect("a run");
     };

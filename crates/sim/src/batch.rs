@@ -1,4 +1,4 @@
-//! All runs of a scenario: points x controls x seeds, on all cores, kept as they complete.
+//! All runs of a scenario: points x schemes x seeds, on all cores, kept as they complete.
 
 use crate::air::{AirError, read_beams};
 use crate::engine::Pulse;
@@ -80,7 +80,7 @@ pub enum Progress {
 pub struct Outcome {
     /// The folder of results.
     pub directory: PathBuf,
-    /// Controls side by side, over what is complete.
+    /// Schemes side by side, over what is complete.
     pub comparison: Comparison,
     /// Complete runs that count, under the names of this scenario.
     pub summaries: Vec<RunSummary>,
@@ -115,10 +115,10 @@ pub enum BatchError {
     #[error(transparent)]
     Results(#[from] ResultsError),
     /// A run.
-    #[error("control `{control}`, seed {seed}: {source}")]
+    #[error("scheme `{scheme}`, seed {seed}: {source}")]
     Run {
-        /// Which control.
-        control: String,
+        /// Which scheme.
+        scheme: String,
         /// Which seed.
         seed: u64,
         /// Why.
@@ -126,12 +126,12 @@ pub enum BatchError {
     },
     /// A worker that would answer something else.
     #[error(
-        "control `{control}`, seed {seed}: here it is another run than where it was planned: a file that the scenario names differs, or the \
+        "scheme `{scheme}`, seed {seed}: here it is another run than where it was planned: a file that the scenario names differs, or the \
          version of timeplane"
     )]
     Other {
-        /// Which control.
-        control: String,
+        /// Which scheme.
+        scheme: String,
         /// Which seed.
         seed: u64,
     },
@@ -158,8 +158,8 @@ pub struct Planned {
     pub point: usize,
     /// Its values, as text.
     pub values: IndexMap<String, String>,
-    /// Which control.
-    pub control: String,
+    /// Which scheme.
+    pub scheme: String,
     /// Which seed.
     pub seed: u64,
     /// Names its folder; the same for the same question.
@@ -171,21 +171,21 @@ pub struct Planned {
 impl Planned {
     /// As the manifest has it.
     pub fn listed(&self) -> ManifestRun {
-        let Self { key, control, values, seed, .. } = self.clone();
-        ManifestRun { key, control, point: values, seed }
+        let Self { key, scheme, values, seed, .. } = self.clone();
+        ManifestRun { key, scheme, point: values, seed }
     }
 }
 
-/// All runs of a scenario, in the order of tables: points, controls, seeds. Nothing is created.
+/// All runs of a scenario, in the order of tables: points, schemes, seeds. Nothing is created.
 ///
 /// # Errors
 /// Where a sweep names what does not exist.
 pub fn plan(loaded: &Loaded, options: &Options) -> Result<Vec<Planned>, ScenarioError> {
     let runs = options.results.join(loaded.name()).join("runs");
     let planned = |q: Question| {
-        let ManifestRun { key, control, point: values, seed } = q.run();
+        let ManifestRun { key, scheme, point: values, seed } = q.run();
         let complete = runs.join(&key).is_dir();
-        Planned { point: q.point, values, control, seed, key, complete }
+        Planned { point: q.point, values, scheme, seed, key, complete }
     };
     Ok(questions(loaded)?.into_iter().map(planned).collect())
 }
@@ -194,7 +194,7 @@ pub fn plan(loaded: &Loaded, options: &Options) -> Result<Vec<Planned>, Scenario
 pub struct Prepared {
     /// Its scenario.
     pub point: Point,
-    /// Its fabric, which its workload is made for; controls may have their own.
+    /// Its fabric, which its workload is made for; schemes may have their own.
     pub fabric: Arc<Fabric>,
     /// Its workload, files read.
     pub source: Source,
@@ -216,16 +216,16 @@ fn prepare_point(point: Point, base: &Path) -> Result<Prepared, BatchError> {
     let fabric = Arc::new(point.scenario.fabric.build()?);
     let source = Source::load(&point.scenario.workload, base, &fabric, point.scenario.fabric.mtu)?;
     let flows = (!source.is_endless()).then(|| source.facts().flows.unwrap_or(0));
-    read_courses(&point.scenario, base)?;
+    read_traces(&point.scenario, base)?;
     Ok(Prepared { point, fabric, source, flows, base: base.to_owned() })
 }
 
-/// Reads the files that courses of air links name, so that what is wrong with them is said before anything runs.
-fn read_courses(scenario: &Scenario, base: &Path) -> Result<(), AirError> {
-    let seen = scenario.control.keys().filter_map(|name| scenario.seen_by(name));
+/// Reads the files that link traces of air links name, so that what is wrong with them is said before anything runs.
+fn read_traces(scenario: &Scenario, base: &Path) -> Result<(), AirError> {
+    let seen = scenario.scheme.keys().filter_map(|name| scenario.seen_by(name));
     let links = seen.flat_map(|s| s.fabric.radio.clone().into_iter().flat_map(|r| r.link));
-    for course in links.filter_map(|l| l.course) {
-        if let Some(file) = &course.beams {
+    for trace in links.filter_map(|l| l.trace) {
+        if let Some(file) = &trace.beams {
             read_beams(file, base)?;
         }
     }
@@ -412,8 +412,8 @@ fn wave(
                     Ok((partial, events)) => drop(done.send((r, partial, events))),
                     Err(RunError::Cancelled) => {}
                     Err(source) => {
-                        let Planned { control, seed, .. } = planned[r].clone();
-                        fail(BatchError::Run { control, seed, source });
+                        let Planned { scheme, seed, .. } = planned[r].clone();
+                        fail(BatchError::Run { scheme, seed, source });
                     }
                 }
             });
@@ -425,7 +425,7 @@ fn wave(
     failure.into_inner().expect("no panic").map_or(Ok(()), Err)
 }
 
-/// Runs one point's control with one seed, for somebody else's [`Batch`]: `loaded` is the scenario of the point, without a sweep, and `run` what was
+/// Runs one point's scheme with one seed, for somebody else's [`Batch`]: `loaded` is the scenario of the point, without a sweep, and `run` what was
 /// planned. The folder `root` is for what it writes meanwhile.
 ///
 /// # Errors
@@ -434,14 +434,14 @@ pub fn run_elsewhere(loaded: &Loaded, run: &Planned, root: &Path) -> Result<File
     let points = loaded.points()?;
     let point = points.into_iter().next().expect("a scenario without a sweep has one point");
     let prepared = prepare_point(point, &loaded.base)?;
-    let asked = question(&prepared.point, &run.control, run.seed, &loaded.base);
+    let asked = question(&prepared.point, &run.scheme, run.seed, &loaded.base);
     if asked.is_none_or(|json| run_key(&json, run.seed, VERSION) != run.key) {
-        return Err(BatchError::Other { control: run.control.clone(), seed: run.seed });
+        return Err(BatchError::Other { scheme: run.scheme.clone(), seed: run.seed });
     }
     let store = Store::open(root, "run")?;
     // What travels need not be durable here.
     let (partial, _) = one(&prepared, run, &Schedulers::built_in(), &store, &Pulse::default())
-        .map_err(|source| BatchError::Run { control: run.control.clone(), seed: run.seed, source })?;
+        .map_err(|source| BatchError::Run { scheme: run.scheme.clone(), seed: run.seed, source })?;
     Ok(partial.files()?)
 }
 
@@ -456,7 +456,7 @@ fn one(
     let partial = store.begin(&planned.key)?;
     let spec = RunSpec {
         scenario: &prepared.point.scenario,
-        control: &planned.control,
+        scheme: &planned.scheme,
         point: planned.values.clone(),
         seed: planned.seed,
         base: &prepared.base,

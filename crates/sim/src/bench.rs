@@ -109,14 +109,14 @@ fn measure(
 /// Where the plan does not keep its promise to trains.
 fn slots(name: &str, topology: &str, scheduler: &str, pair_bytes: u64) -> Measured {
     let text = format!(
-        "[fabric]\ntopology.{topology}\nrate = \"10 Gb/s\"\n[workload.shuffle]\nbytes = \"{pair_bytes} B\"\n[control.slots]\ntransport.datagrams = {{}}\n\
-         plan.slots = {{ slot = \"100 us\", guard = \"15 us\", scheduler = \"{scheduler}\" }}\n"
+        "[fabric]\ntopology.{topology}\nrate = \"10 Gb/s\"\n[workload.shuffle]\nbytes = \"{pair_bytes} B\"\n[scheme.slots]\ntransport.datagrams = {{}}\n\
+         plan.tdma = {{ slot = \"100 us\", guard = \"15 us\", scheduler = \"{scheduler}\" }}\n"
     );
     let loaded = Loaded::from_str(&text, "benchmark", ".", &[]).expect("a scenario");
     let scenario = &loaded.scenario;
     let fabric = Arc::new(scenario.fabric.build().expect("a fabric"));
     let source = Source::load(&scenario.workload, &loaded.base, &fabric, scenario.fabric.mtu).expect("a workload");
-    let spec = RunSpec { scenario, control: "slots", point: IndexMap::new(), seed: 1, base: &loaded.base };
+    let spec = RunSpec { scenario, scheme: "slots", point: IndexMap::new(), seed: 1, base: &loaded.base };
     let mut engine =
         prepare(&spec, &fabric, &source, &Schedulers::built_in(), Recorder::discard()).expect("a scheduler");
     if name == "packets" {
@@ -320,11 +320,11 @@ fn carrying<'a>(
     let streams = Streams::new(1);
     let mut network = Network::new(Arc::clone(fabric), &streams, passive, SimTime::MAX, Duration::from_us(20), nic);
     network.watch = watch(plan);
-    let control = plan.map(|plan| {
+    let scheme = plan.map(|plan| {
         Controllers::new(plan, fabric, MTU, timeplane_scenario::Retune::default(), &Schedulers::built_in(), &streams)
             .expect("the fabric is a Clos network")
     });
-    Engine::new(network, ends, control, arrivals, SimTime::MAX, None)
+    Engine::new(network, ends, scheme, arrivals, SimTime::MAX, None)
 }
 
 pub(crate) fn endpoints(fabric: &Arc<Fabric>, carrier: Carrier, mtu: u32, salt: u64, recorder: Recorder) -> Endpoints {

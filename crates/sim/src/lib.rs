@@ -1,6 +1,6 @@
 //! The packet-level simulator: virtual time for the agents of `protocol`, and the network between them.
 //!
-//! One run is single-threaded and deterministic: the same scenario, control and seed give the same bytes on any machine.
+//! One run is single-threaded and deterministic: the same scenario, scheme and seed give the same bytes on any machine.
 //! Independent runs share nothing but their workload's parsed files.
 
 pub mod air;

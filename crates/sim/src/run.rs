@@ -1,7 +1,7 @@
-//! One run: a scenario's point, one of its controls, one seed.
+//! One run: a scenario's point, one of its schemes, one seed.
 
 use crate::air::flyways;
-use crate::air::{AirError, LinkCourses, set_up};
+use crate::air::{AirError, LinkTraces, set_up};
 use crate::circuit::switch::Circuits;
 use crate::control::proxies::Proxies;
 use crate::control::{ControlError, Controllers};
@@ -23,7 +23,7 @@ use timeplane_results::{
     WindowSummary,
 };
 use timeplane_scenario::{
-    AckWay, Congestion, Control, Discipline, Ecmp, PlanSpec, RateEstimator, RatesSpec, Retune, Scenario, SlotFill,
+    AckWay, Congestion, Discipline, Ecmp, PlanSpec, RateEstimator, RatesSpec, Retune, Scenario, Scheme, SlotFill,
     Topology, Transport, Workload,
 };
 use timeplane_schedule::Schedulers;
@@ -35,8 +35,8 @@ use timeplane_workload::{Source, Streams};
 pub struct RunSpec<'a> {
     /// The scenario, with the values of its point.
     pub scenario: &'a Scenario,
-    /// Which of its controls.
-    pub control: &'a str,
+    /// Which of its schemes.
+    pub scheme: &'a str,
     /// The swept keys and their values, for the summary.
     pub point: IndexMap<String, String>,
     /// The seed.
@@ -48,16 +48,16 @@ pub struct RunSpec<'a> {
 /// Why a run has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The scenario has no such control.
-    #[error("there is no control `{0}`")]
-    Control(String),
-    /// The control's own fabric cannot be built, or has other hosts than the scenario's.
+    /// The scenario has no such scheme.
+    #[error("there is no scheme `{0}`")]
+    Scheme(String),
+    /// The scheme's own fabric cannot be built, or has other hosts than the scenario's.
     #[error("its own fabric: {0}")]
     Fabric(#[from] FabricError),
     /// Its radios cannot be set up.
     #[error(transparent)]
     Air(Box<AirError>),
-    /// The control cannot be set up.
+    /// The scheme cannot be set up.
     #[error(transparent)]
     Setup(#[from] ControlError),
     /// The scheduler's plan cannot be executed.
@@ -90,7 +90,7 @@ const REPORT_LATENCY: Duration = Duration::from_us(20);
 
 /// Runs. Where a plan keeps senders apart their packets move [together](Network::allow_trains), with the same results.
 ///
-/// `fabric` is that of the scenario, which `source` was loaded for and which slowdowns are relative to. A control that has its own runs on that:
+/// `fabric` is that of the scenario, which `source` was loaded for and which slowdowns are relative to. A scheme that has its own runs on that:
 /// it is built here.
 ///
 /// # Errors
@@ -142,11 +142,11 @@ pub fn prepare<'a>(
     schedulers: &Schedulers,
     recorder: Recorder,
 ) -> Result<Engine<'a>, RunError> {
-    let unknown = || RunError::Control(spec.control.to_owned());
-    let scenario = &*spec.scenario.seen_by(spec.control).ok_or_else(unknown)?;
-    let control = scenario.control.get(spec.control).ok_or_else(unknown)?;
+    let unknown = || RunError::Scheme(spec.scheme.to_owned());
+    let scenario = &*spec.scenario.seen_by(spec.scheme).ok_or_else(unknown)?;
+    let scheme = scenario.scheme.get(spec.scheme).ok_or_else(unknown)?;
     let shared = fabric;
-    let fabric = &match control.fabric {
+    let fabric = &match scheme.fabric {
         None => Arc::clone(shared),
         Some(_) => Arc::new(own_fabric(scenario, shared)?),
     };
@@ -165,13 +165,13 @@ pub fn prepare<'a>(
         (None, None) => (SimTime::MAX, SimTime::MAX),
     };
     let mtu = scenario.fabric.mtu.get() as u32;
-    let plan = control.plan.as_ref();
+    let plan = scheme.plan.as_ref();
     let (fragments, classes) = match plan {
         Some(PlanSpec::Timeslots(t)) => (t.fill == SlotFill::Fragments, t.classes.clone()),
         _ => (false, Vec::new()),
     };
     let slots = match plan {
-        Some(PlanSpec::Slots(slots)) => Some(slots),
+        Some(PlanSpec::Tdma(slots)) => Some(slots),
         _ => None,
     };
     let acknowledgements = match plan {
@@ -179,11 +179,11 @@ pub fn prepare<'a>(
         _ => None,
     };
     let setting = Setting {
-        carrier: carrier(control, mtu, plan.map_or(REPORT_LATENCY, PlanSpec::control_latency)),
+        carrier: carrier(scheme, mtu, plan.map_or(REPORT_LATENCY, PlanSpec::control_latency)),
         packets: source.packets().clone(),
         mtu,
         salt: streams.number("fabric", 0, "ecmp salt"),
-        per_packet: control.ecmp == Ecmp::Packet,
+        per_packet: scheme.ecmp == Ecmp::Packet,
         routes_change: !scenario.failure.is_empty()
             || scenario.fabric.radio.as_ref().is_some_and(|r| !r.devices().is_empty()),
         packet_seed: streams.number("workload", 0, "packet sizes"),
@@ -200,13 +200,13 @@ pub fn prepare<'a>(
     let mut ends = Endpoints::new(Arc::clone(fabric), setting, ledger);
     ends.ideals_of(Arc::clone(shared));
     // What a raw sender sends next depends on the reports that have come by then: it is asked when the link is free, not ahead.
-    let raw = matches!(control.transport, Transport::Raw(_));
+    let raw = matches!(scheme.transport, Transport::Raw(_));
     // A host that can be paused must not have its packets on the link ahead.
     let paused = scenario.fabric.switch.pfc.is_some();
     // Flyways open no gates.
     let gated = plan.is_some_and(|p| !matches!(p, PlanSpec::Flyways(_)));
-    let plain = !gated && !raw && !paused && control.nic.discipline == Discipline::Fifo && control.nic.burst.get() == 0;
-    let nic = (!plain).then_some((control.nic, gated));
+    let plain = !gated && !raw && !paused && scheme.nic.discipline == Discipline::Fifo && scheme.nic.burst.get() == 0;
+    let nic = (!plain).then_some((scheme.nic, gated));
     let receive = slots.and_then(|s| s.receive);
     let in_turn = matches!(&scenario.workload, Workload::Shuffle(shuffle) if shuffle.in_turn);
     // Packets that arrive without an event are in no queue that a sample could see, and a receive buffer is asked when they come. What a
@@ -226,7 +226,7 @@ pub fn prepare<'a>(
             network.add_circuits(circuits, spec.multiplexer_frames, scenario.fabric.framing.wire(mtu));
         }
     }
-    let mut courses = LinkCourses::default();
+    let mut traces = LinkTraces::default();
     if let Some(radio) = &scenario.fabric.radio {
         let length = (stop < SimTime::MAX).then(|| stop - SimTime::ZERO);
         let air = set_up(radio, mtu, spec.base, length, &streams)?;
@@ -234,7 +234,7 @@ pub fn prepare<'a>(
         if let Some(handover) = radio.handover {
             network.associate(&air.devices, handover.queued);
         }
-        courses = air.courses;
+        traces = air.traces;
     }
     if let Some(PlanSpec::Flyways(flyways)) = plan {
         let racks = fabric.hosts();
@@ -268,7 +268,7 @@ pub fn prepare<'a>(
         network.receive = vec![ReceiveBuffer::new(receive.buffer, receive.drain); fabric.hosts() as usize];
     }
     if let Some(folder) = recorder_folder.filter(|_| !scenario.record.capture.is_empty()) {
-        let points = scenario.record.captured().filter(|p| u128::from(p.parts().1) < p.count(scenario, control));
+        let points = scenario.record.captured().filter(|p| u128::from(p.parts().1) < p.count(scenario, scheme));
         let capture = Capture::create(&folder, points, fabric, gated, |link| network.ends_of(link))?;
         network.capture = Some(Box::new(capture));
     }
@@ -281,10 +281,10 @@ pub fn prepare<'a>(
         if scenario.record.grants {
             controllers.record_grants(plan, fabric, mtu);
         }
-        for manager in controllers.managers() {
+        for controller in controllers.controllers() {
             controllers.restart_at(
-                manager,
-                &network.manager_returns(manager),
+                controller,
+                &network.controller_returns(controller),
                 plan,
                 fabric,
                 mtu,
@@ -293,7 +293,7 @@ pub fn prepare<'a>(
             )?;
         }
     }
-    let proxies = control.proxy.as_ref().map(|p| Proxies::new(p, courses, &network, &streams));
+    let proxies = scheme.proxy.as_ref().map(|p| Proxies::new(p, traces, &network, &streams));
     let arrivals = source.arrivals(spec.seed);
     let mut engine = Engine::new(network, ends, controllers, arrivals, arrivals_end, scenario.record.queues_every);
     engine.record_received(scenario.record.received_every);
@@ -310,7 +310,7 @@ pub fn prepare<'a>(
     Ok(engine)
 }
 
-/// The fabric of a control that has its own: `scenario` is what the control sees, `shared` the fabric that the workload is made for.
+/// The fabric of a scheme that has its own: `scenario` is what the scheme sees, `shared` the fabric that the workload is made for.
 fn own_fabric(scenario: &Scenario, shared: &Fabric) -> Result<Fabric, FabricError> {
     let own = scenario.fabric.build()?;
     if own.hosts() == shared.hosts() {
@@ -323,15 +323,15 @@ fn own_fabric(scenario: &Scenario, shared: &Fabric) -> Result<Fabric, FabricErro
 /// Which changes of their queues hosts tell the controller.
 pub(crate) fn watch(plan: Option<&PlanSpec>) -> Watch {
     match plan {
-        None | Some(PlanSpec::Slots(_) | PlanSpec::Circuits(_) | PlanSpec::Flyways(_)) => Watch::Nothing,
+        None | Some(PlanSpec::Tdma(_) | PlanSpec::Circuits(_) | PlanSpec::Flyways(_)) => Watch::Nothing,
         Some(PlanSpec::Timeslots(_)) => Watch::Arrivals,
         Some(PlanSpec::Rates(rates)) if rates.estimator == RateEstimator::Backlogged => Watch::Transitions,
         Some(PlanSpec::Rates(_)) => Watch::Everything,
     }
 }
 
-fn carrier(control: &Control, mtu: u32, report_latency: Duration) -> Carrier {
-    match &control.transport {
+fn carrier(scheme: &Scheme, mtu: u32, report_latency: Duration) -> Carrier {
+    match &scheme.transport {
         Transport::Datagrams {} => Carrier::Datagrams,
         Transport::Raw(raw) => {
             let config = RawConfig {
@@ -399,7 +399,7 @@ fn conclude(
     for row in &collectives {
         ledger.recorder.collective(row);
     }
-    for row in network.air_courses(engine.now) {
+    for row in network.air_traces(engine.now) {
         ledger.recorder.air(&row);
     }
     for (l, state) in network.links.iter().enumerate() {
@@ -435,8 +435,8 @@ fn conclude(
         let (messages, bytes) = network.pauses();
         control_rows.push(ControlRow { kind: "pause", sender: None, messages, bytes, lost: 0, late: 0 });
     }
-    if let Some(control) = &mut engine.control {
-        control_rows.extend(control.close(engine.now, network, &mut ledger.recorder));
+    if let Some(scheme) = &mut engine.control {
+        control_rows.extend(scheme.close(engine.now, network, &mut ledger.recorder));
     }
     if let Some(proxies) = &engine.proxies {
         control_rows.extend(proxies.rows());
@@ -460,7 +460,7 @@ fn conclude(
     ledger.close(|c| source.coflow_name(timeplane_model::CoflowId(c)));
     let window = spec.scenario.window;
     let facts = RunFacts {
-        control: spec.control.to_owned(),
+        scheme: spec.scheme.to_owned(),
         point: spec.point.clone(),
         seed: spec.seed,
         window: WindowSummary {

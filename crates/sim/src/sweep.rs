@@ -8,7 +8,7 @@ use timeplane_results::stats::Interval;
 use timeplane_results::{Metric, ResultsError, Store};
 use timeplane_scenario::nearest;
 
-/// Ends a point when a metric is known well enough: when, for each of its controls, the 95 % interval of the mean over the first seeds reaches no
+/// Ends a point when a metric is known well enough: when, for each of its schemes, the 95 % interval of the mean over the first seeds reaches no
 /// further than `within` to either side, relative to the mean.
 ///
 /// Seeds are looked at in order, and the first number of them that is enough counts, whichever run was complete first: the same runs make the table
@@ -71,7 +71,7 @@ pub struct Sweep {
     planned: Vec<Planned>,
     until: Option<Until>,
     shard: Option<Shard>,
-    /// By point, then control: runs in the order of seeds.
+    /// By point, then scheme: runs in the order of seeds.
     points: Vec<Vec<Vec<usize>>>,
     /// By point: so many seeds are not enough but perhaps, and whether that is known.
     seeds: Vec<(usize, bool)>,
@@ -79,12 +79,12 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// All of `planned`, which come in the order of points, controls, seeds.
+    /// All of `planned`, which come in the order of points, schemes, seeds.
     pub fn new(planned: Vec<Planned>, until: Option<Until>, shard: Option<Shard>) -> Self {
         let mut grouped: Vec<IndexMap<&str, Vec<usize>>> = Vec::new();
         for (i, run) in planned.iter().enumerate() {
             grouped.resize_with(grouped.len().max(run.point + 1), IndexMap::new);
-            grouped[run.point].entry(&run.control).or_default().push(i);
+            grouped[run.point].entry(&run.scheme).or_default().push(i);
         }
         let points: Vec<Vec<Vec<usize>>> = grouped.into_iter().map(|p| p.into_values().collect()).collect();
         let count = |p: &Vec<Vec<usize>>| p.iter().map(Vec::len).min().unwrap_or(0);
@@ -110,9 +110,9 @@ impl Sweep {
         let ahead = at_once.checked_div(undecided).unwrap_or(0).saturating_sub(1);
         let mut asked = BTreeSet::new();
         let mut wanted = Vec::new();
-        for (controls, &(seeds, known)) in self.points.iter().zip(&self.seeds) {
+        for (schemes, &(seeds, known)) in self.points.iter().zip(&self.seeds) {
             let most = if known { seeds } else { seeds + ahead };
-            for &run in controls.iter().flat_map(|runs| runs.iter().take(most)) {
+            for &run in schemes.iter().flat_map(|runs| runs.iter().take(most)) {
                 let mine = self.shard.is_none_or(|s| run as u32 % s.of == s.number - 1);
                 let key = &self.planned[run].key;
                 if mine && !store.is_complete(key) && asked.insert(key.clone()) {
@@ -125,8 +125,8 @@ impl Sweep {
 
     /// The runs that count, as far as that is known, in the order of tables.
     pub fn counting(&self) -> Vec<usize> {
-        let of_point = |(controls, &(seeds, _)): (&Vec<Vec<usize>>, &(usize, bool))| {
-            controls.iter().flat_map(move |runs| runs.iter().take(seeds).copied()).collect::<Vec<_>>()
+        let of_point = |(schemes, &(seeds, _)): (&Vec<Vec<usize>>, &(usize, bool))| {
+            schemes.iter().flat_map(move |runs| runs.iter().take(seeds).copied()).collect::<Vec<_>>()
         };
         self.points.iter().zip(&self.seeds).flat_map(of_point).collect()
     }

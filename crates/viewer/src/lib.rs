@@ -1,6 +1,6 @@
 //! What draws in timeplane's pages: the modules of `viewer/` as one script each page, the styles, and what a browser may run of a page.
 //!
-//! There are two pages: the report, a file that asks for nothing, and the page of a manager at work, which asks that manager alone.
+//! There are two pages: the report, a file that asks for nothing, and the page of a controller at work, which asks that controller alone.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -32,7 +32,7 @@ pub const REPORT: Modules = &[
     module!("drops.js"),
     module!("page.js"),
 ];
-/// Modules of the page of a manager at work.
+/// Modules of the page of a controller at work.
 pub const LIVE: Modules = &[
     module!("format.js"),
     module!("frame.js"),
@@ -117,9 +117,9 @@ mod tests {
         assert!(!UPLOT_LICENCE.contains("*/"));
     }
 
-    /// The report asks for nothing, the page of a manager in one place.
+    /// The report asks for nothing, the page of a controller in one place.
     #[test]
-    fn pages_fetch_nothing_but_the_events_of_their_manager() {
+    fn pages_fetch_nothing_but_the_events_of_their_controller() {
         for (file, module) in REPORT.iter().chain(LIVE) {
             let all = ["fetch(", "XMLHttpRequest", "EventSource", "WebSocket", "import(", "eval(", "innerHTML"];
             let found: Vec<&str> = all.into_iter().filter(|n| module.contains(n)).collect();

@@ -3,7 +3,7 @@
 use crate::{Question, Source, mean_bounds, seeds, values};
 use timeplane_model::Fabric;
 use timeplane_results::{Bound, FORMAT, Manifest, ManifestRun, Metric, run_key};
-use timeplane_scenario::{Control, Loaded, PlanSpec, Point};
+use timeplane_scenario::{Loaded, PlanSpec, Point, Scheme};
 
 /// Version of the program, part of every run's key.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -11,8 +11,8 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 impl Question {
     /// The run that answers it, kept under a hash of all that the answer depends on.
     pub fn run(&self) -> ManifestRun {
-        let Self { control, values, seed, .. } = self.clone();
-        ManifestRun { key: run_key(&self.json, seed, VERSION), control, point: values, seed }
+        let Self { scheme, values, seed, .. } = self.clone();
+        ManifestRun { key: run_key(&self.json, seed, VERSION), scheme, point: values, seed }
     }
 }
 
@@ -39,8 +39,8 @@ pub fn comparison_bounds<'a, S: IntoIterator<Item = u64>>(
     let mut by_cut = false;
     for (point, fabric, source, seeds) in points {
         let mtu = point.scenario.fabric.mtu.get();
-        let flies = |c: &Control| c.fabric.is_none() && matches!(c.plan, Some(PlanSpec::Flyways(_)));
-        let air = point.scenario.fabric.radio.is_some() || point.scenario.control.values().any(flies);
+        let flies = |c: &Scheme| c.fabric.is_none() && matches!(c.plan, Some(PlanSpec::Flyways(_)));
+        let air = point.scenario.fabric.radio.is_some() || point.scenario.scheme.values().any(flies);
         let Some(bounds) = mean_bounds(fabric, source, seeds, mtu, air) else { continue };
         by_cut |= bounds.by_cut;
         let values = values(point);

@@ -1,4 +1,4 @@
-//! What theory says that no control can beat on the scenario's fabric, for workloads that end.
+//! What theory says that no scheme can beat on the scenario's fabric, for workloads that end.
 
 use crate::cuts::{Cut, cuts};
 use crate::{FlowArrival, Source};

@@ -67,23 +67,23 @@ fn unit(metric: Metric) -> &'static str {
     ["_ps", "_bps", "_bytes"].into_iter().find(|u| metric.name().ends_with(u)).unwrap_or("")
 }
 
-/// The controls of these runs.
-fn controls(runs: &[RunSummary]) -> BTreeSet<&str> {
-    runs.iter().map(|run| run.control.as_str()).collect()
+/// The schemes of these runs.
+fn schemes(runs: &[RunSummary]) -> BTreeSet<&str> {
+    runs.iter().map(|run| run.scheme.as_str()).collect()
 }
 
-/// A control that a check needs, and that was not run.
+/// A scheme that a check needs, and that was not run.
 fn absent<'c>(check: &'c Check, there: &BTreeSet<&str>) -> Option<&'c str> {
-    let needed = [Some(&check.control), check.relative_to.as_ref()];
-    needed.into_iter().flatten().map(String::as_str).find(|control| !there.contains(control))
+    let needed = [Some(&check.scheme), check.relative_to.as_ref()];
+    needed.into_iter().flatten().map(String::as_str).find(|scheme| !there.contains(scheme))
 }
 
-/// The checks that cannot be evaluated, as a control was not run, each with its key and that control: a simulation runs all, real hosts do not.
+/// The checks that cannot be evaluated, as a scheme was not run, each with its key and that scheme: a simulation runs all, real hosts do not.
 pub fn left_out(loaded: &Loaded, runs: &[RunSummary]) -> Vec<String> {
-    let there = controls(runs);
+    let there = schemes(runs);
     let each = loaded.scenario.check.iter().enumerate();
     let why = each.filter_map(|(i, check)| Some((i, absent(check, &there)?)));
-    why.map(|(i, control)| format!("check.{i}: control `{control}` was not run")).collect()
+    why.map(|(i, scheme)| format!("check.{i}: scheme `{scheme}` was not run")).collect()
 }
 
 /// Evaluates the checks of a scenario at every point, but for those that are [`left_out`]. `metrics` are those that [`validate`] gives.
@@ -91,18 +91,18 @@ pub fn evaluate(loaded: &Loaded, metrics: &[Metric], runs: &[RunSummary], bounds
     let options = Options { metrics: metrics.to_vec(), bounds: bounds.to_vec(), ..Options::default() };
     let comparison = Comparison::new(runs, &options);
     let mut all = Vec::new();
-    let there = controls(runs);
+    let there = schemes(runs);
     for (number, (check, &metric)) in loaded.scenario.check.iter().zip(metrics).enumerate() {
         if absent(check, &there).is_some() {
             continue;
         }
-        for line in comparison.lines().iter().filter(|l| l.control == check.control) {
+        for line in comparison.lines().iter().filter(|l| l.scheme == check.scheme) {
             let cell = &line.cells[number];
             // A mean over some of the seeds is not what was asked for.
             let complete = |count: u64, seeds: usize| count == seeds as u64;
             let mean = cell.value.filter(|v| complete(v.count, line.seeds.len())).map(|v| v.mean);
             let value = if let Some(other) = &check.relative_to {
-                let other = comparison.lines().iter().find(|l| l.control == *other && l.point == line.point);
+                let other = comparison.lines().iter().find(|l| l.scheme == *other && l.point == line.point);
                 let theirs = other.and_then(|l| l.cells[number].value.filter(|v| complete(v.count, l.seeds.len())));
                 mean.zip(theirs).map(|(own, theirs)| own / theirs.mean)
             } else if check.relative_to_bound {
@@ -147,7 +147,7 @@ pub fn to_json(all: &[Checked]) -> Value {
         json!({
             "check": c.number,
             "metric": c.metric.name(),
-            "control": c.check.control,
+            "scheme": c.check.scheme,
             "point": c.point,
             "relative_to": c.check.relative_to,
             "relative_to_bound": c.check.relative_to_bound,
@@ -163,7 +163,7 @@ pub fn to_json(all: &[Checked]) -> Value {
 impl Checked {
     /// `slots: completion is 1.02 of cubic's, at most 1 is wanted`
     fn to_text(&self) -> String {
-        let Check { control, at_most, at_least, relative_to, .. } = &self.check;
+        let Check { scheme, at_most, at_least, relative_to, .. } = &self.check;
         let at = if self.point.is_empty() { String::new() } else { format!(" at {}", self.point) };
         let number = |v: f64| if self.check.is_relative() { format!("{v:.3}") } else { self.metric.show(v) };
         let of = match relative_to {
@@ -177,6 +177,6 @@ impl Checked {
         };
         let limits = [at_least.map(|l| format!("at least {l}")), at_most.map(|l| format!("at most {l}"))];
         let limits: Vec<String> = limits.into_iter().flatten().collect();
-        format!("{control}{at}: {} {is}, wanted {}", self.metric.label(), limits.join(" and "))
+        format!("{scheme}{at}: {} {is}, wanted {}", self.metric.label(), limits.join(" and "))
     }
 }

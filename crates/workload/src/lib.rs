@@ -2,7 +2,7 @@
 //!
 //! A [`Source`] is a loaded workload: its files are read once, checked, and shared by many runs. [`Source::arrivals`]
 //! gives a run's flows in the order of their arrival. They depend on the workload, the hosts, the rate and framing of
-//! their links, the MTU and the seed; never on the control under test, so that controls are compared on the
+//! their links, the MTU and the seed; never on the scheme under test, so that schemes are compared on the
 //! same arrivals.
 //!
 //! And what is the same for both drivers: what a scenario asks ([`questions`]), what is said of it in a folder of results ([`manifest`],

@@ -62,7 +62,7 @@ impl Rule {
     }
 }
 
-/// The sizes of one flow's successive packets: the same for the same seed, whatever control sends them.
+/// The sizes of one flow's successive packets: the same for the same seed, whatever scheme sends them.
 ///
 /// A packet's payload is its size less `headers` bytes, at least 1 B and at most what the MTU allows; the last packet of a
 /// flow takes what is left. Each call draws a new size: who sends a packet again remembers the size it had. 32 bytes, no

@@ -1,4 +1,4 @@
-//! What a scenario asks: one question for each point, control and seed, whoever answers it.
+//! What a scenario asks: one question for each point, scheme and seed, whoever answers it.
 
 use indexmap::IndexMap;
 use std::path::Path;
@@ -11,43 +11,43 @@ pub struct Question {
     pub point: usize,
     /// Its values, as text.
     pub values: IndexMap<String, String>,
-    /// Which control.
-    pub control: String,
+    /// Which scheme.
+    pub scheme: String,
     /// Which seed.
     pub seed: u64,
     /// All that the answer depends on, files too, but for the program.
     pub json: serde_json::Value,
 }
 
-/// All questions of a scenario, in the order of tables: points, controls, seeds.
+/// All questions of a scenario, in the order of tables: points, schemes, seeds.
 ///
 /// # Errors
 /// Where a sweep names what does not exist.
 ///
 /// # Panics
-/// Never: controls of a point are those of its scenario.
+/// Never: schemes of a point are those of its scenario.
 pub fn questions(loaded: &Loaded) -> Result<Vec<Question>, ScenarioError> {
     let mut all = Vec::new();
     for (p, point) in loaded.points()?.iter().enumerate() {
-        for control in point.scenario.control.keys() {
-            let digest = digest(&point.scenario, control, &loaded.base);
+        for scheme in point.scenario.scheme.keys() {
+            let digest = digest(&point.scenario, scheme, &loaded.base);
             for seed in seeds(loaded) {
-                let json = with_digest(point, control, seed, &digest).expect("a control of this scenario");
-                all.push(Question { point: p, values: values(point), control: control.clone(), seed, json });
+                let json = with_digest(point, scheme, seed, &digest).expect("a scheme of this scenario");
+                all.push(Question { point: p, values: values(point), scheme: scheme.clone(), seed, json });
             }
         }
     }
     Ok(all)
 }
 
-/// All that the answer to one question of a point depends on; `None` where there is no such control. `base` is the folder in which files that the
+/// All that the answer to one question of a point depends on; `None` where there is no such scheme. `base` is the folder in which files that the
 /// scenario names are looked up.
-pub fn question(point: &Point, control: &str, seed: u64, base: &Path) -> Option<serde_json::Value> {
-    with_digest(point, control, seed, &digest(&point.scenario, control, base))
+pub fn question(point: &Point, scheme: &str, seed: u64, base: &Path) -> Option<serde_json::Value> {
+    with_digest(point, scheme, seed, &digest(&point.scenario, scheme, base))
 }
 
-fn with_digest(point: &Point, control: &str, seed: u64, digest: &str) -> Option<serde_json::Value> {
-    let mut json = point.run_json(control, seed)?;
+fn with_digest(point: &Point, scheme: &str, seed: u64, digest: &str) -> Option<serde_json::Value> {
+    let mut json = point.run_json(scheme, seed)?;
     json["files"] = digest.into();
     Some(json)
 }
@@ -63,11 +63,11 @@ pub fn values(point: &Point) -> IndexMap<String, String> {
     point.values.iter().map(|(k, v)| (k.clone(), plain(v))).collect()
 }
 
-/// A hash of the files that a workload and a control's fabric name, so that a changed trace is a changed question. What is bundled changes with
+/// A hash of the files that a workload and a scheme's fabric name, so that a changed trace is a changed question. What is bundled changes with
 /// the version only.
-fn digest(scenario: &Scenario, control: &str, base: &Path) -> String {
+fn digest(scenario: &Scenario, scheme: &str, base: &Path) -> String {
     let json = serde_json::to_value(&scenario.workload).expect("a workload is JSON");
-    let seen = scenario.seen_by(control);
+    let seen = scenario.seen_by(scheme);
     let radio = seen.and_then(|s| s.fabric.radio.clone());
     let radio = serde_json::to_value(radio).expect("radios are JSON");
     let mut hash = blake3::Hasher::new();

@@ -1,4 +1,4 @@
-//! A workload whose flows wait for others: a graph that is done step by step, and what no control can be faster than.
+//! A workload whose flows wait for others: a graph that is done step by step, and what no scheme can be faster than.
 
 use crate::bounds::least_wire;
 use crate::error::WorkloadError;

@@ -4,7 +4,7 @@
 scenario, and a ``study.py`` whose first line says what it asks and whose ``run(options)`` does it. What studies share is here:
 
 - :func:`run`: all experiments that the chosen figures need, then tables, figures, and the paper's statements beside what comes out;
-- :func:`simulate`: one experiment, whose numbers an :class:`Outcome` keeps by place on the axis, control, quantity and seed;
+- :func:`simulate`: one experiment, whose numbers an :class:`Outcome` keeps by place on the axis, scheme, quantity and seed;
 - :func:`estimate` and :func:`difference`: statistics over seeds that follow the rules of the comparison;
 - :mod:`timeplane.studies.figures`: axes, legends and colours, which need matplotlib.
 """

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class Experiment(Protocol):
-    """What :func:`simulate` asks of an experiment: one scenario of a study, with all its points, controls and seeds."""
+    """What :func:`simulate` asks of an experiment: one scenario of a study, with all its points, schemes and seeds."""
 
     @property
     def name(self) -> str:
         """Names its table and its results."""
 
     @property
-    def controls(self) -> Mapping[str, Any]:
+    def schemes(self) -> Mapping[str, Any]:
         """By name; the first is the baseline."""
 
     @property
@@ -42,15 +42,15 @@ E = TypeVar("E", bound=Experiment)
 
 @dataclass
 class Outcome(Generic[E]):
-    """Numbers of all runs of an experiment: by place on the axis, control and quantity one per seed."""
+    """Numbers of all runs of an experiment: by place on the axis, scheme and quantity one per seed."""
 
     experiment: E
     values: dict[tuple[float, str, str], dict[int, float]] = field(default_factory=dict)
 
-    def add(self, x: float, control: str, seed: int, numbers: Mapping[str, float]) -> None:
+    def add(self, x: float, scheme: str, seed: int, numbers: Mapping[str, float]) -> None:
         """Takes the numbers of a run, by quantity."""
         for quantity, value in numbers.items():
-            self.values.setdefault((x, control, quantity), {})[seed] = value
+            self.values.setdefault((x, scheme, quantity), {})[seed] = value
 
     @property
     def places(self) -> list[float]:
@@ -62,24 +62,24 @@ class Outcome(Generic[E]):
         """Their names, in the order in which they came."""
         return list(dict.fromkeys(quantity for _, _, quantity in self.values))
 
-    def estimate(self, x: float, control: str, quantity: str) -> Estimate:
+    def estimate(self, x: float, scheme: str, quantity: str) -> Estimate:
         """Mean over seeds; of no seed where nothing is known."""
-        return estimate(self.values.get((x, control, quantity), {}).values())
+        return estimate(self.values.get((x, scheme, quantity), {}).values())
 
-    def mean(self, x: float, control: str, quantity: str) -> float:
+    def mean(self, x: float, scheme: str, quantity: str) -> float:
         """The same, without its interval; ``nan`` where nothing is known."""
-        return self.estimate(x, control, quantity).mean
+        return self.estimate(x, scheme, quantity).mean
 
-    def difference(self, x: float, control: str, quantity: str, to: str | None = None) -> Difference:
-        """Relative difference to the first control, or to that one, of the seeds that both have."""
-        own = self.values.get((x, control, quantity), {})
-        other = self.values.get((x, to or next(iter(self.experiment.controls)), quantity), {})
+    def difference(self, x: float, scheme: str, quantity: str, to: str | None = None) -> Difference:
+        """Relative difference to the first scheme, or to that one, of the seeds that both have."""
+        own = self.values.get((x, scheme, quantity), {})
+        other = self.values.get((x, to or next(iter(self.experiment.schemes)), quantity), {})
         seeds = sorted(own.keys() & other.keys())
         return difference([own[s] for s in seeds], [other[s] for s in seeds])
 
-    def curve(self, control: str, quantity: str) -> tuple[np.ndarray, np.ndarray]:
+    def curve(self, scheme: str, quantity: str) -> tuple[np.ndarray, np.ndarray]:
         """Places and means of what was run."""
-        points = [(x, self.mean(x, control, quantity)) for x in self.places if (x, control, quantity) in self.values]
+        points = [(x, self.mean(x, scheme, quantity)) for x in self.places if (x, scheme, quantity) in self.values]
         return np.array([p[0] for p in points]), np.array([p[1] for p in points])
 
 

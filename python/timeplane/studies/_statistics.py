@@ -28,7 +28,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Difference:
-    """A relative difference of two controls, seed by seed on the same arrivals."""
+    """A relative difference of two schemes, seed by seed on the same arrivals."""
 
     mean: float
     half: float

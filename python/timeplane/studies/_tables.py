@@ -17,12 +17,12 @@ def digits(value: float, count: int = 4) -> str:
 
 
 def table(outcome: Outcome[Any], count: int = 6) -> Iterator[Sequence[str]]:
-    """Its head, then one row per place, control and quantity: means of so many digits with half of their 95 % intervals."""
-    yield "x", "control", "quantity", "mean", "half_95", "n"
-    for x, control, quantity in sorted(outcome.values):
-        of = outcome.estimate(x, control, quantity)
+    """Its head, then one row per place, scheme and quantity: means of so many digits with half of their 95 % intervals."""
+    yield "x", "scheme", "quantity", "mean", "half_95", "n"
+    for x, scheme, quantity in sorted(outcome.values):
+        of = outcome.estimate(x, scheme, quantity)
         if of.n:
-            yield f"{x:g}", control, quantity, digits(of.mean, count), digits(of.half, 2), str(of.n)
+            yield f"{x:g}", scheme, quantity, digits(of.mean, count), digits(of.half, 2), str(of.n)
 
 
 def write_csv(path: Path, rows: Iterable[Sequence[Any]]) -> None:

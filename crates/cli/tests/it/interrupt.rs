@@ -16,7 +16,7 @@ rate = "10 Gb/s"
 bytes = "1 MB"
 jitter = "20 us"
 
-[control.cubic]
+[scheme.cubic]
 transport.tcp = {}
 "#;
 

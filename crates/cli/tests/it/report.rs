@@ -15,10 +15,10 @@ bytes = "50 kB"
 jitter = "10 us"
 [record]
 queues_every = "20 us"
-[control.slots]
+[scheme.slots]
 transport.raw = {}
-plan.slots = { slot = "100 us", guard = "5 us" }
-[control.cubic]
+plan.tdma = { slot = "100 us", guard = "5 us" }
+[scheme.cubic]
 transport.tcp = {}
 "#;
 

@@ -21,9 +21,9 @@ sizes.exponential = "10 kB"
 [window]
 measure = "20 ms"
 drain = "1 ms"
-[control.datagrams]
+[scheme.datagrams]
 transport.datagrams = {}
-[control.cubic]
+[scheme.cubic]
 transport.tcp = { min_rto = "5 ms" }
 "#;
 const RUNS: usize = 12;

@@ -76,18 +76,18 @@ pub struct LiveAgent {
     data: PacketSocket,
     shared: Arc<Shared>,
     inbox: Arc<Inbox<(usize, Word)>>,
-    managers: Vec<Client>,
-    /// Told when a manager says who is there: how many hosts.
+    controllers: Vec<Client>,
+    /// Told when a controller says who is there: how many hosts.
     on_joined: Option<OnJoined>,
-    /// Once a manager has told what it is to do.
+    /// Once a controller has told what it is to do.
     agent: Option<HostAgent>,
     welcome: Option<Welcome>,
     open: Vec<Open>,
     /// The host's link.
     link: Pace,
-    /// When a manager was heard of last.
+    /// When a controller was heard of last.
     heard: Time,
-    /// Plain PFC has no numbers: how many of it have come, and the epoch of the manager that was heard of last.
+    /// Plain PFC has no numbers: how many of it have come, and the epoch of the controller that was heard of last.
     plain: u64,
     ruling: u32,
     counters: Arc<AgentCounters>,
@@ -99,7 +99,7 @@ pub struct LiveAgent {
     pulse: Pulse,
     /// When it last showed what it counts.
     shown_at: Time,
-    /// When it last told its managers.
+    /// When it last told its controllers.
     told_at: Time,
 }
 
@@ -107,15 +107,15 @@ pub struct LiveAgent {
 const BATCH: usize = 16;
 
 impl LiveAgent {
-    /// An agent in the network namespace of this thread, with its gate in place and closed. Managers are connected to by the caller, whose
-    /// events come to `inbox` with the manager's place.
+    /// An agent in the network namespace of this thread, with its gate in place and closed. Controllers are connected to by the caller, whose
+    /// events come to `inbox` with the controller's place.
     ///
     /// # Errors
     /// Where the interface cannot be used.
     pub fn new(
         config: AgentConfig,
         shared: Arc<Shared>,
-        managers: Vec<Client>,
+        controllers: Vec<Client>,
         inbox: Arc<Inbox<(usize, Word)>>,
     ) -> Result<Self, AgentError> {
         let interface = &config.gate.interface;
@@ -146,7 +146,7 @@ impl LiveAgent {
             data,
             shared,
             inbox,
-            managers,
+            controllers,
             on_joined: None,
             agent: None,
             welcome: None,
@@ -173,7 +173,7 @@ impl LiveAgent {
         self.packets = Some(Box::new(packets));
     }
 
-    /// Who is told how many hosts have joined, whenever a manager says so.
+    /// Who is told how many hosts have joined, whenever a controller says so.
     pub fn on_joined(&mut self, told: impl FnMut(usize) + Send + 'static) {
         self.on_joined = Some(Box::new(told));
     }
@@ -212,7 +212,7 @@ impl LiveAgent {
         self.tell_counts(now);
     }
 
-    /// Tells what it counts, where a manager has a page that shows it.
+    /// Tells what it counts, where a controller has a page that shows it.
     fn tell_counts(&mut self, now: Time) {
         let every = self.welcome.as_ref().map_or(0, |w| w.counts_every_ms);
         if every == 0 || now - self.told_at < Duration::from_ms(every.into()) {
@@ -228,9 +228,9 @@ impl LiveAgent {
             too_late: counters.too_late.load(Relaxed),
         };
         let Ok(note) = serde_json::to_value(Note::Counts(counts)) else { return };
-        for manager in &self.managers {
+        for controller in &self.controllers {
             // One that is not there needs none.
-            let _ = manager.send(Record::Note(note.clone()));
+            let _ = controller.send(Record::Note(note.clone()));
         }
     }
 
@@ -264,8 +264,8 @@ impl LiveAgent {
             self.pulse.beat();
             self.publish();
             self.hear_signals().map_err(io("receiving signals"))?;
-            for (manager, word) in self.inbox.drain() {
-                self.hear(manager, word);
+            for (controller, word) in self.inbox.drain() {
+                self.hear(controller, word);
             }
             self.receive().map_err(io("receiving"))?;
             if self.shared.wake.read().is_ok() {
@@ -331,7 +331,7 @@ impl LiveAgent {
         self.tell(Input::Message { from: Address::Controller, message }, pfc.open);
     }
 
-    fn hear(&mut self, manager: usize, word: Word) {
+    fn hear(&mut self, controller: usize, word: Word) {
         match word {
             Word::Joined { .. } => {
                 self.counters.joined.fetch_add(1, Relaxed);
@@ -340,12 +340,12 @@ impl LiveAgent {
                 let hello = Hello { host, epoch, mac: mac.to_string(), ip: self.config.ip, key: digits_of(key) };
                 if let Ok(note) = serde_json::to_value(Note::Hello(hello)) {
                     // Where it has left already, it joins again.
-                    let _ = self.managers[manager].send(Record::Note(note));
+                    let _ = self.controllers[controller].send(Record::Note(note));
                 }
             }
             Word::Note { note, .. } => match serde_json::from_value(note) {
                 Ok(Note::Welcome(welcome)) => self.welcome(welcome),
-                Ok(Note::Refused(why)) => tracing::error!("manager {manager} refuses this host: {why}"),
+                Ok(Note::Refused(why)) => tracing::error!("controller {controller} refuses this host: {why}"),
                 Ok(Note::Hello(_) | Note::Counts(_)) | Err(_) => drop(self.counters.malformed.fetch_add(1, Relaxed)),
             },
             Word::Control { sent_at, control: Control::Message(mut message), .. } => {
@@ -364,11 +364,11 @@ impl LiveAgent {
                 self.tell(Input::Message { from: Address::Controller, message }, None);
             }
             Word::Control { .. } => drop(self.counters.malformed.fetch_add(1, Relaxed)),
-            Word::Left { .. } => tracing::warn!("manager {manager} is not heard of"),
+            Word::Left { .. } => tracing::warn!("controller {controller} is not heard of"),
         }
     }
 
-    /// A manager says who is there, and what agents are to do.
+    /// A controller says who is there, and what agents are to do.
     fn welcome(&mut self, welcome: Welcome) {
         {
             let mut streams = Self::streams(&self.shared);
@@ -423,9 +423,9 @@ impl LiveAgent {
                         self.counters.reports.fetch_add(1, Relaxed);
                         self.counters.report_bytes.fetch_add(message.wire_bytes().into(), Relaxed);
                         let control = Control::Message(message);
-                        for manager in &self.managers {
+                        for controller in &self.controllers {
                             // One that is not there needs no report; those that are get the same.
-                            let _ = manager.send(Record::Control { sent_at: now, control: control.clone() });
+                            let _ = controller.send(Record::Control { sent_at: now, control: control.clone() });
                         }
                     }
                     Output::Open(opening) => self.opened(now, &opening, class),

@@ -12,11 +12,11 @@ shared_counters! {
         signals,
         /// Control frames that were no signal for this host.
         refused_signals,
-        /// Signals, grants and rates that were known already, or of a manager that has been replaced.
+        /// Signals, grants and rates that were known already, or of a controller that has been replaced.
         stale,
         /// Grants, and rates, that came too late.
         late,
-        /// Reports sent; what goes to two managers is one.
+        /// Reports sent; what goes to two controllers is one.
         reports,
         /// Their bytes, as `Message::wire_bytes` counts them.
         report_bytes,
@@ -34,7 +34,7 @@ shared_counters! {
         sent_bytes,
         /// Frames that came to the gate too late, and are sent again.
         too_late,
-        /// Frames sent while no manager was heard of.
+        /// Frames sent while no controller was heard of.
         unscheduled,
         /// Frames that came in.
         received,
@@ -44,7 +44,7 @@ shared_counters! {
         malformed,
         /// Frames that the receive buffer had no room for.
         overrun,
-        /// How often it joined a manager.
+        /// How often it joined a controller.
         joined,
     }
 }
@@ -56,7 +56,7 @@ pub struct Snapshot {
     pub host: u32,
     /// Which start of its agent.
     pub epoch: u32,
-    /// Hosts that have joined, itself among them, as its manager says.
+    /// Hosts that have joined, itself among them, as its controller says.
     pub joined: Vec<u32>,
     /// Of [`AgentCounters`].
     pub agent: BTreeMap<String, u64>,

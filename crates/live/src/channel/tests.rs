@@ -76,12 +76,12 @@ impl Events {
 fn start(keys: &Keys, timing: Timing) -> (Server, Events) {
     let (on_event, events) = Events::new();
     let listen = "127.0.0.1:0".parse().unwrap();
-    (Server::start_with(listen, &keys.of("manager-0"), timing, on_event).unwrap(), events)
+    (Server::start_with(listen, &keys.of("controller-0"), timing, on_event).unwrap(), events)
 }
 
 fn connect(server: &Server, identity: &Identity, timing: Timing) -> (Client, Events) {
     let (on_event, events) = Events::new();
-    (Client::start_with(server.address(), "manager-0", identity, timing, on_event).unwrap(), events)
+    (Client::start_with(server.address(), "controller-0", identity, timing, on_event).unwrap(), events)
 }
 
 fn until(what: &str, condition: impl Fn() -> bool) {
@@ -104,7 +104,7 @@ type Raw = StreamOwned<ClientConnection, TcpStream>;
 fn raw(server: &Server, config: Arc<ClientConfig>) -> Raw {
     let stream = TcpStream::connect(server.address()).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let name = ServerName::try_from("manager-0").unwrap();
+    let name = ServerName::try_from("controller-0").unwrap();
     StreamOwned::new(ClientConnection::new(config, name).unwrap(), stream)
 }
 
@@ -115,7 +115,7 @@ fn there_and_back() {
     let (client, at_client) = connect(&server, &keys.of("host-3"), timing());
     let (peer, name) = at_server.joined();
     assert_eq!(name, "host-3");
-    assert_eq!(at_client.joined().1, "manager-0");
+    assert_eq!(at_client.joined().1, "controller-0");
     assert_eq!(server.peers(), [(peer, "host-3".to_owned())]);
 
     client.send(Record::Note(json!({"hello": 3}))).unwrap();
@@ -242,7 +242,7 @@ fn a_server_of_another_name_is_not_taken() {
     let keys = Keys::new("name");
     let (server, at_server) = start(&keys, timing());
     let (on_event, at_client) = Events::new();
-    let client = Client::start_with(server.address(), "manager-1", &keys.of("host-3"), timing(), on_event).unwrap();
+    let client = Client::start_with(server.address(), "controller-1", &keys.of("host-3"), timing(), on_event).unwrap();
     until("it is refused", || client.counters().refused >= 2);
     assert!(client.trouble().unwrap().contains("not valid for name"), "{:?}", client.trouble());
     assert!(!client.is_connected());
@@ -336,7 +336,7 @@ fn a_client_comes_back_after_the_server_does() {
         let failed = client.counters().failed;
         until("it asks in vain", || client.counters().failed > failed);
         let (on_event, at_server) = Events::new();
-        let _server = Server::start_with(address, &keys.of("manager-0"), timing(), on_event).unwrap();
+        let _server = Server::start_with(address, &keys.of("controller-0"), timing(), on_event).unwrap();
         assert_eq!(at_server.joined().1, "host-3");
         numbers.push(at_client.joined().0);
         client.send(Record::Note(json!(round))).unwrap();
@@ -421,6 +421,6 @@ fn the_newer_of_two_of_one_name_stays() {
 fn a_taken_address_is_an_error() {
     let keys = Keys::new("taken");
     let (server, _events) = start(&keys, timing());
-    let error = Server::start(server.address(), &keys.of("manager-0"), drop).unwrap_err().to_string();
+    let error = Server::start(server.address(), &keys.of("controller-0"), drop).unwrap_err().to_string();
     assert!(error.contains(&server.address().to_string()), "{error}");
 }

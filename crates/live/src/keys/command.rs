@@ -13,7 +13,7 @@ pub enum KeysCommand {
     Init {
         /// The folder; it is made where it is missing
         dir: PathBuf,
-        /// Such as manager-0, host-0, host-1 and observer
+        /// Such as controller-0, host-0, host-1 and observer
         names: Vec<String>,
     },
     /// Issue certificates for these names, valid for ten years
@@ -83,17 +83,20 @@ mod tests {
         let scratch = Scratch::new("keys-command");
         let dir = scratch.join("keys");
         let dir = dir.to_str().unwrap();
-        assert!(run(&["init", dir, "manager-0", "Host"]).unwrap_err().contains("Host"));
+        assert!(run(&["init", dir, "controller-0", "Host"]).unwrap_err().contains("Host"));
         assert!(!scratch.join("keys").exists());
         let files = |names: &[&str]| names.iter().map(|f| format!("{dir}/{f}\n")).collect::<String>();
-        let made = run(&["init", dir, "manager-0", "host-0"]).unwrap();
-        assert_eq!(made, files(&["ca.pem", "ca.key", "manager-0.pem", "manager-0.key", "host-0.pem", "host-0.key"]));
+        let made = run(&["init", dir, "controller-0", "host-0"]).unwrap();
+        assert_eq!(
+            made,
+            files(&["ca.pem", "ca.key", "controller-0.pem", "controller-0.key", "host-0.pem", "host-0.key"])
+        );
         assert_eq!(run(&["issue", dir, "host-1"]).unwrap(), files(&["host-1.pem", "host-1.key"]));
         assert!(run(&["init", dir]).unwrap_err().contains("is there already"));
         assert!(run(&["issue", dir]).unwrap_err().contains("NAMES"));
         assert!(run(&["issue", dir, "host-1"]).unwrap_err().contains("--force"));
         run(&["issue", "--force", dir, "host-0", "host-1"]).unwrap();
-        for name in ["manager-0", "host-0", "host-1"] {
+        for name in ["controller-0", "host-0", "host-1"] {
             Identity::load(dir, name).unwrap();
         }
     }

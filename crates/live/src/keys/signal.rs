@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// 128 random bits that a manager and one host share, for the tag of the frames that open and close gates. It is made at the manager's start, and
+/// 128 random bits that a controller and one host share, for the tag of the frames that open and close gates. It is made at the controller's start, and
 /// reaches the host through TLS.
 ///
 /// Neither printed nor logged: `Debug` hides it. Serialised it is 32 digits of hex, which is for the inside of TLS alone.

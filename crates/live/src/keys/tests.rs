@@ -55,26 +55,27 @@ fn files_are_there_and_private_keys_are_private() {
 fn both_sides_learn_each_others_name() {
     let dir = Scratch::new("keys-both");
     let authority = Authority::create(dir.path()).unwrap();
-    for name in ["manager-0", "host-3"] {
+    for name in ["controller-0", "host-3"] {
         authority.issue(name).unwrap();
     }
-    let (host, manager) =
-        (Identity::load(dir.path(), "host-3").unwrap(), Identity::load(dir.path(), "manager-0").unwrap());
-    let (client, server) = handshake(&host, &manager, "manager-0");
-    assert_eq!((client.as_deref(), server.as_deref()), (Ok("manager-0"), Ok("host-3")));
-    // A host is no manager, whatever address it has.
-    let (client, _) = handshake(&host, &host, "manager-0");
+    let (host, controller) =
+        (Identity::load(dir.path(), "host-3").unwrap(), Identity::load(dir.path(), "controller-0").unwrap());
+    let (client, server) = handshake(&host, &controller, "controller-0");
+    assert_eq!((client.as_deref(), server.as_deref()), (Ok("controller-0"), Ok("host-3")));
+    // A host is no controller, whatever address it has.
+    let (client, _) = handshake(&host, &host, "controller-0");
     assert!(client.unwrap_err().contains("not valid for name"));
 }
 
 #[test]
 fn another_authority_is_a_stranger() {
     let (a, b) = (Scratch::new("keys-a"), Scratch::new("keys-b"));
-    for (dir, name) in [(&a, "manager-0"), (&b, "host-3")] {
+    for (dir, name) in [(&a, "controller-0"), (&b, "host-3")] {
         Authority::create(dir.path()).unwrap().issue(name).unwrap();
     }
-    let (manager, host) = (Identity::load(a.path(), "manager-0").unwrap(), Identity::load(b.path(), "host-3").unwrap());
-    let (client, server) = handshake(&host, &manager, "manager-0");
+    let (controller, host) =
+        (Identity::load(a.path(), "controller-0").unwrap(), Identity::load(b.path(), "host-3").unwrap());
+    let (client, server) = handshake(&host, &controller, "controller-0");
     assert!(client.is_err() && server.is_err());
     // A folder that mixes both says so at once.
     for file in ["host-3.pem", "host-3.key"] {
@@ -175,7 +176,7 @@ fn a_key_of_another_authority_issues_nothing_usable() {
 
 #[test]
 fn names_are_labels_in_lower_case() {
-    for good in ["manager-0", "host-3", "observer", "a", &"a".repeat(63)] {
+    for good in ["controller-0", "host-3", "observer", "a", &"a".repeat(63)] {
         assert!(check_name(good).is_ok(), "{good}");
     }
     for bad in ["", "ca", "Host-3", "3-host", "-a", "a-", "a.b", "../a", "a/b", "a b", "ä", "*", &"a".repeat(64)] {
@@ -188,12 +189,12 @@ fn names_are_labels_in_lower_case() {
 #[test]
 fn a_role_has_one_name() {
     for (name, role) in
-        [("manager-0", Role::Manager(0)), ("host-31", Role::Host(HostId(31))), ("observer", Role::Observer)]
+        [("controller-0", Role::Controller(0)), ("host-31", Role::Host(HostId(31))), ("observer", Role::Observer)]
     {
         assert_eq!(name.parse::<Role>().unwrap(), role);
         assert_eq!(role.to_string(), name);
     }
-    for nobody in ["host-03", "host-+3", "host-", "host-4294967296", "host", "observer-1", "manager--1", ""] {
+    for nobody in ["host-03", "host-+3", "host-", "host-4294967296", "host", "observer-1", "controller--1", ""] {
         assert!(nobody.parse::<Role>().is_err(), "{nobody}");
     }
 }

@@ -1,10 +1,10 @@
-//! The two switches of a lab whose control plans circuits: a circuit switch in front of the bridge, and the bridge with the rates of a packet switch.
+//! The two switches of a lab whose scheme plans circuits: a circuit switch in front of the bridge, and the bridge with the rates of a packet switch.
 //!
 //! A host is a port of both. Frames of circuits go from port to port without a queue and without a limit, as hosts pace them. The bridge sends data to each host
 //! no faster than the packet switch does; control frames, the demand channel and reports about streams go beside it, as they do in the
 //! simulator.
 
-use super::fabric::{Fabric, FabricError, INTERFACE, PortLimit, host_port, manager_ip};
+use super::fabric::{Fabric, FabricError, INTERFACE, PortLimit, controller_ip, host_port};
 use super::hosts::LabError;
 use crate::agent::Pace;
 use crate::bpf::PINS;
@@ -61,7 +61,7 @@ impl Circuits {
                 beside,
                 "filter add dev {port} parent 1: protocol ip prio 3 u32 match ip src {}/32 flowid 1:1\n\
                  filter add dev {port} parent 1: protocol {ETHER_TYPE_DATA:#x} prio 4 u32 match u8 2 0xff at 1 flowid 1:1",
-                manager_ip()
+                controller_ip()
             );
         }
         netns::batch("tc", Some(fabric.switch().name()), &beside).map_err(FabricError::from)?;
@@ -75,7 +75,7 @@ impl Circuits {
         fabric.switch().enter(attach).map_err(FabricError::from)?
     }
 
-    /// Where a manager finds the switch.
+    /// Where a controller finds the switch.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -20,7 +20,7 @@ pub struct LabArgs {
     /// How signals travel: experimental, mac_control, pfc, udp, plain_pfc_insecure
     #[arg(long, default_value = "experimental", value_parser = encoding_named)]
     encoding: SignalEncoding,
-    /// For how long agents believe a manager that is not heard of
+    /// For how long agents believe a controller that is not heard of
     #[arg(long, value_name = "TIME", default_value = "1 s")]
     lease: Duration,
     /// What gates are after that
@@ -29,7 +29,7 @@ pub struct LabArgs {
     /// Without real-time priority
     #[arg(long)]
     no_real_time: bool,
-    /// Shows the manager's page in browsers of this machine at this port, 0 for one that is free; the first run begins when a browser has opened it
+    /// Shows the controller's page in browsers of this machine at this port, 0 for one that is free; the first run begins when a browser has opened it
     #[arg(long, value_name = "PORT")]
     page: Option<u16>,
     /// Keeps configurations and logs of the daemons, and says where
@@ -63,7 +63,7 @@ pub fn lab(args: &LabArgs) -> u8 {
                 program,
                 results: args.scenario.results.clone(),
                 name: args.scenario.lab_name(loaded),
-                controls: args.scenario.control.clone(),
+                schemes: args.scenario.scheme.clone(),
                 encoding: args.encoding,
                 lease: args.lease,
                 safe: match args.safe {
@@ -85,6 +85,6 @@ pub fn lab(args: &LabArgs) -> u8 {
         },
         &lines,
         // What daemons have counted is in the files.
-        &["agents", "managers", "observer", "circuits"],
+        &["agents", "controllers", "observer", "circuits"],
     )
 }

@@ -1,7 +1,7 @@
 //! A switch with a host at each port: network namespaces joined by a Linux bridge.
 //!
-//! `NAME-sw` has the bridge and its ports: `p0`, `p1` ... and, for the manager, `pm`. `NAME-h0`, `NAME-h1` ... are the hosts and `NAME-m` is
-//! the manager, each with one interface, `eth0`. The switch learns nothing and floods no unknown address: where each station is, and who
+//! `NAME-sw` has the bridge and its ports: `p0`, `p1` ... and, for the controller, `pm`. `NAME-h0`, `NAME-h1` ... are the hosts and `NAME-m` is
+//! the controller, each with one interface, `eth0`. The switch learns nothing and floods no unknown address: where each station is, and who
 //! has which address, is set once, so that no frame is on a link but those that somebody meant.
 
 use super::left_over::{self, Lock};
@@ -14,9 +14,9 @@ use timeplane_protocol::wire::{ETHER_TYPE_EXPERIMENTAL, ETHER_TYPE_MAC_CONTROL, 
 
 /// The most hosts: a bridge has 1023 ports.
 pub const MOST_HOSTS: u16 = 1000;
-/// The interface of every host and of the manager.
+/// The interface of every host and of the controller.
 pub const INTERFACE: &str = "eth0";
-/// The switch's port towards the manager.
+/// The switch's port towards the controller.
 pub const MANAGER_PORT: &str = "pm";
 /// The bridge itself.
 const BRIDGE: &str = "br0";
@@ -115,8 +115,8 @@ impl PortLimit {
 pub fn host_mac(host: u16) -> MacAddress {
     station_mac(0, host)
 }
-/// The MAC address of the manager.
-pub fn manager_mac() -> MacAddress {
+/// The MAC address of the controller.
+pub fn controller_mac() -> MacAddress {
     station_mac(1, 0)
 }
 fn station_mac(kind: u8, number: u16) -> MacAddress {
@@ -128,8 +128,8 @@ pub fn host_ip(host: u16) -> Ipv4Addr {
     // Neither .0 nor .255: some programs take them for a network's own.
     Ipv4Addr::new(10, 116, (host / 250) as u8, (host % 250) as u8 + 1)
 }
-/// The address of the manager, in the same network.
-pub fn manager_ip() -> Ipv4Addr {
+/// The address of the controller, in the same network.
+pub fn controller_ip() -> Ipv4Addr {
     Ipv4Addr::new(10, 116, 255, 1)
 }
 /// The switch's port towards a host.
@@ -143,7 +143,7 @@ pub struct Fabric {
     parameters: FabricParameters,
     limits: Vec<Option<PortLimit>>,
     hosts: Vec<Namespace>,
-    manager: Namespace,
+    controller: Namespace,
     switch: Namespace,
     // The last to go: the name is free once nothing bears it.
     _lock: Lock,
@@ -159,11 +159,11 @@ impl Fabric {
         let name = &parameters.name;
         let lock = left_over::begin(name, is_ours)?;
         let switch = Namespace::create(&format!("{name}-sw"))?;
-        let manager = Namespace::create(&format!("{name}-m"))?;
+        let controller = Namespace::create(&format!("{name}-m"))?;
         let hosts = (0..parameters.hosts).map(|h| Namespace::create(&format!("{name}-h{h}")));
         let hosts = hosts.collect::<Result<Vec<_>, _>>()?;
         let limits = vec![None; hosts.len()];
-        let mut fabric = Self { parameters: parameters.clone(), limits, hosts, manager, switch, _lock: lock };
+        let mut fabric = Self { parameters: parameters.clone(), limits, hosts, controller, switch, _lock: lock };
         fabric.connect()?;
         for host in 0..parameters.hosts {
             fabric.set_limit(host, parameters.limit)?;
@@ -174,8 +174,9 @@ impl Fabric {
     /// Every station: its namespace, the port it is at, its addresses, and the port's own MAC address, which nobody sends to.
     fn stations(&self) -> impl Iterator<Item = (&Namespace, String, MacAddress, Ipv4Addr, MacAddress)> {
         let host = |(h, n): (u16, _)| (n, host_port(h), host_mac(h), host_ip(h), station_mac(2, h));
-        let manager = (&self.manager, MANAGER_PORT.to_owned(), manager_mac(), manager_ip(), station_mac(3, 0));
-        (0..).zip(&self.hosts).map(host).chain([manager])
+        let controller =
+            (&self.controller, MANAGER_PORT.to_owned(), controller_mac(), controller_ip(), station_mac(3, 0));
+        (0..).zip(&self.hosts).map(host).chain([controller])
     }
 
     fn connect(&self) -> Result<(), NetError> {
@@ -273,9 +274,9 @@ impl Fabric {
     pub fn hosts(&self) -> &[Namespace] {
         &self.hosts
     }
-    /// The manager's namespace.
-    pub fn manager(&self) -> &Namespace {
-        &self.manager
+    /// The controller's namespace.
+    pub fn controller(&self) -> &Namespace {
+        &self.controller
     }
     /// The switch's namespace.
     pub fn switch(&self) -> &Namespace {

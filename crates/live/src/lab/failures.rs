@@ -1,7 +1,7 @@
 //! What fails in a lab, and returns, as the scenario's `[[failure]]` tables say.
 //!
 //! A host that fails is an agent that is killed, with all that it had taken; its gate stays, and closes. A wire is the switch's port, which goes down.
-//! Managers are killed, and start anew. Who hears of it, and when, is up to the daemons: `detection` is of the simulator.
+//! Controllers are killed, and start anew. Who hears of it, and when, is up to the daemons: `detection` is of the simulator.
 
 use super::fabric::host_port;
 use super::hosts::{Hosts, LabError};
@@ -18,8 +18,8 @@ enum Part {
     Agent(u16),
     /// The switch's port towards a host.
     Port(u16),
-    /// A manager, by its place.
-    Manager(u32),
+    /// A controller, by its place.
+    Controller(u32),
 }
 
 /// What fails and returns, in order of time; and what those had counted that were killed.
@@ -32,12 +32,12 @@ pub struct Failures {
     lasting: BTreeMap<Part, u32>,
     /// Of every life of an agent that ended so, by host: what it last showed.
     pub agents: BTreeMap<u16, Vec<Snapshot>>,
-    /// The same of managers, by place: what their status pages showed.
-    pub managers: BTreeMap<u32, Vec<BTreeMap<String, u64>>>,
+    /// The same of controllers, by place: what their status pages showed.
+    pub controllers: BTreeMap<u32, Vec<BTreeMap<String, u64>>>,
 }
 
 impl Failures {
-    /// Those of a scenario, for a control of it.
+    /// Those of a scenario, for a scheme of it.
     ///
     /// # Errors
     /// With place and key, where a lab has no such part.
@@ -62,9 +62,9 @@ impl Failures {
         self.changes.is_empty()
     }
 
-    /// Whether a manager fails: its status page has what it counted.
-    pub fn has_managers(&self) -> bool {
-        self.changes.iter().any(|c| matches!(c.1, Part::Manager(_)))
+    /// Whether a controller fails: its status page has what it counted.
+    pub fn has_controllers(&self) -> bool {
+        self.changes.iter().any(|c| matches!(c.1, Part::Controller(_)))
     }
 
     /// Does what is due, `now` after the begin of the run.
@@ -94,12 +94,12 @@ impl Failures {
                 self.agents.entry(host).or_default().extend(hosts.snapshot(host.into()));
                 hosts.kill_agent(host.into());
             }
-            Part::Manager(place) => {
+            Part::Controller(place) => {
                 let counted = hosts.metrics(place as usize).unwrap_or_default().into_iter();
                 let named =
-                    |(name, value): (String, f64)| Some((name.strip_prefix("manager_")?.to_owned(), value as u64));
-                self.managers.entry(place).or_default().push(counted.filter_map(named).collect());
-                hosts.kill_manager(place as usize);
+                    |(name, value): (String, f64)| Some((name.strip_prefix("controller_")?.to_owned(), value as u64));
+                self.controllers.entry(place).or_default().push(counted.filter_map(named).collect());
+                hosts.kill_controller(place as usize);
             }
             Part::Port(host) => set_port(hosts, host, "down")?,
         }
@@ -110,7 +110,7 @@ impl Failures {
 fn returns(part: Part, hosts: &mut Hosts) -> Result<(), LabError> {
     match part {
         Part::Agent(host) => hosts.begin_agent(host.into()),
-        Part::Manager(place) => hosts.begin_manager(place as usize),
+        Part::Controller(place) => hosts.begin_controller(place as usize),
         Part::Port(host) => set_port(hosts, host, "up"),
     }
 }
@@ -130,13 +130,13 @@ fn part(element: Element, plan: &LivePlan) -> Result<Part, String> {
         Element::Wire(wire) if wire < hosts => Ok(Part::Port(number(wire))),
         Element::Between([a, b]) if a < hosts && b == hosts => Ok(Part::Port(number(a))),
         Element::Between([a, b]) if b < hosts && a == hosts => Ok(Part::Port(number(b))),
-        Element::Manager => Ok(Part::Manager(0)),
-        Element::Standby if plan.managers() > 1 => Ok(Part::Manager(1)),
-        Element::Standby => Err(format!("control `{}` has no `plan.slots.standby`", plan.control)),
+        Element::Controller => Ok(Part::Controller(0)),
+        Element::Standby if plan.controllers() > 1 => Ok(Part::Controller(1)),
+        Element::Standby => Err(format!("scheme `{}` has no `plan.tdma.standby`", plan.scheme)),
         Element::Switch(_) => {
-            Err("a lab has one switch, by which its managers talk as well: hosts, their wires, the manager and the standby can fail".into())
+            Err("a lab has one switch, by which its controllers talk as well: hosts, their wires, the controller and the standby can fail".into())
         }
         Element::Wire(_) | Element::Between(_) => Err(format!("a lab has the wires of its hosts: 0 to {}", hosts - 1)),
-        Element::Deputy(_) => Err("a lab has no deputies: hosts, their wires, the manager and the standby can fail".into()),
+        Element::Relay(_) => Err("a lab has no relays: hosts, their wires, the controller and the standby can fail".into()),
     }
 }

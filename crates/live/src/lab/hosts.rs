@@ -1,4 +1,4 @@
-//! The daemons of a lab: managers and agents as processes in its namespaces, as they run on real hosts.
+//! The daemons of a lab: controllers and agents as processes in its namespaces, as they run on real hosts.
 
 use super::circuits::Circuits;
 use super::fabric::{self, Fabric, FabricError, FabricParameters, INTERFACE};
@@ -29,19 +29,19 @@ pub struct HostsParameters {
     pub program: PathBuf,
     /// A folder for keys, configurations, sockets and logs; it is made.
     pub folder: PathBuf,
-    /// The scenario, and which of its controls.
+    /// The scenario, and which of its schemes.
     pub scenario: PathBuf,
-    /// The control.
-    pub control: String,
-    /// How many managers: two where one stands by.
-    pub managers: u32,
+    /// The scheme.
+    pub scheme: String,
+    /// How many controllers: two where one stands by.
+    pub controllers: u32,
     /// How signals travel.
     pub encoding: SignalEncoding,
     /// What gates do.
     pub mode: Mode,
     /// Which frames wait.
     pub scope: Scope,
-    /// For how long agents believe a manager that is not heard of.
+    /// For how long agents believe a controller that is not heard of.
     pub lease: Duration,
     /// What gates are after that.
     pub safe: SafeState,
@@ -49,30 +49,30 @@ pub struct HostsParameters {
     pub tun: bool,
     /// Real-time priority, where it may.
     pub real_time: bool,
-    /// The circuit switch of a control that plans circuits, and the packet switch beside it.
+    /// The circuit switch of a scheme that plans circuits, and the packet switch beside it.
     pub circuits: Option<CircuitFabric>,
     /// The share of grants and rates that is lost, 0 to 1.
     pub control_loss: f64,
-    /// Managers have a status page, at 127.0.0.1 in their namespace: see [`Hosts::metrics`].
+    /// Controllers have a status page, at 127.0.0.1 in their namespace: see [`Hosts::metrics`].
     pub status: bool,
-    /// At this port, that of the first manager, and with the token in this file; nothing: at a port of the lab's, with tokens of their own.
+    /// At this port, that of the first controller, and with the token in this file; nothing: at a port of the lab's, with tokens of their own.
     pub page: Option<(u16, PathBuf)>,
 }
 
 impl HostsParameters {
-    /// One manager, the default encoding, enforcing gates that close after a second of silence, no TUN.
+    /// One controller, the default encoding, enforcing gates that close after a second of silence, no TUN.
     pub fn new(
         program: impl Into<PathBuf>,
         folder: impl Into<PathBuf>,
         scenario: impl Into<PathBuf>,
-        control: &str,
+        scheme: &str,
     ) -> Self {
         Self {
             program: program.into(),
             folder: folder.into(),
             scenario: scenario.into(),
-            control: control.to_owned(),
-            managers: 1,
+            scheme: scheme.to_owned(),
+            controllers: 1,
             encoding: SignalEncoding::default(),
             mode: Mode::default(),
             scope: Scope::default(),
@@ -128,11 +128,11 @@ fn io(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> LabError {
     move |source| LabError::Io { what, source }
 }
 
-/// Managers and agents at work; dropped, they end.
+/// Controllers and agents at work; dropped, they end.
 #[derive(Debug)]
 pub struct Hosts {
     // Before the namespaces that they are in.
-    managers: Vec<Daemon>,
+    controllers: Vec<Daemon>,
     agents: Vec<Daemon>,
     parameters: HostsParameters,
     circuits: Option<Circuits>,
@@ -166,21 +166,21 @@ impl Hosts {
             std::fs::create_dir_all(&parameters.folder).map_err(io(parameters.folder.display()))?;
             let authority = Authority::create(&keys)?;
             let hosts = (0..count).map(|h| format!("host-{h}"));
-            for name in hosts.chain((0..parameters.managers).map(|p| format!("manager-{p}"))) {
+            for name in hosts.chain((0..parameters.controllers).map(|p| format!("controller-{p}"))) {
                 authority.issue(&name)?;
             }
         }
-        let mut hosts = Self { managers: Vec::new(), agents: Vec::new(), parameters, circuits, fabric };
-        for place in 0..hosts.parameters.managers {
-            let daemon = hosts.daemon(&format!("manager-{place}"), &hosts.manager_file(place))?;
-            hosts.managers.push(daemon);
+        let mut hosts = Self { controllers: Vec::new(), agents: Vec::new(), parameters, circuits, fabric };
+        for place in 0..hosts.parameters.controllers {
+            let daemon = hosts.daemon(&format!("controller-{place}"), &hosts.controller_file(place))?;
+            hosts.controllers.push(daemon);
         }
         for host in 0..count {
             let daemon = hosts.daemon(&format!("host-{host}"), &hosts.agent_file(host))?;
             hosts.agents.push(daemon);
         }
-        for place in 0..hosts.managers.len() {
-            hosts.start_manager(place)?;
+        for place in 0..hosts.controllers.len() {
+            hosts.start_controller(place)?;
         }
         for host in 0..hosts.agents.len() {
             hosts.start_agent(host)?;
@@ -201,24 +201,24 @@ impl Hosts {
         PORT + place as u16
     }
 
-    /// Where a manager's status page is, in its namespace.
+    /// Where a controller's status page is, in its namespace.
     fn page(&self, place: u32) -> SocketAddr {
         metrics::page(self.parameters.page.as_ref().map_or(metrics::PORT, |p| p.0), place)
     }
 
-    fn manager_file(&self, place: u32) -> String {
+    fn controller_file(&self, place: u32) -> String {
         let p = &self.parameters;
         let mut file = format!(
-            "scenario = {scenario:?}\ncontrol = {control:?}\ninterface = {INTERFACE:?}\nlisten = \"{ip}:{port}\"\nkeys = \"../keys\"\n\
+            "scenario = {scenario:?}\nscheme = {scheme:?}\ninterface = {INTERFACE:?}\nlisten = \"{ip}:{port}\"\nkeys = \"../keys\"\n\
              runtime = {runtime:?}\nplace = {place}\nencoding = {encoding:?}\nreal_time = {real_time}\nlog = {log:?}\n",
             scenario = p.scenario.canonicalize().unwrap_or_else(|_| p.scenario.clone()),
-            control = p.control,
-            ip = fabric::manager_ip(),
+            scheme = p.scheme,
+            ip = fabric::controller_ip(),
             port = Self::port(place),
-            runtime = p.folder.join(format!("manager-{place}")),
+            runtime = p.folder.join(format!("controller-{place}")),
             encoding = config::name_of(p.encoding),
             real_time = p.real_time,
-            log = p.folder.join(format!("manager-{place}/slots.jsonl")),
+            log = p.folder.join(format!("controller-{place}/slots.jsonl")),
         );
         if let Some(circuits) = &self.circuits {
             let _ = writeln!(file, "circuits = {:?}\ncontrol_loss = {:?}", circuits.folder(), p.control_loss);
@@ -229,9 +229,9 @@ impl Hosts {
         if let Some((_, token)) = &p.page {
             let _ = writeln!(file, "token = {token:?}");
         }
-        for other in (0..p.managers).filter(|o| *o != place) {
-            let (ip, port) = (fabric::manager_ip(), Self::port(other));
-            let _ = writeln!(file, "[[peers]]\naddress = \"{ip}:{port}\"\nname = \"manager-{other}\"");
+        for other in (0..p.controllers).filter(|o| *o != place) {
+            let (ip, port) = (fabric::controller_ip(), Self::port(other));
+            let _ = writeln!(file, "[[peers]]\naddress = \"{ip}:{port}\"\nname = \"controller-{other}\"");
         }
         file
     }
@@ -243,9 +243,9 @@ impl Hosts {
             runtime = p.folder.join(format!("host-{host}")),
             real_time = p.real_time,
         );
-        for place in 0..p.managers {
-            let (ip, port) = (fabric::manager_ip(), Self::port(place));
-            let _ = writeln!(file, "[[managers]]\naddress = \"{ip}:{port}\"\nname = \"manager-{place}\"");
+        for place in 0..p.controllers {
+            let (ip, port) = (fabric::controller_ip(), Self::port(place));
+            let _ = writeln!(file, "[[controllers]]\naddress = \"{ip}:{port}\"\nname = \"controller-{place}\"");
         }
         let text = |value: serde_json::Value| value.to_string();
         let _ = writeln!(
@@ -265,7 +265,7 @@ impl Hosts {
 
     fn start_daemon(&mut self, kind: &'static str, index: usize) -> Result<(), LabError> {
         let (namespace, daemon) = match kind {
-            "manager" => (self.fabric.manager(), &mut self.managers[index]),
+            "controller" => (self.fabric.controller(), &mut self.controllers[index]),
             _ => (&self.fabric.hosts()[index], &mut self.agents[index]),
         };
         for left in ["ready", "joined"] {
@@ -290,13 +290,13 @@ impl Hosts {
         Ok(())
     }
 
-    /// Starts a manager, and waits until it listens.
+    /// Starts a controller, and waits until it listens.
     ///
     /// # Errors
     /// Where it does not begin.
-    pub fn start_manager(&mut self, place: usize) -> Result<(), LabError> {
-        self.start_daemon("manager", place)?;
-        self.managers[place].wait(|folder| folder.join("ready").exists())
+    pub fn start_controller(&mut self, place: usize) -> Result<(), LabError> {
+        self.start_daemon("controller", place)?;
+        self.controllers[place].wait(|folder| folder.join("ready").exists())
     }
 
     /// Starts an agent, and waits until its gate is in place.
@@ -308,12 +308,12 @@ impl Hosts {
         self.agents[host].wait(|folder| folder.join("ready").exists())
     }
 
-    /// Starts a manager, and does not wait for it.
+    /// Starts a controller, and does not wait for it.
     ///
     /// # Errors
     /// Where there is no process for it.
-    pub fn begin_manager(&mut self, place: usize) -> Result<(), LabError> {
-        self.start_daemon("manager", place)
+    pub fn begin_controller(&mut self, place: usize) -> Result<(), LabError> {
+        self.start_daemon("controller", place)
     }
 
     /// Starts an agent, and does not wait for it.
@@ -337,9 +337,9 @@ impl Hosts {
         self.agents.iter_mut().filter(|a| a.child.is_some()).try_for_each(|a| a.wait(joined))
     }
 
-    /// Ends a manager at once, as a crash does.
-    pub fn kill_manager(&mut self, place: usize) {
-        self.managers[place].end(Signal::SIGKILL);
+    /// Ends a controller at once, as a crash does.
+    pub fn kill_controller(&mut self, place: usize) {
+        self.controllers[place].end(Signal::SIGKILL);
     }
 
     /// Ends an agent at once, as a crash does; its gate stays.
@@ -352,9 +352,9 @@ impl Hosts {
         self.agents[host].end(Signal::SIGTERM);
     }
 
-    /// Tells a manager to end.
-    pub fn stop_manager(&mut self, place: usize) {
-        self.managers[place].end(Signal::SIGTERM);
+    /// Tells a controller to end.
+    pub fn stop_controller(&mut self, place: usize) {
+        self.controllers[place].end(Signal::SIGTERM);
     }
 
     /// What an agent has counted: as it shows it now, or as it was when it ended in good order.
@@ -365,20 +365,20 @@ impl Hosts {
             .and_then(|s| serde_json::from_value(s).ok())
     }
 
-    /// How many managers there are.
-    pub fn managers(&self) -> usize {
-        self.managers.len()
+    /// How many controllers there are.
+    pub fn controllers(&self) -> usize {
+        self.controllers.len()
     }
 
-    /// What a manager counts, by the names of its status page without `timeplane_` and `_total`. Needs [`HostsParameters::status`].
+    /// What a controller counts, by the names of its status page without `timeplane_` and `_total`. Needs [`HostsParameters::status`].
     ///
     /// # Errors
     /// Where it has no page, or does not run.
     pub fn metrics(&self, place: usize) -> Result<BTreeMap<String, f64>, LabError> {
-        let name = format!("{}'s status page", self.managers[place].name);
-        let token = self.managers[place].folder.join("status.token");
+        let name = format!("{}'s status page", self.controllers[place].name);
+        let token = self.controllers[place].folder.join("status.token");
         let read = || metrics::read(self.page(place as u32), &token).map_err(io(name));
-        self.fabric.manager().enter(read).map_err(FabricError::from)?
+        self.fabric.controller().enter(read).map_err(FabricError::from)?
     }
 
     /// For programs on a host.
@@ -386,7 +386,7 @@ impl Hosts {
         client::Agent::new(self.agents[host].folder.join("agent.sock"))
     }
 
-    /// What a daemon has said: `manager-0`, `host-3`.
+    /// What a daemon has said: `controller-0`, `host-3`.
     pub fn log(&self, name: &str) -> String {
         std::fs::read_to_string(self.parameters.folder.join(name).join("log")).unwrap_or_default()
     }
@@ -416,18 +416,18 @@ impl Hosts {
     /// Tells all daemons to end, and waits until they have. What they counted is in their [snapshots](Self::snapshot) still.
     pub fn stop(&mut self) {
         // Agents first: they take their gates with them.
-        for daemon in self.agents.iter_mut().chain(&mut self.managers) {
+        for daemon in self.agents.iter_mut().chain(&mut self.controllers) {
             daemon.signal(Signal::SIGTERM);
         }
         // Not told twice, which would end them at once.
-        for daemon in self.agents.iter_mut().chain(&mut self.managers) {
+        for daemon in self.agents.iter_mut().chain(&mut self.controllers) {
             daemon.wait_for_end();
         }
     }
 
-    /// What a manager has counted, once it has ended in good order.
-    pub fn manager_counters(&self, place: usize) -> Option<BTreeMap<String, u64>> {
-        let file = self.managers[place].folder.join("last.json");
+    /// What a controller has counted, once it has ended in good order.
+    pub fn controller_counters(&self, place: usize) -> Option<BTreeMap<String, u64>> {
+        let file = self.controllers[place].folder.join("last.json");
         serde_json::from_str(&std::fs::read_to_string(file).ok()?).ok()
     }
 }

@@ -6,10 +6,10 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-/// Where the first of a lab's managers has its page where nobody has asked for another place.
+/// Where the first of a lab's controllers has its page where nobody has asked for another place.
 pub(super) const PORT: u16 = 9464;
 
-/// Where a lab's manager has its page, in its own network namespace; the first one at `port`.
+/// Where a lab's controller has its page, in its own network namespace; the first one at `port`.
 pub(super) fn page(port: u16, place: u32) -> SocketAddr {
     (Ipv4Addr::LOCALHOST, port + place as u16).into()
 }

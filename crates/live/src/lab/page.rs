@@ -1,10 +1,10 @@
-//! The pages of a lab's managers, from where the lab was started.
+//! The pages of a lab's controllers, from where the lab was started.
 //!
-//! A manager's page is on the loopback of its own namespace, where no browser is. So the lab listens on the caller's loopback, at the same port,
+//! A controller's page is on the loopback of its own namespace, where no browser is. So the lab listens on the caller's loopback, at the same port,
 //! as the page answers to no other, and passes bytes on through a socket that it opens in the namespace. It stays there from run to run: in
-//! between, the page says that the manager is gone. One token holds for all runs.
+//! between, the page says that the controller is gone. One token holds for all runs.
 //!
-//! What an observer at the switch sees only the lab knows; it tells the managers' pages.
+//! What an observer at the switch sees only the lab knows; it tells the controllers' pages.
 
 use crate::keys::files;
 use crate::observer::Report;
@@ -21,9 +21,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
-/// Connections that are passed on at a time, to each manager.
+/// Connections that are passed on at a time, to each controller.
 const CONNECTIONS: usize = 32;
-/// What a manager's page may take for an answer to an observer.
+/// What a controller's page may take for an answer to an observer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Why a lab has no page.
@@ -37,12 +37,12 @@ pub enum PageError {
         /// What the system says.
         source: io::Error,
     },
-    /// The port leaves no room for those of all managers.
-    #[error("page {port}: the page of manager {place} would be at a port above 65535; allowed is 0 to {}", 65535 - place)]
+    /// The port leaves no room for those of all controllers.
+    #[error("page {port}: the page of controller {place} would be at a port above 65535; allowed is 0 to {}", 65535 - place)]
     Port {
         /// As asked for.
         port: u16,
-        /// Which manager.
+        /// Which controller.
         place: u32,
     },
     /// No token.
@@ -53,14 +53,14 @@ pub enum PageError {
     Keys(#[from] crate::keys::KeyError),
 }
 
-/// Where a lab's managers are, while a run lasts.
+/// Where a lab's controllers are, while a run lasts.
 type Inside = Arc<Mutex<Option<PathBuf>>>;
 
 /// Pages of a lab, until they are dropped.
 #[derive(Debug)]
 pub struct Pages {
     port: u16,
-    managers: u32,
+    controllers: u32,
     token: Token,
     inside: Inside,
     seen: watch::Sender<Option<String>>,
@@ -69,16 +69,16 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Listens on loopback at `port`, and at the ports after it for managers that stand by; at 0 the system chooses.
+    /// Listens on loopback at `port`, and at the ports after it for controllers that stand by; at 0 the system chooses.
     ///
     /// # Errors
     /// Where a port is taken.
-    pub fn start(port: u16, managers: u32) -> Result<Self, PageError> {
+    pub fn start(port: u16, controllers: u32) -> Result<Self, PageError> {
         let inside = Inside::default();
         let token = Token::random()?;
         let mut port = port;
         let mut relays = Vec::new();
-        for place in 0..managers {
+        for place in 0..controllers {
             let at = port.checked_add(place as u16).ok_or(PageError::Port { port, place })?;
             let asked = SocketAddr::from((Ipv4Addr::LOCALHOST, at));
             let failed = |source| PageError::Listen { address: asked, source };
@@ -93,24 +93,26 @@ impl Pages {
         }
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let (seen, seen_by) = watch::channel(None);
-        let teller = tell(seen_by, Arc::clone(&inside), port, managers, token.clone());
+        let teller = tell(seen_by, Arc::clone(&inside), port, controllers, token.clone());
         let teller =
             Background::start("tp-lab-seen", teller).map_err(|source| PageError::Listen { address, source })?;
-        Ok(Self { port, managers, token, inside, seen, _relays: relays, _teller: teller })
+        Ok(Self { port, controllers, token, inside, seen, _relays: relays, _teller: teller })
     }
 
-    /// The port of the first manager's.
+    /// The port of the first controller's.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// For a browser, one of each manager: who knows one can see what the manager shows.
+    /// For a browser, one of each controller: who knows one can see what the controller shows.
     pub fn addresses(&self) -> Vec<String> {
         let digits = self.token.digits();
-        (0..self.managers).map(|place| format!("http://127.0.0.1:{}/#{digits}", u32::from(self.port) + place)).collect()
+        (0..self.controllers)
+            .map(|place| format!("http://127.0.0.1:{}/#{digits}", u32::from(self.port) + place))
+            .collect()
     }
 
-    /// Writes the token that managers are to have.
+    /// Writes the token that controllers are to have.
     ///
     /// # Errors
     /// Where that cannot be done.
@@ -118,7 +120,7 @@ impl Pages {
         Ok(files::write(path, files::PRIVATE, &format!("{}\n", self.token.digits()), true)?)
     }
 
-    /// Managers are in this namespace now, or in none.
+    /// Controllers are in this namespace now, or in none.
     pub fn lead_to(&self, namespace: Option<PathBuf>) {
         *self.inside.lock().unwrap_or_else(PoisonError::into_inner) = namespace;
         // What was seen of the last run is not of this one.
@@ -171,10 +173,10 @@ async fn relay(listener: std::net::TcpListener, inside: Inside, address: SocketA
     }
 }
 
-async fn tell(mut seen: watch::Receiver<Option<String>>, inside: Inside, port: u16, managers: u32, token: Token) {
+async fn tell(mut seen: watch::Receiver<Option<String>>, inside: Inside, port: u16, controllers: u32, token: Token) {
     while seen.changed().await.is_ok() {
         let Some(report) = seen.borrow_and_update().clone() else { continue };
-        for place in 0..managers {
+        for place in 0..controllers {
             let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port + place as u16));
             let request = format!(
                 "POST /observed HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
@@ -189,15 +191,15 @@ async fn tell(mut seen: watch::Receiver<Option<String>>, inside: Inside, port: u
                 stream.take(4096).read_to_end(&mut answer).await?;
                 Ok::<_, io::Error>(answer)
             };
-            // A manager that is killed comes again, and hears the next.
+            // A controller that is killed comes again, and hears the next.
             match timeout(PATIENCE, told).await {
                 Ok(Ok(answer)) if answer.starts_with(b"HTTP/1.1 204 ") => {}
                 Ok(Ok(answer)) => {
                     let line = String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned();
-                    tracing::warn!("manager {place} does not take what the observer sees: {line}");
+                    tracing::warn!("controller {place} does not take what the observer sees: {line}");
                 }
-                Ok(Err(e)) => tracing::debug!("manager {place} is not told what the observer sees: {e}"),
-                Err(_) => tracing::debug!("manager {place} takes long"),
+                Ok(Err(e)) => tracing::debug!("controller {place} is not told what the observer sees: {e}"),
+                Err(_) => tracing::debug!("controller {place} takes long"),
             }
         }
     }

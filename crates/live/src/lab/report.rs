@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use timeplane_model::Rate;
 
-/// A slot as a manager has written it down.
+/// A slot as a controller has written it down.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Slot {
     /// Number of the round.
@@ -35,8 +35,8 @@ pub struct Counted {
     /// By host.
     pub agents: Vec<Snapshot>,
     /// By place.
-    pub managers: Vec<BTreeMap<String, u64>>,
-    /// Of all managers, in order of time.
+    pub controllers: Vec<BTreeMap<String, u64>>,
+    /// Of all controllers, in order of time.
     pub slots: Vec<Slot>,
     /// Agents that were killed, as the scenario says: what they counted at last is not known.
     pub killed_agents: u64,
@@ -51,7 +51,7 @@ impl Counted {
     ///
     /// # Errors
     /// Where one has not written down what it counted, or a switch does not tell.
-    pub fn read(hosts: &Hosts, managers: u32, failures: &Failures) -> Result<Self, RecordError> {
+    pub fn read(hosts: &Hosts, controllers: u32, failures: &Failures) -> Result<Self, RecordError> {
         let missing = |who: String| RecordError::Missing { who };
         let agent = |h: u16| {
             let killed = failures.agents.get(&h).map_or(&[][..], Vec::as_slice);
@@ -59,15 +59,15 @@ impl Counted {
             lives.reduce(together).ok_or_else(|| missing(format!("host-{h}")))
         };
         let agents = (0..hosts.fabric().parameters().hosts).map(agent).collect::<Result<_, _>>()?;
-        let manager = |p: u32| {
-            let killed = failures.managers.get(&p).map_or(&[][..], Vec::as_slice);
-            let lives = hosts.manager_counters(p as usize).into_iter().chain(killed.iter().cloned());
-            lives.reduce(summed).ok_or_else(|| missing(format!("manager-{p}")))
+        let controller = |p: u32| {
+            let killed = failures.controllers.get(&p).map_or(&[][..], Vec::as_slice);
+            let lives = hosts.controller_counters(p as usize).into_iter().chain(killed.iter().cloned());
+            lives.reduce(summed).ok_or_else(|| missing(format!("controller-{p}")))
         };
-        let counters = (0..managers).map(manager).collect::<Result<_, _>>()?;
+        let counters = (0..controllers).map(controller).collect::<Result<_, _>>()?;
         let mut slots = Vec::new();
-        for place in 0..managers {
-            let file = hosts.folder(&format!("manager-{place}")).join("slots.jsonl");
+        for place in 0..controllers {
+            let file = hosts.folder(&format!("controller-{place}")).join("slots.jsonl");
             let text = std::fs::read_to_string(file).unwrap_or_default();
             // The last line of one that was killed may be half a line.
             slots.extend(text.lines().filter_map(|line| serde_json::from_str::<Slot>(line).ok()));
@@ -76,7 +76,7 @@ impl Counted {
         let killed = failures.agents.values().map(|lives| lives.len() as u64).sum();
         let circuits = hosts.circuits().map(|c| c.seen(hosts.fabric())).transpose();
         let circuits = circuits.map_err(|e| missing(format!("the circuit switch ({e})")))?;
-        Ok(Self { agents, managers: counters, slots, lost_signals: 0, killed_agents: killed, circuits })
+        Ok(Self { agents, controllers: counters, slots, lost_signals: 0, killed_agents: killed, circuits })
     }
     /// The sum of a counter of all agents.
     pub fn agents(&self, name: &str) -> u64 {
@@ -86,9 +86,9 @@ impl Counted {
     pub fn streams(&self, name: &str) -> u64 {
         self.agents.iter().filter_map(|a| a.streams.get(name)?.as_u64()).sum()
     }
-    /// The sum of a counter of all managers.
-    pub fn managers(&self, name: &str) -> u64 {
-        self.managers.iter().filter_map(|m| m.get(name)).sum()
+    /// The sum of a counter of all controllers.
+    pub fn controllers(&self, name: &str) -> u64 {
+        self.controllers.iter().filter_map(|m| m.get(name)).sum()
     }
 }
 
@@ -117,15 +117,15 @@ pub fn live_json(seen: Option<&Report>, rate: Rate, counted: &Counted, programs:
             Ended::Stalled => "stalled",
             Ended::Cancelled => "cancelled",
         },
-        "slips": counted.managers("slips"),
-        "slipped_us": us(counted.managers("slipped_ns")),
+        "slips": counted.controllers("slips"),
+        "slipped_us": us(counted.controllers("slipped_ns")),
         "signals_lost": counted.lost_signals,
         "agents_killed": counted.killed_agents,
         "frames_resent": counted.streams("frames_resent"),
         "frames_too_late": counted.agents("too_late"),
         "failed_flows": programs.flows.iter().filter(|f| f.finished().is_none()).filter_map(|f| f.failure()).take(20).collect::<Vec<_>>(),
         "agents": counted.agents,
-        "managers": counted.managers,
+        "controllers": counted.controllers,
     });
     if let Some(report) = seen {
         live["frames"] = report.frames.into();

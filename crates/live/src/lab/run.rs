@@ -1,4 +1,4 @@
-//! A scenario in a lab: all controls that can run on real hosts, every point and seed, one after the other, with the results of a simulation.
+//! A scenario in a lab: all schemes that can run on real hosts, every point and seed, one after the other, with the results of a simulation.
 
 use super::fabric::FabricParameters;
 use super::failures::Failures;
@@ -13,7 +13,7 @@ use crate::answers::Asker;
 use crate::client::Agent;
 use crate::config;
 use crate::gate::SafeState;
-use crate::lab::fabric::manager_mac;
+use crate::lab::fabric::controller_mac;
 use crate::observer::{Observer, ObserverError};
 use crate::plan::{LivePlan, PlanError};
 use serde_json::json;
@@ -41,11 +41,11 @@ pub struct Options {
     pub results: PathBuf,
     /// Of the lab: its namespaces begin with it. See [`FabricParameters::name`].
     pub name: String,
-    /// Only these controls; empty: all that can run.
-    pub controls: Vec<String>,
+    /// Only these schemes; empty: all that can run.
+    pub schemes: Vec<String>,
     /// How signals travel.
     pub encoding: SignalEncoding,
-    /// For how long agents believe a manager that is not heard of.
+    /// For how long agents believe a controller that is not heard of.
     pub lease: Duration,
     /// What gates are after that.
     pub safe: SafeState,
@@ -53,7 +53,7 @@ pub struct Options {
     pub real_time: bool,
     /// Folders with the daemons' configurations and logs stay.
     pub keep: bool,
-    /// Shows the managers' pages on the caller's loopback at this port, 0 for one that the system chooses; the first run begins when somebody looks.
+    /// Shows the controllers' pages on the caller's loopback at this port, 0 for one that the system chooses; the first run begins when somebody looks.
     pub page: Option<u16>,
 }
 
@@ -66,7 +66,7 @@ pub enum RunError {
     /// It asks for something that a lab has not.
     #[error("{0}")]
     NotLive(String),
-    /// A control.
+    /// A scheme.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The workload.
@@ -82,10 +82,10 @@ pub enum RunError {
     #[error(transparent)]
     Results(#[from] ResultsError),
     /// A run.
-    #[error("control `{control}`, seed {seed}: {source}")]
+    #[error("scheme `{scheme}`, seed {seed}: {source}")]
     Run {
-        /// Which control.
-        control: String,
+        /// Which scheme.
+        scheme: String,
         /// Which seed.
         seed: u64,
         /// Why.
@@ -164,8 +164,8 @@ pub fn run(
     let planned = plan(loaded, options, &prepared, told)?;
     let questions: Vec<&Question> = planned.iter().map(|p| &p.question).collect();
     let points = prepared.iter().map(|p| (&p.point, &*p.fabric, &p.source));
-    let managers = planned.iter().map(|p| p.plan.managers()).max().unwrap_or(1);
-    let pages = options.page.map(|port| Pages::start(port, managers)).transpose()?;
+    let controllers = planned.iter().map(|p| p.plan.controllers()).max().unwrap_or(1);
+    let pages = options.page.map(|port| Pages::start(port, controllers)).transpose()?;
     if let Some(pages) = &pages {
         let addresses = pages.addresses().join(" and ");
         told(Progress::Said(&format!("page: {addresses}")));
@@ -179,8 +179,8 @@ pub fn run(
             let page = pages.as_ref().map(|p| (p, &looked_at));
             let done = once(&prepared[one.question.point], one, &run.key, options, page, store, cancel, told);
             done.map_err(|source| {
-                let Question { control, seed, .. } = one.question.clone();
-                RunError::Run { control, seed, source }
+                let Question { scheme, seed, .. } = one.question.clone();
+                RunError::Run { scheme, seed, source }
             })
         },
     )
@@ -231,8 +231,8 @@ fn plan(
     prepared: &[Prepared],
     told: &dyn Fn(Progress<'_>),
 ) -> Result<Vec<Planned>, RunError> {
-    for control in &options.controls {
-        LivePlan::new(&loaded.scenario, control)?;
+    for scheme in &options.schemes {
+        LivePlan::new(&loaded.scenario, scheme)?;
     }
     let lab = json!({
         "encoding": config::name_of(options.encoding),
@@ -243,16 +243,16 @@ fn plan(
     let mut planned = Vec::new();
     let mut left_out: Vec<String> = Vec::new();
     for question in questions(loaded)? {
-        let chosen = options.controls.is_empty() || options.controls.contains(&question.control);
-        if !chosen || left_out.contains(&question.control) {
+        let chosen = options.schemes.is_empty() || options.schemes.contains(&question.scheme);
+        if !chosen || left_out.contains(&question.scheme) {
             continue;
         }
         let scenario = &prepared[question.point].point.scenario;
-        let control = scenario.control.get(&question.control);
-        let plan = if control.is_some_and(|c| c.fabric.is_some()) {
-            Err(format!("control `{}` has a fabric of its own, and a lab has one for all", question.control))
+        let scheme = scenario.scheme.get(&question.scheme);
+        let plan = if scheme.is_some_and(|c| c.fabric.is_some()) {
+            Err(format!("scheme `{}` has a fabric of its own, and a lab has one for all", question.scheme))
         } else {
-            let plan = LivePlan::new(scenario, &question.control);
+            let plan = LivePlan::new(scenario, &question.scheme);
             let plan = plan.and_then(|plan| plan.host(options.encoding).map(|_| plan));
             plan.map_err(|e| e.to_string())
         };
@@ -263,15 +263,15 @@ fn plan(
                 let failures = Failures::of(loaded, &scenario.failure, &plan).map_err(RunError::NotLive)?;
                 planned.push(Planned { question, plan, failures });
             }
-            Err(why) if options.controls.is_empty() => {
+            Err(why) if options.schemes.is_empty() => {
                 told(Progress::LeftOut(&why));
-                left_out.push(question.control);
+                left_out.push(question.scheme);
             }
             Err(why) => return Err(RunError::NotLive(why)),
         }
     }
     if planned.is_empty() {
-        return Err(RunError::NotLive("none of the controls can run on real hosts".into()));
+        return Err(RunError::NotLive("none of the schemes can run on real hosts".into()));
     }
     for one in &planned {
         let prepared = &prepared[one.question.point];
@@ -322,16 +322,16 @@ fn once(
     let written = text.and_then(|text| std::fs::write(&file, text));
     written.map_err(|source| OneError::File { path: file.clone(), source })?;
     let parameters = HostsParameters {
-        managers: one.plan.managers(),
+        controllers: one.plan.controllers(),
         encoding: options.encoding,
         lease: options.lease,
         safe: options.safe,
         real_time: options.real_time,
-        status: one.failures.has_managers() || pages.is_some(),
+        status: one.failures.has_controllers() || pages.is_some(),
         page: pages.map(|(pages, _)| (pages.port(), token)),
         circuits: one.plan.circuits().copied(),
         control_loss: one.plan.control_loss(),
-        ..HostsParameters::new(&options.program, &folder.path, &file, &one.question.control)
+        ..HostsParameters::new(&options.program, &folder.path, &file, &one.question.scheme)
     };
     let hosts = u16::try_from(prepared.fabric.hosts()).unwrap_or(u16::MAX);
     let fabric = FabricParameters { name: options.name.clone(), hosts, mtu: MTU as u32, limit: None };
@@ -341,7 +341,7 @@ fn once(
         hosts => hosts?,
     };
     // Where the run ends, however it does, nobody is there any more.
-    let _led = pages.map(|(pages, _)| Led::to(pages, hosts.fabric().manager().path()));
+    let _led = pages.map(|(pages, _)| Led::to(pages, hosts.fabric().controller().path()));
     let ports = hosts.fabric().ports();
     // What is lost is not seen by the observer either, as it is not by the host.
     let losing = || {
@@ -350,7 +350,7 @@ fn once(
     };
     let loses = one.plan.control_loss() > 0.0;
     let loss = if loses { Some(hosts.fabric().switch().enter(losing)??) } else { None };
-    let attach = || Observer::attach(&ports, manager_mac());
+    let attach = || Observer::attach(&ports, controller_mac());
     let observer = if one.plan.by_signal() { Some(hosts.fabric().switch().enter(attach)??) } else { None };
     if let Some((_, looked_at)) = pages
         && !looked_at.get()
@@ -394,7 +394,7 @@ fn once(
         return Ok(false);
     }
     let lost = loss.map_or(0, |loss| loss.counts().0);
-    let counted = Counted { lost_signals: lost, ..Counted::read(&hosts, one.plan.managers(), &failures)? };
+    let counted = Counted { lost_signals: lost, ..Counted::read(&hosts, one.plan.controllers(), &failures)? };
     drop(hosts);
     let partial = store.begin(key)?;
     let recorder = Recorder::files(partial.dir())?;
@@ -412,12 +412,12 @@ fn once(
 /// How often a page hears what the observer sees.
 const SHOWN_EVERY: Wait = Wait::from_millis(500);
 
-/// Waits until a page of a manager is open; whether one is.
+/// Waits until a page of a controller is open; whether one is.
 fn wait_for_a_page(hosts: &Hosts, cancel: &dyn Fn() -> bool, told: &dyn Fn(Progress<'_>)) -> bool {
     told(Progress::Said("the run begins when a browser has opened the page; an interrupt ends it"));
     loop {
-        let pages = |place| hosts.metrics(place).is_ok_and(|m| m.get("manager_pages").is_some_and(|n| *n > 0.0));
-        if (0..hosts.managers()).any(pages) {
+        let pages = |place| hosts.metrics(place).is_ok_and(|m| m.get("controller_pages").is_some_and(|n| *n > 0.0));
+        if (0..hosts.controllers()).any(pages) {
             return true;
         }
         if cancel() {

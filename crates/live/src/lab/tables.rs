@@ -66,7 +66,7 @@ pub struct Done<'a> {
     pub scenario: &'a Scenario,
     /// What was asked.
     pub question: &'a Question,
-    /// The control.
+    /// The scheme.
     pub plan: &'a LivePlan,
     /// The workload.
     pub source: &'a Source,
@@ -97,7 +97,7 @@ impl Done<'_> {
         let window = self.scenario.window;
         let length = self.programs.length;
         let facts = RunFacts {
-            control: self.question.control.clone(),
+            scheme: self.question.scheme.clone(),
             point: self.question.values.clone(),
             seed: self.question.seed,
             window: WindowSummary {
@@ -184,10 +184,10 @@ impl Done<'_> {
         }
     }
 
-    /// The flow's completion time in an empty network, in the frames of its control.
+    /// The flow's completion time in an empty network, in the frames of its scheme.
     fn ideal(&self, path: &mut IdealPath, source: HostId, destination: HostId, bytes: Bytes) -> Duration {
         let mtu = self.scenario.fabric.mtu.get();
-        let header = match self.scenario.control.get(&self.question.control).map(|c| &c.transport) {
+        let header = match self.scenario.scheme.get(&self.question.scheme).map(|c| &c.transport) {
             Some(Transport::Raw(raw)) => raw.header.get(),
             _ => HEADER,
         };
@@ -265,12 +265,12 @@ impl Done<'_> {
         });
         let mut rows: Vec<ControlRow> = reports.collect();
         let late = self.counted.agents("late");
-        let lost = self.counted.managers("grants_lost");
-        let (messages, bytes) = (self.counted.managers("grants"), self.counted.managers("grant_bytes"));
+        let lost = self.counted.controllers("grants_lost");
+        let (messages, bytes) = (self.counted.controllers("grants"), self.counted.controllers("grant_bytes"));
         rows.push(ControlRow { kind: "grants", messages, bytes, lost, late, ..none });
-        let signals = self.counted.managers("signals");
-        // Those that the manager's interface did not take, and those that got lost as the scenario says.
-        let lost = self.counted.managers("signals_lost") + self.counted.lost_signals;
+        let signals = self.counted.controllers("signals");
+        // Those that the controller's interface did not take, and those that got lost as the scenario says.
+        let lost = self.counted.controllers("signals_lost") + self.counted.lost_signals;
         if signals > 0 {
             rows.push(ControlRow { kind: "pfc", messages: signals, bytes: signals * SIGNAL, lost, ..none });
         }

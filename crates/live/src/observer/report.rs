@@ -142,7 +142,7 @@ impl fmt::Display for Report {
         }
         let stale: u64 = self.ports.iter().map(|p| p.stale_signals).sum();
         if stale > 0 {
-            writeln!(f, "{stale} signals were older than one before: do two managers rule?")?;
+            writeln!(f, "{stale} signals were older than one before: do two controllers rule?")?;
         }
         if self.violations == 0 {
             writeln!(f, "no violation in {} slots", self.slots)?;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::lab::fabric::{Fabric, FabricParameters, INTERFACE, host_mac, manager_mac};
+use crate::lab::fabric::{Fabric, FabricParameters, INTERFACE, controller_mac, host_mac};
 use crate::packet_socket::PacketSocket;
 use std::time::Instant;
 use timeplane_protocol::Pfc;
@@ -10,7 +10,7 @@ use timeplane_protocol::wire::{Endpoint, SignalEncoding, UdpFrame};
 struct Rig {
     observer: Observer,
     hosts: Vec<PacketSocket>,
-    manager: PacketSocket,
+    controller: PacketSocket,
     _fabric: Fabric,
     sequence: u64,
     frames: u64,
@@ -34,10 +34,10 @@ impl Rig {
         let fabric = Fabric::start(&FabricParameters { name, hosts, mtu: 9000, limit: None }).unwrap();
         let open = || PacketSocket::open(INTERFACE, 0x88b6).unwrap();
         let sockets = fabric.hosts().iter().map(|h| h.enter(open).unwrap()).collect();
-        let manager = fabric.manager().enter(open).unwrap();
+        let controller = fabric.controller().enter(open).unwrap();
         let ports = fabric.ports();
-        let observer = fabric.switch().enter(|| Observer::attach(&ports, manager_mac()).unwrap()).unwrap();
-        Self { observer, hosts: sockets, manager, _fabric: fabric, sequence: 0, frames: 0 }
+        let observer = fabric.switch().enter(|| Observer::attach(&ports, controller_mac()).unwrap()).unwrap();
+        Self { observer, hosts: sockets, controller, _fabric: fabric, sequence: 0, frames: 0 }
     }
     fn signals(&self) -> u64 {
         let of = |p: &PortCounters| p.signals + p.stale_signals + p.other_signals + p.forged_signals;
@@ -52,7 +52,7 @@ impl Rig {
     }
     fn signal(&mut self, host: u16, pfc: Pfc) {
         let before = self.signals();
-        assert_eq!(self.manager.send(&pfc.encode(manager_mac(), host_mac(host)).unwrap()).unwrap(), None);
+        assert_eq!(self.controller.send(&pfc.encode(controller_mac(), host_mac(host)).unwrap()).unwrap(), None);
         self.until("a signal", || self.signals() > before);
     }
     fn open(&mut self, host: u16, open: Option<u16>) {
@@ -172,26 +172,26 @@ fn a_hold_ends_a_slot_and_what_no_host_obeys_opens_none() {
     rig.send(0, 1, 1);
     let p = rig.port(0);
     assert_eq!((p.reactions, p.violations, p.empty_slots, p.open), (1, 0, 1, Duration::from_us(1)));
-    // Older than what the host has seen; of an older manager; of somebody else; and one that leaves classes as they are.
+    // Older than what the host has seen; of an older controller; of somebody else; and one that leaves classes as they are.
     rig.sequence = 0;
     rig.open(0, Some(1));
     rig.signal(0, Pfc { epoch: 0, sequence: 99, open: Some(1), hold: LONG });
     let stranger = Pfc { epoch: 9, sequence: 9, open: Some(1), hold: LONG }.encode(host_mac(1), host_mac(0)).unwrap();
-    rig.manager.send(&stranger).unwrap();
+    rig.controller.send(&stranger).unwrap();
     let mut other =
-        Pfc { epoch: 2, sequence: 9, open: Some(1), hold: LONG }.encode(manager_mac(), host_mac(0)).unwrap();
+        Pfc { epoch: 2, sequence: 9, open: Some(1), hold: LONG }.encode(controller_mac(), host_mac(0)).unwrap();
     (other[17], other[18], other[19]) = (other[17] & !0x80, 0, 0);
-    rig.manager.send(&other).unwrap();
+    rig.controller.send(&other).unwrap();
     rig.until("the other signal", || rig.port(0).other_signals == 1);
     rig.send(0, 1, 1);
     let p = rig.port(0);
     assert_eq!((p.signals, p.stale_signals, p.other_signals), (1, 2, 1));
     assert_eq!((p.reactions, p.violations, p.slots), (2, 0, 1));
-    // The next manager.
+    // The next controller.
     rig.signal(0, Pfc { epoch: 2, sequence: 0, open: Some(1), hold: LONG });
     rig.send(0, 1, 1);
     assert_eq!((rig.port(0).slots, rig.port(0).reactions), (2, 2));
-    assert!(rig.observer.report().unwrap().to_string().contains("do two managers rule"));
+    assert!(rig.observer.report().unwrap().to_string().contains("do two controllers rule"));
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn who_ignores_its_slots_is_named_and_a_full_log_is_told() {
 
 #[test]
 fn wrong_interfaces_are_told() {
-    let said = |interfaces: &[&str]| Observer::attach(interfaces, manager_mac()).unwrap_err().to_string();
+    let said = |interfaces: &[&str]| Observer::attach(interfaces, controller_mac()).unwrap_err().to_string();
     assert!(said(&["no-such-port"]).contains("no-such-port"));
     assert!(said(&["lo", "lo"]).contains("two of the name lo"));
     assert!(said(&[]).contains("1 to 1024"));
@@ -239,16 +239,18 @@ fn signals_are_read_in_every_encoding_and_those_with_a_wrong_tag_are_none() {
     let (key, wrong) = (SignalKey([7; 16]), SignalKey([8; 16]));
     let frame = |encoding, sequence, open, key: &SignalKey| {
         let pfc = Pfc { epoch: 1, sequence, open, hold: LONG };
-        let sealed = pfc.seal(encoding, key, manager_mac(), host_mac(0)).unwrap();
+        let sealed = pfc.seal(encoding, key, controller_mac(), host_mac(0)).unwrap();
         if encoding != SignalEncoding::Udp {
             return sealed;
         }
         let end = |mac, last| Endpoint { mac, ip: [10, 0, 0, last].into(), port: PORT };
-        UdpFrame { source: end(manager_mac(), 1), destination: end(host_mac(0), 2), payload: sealed }.encode().unwrap()
+        UdpFrame { source: end(controller_mac(), 1), destination: end(host_mac(0), 2), payload: sealed }
+            .encode()
+            .unwrap()
     };
     let say = |rig: &Rig, frame: &[u8]| {
         let before = rig.signals();
-        assert_eq!(rig.manager.send(frame).unwrap(), None);
+        assert_eq!(rig.controller.send(frame).unwrap(), None);
         rig.until("a signal", || rig.signals() > before);
     };
     let encodings = [
@@ -291,7 +293,7 @@ fn signals_are_read_in_every_encoding_and_those_with_a_wrong_tag_are_none() {
     // Of a host whose key is not known, all count as they are.
     let to_other = |key: &SignalKey| {
         let pfc = Pfc { epoch: 1, sequence: 1, open: Some(1), hold: LONG };
-        pfc.seal(SignalEncoding::Experimental, key, manager_mac(), host_mac(1)).unwrap()
+        pfc.seal(SignalEncoding::Experimental, key, controller_mac(), host_mac(1)).unwrap()
     };
     say(&rig, &to_other(&wrong));
     assert_eq!((rig.port(1).slots, rig.port(1).forged_signals), (1, 0));
@@ -301,7 +303,7 @@ fn signals_are_read_in_every_encoding_and_those_with_a_wrong_tag_are_none() {
     let before = rig.signals();
     let mut other = frame(SignalEncoding::Udp, 999, Some(1), &key);
     other[36] ^= 1;
-    rig.manager.send(&other).unwrap();
+    rig.controller.send(&other).unwrap();
     sequence += 1;
     say(&rig, &frame(SignalEncoding::Udp, sequence, Some(1), &key));
     assert_eq!(rig.signals(), before + 1);

@@ -2,7 +2,7 @@
 
 use crate::circuit_switch::Darkens;
 use timeplane_model::{Duration, Fabric, Rate};
-use timeplane_protocol::CircuitManagerConfig;
+use timeplane_protocol::CircuitControllerConfig;
 use timeplane_scenario::agents;
 use timeplane_scenario::{CircuitDemand, CircuitsSpec, Retune, Topology};
 
@@ -54,13 +54,18 @@ pub(super) fn refuse(spec: &CircuitsSpec, topology: &Topology) -> Result<(), Str
     Ok(())
 }
 
-/// What the manager is told: as in the simulator, but for when it opens gates.
+/// What the controller is told: as in the simulator, but for when it opens gates.
 ///
 /// There signals take `control_latency`, like all messages. Here they cross the network in microseconds, and messages of the demand channel are
 /// what takes long. A signal that opens a gate therefore leaves when the circuit is lit, and none before.
-pub(super) fn manager(spec: &CircuitsSpec, of: &CircuitFabric, fabric: &Fabric, mtu: u32) -> CircuitManagerConfig {
-    let config = agents::circuit_manager(spec, fabric, of.retune, mtu);
-    CircuitManagerConfig { open_lead: Duration::ZERO, ..config }
+pub(super) fn controller(
+    spec: &CircuitsSpec,
+    of: &CircuitFabric,
+    fabric: &Fabric,
+    mtu: u32,
+) -> CircuitControllerConfig {
+    let config = agents::circuit_controller(spec, fabric, of.retune, mtu);
+    CircuitControllerConfig { open_lead: Duration::ZERO, ..config }
 }
 
 /// By how much a planned dark time is longer than it has to be; zero where it is too short.

@@ -1,7 +1,7 @@
 //! The access point's side on the real clock: what the emulated link does becomes reports to a proxy.
 
 use super::clock::Clock;
-use super::course::Course;
+use super::rate_trace::RateTrace;
 use crate::timed::real_time;
 use std::collections::VecDeque;
 use std::io;
@@ -35,7 +35,7 @@ pub struct AccessPoint {
 }
 
 impl AccessPoint {
-    /// Starts it. `socket` is what reports leave by, `queue` tells what waits for the link. The course begins with the clock.
+    /// Starts it. `socket` is what reports leave by, `queue` tells what waits for the link. The link trace begins with the clock.
     ///
     /// # Errors
     /// Where a thread cannot be started.
@@ -45,7 +45,7 @@ impl AccessPoint {
     pub fn start(
         socket: UdpSocket,
         config: AccessPointConfig,
-        course: Arc<Course>,
+        trace: Arc<RateTrace>,
         queue: impl Fn() -> QueueSample + Send + 'static,
         clock: Clock,
     ) -> io::Result<Self> {
@@ -53,7 +53,7 @@ impl AccessPoint {
         let (muted, sent) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let mut agent = Agent {
             agent: LinkReporter::new(config.reporter),
-            course,
+            trace,
             next: 0,
             leaving: VecDeque::new(),
             socket,
@@ -98,7 +98,7 @@ impl Drop for AccessPoint {
 
 struct Agent {
     agent: LinkReporter,
-    course: Arc<Course>,
+    trace: Arc<RateTrace>,
     /// The phase that comes next.
     next: usize,
     /// Reports that are not sent yet, and when they are.
@@ -111,7 +111,7 @@ struct Agent {
 
 impl Agent {
     fn deadline(&self) -> Option<Time> {
-        let change = self.course.phases().get(self.next).map(|p| Time::ZERO + p.at);
+        let change = self.trace.phases().get(self.next).map(|p| Time::ZERO + p.at);
         let leaving = self.leaving.front().map(|l| l.0);
         change.into_iter().chain(leaving).chain(self.agent.deadline()).min()
     }
@@ -119,7 +119,7 @@ impl Agent {
     fn due(&mut self, now: Time, queue: &impl Fn() -> QueueSample) {
         let mut reports = Vec::new();
         let before = self.next;
-        while let Some(phase) = self.course.phases().get(self.next)
+        while let Some(phase) = self.trace.phases().get(self.next)
             && Time::ZERO + phase.at <= now
         {
             self.next += 1;
@@ -130,7 +130,7 @@ impl Agent {
         }
         // Where it woke late, only the newest of several changes still is one.
         if before < self.next {
-            let sample = self.course.phases()[self.next - 1].sample;
+            let sample = self.trace.phases()[self.next - 1].sample;
             self.agent.handle(now, ReporterInput::Link(sample), &mut reports);
         }
         if self.agent.deadline().is_some_and(|at| at <= now) {
@@ -169,9 +169,9 @@ mod tests {
         let config = AccessPointConfig { reporter, proxy: proxy.local_addr().unwrap(), delay: Duration::from_ms(5) };
         let queue = || QueueSample { drops: 11, ..QueueSample::default() };
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let course = Arc::new(Course::steps(&steps).unwrap());
+        let trace = Arc::new(RateTrace::steps(&steps).unwrap());
         let clock = Clock::start();
-        let point = AccessPoint::start(socket, config, course, queue, clock).unwrap();
+        let point = AccessPoint::start(socket, config, trace, queue, clock).unwrap();
         let (mut rates, mut reassembler, mut last) = (Vec::new(), Reassembler::default(), None);
         while rates.len() < 3 {
             let mut buffer = [0; 2000];

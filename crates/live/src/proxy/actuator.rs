@@ -36,7 +36,7 @@ impl Actuator {
     /// The best one that this machine has, and why it is not BPF where it is not.
     pub fn best() -> (Self, Option<WindowError>) {
         match WindowControl::load() {
-            Ok(control) => (Self::Bpf(control), None),
+            Ok(scheme) => (Self::Bpf(scheme), None),
             Err(why) => (Self::SendBuffer, Some(why)),
         }
     }
@@ -56,7 +56,7 @@ impl Actuator {
     /// Where it is no socket of TCP.
     pub fn adopt(&self, socket: &impl AsFd) -> io::Result<()> {
         match self {
-            Self::Bpf(control) => control.adopt(socket),
+            Self::Bpf(scheme) => scheme.adopt(socket),
             Self::SendBuffer | Self::None => Ok(()),
         }
     }
@@ -67,7 +67,7 @@ impl Actuator {
     /// Where the socket is closed.
     pub fn steer(&self, socket: &impl AsFd, order: Order, info: &TcpInfo) -> io::Result<()> {
         match self {
-            Self::Bpf(control) => control.steer(socket, order)?,
+            Self::Bpf(scheme) => scheme.steer(socket, order)?,
             Self::SendBuffer => {
                 // The kernel takes twice of what it is told, for what memory costs beside bytes. Half as much again is for what has not been sent.
                 let bytes = order.window.get().saturating_add(order.window.get() / 2);
@@ -85,13 +85,13 @@ impl Actuator {
         }
     }
 
-    /// Gives a sender back to the kernel's own control, which goes on from the window that it has.
+    /// Gives a sender back to the kernel's own scheme, which goes on from the window that it has.
     ///
     /// # Errors
     /// Where the socket is closed.
     pub fn release(&self, socket: &impl AsFd) -> io::Result<()> {
         match self {
-            Self::Bpf(control) => control.release(socket)?,
+            Self::Bpf(scheme) => scheme.release(socket)?,
             Self::SendBuffer => unlock_send_buffer(socket)?,
             Self::None => return Ok(()),
         }

@@ -1,8 +1,8 @@
-//! A scenario in the proxy's lab: all its controls, every point and seed, one after the other, with the results of a simulation.
+//! A scenario in the proxy's lab: all its schemes, every point and seed, one after the other, with the results of a simulation.
 
 use super::actuator::Actuator;
 use super::experiment::{Experiment, ExperimentError};
-use super::lab::{LabControl, LabError};
+use super::lab::{LabError, LabScheme};
 use super::tables::{Done, RecordError, live_json};
 use crate::answers::{Asker, Outcome, Progress};
 use crate::lab::fabric::FabricError;
@@ -21,8 +21,8 @@ pub struct Options {
     pub results: PathBuf,
     /// Of the lab: its namespaces begin with it. 1 to 32 lower-case letters and digits, the first a letter.
     pub name: String,
-    /// Only these controls; empty: all.
-    pub controls: Vec<String>,
+    /// Only these schemes; empty: all.
+    pub schemes: Vec<String>,
     /// How windows are set.
     pub actuator: Arc<Actuator>,
 }
@@ -36,9 +36,9 @@ pub enum RunError {
     /// It is no experiment of this lab.
     #[error(transparent)]
     Experiment(#[from] ExperimentError),
-    /// There is no such control.
-    #[error("there is no control `{name}`{}", nearest.as_ref().map(|n| format!("; did you mean `{n}`?")).unwrap_or_default())]
-    Control {
+    /// There is no such scheme.
+    #[error("there is no scheme `{name}`{}", nearest.as_ref().map(|n| format!("; did you mean `{n}`?")).unwrap_or_default())]
+    Scheme {
         /// As it was named.
         name: String,
         /// The one that may be meant.
@@ -67,10 +67,10 @@ pub enum RunError {
     #[error(transparent)]
     Results(#[from] ResultsError),
     /// A run.
-    #[error("control `{control}`, seed {seed}: {source}")]
+    #[error("scheme `{scheme}`, seed {seed}: {source}")]
     Run {
-        /// Which control.
-        control: String,
+        /// Which scheme.
+        scheme: String,
         /// Which seed.
         seed: u64,
         /// Why.
@@ -125,13 +125,13 @@ pub fn run(
     cancel: &dyn Fn() -> bool,
     told: &dyn Fn(Progress<'_>),
 ) -> Result<Outcome, RunError> {
-    let known = || loaded.scenario.control.keys().map(String::as_str);
-    if let Some(name) = options.controls.iter().find(|c| !loaded.scenario.control.contains_key(*c)) {
-        return Err(RunError::Control { name: name.clone(), nearest: nearest(name, known()) });
+    let known = || loaded.scenario.scheme.keys().map(String::as_str);
+    if let Some(name) = options.schemes.iter().find(|c| !loaded.scenario.scheme.contains_key(*c)) {
+        return Err(RunError::Scheme { name: name.clone(), nearest: nearest(name, known()) });
     }
     let prepared = prepare(loaded, &options.name)?;
     let mut questions = questions(loaded)?;
-    questions.retain(|q| options.controls.is_empty() || options.controls.contains(&q.control));
+    questions.retain(|q| options.schemes.is_empty() || options.schemes.contains(&q.scheme));
     for question in &mut questions {
         question.json["live"] = serde_json::json!({ "actuator": options.actuator.name() });
     }
@@ -146,7 +146,7 @@ pub fn run(
         |number, store, run| {
             let question = &questions[number];
             let done = once(&prepared[question.point], question, flows[number], &run.key, options, store, cancel, told);
-            done.map_err(|source| RunError::Run { control: question.control.clone(), seed: question.seed, source })
+            done.map_err(|source| RunError::Run { scheme: question.scheme.clone(), seed: question.seed, source })
         },
     )
 }
@@ -169,7 +169,7 @@ fn flow(prepared: &Prepared, seed: u64) -> Result<FlowArrival, RunError> {
     let (Some(flow), None) = (arrivals.next(), arrivals.next()) else {
         return Err(wrong("there are more flows than one, or none".to_owned()));
     };
-    let most = lab.course.capacity(Duration::ZERO, lab.duration);
+    let most = lab.trace.capacity(Duration::ZERO, lab.duration);
     if flow.at > Duration::ZERO {
         return Err(wrong(format!("its flow begins at {}", flow.at)));
     }
@@ -191,11 +191,11 @@ fn once(
     cancel: &dyn Fn() -> bool,
     told: &dyn Fn(Progress<'_>),
 ) -> Result<bool, OneError> {
-    let experiment = prepared.experiments.iter().find(|e| e.name == question.control);
-    let experiment = experiment.expect("there is one for each control of the scenario");
+    let experiment = prepared.experiments.iter().find(|e| e.name == question.scheme);
+    let experiment = experiment.expect("there is one for each scheme of the scenario");
     let mut lab = experiment.lab.clone();
     lab.seed = question.seed;
-    let figures = lab.run_while(&experiment.control, &options.actuator, &|share| {
+    let figures = lab.run_while(&experiment.scheme, &options.actuator, &|share| {
         told(Progress::Share(share));
         !cancel()
     })?;
@@ -205,9 +205,9 @@ fn once(
     let scenario = &prepared.point.scenario;
     let done = Done { scenario, fabric: &prepared.fabric, question, flow, lab: &lab, figures: &figures };
     let summary = done.record(recorder)?;
-    let policy = match &experiment.control {
-        LabControl::Kernel(name) => name,
-        LabControl::Proxy(policy) => policy.name(),
+    let policy = match &experiment.scheme {
+        LabScheme::Kernel(name) => name,
+        LabScheme::Proxy(policy) => policy.name(),
     };
     let live = live_json(policy, options.actuator.name(), &lab, &figures);
     let path = partial.dir().join("live.json");

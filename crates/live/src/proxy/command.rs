@@ -37,7 +37,7 @@ pub fn proxy(args: &ProxyArgs) -> u8 {
             let options = Options {
                 results: args.scenario.results.clone(),
                 name: args.scenario.lab_name(loaded),
-                controls: args.scenario.control.clone(),
+                schemes: args.scenario.scheme.clone(),
                 actuator,
             };
             answers::run(loaded, &options, &|| stop.is_set(), told)

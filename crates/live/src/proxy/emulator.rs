@@ -1,13 +1,13 @@
-//! A link that follows a course, between two TUN interfaces: each packet that one of them is given comes out of the other when it would have come
+//! A link that follows a link trace, between two TUN interfaces: each packet that one of them is given comes out of the other when it would have come
 //! over the link.
 //!
 //! TUN without offloads has no super-frames: what the kernel hands over is a packet of the link. Up to 500 Mb/s, a packet is late by 20 us in
 //! the median, and 45 to 240 us at p99 (measured on two shared cores).
 
 use super::clock::Clock;
-use super::course::Course;
 use super::delays::Delays;
 use super::fifo::{Count, Fate, Fifo};
+use super::rate_trace::RateTrace;
 use crate::netns::{Namespace, NetError};
 use crate::timed::real_time;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -66,7 +66,7 @@ pub fn tun(namespace: &Namespace, name: &str, address: &str, mtu: u16) -> Result
 #[derive(Clone, Debug)]
 pub struct Direction {
     /// What it carries.
-    pub course: Arc<Course>,
+    pub trace: Arc<RateTrace>,
     /// Bytes that its queue holds, the packet in transmission included.
     pub limit: Bytes,
     /// From the last bit out to the last bit in.
@@ -145,7 +145,7 @@ pub struct Measured {
 }
 
 impl Emulator {
-    /// Starts it between two interfaces, see [`tun`]. The course begins with the clock.
+    /// Starts it between two interfaces, see [`tun`]. The link trace begins with the clock.
     ///
     /// # Errors
     /// Where a thread cannot be started.
@@ -153,7 +153,7 @@ impl Emulator {
         let (near, far) = (Arc::new(near), Arc::new(far));
         let stop = Arc::new(AtomicBool::new(false));
         let lane = |direction: &Direction, seed| {
-            let fifo = Fifo::new(direction.course.clone(), direction.limit, seed);
+            let fifo = Fifo::new(direction.trace.clone(), direction.limit, seed);
             let counters = Counters::default();
             Arc::new(Mutex::new(Lane { fifo, counters, delays: Delays::default(), lateness: Delays::default() }))
         };

@@ -1,84 +1,84 @@
 //! The experiments of a lab that a scenario describes, so that both worlds run the same.
 
-use super::course::{Course, CourseError};
-use super::lab::{LabControl, ProxyLab};
+use super::lab::{LabScheme, ProxyLab};
+use super::rate_trace::{RateTrace, RateTraceError};
 use std::path::Path;
 use timeplane_model::Bytes;
 use timeplane_scenario::agents::window_policy;
-use timeplane_scenario::{AirQueue, Congestion, Control, Scenario, Transport};
+use timeplane_scenario::{AirQueue, Congestion, Scenario, Scheme, Transport};
 
 /// Why a scenario is no experiment of this lab.
 #[derive(Debug, thiserror::Error)]
 pub enum ExperimentError {
     /// What the lab is made of is missing.
-    #[error("{missing}: the proxy's lab has one air link that follows a course, and a measured window")]
+    #[error("{missing}: the proxy's lab has one air link that follows a trace, and a measured window")]
     Missing {
         /// The key.
         missing: &'static str,
     },
-    /// A control of another kind.
-    #[error("control.{control}: TCP without a plan, alone or with a `proxy`, is what the proxy's lab has")]
-    Control {
+    /// A scheme of another kind.
+    #[error("scheme.{scheme}: TCP without a plan, alone or with a `proxy`, is what the proxy's lab has")]
+    Scheme {
         /// Which one.
-        control: String,
+        scheme: String,
     },
-    /// The course cannot be emulated.
-    #[error("fabric.radio.link.course: {0}")]
-    Course(#[from] CourseError),
+    /// The link trace cannot be emulated.
+    #[error("fabric.radio.link.trace: {0}")]
+    RateTrace(#[from] RateTraceError),
 }
 
 /// An experiment and what it is called.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// The name of the scenario's control.
+    /// The name of the scenario's scheme.
     pub name: String,
-    /// Everything but who controls.
+    /// Everything but who schemes.
     pub lab: ProxyLab,
-    /// Who controls.
-    pub control: LabControl,
+    /// Who schemes.
+    pub scheme: LabScheme,
 }
 
 impl Experiment {
-    /// One for each control of a scenario, in its order; files are looked up in `base`, and namespaces are named after `prefix`.
+    /// One for each scheme of a scenario, in its order; files are looked up in `base`, and namespaces are named after `prefix`.
     ///
-    /// The lab has the course of the first air link that has one, its queue (packets of the fabric's MTU), the fabric's propagation between
+    /// The lab has the link trace of the first air link that has one, its queue (packets of the fabric's MTU), the fabric's propagation between
     /// edge and device, and the measured window. Wires are what they are. The lab's proxy always splits connections, and what it says to its own
     /// senders takes no time.
     ///
     /// # Errors
-    /// Where the scenario has no such link or window, a control is of another kind, or the course cannot be emulated.
+    /// Where the scenario has no such link or window, a scheme is of another kind, or the link trace cannot be emulated.
     pub fn all(scenario: &Scenario, base: &Path, prefix: &str) -> Result<Vec<Self>, ExperimentError> {
         let missing = |missing| ExperimentError::Missing { missing };
         let radio = scenario.fabric.radio.as_ref().ok_or(missing("fabric.radio"))?;
-        let spec = radio.link.iter().find_map(|l| l.course.as_ref()).ok_or(missing("fabric.radio.link.course"))?;
+        let spec = radio.link.iter().find_map(|l| l.trace.as_ref()).ok_or(missing("fabric.radio.link.trace"))?;
         let duration = scenario.window.measure.ok_or(missing("window.measure"))?;
         let packets = match radio.queue {
             Some(AirQueue::DropTail { packets: Some(packets) }) => packets,
             _ => return Err(missing("fabric.radio.queue.drop_tail.packets")),
         };
         let mtu = scenario.fabric.mtu;
-        let course = Course::from_spec(spec, base, duration)?;
-        let mut lab = ProxyLab::new(prefix, course, duration);
+        let trace = RateTrace::from_spec(spec, base, duration)?;
+        let mut lab = ProxyLab::new(prefix, trace, duration);
         lab.propagation = scenario.fabric.propagation;
         lab.queue = Bytes::new(mtu.get() * u64::from(packets));
         lab.mtu = u16::try_from(mtu.get()).unwrap_or(u16::MAX);
-        let of = |(name, control): (&String, &Control)| {
-            let wrong = || ExperimentError::Control { control: name.clone() };
-            let Transport::Tcp(tcp) = &control.transport else { return Err(wrong()) };
+        let of = |(name, scheme): (&String, &Scheme)| {
+            let wrong = || ExperimentError::Scheme { scheme: name.clone() };
+            let Transport::Tcp(tcp) = &scheme.transport else { return Err(wrong()) };
             let mut lab = lab.clone();
-            let control = match &control.proxy {
-                _ if control.plan.is_some() => return Err(wrong()),
-                None => LabControl::Kernel(kernel_name(tcp.congestion).to_owned()),
+            let scheme = match &scheme.proxy {
+                _ if scheme.plan.is_some() => return Err(wrong()),
+                None => LabScheme::Kernel(kernel_name(tcp.congestion).to_owned()),
                 Some(proxy) => {
                     lab.pace = proxy.pace;
                     lab.report_every = proxy.report_every;
                     lab.report_delay = proxy.report_delay;
-                    LabControl::Proxy(window_policy(proxy.policy))
+                    LabScheme::Proxy(window_policy(proxy.policy))
                 }
             };
-            Ok(Self { name: name.clone(), lab, control })
+            Ok(Self { name: name.clone(), lab, scheme })
         };
-        scenario.control.iter().map(of).collect()
+        scenario.scheme.iter().map(of).collect()
     }
 }
 
@@ -109,20 +109,20 @@ mod tests {
     fn a_scenario_is_a_list_of_experiments() {
         let issues = load(&[]).validate(&[]).unwrap();
         assert!(issues.is_empty(), "{issues:?}");
-        let loaded = load(&[("control.cubic.transport.tcp.congestion", "bbr")]);
+        let loaded = load(&[("scheme.cubic.transport.tcp.congestion", "bbr")]);
         let all = Experiment::all(&loaded.scenario, &loaded.base, "tp").unwrap();
         let names: Vec<&str> = all.iter().map(|e| e.name.as_str()).collect();
         assert_eq!(names, ["cubic", "reactive", "proactive", "predicted"]);
-        assert_eq!(all[0].control, LabControl::Kernel("bbr".to_owned()));
-        assert_eq!(all[1].control, LabControl::Proxy(Policy::Reactive));
+        assert_eq!(all[0].scheme, LabScheme::Kernel("bbr".to_owned()));
+        assert_eq!(all[1].scheme, LabScheme::Proxy(Policy::Reactive));
         let lab = &all[1].lab;
         assert_eq!((lab.queue, lab.propagation, lab.mtu), (Bytes::mb(6), Duration::from_ms(10), 1500));
         // An eighth of MCS 12, of MCS 6 half a second later, and of MCS 1 after that.
-        let rate = |ms| lab.course.at(Duration::from_ms(ms)).rate;
+        let rate = |ms| lab.trace.at(Duration::from_ms(ms)).rate;
         assert_eq!([rate(0), rate(500), rate(1_000)].map(Rate::as_bps), [187_500_000, 62_500_000, 15_625_000]);
         assert_eq!(rate(499), rate(0));
         // What the simulator loses of packets it loses here.
-        assert!(lab.course.phases().iter().all(|p| p.loss < 0.01));
+        assert!(lab.trace.phases().iter().all(|p| p.loss < 0.01));
     }
 
     #[test]
@@ -131,8 +131,8 @@ mod tests {
             let loaded = load(&[(key, value)]);
             Experiment::all(&loaded.scenario, &loaded.base, "tp").unwrap_err().to_string()
         };
-        assert!(refused("fabric.radio.link.0.course.varied", "true").contains("varied"));
-        assert!(refused("fabric.radio.link.0.course.beams", "no.csv").contains("no.csv"));
+        assert!(refused("fabric.radio.link.0.trace.varied", "true").contains("varied"));
+        assert!(refused("fabric.radio.link.0.trace.beams", "no.csv").contains("no.csv"));
         assert!(refused("fabric.radio.queue", "{ ecn = { mark_at = 9 } }").contains("fabric.radio.queue.drop_tail"));
     }
 }

@@ -1,6 +1,6 @@
 //! The queue of an emulated link, as arithmetic.
 
-use super::course::{Course, Work};
+use super::rate_trace::{RateTrace, Work};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::collections::VecDeque;
@@ -44,13 +44,13 @@ pub enum Fate {
     Stays,
 }
 
-/// A queue first come first served in front of a link that follows a course: `departure = max(now, free_at) + bytes / rate`, at the rates in
-/// force. Times are the course's.
+/// A queue first come first served in front of a link that follows a link trace: `departure = max(now, free_at) + bytes / rate`, at the rates in
+/// force. Times are the link trace's.
 ///
 /// The packet in transmission takes room until its last bit has left.
 #[derive(Debug)]
 pub struct Fifo {
-    course: Arc<Course>,
+    trace: Arc<RateTrace>,
     /// Bytes that it holds.
     limit: Bytes,
     /// Until when the link is taken; none: for ever.
@@ -66,10 +66,10 @@ pub struct Fifo {
 
 impl Fifo {
     /// An empty queue. Losses in the air are drawn from `seed`.
-    pub fn new(course: Arc<Course>, limit: Bytes, seed: u64) -> Self {
+    pub fn new(trace: Arc<RateTrace>, limit: Bytes, seed: u64) -> Self {
         let chance = Xoshiro256PlusPlus::seed_from_u64(seed);
         Self {
-            course,
+            trace,
             limit,
             free_at: Some(Duration::ZERO),
             ahead: Work::default(),
@@ -90,13 +90,13 @@ impl Fifo {
         if self.free_at.is_some_and(|free| free <= now) {
             self.ahead = Work::default();
         }
-        let carried = start.and_then(|start| self.course.carry(start, Work::of(size).less(self.ahead)));
+        let carried = start.and_then(|start| self.trace.carry(start, Work::of(size).less(self.ahead)));
         self.free_at = carried.map(|(end, _)| end);
         self.ahead = carried.map_or(Work::default(), |(_, ahead)| ahead);
         self.waiting.push_back((self.free_at, bytes));
         self.held += u64::from(bytes);
         let (Some(start), Some(end)) = (start, self.free_at) else { return Fate::Stays };
-        let loss = self.course.loss(start, size);
+        let loss = self.trace.loss(start, size);
         let uniform = (self.chance.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
         if uniform < loss { Fate::Lost(end) } else { Fate::Departs(end) }
     }
@@ -124,7 +124,7 @@ mod tests {
     use timeplane_model::Rate;
 
     fn fifo(steps: &[(Duration, Rate)], limit: u64) -> Fifo {
-        Fifo::new(Arc::new(Course::steps(steps).unwrap()), Bytes::new(limit), 1)
+        Fifo::new(Arc::new(RateTrace::steps(steps).unwrap()), Bytes::new(limit), 1)
     }
 
     #[test]
@@ -152,7 +152,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the closed formula: a packet has left when the course, from the begin of the busy period that it belongs to, has carried all
+        /// Against the closed formula: a packet has left when the link trace, from the begin of the busy period that it belongs to, has carried all
         /// packets of that period up to it.
         #[test]
         fn departures_are_those_of_a_queue_first_come_first_served(
@@ -162,7 +162,7 @@ mod tests {
             let mut steps: Vec<_> = steps.into_iter().map(|(t, r)| (Duration::from_ms(t), Rate::mbps(r))).collect();
             // It goes on in the end.
             steps.push((Duration::from_ms(1), Rate::mbps(10)));
-            let course = Course::steps(&steps).unwrap();
+            let trace = RateTrace::steps(&steps).unwrap();
             let mut fifo = fifo(&steps, u64::MAX);
             let (mut now, mut begin, mut sum, mut free) = (Duration::ZERO, Duration::ZERO, 0, Duration::ZERO);
             for (gap, bytes) in packets {
@@ -172,7 +172,7 @@ mod tests {
                 }
                 sum += u64::from(bytes);
                 let Fate::Departs(at) = fifo.offer(now, bytes) else { panic!("nothing else can happen") };
-                let expected = course.finish(begin, Bytes::new(sum)).unwrap();
+                let expected = trace.finish(begin, Bytes::new(sum)).unwrap();
                 prop_assert_eq!(at, expected);
                 free = at;
             }

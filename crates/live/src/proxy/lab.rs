@@ -1,4 +1,4 @@
-//! A server, a proxy at the edge, an emulated 60 GHz link and a device, in namespaces: what TCP makes of a course, alone and steered.
+//! A server, a proxy at the edge, an emulated 60 GHz link and a device, in namespaces: what TCP makes of a link trace, alone and steered.
 //!
 //! ```text
 //! server - veth - edge (proxy) - TUN - emulated link - TUN - device
@@ -8,10 +8,10 @@ use super::access_point::{AccessPoint, AccessPointConfig};
 use super::actuator::Actuator;
 use super::clock::Clock;
 use super::connections::Halves;
-use super::course::Course;
 use super::delays::Delays;
 use super::emulator::{Direction, Emulator, EmulatorError, LinkSpec, Measured, tun};
 use super::fifo::Count;
+use super::rate_trace::RateTrace;
 use super::split::{SplitConfig, SplitProxy};
 use super::steering::{Steering, SteeringConfig, SteeringCounters};
 use super::stream::{receive, send, watch};
@@ -37,9 +37,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How often round trips are looked at.
 const WATCH: Duration = Duration::from_ms(5);
 
-/// Who controls the windows.
+/// Who schemes the windows.
 #[derive(Clone, Debug, PartialEq)]
-pub enum LabControl {
+pub enum LabScheme {
     /// The kernel: a connection from the server to the device, with this congestion control (`cubic`, `bbr`, `reno`).
     Kernel(String),
     /// The proxy: connections are split at the edge, and those to the device steered.
@@ -52,7 +52,7 @@ pub struct ProxyLab {
     /// What the names of the namespaces begin with.
     pub name: String,
     /// What the link to the device carries.
-    pub course: Course,
+    pub trace: RateTrace,
     /// How long the server sends.
     pub duration: Duration,
     /// One way between edge and device.
@@ -75,10 +75,10 @@ pub struct ProxyLab {
 
 impl ProxyLab {
     /// A lab with 20 ms of round trip, a queue of 6 MB, packets of 1500 B, a way back of 400 Mb/s, and reports at once and every 10 ms.
-    pub fn new(name: &str, course: Course, duration: Duration) -> Self {
+    pub fn new(name: &str, trace: RateTrace, duration: Duration) -> Self {
         Self {
             name: name.to_owned(),
-            course,
+            trace,
             duration,
             propagation: Duration::from_ms(10),
             queue: Bytes::mb(6),
@@ -224,8 +224,8 @@ impl ProxyLab {
     ///
     /// # Errors
     /// Where namespaces, interfaces or sockets cannot be made; that needs CAP_NET_ADMIN and CAP_SYS_ADMIN.
-    pub fn run(&self, control: &LabControl, actuator: &Arc<Actuator>) -> Result<Figures, LabError> {
-        let figures = self.run_while(control, actuator, &|_| true)?;
+    pub fn run(&self, scheme: &LabScheme, actuator: &Arc<Actuator>) -> Result<Figures, LabError> {
+        let figures = self.run_while(scheme, actuator, &|_| true)?;
         Ok(figures.expect("it has been told to go on all the while"))
     }
 
@@ -235,7 +235,7 @@ impl ProxyLab {
     /// As there.
     pub fn run_while(
         &self,
-        control: &LabControl,
+        scheme: &LabScheme,
         actuator: &Arc<Actuator>,
         goes_on: &dyn Fn(f64) -> bool,
     ) -> Result<Option<Figures>, LabError> {
@@ -251,23 +251,23 @@ impl ProxyLab {
         let listener = hosts.device.enter(|| TcpListener::bind((DEVICE, PORT)))?.map_err(at("the device's socket"))?;
 
         let end = Time::ZERO + self.duration;
-        let course = Arc::new(self.course.clone().then(self.duration, DRAIN));
-        let back = Arc::new(Course::steps(&[(Duration::from_secs(1), self.back)]).expect("a step of a second"));
-        let direction = |course: &Arc<Course>| Direction {
-            course: course.clone(),
+        let trace = Arc::new(self.trace.clone().then(self.duration, DRAIN));
+        let back = Arc::new(RateTrace::steps(&[(Duration::from_secs(1), self.back)]).expect("a step of a second"));
+        let direction = |trace: &Arc<RateTrace>| Direction {
+            trace: trace.clone(),
             limit: self.queue,
             propagation: self.propagation,
         };
-        let (there, back) = (direction(&course), direction(&back));
+        let (there, back) = (direction(&trace), direction(&back));
         let clock = Clock::start();
         let spec = LinkSpec { there, back, seed: self.seed, record_until: end };
         let emulator = Emulator::start(near, far, &spec, clock)?;
 
-        let edge = match control {
-            LabControl::Kernel(_) => None,
-            LabControl::Proxy(policy) => Some(self.edge(&hosts, *policy, actuator, &course, &emulator, clock)?),
+        let edge = match scheme {
+            LabScheme::Kernel(_) => None,
+            LabScheme::Proxy(policy) => Some(self.edge(&hosts, *policy, actuator, &trace, &emulator, clock)?),
         };
-        let server = hosts.server.enter(|| connect(control)).map_err(LabError::from)?;
+        let server = hosts.server.enter(|| connect(scheme)).map_err(LabError::from)?;
         let server = server.map_err(at("the server's connection"))?;
         // The limit is one of accepting, too.
         let patience = super::clock::wall(PATIENCE);
@@ -304,7 +304,7 @@ impl ProxyLab {
         let per_second = |bytes: u64| Rate::bps((bytes as f64 * 8.0 / self.duration.as_secs_f64()).round() as u64);
         Ok(Some(Figures {
             goodput: per_second(received.in_time),
-            capacity: per_second(self.course.capacity(Duration::ZERO, self.duration).get()),
+            capacity: per_second(self.trace.capacity(Duration::ZERO, self.duration).get()),
             rtt: RoundTrips::of(&delays, self.propagation),
             srtt: RoundTrips::of(&srtt, Duration::ZERO),
             sent_again,
@@ -324,7 +324,7 @@ impl ProxyLab {
         hosts: &Hosts,
         policy: Policy,
         actuator: &Arc<Actuator>,
-        course: &Arc<Course>,
+        trace: &Arc<RateTrace>,
         emulator: &Emulator,
         clock: Clock,
     ) -> Result<Edge, LabError> {
@@ -342,7 +342,7 @@ impl ProxyLab {
         let config = SteeringConfig {
             proxy: WindowProxyConfig {
                 policy,
-                ladder: course.ladder().clone(),
+                ladder: trace.ladder().clone(),
                 base_rtt: self.propagation * 2,
                 pace: self.pace,
                 ..WindowProxyConfig::default()
@@ -366,7 +366,7 @@ impl ProxyLab {
             proxy,
             delay: self.report_delay,
         };
-        let access_point = AccessPoint::start(reporter, config, course.clone(), sample, clock);
+        let access_point = AccessPoint::start(reporter, config, trace.clone(), sample, clock);
         Ok(Edge { steering, _access_point: access_point.map_err(at("the access point's agent"))?, split })
     }
 }
@@ -383,14 +383,14 @@ fn radio_side(split: &SplitProxy) -> io::Result<Arc<Halves>> {
 }
 
 /// The server's connection: to the device, or to the proxy.
-fn connect(control: &LabControl) -> io::Result<TcpStream> {
+fn connect(scheme: &LabScheme) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
-    let to = match control {
-        LabControl::Kernel(name) => {
+    let to = match scheme {
+        LabScheme::Kernel(name) => {
             setsockopt(&socket, sockopt::TcpCongestion, &name.into())?;
             DEVICE
         }
-        LabControl::Proxy(_) => EDGE,
+        LabScheme::Proxy(_) => EDGE,
     };
     socket.connect_timeout(&SocketAddr::from((to, PORT)).into(), std::time::Duration::from_secs(10))?;
     Ok(socket.into())

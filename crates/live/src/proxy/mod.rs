@@ -1,6 +1,6 @@
 //! A proxy that tells kernel TCP what a 60 GHz link can carry (Drago et al., MASS 2019, section III), and the link to try it on.
 //!
-//! - An [`Emulator`] carries packets between two TUN interfaces as a link would that follows a [`Course`]: of steps, or the one that the
+//! - An [`Emulator`] carries packets between two TUN interfaces as a link would that follows a [`Link trace`]: of steps, or the one that the
 //!   simulator follows. Its queue is arithmetic ([`Fifo`]).
 //! - An [`AccessPoint`] reports what that link does, as datagrams.
 //! - A [`SplitProxy`] ends connections and begins others towards the radio, and [`Steering`] sets the windows of these as the reports ask for. Both
@@ -15,13 +15,13 @@ pub mod answers;
 mod clock;
 pub mod command;
 mod connections;
-mod course;
 mod daemon;
 mod delays;
 mod emulator;
 mod experiment;
 mod fifo;
 mod lab;
+mod rate_trace;
 mod sockets;
 mod split;
 mod steering;
@@ -33,12 +33,12 @@ pub use access_point::{AccessPoint, AccessPointConfig};
 pub use actuator::{Actuator, Order};
 pub use clock::Clock;
 pub use connections::{Connections, Halves, SplitCounters};
-pub use course::{Course, CourseError, Phase};
 pub use delays::Delays;
 pub use emulator::{Counters, Direction, Emulator, EmulatorError, LinkSpec, Measured, tun};
 pub use experiment::{Experiment, ExperimentError};
 pub use fifo::{Count, Fate, Fifo};
-pub use lab::{Figures, LabControl, LabError, ProxyLab, RoundTrips};
+pub use lab::{Figures, LabError, LabScheme, ProxyLab, RoundTrips};
+pub use rate_trace::{Phase, RateTrace, RateTraceError};
 pub use sockets::{TcpInfo, set_pacing};
 pub use split::{SplitConfig, SplitProxy, Target};
 pub use steering::{Steering, SteeringConfig, SteeringCounters};

@@ -91,7 +91,7 @@ impl Done<'_> {
         let mut received_bytes = vec![0; self.fabric.hosts() as usize];
         received_bytes[self.flow.destination.index()] = self.figures.in_time.get();
         let facts = RunFacts {
-            control: self.question.control.clone(),
+            scheme: self.question.scheme.clone(),
             point: self.question.values.clone(),
             seed: self.question.seed,
             window: WindowSummary {
@@ -141,7 +141,7 @@ impl Done<'_> {
     /// The emulated link towards the device: its number, and the nodes at its ends.
     fn air_link(&self) -> Option<(u32, u32, u32)> {
         let radio = self.scenario.fabric.radio.as_ref()?;
-        let [from, to] = radio.link.iter().find(|l| l.course.is_some())?.nodes;
+        let [from, to] = radio.link.iter().find(|l| l.trace.is_some())?.nodes;
         let of = self.fabric.links_of(NodeId(from));
         let link = of.into_iter().find(|&l| self.fabric.link(l).from.0 == from && self.fabric.link(l).to.0 == to)?;
         Some((link.0, from, to))

@@ -12,9 +12,9 @@ use std::os::fd::{AsFd, AsRawFd};
 
 /// What the kernel has of a name.
 const LONGEST: usize = 15;
-/// What the first control of a machine is called.
+/// What the first scheme of a machine is called.
 const NAME: &str = "timeplane";
-/// Controls of one machine at most.
+/// Schemes of one machine at most.
 const MOST: usize = 64;
 
 /// Why there is no such congestion control.
@@ -34,7 +34,7 @@ pub enum WindowError {
     Names,
 }
 
-/// How often the control was asked.
+/// How often the scheme was asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowCounters {
     /// Acknowledgements of sockets with an order in force.

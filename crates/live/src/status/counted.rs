@@ -3,12 +3,12 @@
 use super::Metrics;
 use crate::agent::AgentCounters;
 use crate::channel;
-use crate::manager::ManagerCounters;
+use crate::controller::ControllerCounters;
 use std::sync::Arc;
 
-/// The metrics of a manager: what it counts itself (`manager_..`), and what its end of the demand channel does (`channel_..`).
-pub fn of_manager<C>(
-    counters: &Arc<ManagerCounters>,
+/// The metrics of a controller: what it counts itself (`controller_..`), and what its end of the demand channel does (`channel_..`).
+pub fn of_controller<C>(
+    counters: &Arc<ControllerCounters>,
     channel: &C,
     pages: impl Fn() -> u64 + Send + Sync + 'static,
 ) -> Metrics
@@ -16,15 +16,15 @@ where
     C: Fn() -> channel::Counters + Clone + Send + Sync + 'static,
 {
     let metrics = Metrics::new();
-    for &(name, about) in ManagerCounters::ABOUT {
+    for &(name, about) in ControllerCounters::ABOUT {
         let counters = Arc::clone(counters);
-        metrics.counter_of(&format!("manager_{name}"), about, move || value(counters.iter(), name));
+        metrics.counter_of(&format!("controller_{name}"), about, move || value(counters.iter(), name));
     }
     for &(name, about) in channel::Counters::ABOUT {
         let channel = channel.clone();
         metrics.counter_of(&format!("channel_{name}"), about, move || value(channel().named(), name));
     }
-    metrics.gauge_of("manager_pages", "Pages of browsers that are told what is new.", move || pages() as f64);
+    metrics.gauge_of("controller_pages", "Pages of browsers that are told what is new.", move || pages() as f64);
     metrics
 }
 
@@ -49,13 +49,13 @@ mod tests {
 
     #[test]
     fn every_counter_is_a_metric_that_says_what_it_counts() {
-        let counters = Arc::new(ManagerCounters::default());
+        let counters = Arc::new(ControllerCounters::default());
         counters.slips.store(3, Ordering::Relaxed);
-        let text = of_manager(&counters, &|| channel::Counters { replaced: 2, ..Default::default() }, || 1).text();
-        assert!(text.contains("# HELP timeplane_manager_slips How often the schedule slipped.\n"), "{text}");
-        assert!(text.contains("\ntimeplane_manager_slips_total 3\n"), "{text}");
+        let text = of_controller(&counters, &|| channel::Counters { replaced: 2, ..Default::default() }, || 1).text();
+        assert!(text.contains("# HELP timeplane_controller_slips How often the schedule slipped.\n"), "{text}");
+        assert!(text.contains("\ntimeplane_controller_slips_total 3\n"), "{text}");
         assert!(text.contains("\ntimeplane_channel_replaced_total 2\n"), "{text}");
-        assert!(text.contains("\ntimeplane_manager_pages 1.0\n"), "{text}");
+        assert!(text.contains("\ntimeplane_controller_pages 1.0\n"), "{text}");
         // These, and the one of pages.
         let counted = counters.iter().count() + channel::Counters::default().named().count();
         assert_eq!(text.matches("# TYPE").count(), counted + 1);

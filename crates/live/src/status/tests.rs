@@ -150,12 +150,12 @@ fn those_who_say_nothing_do_not_keep_others_out_for_good() {
     drop(silent);
 }
 
-/// A page with events, of a manager that plans nothing.
+/// A page with events, of a controller that plans nothing.
 fn shown(name: &str) -> (Page, Arc<crate::watch::Watch>) {
     let dir = Scratch::new(&format!("status-{name}"));
     let about = crate::watch::About {
         scenario: "lab.toml".into(),
-        control: "slots".into(),
+        scheme: "slots".into(),
         plan: crate::watch::Kind::Slots,
         hosts: 2,
         rate: timeplane_model::Rate::mbps(50),
@@ -166,7 +166,7 @@ fn shown(name: &str) -> (Page, Arc<crate::watch::Watch>) {
     };
     let (watch, planned) = crate::watch::Watch::new(about);
     let publisher =
-        Publisher::new(Arc::clone(&watch), planned, crate::manager::Known::default, || json!({ "rounds": 5 }));
+        Publisher::new(Arc::clone(&watch), planned, crate::controller::Known::default, || json!({ "rounds": 5 }));
     let digits = "0123456789abcdef".repeat(4);
     std::fs::write(dir.join("given"), format!("{digits}\n")).unwrap();
     let given = Some(Token::read(&dir.join("given")).unwrap());
@@ -217,7 +217,7 @@ fn events_go_on() {
     }
     assert!(heard.to_lowercase().contains("content-type: text/event-stream"), "{heard}");
     assert!(heard.contains("event: snapshot\ndata: {") && heard.contains("event: update\ndata: {"), "{heard}");
-    assert!(heard.contains("\"control\":\"slots\"") && heard.contains("\"rounds\":5"), "{heard}");
+    assert!(heard.contains("\"scheme\":\"slots\"") && heard.contains("\"rounds\":5"), "{heard}");
     assert_eq!(watch.pages(), 1);
     drop(stream);
     let end = std::time::Instant::now() + Duration::from_secs(60);

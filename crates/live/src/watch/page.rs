@@ -28,7 +28,7 @@ static HTML: LazyLock<String> = LazyLock::new(|| {
          <link rel=\"icon\" href=\"data:,\">\n\
          <title>timeplane live</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
          <header><h1 id=\"title\">timeplane live</h1><button id=\"theme\" type=\"button\" hidden>Dark</button></header>\n<main>\n\
-         <p id=\"state\" class=\"warning\" role=\"status\">This page needs JavaScript: it shows what the manager tells it.</p>\n\
+         <p id=\"state\" class=\"warning\" role=\"status\">This page needs JavaScript: it shows what the controller tells it.</p>\n\
          <p id=\"heard\" class=\"quiet\"></p>\n<div id=\"token\"></div>\n\
          <div id=\"silent\" role=\"status\" aria-live=\"polite\"></div>\n\
          <div id=\"charts\"></div>\n</main>\n<footer>timeplane {VERSION}</footer>\n\

@@ -1,6 +1,6 @@
 //! What a page shows, and what is new since the last event: a snapshot and the events after it are the whole.
 //!
-//! An event is JSON. Times are nanoseconds since the manager began, `null` is what is not known:
+//! An event is JSON. Times are nanoseconds since the controller began, `null` is what is not known:
 //!
 //! | key | what |
 //! | --- | --- |
@@ -10,11 +10,11 @@
 //! | `left_out` | slots that were planned while somebody looked, and were too many to show |
 //! | `demand` | by host that has changed: wire bytes that wait, by destination |
 //! | `hosts` | by host that has changed: [`Host`] |
-//! | `counters` | what the manager counts |
+//! | `counters` | what the controller counts |
 //! | `observed` | what an observer at the switch has seen, once there is one |
 
 use super::{Kind, Planned, Watch};
-use crate::manager::Known;
+use crate::controller::Known;
 use crate::notes::Counts;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -37,7 +37,7 @@ const FILLS: usize = 4;
 /// Of a host.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Host {
-    /// What the manager takes it for.
+    /// What the controller takes it for.
     pub(super) state: State,
     /// When its last report came.
     reported_ns: Option<i64>,
@@ -53,7 +53,7 @@ pub(super) struct Host {
     counts: Option<Counts>,
 }
 
-/// What a manager takes a host for.
+/// What a controller takes a host for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum State {

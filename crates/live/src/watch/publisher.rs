@@ -3,7 +3,7 @@
 use super::picture::Picture;
 use super::{Hold, Planned, Watch};
 use crate::clock;
-use crate::manager::Known;
+use crate::controller::Known;
 use axum::body::Bytes;
 use futures_core::Stream;
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ impl fmt::Debug for Publisher {
 }
 
 impl Publisher {
-    /// Of a manager that says who is there (`known`) and what it counts, a JSON object.
+    /// Of a controller that says who is there (`known`) and what it counts, a JSON object.
     pub(crate) fn new(
         watch: Arc<Watch>,
         planned: Receiver<Planned>,

@@ -2,7 +2,7 @@ use super::picture::{EVENT_PAIRS, KEPT_PAIRS};
 use super::publisher::{Events, QUEUE};
 use super::*;
 use crate::channel::PeerId;
-use crate::manager::Known;
+use crate::controller::Known;
 use crate::notes::{Counts, Note};
 use futures_core::Stream;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ impl Place {
     fn new() -> Self {
         let about = About {
             scenario: "test.toml".into(),
-            control: "slots".into(),
+            scheme: "slots".into(),
             plan: Kind::Slots,
             hosts: HOSTS,
             rate: Rate::mbps(80),
@@ -306,7 +306,7 @@ fn a_host_without_a_report_is_late_and_its_successor_speaks_for_it() {
     assert_eq!(place.watch.heard().hosts[0].backlog, [(1, 10)]);
     // Nor does a name that no host has.
     place.watch.hear(&Word::Joined { peer: PeerId(50), name: "host-4".into() });
-    place.watch.hear(&Word::Joined { peer: PeerId(51), name: "manager-1".into() });
+    place.watch.hear(&Word::Joined { peer: PeerId(51), name: "controller-1".into() });
     place.watch.hear(&Word::Left { peer: PeerId(51), why: String::new() });
     let _ = place.publisher.listen(Hold::default()).unwrap();
 }

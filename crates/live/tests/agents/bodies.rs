@@ -38,17 +38,17 @@ pub fn signals_that_come_again_are_known(world: &mut impl World) {
     assert_eq!(world.foreign(), 0);
 }
 
-pub fn a_killed_manager_mutes_nobody_for_good(world: &mut impl World) {
+pub fn a_killed_controller_mutes_nobody_for_good(world: &mut impl World) {
     world.offer(30);
     world.run(6);
-    world.kill_manager();
+    world.kill_controller();
     // What it has granted ends, and then nobody sends: gates are closed.
     world.run(10);
     let silent = world.delivered();
     assert!(silent < 30.0 * PAIRS);
     world.run(10);
-    assert_eq!(world.delivered(), silent, "somebody sends without a manager");
-    world.restart_manager();
+    assert_eq!(world.delivered(), silent, "somebody sends without a controller");
+    world.restart_controller();
     assert!(world.run_until_delivered(400), "{} of {} slots", world.delivered(), 30.0 * PAIRS);
     assert_eq!(world.foreign(), 0);
 }
@@ -56,11 +56,11 @@ pub fn a_killed_manager_mutes_nobody_for_good(world: &mut impl World) {
 pub fn a_standby_takes_over(world: &mut impl World) {
     world.offer(30);
     world.run(6);
-    world.kill_manager();
+    world.kill_controller();
     assert!(world.run_until_delivered(600), "{} of {} slots", world.delivered(), 30.0 * PAIRS);
     assert_eq!(world.foreign(), 0);
     // One that comes back follows, and two never rule.
-    world.restart_manager();
+    world.restart_controller();
     world.offer(4);
     assert!(world.run_until_delivered(200));
     assert_eq!(world.foreign(), 0);

@@ -1,4 +1,4 @@
-//! The world of real interfaces: manager and agents are processes in network namespaces, and an observer at the switch counts what it sees.
+//! The world of real interfaces: controller and agents are processes in network namespaces, and an observer at the switch counts what it sees.
 
 use super::World;
 use super::bodies::HOSTS;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration as Wait, Instant};
 use timeplane_live::client::Agent;
-use timeplane_live::lab::fabric::{FabricParameters, MANAGER_PORT, manager_mac};
+use timeplane_live::lab::fabric::{FabricParameters, MANAGER_PORT, controller_mac};
 use timeplane_live::lab::hosts::{Hosts, HostsParameters};
 use timeplane_live::lab::loss::Loss;
 use timeplane_live::observer::Observer;
@@ -47,7 +47,7 @@ pub fn world(name: &str, standby: bool) -> Veth {
     let file = folder.join("scenario.toml");
     std::fs::write(&file, super::scenario::scenario(HOSTS, SLOT.as_millis() as u64, standby)).unwrap();
     let parameters = HostsParameters {
-        managers: if standby { 2 } else { 1 },
+        controllers: if standby { 2 } else { 1 },
         lease: Duration::from_ms(500),
         real_time: false,
         ..HostsParameters::new(env!("CARGO_BIN_EXE_timeplane-live"), &folder, &file, "slots")
@@ -59,7 +59,7 @@ pub fn world(name: &str, standby: bool) -> Veth {
     let (loss, observer) = hosts
         .fabric()
         .switch()
-        .enter(|| (Loss::attach(&ports).unwrap(), Observer::attach(&ports, manager_mac()).unwrap()))
+        .enter(|| (Loss::attach(&ports).unwrap(), Observer::attach(&ports, controller_mac()).unwrap()))
         .unwrap();
     let mut veth =
         Veth { hosts, observer, loss, again: None, left: Arc::default(), arrived: Arc::default(), offers: 0, folder };
@@ -143,7 +143,9 @@ impl World for Veth {
         }
         let left: Vec<_> = self.left.lock().unwrap().iter().filter(|l| *l.1 > 0).map(|(k, v)| (*k, *v)).collect();
         eprintln!("left of (offer, from, to): {left:?}");
-        for name in (0..HOSTS).map(|h| format!("host-{h}")).chain(["manager-0".to_owned(), "manager-1".to_owned()]) {
+        for name in
+            (0..HOSTS).map(|h| format!("host-{h}")).chain(["controller-0".to_owned(), "controller-1".to_owned()])
+        {
             eprintln!("{name}:\n{}", self.hosts.log(&name));
         }
         (0..HOSTS as usize).for_each(|h| eprintln!("{:?}", self.hosts.snapshot(h)));
@@ -163,10 +165,10 @@ impl World for Veth {
         if again == 0.0 {
             return;
         }
-        // Who listens at the manager's port, before the bridge takes the frame, and says it all again.
+        // Who listens at the controller's port, before the bridge takes the frame, and says it all again.
         let heard =
             self.hosts.fabric().switch().enter(|| PacketSocket::open(MANAGER_PORT, ALL_ETHER_TYPES).unwrap()).unwrap();
-        let says = self.hosts.fabric().manager().enter(|| PacketSocket::open("eth0", 0x88b5).unwrap()).unwrap();
+        let says = self.hosts.fabric().controller().enter(|| PacketSocket::open("eth0", 0x88b5).unwrap()).unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
@@ -194,11 +196,11 @@ impl World for Veth {
     fn stale(&self) -> u64 {
         (0..HOSTS as usize).filter_map(|h| self.hosts.snapshot(h)).map(|s| s.gate.stale).sum()
     }
-    fn kill_manager(&mut self) {
-        self.hosts.kill_manager(0);
+    fn kill_controller(&mut self) {
+        self.hosts.kill_controller(0);
     }
-    fn restart_manager(&mut self) {
-        self.hosts.start_manager(0).unwrap();
+    fn restart_controller(&mut self) {
+        self.hosts.start_controller(0).unwrap();
     }
     fn kill_host(&mut self, host: u32) {
         self.hosts.kill_agent(host as usize);

@@ -7,7 +7,7 @@ use super::World;
 use super::bodies::HOSTS;
 use common::{SLOT_BYTES, World as Inner, parameters};
 use timeplane_model::{Backlog, Duration, HostId};
-use timeplane_protocol::{Address, Input, Message, Report, SignalConfig, SlotManagerConfig};
+use timeplane_protocol::{Address, Input, Message, Report, SignalConfig, SlotControllerConfig};
 
 pub struct VirtualTime {
     inner: Inner,
@@ -19,11 +19,14 @@ pub struct VirtualTime {
 pub fn world(standby: bool) -> VirtualTime {
     let us = Duration::from_us;
     let signals = SignalConfig { hold: us(3_355), slack: us(7), delay: us(10) };
-    let config =
-        SlotManagerConfig { control_latency: us(14), signals: Some(signals), ..SlotManagerConfig::new(parameters()) };
+    let config = SlotControllerConfig {
+        control_latency: us(14),
+        signals: Some(signals),
+        ..SlotControllerConfig::new(parameters())
+    };
     let mut inner = Inner::new(HOSTS, config);
     if standby {
-        inner.two_managers(config.slots.round() * 2 + config.message_time() * 2);
+        inner.two_controllers(config.slots.round() * 2 + config.message_time() * 2);
     }
     VirtualTime { inner, offered: 0, epochs: 0, standby }
 }
@@ -67,17 +70,17 @@ impl World for VirtualTime {
     fn stale(&self) -> u64 {
         self.inner.counted(|h| h.stale)
     }
-    fn kill_manager(&mut self) {
+    fn kill_controller(&mut self) {
         self.inner.dead = true;
     }
-    fn restart_manager(&mut self) {
+    fn restart_controller(&mut self) {
         self.epochs += 1;
         if self.standby {
             let takeover = self.inner.config.slots.round() * 2 + self.inner.config.message_time() * 2;
-            self.inner.manager = self.inner.follower(takeover, 0);
+            self.inner.controller = self.inner.follower(takeover, 0);
             self.inner.dead = false;
         } else {
-            self.inner.restart_manager(self.epochs);
+            self.inner.restart_controller(self.epochs);
         }
     }
     fn kill_host(&mut self, host: u32) {
@@ -85,11 +88,11 @@ impl World for VirtualTime {
             h.queues.remove(&host);
         }
         self.inner.hosts[host as usize].queues.clear();
-        // What the manager's driver says of a host that has left.
-        let now = self.inner.manager_clock.read(self.inner.now);
+        // What the controller's driver says of a host that has left.
+        let now = self.inner.controller_clock.read(self.inner.now);
         let report = Report { epoch: 0, sequence: u64::MAX, taken_at: now, obeys: 0, backlog: Backlog::default() };
         let input = Input::Message { from: Address::Host(HostId(host)), message: Message::Report(report) };
-        self.inner.manager.handle(now, input, &mut Vec::new());
+        self.inner.controller.handle(now, input, &mut Vec::new());
     }
     fn restart_host(&mut self, host: u32) {
         self.epochs += 1;

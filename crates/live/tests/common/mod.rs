@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration as Wait, Instant};
 use timeplane_live::client::Agent;
-use timeplane_live::lab::fabric::{FabricParameters, manager_mac};
+use timeplane_live::lab::fabric::{FabricParameters, controller_mac};
 use timeplane_live::lab::hosts::{Hosts, HostsParameters};
 use timeplane_live::observer::Observer;
 use timeplane_model::{Duration, HostId};
@@ -28,19 +28,19 @@ pub struct Lab {
     pub observer: Observer,
     pub hosts: Hosts,
     pub folder: PathBuf,
-    managers: usize,
+    controllers: usize,
 }
 
 impl Lab {
-    /// One manager, or two of which one stands by; agents believe a manager that is not heard of for half a second.
-    pub fn start(name: &str, managers: u32, change: impl FnOnce(&mut HostsParameters)) -> Self {
+    /// One controller, or two of which one stands by; agents believe a controller that is not heard of for half a second.
+    pub fn start(name: &str, controllers: u32, change: impl FnOnce(&mut HostsParameters)) -> Self {
         let name = format!("tp{name}{}", std::process::id());
         let folder = std::env::temp_dir().join(&name);
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("scenario.toml");
-        std::fs::write(&file, scenario(HOSTS, SLOT.as_millis() as u64, managers > 1)).unwrap();
+        std::fs::write(&file, scenario(HOSTS, SLOT.as_millis() as u64, controllers > 1)).unwrap();
         let mut parameters = HostsParameters {
-            managers,
+            controllers,
             lease: Duration::from_ms(500),
             real_time: false,
             ..HostsParameters::new(env!("CARGO_BIN_EXE_timeplane-live"), &folder, &file, "slots")
@@ -48,9 +48,9 @@ impl Lab {
         change(&mut parameters);
         let fabric = FabricParameters { name, hosts: HOSTS as u16, mtu: 1500, limit: None };
         let hosts = Hosts::start(parameters, &fabric).unwrap_or_else(|e| panic!("{e}"));
-        let (ports, manager) = (hosts.fabric().ports(), manager_mac());
-        let observer = hosts.fabric().switch().enter(|| Observer::attach(&ports, manager).unwrap()).unwrap();
-        Self { observer, hosts, folder, managers: managers as usize }
+        let (ports, controller) = (hosts.fabric().ports(), controller_mac());
+        let observer = hosts.fabric().switch().enter(|| Observer::attach(&ports, controller).unwrap()).unwrap();
+        Self { observer, hosts, folder, controllers: controllers as usize }
     }
 
     /// Frames in foreign slots, at all ports.
@@ -85,13 +85,13 @@ impl Drop for Lab {
             return;
         }
         eprintln!("kept: {}", self.folder.display());
-        for name in ["host-0", "host-1", "host-2", "manager-0", "manager-1"] {
+        for name in ["host-0", "host-1", "host-2", "controller-0", "controller-1"] {
             let log = self.hosts.log(name);
             let lines: Vec<&str> = log.lines().collect();
             eprintln!("{name}:\n{}", lines[lines.len().saturating_sub(12)..].join("\n"));
         }
         (0..HOSTS as usize).for_each(|h| eprintln!("{:?}", self.hosts.snapshot(h)));
-        (0..self.managers).for_each(|m| eprintln!("manager {m}: {:?}", self.hosts.metrics(m)));
+        (0..self.controllers).for_each(|m| eprintln!("controller {m}: {:?}", self.hosts.metrics(m)));
     }
 }
 

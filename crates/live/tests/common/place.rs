@@ -36,7 +36,7 @@ impl Place {
             program: PROGRAM.into(),
             results: self.results(),
             name: self.name.clone(),
-            controls: Vec::new(),
+            schemes: Vec::new(),
             encoding: SignalEncoding::default(),
             lease: Duration::from_secs(1),
             safe: SafeState::Closed,

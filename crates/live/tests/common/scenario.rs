@@ -1,7 +1,7 @@
 //! The scenario of labs here: slots by signals that do without real-time priority.
 
 /// So many hosts at 50 Mb/s in slots of so many milliseconds, a round of which visits every other host, with gaps of one millisecond; with a second
-/// manager or without.
+/// controller or without.
 pub fn scenario(hosts: u32, slot_ms: u64, standby: bool) -> String {
     let standby = if standby { "\nstandby = {}" } else { "" };
     let (round, hold) = (hosts - 1, slot_ms * 3 / 2);
@@ -12,9 +12,9 @@ topology.single_switch = {{ hosts = {hosts} }}
 rate = "50 Mb/s"
 [workload.shuffle]
 bytes = "1 kB"
-[control.slots]
+[scheme.slots]
 transport.raw = {{}}
-[control.slots.plan.slots]
+[scheme.slots.plan.tdma]
 slot = "{slot_ms} ms"
 guard = "1 ms"
 round_slots = {round}

@@ -1,7 +1,7 @@
 //! What an access point says of its link, and what a sender is told.
 
 use timeplane_model::{Bytes, FlowId, LinkId, Rate, Time};
-use timeplane_radio::CourseState;
+use timeplane_radio::LinkTraceState;
 
 /// How an access point uses its link now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,11 +23,11 @@ pub struct LinkSample {
     pub level_cdbm: i32,
 }
 
-impl From<&CourseState> for LinkSample {
+impl From<&LinkTraceState> for LinkSample {
     /// What the access point knows of a state: not its losses.
-    fn from(state: &CourseState) -> Self {
+    fn from(state: &LinkTraceState) -> Self {
         Self {
-            // Numbers of the rates of a course are whole.
+            // Numbers of the rates of a link trace are whole.
             uses: state.link.map(|l| LinkUse { rate: l.rate, mcs: l.mcs.name().parse().unwrap_or_default() }),
             beams: (state.tx as u16, state.rx as u16),
             level_cdbm: (state.level.get() * 100.0).round() as i32,

@@ -28,7 +28,7 @@ pub const MAX_PARTS: usize = 1 << 15;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// What the datagram is: 1 report, 2 grants, 3 rates, 4 schedule, 5 heartbeat, 6 class names, 7 a controller's heartbeat to its peers, 8 a
-    /// deputy's part of a round, 9 reports that a deputy has gathered, 10 an access point's report on its link, 11 a window for a sender.
+    /// relay's part of a round, 9 reports that a relay has gathered, 10 an access point's report on its link, 11 a window for a sender.
     pub kind: u8,
     /// Four bits that belong to the kind.
     pub flags: u8,

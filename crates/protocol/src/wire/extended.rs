@@ -10,7 +10,7 @@ use timeplane_model::Duration;
 /// does not know them drops.
 pub const OPCODE_EXTENDED_PFC: u16 = 0x010b;
 
-/// A traffic class of one sender: 11 bits. What it stands for is between this sender and the manager, so that every link has a name space of
+/// A traffic class of one sender: 11 bits. What it stands for is between this sender and the controller, so that every link has a name space of
 /// its own ("Practical TDMA for datacenter Ethernet", section 5.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PfcClass(u16);
@@ -62,7 +62,7 @@ impl Carrier {
 /// | 16 | 1 | version: 1 |
 /// | 17 | 1 | bit 7: the time at 18 counts; bit 6: the hold at 48 does; bits 0 to 2: how many classes are named, at most 4; others zero |
 /// | 18 | 2 | time in quanta for all classes that are not named; zero where it does not count |
-/// | 20 | 4 | epoch of the manager |
+/// | 20 | 4 | epoch of the controller |
 /// | 24 | 4 | number of the signal, its lower half |
 /// | 28 | 16 | four times: class (5 bits zero, 11 bits class) and time in quanta; zero where none is named |
 /// | 44 | 4 | number of the signal, its upper half |
@@ -71,7 +71,7 @@ impl Carrier {
 ///
 /// As in PFC, a time of zero opens a class and another one pauses it for so long. Four are enough: of a sender's classes one is open
 /// towards the slot or circuit, one towards a packet network, and what was open before may be paused by name. A hold is for how long classes
-/// that the frame opens may send at most: quanta end pauses only, and a manager that falls silent must open no gate for good.
+/// that the frame opens may send at most: quanta end pauses only, and a controller that falls silent must open no gate for good.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtendedPfcFrame {
     /// The sender.
@@ -80,7 +80,7 @@ pub struct ExtendedPfcFrame {
     pub destination: MacAddress,
     /// Under which EtherType.
     pub carrier: Carrier,
-    /// Counts the starts of the manager: a lower one is of a manager that no longer rules.
+    /// Counts the starts of the controller: a lower one is of a controller that no longer rules.
     pub epoch: u32,
     /// Counts the frames of an epoch: an older one is dropped.
     pub signal: u64,

@@ -3,9 +3,9 @@
 use super::bytes::Reader;
 use super::control::{FLYWAYS, GATHERED, GRANTS, LEADS, PART, RATES, REPORT};
 use super::datagram::{Body, Header, within};
-use super::deputy;
 use super::error::{EncodeError, WireError};
 use super::flyways;
+use super::relay;
 use crate::message::{Grants, Heartbeat, Message, Rates, Report};
 use timeplane_model::{
     Backlog, BacklogEntry, Burst, Bytes, Class, Grant, HostId, LinkId, Medium, PathTag, Rate, Round, Time, Trigger,
@@ -53,8 +53,8 @@ pub(super) fn encode(message: &Message) -> Result<Vec<Vec<u8>>, EncodeError> {
         Message::Rates(r) => encode_rates(r),
         Message::Flyways(f) => flyways::encode(f),
         Message::Pfc(_) => Err(EncodeError::NoDatagram),
-        Message::Part(p) => deputy::encode_part(p),
-        Message::Gathered(g) => deputy::encode_gathered(g),
+        Message::Part(p) => relay::encode_part(p),
+        Message::Gathered(g) => relay::encode_gathered(g),
         Message::Heartbeat(h) => Body::default().datagrams(Header::new(LEADS, h.epoch, 0, Time::ZERO)),
     }
 }
@@ -66,8 +66,8 @@ pub(super) fn decode(header: &Header, body: &[u8]) -> Result<Message, WireError>
         GRANTS => decode_grants(header, &mut r).map(Message::Grants),
         RATES => decode_rates(header, &mut r).map(Message::Rates),
         FLYWAYS => flyways::decode(header, &mut r).map(Message::Flyways),
-        PART => deputy::decode_part(header, &mut r).map(Message::Part),
-        GATHERED => deputy::decode_gathered(header, &mut r).map(Message::Gathered),
+        PART => relay::decode_part(header, &mut r).map(Message::Part),
+        GATHERED => relay::decode_gathered(header, &mut r).map(Message::Gathered),
         LEADS if header.number != 0 => Err(WireError::Reserved { at: 8 }),
         LEADS if !r.is_empty() => Err(WireError::Reserved { at: 24 }),
         LEADS => Ok(Message::Heartbeat(Heartbeat { epoch: header.epoch })),

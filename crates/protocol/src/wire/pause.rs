@@ -28,7 +28,7 @@ pub const OPCODE_PFC: u16 = 0x0101;
 pub struct PauseFrame {
     /// The sender.
     pub source: MacAddress,
-    /// [`MAC_CONTROL_ADDRESS`], which bridges do not forward, or the station's own address: a manager that is several switches away
+    /// [`MAC_CONTROL_ADDRESS`], which bridges do not forward, or the station's own address: a controller that is several switches away
     /// sends to that.
     pub destination: MacAddress,
     /// For how long; zero ends a pause.

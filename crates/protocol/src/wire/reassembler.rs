@@ -113,7 +113,7 @@ impl Reassembler {
         let (header, body) = Header::parse(datagram)?;
         Control::known(&header)?;
         let name = name(&header);
-        // A manager's word that it leads has no number: each is as good as the one before, and none is a double.
+        // A controller's word that it leads has no number: each is as good as the one before, and none is a double.
         let numbered = header.kind != LEADS;
         if numbered && self.done.contains(&name) {
             self.counters.doubled += 1;

@@ -12,7 +12,7 @@ use core::hash::Hasher;
 use siphasher::sip::SipHasher24;
 use timeplane_model::Duration;
 
-/// The key of a host's signals: 128 bits, known to the host and to its managers.
+/// The key of a host's signals: 128 bits, known to the host and to its controllers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SignalKey(pub [u8; 16]);
 
@@ -59,7 +59,7 @@ impl SignalEncoding {
 /// What a host hears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// Of a manager that has the key.
+    /// Of a controller that has the key.
     Sealed(Pfc),
     /// Of anybody: the one class that is open, if any is.
     Plain(Option<u16>),

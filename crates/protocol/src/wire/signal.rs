@@ -1,4 +1,4 @@
-//! The signal of a manager as a frame.
+//! The signal of a controller as a frame.
 
 use super::error::{EncodeError, WireError};
 use super::ethernet::{MIN_FRAME, MacAddress};

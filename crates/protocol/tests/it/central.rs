@@ -8,8 +8,8 @@ use timeplane_model::{
     Backlog, Burst, Bytes, Class, Duration, Fabric, Framing, HostId, LinkSpec, NodeId, Rate, Switch, Time, mix64,
 };
 use timeplane_protocol::{
-    Address, Agent, Estimator, HostAgent, HostConfig, Input, Message, Opening, Output, RateManager, RateManagerConfig,
-    Report, Reporting, TimeslotManager, TimeslotManagerConfig,
+    Address, Agent, Estimator, HostAgent, HostConfig, Input, Message, Opening, Output, RateController,
+    RateControllerConfig, Report, Reporting, TimeslotController, TimeslotControllerConfig,
 };
 use timeplane_schedule::{Colouring, Fill, Metric, Normaliser};
 
@@ -23,8 +23,8 @@ fn fabric(hosts: u32) -> Arc<Fabric> {
     Arc::new(Fabric::single_switch(hosts, Switch::default(), link).unwrap())
 }
 
-fn timeslots(ahead: Duration) -> TimeslotManagerConfig {
-    TimeslotManagerConfig {
+fn timeslots(ahead: Duration) -> TimeslotControllerConfig {
+    TimeslotControllerConfig {
         epoch: 0,
         start: Time::ZERO,
         slot: SLOT,
@@ -39,8 +39,8 @@ fn timeslots(ahead: Duration) -> TimeslotManagerConfig {
     }
 }
 
-fn rates() -> RateManagerConfig {
-    RateManagerConfig {
+fn rates() -> RateControllerConfig {
+    RateControllerConfig {
         epoch: 0,
         estimator: Estimator::Backlogged,
         normaliser: Normaliser::MaxMin,
@@ -66,8 +66,8 @@ struct Host {
 struct World {
     now: i64,
     hosts: Vec<Host>,
-    manager: Box<dyn Agent>,
-    /// Whether the manager answers at all.
+    controller: Box<dyn Agent>,
+    /// Whether the controller answers at all.
     alive: bool,
     latency: i64,
     /// Of 1000 messages.
@@ -82,7 +82,7 @@ struct World {
 }
 
 impl World {
-    fn new(hosts: u32, manager: Box<dyn Agent>, reporting: Reporting) -> Self {
+    fn new(hosts: u32, controller: Box<dyn Agent>, reporting: Reporting) -> Self {
         let host = |h| Host {
             agent: HostAgent::new(config(h, 0, 0, reporting)),
             ahead: 0,
@@ -93,7 +93,7 @@ impl World {
         Self {
             now: 0,
             hosts: (0..hosts).map(host).collect(),
-            manager,
+            controller,
             alive: true,
             latency: 5_000_000,
             lost: 0,
@@ -199,12 +199,12 @@ impl World {
         }
     }
 
-    fn tell_manager(&mut self, input: Input) {
+    fn tell_controller(&mut self, input: Input) {
         if !self.alive {
             return;
         }
         let mut out = Vec::new();
-        self.manager.handle(Time::from_ps(self.now), input, &mut out);
+        self.controller.handle(Time::from_ps(self.now), input, &mut out);
         for output in out {
             if let Output::Send { to, message } = output {
                 self.post(Address::Controller, to, &message);
@@ -221,9 +221,9 @@ impl World {
     fn step(&mut self) {
         let host = |h: usize| self.hosts[h].agent.deadline().map(|t| (t.as_ps() - self.hosts[h].ahead, 2, h as u64));
         let mut next = (0..self.hosts.len()).filter_map(host).min();
-        let manager = self.manager.deadline().filter(|_| self.alive).map(|t| (t.as_ps(), 1, 0));
+        let controller = self.controller.deadline().filter(|_| self.alive).map(|t| (t.as_ps(), 1, 0));
         let mail = self.mail.peek().map(|m| (m.0.0, 0, m.0.1));
-        next = [next, manager, mail].into_iter().flatten().min();
+        next = [next, controller, mail].into_iter().flatten().min();
         let (at, kind, which) = next.expect("hosts always report again");
         self.now = self.now.max(at);
         match kind {
@@ -231,12 +231,12 @@ impl World {
                 self.mail.pop();
                 let (from, to, message) = self.letters.remove(&which).expect("it was sent");
                 match to {
-                    Address::Controller => self.tell_manager(Input::Message { from, message }),
+                    Address::Controller => self.tell_controller(Input::Message { from, message }),
                     Address::Host(h) => self.tell_host(h.index(), Input::Message { from, message }),
-                    Address::Peer | Address::Deputy(_) => panic!("these controllers have no peers"),
+                    Address::Peer | Address::Relay(_) => panic!("these controllers have no peers"),
                 }
             }
-            1 => self.tell_manager(Input::Due),
+            1 => self.tell_controller(Input::Due),
             _ => {
                 let h = which as usize;
                 self.tell_host(h, Input::Due);
@@ -280,8 +280,8 @@ fn config(host: u32, epoch: u32, start: i64, reporting: Reporting) -> HostConfig
 
 fn slots(hosts: u32, ahead: Duration) -> World {
     let config = timeslots(ahead);
-    let manager = TimeslotManager::new(config, &fabric(hosts)).unwrap();
-    World::new(hosts, Box::new(manager), config.reporting())
+    let controller = TimeslotController::new(config, &fabric(hosts)).unwrap();
+    World::new(hosts, Box::new(controller), config.reporting())
 }
 
 fn all_to_all(world: &mut World, packets: u64) {
@@ -361,18 +361,18 @@ fn restarts_strand_nothing() {
     while world.sent.len() < 350 {
         world.step();
     }
-    // The manager forgets all, and begins where its predecessor's grants have ended.
+    // The controller forgets all, and begins where its predecessor's grants have ended.
     let horizon = US * 10 + SLOT * 4;
-    let config = TimeslotManagerConfig { epoch: 1, start: Time::from_ps(world.now) + horizon, ..timeslots(US * 10) };
-    world.manager = Box::new(TimeslotManager::new(config, &fabric(5)).unwrap());
+    let config = TimeslotControllerConfig { epoch: 1, start: Time::from_ps(world.now) + horizon, ..timeslots(US * 10) };
+    world.controller = Box::new(TimeslotController::new(config, &fabric(5)).unwrap());
     world.run(Duration::from_ms(50));
     world.exclusive();
     assert_eq!(world.sent.len(), 5 * 4 * 30);
 }
 
 fn paced(hosts: u32) -> World {
-    let manager = RateManager::new(rates(), &fabric(hosts)).unwrap();
-    World::new(hosts, Box::new(manager), rates().reporting())
+    let controller = RateController::new(rates(), &fabric(hosts)).unwrap();
+    World::new(hosts, Box::new(controller), rates().reporting())
 }
 
 /// Sums of what hosts may send and may be sent now, over the line rate.
@@ -439,7 +439,7 @@ fn a_silent_controller_leaves_no_gate_open() {
     }
     assert_eq!(world.waiting(), left);
     // It returns, with a higher epoch, and all goes on.
-    world.manager = Box::new(RateManager::new(RateManagerConfig { epoch: 1, ..rates() }, &fabric(3)).unwrap());
+    world.controller = Box::new(RateController::new(RateControllerConfig { epoch: 1, ..rates() }, &fabric(3)).unwrap());
     world.alive = true;
     world.run(Duration::from_secs(2));
 }
@@ -456,7 +456,7 @@ fn what_has_no_route_waits_until_there_is_one() {
             }
         };
         run_for(&mut world, US * 300);
-        world.tell_manager(Input::Down(fabric(4).links_of(NodeId(3))));
+        world.tell_controller(Input::Down(fabric(4).links_of(NodeId(3))));
         // What was granted before is still sent.
         run_for(&mut world, US * 200);
         let of_three = |world: &mut World| -> u64 {
@@ -468,7 +468,7 @@ fn what_has_no_route_waits_until_there_is_one() {
         run_for(&mut world, Duration::from_ms(8));
         assert_eq!((of_three(&mut world), world.waiting()), (before, before));
         assert!(before > 400 * FRAME, "{before}");
-        world.tell_manager(Input::Down(vec![]));
+        world.tell_controller(Input::Down(vec![]));
         let took = world.run(Duration::from_ms(20));
         // Three hosts each way: as long as it takes to report at the latest, and their packets' time.
         assert!(took < (US * 600 + SLOT * 2 * 300).as_ps(), "{took}");
@@ -479,8 +479,8 @@ fn what_has_no_route_waits_until_there_is_one() {
 #[test]
 fn nonsense_is_counted_and_dropped() {
     let fabric = fabric(3);
-    let mut timeslots = TimeslotManager::new(timeslots(US), &fabric).unwrap();
-    let mut rates = RateManager::new(rates(), &fabric).unwrap();
+    let mut timeslots = TimeslotController::new(timeslots(US), &fabric).unwrap();
+    let mut rates = RateController::new(rates(), &fabric).unwrap();
     let report = |from: u32, epoch: u32, sequence: u64, to: u32| {
         let burst = Burst {
             destination: HostId(to),

@@ -7,7 +7,7 @@ use timeplane_radio::{
     Antenna, FLYWAYS_DRAFT, Field, Flyway, FlywayRules, Layout, LinkBudget, Rack, bundled, first_infeasible,
 };
 use timeplane_schedule::flyways::{
-    Duplex, FlywayController, FlywayPlan, Link, LinkSet, Policies, Request, Traffic, Wired, evaluate,
+    Duplex, FlywayPlan, FlywayPlanner, Link, LinkSet, Policies, Request, Traffic, Wired, evaluate,
 };
 
 fn field(layout: &Layout, antenna: &str) -> Field {
@@ -16,7 +16,7 @@ fn field(layout: &Layout, antenna: &str) -> Field {
 
 fn plan(policy: &str, t: &Traffic, w: &Wired, field: &Field, rules: &FlywayRules) -> (FlywayPlan, Vec<Flyway>) {
     let mut links = RadioLinks::new(field, rules.clone());
-    let controller = FlywayController::new(Policies::built_in().get(policy).unwrap());
+    let controller = FlywayPlanner::new(Policies::built_in().get(policy).unwrap());
     let plan = controller.plan(&Request::new(t, w), &mut links).unwrap();
     let ways: Vec<Flyway> = links.flyways().iter().map(|(_, way)| way).collect();
     let rates: Vec<Rate> = ways.iter().map(|w| w.mcs.rate()).collect();

@@ -2,10 +2,10 @@
 
 mod central;
 mod common;
-mod deputies;
-mod flyway_manager;
+mod flyway_controller;
 mod flyways;
 mod proxy;
+mod relays;
 mod signals;
 mod slots;
 mod standby;

@@ -8,7 +8,7 @@ use timeplane_model::{
     Time, Transmission,
 };
 use timeplane_protocol::{
-    Address, Agent, Input, Message, Output, Pfc, Report, SignalConfig, SlotManager, SlotManagerConfig,
+    Address, Agent, Input, Message, Output, Pfc, Report, SignalConfig, SlotController, SlotControllerConfig,
 };
 use timeplane_schedule::{Scheduler, SlotParameters, Standing, WeightedRoundRobin};
 
@@ -17,9 +17,9 @@ const US: Duration = Duration::from_us(1);
 const LATENCY: Duration = Duration::from_us(14);
 const SKEW: Duration = Duration::from_us(7);
 
-fn config() -> SlotManagerConfig {
+fn config() -> SlotControllerConfig {
     let signals = SignalConfig { hold: US * 3_355, slack: SKEW, delay: LATENCY - SKEW / 2 };
-    SlotManagerConfig { control_latency: LATENCY, signals: Some(signals), ..SlotManagerConfig::new(parameters()) }
+    SlotControllerConfig { control_latency: LATENCY, signals: Some(signals), ..SlotControllerConfig::new(parameters()) }
 }
 fn period() -> Duration {
     OPEN + GAP
@@ -77,14 +77,14 @@ fn lost_frames_cost_their_slots_and_nothing_else() {
 #[test]
 fn a_guard_shorter_than_the_skew_is_seen() {
     let slots = SlotParameters { gap: US * 3, ..parameters() };
-    let mut world = World::new(6, SlotManagerConfig { slots, ..config() });
+    let mut world = World::new(6, SlotControllerConfig { slots, ..config() });
     world.all_to_all(20 * SLOT_BYTES);
     world.run_until_empty(Duration::from_ms(100));
     assert!(!world.overlaps().is_empty());
 }
 
 #[test]
-fn without_a_manager_nobody_sends_and_with_one_nobody_is_muted() {
+fn without_a_controller_nobody_sends_and_with_one_nobody_is_muted() {
     // Dead while a slot is open, between two slots, before the first frame and after much.
     for killed in [200, 1_000, 1_003, 1_160, 7_000, 9_446] {
         let mut world = World::new(6, config());
@@ -98,7 +98,7 @@ fn without_a_manager_nobody_sends_and_with_one_nobody_is_muted() {
         let silent = killed + LATENCY + OPEN + SKEW + US;
         assert!(world.sendings.iter().all(|s| s.until <= silent.as_ps()), "after {killed}");
         let waits = world.waiting();
-        world.restart_manager(1);
+        world.restart_controller(1);
         let took = world.run_until_empty(Duration::from_ms(500));
         let ideal = Duration::from_ps(i64::try_from(waits / SLOT_BYTES / 6 + 1).unwrap() * period().as_ps());
         let bound = killed + Duration::from_ms(20) + config().memory() + config().fallback() + ideal.scale(1.4);
@@ -108,14 +108,14 @@ fn without_a_manager_nobody_sends_and_with_one_nobody_is_muted() {
     }
 }
 
-/// A new manager's frames count, and the predecessor's that are still on their way do not.
+/// A new controller's frames count, and the predecessor's that are still on their way do not.
 #[test]
-fn a_manager_that_restarts_at_once_meets_nobody() {
+fn a_controller_that_restarts_at_once_meets_nobody() {
     for killed in [1_000, 1_003, 1_160, 5_000] {
         let mut world = World::new(6, config());
         world.all_to_all(40 * SLOT_BYTES);
         world.run(US * killed, |_| false);
-        world.restart_manager(1);
+        world.restart_controller(1);
         let took = world.run_until_empty(Duration::from_ms(500));
         assert!(took < period() * 200 + config().memory() * 2, "{took}");
         assert!(world.overlaps().is_empty());
@@ -125,7 +125,7 @@ fn a_manager_that_restarts_at_once_meets_nobody() {
 /// Limits of bytes come as grants by signal: frames alone cannot say them.
 #[test]
 fn a_receive_buffer_never_overflows() {
-    let mut world = World::new(5, SlotManagerConfig { receive_buffers: true, ..config() });
+    let mut world = World::new(5, SlotControllerConfig { receive_buffers: true, ..config() });
     astray(&mut world);
     let size = 2_000_000;
     world.hosts[0].buffer = Some((size, 0, Rate::gbps(4)));
@@ -166,11 +166,11 @@ fn send(source: u32, destination: u32) -> Transmission {
 }
 
 /// Frames in the order of sending: when, to whom, the class.
-fn frames(manager: &mut SlotManager, until: Time) -> Vec<(Time, u32, Option<u16>, Duration)> {
+fn frames(controller: &mut SlotController, until: Time) -> Vec<(Time, u32, Option<u16>, Duration)> {
     let mut frames = Vec::new();
     let mut out = Vec::new();
-    while let Some(due) = manager.deadline().filter(|d| *d <= until) {
-        manager.handle(due, Input::Due, &mut out);
+    while let Some(due) = controller.deadline().filter(|d| *d <= until) {
+        controller.handle(due, Input::Due, &mut out);
         for output in out.drain(..) {
             if let Output::Send { to: Address::Host(h), message: Message::Pfc(Pfc { open, hold, .. }) } = output {
                 frames.push((due, h.0, open, hold));
@@ -187,9 +187,9 @@ fn frames_go_switch_by_switch_in_turn() {
     let ring = [send(0, 1), send(1, 2), send(2, 0), send(3, 4), send(4, 5), send(5, 3)];
     let entry = ScheduleEntry { slot: Slot::new(ring.to_vec(), OPEN, &fabric).unwrap(), gap: GAP };
     let c = config();
-    let mut manager = SlotManager::new(c, Box::new(Fixed(vec![entry; 7])), Arc::clone(&fabric));
+    let mut controller = SlotController::new(c, Box::new(Fixed(vec![entry; 7])), Arc::clone(&fabric));
     let first = Time::ZERO + c.message_time() + c.lead();
-    let frames = frames(&mut manager, first + period() * 7 - US);
+    let frames = frames(&mut controller, first + period() * 7 - US);
     assert_eq!(frames.len(), 7 * 12);
     for (slot, frames) in frames.chunks(12).enumerate() {
         let (opens, closes) = frames.split_at(6);
@@ -215,14 +215,14 @@ fn what_a_frame_cannot_say_comes_as_a_grant() {
     let slot = Slot::new(vec![half(send(0, 2)), half(send(0, 1)), tagged, send(3, 4)], OPEN, &fabric).unwrap();
     let c = config();
     let entries = vec![ScheduleEntry { slot, gap: GAP }; 2];
-    let mut manager = SlotManager::new(c, Box::new(Fixed(entries)), Arc::clone(&fabric));
+    let mut controller = SlotController::new(c, Box::new(Fixed(entries)), Arc::clone(&fabric));
     let mut world: Vec<_> = (0..6)
         .map(|h| timeplane_protocol::HostAgent::new(crate::common::host_config(h, 6, 0, Time::ZERO, &c)))
         .collect();
     let (mut out, mut opened) = (vec![], vec![]);
     for _ in 0..40 {
-        let due = manager.deadline().unwrap();
-        manager.handle(due, Input::Due, &mut out);
+        let due = controller.deadline().unwrap();
+        controller.handle(due, Input::Due, &mut out);
         for output in std::mem::take(&mut out) {
             let Output::Send { to: Address::Host(h), message } = output else { continue };
             // At a host whose clock shows something else.
@@ -258,45 +258,45 @@ fn frames_that_are_called_for_late_open_for_less() {
     let fabric = two_edges();
     let entry = ScheduleEntry { slot: Slot::new(vec![send(0, 1)], OPEN, &fabric).unwrap(), gap: GAP };
     let c = config();
-    let mut manager = SlotManager::new(c, Box::new(Fixed(vec![entry; 3])), Arc::clone(&fabric));
+    let mut controller = SlotController::new(c, Box::new(Fixed(vec![entry; 3])), Arc::clone(&fabric));
     let first = Time::ZERO + c.message_time() + c.lead();
     let mut out = vec![];
-    manager.handle(Time::ZERO + c.message_time(), Input::Due, &mut out);
-    manager.handle(first - c.message_time(), Input::Due, &mut out);
+    controller.handle(Time::ZERO + c.message_time(), Input::Due, &mut out);
+    controller.handle(first - c.message_time(), Input::Due, &mut out);
     out.clear();
-    let mut holds = |manager: &mut SlotManager, at| {
+    let mut holds = |controller: &mut SlotController, at| {
         out.clear();
-        manager.handle(at, Input::Due, &mut out);
+        controller.handle(at, Input::Due, &mut out);
         let hold = |o: &Output| match o {
             Output::Send { message: Message::Pfc(p), .. } => Some((p.open, p.hold)),
             _ => None,
         };
         out.iter().filter_map(hold).collect::<Vec<_>>()
     };
-    assert_eq!(holds(&mut manager, first + US * 100), [(Some(1), OPEN - US * 100 + SKEW)]);
+    assert_eq!(holds(&mut controller, first + US * 100), [(Some(1), OPEN - US * 100 + SKEW)]);
     // The second slot is over: only its closing frame goes out, as the first's does.
-    assert_eq!(holds(&mut manager, first + period() * 2 - GAP), [(None, Duration::ZERO); 2]);
+    assert_eq!(holds(&mut controller, first + period() * 2 - GAP), [(None, Duration::ZERO); 2]);
 }
 
 #[test]
 fn a_report_counts_from_the_message_that_asks() {
     let fabric = two_edges();
     let c = config();
-    let mut manager = SlotManager::new(c, Box::new(WeightedRoundRobin::new(c.slots)), Arc::clone(&fabric));
+    let mut controller = SlotController::new(c, Box::new(WeightedRoundRobin::new(c.slots)), Arc::clone(&fabric));
     let mut out = vec![];
     let backlog = Backlog::of_bytes([(HostId(1), Bytes::new(375_000 * 4))]);
     // Taken in the future or in the past, by clocks that are wrong.
     for (sequence, taken_at) in [Time::MAX, Time::from_ps(i64::MIN / 2)].into_iter().enumerate() {
         let report = Report { epoch: 0, sequence: sequence as u64, taken_at, obeys: 0, backlog: backlog.clone() };
         let from = Address::Host(HostId(0));
-        manager.handle(Time::ZERO + US, Input::Message { from, message: Message::Report(report) }, &mut out);
+        controller.handle(Time::ZERO + US, Input::Message { from, message: Message::Report(report) }, &mut out);
     }
     for _ in 0..60 {
-        let due = manager.deadline().unwrap();
-        manager.handle(due, Input::Due, &mut out);
+        let due = controller.deadline().unwrap();
+        controller.handle(due, Input::Due, &mut out);
     }
     // Planned once.
-    assert_eq!(manager.counters().slots, 4);
+    assert_eq!(controller.counters().slots, 4);
 }
 
 proptest! {
@@ -324,7 +324,7 @@ proptest! {
             *world.hosts[i as usize].queues.entry(j).or_default() += b;
         }
         world.run(US * killed, |_| false);
-        world.restart_manager(1);
+        world.restart_controller(1);
         world.run_until_empty(Duration::from_secs(20));
         prop_assert!(world.overlaps().is_empty());
         prop_assert_eq!(world.counted(|c| c.late + c.missed + c.refused), 0);

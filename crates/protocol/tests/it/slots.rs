@@ -4,17 +4,17 @@ use crate::common::{Clock, GAP, OPEN, SLOT_BYTES, World, parameters};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use timeplane_model::{Duration, LinkId, Rate, Time};
-use timeplane_protocol::{Event, Input, SlotManagerConfig};
+use timeplane_protocol::{Event, Input, SlotControllerConfig};
 
-fn config() -> SlotManagerConfig {
-    SlotManagerConfig::new(parameters())
+fn config() -> SlotControllerConfig {
+    SlotControllerConfig::new(parameters())
 }
 fn period() -> Duration {
     OPEN + GAP
 }
 
 /// Start-up: first reports, first plan.
-fn start_up(c: &SlotManagerConfig) -> Duration {
+fn start_up(c: &SlotControllerConfig) -> Duration {
     c.message_time() + c.lead()
 }
 
@@ -34,7 +34,7 @@ fn a_shuffle_takes_its_slots_and_no_more() {
 
 #[test]
 fn a_long_shuffle_keeps_near_the_ideal() {
-    // 100 slots a pair in whole frames, which the manager does not know of: it counts 98.8 slots of bytes.
+    // 100 slots a pair in whole frames, which the controller does not know of: it counts 98.8 slots of bytes.
     let mut world = World::new(8, config());
     world.all_to_all(100 * SLOT_BYTES);
     let ideal = period() * 700;
@@ -95,7 +95,7 @@ fn clock_errors_within_the_guard_keep_senders_apart() {
         let h = h as i64;
         host.clock = Clock { offset: Duration::from_ns((h * 3 % 8 - 4) * 1250), ppm: h * 5 % 8 * 2 - 10 };
     }
-    world.manager_clock = Clock { offset: Duration::from_us(-4), ppm: 3 };
+    world.controller_clock = Clock { offset: Duration::from_us(-4), ppm: 3 };
     world.all_to_all(40 * SLOT_BYTES);
     let took = world.run_until_empty(Duration::from_ms(200));
     assert!(took < (period() * 280).scale(1.03), "{took}");
@@ -129,11 +129,11 @@ fn a_restarted_host_takes_up_again() {
 }
 
 #[test]
-fn a_restarted_manager_takes_up_again() {
+fn a_restarted_controller_takes_up_again() {
     let mut world = World::new(6, config());
     world.all_to_all(40 * SLOT_BYTES);
     world.run(Duration::from_ms(23), |_| false);
-    world.restart_manager(1);
+    world.restart_controller(1);
     let took = world.run_until_empty(Duration::from_ms(500));
     assert!(took < period() * 200 + config().memory() * 2, "{took}");
     assert!(world.overlaps().is_empty());
@@ -144,7 +144,7 @@ fn a_restarted_manager_takes_up_again() {
 #[test]
 fn late_grants_are_counted_and_not_executed() {
     let mut world = World::new(4, config());
-    // The control network is three times slower than the manager believes.
+    // The control network is three times slower than the controller believes.
     world.network.latency = config().control_latency * 3;
     world.all_to_all(5 * SLOT_BYTES);
     world.run(Duration::from_ms(20), |_| false);
@@ -196,7 +196,7 @@ fn nothing_is_planned_over_dead_links() {
     let start = Duration::from_us(100);
     world.run(start, |_| false);
     // The wire of host 3, by one of its links.
-    world.manager.handle(Time::ZERO + start, Input::Down(vec![LinkId(6)]), &mut Vec::new());
+    world.controller.handle(Time::ZERO + start, Input::Down(vec![LinkId(6)]), &mut Vec::new());
     world.run(Duration::from_ms(160), |_| false);
     let meets = |w: &World| {
         let to_3 = (0..3).map(|h| w.hosts[h].queues.get(&3).copied().unwrap_or(0));
@@ -208,7 +208,7 @@ fn nothing_is_planned_over_dead_links() {
     let left: u64 = to.iter().sum::<u64>() + from;
     assert_eq!(world.waiting(), left);
     let end = Duration::from_ms(160);
-    world.manager.handle(Time::ZERO + end, Input::Down(Vec::new()), &mut Vec::new());
+    world.controller.handle(Time::ZERO + end, Input::Down(Vec::new()), &mut Vec::new());
     world.run_until_empty(Duration::from_ms(400));
     assert!(world.overlaps().is_empty());
 }
@@ -236,7 +236,7 @@ proptest! {
         for (host, offset) in world.hosts.iter_mut().zip(&offsets) {
             host.clock.offset = Duration::from_ns(*offset);
         }
-        world.manager_clock.offset = Duration::from_ns(offsets[6]);
+        world.controller_clock.offset = Duration::from_ns(offsets[6]);
         for (i, j, b) in demand.into_iter().filter(|(i, j, _)| i != j) {
             *world.hosts[i as usize].queues.entry(j).or_default() += b;
         }

@@ -1,35 +1,35 @@
-//! Managers that are lost, and those that take their place, in virtual time.
+//! Controllers that are lost, and those that take their place, in virtual time.
 
 use crate::common::{OPEN, SLOT_BYTES, World, parameters};
 use proptest::prelude::*;
 use std::sync::Arc;
 use timeplane_model::{Backlog, Bytes, Duration, HostId, Time};
 use timeplane_protocol::{
-    Address, Agent, Event, Input, Message, Output, Report, SignalConfig, SlotManagerConfig, Standby, Succession,
+    Address, Agent, Event, Input, Message, Output, Report, SignalConfig, SlotControllerConfig, Standby, Succession,
 };
 use timeplane_schedule::WeightedRoundRobin;
 
 const US: Duration = Duration::from_us(1);
 
-fn configs() -> [SlotManagerConfig; 2] {
-    let by_clock = SlotManagerConfig { control_latency: US * 14, ..SlotManagerConfig::new(parameters()) };
+fn configs() -> [SlotControllerConfig; 2] {
+    let by_clock = SlotControllerConfig { control_latency: US * 14, ..SlotControllerConfig::new(parameters()) };
     let signals = SignalConfig { hold: US * 3_355, slack: US * 7, delay: US * 10 };
-    [by_clock, SlotManagerConfig { signals: Some(signals), ..by_clock }]
+    [by_clock, SlotControllerConfig { signals: Some(signals), ..by_clock }]
 }
 /// Two rounds and two messages: one heartbeat may be lost.
-fn takeover(c: &SlotManagerConfig) -> Duration {
+fn takeover(c: &SlotControllerConfig) -> Duration {
     c.slots.round() * 2 + c.message_time() * 2
 }
-/// From the loss of a manager until its successor's first slot opens.
-fn recovery(c: &SlotManagerConfig) -> Duration {
+/// From the loss of a controller until its successor's first slot opens.
+fn recovery(c: &SlotControllerConfig) -> Duration {
     takeover(c) + c.memory() + c.idle + c.lead() + c.message_time() * 3
 }
 
 #[test]
-fn a_manager_that_is_well_is_never_replaced() {
+fn a_controller_that_is_well_is_never_replaced() {
     for c in configs() {
         let mut world = World::new(6, c);
-        world.two_managers(takeover(&c));
+        world.two_controllers(takeover(&c));
         world.all_to_all(100 * SLOT_BYTES);
         world.run_until_empty(Duration::from_ms(400));
         // Idle, too.
@@ -41,12 +41,12 @@ fn a_manager_that_is_well_is_never_replaced() {
 
 /// Killed in the middle of a round: while a slot is open, in a guard, while a round's messages are on their way.
 #[test]
-fn a_lost_manager_is_replaced_within_the_bound() {
+fn a_lost_controller_is_replaced_within_the_bound() {
     for (c, name) in configs().into_iter().zip(["by clock", "by signals"]) {
         let mut longest = Duration::ZERO;
         for killed in [200, 9_500, 9_801, 10_110, 12_345, 20_000] {
             let mut world = World::new(6, c);
-            world.two_managers(takeover(&c));
+            world.two_controllers(takeover(&c));
             world.all_to_all(100 * SLOT_BYTES);
             world.run(US * killed, |_| false);
             world.dead = true;
@@ -68,15 +68,15 @@ fn a_lost_manager_is_replaced_within_the_bound() {
 
 /// One that returns follows its successor; when that is lost, it leads again.
 #[test]
-fn managers_take_turns() {
+fn controllers_take_turns() {
     for c in configs() {
         let mut world = World::new(4, c);
-        world.two_managers(takeover(&c));
+        world.two_controllers(takeover(&c));
         world.all_to_all(400 * SLOT_BYTES);
         world.run(Duration::from_ms(10), |_| false);
         world.dead = true;
         world.run(Duration::from_ms(100), |_| false);
-        world.manager = world.follower(takeover(&c), 0);
+        world.controller = world.follower(takeover(&c), 0);
         world.dead = false;
         world.run(Duration::from_ms(200), |_| false);
         let before = world.sendings.len();
@@ -90,17 +90,17 @@ fn managers_take_turns() {
 
 /// Two that begin to follow at the same instant, and hear of nobody: both take over, and one yields.
 #[test]
-fn managers_that_return_together_do_not_both_lead() {
+fn controllers_that_return_together_do_not_both_lead() {
     for c in configs() {
         let mut world = World::new(6, c);
-        world.two_managers(takeover(&c));
+        world.two_controllers(takeover(&c));
         world.all_to_all(200 * SLOT_BYTES);
         world.run(Duration::from_ms(15), |_| false);
         world.dead = true;
         world.standby = None;
         world.run(Duration::from_ms(16), |_| false);
         world.dead = false;
-        world.manager = world.follower(takeover(&c), 0);
+        world.controller = world.follower(takeover(&c), 0);
         world.standby = Some(world.follower(takeover(&c), 1));
         let took = world.run_until_empty(Duration::from_secs(2));
         assert!(world.overlaps().is_empty());
@@ -108,19 +108,19 @@ fn managers_that_return_together_do_not_both_lead() {
     }
 }
 
-/// A manager that returns when its successor has died knows of no epoch but its own: the hosts tell it.
+/// A controller that returns when its successor has died knows of no epoch but its own: the hosts tell it.
 #[test]
 fn hosts_tell_whom_they_obey() {
     for c in configs() {
         let mut world = World::new(6, c);
-        world.two_managers(takeover(&c));
+        world.two_controllers(takeover(&c));
         world.all_to_all(1_000 * SLOT_BYTES);
         world.run(Duration::from_ms(10), |_| false);
         world.dead = true;
         world.run(Duration::from_ms(600), |_| false);
         world.standby = None;
         world.dead = false;
-        world.manager = world.follower(takeover(&c), 0);
+        world.controller = world.follower(takeover(&c), 0);
         let returned = world.now;
         world.run(Duration::from_ms(700), |_| false);
         assert!(world.overlaps().is_empty());
@@ -133,12 +133,12 @@ fn hosts_tell_whom_they_obey() {
     }
 }
 
-/// Managers that do not hear of each other, while hosts hear both: the older one learns from reports that it has been replaced.
+/// Controllers that do not hear of each other, while hosts hear both: the older one learns from reports that it has been replaced.
 #[test]
-fn managers_that_are_cut_off_from_each_other_do_not_plan_at_once() {
+fn controllers_that_are_cut_off_from_each_other_do_not_plan_at_once() {
     for c in configs() {
         let mut world = World::new(6, c);
-        world.two_managers(takeover(&c));
+        world.two_controllers(takeover(&c));
         // Hosts that miss the first word of the newer one obey the older one for a while.
         world.network.lost = 150;
         world.all_to_all(300 * SLOT_BYTES);
@@ -156,10 +156,10 @@ fn managers_that_are_cut_off_from_each_other_do_not_plan_at_once() {
 /// One that hears nobody plans on, by what it has heard before, and hosts that have heard of its successor obey that one alone, be it by frames that this
 /// one has not begun to send.
 #[test]
-fn a_deaf_manager_is_not_obeyed() {
+fn a_deaf_controller_is_not_obeyed() {
     for c in configs() {
         let mut world = World::new(6, c);
-        world.two_managers(takeover(&c));
+        world.two_controllers(takeover(&c));
         // One sender in a slot: the others have seen no frame of the successor for a while.
         for host in &mut world.hosts[1..6] {
             host.queues.insert(0, 100 * SLOT_BYTES);
@@ -176,24 +176,24 @@ fn a_deaf_manager_is_not_obeyed() {
 
 /// It yields where a host says that it obeys another one, and leads again with an epoch of its own that is higher, once it has heard nothing.
 #[test]
-fn a_manager_learns_from_reports_that_it_is_replaced() {
+fn a_controller_learns_from_reports_that_it_is_replaced() {
     let c = configs()[0];
     for (place, next) in [(0, 6), (1, 7)] {
-        let succession = Succession { takeover: takeover(&c), managers: 2, place };
+        let succession = Succession { takeover: takeover(&c), controllers: 2, place };
         let make = move || -> Box<dyn timeplane_schedule::Scheduler> { Box::new(WeightedRoundRobin::new(c.slots)) };
         let mut standby = Standby::leading(c, succession, Box::new(make), crate::common::one_switch(3));
-        assert_eq!(standby.manager().map(|m| m.config().epoch), Some(place));
+        assert_eq!(standby.controller().map(|m| m.config().epoch), Some(place));
         let mut out = Vec::new();
         let now = Time::ZERO + US * 50;
         for (obeys, leads) in [(place, true), (5, false)] {
             let report = Report { epoch: 0, sequence: 0, taken_at: now, obeys, backlog: Backlog::default() };
             let message = Message::Report(report);
             standby.handle(now, Input::Message { from: Address::Host(HostId(0)), message }, &mut out);
-            assert_eq!(standby.manager().is_some(), leads);
+            assert_eq!(standby.controller().is_some(), leads);
         }
         assert_eq!(standby.deadline(), Some(now + takeover(&c)));
         standby.handle(now + takeover(&c), Input::Due, &mut out);
-        assert_eq!(standby.manager().map(|m| m.config().epoch), Some(next));
+        assert_eq!(standby.controller().map(|m| m.config().epoch), Some(next));
     }
 }
 
@@ -202,7 +202,7 @@ fn a_manager_learns_from_reports_that_it_is_replaced() {
 fn a_successor_knows_what_is_dead() {
     let (c, fabric) = (configs()[0], crate::common::one_switch(3));
     for dead in [vec![], fabric.links_of(timeplane_model::NodeId(2))] {
-        let succession = Succession { takeover: takeover(&c), managers: 2, place: 1 };
+        let succession = Succession { takeover: takeover(&c), controllers: 2, place: 1 };
         let make = move || -> Box<dyn timeplane_schedule::Scheduler> { Box::new(WeightedRoundRobin::new(c.slots)) };
         let mut standby = Standby::new(c, succession, Box::new(make), Arc::clone(&fabric));
         let mut out = Vec::new();
@@ -231,7 +231,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     #[test]
-    fn losing_managers_costs_time_alone(
+    fn losing_controllers_costs_time_alone(
         by_signals in 0usize..2,
         demand in proptest::collection::vec((0u32..6, 0u32..6, 1u64..40 * SLOT_BYTES), 1..30),
         killed in 0i64..60_000,
@@ -240,7 +240,7 @@ proptest! {
         let c = configs()[by_signals];
         let mut world = World::new(6, c);
         // Of four heartbeats one comes.
-        world.two_managers(c.slots.round() * 5);
+        world.two_controllers(c.slots.round() * 5);
         world.network.lost = lost;
         world.network.doubled = doubled;
         for (i, j, b) in demand.into_iter().filter(|(i, j, _)| i != j) {

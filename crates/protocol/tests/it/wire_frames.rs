@@ -31,7 +31,7 @@ fn pause_is_annex_31b() {
     let pause = PauseFrame::new(MANAGER, Quanta(6153));
     assert_eq!(pause.encode().as_slice(), golden);
     assert_eq!(PauseFrame::parse(&golden, HOST), Ok(pause));
-    // To one station, as a manager that is several switches away sends it.
+    // To one station, as a controller that is several switches away sends it.
     let routed = PauseFrame { destination: HOST, time: Quanta::ZERO, ..pause };
     assert_eq!(routed.encode().as_slice(), frame("020000000007 0200000000aa 8808 0001 0000"));
     assert_eq!(PauseFrame::parse(&routed.encode(), HOST), Ok(routed));

@@ -296,7 +296,7 @@ proptest! {
                 None => prop_assert!(seen.len() < datagrams.len() || seen.len() == before),
             }
         }
-        // A manager's word that it leads has no number: each counts.
+        // A controller's word that it leads has no number: each counts.
         let complete = if is_beat { order.len() as u64 } else { 1 };
         prop_assert_eq!(whole, complete);
         let doubled = order.len() as u64 - datagrams.len() as u64 - (complete - 1);
@@ -433,7 +433,7 @@ fn reports_are_as_documented() {
 }
 
 #[test]
-fn what_deputies_say_is_as_documented() {
+fn what_relays_say_is_as_documented() {
     let mut backlog = Backlog::of_bytes([(HostId(5), Bytes::new(0x1234))]);
     backlog.room = Some(Bytes::new(65_536));
     let reports = vec![(HostId(1), Report { obeys: 9, backlog, ..report(0) }), (HostId(2), report(0))];

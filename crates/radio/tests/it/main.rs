@@ -3,8 +3,8 @@
 mod airtimes;
 mod antennas;
 mod codewords;
-mod courses;
 mod feasibility;
 mod layouts;
+mod link_traces;
 mod reflections;
 mod traces;

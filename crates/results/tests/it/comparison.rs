@@ -9,10 +9,10 @@ const LOAD: &str = "workload.poisson.load";
 fn runs() -> Vec<RunSummary> {
     let mut runs = Vec::new();
     for load in ["0.2", "0.8"] {
-        for (control, factor) in [("tcp", 1.0), ("planned", 0.8), ("twin", 1.001)] {
+        for (scheme, factor) in [("tcp", 1.0), ("planned", 0.8), ("twin", 1.001)] {
             for seed in 1..=3 {
                 let factor = factor * (1.0 + 0.003 * (seed as f64 - 2.0) * factor);
-                runs.push(summary(control, &[(LOAD, load)], seed, factor));
+                runs.push(summary(scheme, &[(LOAD, load)], seed, factor));
             }
         }
     }
@@ -50,7 +50,7 @@ fn columns_that_do_not_fit_follow_in_another_table() {
 }
 
 /// A run with flows and coflows that do not finish.
-fn unfinished(control: &str, seed: u64, finishes: impl Fn(u32) -> bool) -> RunSummary {
+fn unfinished(scheme: &str, seed: u64, finishes: impl Fn(u32) -> bool) -> RunSummary {
     let mut summariser = Summariser::new();
     for i in 0..100 {
         let mut row = flow(i);
@@ -69,7 +69,7 @@ fn unfinished(control: &str, seed: u64, finishes: impl Fn(u32) -> bool) -> RunSu
             measured: true,
         });
     }
-    summariser.finish(crate::common::facts(control, &[], seed))
+    summariser.finish(crate::common::facts(scheme, &[], seed))
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn programs_get_the_same() {
     let comparison = Comparison::new(&runs(), &options);
     let json = comparison.to_json();
     let line = &json["lines"][4];
-    assert_eq!((line["control"].as_str(), line["point"][LOAD].as_str()), (Some("planned"), Some("0.8")));
+    assert_eq!((line["scheme"].as_str(), line["point"][LOAD].as_str()), (Some("planned"), Some("0.8")));
     assert_eq!(line["seeds"], serde_json::json!([1, 2, 3]));
     let cell = &line["metrics"]["fct_mean_ps"];
     let mean = cell["value"]["mean"].as_f64().unwrap();

@@ -249,7 +249,7 @@ fn the_manifest_is_replaced_in_one_step() {
             values: vec![(Default::default(), 1.5)],
         }],
         seeds: vec![1, 2],
-        runs: vec![ManifestRun { key: DONE.into(), control: "tcp".into(), point: Default::default(), seed: 1 }],
+        runs: vec![ManifestRun { key: DONE.into(), scheme: "tcp".into(), point: Default::default(), seed: 1 }],
     };
     store.write_manifest(&manifest).unwrap();
     assert_eq!(store.manifest().unwrap().as_ref(), Some(&manifest));
@@ -275,7 +275,7 @@ fn the_table_of_runs_has_one_row_each_in_the_order_asked_for() {
     // The names are those of whoever asks.
     let listed = |key: &str, load: &str| ManifestRun {
         key: key.to_owned(),
-        control: "dctcp".to_owned(),
+        scheme: "dctcp".to_owned(),
         point: IndexMap::from([("workload.poisson.load".to_owned(), load.to_owned())]),
         seed: 8,
     };
@@ -287,7 +287,7 @@ fn the_table_of_runs_has_one_row_each_in_the_order_asked_for() {
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines.len(), 3);
     assert!(
-        lines[0].starts_with("run,control,workload.poisson.load,seed,arrived_flows,measured_flows,"),
+        lines[0].starts_with("run,scheme,workload.poisson.load,seed,arrived_flows,measured_flows,"),
         "{}",
         lines[0]
     );
@@ -302,13 +302,13 @@ fn the_table_of_runs_has_one_row_each_in_the_order_asked_for() {
 
 #[test]
 fn a_key_names_what_determines_a_run() {
-    let scenario = json!({ "fabric": { "hosts": 8, "rate": "10 Gb/s" }, "control": ["a", 1.5, null, true] });
-    let same = json!({ "control": ["a", 1.5, null, true], "fabric": { "rate": "10 Gb/s", "hosts": 8 } });
+    let scenario = json!({ "fabric": { "hosts": 8, "rate": "10 Gb/s" }, "scheme": ["a", 1.5, null, true] });
+    let same = json!({ "scheme": ["a", 1.5, null, true], "fabric": { "rate": "10 Gb/s", "hosts": 8 } });
     let key = run_key(&scenario, 1, "0.1.0");
     // Results of earlier versions stay valid only as long as this does not change.
     assert_eq!(key, "fb925a2a7b13030e");
     assert_eq!(run_key(&same, 1, "0.1.0"), key);
-    let other = json!({ "fabric": { "hosts": 9, "rate": "10 Gb/s" }, "control": ["a", 1.5, null, true] });
+    let other = json!({ "fabric": { "hosts": 9, "rate": "10 Gb/s" }, "scheme": ["a", 1.5, null, true] });
     for different in [run_key(&scenario, 2, "0.1.0"), run_key(&scenario, 1, "0.1.1"), run_key(&other, 1, "0.1.0")] {
         assert_ne!(different, key);
     }

@@ -19,7 +19,7 @@ const NAMES: [&str; 15] = [
     "tcp",
     "air",
     "drops",
-    "control",
+    "scheme",
     "slots",
     "rates",
     "links",

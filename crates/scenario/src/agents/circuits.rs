@@ -2,13 +2,13 @@
 
 use crate::{CircuitAlgorithm, CircuitsSpec, Retune};
 use timeplane_model::{Candidates, Duration, Fabric, HostId, NodeId, Rate, Time};
-use timeplane_protocol::{CircuitManagerConfig, SLACK};
+use timeplane_protocol::{CircuitControllerConfig, SLACK};
 use timeplane_schedule::circuits::{self, CircuitParameters};
 
-/// What a manager of circuits is told, of packets of `mtu` bytes, where the switch darkens the ports that `retune` says.
+/// What a controller of circuits is told, of packets of `mtu` bytes, where the switch darkens the ports that `retune` says.
 ///
 /// The fabric is a hybrid one: scenarios with circuits on another are refused.
-pub fn circuit_manager(spec: &CircuitsSpec, fabric: &Fabric, retune: Retune, mtu: u32) -> CircuitManagerConfig {
+pub fn circuit_controller(spec: &CircuitsSpec, fabric: &Fabric, retune: Retune, mtu: u32) -> CircuitControllerConfig {
     let hosts = fabric.hosts();
     let tor = |h: u32| fabric.link(fabric.uplink(HostId(h))).to;
     let host_link = &fabric.link(fabric.uplink(HostId(0))).spec;
@@ -44,7 +44,7 @@ pub fn circuit_manager(spec: &CircuitsSpec, fabric: &Fabric, retune: Retune, mtu
     let share = spec.acknowledgements + spec.unreported + SLACK;
     let kept = if limits { (packet.as_bps() as f64 * share).ceil() as u64 } else { 0 };
     let beside = circuit.min(Rate::bps(host_link.rate.as_bps().saturating_sub(kept).max(1)));
-    CircuitManagerConfig {
+    CircuitControllerConfig {
         epoch: 0,
         start: Time::ZERO,
         circuits: CircuitParameters {

@@ -8,7 +8,7 @@ use timeplane_model::Duration;
 
 /// How a device goes from one access point to another.
 ///
-/// A device is the second node of several links that follow a course; it uses one of them at a time, at the begin the loudest. Once another
+/// A device is the second node of several links that follow a link trace; it uses one of them at a time, at the begin the loudest. Once another
 /// one has been louder by more than the hysteresis for all of the trigger time (event A3 of 3GPP TS 38.331, clause 5.5.4.4), the device goes over: from then on the
 /// network sends to the new access point, and for the delay no packet begins on the device's links. One in the air then ends as it would
 /// have. Levels are those of the beams in use, to a hundredth of a decibel.
@@ -48,7 +48,7 @@ pub enum QueuedSpec {
 }
 
 /// What two nodes receive of each other that are not the two ends of a link in use: of what one sends to others, on each channel that both
-/// use. It stands for the directions in which their beams point then, and does not change. Links without a course neither disturb nor are
+/// use. It stands for the directions in which their beams point then, and does not change. Links without a link trace neither disturb nor are
 /// disturbed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

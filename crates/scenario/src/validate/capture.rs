@@ -35,19 +35,19 @@ impl Checked {
             nearest: word.map(|word| format!("{word} {number}")),
             allowed: CapturePoint::WORDS.iter().map(|w| format!("{w} NUMBER")).collect(),
         };
-        self.error(key, problem, Some("a word and a number: `host 3`, `link 5`, `manager 0`"));
+        self.error(key, problem, Some("a word and a number: `host 3`, `link 5`, `controller 0`"));
     }
 
-    /// A place has to be there under one control at least: fabrics and plans of others may have fewer.
+    /// A place has to be there under one scheme at least: fabrics and plans of others may have fewer.
     fn is_there(&mut self, key: &str, point: CapturePoint, s: &Scenario) {
         let (word, number) = point.parts();
-        let counts = s.control.iter().filter_map(|(name, control)| Some(point.count(&*s.seen_by(name)?, control)));
+        let counts = s.scheme.iter().filter_map(|(name, scheme)| Some(point.count(&*s.seen_by(name)?, scheme)));
         let Some(count) = counts.max() else { return };
         if u128::from(number) < count {
             return;
         }
         let Some(last) = count.checked_sub(1) else {
-            return self.conflict(key, "no control has a plan, so that there is no manager", None);
+            return self.conflict(key, "no scheme has a plan, so that there is no controller", None);
         };
         let problem = Problem::UnknownName {
             what: word,

@@ -32,14 +32,14 @@ impl Checked {
                 "the circuits of a hybrid fabric change by a plan",
             );
         }
-        for (name, control) in &s.control {
-            let message = match &control.plan {
+        for (name, scheme) in &s.scheme {
+            let message = match &scheme.plan {
                 None => continue,
-                Some(PlanSpec::Slots(slots)) if slots.background.is_none() => continue,
-                Some(PlanSpec::Slots(_)) => format!("`control.{name}` keeps a share of each link outside its slots"),
-                Some(_) => format!("the plan of `control.{name}` counts in rates that do not change"),
+                Some(PlanSpec::Tdma(slots)) if slots.background.is_none() => continue,
+                Some(PlanSpec::Tdma(_)) => format!("`scheme.{name}` keeps a share of each link outside its slots"),
+                Some(_) => format!("the plan of `scheme.{name}` counts in rates that do not change"),
             };
-            let help = "controls without a plan, and slots without `background`, go with it";
+            let help = "schemes without a plan, and slots without `background`, go with it";
             self.conflict("change.0", &message, Some(help));
         }
     }

@@ -11,10 +11,10 @@ impl Checked {
             let message = "when flows that wait for others start is known only as they run: they run to their end";
             self.conflict("workload", message, Some("leave `window.measure` and `window.drain` out"));
         }
-        for (name, control) in &s.control {
-            if control.proxy.is_some() {
+        for (name, scheme) in &s.scheme {
+            if scheme.proxy.is_some() {
                 let message = "a proxy is for flows whose start is known, and these wait for each other";
-                self.conflict(&format!("control.{name}.proxy"), message, Some("leave `proxy` out"));
+                self.conflict(&format!("scheme.{name}.proxy"), message, Some("leave `proxy` out"));
             }
         }
     }

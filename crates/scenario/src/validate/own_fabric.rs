@@ -1,13 +1,13 @@
-//! Whether a control's own fabric makes sense, and goes with the workload, the failures and the changes of the scenario.
+//! Whether a scheme's own fabric makes sense, and goes with the workload, the failures and the changes of the scenario.
 
 use super::{Checked, Note};
 use crate::{Problem, Scenario};
 use std::path::Path;
 
 impl Checked {
-    /// `own` is the scenario with the fabric of this control, `s` without.
+    /// `own` is the scenario with the fabric of this scheme, `s` without.
     pub(super) fn own_fabric(&mut self, name: &str, own: &Scenario, s: &Scenario, base: &Path) {
-        let table = format!("control.{name}.fabric");
+        let table = format!("scheme.{name}.fabric");
         let (hosts, found) = (s.fabric.hosts(), own.fabric.hosts());
         let mut shared = Self::default();
         let mut seen = Self::default();
@@ -20,7 +20,7 @@ impl Checked {
             }
         }
         if hosts != found && [s, own].iter().all(|s| s.fabric.check_topology().is_ok()) {
-            let message = format!("{found} hosts, where `fabric` has {hosts}: all controls carry the same flows");
+            let message = format!("{found} hosts, where `fabric` has {hosts}: all schemes carry the same flows");
             self.conflict(&format!("{table}.topology"), &message, None);
         }
         // What is wrong with the scenario's own fabric too is said there.

@@ -5,17 +5,17 @@ use crate::{ProxyPolicy, Scenario, Transport};
 
 impl Checked {
     pub(super) fn proxy(&mut self, name: &str, s: &Scenario) {
-        let control = &s.control[name];
-        let Some(proxy) = &control.proxy else { return };
-        let key = format!("control.{name}.proxy");
+        let scheme = &s.scheme[name];
+        let Some(proxy) = &scheme.proxy else { return };
+        let key = format!("scheme.{name}.proxy");
         let at = |name: &str| format!("{key}.{name}");
-        if !matches!(control.transport, Transport::Tcp(_)) {
+        if !matches!(scheme.transport, Transport::Tcp(_)) {
             self.conflict(&key, "a proxy steers TCP", Some("transport.tcp = {}"));
         }
         let links = s.fabric.radio.iter().flat_map(|r| &r.link);
-        if links.filter(|l| l.course.is_some()).count() == 0 {
-            let message = "no air link follows a course that could be reported";
-            self.conflict(&key, message, Some("fabric.radio.link = [{ nodes = [2, 3], course = { room = \"b\" } }]"));
+        if links.filter(|l| l.trace.is_some()).count() == 0 {
+            let message = "no air link follows a trace that could be reported";
+            self.conflict(&key, message, Some("fabric.radio.link = [{ nodes = [2, 3], trace = { room = \"b\" } }]"));
         }
         for (name, found) in [("report_delay", proxy.report_delay), ("command_delay", proxy.command_delay)] {
             self.span(&at(name), found, LONGEST_DELAY);

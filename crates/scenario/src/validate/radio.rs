@@ -3,7 +3,7 @@
 mod cells;
 
 use super::{Checked, LONGEST_DELAY};
-use crate::{AccessSpec, AirQueue, CourseSpec, FabricSpec, PlanSpec, RadioLink, RadioSpec, Scenario};
+use crate::{AccessSpec, AirQueue, FabricSpec, LinkTraceSpec, PlanSpec, RadioLink, RadioSpec, Scenario};
 use timeplane_model::{Bytes, Duration, Forwarding, NodeId};
 use timeplane_radio::Mcs;
 
@@ -74,15 +74,15 @@ impl Checked {
             }
             _ => {}
         }
-        if let Some(course) = &link.course {
-            self.course(&at("course"), course, radio);
+        if let Some(trace) = &link.trace {
+            self.trace(&at("trace"), trace, radio);
             if link.mcs.is_some() || link.signal_dbm.is_some() {
-                let message = "a course says what arrives and which rate is used";
+                let message = "a trace says what arrives and which rate is used";
                 self.conflict(key, message, Some("leave `mcs` and `signal_dbm` out"));
             }
         }
         match (link.signal_dbm, link.distance_m) {
-            _ if link.course.is_some() => {}
+            _ if link.trace.is_some() => {}
             (Some(_), Some(_)) => {
                 self.conflict(
                     key,
@@ -127,9 +127,9 @@ impl Checked {
         }
     }
 
-    fn course(&mut self, key: &str, course: &CourseSpec, radio: &RadioSpec) {
+    fn trace(&mut self, key: &str, trace: &LinkTraceSpec, radio: &RadioSpec) {
         let at = |name: &str| format!("{key}.{name}");
-        match (&course.room, &course.beams) {
+        match (&trace.room, &trace.beams) {
             (Some(_), Some(_)) => {
                 self.conflict(key, "both `room` and `beams` say what arrives", Some("leave one of them out"))
             }
@@ -139,34 +139,34 @@ impl Checked {
             _ => {}
         }
         if radio.access != AccessSpec::Planned {
-            let message = "a link that follows a course sends a packet a frame, without carrier sense";
+            let message = "a link that follows a trace sends a packet a frame, without carrier sense";
             self.conflict("fabric.radio.access", message, Some("access = \"planned\""));
         }
-        if !(-120.0..=30.0).contains(&course.level_dbm) {
-            self.value(&at("level_dbm"), course.level_dbm, "allowed is -120 to 30 dBm");
+        if !(-120.0..=30.0).contains(&trace.level_dbm) {
+            self.value(&at("level_dbm"), trace.level_dbm, "allowed is -120 to 30 dBm");
         }
-        if !(0.0..=60.0).contains(&course.loss_db) {
-            self.value(&at("loss_db"), course.loss_db, "allowed is 0 to 60 dB");
+        if !(0.0..=60.0).contains(&trace.loss_db) {
+            self.value(&at("loss_db"), trace.loss_db, "allowed is 0 to 60 dB");
         }
-        if let Some(loss) = course.body_loss_db {
+        if let Some(loss) = trace.body_loss_db {
             if !(0.0..=60.0).contains(&loss) {
                 self.value(&at("body_loss_db"), loss, "allowed is 0 to 60 dB");
             }
-            if course.beams.is_some() {
+            if trace.beams.is_some() {
                 let message = "a file of beams has its shadows in it";
                 self.conflict(key, message, Some("leave `body_loss_db` out, or take a room"));
             }
         }
-        if !(course.target > 0.0 && course.target < 1.0) {
-            self.value(&at("target"), course.target, "a probability above 0 and below 1 is needed");
+        if !(trace.target > 0.0 && trace.target < 1.0) {
+            self.value(&at("target"), trace.target, "a probability above 0 and below 1 is needed");
         }
-        if !(0.001..=1.0).contains(&course.rate_factor) {
-            self.value(&at("rate_factor"), course.rate_factor, "allowed is 0.001 to 1");
+        if !(0.001..=1.0).contains(&trace.rate_factor) {
+            self.value(&at("rate_factor"), trace.rate_factor, "allowed is 0.001 to 1");
         }
-        if course.packet == Bytes::ZERO || course.packet > Bytes::new(1 << 20) {
-            self.value(&at("packet"), course.packet, "allowed is 1 B to 1 MB");
+        if trace.packet == Bytes::ZERO || trace.packet > Bytes::new(1 << 20) {
+            self.value(&at("packet"), trace.packet, "allowed is 1 B to 1 MB");
         }
-        for (name, found) in [("every", course.every), ("select_every", course.select_every)] {
+        for (name, found) in [("every", trace.every), ("select_every", trace.select_every)] {
             if found < Duration::from_us(10) {
                 self.value(&at(name), found, "at least 10 us");
             } else {
@@ -180,10 +180,10 @@ impl Checked {
         if s.fabric.radio.is_none() {
             return;
         }
-        let key = format!("control.{name}");
-        if let Some(plan) = &s.control[name].plan {
+        let key = format!("scheme.{name}");
+        if let Some(plan) = &s.scheme[name].plan {
             let which = match plan {
-                PlanSpec::Slots(_) => "slots",
+                PlanSpec::Tdma(_) => "tdma",
                 PlanSpec::Timeslots(_) => "timeslots",
                 PlanSpec::Rates(_) => "rates",
                 PlanSpec::Circuits(_) => "circuits",

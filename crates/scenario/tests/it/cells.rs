@@ -18,12 +18,12 @@ access = "planned"
 handover = { hysteresis_db = 3.0, trigger = "100 ms", delay = "20 ms", queued = "forwarded" }
 interference = [{ nodes = [4, 5], level_dbm = -90.0 }]
 link = [
-    { nodes = [3, 5], course.beams = "a.csv" },
-    { nodes = [4, 5], course.beams = "b.csv" },
+    { nodes = [3, 5], trace.beams = "a.csv" },
+    { nodes = [4, 5], trace.beams = "b.csv" },
 ]
 [workload.shuffle]
 bytes = "1 MB"
-[control.tcp.transport.tcp]
+[scheme.tcp.transport.tcp]
 "#;
 
 fn load(text: &str) -> Result<Loaded, ScenarioError> {
@@ -55,9 +55,9 @@ fn handovers() {
         ("\"20 ms\"", "\"2 h\""),
         ("\"forwarded\"", "\"forward\""),
         ("hysteresis_db", "hysterisis_db"),
-        ("{ nodes = [4, 5], course", "{ nodes = [5, 4], course"),
-        ("{ nodes = [4, 5], course.beams = \"b.csv\" }", "{ nodes = [4, 5], mcs = 12 }"),
-        ("{ nodes = [4, 5], course", "{ nodes = [3, 5], course"),
+        ("{ nodes = [4, 5], trace", "{ nodes = [5, 4], trace"),
+        ("{ nodes = [4, 5], trace.beams = \"b.csv\" }", "{ nodes = [4, 5], mcs = 12 }"),
+        ("{ nodes = [4, 5], trace", "{ nodes = [3, 5], trace"),
         ("{ nodes = [2, 4] }, ", ""),
         ("{ nodes = [2, 4] }, ", "{ nodes = [2, 4] }, { nodes = [2, 5] }, "),
         ("{ nodes = [4, 5] },\n", "{ nodes = [4, 5] }, { nodes = [4, 5] },\n"),

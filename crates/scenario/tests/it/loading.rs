@@ -18,7 +18,7 @@ fn a_file_knows_its_folder_and_its_name() {
     let sweep = Loaded::from_file(format!("{folder}/load_sweep.toml"), &[]).unwrap();
     assert_eq!(sweep.name(), "load_sweep");
     assert_eq!(sweep.base.to_str(), Some(folder));
-    assert_eq!(sweep.scenario.control.keys().collect::<Vec<_>>(), ["dctcp", "cubic"], "in the order of the file");
+    assert_eq!(sweep.scenario.scheme.keys().collect::<Vec<_>>(), ["dctcp", "cubic"], "in the order of the file");
     let place = sweep.locate("workload.poisson.load").unwrap();
     assert_eq!((place.line, place.column), (Some(16), Some(8)));
     assert_eq!(Loaded::from_file(format!("{folder}/slots_shuffle.toml"), &[]).unwrap().name(), "slots-shuffle");
@@ -29,7 +29,7 @@ fn a_file_knows_its_folder_and_its_name() {
 #[test]
 fn a_check_changes_no_run() {
     let checked = format!(
-        "{GOOD}\n[[check]]\nmetric = \"completion\"\ncontrol = \"cubic\"\nat_least = 1\nrelative_to = \"dctcp\"\n"
+        "{GOOD}\n[[check]]\nmetric = \"completion\"\nscheme = \"cubic\"\nat_least = 1\nrelative_to = \"dctcp\"\n"
     );
     let (with, without) = (points(&checked, &[]), points(GOOD, &[]));
     assert_eq!(with[0].scenario.check.len(), 1);
@@ -43,10 +43,10 @@ fn a_check_changes_no_run() {
 #[test]
 fn failures_are_part_of_a_run_and_nothing_else_of_one_without() {
     let failing = "[[failure]]\nelement = { between = [1, 12] }\nat = \"1 ms\"\nuntil = \"2 ms\"\n\
-                   [[failure]]\nelement = \"manager\"\nat = \"3 ms\"\ndetection = \"0 s\"\n";
+                   [[failure]]\nelement = \"controller\"\nat = \"3 ms\"\ndetection = \"0 s\"\n";
     let (with, without) = (points(&format!("{GOOD}\n{failing}"), &[]), points(GOOD, &[]));
     let run = with[0].run_json("cubic", 1).unwrap();
-    let written = r#"[{"element":{"between":[1,12]},"at":"1 ms","until":"2 ms","detection":"1 ms"},{"element":"manager","at":"3 ms","detection":"0 ps"}]"#;
+    let written = r#"[{"element":{"between":[1,12]},"at":"1 ms","until":"2 ms","detection":"1 ms"},{"element":"controller","at":"3 ms","detection":"0 ps"}]"#;
     assert_eq!(run["failure"].to_string(), written);
     assert_eq!(without[0].run_json("cubic", 1).unwrap().get("failure"), None);
     assert_eq!(Loaded::from_json(&with[0].scenario.to_json(), ".", &[]).unwrap().scenario, with[0].scenario);
@@ -54,19 +54,19 @@ fn failures_are_part_of_a_run_and_nothing_else_of_one_without() {
 
 #[test]
 fn a_sweep_is_a_grid_in_the_order_of_the_file() {
-    let text = format!("{GOOD}\"control.cubic.transport.tcp.min_rto\" = [\"10 ms\", \"200 ms\"]\n");
+    let text = format!("{GOOD}\"scheme.cubic.transport.tcp.min_rto\" = [\"10 ms\", \"200 ms\"]\n");
     let grid = points(&text, &[]);
     let labels: Vec<String> = grid.iter().map(|p| serde_json::to_string(&p.values).unwrap()).collect();
     insta::assert_snapshot!(labels.join("\n"), @r#"
-    {"workload.poisson.load":0.2,"control.cubic.transport.tcp.min_rto":"10 ms"}
-    {"workload.poisson.load":0.2,"control.cubic.transport.tcp.min_rto":"200 ms"}
-    {"workload.poisson.load":0.5,"control.cubic.transport.tcp.min_rto":"10 ms"}
-    {"workload.poisson.load":0.5,"control.cubic.transport.tcp.min_rto":"200 ms"}
-    {"workload.poisson.load":0.8,"control.cubic.transport.tcp.min_rto":"10 ms"}
-    {"workload.poisson.load":0.8,"control.cubic.transport.tcp.min_rto":"200 ms"}
+    {"workload.poisson.load":0.2,"scheme.cubic.transport.tcp.min_rto":"10 ms"}
+    {"workload.poisson.load":0.2,"scheme.cubic.transport.tcp.min_rto":"200 ms"}
+    {"workload.poisson.load":0.5,"scheme.cubic.transport.tcp.min_rto":"10 ms"}
+    {"workload.poisson.load":0.5,"scheme.cubic.transport.tcp.min_rto":"200 ms"}
+    {"workload.poisson.load":0.8,"scheme.cubic.transport.tcp.min_rto":"10 ms"}
+    {"workload.poisson.load":0.8,"scheme.cubic.transport.tcp.min_rto":"200 ms"}
     "#);
     assert!(grid.iter().all(|p| p.scenario.sweep.is_empty()));
-    // The other control is the same run in both: its key does not change.
+    // The other scheme is the same run in both: its key does not change.
     assert_eq!(grid[0].run_json("dctcp", 1), grid[1].run_json("dctcp", 1));
     assert_ne!(grid[0].run_json("cubic", 1), grid[1].run_json("cubic", 1));
     assert_ne!(grid[0].run_json("cubic", 1), grid[0].run_json("cubic", 2));
@@ -77,13 +77,13 @@ fn a_sweep_is_a_grid_in_the_order_of_the_file() {
 fn keys_with_commas_between_them_change_together() {
     let both = "\"workload.poisson.load, fabric.rate\" = [[0.2, \"10 Gb/s\"], [0.5, \"40 Gb/s\"]]";
     let text = GOOD.replace("\"workload.poisson.load\" = [0.2, 0.5, 0.8]", both);
-    let grid = points(&format!("{text}\n\"control.cubic.transport.tcp.min_rto\" = [\"10 ms\", \"200 ms\"]\n"), &[]);
+    let grid = points(&format!("{text}\n\"scheme.cubic.transport.tcp.min_rto\" = [\"10 ms\", \"200 ms\"]\n"), &[]);
     let labels: Vec<String> = grid.iter().map(|p| serde_json::to_string(&p.values).unwrap()).collect();
     insta::assert_snapshot!(labels.join("\n"), @r#"
-    {"workload.poisson.load":0.2,"fabric.rate":"10 Gb/s","control.cubic.transport.tcp.min_rto":"10 ms"}
-    {"workload.poisson.load":0.2,"fabric.rate":"10 Gb/s","control.cubic.transport.tcp.min_rto":"200 ms"}
-    {"workload.poisson.load":0.5,"fabric.rate":"40 Gb/s","control.cubic.transport.tcp.min_rto":"10 ms"}
-    {"workload.poisson.load":0.5,"fabric.rate":"40 Gb/s","control.cubic.transport.tcp.min_rto":"200 ms"}
+    {"workload.poisson.load":0.2,"fabric.rate":"10 Gb/s","scheme.cubic.transport.tcp.min_rto":"10 ms"}
+    {"workload.poisson.load":0.2,"fabric.rate":"10 Gb/s","scheme.cubic.transport.tcp.min_rto":"200 ms"}
+    {"workload.poisson.load":0.5,"fabric.rate":"40 Gb/s","scheme.cubic.transport.tcp.min_rto":"10 ms"}
+    {"workload.poisson.load":0.5,"fabric.rate":"40 Gb/s","scheme.cubic.transport.tcp.min_rto":"200 ms"}
     "#);
     assert_eq!(grid[3].scenario.fabric.rate.to_string(), "40 Gb/s");
 }
@@ -150,9 +150,9 @@ fn fabrics_are_built_as_written() {
     assert_eq!(build(graph), "2 hosts, 2 switches, 6 links, 2 fast");
 }
 
-/// A control with a network of its own.
+/// A scheme with a network of its own.
 fn with_own(keys: &str) -> String {
-    GOOD.replace("ecmp = \"packet\"", &format!("[control.cubic.fabric]\n{keys}"))
+    GOOD.replace("ecmp = \"packet\"", &format!("[scheme.cubic.fabric]\n{keys}"))
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn a_control_replaces_keys_of_its_fabric_one_by_one() {
         framing = "ppp"
         mtu = "4 kB"
         bit_error = 5e-9
-        [control.cubic.fabric.switch]
+        [scheme.cubic.fabric.switch]
         latency = "6 us"
         forwarding = "cut_through"
         buffer = "unbounded"
@@ -183,24 +183,23 @@ fn a_control_replaces_keys_of_its_fabric_one_by_one() {
         pfc = { pause_at = "80 kB", resume_at = "8 kB" }"#,
     );
     let point = points(&whole, &[]).remove(0);
-    let own = serde_json::to_value(&point.scenario.control["cubic"].fabric).unwrap();
+    let own = serde_json::to_value(&point.scenario.scheme["cubic"].fabric).unwrap();
     let seen = serde_json::to_value(&point.scenario.seen_by("cubic").unwrap().fabric).unwrap();
     assert_eq!(own, seen);
 }
 
 #[test]
 fn a_run_depends_on_both_fabrics_and_those_without_their_own_on_one() {
-    let run = |text: &str, overrides: &[&str], control: &str| {
-        points(text, overrides)[0].run_json(control, 1).expect("a control").to_string()
+    let run = |text: &str, overrides: &[&str], scheme: &str| {
+        points(text, overrides)[0].run_json(scheme, 1).expect("a scheme").to_string()
     };
     let own = with_own("rate = \"40 Gb/s\"");
     assert_ne!(run(&own, &[], "cubic"), run(&with_own("rate = \"1 Gb/s\""), &[], "cubic"));
     assert_ne!(run(&own, &[], "cubic"), run(&own, &["fabric.rate=20 Gb/s"], "cubic"));
     assert_eq!(run(&own, &[], "dctcp"), run(GOOD, &[], "dctcp"));
-    // A sweep over a key of one control asks the other once.
-    let swept = points(&own, &["workload.poisson.load=0.5", "control.cubic.fabric.rate=1 Gb/s,20 Gb/s,40 Gb/s"]);
-    let keys =
-        |control: &str| swept.iter().map(|p| p.run_json(control, 1).unwrap().to_string()).collect::<BTreeSet<_>>();
+    // A sweep over a key of one scheme asks the other once.
+    let swept = points(&own, &["workload.poisson.load=0.5", "scheme.cubic.fabric.rate=1 Gb/s,20 Gb/s,40 Gb/s"]);
+    let keys = |scheme: &str| swept.iter().map(|p| p.run_json(scheme, 1).unwrap().to_string()).collect::<BTreeSet<_>>();
     assert_eq!((keys("cubic").len(), keys("dctcp").len()), (3, 1));
 }
 
@@ -270,7 +269,7 @@ const PIECES: [&str; 24] = [
     "4294967295",
     "18446744073709551615",
     "1979-05-27",
-    "[[control]]",
+    "[[scheme]]",
     "[sweep]",
     "\n",
     "=",
@@ -320,9 +319,9 @@ proptest! {
     #[test]
     fn any_setting_is_answered(
         key in prop::sample::select(&[
-            "fabric", "fabric.topology", "fabric.topology.graph.links", "fabric.topology.fat_tree.k", "control", "control.dctcp",
-            "control.x", "workload", "workload.poisson.pattern", "workload.poisson.load", "seeds", "seed", "sweep", "", ".",
-            "fabric.switch.buffer.shared.alpha", "window.measure", "control.dctcp.nic.burst", "a..b",
+            "fabric", "fabric.topology", "fabric.topology.graph.links", "fabric.topology.fat_tree.k", "scheme", "scheme.dctcp",
+            "scheme.x", "workload", "workload.poisson.pattern", "workload.poisson.load", "seeds", "seed", "sweep", "", ".",
+            "fabric.switch.buffer.shared.alpha", "window.measure", "scheme.dctcp.nic.burst", "a..b",
         ][..]),
         values in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..4),
     ) {

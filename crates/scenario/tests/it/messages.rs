@@ -76,7 +76,7 @@ fn unknown_keys() {
 #[test]
 fn failures() {
     let mut a = Answers::default();
-    let mut one = |failure: &str| a.with(SLOTS, "[control", &format!("[[failure]]\n{failure}\n[control"));
+    let mut one = |failure: &str| a.with(SLOTS, "[scheme", &format!("[[failure]]\n{failure}\n[scheme"));
     one("element = { wire = 99 }\nat = \"1 ms\"\nuntil = \"2 ms\"");
     one("element = { switch = 1 }\nat = \"1 ms\"\nuntil = \"2 ms\"");
     one("element = { host = 1000 }\nat = \"1 ms\"\nuntil = \"2 ms\"");
@@ -84,21 +84,21 @@ fn failures() {
     one("element = { between = [0, 999] }\nat = \"1 ms\"\nuntil = \"2 ms\"");
     one("element = { between = [0] }\nat = \"1 ms\"\nuntil = \"2 ms\"");
     one("element = { links = 3 }\nat = \"1 ms\"\nuntil = \"2 ms\"");
-    one("element = \"managers\"\nat = \"1 ms\"\nuntil = \"2 ms\"");
+    one("element = \"controllers\"\nat = \"1 ms\"\nuntil = \"2 ms\"");
     one("element = \"standby\"\nat = \"1 ms\"\nuntil = \"2 ms\"");
-    one("element = { deputy = 0 }\nat = \"1 ms\"\nuntil = \"2 ms\"");
+    one("element = { relay = 0 }\nat = \"1 ms\"\nuntil = \"2 ms\"");
     one("element = { host = 1 }\nat = \"-1 ms\"\nuntil = \"2 ms\"");
     one("element = { host = 1 }\nat = \"2 ms\"\nuntil = \"2 ms\"\ndetection = \"1 h\"");
     one("element = { host = 1 }\nat = \"2 ms\"");
     one("element = { host = 1 }");
-    a.with(GOOD, "[window]", "[[failure]]\nelement = \"manager\"\nat = \"1 ms\"\nuntil = \"2 ms\"\n[window]");
+    a.with(GOOD, "[window]", "[[failure]]\nelement = \"controller\"\nat = \"1 ms\"\nuntil = \"2 ms\"\n[window]");
     insta::assert_snapshot!(a.0);
 }
 
 #[test]
 fn changes() {
     let mut a = Answers::default();
-    let mut one = |change: &str| a.with(SLOTS, "[control", &format!("[[change]]\n{change}\n[control"));
+    let mut one = |change: &str| a.with(SLOTS, "[scheme", &format!("[[change]]\n{change}\n[scheme"));
     one("wires = { wire = 99 }\nat = \"1 ms\"\nrates = [\"1 Gb/s\"]");
     one("wires = { between = [0, 1] }\nat = \"1 ms\"\nrates = [\"1 Gb/s\"]");
     one("wires = { between = [0, 999] }\nat = \"1 ms\"\nrates = [\"1 Gb/s\"]");
@@ -112,7 +112,7 @@ fn changes() {
     let plain = "buffer.per_port = \"300 kB\"";
     a.with(&changing, plain, "pfc = { pause_at = \"20 kB\", resume_at = \"10 kB\" }");
     a.with(&changing, plain, "forwarding = \"cut_through\"");
-    a.with(&changing, "[control.cubic]", "[control.cubic]\nplan.rates = {}");
+    a.with(&changing, "[scheme.cubic]", "[scheme.cubic]\nplan.rates = {}");
     assert_eq!(load(&changing, &[]).unwrap(), [""; 0]);
     insta::assert_snapshot!(a.0);
 }
@@ -225,9 +225,9 @@ fn values_that_do_not_go_together() {
     a.with(GOOD, "measure = \"10 ms\"\n", "");
     a.with(GOOD, "load = 0.5", "load = 0.5\npackets = \"bimodal\"");
     a.with(GOOD, "sizes.exponential = \"100 kB\"", "sizes.cdf = \"nowhere.csv\"");
-    a.set("[fabric]\ntopology.single_switch.hosts = 2\nrate = \"1 Gb/s\"\n[workload.shuffle]\nbytes = \"1 B\"\n[control]\n", &[]);
+    a.set("[fabric]\ntopology.single_switch.hosts = 2\nrate = \"1 Gb/s\"\n[workload.shuffle]\nbytes = \"1 B\"\n[scheme]\n", &[]);
     let single = GOOD.replace("load = 0.5", "load = 0.5\npackets = \"single\"").replace("ecn", "#");
-    a.set(&single, &[("control.dctcp.transport", "{ raw = {} }"), ("control.cubic.transport", "{ datagrams = {} }")]);
+    a.set(&single, &[("scheme.dctcp.transport", "{ raw = {} }"), ("scheme.cubic.transport", "{ datagrams = {} }")]);
     insta::assert_snapshot!(a.0);
 }
 
@@ -236,7 +236,7 @@ topology.hybrid = { tors = 8, hosts_per_tor = 2, packet_rate = "1 Gb/s", dark.fi
 rate = "10 Gb/s"
 [workload.shuffle]
 bytes = "1 MB"
-[control.it]
+[scheme.it]
 transport.raw = {}
 plan.circuits = { period = "3 ms", dark = "40 us", least_open = "130 us" }
 "#;
@@ -245,7 +245,7 @@ plan.circuits = { period = "3 ms", dark = "40 us", least_open = "130 us" }
 fn circuits() {
     let mut a = Answers::default();
     // 17 configurations of 170 us fit into 3 ms; a frame takes 1,230.4 ns.
-    assert_eq!(load(CIRCUITS, &[("control.it.plan.circuits.configurations", "17")]).unwrap(), [""; 0]);
+    assert_eq!(load(CIRCUITS, &[("scheme.it.plan.circuits.configurations", "17")]).unwrap(), [""; 0]);
     a.with(CIRCUITS, "\"130 us\" }", "\"130 us\", configurations = 18 }");
     a.with(CIRCUITS, "\"130 us\" }", "\"130 us\", configurations = 0 }");
     a.with(CIRCUITS, "\"3 ms\"", "\"169 us\"");
@@ -267,7 +267,7 @@ fn circuits() {
     );
     a.with(CIRCUITS, "dark.fixed = \"10 us\"", "dark.between = { least = \"2 us\", most = \"1 us\" }");
     // A dark time that hosts and switch keep to, and one that they do not.
-    a.warns(CIRCUITS, &[("control.it.plan.circuits.dark", "15 us")]);
+    a.warns(CIRCUITS, &[("scheme.it.plan.circuits.dark", "15 us")]);
     insta::assert_snapshot!(a.0);
 }
 
@@ -296,8 +296,8 @@ fn fabrics_of_controls() {
         let text = if wrong.contains("transport") { GOOD.replace(transport, "") } else { GOOD.to_owned() };
         a.with(&text, end, &own(wrong));
     }
-    // Each for itself: what the other control has does not help this one, and the workload and failures are those of all.
-    a.with(GOOD, "ecn = \"100 kB\"\n", "[control.cubic.fabric.switch]\necn = \"100 kB\"\n");
+    // Each for itself: what the other scheme has does not help this one, and the workload and failures are those of all.
+    a.with(GOOD, "ecn = \"100 kB\"\n", "[scheme.cubic.fabric.switch]\necn = \"100 kB\"\n");
     let mix = GOOD.replace("load = 0.5", "load = 0.5\npackets.fixed = \"1 kB\"").replace("tcp = {", "raw = {} #");
     a.with(&mix, end, &own("fabric.mtu = \"900 B\""));
     let failing = "[[failure]]\nelement.switch = 3\nat = \"1 ms\"\nuntil = \"2 ms\"\n[window]";
@@ -306,9 +306,9 @@ fn fabrics_of_controls() {
     a.with(&GOOD.replace("[window]", changing), end, &own("fabric.rate = \"4 Gb/s\""));
     // What is wrong for all is said once.
     a.with(&GOOD.replace("\"1 us\"", "\"-1 us\""), end, &own("fabric.rate = \"4 Gb/s\""));
-    a.set(GOOD, &[("control.cubic.fabric.topology.leaf_spine", "{ leaves = 2, hosts_per_leaf = 8, spines = 2 }")]);
-    a.set(GOOD, &[("control.cubic.fabric.rate", "1 Gb/s,0 Gb/s")]);
-    a.warns(&good, &[("control.cubic.fabric.uplink_rate", "1 Gb/s")]);
+    a.set(GOOD, &[("scheme.cubic.fabric.topology.leaf_spine", "{ leaves = 2, hosts_per_leaf = 8, spines = 2 }")]);
+    a.set(GOOD, &[("scheme.cubic.fabric.rate", "1 Gb/s,0 Gb/s")]);
+    a.warns(&good, &[("scheme.cubic.fabric.uplink_rate", "1 Gb/s")]);
     insta::assert_snapshot!(a.0);
 }
 
@@ -321,7 +321,7 @@ rate = "10 Gb/s"
 operation = "all_reduce"
 algorithm = "ring"
 bytes = "1 MB"
-[control.c]
+[scheme.c]
 transport.raw = {}
 "#;
 
@@ -335,7 +335,7 @@ fn collectives() {
     a.with(RING, "1 MB\"", "1 MB\"\ngroup = 5");
     a.with(RING, "1 MB\"", "1 MB\"\nstride = 5");
     a.with(RING, "1 MB\"", "1 MB\"\ngroup = 1\nsteps = 0");
-    a.with(RING, "[control", "[window]\ndrain = \"1 ms\"\n[control");
+    a.with(RING, "[scheme", "[window]\ndrain = \"1 ms\"\n[scheme");
     let trace = "operation = \"all_reduce\"\nalgorithm = \"ring\"\nbytes = \"1 MB\"";
     let chakra = RING.replace("workload.collective", "workload.chakra").replace(trace, "prefix = \"trace\"");
     a.with(&chakra, "\"trace\"", "\"\"\nranks = 13\ntime_scale = 0.0");
@@ -348,10 +348,10 @@ fn collectives() {
 
 #[test]
 fn checks() {
-    let good = format!("{GOOD}\n[[check]]\nmetric = \"fct_p99\"\ncontrol = \"dctcp\"\nat_most = \"5 ms\"\n");
+    let good = format!("{GOOD}\n[[check]]\nmetric = \"fct_p99\"\nscheme = \"dctcp\"\nat_most = \"5 ms\"\n");
     assert_eq!(load(&good, &[("check.0.at_most", "2 s")]).unwrap(), [""; 0]);
     let mut a = Answers::default();
-    a.with(&good, "control = \"dctcp\"", "control = \"dctp\"");
+    a.with(&good, "scheme = \"dctcp\"", "scheme = \"dctp\"");
     a.with(&good, "at_most = \"5 ms\"", "");
     a.with(&good, "at_most = \"5 ms\"", "at_most = \"5 mss\"");
     a.with(&good, "at_most = \"5 ms\"", "at_most = true");
@@ -368,7 +368,7 @@ fn checks() {
 fn sweeps() {
     let mut a = Answers::default();
     a.with(GOOD, "\"workload.poisson.load\"", "\"workload.poisson.laod\"");
-    a.with(GOOD, "\"workload.poisson.load\"", "\"control.dctp.ecmp\"");
+    a.with(GOOD, "\"workload.poisson.load\"", "\"scheme.dctp.ecmp\"");
     a.with(GOOD, "\"workload.poisson.load\"", "seeds");
     a.with(GOOD, "[0.2, 0.5, 0.8]", "[0.2, \"half\", 0.8]");
     a.with(GOOD, "[0.2, 0.5, 0.8]", "[]");
@@ -390,7 +390,7 @@ fn overrides() {
     a.set(GOOD, &[("fabric.rate", "10 GB/s")]);
     a.set(GOOD, &[("workload.poisson.load", "0.2,lots")]);
     a.set(GOOD, &[("sweep.x", "1")]);
-    a.set(GOOD, &[("control.dctcp.transport.raw.header", "9 MB")]);
+    a.set(GOOD, &[("scheme.dctcp.transport.raw.header", "9 MB")]);
     a.set(GOOD, &[("fabric.topology.leaf_spine.spines", "0,1")]);
     a.set(GOOD, &[("fabric.topology.leaf_spine.leaves.x", "0")]);
     insta::assert_snapshot!(a.0);
@@ -400,9 +400,9 @@ fn overrides() {
 fn doubts_are_warnings() {
     let mut a = Answers::default();
     a.warns(GOOD, &[("workload.poisson.load", "1.2")]);
-    a.warns(SLOTS, &[("control.slots.plan.slots.clock_error", "10 us")]);
-    a.warns(SLOTS, &[("control.slots.plan.slots.round_slots", "1"), ("control.slots.plan.slots.slot", "50 us")]);
-    let tcp = |key: &str| format!("control.cubic.transport.tcp.{key}");
+    a.warns(SLOTS, &[("scheme.slots.plan.tdma.clock_error", "10 us")]);
+    a.warns(SLOTS, &[("scheme.slots.plan.tdma.round_slots", "1"), ("scheme.slots.plan.tdma.slot", "50 us")]);
+    let tcp = |key: &str| format!("scheme.cubic.transport.tcp.{key}");
     a.warns(GOOD, &[(&tcp("congestion"), "new_reno"), (&tcp("hystart"), "true")]);
     a.warns(GOOD, &[(&tcp("congestion"), "bbr"), (&tcp("ecn"), "true")]);
     insta::assert_snapshot!(a.0);
@@ -430,7 +430,7 @@ fn slots_by_signals() {
     ] {
         a.with(SLOTS, "\"15 us\"", &keys(wrong));
     }
-    let at = |key: &str| format!("control.slots.plan.slots.{key}");
+    let at = |key: &str| format!("scheme.slots.plan.tdma.{key}");
     a.warns(SLOTS, &[(&at("signals.reaction"), "user_space")]);
     a.warns(SLOTS, &[(&at("signals.hold"), "100 us")]);
     a.warns(SLOTS, &[(&at("clock_drift"), "50")]);
@@ -438,7 +438,7 @@ fn slots_by_signals() {
 }
 
 #[test]
-fn several_managers() {
+fn several_controllers() {
     let mut a = Answers::default();
     for wrong in [
         "standby = { takeover = \"5 ms\" }",
@@ -451,22 +451,22 @@ fn several_managers() {
         a.with(SLOTS, "\"15 us\"", &format!("\"15 us\"\n{wrong}"));
     }
     for wrong in [
-        "managers = { count = 0 }",
-        "managers = { count = 1000 }",
-        "managers = { clock_error = \"1 us\" }",
-        "managers = { count = 2, clock_error = \"-1 us\" }",
-        "managers = { count = 2, latency = \"1 h\" }",
-        "managers = { count = 2, loss = 1.5 }",
-        "managers = 2",
+        "controllers = { count = 0 }",
+        "controllers = { count = 1000 }",
+        "controllers = { clock_error = \"1 us\" }",
+        "controllers = { count = 2, clock_error = \"-1 us\" }",
+        "controllers = { count = 2, latency = \"1 h\" }",
+        "controllers = { count = 2, loss = 1.5 }",
+        "controllers = 2",
     ] {
         a.with(SLOTS, "\"15 us\"", &format!("\"15 us\"\n{wrong}"));
     }
-    let two = SLOTS.replace("\"15 us\"", "\"15 us\"\nmanagers = { count = 2 }");
-    let third = "[[failure]]\nelement = { deputy = 2 }\nat = \"1 ms\"\nuntil = \"2 ms\"\n[control";
-    a.with(&two, "[control", third);
-    let at = |key: &str| format!("control.slots.plan.slots.{key}");
+    let two = SLOTS.replace("\"15 us\"", "\"15 us\"\ncontrollers = { count = 2 }");
+    let third = "[[failure]]\nelement = { relay = 2 }\nat = \"1 ms\"\nuntil = \"2 ms\"\n[scheme";
+    a.with(&two, "[scheme", third);
+    let at = |key: &str| format!("scheme.slots.plan.tdma.{key}");
     let clocks = "{ count = 2, clock_error = \"10 us\" }";
-    a.warns(SLOTS, &[(&at("managers"), clocks), (&at("signals"), "{}")]);
+    a.warns(SLOTS, &[(&at("controllers"), clocks), (&at("signals"), "{}")]);
     a.warns(SLOTS, &[(&at("standby.takeover"), "15 ms"), (&at("control_loss"), "0.1")]);
     insta::assert_snapshot!(a.0);
 }
@@ -493,10 +493,10 @@ const RADIO: &str = r#"
 [fabric]
 rate = "10 Gb/s"
 topology.graph = { hosts = 2, switches = 2, links = [{ nodes = [0, 2] }, { nodes = [1, 3] }, { nodes = [2, 3] }] }
-radio = { access = "planned", retries = 0, link = [{ nodes = [2, 3], course = { room = "b" } }] }
+radio = { access = "planned", retries = 0, link = [{ nodes = [2, 3], trace = { room = "b" } }] }
 [workload.shuffle]
 bytes = "1 MB"
-[control.it]
+[scheme.it]
 transport.tcp = {}
 proxy = { policy.reactive = {}, report_delay = "20 ms" }
 "#;
@@ -505,7 +505,7 @@ proxy = { policy.reactive = {}, report_delay = "20 ms" }
 fn radios() {
     let mut a = Answers::default();
     assert_eq!(load(RADIO, &[]).unwrap(), [""; 0]);
-    let link = "{ nodes = [2, 3], course = { room = \"b\" } }";
+    let link = "{ nodes = [2, 3], trace = { room = \"b\" } }";
     for wrong in [
         "{ nodes = [2, 3], mcs = 32, signal_dbm = -40.0 }",
         "{ nodes = [2, 3], mcs = 24 }",
@@ -517,16 +517,16 @@ fn radios() {
         "{ nodes = [1, 3], signal_dbm = -40.0 }",
         "{ nodes = [2, 4], signal_dbm = -40.0 }",
         "{ nodes = [2, 3], signal_dbm = -40.0, share = 1.5 }",
-        "{ nodes = [2, 3], course = {} }",
-        "{ nodes = [2, 3], course = { room = \"c\" } }",
-        "{ nodes = [2, 3], course = { room = \"a\", beams = \"b.csv\" } }",
-        "{ nodes = [2, 3], course = { room = \"a\", target = 0.0 } }",
-        "{ nodes = [2, 3], course = { room = \"a\", every = \"0 s\" } }",
-        "{ nodes = [2, 3], course = { room = \"a\", level_dbm = nan } }",
-        "{ nodes = [2, 3], course = { room = \"a\", body_loss_db = 61.0 } }",
-        "{ nodes = [2, 3], course = { beams = \"b.csv\", body_loss_db = 15.0 } }",
-        "{ nodes = [2, 3], course = { room = \"a\", in_outage = \"drop\" } }",
-        "{ nodes = [2, 3], mcs = 12, course = { room = \"a\" } }",
+        "{ nodes = [2, 3], trace = {} }",
+        "{ nodes = [2, 3], trace = { room = \"c\" } }",
+        "{ nodes = [2, 3], trace = { room = \"a\", beams = \"b.csv\" } }",
+        "{ nodes = [2, 3], trace = { room = \"a\", target = 0.0 } }",
+        "{ nodes = [2, 3], trace = { room = \"a\", every = \"0 s\" } }",
+        "{ nodes = [2, 3], trace = { room = \"a\", level_dbm = nan } }",
+        "{ nodes = [2, 3], trace = { room = \"a\", body_loss_db = 61.0 } }",
+        "{ nodes = [2, 3], trace = { beams = \"b.csv\", body_loss_db = 15.0 } }",
+        "{ nodes = [2, 3], trace = { room = \"a\", in_outage = \"drop\" } }",
+        "{ nodes = [2, 3], mcs = 12, trace = { room = \"a\" } }",
     ] {
         a.with(RADIO, link, wrong);
     }
@@ -540,7 +540,7 @@ fn radios() {
     a.with(RADIO, "policy.reactive = {}", "policy.proactive.drop = 0");
     a.with(RADIO, "policy.reactive = {}", "policy.reactive = {}, split_at = 2");
     a.with(RADIO, "transport.tcp = {}", "transport.datagrams = {}");
-    a.with(RADIO, "course = { room = \"b\" }", "signal_dbm = -40.0");
+    a.with(RADIO, "trace = { room = \"b\" }", "signal_dbm = -40.0");
     a.with(RADIO, "transport.tcp = {}", "transport.tcp = {}\nplan.rates = {}");
     insta::assert_snapshot!(a.0);
 }
@@ -553,7 +553,7 @@ rate = "10 Gb/s"
 uplink_rate = "5 Gb/s"
 [workload.shuffle]
 bytes = "1 MB"
-[control.it]
+[scheme.it]
 transport.tcp = {}
 plan.flyways = { radios = 1 }
 "#;

@@ -35,7 +35,7 @@ impl<'a> Request<'a> {
 /// add if nothing were up, and each by itself, the least used first. If what comes in their place is better, that stays. At last go those that
 /// carry nothing.
 #[derive(Clone)]
-pub struct FlywayController {
+pub struct FlywayPlanner {
     policy: Arc<dyn Policy>,
     /// Exchanges are tried until they have looked at so many pairs of racks with traffic, each once per try: 50,000. A small network is
     /// searched as long as anything helps, in one of 150 racks that all send to each other two exchanges are tried.
@@ -53,7 +53,7 @@ const AFTER_EXCHANGE: usize = 3;
 /// What counts as help, as a share.
 const HELP: f64 = 1e-4;
 
-impl FlywayController {
+impl FlywayPlanner {
     /// One that follows a policy.
     pub fn new(policy: Arc<dyn Policy>) -> Self {
         Self { policy, effort: 50_000, wires: 16, trials: 6 }

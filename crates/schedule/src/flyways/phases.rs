@@ -1,6 +1,6 @@
 //! Demand over time: a plan per phase, in which links stay where they help.
 
-use super::{FlywayController, FlywayError, FlywayPlan, Link, LinkSet, Request, Traffic, Wired};
+use super::{FlywayError, FlywayPlan, FlywayPlanner, Link, LinkSet, Request, Traffic, Wired};
 use timeplane_model::Duration;
 
 /// Plans phase after phase. The phases of the flyways work are its future; how they are changed here is ours.
@@ -10,7 +10,7 @@ use timeplane_model::Duration;
 /// taken: the first where they are equal. Links that carry nothing go down.
 #[derive(Clone)]
 pub struct Phases<L> {
-    controller: FlywayController,
+    controller: FlywayPlanner,
     wired: Wired,
     none: L,
     setup: Duration,
@@ -32,14 +32,14 @@ pub struct Phase {
 
 impl<L: LinkSet + Clone> Phases<L> {
     /// Before the first phase. `none` has no links up.
-    pub fn new(controller: FlywayController, wired: Wired, none: L, setup: Duration) -> Self {
+    pub fn new(controller: FlywayPlanner, wired: Wired, none: L, setup: Duration) -> Self {
         Self { controller, wired, none, setup, up: Vec::new() }
     }
 
     /// Plans the next phase.
     ///
     /// # Errors
-    /// As [`FlywayController::plan`] has them; the phase before stays.
+    /// As [`FlywayPlanner::plan`] has them; the phase before stays.
     pub fn next(&mut self, traffic: &Traffic) -> Result<Phase, FlywayError> {
         let Self { controller, wired, none, setup, up } = self;
         let plan = |keep| {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use timeplane_model::{Duration, Rate};
 use timeplane_schedule::flyways::{
-    Duplex, Either, FlywayController, FlywayError, FlywayPlan, Link, LinkSet, Phases, Place, Policies, Ports, Request,
+    Duplex, Either, FlywayError, FlywayPlan, FlywayPlanner, Link, LinkSet, Phases, Place, Policies, Ports, Request,
     Route, Traffic, Wired, evaluate,
 };
 
@@ -22,8 +22,8 @@ fn ports(racks: usize, ports: usize, gbps: u64) -> Ports {
     Ports::new(racks, ports, Rate::gbps(gbps), Duplex::Half).unwrap()
 }
 
-fn controller(policy: &str) -> FlywayController {
-    FlywayController::new(Policies::built_in().get(policy).unwrap())
+fn controller(policy: &str) -> FlywayPlanner {
+    FlywayPlanner::new(Policies::built_in().get(policy).unwrap())
 }
 
 fn planned(policy: &str, traffic: &Traffic, wired: &Wired, mut links: Ports) -> FlywayPlan {

@@ -260,13 +260,13 @@ impl Network {
         self.air.iter().flat_map(|air| air.medium.links().iter().flat_map(|l| l.packets()))
     }
 
-    /// What air links that follow a course carried over time, until `end`, where that changed.
-    pub fn air_courses(&self, end: SimTime) -> Vec<AirRow> {
+    /// What air links that follow a link trace carried over time, until `end`, where that changed.
+    pub fn air_traces(&self, end: SimTime) -> Vec<AirRow> {
         let mut rows = Vec::new();
         let Some(air) = &self.air else { return rows };
         for ((link, &number), air_link) in air.medium.links().iter().zip(&air.numbers).zip(0..) {
             let uses: Vec<_> = air.handovers.iter().flat_map(|h| h.uses(air_link)).collect();
-            let states = link.course();
+            let states = link.trace();
             let mut times: Vec<SimTime> = states.iter().map(|s| s.0).chain(uses.iter().map(|u| u.0)).collect();
             times.sort_unstable();
             times.dedup();

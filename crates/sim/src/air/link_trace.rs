@@ -8,11 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 use timeplane_model::{Duration, Rate};
 use timeplane_protocol::LinkSample;
-use timeplane_radio::{BeamTrace, Dbm, ErrorTables, LinkCourse, LinkState, Mcs, RateBySignal, Walk};
-use timeplane_scenario::{CourseSpec, InOutage};
+use timeplane_radio::{BeamTrace, Dbm, ErrorTables, LinkState, LinkTrace, Mcs, RateBySignal, Walk};
+use timeplane_scenario::{InOutage, LinkTraceSpec};
 use timeplane_workload::Streams;
 
-/// The course of a run that has no end; it then begins again.
+/// The link trace of a run that has no end; it then begins again.
 const UNBOUNDED: Duration = Duration::from_secs(60);
 
 /// Matrices of a file.
@@ -38,7 +38,7 @@ pub(super) struct Followed {
 /// The states of a link, from the run's begin to its end.
 pub(super) fn follow(
     link: usize,
-    spec: &CourseSpec,
+    spec: &LinkTraceSpec,
     base: &Path,
     length: Option<Duration>,
     streams: &Streams,
@@ -55,8 +55,8 @@ pub(super) fn follow(
     let parameters = spec.parameters();
     let rates = RateBySignal::new(ErrorTables::bundled(), parameters, Mcs::single_carrier());
     // A trace of a file that is shorter than the run begins again; a walk is as long as it.
-    let course = LinkCourse::repeating(&trace, &rates, spec.rules(), length);
-    let course = course.map_err(|source| AirError::Course { link, source })?;
+    let trace = LinkTrace::repeating(&trace, &rates, spec.rules(), length);
+    let trace = trace.map_err(|source| AirError::LinkTrace { link, source })?;
     let quality = |level: Dbm, l: LinkState| Quality {
         level,
         mcs: l.mcs,
@@ -68,7 +68,7 @@ pub(super) fn follow(
     let slowest = rates.ladder().next().filter(|_| spec.in_outage == InOutage::Lose);
     let into_outage = slowest.map(|(mcs, _)| LinkState { mcs, rate: parameters.rate(mcs), packet_error: 1.0 });
     let (mut states, mut samples) = (Vec::new(), Vec::new());
-    for state in course.states() {
+    for state in trace.states() {
         let at = SimTime::ZERO + state.at;
         states.push((at, state.link.or(into_outage).map(|l| quality(state.level, l))));
         samples.push((at, LinkSample::from(state)));

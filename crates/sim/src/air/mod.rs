@@ -18,8 +18,8 @@ use std::sync::Arc;
 use timeplane_model::{Duration, Fabric, Rate};
 use timeplane_protocol::LinkSample;
 use timeplane_radio::{
-    Antenna, CourseError, Db, Dbm, FLYWAYS_NOISE, InputError, LinkBudget, MatrixError, Mcs, Metres, bundled, fastest,
-    sinr,
+    Antenna, Db, Dbm, FLYWAYS_NOISE, InputError, LinkBudget, LinkTraceError, MatrixError, Mcs, Metres, bundled,
+    fastest, sinr,
 };
 use timeplane_scenario::{AccessSpec, AirQueue, RadioLink, RadioSpec};
 use timeplane_workload::Streams;
@@ -41,21 +41,21 @@ pub enum AirError {
         /// Why not.
         source: std::io::Error,
     },
-    /// The matrices of a course make no sense.
-    #[error("fabric.radio.link.{link}.course: {source}")]
+    /// The matrices of a link trace make no sense.
+    #[error("fabric.radio.link.{link}.trace: {source}")]
     Matrix {
         /// Its place in the list.
         link: usize,
         /// Why not.
         source: MatrixError,
     },
-    /// A course cannot be computed.
-    #[error("fabric.radio.link.{link}.course: {source}")]
-    Course {
+    /// A link trace cannot be computed.
+    #[error("fabric.radio.link.{link}.trace: {source}")]
+    LinkTrace {
         /// Its place in the list.
         link: usize,
         /// Why not.
-        source: CourseError,
+        source: LinkTraceError,
     },
     /// No rate bears a link's signal: it would never carry a packet.
     #[error("fabric.radio.link.{link}: no rate bears a signal of {level}; MCS 13 of 802.11ad needs -66 dBm")]
@@ -67,7 +67,7 @@ pub enum AirError {
     },
     /// No rate meets its target at any time, and the run has no end of its own: it would last for ever.
     #[error(
-        "fabric.radio.link.{link}.course: an outage from begin to end: no rate ever meets the target; raise `level_dbm`, or give `window` a \
+        "fabric.radio.link.{link}.trace: an outage from begin to end: no rate ever meets the target; raise `level_dbm`, or give `window` a \
          `measure` and a `drain`"
     )]
     Outage {
@@ -88,17 +88,17 @@ pub enum AirError {
 pub struct Air {
     /// The medium.
     pub medium: Medium,
-    /// By scenario's link: the rate of data, the fastest one of a course.
+    /// By scenario's link: the rate of data, the fastest one of a link trace.
     pub rates: Vec<Mcs>,
-    /// What access points know of links that follow a course.
-    pub courses: LinkCourses,
+    /// What access points know of links that follow a link trace.
+    pub traces: LinkTraces,
     /// Devices with several access points.
-    pub devices: Vec<DeviceCourse>,
+    pub devices: Vec<DeviceTrace>,
 }
 
 /// Which access point a device uses over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeviceCourse {
+pub struct DeviceTrace {
     /// Its switch.
     pub node: u32,
     /// The air links to it, one of each access point. The way back is the next one.
@@ -111,7 +111,7 @@ pub struct DeviceCourse {
 
 /// What access points know of their links over time. The access point of a link is its first node.
 #[derive(Clone, Debug, Default)]
-pub struct LinkCourses {
+pub struct LinkTraces {
     /// Air link and what its access point sees, in order of time.
     pub samples: Vec<(u32, Vec<(SimTime, LinkSample)>)>,
     /// All rates that links may have.
@@ -143,19 +143,19 @@ pub fn set_up(
             channels.len() as u32 - 1
         })
     };
-    let (mut pairs, mut ways, mut rates, mut courses) = (Vec::new(), Vec::new(), Vec::new(), LinkCourses::default());
+    let (mut pairs, mut ways, mut rates, mut traces) = (Vec::new(), Vec::new(), Vec::new(), LinkTraces::default());
     let mut errors = Vec::new();
     for (i, link) in radio.link.iter().enumerate() {
         let level = signal(link, &budget, gain);
         pairs.push((link.nodes.map(|n| station(n, link.channel)), level));
-        if let Some(spec) = &link.course {
+        if let Some(spec) = &link.trace {
             let followed = link_trace::follow(i, spec, base, length, streams)?;
             let carried = followed.states.iter().filter_map(|s| s.1).map(|q| q.mcs);
             rates
                 .push(carried.max_by_key(|m| m.rate()).or(Mcs::single_carrier().next_back()).expect("there are rates"));
-            ways.push(Way::Course(crate::air::medium::Course::new(followed.states)));
-            courses.samples.push((2 * i as u32, followed.samples));
-            courses.rates.extend(followed.rates);
+            ways.push(Way::LinkTrace(crate::air::medium::LinkTrace::new(followed.states)));
+            traces.samples.push((2 * i as u32, followed.samples));
+            traces.rates.extend(followed.rates);
             errors.extend([Some(Arc::clone(&followed.errors)), Some(followed.errors)]);
             continue;
         }
@@ -204,8 +204,8 @@ pub fn set_up(
     if let Some(powers) = disturb {
         medium.disturb(Interference::new(powers, errors));
     }
-    let devices = devices(radio, &courses);
-    Ok(Air { medium, rates, courses, devices })
+    let devices = devices(radio, &traces);
+    Ok(Air { medium, rates, traces, devices })
 }
 
 /// What stations hear of each other beside what is meant for them, mW by sender and then by who hears; none where nobody does.
@@ -225,7 +225,7 @@ fn disturbances(radio: &RadioSpec, stations: &BTreeMap<(u32, u32), u32>, n: usiz
 }
 
 /// Which access points devices use, by what access points see.
-fn devices(radio: &RadioSpec, courses: &LinkCourses) -> Vec<DeviceCourse> {
+fn devices(radio: &RadioSpec, traces: &LinkTraces) -> Vec<DeviceTrace> {
     let Some(spec) = radio.handover else { return Vec::new() };
     let rules = HandoverRules {
         hysteresis_cdb: (spec.hysteresis_db * 100.0).round() as i32,
@@ -233,14 +233,14 @@ fn devices(radio: &RadioSpec, courses: &LinkCourses) -> Vec<DeviceCourse> {
         delay: spec.delay,
     };
     let levels = |link: u32| -> Vec<Level> {
-        let of_link = courses.samples.iter().filter(|s| s.0 == link).flat_map(|s| &s.1);
+        let of_link = traces.samples.iter().filter(|s| s.0 == link).flat_map(|s| &s.1);
         of_link.map(|&(at, sample)| (at, sample.level_cdbm)).collect()
     };
     let device = |(node, links): (u32, Vec<usize>)| {
         let links: Vec<u32> = links.into_iter().map(|l| 2 * l as u32).collect();
         let all: Vec<Vec<Level>> = links.iter().map(|&l| levels(l)).collect();
         let (first, handovers) = associate(&all, rules);
-        DeviceCourse { node, links, first, handovers }
+        DeviceTrace { node, links, first, handovers }
     };
     radio.devices().into_iter().map(device).collect()
 }

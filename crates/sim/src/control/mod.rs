@@ -1,10 +1,10 @@
-//! The agents of a planned control in virtual time: the manager, one agent per host, and the control network between them.
+//! The agents of a planned control in virtual time: the controller, one agent per host, and the control network between them.
 
 mod clocks;
 pub(crate) mod proxies;
 mod signals;
 
-use crate::air::flyways::{flyway_config, flyway_manager};
+use crate::air::flyways::{flyway_config, flyway_controller};
 use crate::circuit::switch::CIRCUIT;
 use crate::control::clocks::Clock;
 use crate::control::signals::Signals;
@@ -12,7 +12,7 @@ use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::Endpoints;
 use crate::hosts::nic::Window;
-use crate::network::{Changes, Manager, Network};
+use crate::network::{Changes, Controller, Network};
 use crate::record::grants::Grants;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
@@ -20,14 +20,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, HostId, LinkId, Medium, Rate, Time};
 use timeplane_protocol::{
-    Address, Agent, CircuitManager, CircuitManagerConfig, Deputy, DeputyConfig, Event, FlywayManagerConfig, HostAgent,
-    HostConfig, Input, Message, Opening, Output, RateManager, RateManagerConfig, Report, Reporting, SlotManager,
-    SlotManagerConfig, TimeslotManager, TimeslotManagerConfig,
+    Address, Agent, CircuitController, CircuitControllerConfig, Event, FlywayControllerConfig, HostAgent, HostConfig,
+    Input, Message, Opening, Output, RateController, RateControllerConfig, Relay, RelayConfig, Report, Reporting,
+    SlotController, SlotControllerConfig, TimeslotController, TimeslotControllerConfig,
 };
 use timeplane_results::{ControlRow, Recorder, SlotRow};
 use timeplane_scenario::agents::{
-    background, circuit_algorithm, circuit_manager, deputy_config, one_of_two, planned_on, rate_manager, slot_manager,
-    timeslot_manager,
+    background, circuit_algorithm, circuit_controller, one_of_two, planned_on, rate_controller, relay_config,
+    slot_controller, timeslot_controller,
 };
 use timeplane_scenario::{CircuitDemand, PlanSpec, Retune, SignalSpec};
 use timeplane_schedule::{Schedulers, UnknownScheduler};
@@ -64,12 +64,12 @@ struct Planned {
     pairs: Vec<(HostId, HostId)>,
 }
 
-/// Manager and host agents.
+/// Controller and host agents.
 pub struct Controllers {
-    /// The manager, the one that stands by, and deputies.
-    managers: Vec<Box<dyn Agent + Send>>,
+    /// The controller, the one that stands by, and relays.
+    controllers: Vec<Box<dyn Agent + Send>>,
     hosts: Vec<HostAgent>,
-    /// Clocks of hosts, then those of managers: right, and those of deputies as far as they agree with these.
+    /// Clocks of hosts, then those of controllers: right, and those of relays as far as they agree with these.
     clocks: Vec<Clock>,
     /// How often beacons set the hosts' clocks, and by how much these are off then at most.
     resync: Option<(Duration, Duration)>,
@@ -79,13 +79,13 @@ pub struct Controllers {
     /// When each host's agent is told next that its queues have changed.
     telling: Vec<SimTime>,
     latency: Duration,
-    /// Between managers.
+    /// Between controllers.
     peer_latency: Duration,
-    /// Between a deputy and the others.
-    deputy: DeputyLink,
-    /// Per host, which deputy is in charge of it; empty without deputies.
+    /// Between a relay and the others.
+    relay: RelayLink,
+    /// Per host, which relay is in charge of it; empty without relays.
     parts: Vec<u32>,
-    /// Managers that plan, or may.
+    /// Controllers that plan, or may.
     planners: u32,
     loss: f64,
     losses: Xoshiro256PlusPlus,
@@ -96,7 +96,7 @@ pub struct Controllers {
     sent: Vec<Sent>,
     /// Frames that open and close gates.
     frames: Sent,
-    /// What managers say to each other.
+    /// What controllers say to each other.
     peers: Sent,
     /// Whether transmissions are written down one by one, and for how long after its end a slot may still be used.
     slots: Option<Duration>,
@@ -108,13 +108,13 @@ pub struct Controllers {
     grants: Option<Grants>,
     /// Agents that are down: nobody calls them, and messages to them are lost.
     down: Vec<bool>,
-    /// Each manager's successors, first to last, one for each time that it returns.
+    /// Each controller's successors, first to last, one for each time that it returns.
     successors: Vec<VecDeque<Box<dyn Agent + Send>>>,
     /// Links that are known to carry nothing.
     dead: Vec<LinkId>,
     /// Hosts report what their sockets hold, not their queues.
     by_sockets: bool,
-    /// Whether the manager knows what waits without being told.
+    /// Whether the controller knows what waits without being told.
     oracle: bool,
     /// Rates that are known, by the time from which on links have them; what has begun by the last word is one entry.
     rates: Vec<(SimTime, Vec<(LinkId, Rate)>)>,
@@ -122,7 +122,7 @@ pub struct Controllers {
     ahead_of_light: bool,
     /// Slots run at that rate, not at that of the interface: the rest is for short flows.
     shared: bool,
-    /// The first plan that the manager had to refuse.
+    /// The first plan that the controller had to refuse.
     pub fault: Option<String>,
     out: Vec<Output>,
 }
@@ -141,9 +141,9 @@ pub enum ControlError {
     Flyways(String),
 }
 
-/// Between a deputy and managers that plan.
+/// Between a relay and controllers that plan.
 #[derive(Clone, Copy, Debug, Default)]
-struct DeputyLink {
+struct RelayLink {
     latency: Duration,
     loss: f64,
 }
@@ -180,9 +180,9 @@ impl Controllers {
     ) -> Result<Self, ControlError> {
         let fabric = &planned_on(spec, fabric);
         let mut standby: Option<Box<dyn Agent + Send>> = None;
-        let (manager, common, slots): (Box<dyn Agent + Send>, Common, Option<Duration>) = match spec {
-            PlanSpec::Slots(spec) => {
-                let config = slot_manager(spec, fabric, mtu);
+        let (controller, common, slots): (Box<dyn Agent + Send>, Common, Option<Duration>) = match spec {
+            PlanSpec::Tdma(spec) => {
+                let config = slot_controller(spec, fabric, mtu);
                 let common = Common {
                     latency: spec.control_latency,
                     peer_latency: spec.peer_latency(),
@@ -196,19 +196,19 @@ impl Controllers {
                     resync: spec.resync,
                     by_signal: config.host_signals(fabric.hosts()),
                 };
-                let manager: Box<dyn Agent + Send> = if spec.standby.is_some() {
+                let controller: Box<dyn Agent + Send> = if spec.standby.is_some() {
                     standby = Some(Box::new(one_of_two(spec, config, 1, false, schedulers, fabric)?));
                     Box::new(one_of_two(spec, config, 0, true, schedulers, fabric)?)
                 } else {
                     let scheduler = schedulers.build(&spec.scheduler, &config.slots)?;
-                    Box::new(SlotManager::new(config, scheduler, Arc::clone(fabric)))
+                    Box::new(SlotController::new(config, scheduler, Arc::clone(fabric)))
                 };
                 let signals = config.signals.map_or(Duration::ZERO, |s| s.slack * 2 + config.control_latency);
-                let slack = spec.clock_bound() * 2 + signals + spec.deputy_error() * 2;
-                (manager, common, Some(slack))
+                let slack = spec.clock_bound() * 2 + signals + spec.relay_error() * 2;
+                (controller, common, Some(slack))
             }
             PlanSpec::Timeslots(spec) => {
-                let config = timeslot_manager(spec, fabric, mtu);
+                let config = timeslot_controller(spec, fabric, mtu);
                 let common = Common {
                     latency: spec.control_latency,
                     peer_latency: spec.control_latency,
@@ -222,10 +222,10 @@ impl Controllers {
                     resync: None,
                     by_signal: None,
                 };
-                (Box::new(TimeslotManager::new(config, fabric)?), common, None)
+                (Box::new(TimeslotController::new(config, fabric)?), common, None)
             }
             PlanSpec::Rates(spec) => {
-                let config = rate_manager(spec);
+                let config = rate_controller(spec);
                 let common = Common {
                     latency: spec.control_latency,
                     peer_latency: spec.control_latency,
@@ -239,10 +239,10 @@ impl Controllers {
                     resync: None,
                     by_signal: None,
                 };
-                (Box::new(RateManager::new(config, fabric)?), common, None)
+                (Box::new(RateController::new(config, fabric)?), common, None)
             }
             PlanSpec::Circuits(spec) => {
-                let config = circuit_manager(spec, fabric, retune, mtu);
+                let config = circuit_controller(spec, fabric, retune, mtu);
                 let common = Common {
                     latency: spec.control_latency,
                     peer_latency: spec.control_latency,
@@ -257,7 +257,11 @@ impl Controllers {
                     by_signal: Some(config.host_signals()),
                 };
                 let slack = config.open_lead + config.stop;
-                (Box::new(CircuitManager::new(config, circuit_algorithm(spec.scheduler).build())), common, Some(slack))
+                (
+                    Box::new(CircuitController::new(config, circuit_algorithm(spec.scheduler).build())),
+                    common,
+                    Some(slack),
+                )
             }
             PlanSpec::Flyways(spec) => {
                 let config = flyway_config(spec);
@@ -274,11 +278,11 @@ impl Controllers {
                     resync: None,
                     by_signal: None,
                 };
-                (Box::new(flyway_manager(spec, config, fabric)?), common, None)
+                (Box::new(flyway_controller(spec, config, fabric)?), common, None)
             }
         };
         let count = fabric.hosts();
-        let deputies = if let PlanSpec::Slots(spec) = spec { spec.deputies() } else { 0 };
+        let relays = if let PlanSpec::Tdma(spec) = spec { spec.relays() } else { 0 };
         let host = |h| HostConfig {
             host: HostId(h),
             epoch: 0,
@@ -292,25 +296,25 @@ impl Controllers {
             let drift = if common.clock_drift > 0.0 { one("clock drift") * common.clock_drift } else { 0.0 };
             Clock::new(common.clock_error.scale(one("clock error")), drift)
         };
-        let mut managers: Vec<_> = [manager].into_iter().chain(standby).collect();
-        let planners = managers.len() as u32;
-        let mut deputy = DeputyLink::default();
+        let mut controllers: Vec<_> = [controller].into_iter().chain(standby).collect();
+        let planners = controllers.len() as u32;
+        let mut relay = RelayLink::default();
         let mut parts = Vec::new();
-        let mut errors = vec![Duration::ZERO; managers.len()];
-        if let PlanSpec::Slots(spec) = spec
-            && let Some(of) = &spec.managers
+        let mut errors = vec![Duration::ZERO; controllers.len()];
+        if let PlanSpec::Tdma(spec) = spec
+            && let Some(of) = &spec.controllers
         {
-            deputy = DeputyLink { latency: spec.deputy_latency(), loss: of.loss.unwrap_or(spec.control_loss) };
+            relay = RelayLink { latency: spec.relay_latency(), loss: of.loss.unwrap_or(spec.control_loss) };
             parts = fabric.parts(of.count);
             for number in 0..of.count {
-                managers.push(Box::new(Deputy::new(deputy_config(spec, number, fabric), Arc::clone(fabric))));
+                controllers.push(Box::new(Relay::new(relay_config(spec, number, fabric), Arc::clone(fabric))));
                 let mut stream = streams.fast("deputy", u64::from(number), "clock error");
                 errors.push(of.clock_error.scale(either_way(&mut stream)));
             }
         }
-        let nodes = count as usize + managers.len();
-        let of_managers = errors.into_iter().map(|error| Clock::new(error, 0.0));
-        let clocks = (0..count).map(clock).chain(of_managers).collect();
+        let nodes = count as usize + controllers.len();
+        let of_controllers = errors.into_iter().map(|error| Clock::new(error, 0.0));
+        let clocks = (0..count).map(clock).chain(of_controllers).collect();
         Ok(Self {
             hosts: (0..count).map(|h| HostAgent::new(host(h))).collect(),
             clocks,
@@ -320,14 +324,14 @@ impl Controllers {
             telling: vec![SimTime::MAX; count as usize],
             latency: common.latency,
             peer_latency: common.peer_latency,
-            deputy,
+            relay,
             parts,
             planners,
             loss: common.loss,
             losses: streams.fast("control", 0, "loss"),
             messages: BTreeMap::new(),
             number: 0,
-            signals: Signals::new(common.signals, fabric, deputies, streams),
+            signals: Signals::new(common.signals, fabric, relays, streams),
             sent: vec![Sent::default(); nodes],
             frames: Sent::default(),
             peers: Sent::default(),
@@ -341,49 +345,49 @@ impl Controllers {
             line: (0..count).map(|h| fabric.link(fabric.uplink(HostId(h))).spec.rate).collect(),
             grants: None,
             down: vec![false; nodes],
-            successors: managers.iter().map(|_| VecDeque::new()).collect(),
+            successors: controllers.iter().map(|_| VecDeque::new()).collect(),
             dead: Vec::new(),
             rates: Vec::new(),
             fault: None,
             out: Vec::new(),
-            managers,
+            controllers,
         })
     }
 
-    /// All managers of this plan.
-    pub fn managers(&self) -> Vec<Manager> {
-        let planners = [Manager::First, Manager::Standby].into_iter().take(self.planners as usize);
-        let deputies = self.managers.len() as u32 - self.planners;
-        planners.chain((0..deputies).map(Manager::Deputy)).collect()
+    /// All controllers of this plan.
+    pub fn controllers(&self) -> Vec<Controller> {
+        let planners = [Controller::First, Controller::Standby].into_iter().take(self.planners as usize);
+        let relays = self.controllers.len() as u32 - self.planners;
+        planners.chain((0..relays).map(Controller::Relay)).collect()
     }
 
     /// Has the grants of a plan of rates or timeslots written down.
     pub fn record_grants(&mut self, spec: &PlanSpec, fabric: &Fabric, mtu: u32) {
         self.grants = match spec {
             PlanSpec::Rates(_) => Some(Grants::Rates(BTreeMap::new())),
-            PlanSpec::Timeslots(spec) => Some(Grants::Timeslots(timeslot_manager(spec, fabric, mtu).slot)),
-            PlanSpec::Slots(_) | PlanSpec::Circuits(_) | PlanSpec::Flyways(_) => None,
+            PlanSpec::Timeslots(spec) => Some(Grants::Timeslots(timeslot_controller(spec, fabric, mtu).slot)),
+            PlanSpec::Tdma(_) | PlanSpec::Circuits(_) | PlanSpec::Flyways(_) => None,
         };
     }
 
-    /// A manager's place among those of this plan, where it has it.
-    fn place(&self, manager: Manager) -> Option<usize> {
+    /// A controller's place among those of this plan, where it has it.
+    fn place(&self, controller: Controller) -> Option<usize> {
         let planners = self.planners as usize;
-        match manager {
-            Manager::First => Some(0),
-            Manager::Standby => Some(1).filter(|_| planners > 1),
-            Manager::Deputy(d) => Some(planners + d as usize).filter(|p| *p < self.managers.len()),
+        match controller {
+            Controller::First => Some(0),
+            Controller::Standby => Some(1).filter(|_| planners > 1),
+            Controller::Relay(d) => Some(planners + d as usize).filter(|p| *p < self.controllers.len()),
         }
     }
 
-    /// A manager will return at these times, as a new one that knows nothing.
+    /// A controller will return at these times, as a new one that knows nothing.
     ///
     /// # Errors
     /// As [`Controllers::new`].
     #[expect(clippy::too_many_arguments, reason = "those of `new`, and which and when")]
     pub fn restart_at(
         &mut self,
-        manager: Manager,
+        controller: Controller,
         times: &[SimTime],
         spec: &PlanSpec,
         fabric: &Arc<Fabric>,
@@ -392,43 +396,43 @@ impl Controllers {
         schedulers: &Schedulers,
     ) -> Result<(), ControlError> {
         let fabric = &planned_on(spec, fabric);
-        let Some(place) = self.place(manager) else { return Ok(()) };
+        let Some(place) = self.place(controller) else { return Ok(()) };
         for (i, at) in times.iter().enumerate() {
             let (epoch, now) = (i as u32 + 1, at.on_perfect_clock());
-            let successor: Box<dyn Agent + Send> = match (spec, manager) {
-                (PlanSpec::Slots(spec), Manager::Deputy(number)) => {
-                    let config = DeputyConfig { epoch, ..deputy_config(spec, number, fabric) };
-                    Box::new(Deputy::new(config, Arc::clone(fabric)))
+            let successor: Box<dyn Agent + Send> = match (spec, controller) {
+                (PlanSpec::Tdma(spec), Controller::Relay(number)) => {
+                    let config = RelayConfig { epoch, ..relay_config(spec, number, fabric) };
+                    Box::new(Relay::new(config, Arc::clone(fabric)))
                 }
-                (PlanSpec::Slots(spec), _) if spec.standby.is_some() => {
-                    let config = SlotManagerConfig { start: now, ..slot_manager(spec, fabric, mtu) };
+                (PlanSpec::Tdma(spec), _) if spec.standby.is_some() => {
+                    let config = SlotControllerConfig { start: now, ..slot_controller(spec, fabric, mtu) };
                     Box::new(one_of_two(spec, config, place as u32, false, schedulers, fabric)?)
                 }
-                (PlanSpec::Slots(spec), _) => {
-                    let config = slot_manager(spec, fabric, mtu);
-                    let config = SlotManagerConfig { epoch, start: now, quiet: config.memory(), ..config };
+                (PlanSpec::Tdma(spec), _) => {
+                    let config = slot_controller(spec, fabric, mtu);
+                    let config = SlotControllerConfig { epoch, start: now, quiet: config.memory(), ..config };
                     let scheduler = schedulers.build(&spec.scheduler, &config.slots)?;
-                    Box::new(SlotManager::new(config, scheduler, Arc::clone(fabric)))
+                    Box::new(SlotController::new(config, scheduler, Arc::clone(fabric)))
                 }
                 (PlanSpec::Timeslots(spec), _) => {
-                    let config = timeslot_manager(spec, fabric, mtu);
+                    let config = timeslot_controller(spec, fabric, mtu);
                     // As far as its predecessor's grants reach.
                     let start = now + config.ahead + config.slot * (i64::from(config.batch) + 1);
-                    Box::new(TimeslotManager::new(TimeslotManagerConfig { epoch, start, ..config }, fabric)?)
+                    Box::new(TimeslotController::new(TimeslotControllerConfig { epoch, start, ..config }, fabric)?)
                 }
                 (PlanSpec::Rates(spec), _) => {
-                    Box::new(RateManager::new(RateManagerConfig { epoch, ..rate_manager(spec) }, fabric)?)
+                    Box::new(RateController::new(RateControllerConfig { epoch, ..rate_controller(spec) }, fabric)?)
                 }
                 (PlanSpec::Circuits(spec), _) => {
-                    let config = circuit_manager(spec, fabric, retune, mtu);
+                    let config = circuit_controller(spec, fabric, retune, mtu);
                     // As far as its predecessor's schedules and rates reach.
                     let start = now + config.circuits.window + config.margin * 2;
-                    let config = CircuitManagerConfig { epoch, start, ..config };
-                    Box::new(CircuitManager::new(config, circuit_algorithm(spec.scheduler).build()))
+                    let config = CircuitControllerConfig { epoch, start, ..config };
+                    Box::new(CircuitController::new(config, circuit_algorithm(spec.scheduler).build()))
                 }
                 (PlanSpec::Flyways(spec), _) => {
-                    let config = FlywayManagerConfig { epoch, ..flyway_config(spec) };
-                    Box::new(flyway_manager(spec, config, fabric)?)
+                    let config = FlywayControllerConfig { epoch, ..flyway_config(spec) };
+                    Box::new(flyway_controller(spec, config, fabric)?)
                 }
             };
             self.successors[place].push_back(successor);
@@ -436,21 +440,22 @@ impl Controllers {
         Ok(())
     }
 
-    /// Agents fail and return, and the manager hears of links.
+    /// Agents fail and return, and the controller hears of links.
     pub fn fail(&mut self, at: SimTime, changes: &Changes, network: &mut Network, ends: &mut Endpoints) {
-        let manager = self.manager_node();
-        // A failure may be that of a manager that only another control has.
-        let managers = changes.managers.iter().filter_map(|&(m, works)| Some((manager + self.place(m)? as u32, works)));
-        let nodes: Vec<(u32, bool)> = changes.hosts.iter().copied().chain(managers).collect();
+        let controller = self.controller_node();
+        // A failure may be that of a controller that only another control has.
+        let controllers =
+            changes.controllers.iter().filter_map(|&(m, works)| Some((controller + self.place(m)? as u32, works)));
+        let nodes: Vec<(u32, bool)> = changes.hosts.iter().copied().chain(controllers).collect();
         for (node, works) in nodes {
             self.down[node as usize] = !works;
             self.armed[node as usize] = SimTime::MAX;
             if !works {
                 continue;
             }
-            if let Some(m) = node.checked_sub(manager) {
+            if let Some(m) = node.checked_sub(controller) {
                 let successor = self.successors[m as usize].pop_front();
-                self.managers[m as usize] = successor.expect("one for each time that it returns");
+                self.controllers[m as usize] = successor.expect("one for each time that it returns");
                 if !self.dead.is_empty() {
                     self.tell(at, node, Input::Down(self.dead.clone()), network, ends);
                 }
@@ -465,19 +470,19 @@ impl Controllers {
         }
         if let Some(dead) = &changes.dead {
             self.dead.clone_from(dead);
-            for node in manager..manager + self.planners {
+            for node in controller..controller + self.planners {
                 self.tell(at, node, Input::Down(dead.clone()), network, ends);
             }
         }
         for (from, rates) in &changes.rates {
             self.remember_rates(at, *from, rates);
-            for node in manager..manager + self.planners {
+            for node in controller..controller + self.planners {
                 self.tell(at, node, Input::Rates(from.on_perfect_clock(), rates.clone()), network, ends);
             }
         }
     }
 
-    /// Keeps what a manager that returns has to know of rates.
+    /// Keeps what a controller that returns has to know of rates.
     fn remember_rates(&mut self, at: SimTime, from: SimTime, rates: &[(LinkId, Rate)]) {
         let begun = self.rates.partition_point(|r| r.0 <= at);
         let now: BTreeMap<LinkId, Rate> = self.rates.drain(..begun).flat_map(|r| r.1).collect();
@@ -488,8 +493,8 @@ impl Controllers {
         self.rates.insert(place, (from, rates.to_vec()));
     }
 
-    /// The number of the first manager.
-    fn manager_node(&self) -> u32 {
+    /// The number of the first controller.
+    fn controller_node(&self) -> u32 {
         self.hosts.len() as u32
     }
 
@@ -499,7 +504,7 @@ impl Controllers {
             self.arm(SimTime::ZERO, node, network);
         }
         if let Some((every, _)) = self.resync {
-            for host in 0..self.manager_node() {
+            for host in 0..self.controller_node() {
                 self.at(SimTime::ZERO + every, host, Delivery::Beacon);
             }
         }
@@ -541,15 +546,15 @@ impl Controllers {
         if let Some(capture) = &mut network.capture {
             capture.heard(at, from, to, &message);
         }
-        let manager = self.manager_node();
+        let controller = self.controller_node();
         if let Message::Flyways(told) = message {
             return network.tell_rack(at, to, told, ends);
         }
-        let from = match (from < manager, to < manager) {
+        let from = match (from < controller, to < controller) {
             (true, _) => Address::Host(HostId(from)),
             (false, true) => Address::Controller,
-            (false, false) => match (self.deputy_at(from), self.deputy_at(to)) {
-                (Some(deputy), _) => Address::Deputy(deputy),
+            (false, false) => match (self.relay_at(from), self.relay_at(to)) {
+                (Some(relay), _) => Address::Relay(relay),
                 (None, Some(_)) => Address::Controller,
                 (None, None) => Address::Peer,
             },
@@ -561,22 +566,22 @@ impl Controllers {
     pub fn due(&mut self, at: SimTime, node: u32, network: &mut Network, ends: &mut Endpoints) {
         if self.armed[node as usize] == at {
             self.armed[node as usize] = SimTime::MAX;
-            if self.oracle && node == self.manager_node() {
+            if self.oracle && node == self.controller_node() {
                 self.tell_demand(at, network, ends);
             }
             self.tell(at, node, Input::Due, network, ends);
         }
     }
 
-    /// The oracle tells the manager what waits at every host at this moment, as reports that are newer than all that hosts send.
+    /// The oracle tells the controller what waits at every host at this moment, as reports that are newer than all that hosts send.
     fn tell_demand(&mut self, at: SimTime, network: &Network, ends: &Endpoints) {
-        let now = self.clocks[self.manager_node() as usize].read(at);
-        for host in (0..self.manager_node()).filter(|&h| !self.down[h as usize]) {
+        let now = self.clocks[self.controller_node() as usize].read(at);
+        for host in (0..self.controller_node()).filter(|&h| !self.down[h as usize]) {
             let backlog = network.backlog(at, host, Duration::ZERO, false, ends);
             self.number += 1;
             let report = Report { epoch: u32::MAX, sequence: self.number, taken_at: now, obeys: 0, backlog };
             let (from, message) = (Address::Host(HostId(host)), Message::Report(report));
-            self.managers[0].handle(now, Input::Message { from, message }, &mut self.out);
+            self.controllers[0].handle(now, Input::Message { from, message }, &mut self.out);
         }
         debug_assert!(self.out.is_empty(), "a report alone asks for nothing");
     }
@@ -599,7 +604,7 @@ impl Controllers {
         let hosts = self.hosts.len();
         match self.hosts.get_mut(node as usize) {
             Some(host) => host,
-            None => self.managers[node as usize - hosts].as_mut(),
+            None => self.controllers[node as usize - hosts].as_mut(),
         }
     }
 
@@ -667,11 +672,11 @@ impl Controllers {
     }
 
     fn send(&mut self, at: SimTime, from: u32, to: Address, message: Message, network: &mut Network) {
-        let first = self.manager_node();
+        let first = self.controller_node();
         let planners = first..first + self.planners;
         match to {
             Address::Host(h) => self.post(at, from, h.0, message, network),
-            Address::Deputy(deputy) => self.post(at, from, planners.end + deputy, message, network),
+            Address::Relay(relay) => self.post(at, from, planners.end + relay, message, network),
             // A host knows of the one that is in charge of it.
             Address::Controller if from < first && !self.parts.is_empty() => {
                 self.post(at, from, planners.end + self.parts[from as usize], message, network);
@@ -683,24 +688,24 @@ impl Controllers {
         }
     }
 
-    /// Which deputy has this number.
-    fn deputy_at(&self, node: u32) -> Option<u32> {
-        node.checked_sub(self.manager_node() + self.planners)
+    /// Which relay has this number.
+    fn relay_at(&self, node: u32) -> Option<u32> {
+        node.checked_sub(self.controller_node() + self.planners)
     }
 
     /// Where a message is counted that is no frame.
     fn counted(&mut self, from: u32, to: u32) -> &mut Sent {
-        let between_managers = from.min(to) >= self.manager_node();
-        if between_managers { &mut self.peers } else { &mut self.sent[from as usize] }
+        let between_controllers = from.min(to) >= self.controller_node();
+        if between_controllers { &mut self.peers } else { &mut self.sent[from as usize] }
     }
 
     /// Sends a message to a node.
     fn post(&mut self, at: SimTime, from: u32, to: u32, message: Message, network: &mut Network) {
         let frame = matches!(message, Message::Pfc(_));
-        let (latency, loss) = if from.min(to) < self.manager_node() {
+        let (latency, loss) = if from.min(to) < self.controller_node() {
             (self.latency, self.loss)
-        } else if self.deputy_at(from.max(to)).is_some() {
-            (self.deputy.latency, self.deputy.loss)
+        } else if self.relay_at(from.max(to)).is_some() {
+            (self.relay.latency, self.relay.loss)
         } else {
             (self.peer_latency, self.loss)
         };
@@ -741,7 +746,7 @@ impl Controllers {
         }
         let planned = if by_signal { self.planned_at(at, host, opening.destination) } else { None };
         let opened = planned.map_or(if by_signal { at.on_perfect_clock() } else { opening.from }, |p| p.start);
-        // The manager sends what closes it at the slot's end.
+        // The controller sends what closes it at the slot's end.
         let end = planned.map(|p| self.clocks[self.hosts.len()].truth(p.start + p.open));
         let signalled = end.map_or(at, |end| end + self.latency + self.signals.least_until_off());
         // A slot's rate carries no more in its time; its first packet leaves at once.
@@ -817,7 +822,7 @@ impl Controllers {
     /// Writes down slots that have ended at `at`, or all.
     fn write(&mut self, at: Option<SimTime>, network: &mut Network, recorder: &mut Recorder) {
         let Some(slack) = self.slots else { return };
-        for host in 0..self.manager_node() {
+        for host in 0..self.controller_node() {
             let ended = network.expire(at.unwrap_or(SimTime::MAX), host);
             self.book(host, &ended);
         }
@@ -848,31 +853,31 @@ impl Controllers {
     /// Writes what is left, and gives the counts of control messages.
     pub fn close(&mut self, now: SimTime, network: &mut Network, recorder: &mut Recorder) -> Vec<ControlRow> {
         self.write(None, network, recorder);
-        let hosts = self.manager_node();
+        let hosts = self.controller_node();
         if let Some(grants) = &mut self.grants {
             grants.close(now, recorder);
             for host in 0..hosts {
                 grants.ended(host, self.line[host as usize], &network.expire(SimTime::MAX, host), recorder);
             }
         }
-        let manager = self.manager_node();
+        let controller = self.controller_node();
         let row = |node: u32, s: &Sent| ControlRow {
-            kind: if node >= manager { "grants" } else { "report" },
-            sender: (node < manager).then_some(node),
+            kind: if node >= controller { "grants" } else { "report" },
+            sender: (node < controller).then_some(node),
             messages: s.messages,
             bytes: s.bytes,
             lost: s.lost,
-            // A host counts grants that came late to it; the message was the manager's.
+            // A host counts grants that came late to it; the message was the controller's.
             late: 0,
         };
         let mut rows: Vec<ControlRow> = self.sent.iter().enumerate().map(|(n, s)| row(n as u32, s)).collect();
         let late = self.sent.iter().map(|s| s.late).sum();
-        rows[manager as usize].late = late;
+        rows[controller as usize].late = late;
         if self.frames.messages > 0 {
-            rows.push(ControlRow { kind: "pfc", ..row(manager, &self.frames) });
+            rows.push(ControlRow { kind: "pfc", ..row(controller, &self.frames) });
         }
         if self.peers.messages > 0 {
-            rows.push(ControlRow { kind: "peers", ..row(manager, &self.peers) });
+            rows.push(ControlRow { kind: "peers", ..row(controller, &self.peers) });
         }
         rows
     }

@@ -1,6 +1,6 @@
 //! The proxy of a run: the agents of access points, the one that makes windows, and the messages between them and senders.
 
-use crate::air::LinkCourses;
+use crate::air::LinkTraces;
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::Endpoints;
 use crate::network::{Network, NewAccess};
@@ -34,7 +34,7 @@ struct AccessPoint {
     agent: LinkReporter,
     /// The link towards the device, by its number in the network.
     link: u32,
-    course: Vec<(SimTime, LinkSample)>,
+    trace: Vec<(SimTime, LinkSample)>,
     next: usize,
 }
 
@@ -61,9 +61,9 @@ pub struct Proxies {
 }
 
 impl Proxies {
-    /// Agents that have heard nothing, and the courses of the links that they report on.
-    pub fn new(spec: &ProxySpec, courses: LinkCourses, network: &Network, streams: &Streams) -> Self {
-        let ladder = RateLadder::new(courses.rates.iter().copied()).unwrap_or_default();
+    /// Agents that have heard nothing, and the link traces of the links that they report on.
+    pub fn new(spec: &ProxySpec, traces: LinkTraces, network: &Network, streams: &Streams) -> Self {
+        let ladder = RateLadder::new(traces.rates.iter().copied()).unwrap_or_default();
         let config = WindowProxyConfig {
             epoch: 1,
             policy: window_policy(spec.policy),
@@ -73,10 +73,10 @@ impl Proxies {
             repeat: spec.repeat,
             silence: spec.silence,
         };
-        let access_points = courses.samples.into_iter().filter_map(|(air_link, course)| {
+        let access_points = traces.samples.into_iter().filter_map(|(air_link, trace)| {
             let link = network.air_number(air_link)?;
             let config = LinkReporterConfig { link: LinkId(link), epoch: 1, keep_alive: spec.report_every };
-            Some(AccessPoint { agent: LinkReporter::new(config), link, course, next: 0 })
+            Some(AccessPoint { agent: LinkReporter::new(config), link, trace, next: 0 })
         });
         Self {
             access_points: access_points.collect(),
@@ -101,7 +101,7 @@ impl Proxies {
         let truth = |t: Time| SimTime::from_ps(t.as_ps());
         let message = self.messages.first_key_value().map(|(&(at, _), _)| at);
         let points = self.access_points.iter().flat_map(|a| {
-            let change = a.course.get(a.next).map(|c| c.0);
+            let change = a.trace.get(a.next).map(|c| c.0);
             change.into_iter().chain(a.agent.deadline().map(truth))
         });
         message.into_iter().chain(points).chain(self.proxy.deadline().map(truth)).min()
@@ -144,7 +144,7 @@ impl Proxies {
         let clock = now.on_perfect_clock();
         let mut reports = Vec::new();
         for point in &mut self.access_points {
-            while let Some(&(at, sample)) = point.course.get(point.next)
+            while let Some(&(at, sample)) = point.trace.get(point.next)
                 && at <= now
             {
                 point.next += 1;

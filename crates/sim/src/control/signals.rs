@@ -24,9 +24,9 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Interfaces at rest, of so many managers that are in charge of hosts. They are as fast as the hosts they reach.
-    pub fn new(spec: SignalSpec, fabric: &Fabric, managers: u32, streams: &Streams) -> Self {
-        let interface = spec.interfaces_of(fabric, managers);
+    /// Interfaces at rest, of so many controllers that are in charge of hosts. They are as fast as the hosts they reach.
+    pub fn new(spec: SignalSpec, fabric: &Fabric, controllers: u32, streams: &Streams) -> Self {
+        let interface = spec.interfaces_of(fabric, controllers);
         let interfaces = interface.iter().max().map_or(0, |most| *most as usize + 1);
         Self {
             times: spec.reaction.times(),

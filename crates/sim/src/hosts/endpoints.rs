@@ -276,7 +276,7 @@ impl Endpoints {
         self.least_rtts.get(&number).copied()
     }
 
-    /// Sets the window of a TCP flow's sender from outside, as [`Sender::steer`] has it, or gives it back its own control; it sends at once what it
+    /// Sets the window of a TCP flow's sender from outside, as [`Sender::steer`] has it, or gives it back its own scheme; it sends at once what it
     /// then may. `false` where no such flow of TCP is in progress.
     pub fn steer(&mut self, at: SimTime, number: u32, steering: Option<Steering>, wire: &mut impl Wire) -> bool {
         let Some(slot) = self.flows.slot_of(number) else { return false };

@@ -20,18 +20,18 @@ use timeplane_scenario::{Element, Failure};
 enum Part {
     Wire(u32),
     Node(u32),
-    Manager(Manager),
+    Controller(Controller),
 }
 
 /// A controller that can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Manager {
+pub enum Controller {
     /// That which plans, or the first of those that may.
     First,
     /// The second one.
     Standby,
     /// One that is in charge of a part of the hosts.
-    Deputy(u32),
+    Relay(u32),
 }
 
 /// What happens to it. At one instant, what fails does so before something returns, and word comes last.
@@ -51,7 +51,7 @@ pub struct Changes {
     /// Hosts, and whether they work now.
     pub hosts: Vec<(u32, bool)>,
     /// Controllers, of which a plan may have fewer, and whether they work now.
-    pub managers: Vec<(Manager, bool)>,
+    pub controllers: Vec<(Controller, bool)>,
     /// All links that are now known to carry nothing, where that has changed.
     pub dead: Option<Vec<LinkId>>,
     /// Rates that links have from a time on, now or later, of which word comes now.
@@ -103,9 +103,9 @@ impl Outages {
                 Element::Wire(wire) => vec![Part::Wire(wire)],
                 Element::Switch(switch) => vec![Part::Node(fabric.hosts() + switch)],
                 Element::Host(host) => vec![Part::Node(host)],
-                Element::Manager => vec![Part::Manager(Manager::First)],
-                Element::Standby => vec![Part::Manager(Manager::Standby)],
-                Element::Deputy(d) => vec![Part::Manager(Manager::Deputy(d))],
+                Element::Controller => vec![Part::Controller(Controller::First)],
+                Element::Standby => vec![Part::Controller(Controller::Standby)],
+                Element::Relay(d) => vec![Part::Controller(Controller::Relay(d))],
                 Element::Between([a, b]) => {
                     let joins = |l: LinkId| (fabric.link(l).from, fabric.link(l).to) == (NodeId(a), NodeId(b));
                     let links = (0..fabric.links().len() as u32).filter(|&l| joins(LinkId(l)));
@@ -152,7 +152,7 @@ impl Outages {
             match part {
                 Part::Wire(wire) => dead.extend([LinkId(2 * wire), LinkId(2 * wire + 1)]),
                 Part::Node(node) => dead.extend(fabric.links_of(NodeId(node))),
-                Part::Manager(_) => {}
+                Part::Controller(_) => {}
             }
         }
         dead.sort_unstable();
@@ -206,8 +206,8 @@ impl Network {
     }
 
     /// When a controller returns, each time.
-    pub fn manager_returns(&self, manager: Manager) -> Vec<SimTime> {
-        let spans = self.outages.as_ref().and_then(|o| o.spans.get(&Part::Manager(manager)));
+    pub fn controller_returns(&self, controller: Controller) -> Vec<SimTime> {
+        let spans = self.outages.as_ref().and_then(|o| o.spans.get(&Part::Controller(controller)));
         spans.into_iter().flatten().map(|s| s.1).filter(|t| *t < SimTime::MAX).collect()
     }
 
@@ -245,7 +245,7 @@ impl Network {
             let works = turn == Turn::Returns;
             match part {
                 Part::Node(node) if turn <= Turn::Returns && node < self.hosts => changes.hosts.push((node, works)),
-                Part::Manager(m) if turn <= Turn::Returns => changes.managers.push((m, works)),
+                Part::Controller(m) if turn <= Turn::Returns => changes.controllers.push((m, works)),
                 _ => {}
             }
         }
@@ -270,7 +270,7 @@ impl Network {
         match part {
             Part::Wire(wire) => vec![LinkId(2 * wire), LinkId(2 * wire + 1)],
             Part::Node(node) => self.fabric.links_of(NodeId(node)),
-            Part::Manager(_) => Vec::new(),
+            Part::Controller(_) => Vec::new(),
         }
     }
 

@@ -29,7 +29,7 @@ use crate::record::capture::Capture;
 use crate::record::collisions::Collisions;
 use crate::record::latency::Latencies;
 use failures::Outages;
-pub use failures::{Changes, Manager};
+pub use failures::{Changes, Controller};
 use pfc::Lossless;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;

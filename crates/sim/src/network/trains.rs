@@ -1,7 +1,7 @@
 //! Packets that have their way to themselves move as one: a train.
 //!
 //! Where a plan of slots keeps senders apart, the packets of an open gate leave back to back, and find every link of their way free: each takes the
-//! course of the first, later by the line time of those before it. So all that they do is booked when the first one leaves, for the price
+//! path of the first, later by the line time of those before it. So all that they do is booked when the first one leaves, for the price
 //! of one packet, and to the picosecond what it would be packet by packet.
 //!
 //! That nobody comes between is the plan's promise, and it is not taken on trust: whoever joins a link before the last packet of a train
@@ -24,7 +24,7 @@ pub(crate) struct Exclusive {
     /// Somebody came between.
     disturbed: bool,
     /// Links of the way that is looked at: when the first packet joins them, and when it departs.
-    course: Vec<(u32, SimTime, SimTime)>,
+    path: Vec<(u32, SimTime, SimTime)>,
     trains: u64,
 }
 
@@ -40,7 +40,7 @@ impl Network {
     /// Lets packets of gates move as trains; before the run begins. Not for networks where what happens to a packet depends on chance, or on time alone.
     pub fn allow_trains(&mut self) {
         let joined = vec![SimTime(i64::MIN); self.links.len()];
-        self.exclusive = Some(Box::new(Exclusive { joined, disturbed: false, course: Vec::new(), trains: 0 }));
+        self.exclusive = Some(Box::new(Exclusive { joined, disturbed: false, path: Vec::new(), trains: 0 }));
     }
 
     /// Moves every packet by itself; before the run begins.
@@ -92,13 +92,13 @@ impl Network {
         let is_last = count < most && !ends.cuts() && window.certain >= window.until;
         let train = Train { queue: window.queue, first: now, line, count, wire };
         let behind = line * (count - 1) as i64;
-        let arrival = self.course(now, uplink, line, &packet, &mut exclusive.course)?;
+        let arrival = self.path(now, uplink, line, &packet, &mut exclusive.path)?;
         if arrival + behind > self.stop {
             return None;
         }
 
         // From here on it has happened.
-        for &(link, ready, departure) in &exclusive.course {
+        for &(link, ready, departure) in &exclusive.path {
             let state = &mut self.links[link as usize];
             state.book(ready, departure, behind, count, state.wire(packet.bytes));
             exclusive.joined[link as usize] = ready + behind;
@@ -106,7 +106,7 @@ impl Network {
                 collisions.departs(link, host, departure + behind);
             }
         }
-        self.hops += count * exclusive.course.len() as u64;
+        self.hops += count * exclusive.path.len() as u64;
         if let Some(latencies) = &mut self.latencies {
             latencies.train(now, line, count, arrival);
         }
@@ -119,21 +119,21 @@ impl Network {
     }
 
     /// The way of the first packet of a train: its arrival, if it and those that follow at each `line` find all links free.
-    fn course(
+    fn path(
         &self,
         now: SimTime,
         uplink: u32,
         line: Duration,
         packet: &Packet,
-        course: &mut Vec<(u32, SimTime, SimTime)>,
+        path: &mut Vec<(u32, SimTime, SimTime)>,
     ) -> Option<SimTime> {
-        course.clear();
+        path.clear();
         let (mut link, mut ready, mut whole, mut ahead) = (uplink, now, now, packet.ahead.iter());
         loop {
             let state = &self.links[link as usize];
             let wire = state.wire(packet.bytes);
             let departure = state.departs_alone(ready, whole, wire).filter(|d| *d - ready <= line)?;
-            course.push((link, ready, departure));
+            path.push((link, ready, departure));
             let arrival = state.arrival(departure, wire);
             if state.to < self.hosts {
                 return Some(arrival);
@@ -191,7 +191,7 @@ mod tests {
         network.trains()
     }
 
-    /// Behind a slower link packets wait for each other: none of them has the course of the first.
+    /// Behind a slower link packets wait for each other: none of them has the path of the first.
     #[test]
     fn a_slower_link_on_the_way_takes_no_train() {
         assert_eq!(trains(Rate::gbps(10)), 1);

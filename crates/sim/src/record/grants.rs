@@ -7,7 +7,7 @@ use timeplane_model::{Duration, Rate};
 use timeplane_protocol::Opening;
 use timeplane_results::{RateRow, Recorder, SlotRow};
 
-/// Writes them down. Slots and circuits have rows of their own: their managers say what they plan.
+/// Writes them down. Slots and circuits have rows of their own: their controllers say what they plan.
 pub enum Grants {
     /// The rate of each pair that has one, and when it lapses where none follows.
     Rates(BTreeMap<(u32, u32), (Rate, SimTime)>),

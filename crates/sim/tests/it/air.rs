@@ -37,7 +37,7 @@ warmup = "20 ms"
 measure = "{seconds} s"
 drain = "0 s"
 
-[control.tcp.transport.tcp]
+[scheme.tcp.transport.tcp]
 initial_window = 32
 min_rto = "10 ms"
 receive_window = "4 MB"
@@ -119,11 +119,11 @@ fabric.rate = "10 Gb/s"
 fabric.topology.tree = { edges = 3, hosts_per_edge = 1 }
 fabric.radio = { access = "token", link = [{ nodes = [3, 4], share = 0.5, signal_dbm = -45.0 }] }
 workload.flows.file = "air_shares.csv"
-control.datagrams.transport.datagrams = {}
-control.tcp.transport.tcp = {}
+scheme.datagrams.transport.datagrams = {}
+scheme.tcp.transport.tcp = {}
 "#;
-    for control in ["datagrams", "tcp"] {
-        let ran = run(text, control, 1);
+    for scheme in ["datagrams", "tcp"] {
+        let ran = run(text, scheme, 1);
         let (from, to) = (ran.column("links", "from"), ran.column("links", "to"));
         let sent = ran.column("links", "sent_packets");
         let over = |a, b| {
@@ -131,12 +131,12 @@ control.tcp.transport.tcp = {}
             (0..sent.len()).filter(of).map(|i| sent[i]).sum::<i64>()
         };
         // With TCP, a SYN beside the data.
-        let per_flow = if control == "tcp" { 1 + 14 } else { 14 };
+        let per_flow = if scheme == "tcp" { 1 + 14 } else { 14 };
         let by_air = over(3, 4);
-        assert_eq!(by_air % per_flow, 0, "{control}: flows are not torn apart");
-        assert!((140..260).contains(&(by_air / per_flow)), "{control}: {} of 400 flows", by_air / per_flow);
-        assert_eq!(by_air + over(6, 4), 400 * per_flow, "{control}: the others go by the root");
-        assert_eq!(over(6, 5), 400 * per_flow, "{control}: whose rack has no air link too");
+        assert_eq!(by_air % per_flow, 0, "{scheme}: flows are not torn apart");
+        assert!((140..260).contains(&(by_air / per_flow)), "{scheme}: {} of 400 flows", by_air / per_flow);
+        assert_eq!(by_air + over(6, 4), 400 * per_flow, "{scheme}: the others go by the root");
+        assert_eq!(over(6, 5), 400 * per_flow, "{scheme}: whose rack has no air link too");
         assert_eq!(ran.summary.flows.finished, 800);
     }
 }
@@ -151,7 +151,7 @@ fabric.rate = "10 Gb/s"
 fabric.topology.graph = {{ hosts = 2, switches = 2, links = [{{ nodes = [0, 2] }}, {{ nodes = [1, 3] }}, {{ nodes = [2, 3] }}] }}
 fabric.radio = {{ {radio} }}
 workload.flows.file = "air_losses.csv"
-control.datagrams.transport.datagrams = {{}}
+scheme.datagrams.transport.datagrams = {{}}
 "#
         )
     };

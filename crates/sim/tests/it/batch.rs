@@ -28,14 +28,14 @@ const SCENARIO: &str = r#"
     measure = "2 ms"
     [record]
     queues_every = "20 us"
-    [control.cubic]
+    [scheme.cubic]
     transport.tcp = { min_rto = "2 ms" }
-    [control.datagrams]
+    [scheme.datagrams]
     transport.datagrams = {}
     ecmp = "packet"
-    [control.slots]
+    [scheme.slots]
     transport.tcp = { congestion = "dctcp", min_rto = "2 ms" }
-    plan.slots = { slot = "50 us", guard = "5 us", control_loss = 0.02 }
+    plan.tdma = { slot = "50 us", guard = "5 us", control_loss = 0.02 }
     [sweep]
     "workload.poisson.load" = [0.2, 0.6]
 "#;
@@ -152,7 +152,7 @@ fn seeds_end_when_enough_is_known_whoever_is_first() {
     let root = folder().join("until");
     let _ = std::fs::remove_dir_all(&root);
     // Slots take longer to begin than this window lasts: nothing is known of them but for long runs.
-    let (plain, rest) = SCENARIO.split_once("[control.slots]").unwrap();
+    let (plain, rest) = SCENARIO.split_once("[scheme.slots]").unwrap();
     let text = format!("{plain}[sweep]{}", rest.split_once("[sweep]").unwrap().1).replace("seeds = 3", "seeds = 12");
     let loaded = load(&text.replace("measure = \"2 ms\"", "measure = \"500 us\""));
     let go = |name: &str, jobs, until: &str| {
@@ -166,33 +166,33 @@ fn seeds_end_when_enough_is_known_whoever_is_first() {
     assert_eq!(one.comparison.to_json(), many.comparison.to_json());
     let table = |o: &Outcome| std::fs::read(o.directory.join("summary.csv")).unwrap();
     assert_eq!(table(&one), table(&many));
-    // Each point has the first number of seeds that is enough: with one less, a control is not known.
+    // Each point has the first number of seeds that is enough: with one less, a scheme is not known.
     let spread = |runs: &[&RunSummary]| {
         let values: Vec<f64> = runs.iter().map(|r| Metric::Goodput.value(r).unwrap()).collect();
         let interval = Interval::of(&values, 0.95).unwrap();
         interval.half_width.unwrap() / interval.mean
     };
     for load in ["0.2", "0.6"] {
-        let of = |control: &str| -> Vec<&RunSummary> {
-            one.summaries.iter().filter(|s| s.control == control && s.point["workload.poisson.load"] == load).collect()
+        let of = |scheme: &str| -> Vec<&RunSummary> {
+            one.summaries.iter().filter(|s| s.scheme == scheme && s.point["workload.poisson.load"] == load).collect()
         };
-        let (seeds, controls) = (of("cubic").len(), ["cubic", "datagrams"]);
-        assert!(seeds >= 3 && controls.iter().all(|c| of(c).len() == seeds));
-        assert!(seeds == 12 || controls.iter().all(|c| spread(&of(c)) <= 0.3));
-        assert!(seeds == 3 || controls.iter().any(|c| spread(&of(c)[..seeds - 1]) > 0.3));
+        let (seeds, schemes) = (of("cubic").len(), ["cubic", "datagrams"]);
+        assert!(seeds >= 3 && schemes.iter().all(|c| of(c).len() == seeds));
+        assert!(seeds == 12 || schemes.iter().all(|c| spread(&of(c)) <= 0.3));
+        assert!(seeds == 3 || schemes.iter().any(|c| spread(&of(c)[..seeds - 1]) > 0.3));
     }
     let strict = go("one", 2, "goodput=0.01%");
     assert_eq!((strict.runs, strict.unneeded), (48, 0), "where it is never known, all seeds are run");
 }
 
-fn planned(points: usize, controls: usize, seeds: u64) -> Vec<Planned> {
+fn planned(points: usize, schemes: usize, seeds: u64) -> Vec<Planned> {
     let mut all = Vec::new();
     for point in 0..points {
-        for control in 0..controls {
+        for scheme in 0..schemes {
             for seed in 0..seeds {
-                let key = format!("{:016x}", (point * 100 + control) as u64 * 1000 + seed);
-                let control = format!("c{control}");
-                all.push(Planned { point, values: IndexMap::new(), control, seed, key, complete: false });
+                let key = format!("{:016x}", (point * 100 + scheme) as u64 * 1000 + seed);
+                let scheme = format!("c{scheme}");
+                all.push(Planned { point, values: IndexMap::new(), scheme, seed, key, complete: false });
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::common::{folder, load, run};
 use timeplane_workload::{Bounds, Source, mean_bounds};
 
-fn scenario(topology: &str, rates: &str, control: &str) -> String {
+fn scenario(topology: &str, rates: &str, scheme: &str) -> String {
     format!(
         r#"
         [fabric]
@@ -13,8 +13,8 @@ fn scenario(topology: &str, rates: &str, control: &str) -> String {
         propagation = "100 ns"
         [workload.shuffle]
         bytes = "1 MB"
-        [control.c]
-        {control}
+        [scheme.c]
+        {scheme}
         "#
     )
 }
@@ -57,10 +57,10 @@ fn no_transport_is_faster_than_the_bound() {
     for topology in
         [LEAVES, "fat_tree = { k = 4 }", "tree = { edges = 3, hosts_per_edge = 2 }", "single_switch = { hosts = 6 }"]
     {
-        for control in ["transport.tcp = {}", "transport.tcp = {}\necmp = \"packet\"", "transport.raw = {}"] {
-            let text = scenario(topology, "rate = \"10 Gb/s\"\nuplink_rate = \"4 Gb/s\"", control);
+        for scheme in ["transport.tcp = {}", "transport.tcp = {}\necmp = \"packet\"", "transport.raw = {}"] {
+            let text = scenario(topology, "rate = \"10 Gb/s\"\nuplink_rate = \"4 Gb/s\"", scheme);
             let (took, bound) = (took(&text), bound(&text));
-            assert!(took >= bound.completion_ps, "{topology} {control}: {took} of {bound:?}");
+            assert!(took >= bound.completion_ps, "{topology} {scheme}: {took} of {bound:?}");
         }
     }
 }

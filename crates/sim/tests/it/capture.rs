@@ -19,7 +19,7 @@ impl Drop for Kept {
 }
 
 impl Kept {
-    /// Runs the control `it` with one seed, and writes its tables.
+    /// Runs the scheme `it` with one seed, and writes its tables.
     fn run(name: &str, text: &str, seed: u64) -> Self {
         let folder = crate::common::folder().join(format!("capture-{name}-{}", std::process::id()));
         let summary = crate::common::run_in(&folder, text, "it", seed);
@@ -132,9 +132,9 @@ topology.single_switch = { hosts = 4 }
 rate = "10 Gb/s"
 [workload.shuffle]
 bytes = "400 kB"
-[control.it]
+[scheme.it]
 transport.raw = {}
-plan.slots = { slot = "100 us", guard = "15 us", signals = { reaction = "immediate" } }
+plan.tdma = { slot = "100 us", guard = "15 us", signals = { reaction = "immediate" } }
 "#;
 
 /// Every frame that a host sends is in the slot that its comment names, and the bytes of a slot are those of the table of slots.
@@ -142,7 +142,7 @@ plan.slots = { slot = "100 us", guard = "15 us", signals = { reaction = "immedia
 fn frames_name_their_slots() {
     // Gates by the clock: with signals a slot can end later.
     let text = SLOTS.replace(", signals = { reaction = \"immediate\" }", "");
-    let kept = same("slots", &text, 1, &["host 0".to_owned(), "link 0".to_owned(), "manager 0".to_owned()]);
+    let kept = same("slots", &text, 1, &["host 0".to_owned(), "link 0".to_owned(), "controller 0".to_owned()]);
     let mut slots = BTreeMap::new();
     for [round, slot, start, open, source, destination, sent] in
         kept.rows("slots", ["round", "slot", "start_ps", "open_ps", "source", "destination", "sent_bytes"])
@@ -176,14 +176,14 @@ fn frames_name_their_slots() {
 /// Agents' messages are where they are sent and where they come in, as often as the table of control messages counts them.
 #[test]
 fn messages_are_counted_at_both_ends() {
-    let kept = same("messages", SLOTS, 2, &["host 1".to_owned(), "manager 0".to_owned()]);
+    let kept = same("messages", SLOTS, 2, &["host 1".to_owned(), "controller 0".to_owned()]);
     let host = kept.capture("host-1.pcapng");
-    let manager = kept.capture("manager-0.pcapng");
+    let controller = kept.capture("controller-0.pcapng");
     let address = [2, 0, 0, 0, 0, 1];
     let agent: Vec<&Frame> = host.iter().filter(|f| f.interface == 1 && f.bytes[12..14] != [0x88, 0xb6]).collect();
     let of_host = |f: &&Frame, at: usize| f.bytes[at..at + 6] == address;
-    let to_host: Vec<&Frame> = manager.iter().filter(|f| of_host(f, 0)).collect();
-    let from_host: Vec<&Frame> = manager.iter().filter(|f| of_host(f, 6)).collect();
+    let to_host: Vec<&Frame> = controller.iter().filter(|f| of_host(f, 0)).collect();
+    let from_host: Vec<&Frame> = controller.iter().filter(|f| of_host(f, 6)).collect();
     let toward = |frames: &[&Frame], direction| -> Vec<Frame> {
         frames.iter().filter(|f| f.direction == Some(direction)).map(|f| (*f).clone()).collect()
     };
@@ -257,7 +257,7 @@ until = "11 ms"
 wires.wire = 0
 at = "5 ms"
 rates = ["900 Mb/s"]
-[control.it]
+[scheme.it]
 transport.tcp = { min_rto = "2 ms" }
 "#;
     let links: Vec<i64> = (0..16).collect();
@@ -294,7 +294,7 @@ pattern.incast = { receiver = 0 }
 sizes.fixed = "200 kB"
 [window]
 measure = "2 ms"
-[control.it]
+[scheme.it]
 transport.datagrams = {}
 "#;
     let kept = same("pauses", text, 1, &all("host", 0..5));
@@ -315,7 +315,7 @@ const LEAVES: &str = "topology.leaf_spine = { leaves = 2, hosts_per_leaf = 2, sp
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
-    /// Whatever the control: nothing changes by a capture, and every link's capture is its row of the table of links.
+    /// Whatever the scheme: nothing changes by a capture, and every link's capture is its row of the table of links.
     #[test]
     fn a_capture_changes_nothing_and_misses_nothing(
         topology in prop::sample::select(vec![SINGLE, LEAVES]),
@@ -323,12 +323,12 @@ proptest! {
             "", r#"switch.forwarding = "cut_through""#, r#"switch.buffer.per_port = "40 kB""#,
             r#"switch.buffer.shared = { memory = "60 kB", alpha = 1.0 }"#, r#"propagation = "30 us""#, "bit_error = 1e-6",
         ]),
-        control in prop::sample::select(vec![
+        scheme in prop::sample::select(vec![
             "transport.datagrams = {}", "transport.raw = {}", "transport.tcp = {}",
             "transport.tcp = { handshake = true, sack = true }",
-            "transport.raw = {}\nplan.slots = { slot = \"100 us\", guard = \"15 us\" }",
-            "transport.datagrams = {}\nplan.slots = { slot = \"80 us\", guard = \"20 us\", clock_error = \"30 us\" }",
-            "transport.tcp = {}\nplan.slots = { slot = \"100 us\", guard = \"15 us\" }",
+            "transport.raw = {}\nplan.tdma = { slot = \"100 us\", guard = \"15 us\" }",
+            "transport.datagrams = {}\nplan.tdma = { slot = \"80 us\", guard = \"20 us\", clock_error = \"30 us\" }",
+            "transport.tcp = {}\nplan.tdma = { slot = \"100 us\", guard = \"15 us\" }",
             "transport.raw = {}\nplan.timeslots = {}",
             "transport.datagrams = {}\nplan.rates = {}",
         ]),
@@ -337,7 +337,7 @@ proptest! {
     ) {
         let text = format!(
             "[fabric]\n{topology}\nrate = \"10 Gb/s\"\n{fabric}\n[workload.poisson]\nload = {load}\nsizes.exponential = \"30 kB\"\n\
-             [window]\nmeasure = \"1 ms\"\ndrain = \"2 ms\"\n[control.it]\n{control}\n"
+             [window]\nmeasure = \"1 ms\"\ndrain = \"2 ms\"\n[scheme.it]\n{scheme}\n"
         );
         let links = if topology == SINGLE { 8 } else { 16 };
         let kept = same("any", &text, seed, &all("link", 0..links));

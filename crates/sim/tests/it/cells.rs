@@ -74,7 +74,7 @@ measure = "400 ms"
 drain = "0 s"
 [record]
 received_every = "100 ms"
-[control.datagrams.transport.datagrams]
+[scheme.datagrams.transport.datagrams]
 "#
     )
 }
@@ -85,8 +85,8 @@ fn devices_of_an_access_point_take_turns_by_packets_and_an_outage_leaves_all_to_
     beams("cells_fast.csv", &[(0.0, fast)]);
     beams("cells_slow.csv", &[(0.0, slow), (0.2, -150.0), (0.3, slow)]);
     let radio = r#"link = [
-        { nodes = [4, 6], course.beams = "cells_fast.csv" },
-        { nodes = [4, 7], course.beams = "cells_slow.csv" },
+        { nodes = [4, 6], trace.beams = "cells_fast.csv" },
+        { nodes = [4, 7], trace.beams = "cells_slow.csv" },
     ]"#;
     let ran = run(&two_devices("turns", radio, [[4, 6], [4, 7]]), "datagrams", 1);
     let ((t1, p1), (t2, p2)) = (packet(at(fast)), packet(at(slow)));
@@ -122,9 +122,9 @@ fn who_sends_at_the_same_time_on_a_channel_adds_to_the_noise() {
         let radio = format!(
             r#"{}
             link = [
-                {{ nodes = [4, 6], course.beams = "cells_level.csv" }},
-                {{ nodes = [5, 7], channel = {channel}, course.beams = "cells_other.csv" }},
-                {{ nodes = [5, 6], channel = {channel}, course.beams = "cells_other.csv" }},
+                {{ nodes = [4, 6], trace.beams = "cells_level.csv" }},
+                {{ nodes = [5, 7], channel = {channel}, trace.beams = "cells_other.csv" }},
+                {{ nodes = [5, 6], channel = {channel}, trace.beams = "cells_other.csv" }},
             ]"#,
             if declared { pair.as_str() } else { "" }
         );
@@ -185,8 +185,8 @@ retries = 0
 queue.drop_tail.packets = 200
 {handover}
 link = [
-    {{ nodes = [3, 5], course.beams = "cells_{name}_a.csv" }},
-    {{ nodes = [4, 5], course.beams = "cells_{name}_b.csv" }},
+    {{ nodes = [3, 5], trace.beams = "cells_{name}_a.csv" }},
+    {{ nodes = [4, 5], trace.beams = "cells_{name}_b.csv" }},
 ]
 [workload.flows]
 file = "cells_{name}.csv"
@@ -225,7 +225,7 @@ const UNTIL_1500: &str = "[window]\nmeasure = \"1.5 s\"\ndrain = \"0 s\"\n[recor
 
 #[test]
 fn a_device_between_two_access_points_uses_the_louder_one() {
-    let rest = format!("{UNTIL_1500}[control.datagrams.transport.datagrams]\n");
+    let rest = format!("{UNTIL_1500}[scheme.datagrams.transport.datagrams]\n");
     let flows = [(0, 0, 1, 10_000_000_000)];
     for (queued, name) in [("lost", "saturated_lost"), ("forwarded", "saturated_forwarded")] {
         let handover = HANDOVER.replace(" }", &format!(", queued = \"{queued}\" }}"));
@@ -265,7 +265,7 @@ fn without_a_queue_nothing_is_lost_by_a_handover() {
     // 80 Mb/s, 10 kB every millisecond.
     let flows: Vec<_> = (0..1_400).map(|i| (i * 1_000_000_000, 0, 1, 10_000)).collect();
     let handover = HANDOVER.replace(" }", ", queued = \"forwarded\" }");
-    let rest = format!("{UNTIL_1500}[control.datagrams.transport.datagrams]\n");
+    let rest = format!("{UNTIL_1500}[scheme.datagrams.transport.datagrams]\n");
     let ran = run(&two_cells("light", &handover, [&FALLS, &RISES], &flows, &rest), "datagrams", 1);
     let errors = ran.summary.dropped_packets.get("air").copied().unwrap_or(0);
     let losses: u64 = ran.summary.dropped_packets.values().sum();
@@ -287,7 +287,7 @@ fn without_a_queue_nothing_is_lost_by_a_handover() {
 #[test]
 fn tcp_goes_on_both_ways() {
     let flows = [(0, 0, 1, 100_000_000), (0, 1, 0, 100_000_000)];
-    let rest = "[control.tcp.transport.tcp]\nmin_rto = \"10 ms\"\n";
+    let rest = "[scheme.tcp.transport.tcp]\nmin_rto = \"10 ms\"\n";
     for queued in ["lost", "forwarded"] {
         let handover = HANDOVER.replace(" }", &format!(", queued = \"{queued}\" }}"));
         let name = format!("tcp_{queued}");
@@ -315,7 +315,7 @@ fn tcp_goes_on_both_ways() {
 fn a_swing_that_is_smaller_than_the_hysteresis_moves_nobody() {
     let swing: Vec<(f64, f64)> = (0..8).map(|i| (f64::from(i) * 0.2, if i % 2 == 0 { -58.0 } else { -63.0 })).collect();
     let steady = [(0.0, -60.5)];
-    let rest = format!("{UNTIL_1500}[control.datagrams.transport.datagrams]\n");
+    let rest = format!("{UNTIL_1500}[scheme.datagrams.transport.datagrams]\n");
     let flows = [(0, 0, 1, 1_000_000_000)];
     let count = |hysteresis: &str| {
         let handover = HANDOVER.replace("3.0", hysteresis);
@@ -338,9 +338,9 @@ measure = "1.5 s"
 drain = "0 s"
 [record]
 received_every = "10 ms"
-[control.steered.transport.tcp]
+[scheme.steered.transport.tcp]
 min_rto = "10 ms"
-[control.steered.proxy]
+[scheme.steered.proxy]
 policy.reactive = {}
 report_delay = "1 ms"
 base_rtt = "5 ms"
@@ -373,7 +373,7 @@ fn whatever_levels_do_packets_are_conserved_and_runs_repeat() {
             let steps: Vec<(f64, f64)> =
                 (0..12).map(|i| (f64::from(i) * 0.05, -85.0 + (next() % 300) as f64 * 0.1)).collect();
             beams(&name, &steps);
-            links += &format!("{{ nodes = [{access_point}, {device}], course.beams = \"{name}\" }},\n");
+            links += &format!("{{ nodes = [{access_point}, {device}], trace.beams = \"{name}\" }},\n");
         }
     }
     let flows: Vec<_> = (0..200)
@@ -416,17 +416,17 @@ file = "cells_any.csv"
 [window]
 measure = "600 ms"
 drain = "0 s"
-[control.datagrams]
+[scheme.datagrams]
 ecmp = "{ecmp}"
 transport.datagrams = {{}}
-[control.tcp]
+[scheme.tcp]
 ecmp = "{ecmp}"
 transport.tcp.min_rto = "5 ms"
 "#
         );
-        for control in ["datagrams", "tcp"] {
+        for scheme in ["datagrams", "tcp"] {
             // A run whose packets are not conserved ends in an error.
-            let [one, two] = [1, 1].map(|seed| run(&text, control, seed));
+            let [one, two] = [1, 1].map(|seed| run(&text, scheme, seed));
             assert_eq!(serde_json::to_string(&one.summary).unwrap(), serde_json::to_string(&two.summary).unwrap());
             let handovers = one.words("air", "state").iter().filter(|s| *s == "handover").count();
             assert!(handovers >= 20, "{handovers} links of new access points");

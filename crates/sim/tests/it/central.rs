@@ -26,7 +26,7 @@ fn leaf_spine(uplinks: u32, rate: &str, pattern: &str, plan: &str) -> String {
         sizes.fixed = "14720 B"
         [window]
         measure = "30 ms"
-        [control.syn]
+        [scheme.syn]
         transport.datagrams = {{}}
         plan.timeslots = {{ {plan} }}
         "#
@@ -63,7 +63,7 @@ fn granted(plan: &str) -> Ran {
         bytes = "1 MB"
         [record]
         grants = true
-        [control.c]
+        [scheme.c]
         transport.raw = {{}}
         plan.{plan} = {{}}
         "#
@@ -205,24 +205,24 @@ fn an_incast_takes_the_time_of_its_bytes() {
         propagation = "0 s"
         [workload.flows]
         file = "central-incast.csv"
-        [control.mmf]
+        [scheme.mmf]
         transport.datagrams = {}
         plan.timeslots = {}
-        [control.srjf]
+        [scheme.srjf]
         transport.datagrams = {}
         plan.timeslots = { metric = "srjf" }
-        [control.asy]
+        [scheme.asy]
         transport.datagrams = {}
         plan.rates = {}
-        [control.max_min]
+        [scheme.max_min]
         transport.datagrams = {}
         plan.rates = { normaliser = "max_min" }
-        [control.proportional]
+        [scheme.proportional]
         transport.datagrams = {}
         plan.rates = { normaliser = "proportional" }
     "#;
-    let fct = |control| {
-        let mut fct = run(text, control, 1).column("flows", "fct_ps");
+    let fct = |scheme| {
+        let mut fct = run(text, scheme, 1).column("flows", "fct_ps");
         fct.sort_unstable();
         fct
     };
@@ -232,10 +232,10 @@ fn an_incast_takes_the_time_of_its_bytes() {
     assert_eq!(mmf[4], last);
     assert!(mmf[0] >= last - 5 * SLOT, "all end together: {mmf:?}");
     assert_eq!(fct("srjf"), [1, 2, 3, 4, 5].map(|k| (100 * k + 1) * SLOT), "one after the other");
-    for control in ["asy", "max_min", "proportional"] {
-        let fct = fct(control);
+    for scheme in ["asy", "max_min", "proportional"] {
+        let fct = fct(scheme);
         // A fifth of the link each: the last packet of each leaves after 99 intervals of five slots.
-        assert!(fct.iter().all(|t| (t - 496 * SLOT).abs() <= 6 * SLOT), "{control}: {fct:?}");
+        assert!(fct.iter().all(|t| (t - 496 * SLOT).abs() <= 6 * SLOT), "{scheme}: {fct:?}");
     }
 }
 
@@ -250,7 +250,7 @@ fn what_others_leave_is_given_at_once() {
         propagation = "0 s"
         [workload.flows]
         file = "central-leave.csv"
-        [control.asy]
+        [scheme.asy]
         transport.datagrams = {}
         plan.rates = {}
     "#;
@@ -277,7 +277,7 @@ fn a_receiver_gets_what_its_rates_add_up_to() {
             [window]
             measure = "100 ms"
             drain = "0 s"
-            [control.asy]
+            [scheme.asy]
             transport.datagrams = {{}}
             plan.rates.normaliser = "{normaliser}"
             "#
@@ -305,22 +305,22 @@ fn small_packets_waste_their_slots() {
         drain = "0 s"
         [record]
         queues_every = "10 ms"
-        [control.packet]
+        [scheme.packet]
         transport.datagrams = {}
         plan.timeslots = {}
-        [control.packets]
+        [scheme.packets]
         transport.datagrams = {}
         plan.timeslots.fill = "packets"
-        [control.fragments]
+        [scheme.fragments]
         transport.datagrams = {}
         plan.timeslots.fill = "fragments"
-        [control.asy]
+        [scheme.asy]
         transport.datagrams = {}
         plan.rates = {}
     "#;
     // Share of the servers' links that is used, over the whole run.
-    let used = |control| {
-        let ran = run(text, control, 1);
+    let used = |scheme| {
+        let ran = run(text, scheme, 1);
         let (from, busy) = (ran.column("links", "from"), ran.column("links", "busy_ps"));
         let busy: i64 = from.iter().zip(&busy).filter(|(f, _)| **f < 8).map(|(_, b)| b).sum();
         busy as f64 / (8.0 * ran.summary.simulated_ps as f64)
@@ -384,7 +384,7 @@ proptest! {
             sizes.exponential = "{bytes}"
             [window]
             measure = "3 ms"
-            [control.c]
+            [scheme.c]
             {transport}
             {plan}
             "#
@@ -403,7 +403,7 @@ fn what_cannot_work_is_refused() {
     let text = |plan: &str, fabric: &str| {
         format!(
             "[fabric]\n{fabric}\nrate = \"1 Gb/s\"\n[workload.poisson]\nload = 0.5\nsizes.fixed = \"10 kB\"\n[window]\nmeasure = \"1 ms\"\n\
-             [control.c]\ntransport.datagrams = {{}}\n{plan}\n"
+             [scheme.c]\ntransport.datagrams = {{}}\n{plan}\n"
         )
     };
     let is_refused = |text: &str, what: &str| {
@@ -423,7 +423,7 @@ fn what_cannot_work_is_refused() {
     let slow = "topology.tree = { edges = 2, hosts_per_edge = 2 }\nuplink_rate = \"1500 Mb/s\"";
     refused("plan.rates = {}", slow, "parallel unit links");
     // A packet of a flow's whole size fits no slot.
-    for plan in ["plan.timeslots = {}", "plan.slots = {}"] {
+    for plan in ["plan.timeslots = {}", "plan.tdma = {}"] {
         let single = text(plan, four).replace("[window]", "packets = \"single\"\n[window]");
         is_refused(&single, "a flow in one packet");
     }

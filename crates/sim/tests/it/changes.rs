@@ -21,7 +21,7 @@ fn stream(file: &str, change: &str) -> Ran {
         [workload.flows]
         file = "{file}"
         {change}
-        [control.c]
+        [scheme.c]
         transport.datagrams = {{}}
         "#
     );
@@ -97,9 +97,9 @@ fn slots(notice: &str) -> Ran {
         rates = ["1 Gb/s", "10 Gb/s"]
         every = "2 ms"
         notice = "{notice}"
-        [control.c]
+        [scheme.c]
         transport.raw = {{ report_every = "1 ms" }}
-        plan.slots = {{ slot = "200 us", guard = "15 us" }}
+        plan.tdma = {{ slot = "200 us", guard = "15 us" }}
         "#
     );
     run(&text, "c", 1)
@@ -146,9 +146,9 @@ fn what_waits_behind_slots_is_sent_at_the_new_rate() {
         at = "300 us"
         rates = ["1 Gb/s", "10 Gb/s"]
         every = "400 us"
-        [control.c]
+        [scheme.c]
         transport.datagrams = {}
-        plan.slots = { slot = "400 us", guard = "15 us" }
+        plan.tdma = { slot = "400 us", guard = "15 us" }
         "#;
     let ran = run(text, "c", 1);
     let (begin, fct) = (ran.column("slots", "start_ps")[0], ran.column("flows", "fct_ps")[0]);
@@ -159,9 +159,9 @@ fn what_waits_behind_slots_is_sent_at_the_new_rate() {
     assert_eq!(fct, left + 5 * US);
 }
 
-/// Slots on wires that change, whose manager is away while one of them is slow.
+/// Slots on wires that change, whose controller is away while one of them is slow.
 #[test]
-fn a_manager_that_returns_knows_the_rates() {
+fn a_controller_that_returns_knows_the_rates() {
     flow_list("returns.csv", &[(0, 0, 1, 8_000_000)]);
     let text = r#"
         [fabric]
@@ -177,12 +177,12 @@ fn a_manager_that_returns_knows_the_rates() {
         every = "20 ms"
         notice = "1 ms"
         [[failure]]
-        element = "manager"
+        element = "controller"
         at = "5 ms"
         until = "6 ms"
-        [control.c]
+        [scheme.c]
         transport.raw = { report_every = "1 ms" }
-        plan.slots = { slot = "200 us", guard = "15 us", round_slots = 4 }
+        plan.tdma = { slot = "200 us", guard = "15 us", round_slots = 4 }
         "#;
     let ran = run(text, "c", 1);
     assert!(ran.column("drops", "packets").is_empty());

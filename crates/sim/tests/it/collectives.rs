@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Eight hosts under a switch of 100 Gb/s with wires of 100 ns.
-fn packets(workload: &str, control: &str) -> String {
+fn packets(workload: &str, scheme: &str) -> String {
     format!(
         r#"
         [fabric]
@@ -15,19 +15,19 @@ fn packets(workload: &str, control: &str) -> String {
         propagation = "100 ns"
         [workload]
         {workload}
-        [control.c]
-        {control}
+        [scheme.c]
+        {scheme}
         "#
     )
 }
 
 /// The same hosts, each with a circuit of 100 Gb/s and 10 Gb/s of packets.
 fn circuits(workload: &str) -> String {
-    let control = r#"
+    let scheme = r#"
         transport.raw = {}
         plan.circuits = { scheduler = "hold", period = "500 us", dark = "20 us", least_open = "20 us", packets = false, limits = false, control_latency = "1 us", compute_time = "10 us", signals.reaction = "immediate" }
     "#;
-    packets(workload, control).replace(
+    packets(workload, scheme).replace(
         "single_switch.hosts = 8",
         r#"hybrid = { tors = 8, hosts_per_tor = 1, packet_rate = "10 Gb/s", dark.fixed = "10 us" }"#,
     )
@@ -65,7 +65,7 @@ fn a_ring_takes_what_the_formula_says() {
     // The formula in the large: 2 (n - 1) / n of the bytes at the rate, and 14 latencies.
     let formula = 2.0 * 7.0 / 8.0 * bytes as f64 * 80.0 + 14.0 * (line(9038) + 200_000.0);
     assert!((took / formula - 1.0).abs() < 0.01, "{took} of {formula}");
-    // No control is faster than the bound, and this one nearly reaches it.
+    // No scheme is faster than the bound, and this one nearly reaches it.
     let ideal = ran.column("steps", "ideal_ps")[0] as f64;
     assert!(took >= ideal && took < 1.01 * ideal, "{took} of {ideal}");
     assert_eq!(ran.column("collectives", "sent_bytes"), [(14 * bytes) as i64]);
@@ -96,17 +96,17 @@ fn other_algorithms_take_as_long_for_large_buffers() {
 #[test]
 fn a_flow_begins_when_what_it_waits_for_has_come() {
     let workload = all_reduce("ring", "1 MB");
-    let controls = [
+    let schemes = [
         "transport.datagrams = {}",
         "transport.raw = {}",
         "transport.tcp = {}",
         r#"transport.raw = {}
-        plan.slots = { slot = "20 us", guard = "1 us" }"#,
+        plan.tdma = { slot = "20 us", guard = "1 us" }"#,
         r#"transport.datagrams = {}
         plan.rates = { control_latency = "1 us" }"#,
     ];
-    for control in controls {
-        let ran = run(&packets(&workload, control), "c", 1);
+    for scheme in schemes {
+        let ran = run(&packets(&workload, scheme), "c", 1);
         let [source, start, fct] = ["source", "start_ps", "fct_ps"].map(|c| ran.column("flows", c));
         let mut by_host: BTreeMap<i64, Vec<(i64, i64)>> = BTreeMap::new();
         for ((&host, &start), &fct) in source.iter().zip(&start).zip(&fct) {
@@ -115,14 +115,14 @@ fn a_flow_begins_when_what_it_waits_for_has_come() {
         by_host.values_mut().for_each(|flows| flows.sort_unstable());
         for host in 0..8 {
             let (own, before) = (&by_host[&host], &by_host[&((host + 7) % 8)]);
-            assert_eq!(own.len(), 14, "{control}");
+            assert_eq!(own.len(), 14, "{scheme}");
             assert_eq!(own[0].0, 0);
             for round in 1..14 {
-                assert_eq!(own[round].0, before[round - 1].1, "{control}: host {host}, round {round}");
+                assert_eq!(own[round].0, before[round - 1].1, "{scheme}: host {host}, round {round}");
             }
         }
         let end = by_host.values().map(|f| f[13].1).max();
-        assert_eq!(end, Some(step(&ran) as i64), "{control}");
+        assert_eq!(end, Some(step(&ran) as i64), "{scheme}");
     }
 }
 
@@ -130,9 +130,9 @@ fn a_flow_begins_when_what_it_waits_for_has_come() {
 #[test]
 fn trains_change_nothing() {
     for algorithm in ["ring", "halving_doubling", "tree", "direct"] {
-        let control = r#"transport.raw = {}
-        plan.slots = { slot = "20 us", guard = "1 us" }"#;
-        let text = packets(&all_reduce(algorithm, "2 MB"), control);
+        let scheme = r#"transport.raw = {}
+        plan.tdma = { slot = "20 us", guard = "1 us" }"#;
+        let text = packets(&all_reduce(algorithm, "2 MB"), scheme);
         let (trains, packets) = (run(&text, "c", 1), run_by_packets(&text, "c", 1));
         for (table, column) in
             [("steps", "step_ps"), ("flows", "start_ps"), ("flows", "fct_ps"), ("collectives", "start_ps")]

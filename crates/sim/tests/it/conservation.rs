@@ -1,5 +1,5 @@
 //! Random small scenarios: what is sent is delivered, lost with a reason or under way, the same seed gives the same results, and no
-//! control changes the arrivals.
+//! scheme changes the arrivals.
 //!
 //! A run itself refuses to end with `Ok` where packets or bytes are missing or came from nowhere.
 
@@ -118,9 +118,9 @@ const INTERFACES: [&str; 4] = [
 const PLANS: [&str; 5] = [
     "",
     "",
-    "plan.slots = { slot = \"50 us\", guard = \"5 us\", round_slots = 8 }",
-    "plan.slots = { slot = \"100 us\", guard = \"1 us\", round_slots = 16, control_loss = 0.1, clock_error = \"3 us\" }",
-    "plan.slots = { slot = \"60 us\", guard = \"0 s\", round_slots = 5, compute_time = \"0 s\", control_latency = \"1 us\" }",
+    "plan.tdma = { slot = \"50 us\", guard = \"5 us\", round_slots = 8 }",
+    "plan.tdma = { slot = \"100 us\", guard = \"1 us\", round_slots = 16, control_loss = 0.1, clock_error = \"3 us\" }",
+    "plan.tdma = { slot = \"60 us\", guard = \"0 s\", round_slots = 5, compute_time = \"0 s\", control_latency = \"1 us\" }",
 ];
 
 /// `[[failure]]` tables, mostly none; what fails exists in every fabric above.
@@ -132,7 +132,7 @@ fn failures() -> impl Strategy<Value = String> {
         "{ switch = 0 }",
         "{ host = 1 }",
         "{ host = 2 }",
-        "\"manager\"",
+        "\"controller\"",
     ]);
     let one = (element, 0u32..300, 1u32..400, select(vec!["0 s", "20 us", "1 ms"]), 0u8..8).prop_map(
         |(element, at, length, detection, forever)| {
@@ -143,7 +143,7 @@ fn failures() -> impl Strategy<Value = String> {
     prop_oneof![Just(String::new()), prop::collection::vec(one, 1..4).prop_map(|f| f.concat())]
 }
 
-fn control() -> impl Strategy<Value = String> {
+fn scheme() -> impl Strategy<Value = String> {
     (select(&TRANSPORTS[..]), select(&ROUTES[..]), select(&INTERFACES[..]), select(&PLANS[..]))
         .prop_map(|(transport, ecmp, nic, plan)| format!("{transport}\n{ecmp}\n{nic}\n{plan}\n"))
 }
@@ -193,7 +193,7 @@ proptest! {
         fabric in fabric(),
         workload in workload(),
         failures in failures(),
-        controls in prop::collection::vec(control(), 2..4),
+        schemes in prop::collection::vec(scheme(), 2..4),
         sampled in any::<bool>(),
         seed in 0u64..1000,
     ) {
@@ -205,12 +205,12 @@ proptest! {
         if !text.contains("pfc") {
             text += &failures;
         }
-        for (i, control) in controls.iter().enumerate() {
-            text += &format!("[control.c{i}]\n{control}");
+        for (i, scheme) in schemes.iter().enumerate() {
+            text += &format!("[scheme.c{i}]\n{scheme}");
         }
         prop_assume!(load(&text).validate(&["weighted_round_robin"]).is_ok());
         let mut first: Option<Ran> = None;
-        for (i, control) in controls.iter().enumerate() {
+        for (i, scheme) in schemes.iter().enumerate() {
             let name = format!("c{i}");
             let once = || match try_run(&text, &name, seed) {
                 Ok(ran) => Ok(ran),
@@ -218,7 +218,7 @@ proptest! {
             };
             let (ran, again) = (once()?, once()?);
             // Where a wire fails, packets take others.
-            consistent(&ran, !control.contains("ecmp") && failures.is_empty());
+            consistent(&ran, !scheme.contains("ecmp") && failures.is_empty());
             prop_assert_eq!(serde_json::to_string(&ran.summary).unwrap(), serde_json::to_string(&again.summary).unwrap());
             for (a, b) in ran.tables.iter().zip(again.tables.iter()) {
                 prop_assert_eq!(&a.batches, &b.batches, "{} of {}\n{}", a.name, name, text);
@@ -241,7 +241,7 @@ fn a_report_may_come_while_a_repair_waits() {
         rate = "1 Gb/s"
         [workload.shuffle]
         bytes = "60 kB"
-        [control.free]
+        [scheme.free]
         transport.raw = {}
         ecmp = "packet"
     "#;
@@ -255,7 +255,7 @@ fn a_report_may_come_while_a_repair_waits() {
         pattern.incast.receiver = 0
         [window]
         measure = "2 s"
-        [control.free]
+        [scheme.free]
         transport.raw = {}
     "#;
     for text in [queue, paths] {
@@ -280,7 +280,7 @@ fn every_packet_that_arrives_has_a_latency() {
             bytes = "60 kB"
             [record]
             latency = true
-            [control.c]
+            [scheme.c]
             transport.{transport}
             "#
         );

@@ -22,7 +22,7 @@ fn one_packet(switches: i64, forwarding: &str, bytes: i64, first: i64, rest: i64
         switch = {{ latency = "300 ns", forwarding = "{forwarding}" }}
         [workload.flows]
         file = "one.csv"
-        [control.open]
+        [scheme.open]
         transport.datagrams = {{}}
         "#,
         links.join(", ")
@@ -85,7 +85,7 @@ fn congested_ports_share_a_memory() {
                 file = "memory.csv"
                 [record]
                 queues_every = "50 us"
-                [control.open]
+                [scheme.open]
                 transport.datagrams = {{}}
                 "#
             );
@@ -144,9 +144,9 @@ fn ecmp_balances_by_flow_and_by_packet() {
         rate = "10 Gb/s"
         [workload.flows]
         file = "ecmp.csv"
-        [control.flow]
+        [scheme.flow]
         transport.datagrams = {}
-        [control.packet]
+        [scheme.packet]
         transport.datagrams = {}
         ecmp = "packet"
     "#;

@@ -1,4 +1,4 @@
-//! Links, switches, hosts and the manager fail and return: what is lost is what arithmetic says, and what comes after.
+//! Links, switches, hosts and the controller fail and return: what is lost is what arithmetic says, and what comes after.
 
 use crate::common::{Ran, flow_list, run};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +31,7 @@ fn stream(file: &str, failure: &str) -> Ran {
         [workload.flows]
         file = "{file}"
         {failure}
-        [control.c]
+        [scheme.c]
         transport.datagrams = {{}}
         "#
     );
@@ -95,7 +95,7 @@ fn a_host_that_returns_goes_on() {
 }
 
 /// All to all between eight hosts over two spines.
-fn spines(control: &str, failures: &str) -> Ran {
+fn spines(scheme: &str, failures: &str) -> Ran {
     let text = format!(
         r#"
         [fabric]
@@ -105,8 +105,8 @@ fn spines(control: &str, failures: &str) -> Ran {
         [workload.shuffle]
         bytes = "1 MB"
         {failures}
-        [control.c]
-        {control}
+        [scheme.c]
+        {scheme}
         "#
     );
     run(&text, "c", 3)
@@ -141,7 +141,7 @@ fn traffic_goes_around_a_dead_spine_and_every_byte_arrives_once() {
     assert!((0..fct.len()).all(|i| fct[i].is_some() == (source[i] / 4 == destination[i] / 4)));
 }
 
-const SLOTS: &str = "transport.raw = { report_every = \"300 us\" }\nplan.slots = { slot = \"100 us\", guard = \"5 us\", round_slots = 16 }";
+const SLOTS: &str = "transport.raw = { report_every = \"300 us\" }\nplan.tdma = { slot = \"100 us\", guard = \"5 us\", round_slots = 16 }";
 
 /// A shuffle in slots between the hosts of a tree: two switches of three hosts under one root.
 fn tree(failures: &str) -> Ran {
@@ -153,7 +153,7 @@ fn tree(failures: &str) -> Ran {
         [workload.shuffle]
         bytes = "2 MB"
         {failures}
-        [control.c]
+        [scheme.c]
         {SLOTS}
         "#
     );
@@ -206,14 +206,14 @@ fn slots_are_planned_without_what_is_known_to_be_dead() {
 }
 
 #[test]
-fn a_manager_that_is_killed_strands_nobody() {
+fn a_controller_that_is_killed_strands_nobody() {
     let whole = tree("");
     let took = |ran: &Ran| ran.summary.completion_ps.expect("all flows are done");
     for (at, until) in [(2_000, 2_300), (3_333, 9_000), (100, 3_000)] {
-        let failure = format!("[[failure]]\nelement = \"manager\"\nat = \"{at} us\"\nuntil = \"{until} us\"\n");
+        let failure = format!("[[failure]]\nelement = \"controller\"\nat = \"{at} us\"\nuntil = \"{until} us\"\n");
         let ran = tree(&failure);
         assert_eq!((ran.summary.flows.unfinished, ran.summary.dropped_packets.len()), (0, 0));
-        // Slots of both managers never meet.
+        // Slots of both controllers never meet.
         assert!(longest_queue(&ran) <= 1538, "{} B queued", longest_queue(&ran));
         let (start, source) = (ran.column("slots", "start_ps"), ran.column("slots", "source"));
         let mut seen = BTreeSet::new();
@@ -224,7 +224,7 @@ fn a_manager_that_is_killed_strands_nobody() {
         let gap = start.iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>();
         let gap = gap.windows(2).map(|w| w[1] - w[0]).max().unwrap();
         println!(
-            "manager away from {at} to {until} us: {} us instead of {} us, no slot begins for {} us",
+            "controller away from {at} to {until} us: {} us instead of {} us, no slot begins for {} us",
             took(&ran) / US,
             took(&whole) / US,
             gap / US
@@ -234,7 +234,7 @@ fn a_manager_that_is_killed_strands_nobody() {
         assert!(took(&ran) > took(&whole) && took(&ran) < took(&whole) + (until - at + 2 * memory) * US);
     }
     // Without a successor, what is granted is sent, and then nothing.
-    let ran = tree("[window]\ndrain = \"60 ms\"\n[[failure]]\nelement = \"manager\"\nat = \"3 ms\"\n");
+    let ran = tree("[window]\ndrain = \"60 ms\"\n[[failure]]\nelement = \"controller\"\nat = \"3 ms\"\n");
     assert!(ran.summary.flows.unfinished > 0 && ran.summary.dropped_packets.is_empty());
     let last = *ran.column("slots", "start_ps").iter().max().unwrap();
     assert!((3_000 * US..3_000 * US + 2 * (16 * 105 + 121) * US).contains(&last), "{last}");
@@ -246,13 +246,13 @@ fn a_manager_that_is_killed_strands_nobody() {
 fn plans_of_packets_and_of_rates_leave_out_what_has_no_route() {
     for plan in ["timeslots", "rates"] {
         let away = |until: u32, detection: &str| {
-            let control = format!("transport.raw = {{ report_every = \"300 us\" }}\nplan.{plan} = {{}}");
+            let scheme = format!("transport.raw = {{ report_every = \"300 us\" }}\nplan.{plan} = {{}}");
             let spine = |s: u32| {
                 format!(
                     "[[failure]]\nelement = {{ switch = {s} }}\nat = \"500 us\"\nuntil = \"{until} ms\"\ndetection = \"{detection}\"\n"
                 )
             };
-            let ran = spines(&control, &(spine(2) + &spine(3)));
+            let ran = spines(&scheme, &(spine(2) + &spine(3)));
             assert_eq!(ran.summary.flows.unfinished, 0, "{plan}");
             ran.summary.packets.dropped
         };
@@ -267,14 +267,14 @@ fn plans_of_packets_and_of_rates_leave_out_what_has_no_route() {
 #[test]
 fn plans_of_packets_and_of_rates_go_on_after_a_failure() {
     for plan in ["timeslots = {}", "rates = {}"] {
-        for element in ["{ host = 2 }", "{ switch = 2 }", "\"manager\"", "{ wire = 9 }"] {
-            let control = format!("transport.raw = {{ report_every = \"300 us\" }}\nplan.{plan}");
+        for element in ["{ host = 2 }", "{ switch = 2 }", "\"controller\"", "{ wire = 9 }"] {
+            let scheme = format!("transport.raw = {{ report_every = \"300 us\" }}\nplan.{plan}");
             let failure = format!(
                 "[[failure]]\nelement = {element}\nat = \"500 us\"\nuntil = \"2 ms\"\ndetection = \"200 us\"\n"
             );
-            let ran = spines(&control, &failure);
+            let ran = spines(&scheme, &failure);
             assert_eq!(ran.summary.flows.unfinished, 0, "{plan} {element}");
-            assert_eq!(ran.summary.dropped_packets.is_empty(), element == "\"manager\"", "{plan} {element}");
+            assert_eq!(ran.summary.dropped_packets.is_empty(), element == "\"controller\"", "{plan} {element}");
         }
     }
 }

@@ -16,11 +16,11 @@ switch = {{ buffer.per_port = "1 MB", ecn = "100 kB" }}
 [workload.flows]
 file = "{file}"
 
-[control.wired.transport.tcp]
+[scheme.wired.transport.tcp]
 congestion = "dctcp"
 min_rto = "10 ms"
 
-[control.flyways]
+[scheme.flyways]
 transport.tcp = {{ congestion = "dctcp", min_rto = "10 ms" }}
 plan.flyways = {{ {flyways} }}
 "#

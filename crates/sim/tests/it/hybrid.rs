@@ -9,7 +9,7 @@ const WIRE: f64 = 1538.0;
 const PERIOD: i64 = 3_000_000_000;
 
 /// `tors` racks of `hosts` hosts at 10 Gb/s, the packet switch at 1 Gb/s a host.
-fn hybrid(tors: u32, hosts: u32, more: &str, workload: &str, controls: &str) -> String {
+fn hybrid(tors: u32, hosts: u32, more: &str, workload: &str, schemes: &str) -> String {
     format!(
         r#"
         [fabric]
@@ -21,16 +21,16 @@ fn hybrid(tors: u32, hosts: u32, more: &str, workload: &str, controls: &str) -> 
         [window]
         measure = "100 ms"
         drain = "0 ms"
-        {controls}
+        {schemes}
         "#
     )
 }
 
-/// A control without control latencies: what is left is the schedule.
+/// A scheme without control latencies: what is left is the schedule.
 fn ideal(name: &str, plan: &str) -> String {
     format!(
         r#"
-        [control.{name}]
+        [scheme.{name}]
         transport.raw = {{}}
         plan.circuits = {{ period = "3 ms", dark = "30 us", least_open = "30 us", control_latency = "0 ns", compute_time = "0 ns", unreported = 0.1, signals.reaction = "immediate", {plan} }}
         "#
@@ -103,11 +103,11 @@ fn small_demands_go_by_the_packet_switch() {
 #[test]
 fn limits_keep_frames_out_of_each_others_way() {
     let workload = skewed("circuits-limits.csv", 12, 0.9, 9, 3);
-    let controls =
+    let schemes =
         ideal("with", r#"scheduler = "cover_all""#) + &ideal("without", r#"scheduler = "cover_all", limits = false"#);
-    let lost = |frames: u32, control: &str| {
+    let lost = |frames: u32, scheme: &str| {
         let more = format!("multiplexer_frames = {frames}");
-        let ran = run(&hybrid(12, 1, &more, &workload, &controls), control, 1);
+        let ran = run(&hybrid(12, 1, &more, &workload, &schemes), scheme, 1);
         (lost(&ran, "multiplexer_full"), ran.summary.packets.sent)
     };
     assert_eq!(lost(3, "with").0, 0);
@@ -167,9 +167,9 @@ fn every_scheduler_serves_everyone() {
     for scheduler in ["solstice", "cover_all", "round_robin"] {
         for (tors, hosts, wires) in [(12, 1, ""), (4, 3, ""), (3, 4, "circuit_uplinks = 2, packet_uplinks = 2")] {
             for transport in ["raw = {}", r#"tcp = { min_rto = "10 ms" }"#] {
-                let control = format!(
+                let scheme = format!(
                     r#"
-                    [control.it]
+                    [scheme.it]
                     transport.{transport}
                     plan.circuits = {{ scheduler = "{scheduler}", dark = "30 us", least_open = "130 us" }}
                     "#
@@ -177,7 +177,7 @@ fn every_scheduler_serves_everyone() {
                 for retune in ["all_stop", "moved"] {
                     let comma = if wires.is_empty() { "" } else { ", " };
                     let more = format!("{wires}{comma}retune = \"{retune}\"");
-                    let text = hybrid(tors, hosts, &more, workload, &control);
+                    let text = hybrid(tors, hosts, &more, workload, &scheme);
                     let ran = run(&text, "it", 3);
                     let what = format!("{scheduler} {tors} x {hosts} {transport} {retune}");
                     assert_eq!(ran.summary.flows.unfinished, 0, "{what}");
@@ -197,9 +197,9 @@ fn what_was_sent_in_slots_is_what_crossed_circuits() {
     for (name, large, small) in [("stands", 1.0, 0), ("turns", 0.6, 1)] {
         let workload = skewed(&format!("slots_{name}.csv"), hosts, large, small, 20);
         for latency in ["0 ns", "5 us"] {
-            let control = ideal("slots", "scheduler = \"solstice\"")
+            let scheme = ideal("slots", "scheduler = \"solstice\"")
                 .replace("control_latency = \"0 ns\"", &format!("control_latency = \"{latency}\""));
-            let text = hybrid(hosts, 1, "dark.fixed = \"20 us\"", &workload, &control);
+            let text = hybrid(hosts, 1, "dark.fixed = \"20 us\"", &workload, &scheme);
             let ran = run(&text, "slots", 1);
             let sum = |values: Vec<i64>| values.into_iter().sum::<i64>();
             let fabric = load(&text).scenario.fabric.build().unwrap();
@@ -236,10 +236,10 @@ fn tcp_one_way(acknowledgements: f64) -> ([f64; 2], [f64; 2]) {
     let name = format!("circuits-tcp-{acknowledgements}.csv");
     flow_list(&name, &[(0, 0, 1, 1_000_000_000)]);
     let plan = format!("acknowledgements = {acknowledgements:?}, scheduler = \"cover_all\"");
-    let control = ideal("it", &plan)
+    let scheme = ideal("it", &plan)
         .replace("transport.raw = {}", "transport.tcp = {}")
         .replace("unreported = 0.1", "unreported = 0.0");
-    let text = hybrid(4, 1, "", &format!("flows.file = \"{name}\""), &control)
+    let text = hybrid(4, 1, "", &format!("flows.file = \"{name}\""), &scheme)
         .replace("propagation", "mtu = \"9 kB\"\npropagation");
     let [half, whole] = ["50 ms", "100 ms"].map(|measure| run(&text.replace("100 ms", measure), "it", 1));
     let back = [8, 9].map(|switch| {
@@ -287,7 +287,7 @@ fn an_oracle_is_as_good_as_reports_or_a_period_better() {
     let flows = [(0, 0, 1), (2_900, 2, 3), (3_250, 4, 5), (3_390, 6, 7), (3_500, 1, 0)];
     let list: Vec<_> = flows.iter().map(|&(us, from, to)| (us * 1_000_000, from, to, 4000 * PAYLOAD)).collect();
     flow_list("circuits-oracle.csv", &list);
-    let control = |name: &str| {
+    let scheme = |name: &str| {
         let plan = format!("demand = \"{name}\", scheduler = \"cover_all\"");
         // Pause frames take as long, too, and dark times are for all of it.
         ideal(name, &plan)
@@ -296,7 +296,7 @@ fn an_oracle_is_as_good_as_reports_or_a_period_better() {
             .replace("unreported = 0.1", "unreported = 0.0")
     };
     let took = |name: &str| {
-        let ran = run(&hybrid(8, 1, "", "flows.file = \"circuits-oracle.csv\"", &control(name)), name, 1);
+        let ran = run(&hybrid(8, 1, "", "flows.file = \"circuits-oracle.csv\"", &scheme(name)), name, 1);
         assert_eq!((ran.summary.flows.unfinished, ran.summary.packets.dropped), (0, 0));
         let [source, fct] = ["source", "fct_ps"].map(|c| ran.column("flows", c));
         flows.map(|f| fct[source.iter().position(|&s| s == i64::from(f.1)).expect("its flow")])

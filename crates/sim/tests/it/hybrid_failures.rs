@@ -40,7 +40,7 @@ fn shuffle(name: &str, plan: &str, failure: &str) -> Ran {
         [window]
         drain = "1 s"
         {failure}
-        [control.it]
+        [scheme.it]
         transport.raw = {{ report_every = "2 ms" }}
         plan.circuits = {{ unreported = 0.1, {plan} }}
         "#
@@ -87,11 +87,11 @@ fn begins(ran: &Ran) -> BTreeSet<i64> {
 
 #[test]
 fn a_controller_that_is_killed_loses_no_frame() {
-    let whole = shuffle("manager-whole.csv", "", "");
+    let whole = shuffle("controller-whole.csv", "", "");
     // Within a configuration, at a period's begin, and before the first one.
     for (at, until) in [(4_000, 4_100), (6_240, 11_000), (50, 2_000)] {
-        let failure = format!("[[failure]]\nelement = \"manager\"\nat = \"{at} us\"\nuntil = \"{until} us\"\n");
-        let ran = shuffle(&format!("manager-{at}.csv"), "", &failure);
+        let failure = format!("[[failure]]\nelement = \"controller\"\nat = \"{at} us\"\nuntil = \"{until} us\"\n");
+        let ran = shuffle(&format!("controller-{at}.csv"), "", &failure);
         assert_eq!((ran.summary.flows.unfinished, reasons(&ran)), (0, vec![]), "{at}");
         // What its predecessor has said is over a period and its lead after its end; it cannot know how much that was.
         let begins = begins(&ran);
@@ -108,7 +108,7 @@ fn a_controller_that_is_killed_loses_no_frame() {
         );
     }
     // Without a successor, what is granted is sent, and then nothing.
-    let ran = shuffle("manager-gone.csv", "", "[[failure]]\nelement = \"manager\"\nat = \"4 ms\"\n");
+    let ran = shuffle("controller-gone.csv", "", "[[failure]]\nelement = \"controller\"\nat = \"4 ms\"\n");
     assert!(ran.summary.flows.unfinished > 0 && reasons(&ran).is_empty());
     assert!(*begins(&ran).last().unwrap() < 4_000 + LEAD + PERIOD);
 }
@@ -186,7 +186,7 @@ fn a_rack_uses_the_wire_that_is_left() {
         detection = "1 ms"
         [window]
         drain = "1 s"
-        [control.it]
+        [scheme.it]
         transport.raw = { report_every = "1 ms" }
         plan.circuits = { unreported = 0.0 }
         "#;

@@ -3,7 +3,7 @@
 use crate::common::run;
 
 /// Four hosts under a switch without a latency, wires of 1 us, 10 Gb/s.
-fn shuffle(control: &str) -> crate::common::Ran {
+fn shuffle(scheme: &str) -> crate::common::Ran {
     let text = format!(
         r#"
         [fabric]
@@ -13,8 +13,8 @@ fn shuffle(control: &str) -> crate::common::Ran {
         [workload.shuffle]
         bytes = "14720 B"
         in_turn = true
-        [control.c]
-        {control}
+        [scheme.c]
+        {scheme}
         "#
     );
     run(&text, "c", 1)
@@ -39,8 +39,8 @@ fn the_next_flow_starts_when_the_last_is_over() {
 #[test]
 fn a_sender_waits_until_it_knows() {
     // TCP's sender knows by the last acknowledgement, one way later than the receiver; raw frames' by a report.
-    for control in ["transport.tcp = {}", "transport.raw = {}"] {
-        let ran = shuffle(control);
+    for scheme in ["transport.tcp = {}", "transport.raw = {}"] {
+        let ran = shuffle(scheme);
         let (source, start) = (ran.column("flows", "source"), ran.column("flows", "start_ps"));
         let fct = ran.column("flows", "fct_ps");
         assert_eq!(start.len(), 12);
@@ -48,7 +48,7 @@ fn a_sender_waits_until_it_knows() {
             let mut own: Vec<usize> = (0..start.len()).filter(|&i| source[i] == host).collect();
             own.sort_by_key(|&i| start[i]);
             let gaps: Vec<i64> = own.windows(2).map(|w| start[w[1]] - start[w[0]] - fct[w[0]]).collect();
-            assert!(gaps.iter().all(|&gap| gap >= 2_000_000), "{control}, host {host}: {gaps:?}");
+            assert!(gaps.iter().all(|&gap| gap >= 2_000_000), "{scheme}, host {host}: {gaps:?}");
         }
     }
 }

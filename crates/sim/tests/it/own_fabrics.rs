@@ -1,4 +1,4 @@
-//! Controls on fabrics of their own: each carries the flows of the scenario, as it would if its fabric were the scenario's, on one scale.
+//! Schemes on fabrics of their own: each carries the flows of the scenario, as it would if its fabric were the scenario's, on one scale.
 
 use crate::common::{Ran, flow_list, run, try_run};
 use timeplane_sim::run::RunError;
@@ -21,18 +21,18 @@ const HYBRID: &str = r#"topology.hybrid = { tors = 4, hosts_per_tor = 2, packet_
 const CONTROLS: [(&str, &str, &str); 4] = [
     ("plain", "transport.tcp = { congestion = \"dctcp\", min_rto = \"2 ms\" }", ""),
     ("fast", "transport.tcp = { congestion = \"dctcp\", min_rto = \"2 ms\" }", FAST),
-    ("slots", "transport.datagrams = {}\nplan.slots = { slot = \"50 us\", guard = \"5 us\" }", FAST),
+    ("slots", "transport.datagrams = {}\nplan.tdma = { slot = \"50 us\", guard = \"5 us\" }", FAST),
     ("circuits", "transport.raw = {}\nplan.circuits = { dark = \"40 us\" }", HYBRID),
 ];
 
-/// One control's part, with what the test is about as its own fabric or none.
-fn control((name, keys, _): (&str, &str, &str), fabric: &str) -> String {
-    let own = if fabric.is_empty() { String::new() } else { format!("[control.{name}.fabric]\n{fabric}\n") };
-    format!("[control.{name}]\n{keys}\n{own}")
+/// One scheme's part, with what the test is about as its own fabric or none.
+fn scheme((name, keys, _): (&str, &str, &str), fabric: &str) -> String {
+    let own = if fabric.is_empty() { String::new() } else { format!("[scheme.{name}.fabric]\n{fabric}\n") };
+    format!("[scheme.{name}]\n{keys}\n{own}")
 }
 
-fn scenario(fabric: &str, workload: &str, controls: &str) -> String {
-    format!("[fabric]\n{fabric}\n[workload]\n{workload}\n[record]\nlatency = true\n{controls}")
+fn scenario(fabric: &str, workload: &str, schemes: &str) -> String {
+    format!("[fabric]\n{fabric}\n[workload]\n{workload}\n[record]\nlatency = true\n{schemes}")
 }
 
 /// All that a run tells but how ideal a flow could be.
@@ -51,7 +51,7 @@ fn told(ran: &Ran) -> Vec<(String, Vec<i64>)> {
         ("links", "max_queue_bytes"),
         ("latency", "latency_ps"),
         ("latency", "packets"),
-        ("control", "messages"),
+        ("scheme", "messages"),
         ("drops", "packets"),
     ];
     columns.iter().map(|(t, c)| (format!("{t}.{c}"), ran.column(t, c))).collect()
@@ -72,12 +72,12 @@ fn list(name: &str) -> String {
 #[test]
 fn each_control_runs_as_if_its_fabric_were_the_scenarios() {
     let workload = list("own-fabrics.csv");
-    let all: String = CONTROLS.map(|c| control(c, c.2)).concat();
+    let all: String = CONTROLS.map(|c| scheme(c, c.2)).concat();
     let together = scenario(PLAIN, &workload, &all);
     let mut completions = Vec::new();
     for c in CONTROLS {
         let own = if c.2.is_empty() { PLAIN } else { c.2 };
-        let alone = run(&scenario(own, &workload, &control(c, "")), c.0, 7);
+        let alone = run(&scenario(own, &workload, &scheme(c, "")), c.0, 7);
         let ran = run(&together, c.0, 7);
         assert_eq!(told(&ran), told(&alone), "{}", c.0);
         assert_eq!(ran.column("flows", "fct_ps").len(), 300);
@@ -94,17 +94,17 @@ fn slowdowns_count_from_the_scenarios_fabric() {
     flow_list("own-one.csv", &[(0, 0, 7, 1472)]);
     let c = ("it", "transport.datagrams = {}", "");
     let own = "topology.single_switch.hosts = 8\nrate = \"40 Gb/s\"";
-    let ran = run(&scenario(PLAIN, "flows.file = \"own-one.csv\"", &control(c, own)), "it", 1);
+    let ran = run(&scenario(PLAIN, "flows.file = \"own-one.csv\"", &scheme(c, own)), "it", 1);
     // 1538 B four times at 10 Gb/s and twice at 40 Gb/s, 1 us on each wire.
     assert_eq!(ran.column("flows", "ideal_ps"), [4 * 1_230_400 + 4_000_000]);
     assert_eq!(ran.column("flows", "fct_ps"), [2 * 307_600 + 2_000_000]);
 }
 
-/// A load is that of the scenario's fabric: a control on faster links gets the same arrivals, which are a smaller load there.
+/// A load is that of the scenario's fabric: a scheme on faster links gets the same arrivals, which are a smaller load there.
 #[test]
 fn arrivals_are_those_of_the_scenarios_fabric() {
     let workload = "poisson = { load = 0.5, sizes.exponential = \"50 kB\" }\n[window]\nmeasure = \"3 ms\"";
-    let text = scenario(PLAIN, workload, &CONTROLS.map(|c| control(c, c.2)).concat());
+    let text = scenario(PLAIN, workload, &CONTROLS.map(|c| scheme(c, c.2)).concat());
     let flows = |name: &str| {
         let ran = run(&text, name, 3);
         let mut flows: Vec<_> = ["start_ps", "source", "destination", "size_bytes"]
@@ -127,7 +127,7 @@ fn arrivals_are_those_of_the_scenarios_fabric() {
 #[test]
 fn other_hosts_are_refused() {
     let c = ("it", "transport.datagrams = {}", "");
-    let text = scenario(PLAIN, &list("own-hosts.csv"), &control(c, "topology.single_switch.hosts = 9"));
+    let text = scenario(PLAIN, &list("own-hosts.csv"), &scheme(c, "topology.single_switch.hosts = 9"));
     let Err(RunError::Fabric(e)) = try_run(&text, "it", 1) else { panic!("nine hosts are not eight") };
     assert_eq!(e.to_string(), "hosts is 9: as many as the scenario's fabric has");
 }

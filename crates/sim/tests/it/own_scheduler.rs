@@ -57,12 +57,12 @@ const SCENARIO: &str = r#"
     [workload.shuffle]
     bytes = "500 kB"
     jitter = "20 us"
-    [control.built_in]
+    [scheme.built_in]
     transport.raw = {}
-    plan.slots = { slot = "100 us", guard = "10 us" }
-    [control.rotation]
+    plan.tdma = { slot = "100 us", guard = "10 us" }
+    [scheme.rotation]
     transport.raw = {}
-    plan.slots = { slot = "100 us", guard = "10 us", scheduler = "rotation" }
+    plan.tdma = { slot = "100 us", guard = "10 us", scheduler = "rotation" }
 "#;
 
 #[test]
@@ -78,8 +78,8 @@ fn it_runs_beside_those_that_are_there() {
     let outcome = timeplane_sim::batch::run(&load(SCENARIO), &schedulers, &options, &never, &|_| {}).unwrap();
     print!("{}", outcome.comparison.to_text(100));
     // end: run
-    let completion = |control: &str| {
-        let runs: Vec<_> = outcome.summaries.iter().filter(|s| s.control == control).collect();
+    let completion = |scheme: &str| {
+        let runs: Vec<_> = outcome.summaries.iter().filter(|s| s.scheme == scheme).collect();
         assert_eq!(runs.len(), 2);
         assert!(runs.iter().all(|r| r.dropped_packets.is_empty()), "slots lose nothing");
         runs.iter().map(|r| r.completion_ps.unwrap() as f64).sum::<f64>() / 2.0

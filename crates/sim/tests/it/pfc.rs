@@ -45,7 +45,7 @@ fn slow_receiver(headroom: Option<u64>, flows: &str) -> String {
         switch.pfc = {{ pause_at = "{} B", resume_at = "{} B"{headroom} }}
         [workload.flows]
         file = "{flows}"
-        [control.c]
+        [scheme.c]
         transport.datagrams = {{}}
         "#,
         20 * FRAME,
@@ -208,7 +208,7 @@ fn incast_loses_nothing_and_ends() {
                     pattern = {pattern}
                     [window]
                     measure = "1 ms"
-                    [control.c]
+                    [scheme.c]
                     transport.{transport}
                     "#,
                     137 * (seed + 1),

@@ -3,7 +3,7 @@
 use crate::common::{Ran, flow_list, run, try_run};
 
 /// A server, an access point 20 ms away, a device; `link` says what its air link follows, `queue` what its access point does, `more` which
-/// controls there are.
+/// schemes there are.
 fn scenario(link: &str, queue: &str, more: &str) -> String {
     flow_list("proxy_bulk.csv", &[(0, 0, 1, 100_000_000_000)]);
     format!(
@@ -26,7 +26,7 @@ links = [
 access = "planned"
 retries = 0
 queue.{queue}
-link = [{{ nodes = [3, 4], course = {{ {link} }} }}]
+link = [{{ nodes = [3, 4], trace = {{ {link} }} }}]
 [workload.flows]
 file = "proxy_bulk.csv"
 [window]
@@ -35,7 +35,7 @@ drain = "0 s"
 [record]
 rtt = true
 tcp_every = "10 ms"
-[control.cubic.transport.tcp]
+[scheme.cubic.transport.tcp]
 min_rto = "1 s"
 delayed_ack.segments = 1
 {more}
@@ -43,9 +43,9 @@ delayed_ack.segments = 1
     )
 }
 
-fn control(name: &str, keys: &str) -> String {
+fn scheme(name: &str, keys: &str) -> String {
     let tcp = "transport.tcp = { min_rto = \"1 s\", delayed_ack.segments = 1 }";
-    format!("[control.{name}]\n{tcp}\nproxy = {{ report_delay = \"20 ms\", {keys} }}\n")
+    format!("[scheme.{name}]\n{tcp}\nproxy = {{ report_delay = \"20 ms\", {keys} }}\n")
 }
 
 fn goodput(ran: &Ran) -> f64 {
@@ -61,7 +61,7 @@ const ROOM_B: &str = "room = \"b\"";
 
 #[test]
 fn where_cubic_fills_the_queue_the_reactive_policy_does_not() {
-    let more = control("reactive", "policy.reactive = {}");
+    let more = scheme("reactive", "policy.reactive = {}");
     let text = scenario(ROOM_B, "drop_tail.packets = 1000", &more);
     let (cubic, reactive) = (run(&text, "cubic", 1), run(&text, "reactive", 1));
     // 1000 packets at 125 Mb/s are half a second of queue, at 312.5 Mb/s 0.2 s; the wires alone are 40 ms.
@@ -80,9 +80,9 @@ fn where_cubic_fills_the_queue_the_reactive_policy_does_not() {
 #[test]
 fn proactive_waits_less_at_the_top_and_gets_less() {
     let more = [
-        control("reactive", "policy.reactive = {}"),
-        control("proactive", "policy.proactive = {}"),
-        control("predicted", "policy.predicted = { boldness = 0.75 }"),
+        scheme("reactive", "policy.reactive = {}"),
+        scheme("proactive", "policy.proactive = {}"),
+        scheme("predicted", "policy.predicted = { boldness = 0.75 }"),
     ];
     let text = scenario("room = \"b\", varied = true", "drop_tail.packets = 1000", &more.concat());
     let mean = |name: &str, of: fn(&Ran) -> f64| (1..=5).map(|seed| of(&run(&text, name, seed))).sum::<f64>() / 5.0;
@@ -96,7 +96,7 @@ fn proactive_waits_less_at_the_top_and_gets_less() {
 #[test]
 fn the_window_is_the_bandwidth_delay_product() {
     let ran =
-        run(&scenario(ROOM_B, "drop_tail.packets = 1000", &control("reactive", "policy.reactive = {}")), "reactive", 1);
+        run(&scenario(ROOM_B, "drop_tail.packets = 1000", &scheme("reactive", "policy.reactive = {}")), "reactive", 1);
     let (time, window) = (ran.column("tcp", "time_ps"), ran.column("tcp", "window_bytes"));
     let at = |second: f64| window[time.iter().position(|&t| t as f64 >= second * 1e12).unwrap()] as f64;
     // 1.5 Gb/s times 40 ms and what the access point takes for a packet.
@@ -105,7 +105,7 @@ fn the_window_is_the_bandwidth_delay_product() {
 
 #[test]
 fn a_split_connection_counts_bytes_once() {
-    let more = [control("steered", "policy.reactive = {}"), control("split", "policy.reactive = {}, split_at = 2")];
+    let more = [scheme("steered", "policy.reactive = {}"), scheme("split", "policy.reactive = {}, split_at = 2")];
     let text = scenario(ROOM_B, "drop_tail.packets = 1000", &more.concat());
     let (steered, split) = (run(&text, "steered", 1), run(&text, "split", 1));
     let ratio = goodput(&split) / goodput(&steered);
@@ -117,13 +117,9 @@ fn a_split_connection_counts_bytes_once() {
 #[test]
 fn lost_messages_heal() {
     let more = [
-        control("reactive", "policy.reactive = {}"),
-        control("lossy", "policy.reactive = {}, loss = 0.3"),
-        control("late", "policy.reactive = {}, report_delay = \"200 ms\"").replacen(
-            "report_delay = \"20 ms\", ",
-            "",
-            1,
-        ),
+        scheme("reactive", "policy.reactive = {}"),
+        scheme("lossy", "policy.reactive = {}, loss = 0.3"),
+        scheme("late", "policy.reactive = {}, report_delay = \"200 ms\"").replacen("report_delay = \"20 ms\", ", "", 1),
     ];
     let text = scenario(ROOM_B, "drop_tail.packets = 1000", &more.concat());
     let [sound, lossy, late] = ["reactive", "lossy", "late"].map(|n| run(&text, n, 2));
@@ -138,7 +134,7 @@ fn lost_messages_heal() {
 #[test]
 fn marks_and_controlled_delay_keep_the_queue_short() {
     let longest_queue = |queue: &str, tcp: &str| {
-        let more = format!("[control.other.transport.tcp]\nmin_rto = \"1 s\"\n{tcp}\n");
+        let more = format!("[scheme.other.transport.tcp]\nmin_rto = \"1 s\"\n{tcp}\n");
         let ran = run(&scenario(ROOM_B, queue, &more), "other", 1);
         let p50 = ran.summary.rtt_ps.unwrap().p50 / 1e9;
         (p50, ran.summary.dropped_packets.clone())
@@ -152,7 +148,7 @@ fn marks_and_controlled_delay_keep_the_queue_short() {
 #[test]
 fn a_link_that_never_closes_is_an_outage_and_no_hang() {
     let never = "room = \"b\", level_dbm = -110.0";
-    let text = scenario(never, "drop_tail.packets = 1000", &control("reactive", "policy.reactive = {}"));
+    let text = scenario(never, "drop_tail.packets = 1000", &scheme("reactive", "policy.reactive = {}"));
     for name in ["cubic", "reactive"] {
         let ran = run(&text, name, 1);
         assert_eq!(ran.summary.packets.delivered, 0, "{name}");

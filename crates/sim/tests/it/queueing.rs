@@ -110,7 +110,7 @@ fn wire(law: Law, rho: f64, packets: f64, seeds: u64) {
         [window]
         warmup = "{WARMUP_NS} ns"
         measure = "{measure:.0} ns"
-        [control.open]
+        [scheme.open]
         transport.datagrams = {{}}
         "#,
         law.toml()
@@ -163,7 +163,7 @@ fn waiting_in_a_switch_port() {
             [window]
             warmup = "{WARMUP_NS} ns"
             measure = "{measure:.0} ns"
-            [control.open]
+            [scheme.open]
             transport.datagrams = {{}}
             "#,
             links.join(", "),

@@ -9,7 +9,7 @@ const HOSTS: u64 = 24;
 const FRAME: u64 = 9038;
 const PAYLOAD: u64 = 9000 - 16;
 
-fn shuffle(pair_bytes: u64, jitter: &str, control: &str) -> String {
+fn shuffle(pair_bytes: u64, jitter: &str, scheme: &str) -> String {
     format!(
         r#"
         [fabric]
@@ -20,15 +20,15 @@ fn shuffle(pair_bytes: u64, jitter: &str, control: &str) -> String {
         [workload.shuffle]
         bytes = "{pair_bytes} B"
         {jitter}
-        {control}
+        {scheme}
         "#
     )
 }
 
 const SLOTS: &str = r#"
-    [control.slots]
+    [scheme.slots]
     transport.raw = {}
-    plan.slots = { slot = "300 us", guard = "15 us" }
+    plan.tdma = { slot = "300 us", guard = "15 us" }
 "#;
 
 fn completion(ran: &Ran) -> f64 {
@@ -94,8 +94,8 @@ fn slots_endure_lost_messages_and_wrong_clocks() {
     let pair_bytes = PAYLOAD * 400;
     let alone = completion(&run(&shuffle(pair_bytes, "", SLOTS), "slots", 1));
     for (loss, error) in [(0.05, 0), (0.0, 3), (0.05, 7)] {
-        let control = SLOTS.replace("guard", &format!("control_loss = {loss}, clock_error = \"{error} us\", guard"));
-        let ran = run(&shuffle(pair_bytes, "", &control), "slots", 1);
+        let scheme = SLOTS.replace("guard", &format!("control_loss = {loss}, clock_error = \"{error} us\", guard"));
+        let ran = run(&shuffle(pair_bytes, "", &scheme), "slots", 1);
         let lost: u64 = ran.summary.control_messages.values().map(|c| c.lost).sum();
         println!(
             "loss {loss}, clocks +-{error} us: {:.3} times as long, {lost} messages lost",
@@ -110,8 +110,8 @@ fn slots_endure_lost_messages_and_wrong_clocks() {
 /// The other way round: clocks that are off by more than the guard have two senders meet, and the queue shows it.
 #[test]
 fn clocks_beyond_the_guard_are_seen() {
-    let control = SLOTS.replace("guard", "clock_error = \"30 us\", guard");
-    let ran = run(&shuffle(PAYLOAD * 400, "", &control), "slots", 1);
+    let scheme = SLOTS.replace("guard", "clock_error = \"30 us\", guard");
+    let ran = run(&shuffle(PAYLOAD * 400, "", &scheme), "slots", 1);
     println!("clocks +-30 us: {} B queued", longest_queue(&ran));
     assert!(longest_queue(&ran) > FRAME as i64);
     assert_eq!(ran.summary.flows.unfinished, 0);
@@ -125,9 +125,8 @@ fn clocks_beyond_the_guard_are_seen() {
 #[test]
 fn tcp_is_slower_and_unfair() {
     let pair_bytes = PAYLOAD * 2000;
-    let control =
-        format!("{SLOTS}\n[control.tcp]\ntransport.tcp = {{ congestion = \"cubic\", min_rto = \"200 ms\" }}\n");
-    let text = shuffle(pair_bytes, r#"jitter = "5 ms""#, &control);
+    let scheme = format!("{SLOTS}\n[scheme.tcp]\ntransport.tcp = {{ congestion = \"cubic\", min_rto = \"200 ms\" }}\n");
+    let text = shuffle(pair_bytes, r#"jitter = "5 ms""#, &scheme);
     let (slots, tcp) = (run(&text, "slots", 1), run(&text, "tcp", 1));
     // The slowest of a host's flows over its fastest: 1 where all are served alike.
     let spread = |ran: &Ran| {

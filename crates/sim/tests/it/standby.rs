@@ -1,4 +1,4 @@
-//! Two managers of slots, of which one is lost: the other takes over in a time that a formula bounds, and never do two of them plan at once.
+//! Two controllers of slots, of which one is lost: the other takes over in a time that a formula bounds, and never do two of them plan at once.
 
 use crate::common::{Ran, run};
 use timeplane_model::Duration;
@@ -27,9 +27,9 @@ fn tree(keys: &str, failures: &str, seed: u64) -> Ran {
         [workload.shuffle]
         bytes = "3 MB"
         {failures}
-        [control.c]
+        [scheme.c]
         transport.raw = {{ report_every = "300 us" }}
-        plan.slots = {{ slot = "100 us", guard = "12 us", round_slots = {SLOTS}, {keys} }}
+        plan.tdma = {{ slot = "100 us", guard = "12 us", round_slots = {SLOTS}, {keys} }}
         "#
     );
     run(&text, "c", seed)
@@ -68,7 +68,7 @@ fn check(ran: &Ran, what: &str) {
     assert_eq!(senders.len(), slots.len(), "{what}: a sender has two slots at once");
 }
 
-/// From the loss of a manager until the first slot of its successor begins, at most: until that misses it, until all is over that the
+/// From the loss of a controller until the first slot of its successor begins, at most: until that misses it, until all is over that the
 /// predecessor has granted or opened, and from a question to a slot.
 fn bound(by_signal: bool) -> Duration {
     let round = (SLOT + GUARD) * SLOTS;
@@ -99,7 +99,7 @@ fn a_standby_takes_over_within_the_bound() {
         // In a slot, in a guard, while grants are on their way; it returns before it is missed, after its successor leads, or not in the run.
         for (at, until) in [(2_000, 2_300), (3_333, 9_000), (4_127, 30_000), (5_050, 900_000), (150, 10_000)] {
             let what = format!("{keys}, away from {at} to {until} us");
-            let ran = tree(&both, &away("manager", at, until), 1);
+            let ran = tree(&both, &away("controller", at, until), 1);
             check(&ran, &what);
             let silence = longest_silence(&ran);
             longest = longest.max(silence);
@@ -109,8 +109,8 @@ fn a_standby_takes_over_within_the_bound() {
             let senders: std::collections::BTreeSet<i64> = later.map(|s| s.2).collect();
             assert_eq!(senders.len(), 6, "{what}: {senders:?}");
         }
-        // Without it, nobody has a slot for as long as the manager is away.
-        let without = tree(keys, &away("manager", 3_333, 100_000), 1);
+        // Without it, nobody has a slot for as long as the controller is away.
+        let without = tree(keys, &away("controller", 3_333, 100_000), 1);
         let silence = longest_silence(&without);
         println!("{keys}: no slot for {longest} at most with a standby, bound {}; {silence} without", bound(by_signal));
         assert!(silence > Duration::from_ms(90) && longest * 5 < silence);
@@ -119,20 +119,20 @@ fn a_standby_takes_over_within_the_bound() {
 
 /// One that returns follows, and leads again when its successor is lost; both may be lost at once.
 #[test]
-fn managers_take_turns() {
+fn controllers_take_turns() {
     for (keys, by_signal) in [(BY_CLOCK, false), (BY_SIGNAL, true)] {
         let both = format!("{keys}, standby = {{}}");
-        let turns = away("manager", 2_000, 7_000) + &away("standby", 14_000, 60_000);
+        let turns = away("controller", 2_000, 7_000) + &away("standby", 14_000, 60_000);
         let ran = tree(&both, &turns, 2);
         check(&ran, keys);
         assert!(longest_silence(&ran) <= bound(by_signal));
         let last = ran.summary.completion_ps.unwrap();
         assert!(last < 60_000 * US, "the first one leads again, before the second returns: {last}");
         // Both return at once, and know nothing.
-        let together = away("manager", 2_000, 6_000) + &away("standby", 3_000, 6_000);
+        let together = away("controller", 2_000, 6_000) + &away("standby", 3_000, 6_000);
         check(&tree(&both, &together, 2), keys);
         // The one that stood by is lost before it is needed.
-        let early = away("standby", 1_000, 5_000) + &away("manager", 8_000, 9_000);
+        let early = away("standby", 1_000, 5_000) + &away("controller", 8_000, 9_000);
         check(&tree(&both, &early, 2), keys);
     }
 }
@@ -145,7 +145,7 @@ fn losses_cost_time_alone() {
             for seed in seeds {
                 let both = format!("{keys}, control_loss = {loss}, standby = {{ latency = \"50 us\" }}");
                 let what = format!("{both}, seed {seed}");
-                let ran = tree(&both, &away("manager", 3_333, 9_000), seed);
+                let ran = tree(&both, &away("controller", 3_333, 9_000), seed);
                 check(&ran, &what);
                 let peers = &ran.summary.control_messages["peers"];
                 assert!(peers.messages > peers.lost && ran.summary.control_messages["grants"].lost > 0);

@@ -25,7 +25,7 @@ fn under_loss(congestion: &str, p: f64, rtt: f64, segments_per_ack: u32, segment
         bit_error = {bit_error:e}
         [workload.shuffle]
         bytes = "{bytes} B"
-        [control.tcp.transport.tcp]
+        [scheme.tcp.transport.tcp]
         congestion = "{congestion}"
         delayed_ack = {{ segments = {segments_per_ack}, timeout = "1 ms" }}
         "#,
@@ -265,7 +265,7 @@ fn incast(hosts: u32, congestion: &str, receiver: &str, switch: &str, rest: &str
         switch = {{ {switch} }}
         [workload.flows]
         file = "{name}"
-        [control.tcp.transport.tcp]
+        [scheme.tcp.transport.tcp]
         congestion = "{congestion}"
         min_rto = "10 ms"
         {rest}
@@ -343,7 +343,7 @@ fn bbr_fills_a_wire_that_loses() {
             bit_error = {bit_error:e}
             [workload.shuffle]
             bytes = "{} B"
-            [control.tcp.transport.tcp]
+            [scheme.tcp.transport.tcp]
             congestion = "{congestion}"
             "#,
             segments * MSS as u32

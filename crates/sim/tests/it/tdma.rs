@@ -3,7 +3,7 @@
 
 use crate::common::{Ran, load, run};
 use timeplane_model::{Bytes, Duration};
-use timeplane_scenario::{PlanSpec, SlotsSpec};
+use timeplane_scenario::{PlanSpec, TdmaSpec};
 
 /// Application bytes of a full frame: 9000 B, of which 16 name flow and offset.
 const PAYLOAD: u64 = 9000 - 16;
@@ -20,9 +20,9 @@ fn shuffle(hosts: u64, pair_bytes: u64, slots: &str) -> String {
         mtu = "9000 B"
         [workload.shuffle]
         bytes = "{pair_bytes} B"
-        [control.slots]
+        [scheme.slots]
         transport.raw = {{}}
-        plan.slots = {{ slot = "300 us", {slots} }}
+        plan.tdma = {{ slot = "300 us", {slots} }}
         "#
     )
 }
@@ -31,9 +31,9 @@ fn collisions(ran: &Ran) -> u64 {
     ran.summary.collisions.expect("a run of slots counts them")
 }
 
-fn slots(text: &str) -> (SlotsSpec, timeplane_model::Fabric) {
+fn slots(text: &str) -> (TdmaSpec, timeplane_model::Fabric) {
     let loaded = load(text);
-    let Some(PlanSpec::Slots(slots)) = &loaded.scenario.control["slots"].plan else { panic!("a plan of slots") };
+    let Some(PlanSpec::Tdma(slots)) = &loaded.scenario.scheme["slots"].plan else { panic!("a plan of slots") };
     (slots.clone(), loaded.scenario.fabric.build().unwrap())
 }
 

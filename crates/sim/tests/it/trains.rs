@@ -35,9 +35,9 @@ fn scenario(topology: &str, fabric: &str, workload: &str, transport: &str, slots
         {fabric}
         [workload]
         {workload}
-        [control.slots]
+        [scheme.slots]
         transport.{transport} = {{}}
-        plan.slots = {{ {slots} }}
+        plan.tdma = {{ {slots} }}
         "#
     )
 }

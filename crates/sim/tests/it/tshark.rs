@@ -544,7 +544,7 @@ fn every_value_of_every_message_is_found() {
 /// Signals in every encoding: what opens, for how long, by whose count, and that they are sealed.
 #[test]
 fn signals_are_read_in_every_encoding() {
-    let (manager, host) = (MacAddress([2, 1, 0, 0, 0, 0]), MacAddress([2, 0, 0, 0, 0, 7]));
+    let (controller, host) = (MacAddress([2, 1, 0, 0, 0, 0]), MacAddress([2, 0, 0, 0, 0, 7]));
     let key = SignalKey([9; 16]);
     let numbers = (any::<u32>(), 1u64..u64::MAX, proptest::option::of(0u16..8), 0i64..1 << 57);
     let signals = samples(numbers, 20);
@@ -577,9 +577,9 @@ fn signals_are_read_in_every_encoding() {
     };
     for (epoch, sequence, open, hold) in signals {
         let pfc = Pfc { epoch, sequence, open, hold: Duration::from_ps(hold) };
-        signal(pfc.encode(manager, host).expect("a class of eleven bits").to_vec(), pfc, None);
+        signal(pfc.encode(controller, host).expect("a class of eleven bits").to_vec(), pfc, None);
         for encoding in [SignalEncoding::Experimental, SignalEncoding::MacControl, SignalEncoding::Pfc] {
-            signal(pfc.seal(encoding, &key, manager, host).expect("it fits"), pfc, Some(encoding));
+            signal(pfc.seal(encoding, &key, controller, host).expect("it fits"), pfc, Some(encoding));
         }
     }
     assert_eq!(dissect("signals", &frames), expected);
@@ -587,10 +587,11 @@ fn signals_are_read_in_every_encoding() {
 
     // As a datagram it has Ethernet, IPv4 and UDP before it, and the same content.
     let pfc = Pfc { epoch: 3, sequence: 1 << 40, open: Some(5), hold: Duration::from_us(9) };
-    let payload = pfc.seal(SignalEncoding::Udp, &key, manager, host).expect("it fits");
-    let sealed = pfc.seal(SignalEncoding::Experimental, &key, manager, host).expect("it fits");
+    let payload = pfc.seal(SignalEncoding::Udp, &key, controller, host).expect("it fits");
+    let sealed = pfc.seal(SignalEncoding::Experimental, &key, controller, host).expect("it fits");
     let end = |mac, last| Endpoint { mac, ip: Ipv4Addr::new(10, 0, 0, last), port: PORT };
-    let datagram = UdpFrame { source: end(manager, 1), destination: end(host, 7), payload }.encode().expect("it fits");
+    let datagram =
+        UdpFrame { source: end(controller, 1), destination: end(host, 7), payload }.encode().expect("it fits");
     let found = dissect("datagram", &[datagram, sealed]);
     assert_eq!(found[0], found[1]);
 }
@@ -684,7 +685,7 @@ struct Shown {
 fn captured(name: &str, control: &str) -> Vec<Shown> {
     let text = format!(
         "[fabric]\ntopology.single_switch = {{ hosts = 3 }}\nrate = \"10 Gb/s\"\n[workload.shuffle]\nbytes = \"50 kB\"\n[record]\n\
-         capture = [\"host 0\"]\n[control.it]\n{control}\n"
+         capture = [\"host 0\"]\n[scheme.it]\n{control}\n"
     );
     let folder = crate::common::folder().join(format!("shown-{name}-{}", std::process::id()));
     crate::common::run_in(&folder, &text, "it", 1);
@@ -764,7 +765,7 @@ fn datagrams_of_a_run_are_udp() {
 
 #[test]
 fn slots_of_a_run_have_our_frames() {
-    let plan = "transport.raw = {}\nplan.slots = { slot = \"50 us\", guard = \"5 us\", signals = { reaction = \"immediate\" } }";
+    let plan = "transport.raw = {}\nplan.tdma = { slot = \"50 us\", guard = \"5 us\", signals = { reaction = \"immediate\" } }";
     let all = captured("slots", plan);
     check_shown(&all);
     assert!(all.iter().all(|s| s.of["_ws.col.Protocol"] == "timeplane"));

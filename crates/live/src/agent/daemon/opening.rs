@@ -23,7 +23,7 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// Plain sending for so long, where no manager is heard of.
+    /// Plain sending for so long, where no controller is heard of.
     pub(super) fn unscheduled(destination: HostId, until: Time) -> Self {
         let class = u16::try_from(destination.0).unwrap_or(0);
         Self { destination, class, by_signal: false, medium: Medium::Fabric, until, bytes: None, pace: None }

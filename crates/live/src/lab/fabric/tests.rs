@@ -28,7 +28,7 @@ fn everybody_reaches_everybody_and_nothing_else_is_on_the_links() {
     {
         let fabric = Fabric::start(&parameters).unwrap();
         let mut stations: Vec<_> = (0..5).map(|h| (&fabric.hosts()[usize::from(h)], host_ip(h))).collect();
-        stations.push((fabric.manager(), manager_ip()));
+        stations.push((fabric.controller(), controller_ip()));
         let sockets: Vec<_> = stations.iter().map(|&(namespace, ip)| socket(namespace, ip)).collect();
         // What host 4 hears of all this is what is sent to it: no ARP, and nothing flooded.
         let tap = fabric.hosts()[4]

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use timeplane_model::{Backlog, Bytes, Duration, Fabric, Framing, HostId, LinkSpec, Rate, Switch, Time, mix64};
 use timeplane_protocol::{
-    Address, Agent, Deputy, DeputyConfig, Event, HostAgent, HostConfig, HostCounters, Input, MakeScheduler, Message,
-    Opening, Output, Reporting, SlotManager, SlotManagerConfig, Standby, Succession,
+    Address, Agent, Event, HostAgent, HostConfig, HostCounters, Input, MakeScheduler, Message, Opening, Output, Relay,
+    RelayConfig, Reporting, SlotController, SlotControllerConfig, Standby, Succession,
 };
 use timeplane_schedule::{SlotParameters, WeightedRoundRobin};
 
@@ -90,9 +90,9 @@ pub struct Host {
 pub struct World {
     pub now: i64,
     pub hosts: Vec<Host>,
-    pub manager: Box<dyn Agent>,
-    pub manager_clock: Clock,
-    /// Another manager, whose clock is right; what hosts tell the controller, it hears too.
+    pub controller: Box<dyn Agent>,
+    pub controller_clock: Clock,
+    /// Another controller, whose clock is right; what hosts tell the controller, it hears too.
     pub standby: Option<Box<dyn Agent>>,
     pub network: Network,
     pub sendings: Vec<Sending>,
@@ -101,16 +101,16 @@ pub struct World {
     pub message_bytes: u64,
     pub most_buffered: u64,
     pub fabric: Arc<Fabric>,
-    pub config: SlotManagerConfig,
-    /// The manager is not called any more.
+    pub config: SlotControllerConfig,
+    /// The controller is not called any more.
     pub dead: bool,
-    /// Managers do not hear of each other.
+    /// Controllers do not hear of each other.
     pub cut_off: bool,
-    /// The manager hears of nobody, and is heard.
+    /// The controller hears of nobody, and is heard.
     pub deaf: bool,
     /// Each in charge of a part of the hosts, with its clock.
-    pub deputies: Vec<(Deputy, Clock)>,
-    /// Of 1000 messages between managers, how many are lost.
+    pub relays: Vec<(Relay, Clock)>,
+    /// Of 1000 messages between controllers, how many are lost.
     pub lost_between: u64,
     mail: BinaryHeap<Reverse<(i64, u64)>>,
     letters: BTreeMap<u64, (Address, Address, Message)>,
@@ -118,9 +118,9 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(hosts: u32, config: SlotManagerConfig) -> Self {
+    pub fn new(hosts: u32, config: SlotControllerConfig) -> Self {
         let fabric = one_switch(hosts);
-        let manager = Box::new(manager(config, &fabric));
+        let controller = Box::new(controller(config, &fabric));
         let hosts = (0..hosts)
             .map(|h| Host {
                 agent: HostAgent::new(host_config(h, fabric.hosts(), 0, config.start, &config)),
@@ -134,8 +134,8 @@ impl World {
         Self {
             now: 0,
             hosts,
-            manager,
-            manager_clock: Clock::default(),
+            controller,
+            controller_clock: Clock::default(),
             standby: None,
             network: Network { latency: config.control_latency, lost: 0, doubled: 0 },
             sendings: Vec::new(),
@@ -148,7 +148,7 @@ impl World {
             dead: false,
             cut_off: false,
             deaf: false,
-            deputies: Vec::new(),
+            relays: Vec::new(),
             lost_between: 0,
             mail: BinaryHeap::new(),
             letters: BTreeMap::new(),
@@ -174,57 +174,57 @@ impl World {
             HostAgent::new(host_config(host, self.fabric.hosts(), epoch, start, &self.config));
     }
 
-    /// Two managers, of which the first leads.
-    pub fn two_managers(&mut self, takeover: Duration) {
+    /// Two controllers, of which the first leads.
+    pub fn two_controllers(&mut self, takeover: Duration) {
         let config = self.config;
-        let first = Succession { takeover, managers: 2, place: 0 };
-        self.manager = Box::new(Standby::leading(config, first, scheduler(config.slots), Arc::clone(&self.fabric)));
+        let first = Succession { takeover, controllers: 2, place: 0 };
+        self.controller = Box::new(Standby::leading(config, first, scheduler(config.slots), Arc::clone(&self.fabric)));
         self.standby = Some(self.follower(takeover, 1));
     }
 
-    /// The first or the second of two managers, which follows from now on.
+    /// The first or the second of two controllers, which follows from now on.
     pub fn follower(&self, takeover: Duration, place: u32) -> Box<dyn Agent> {
-        let config = SlotManagerConfig { start: Time::from_ps(self.now), ..self.config };
-        let succession = Succession { takeover, managers: 2, place };
+        let config = SlotControllerConfig { start: Time::from_ps(self.now), ..self.config };
+        let succession = Succession { takeover, controllers: 2, place };
         Box::new(Standby::new(config, succession, scheduler(config.slots), Arc::clone(&self.fabric)))
     }
 
-    /// So many deputies between the manager and the hosts, whose clocks are off by up to `error`. Twice the latency of a message has to be in that
+    /// So many relays between the controller and the hosts, whose clocks are off by up to `error`. Twice the latency of a message has to be in that
     /// of the configuration, and a little more.
-    pub fn deputies(&mut self, count: u32, latency: Duration, error: Duration) {
-        self.config = SlotManagerConfig { deputies: count, deputy_error: error, ..self.config };
+    pub fn relays(&mut self, count: u32, latency: Duration, error: Duration) {
+        self.config = SlotControllerConfig { relays: count, relay_error: error, ..self.config };
         self.network.latency = latency;
-        self.manager = Box::new(manager(self.config, &self.fabric));
-        let deputy = |number| {
+        self.controller = Box::new(controller(self.config, &self.fabric));
+        let relay = |number| {
             let offset = match number % 3 {
                 0 => error,
                 1 => Duration::ZERO - error,
                 _ => error / 3,
             };
-            (self.deputy(number, 0), Clock { offset, ppm: 0 })
+            (self.relay(number, 0), Clock { offset, ppm: 0 })
         };
-        self.deputies = (0..count).map(deputy).collect();
+        self.relays = (0..count).map(relay).collect();
     }
 
-    /// A deputy that knows nothing.
-    pub fn deputy(&self, number: u32, epoch: u32) -> Deputy {
+    /// A relay that knows nothing.
+    pub fn relay(&self, number: u32, epoch: u32) -> Relay {
         let control_latency = self.network.latency;
-        let config = DeputyConfig {
+        let config = RelayConfig {
             number,
-            deputies: self.config.deputies,
+            relays: self.config.relays,
             epoch,
             control_latency,
             // Messages that are sent together come within half of it.
             gather: control_latency / 2 + self.config.clock_error * 2,
             signals: self.config.signals,
         };
-        Deputy::new(config, Arc::clone(&self.fabric))
+        Relay::new(config, Arc::clone(&self.fabric))
     }
 
-    pub fn restart_manager(&mut self, epoch: u32) {
-        let start = self.manager_clock.read(self.now);
-        let config = SlotManagerConfig { epoch, start, quiet: self.config.memory(), ..self.config };
-        self.manager = Box::new(manager(config, &self.fabric));
+    pub fn restart_controller(&mut self, epoch: u32) {
+        let start = self.controller_clock.read(self.now);
+        let config = SlotControllerConfig { epoch, start, quiet: self.config.memory(), ..self.config };
+        self.controller = Box::new(controller(config, &self.fabric));
         self.dead = false;
     }
 
@@ -233,18 +233,18 @@ impl World {
         let until = until.as_ps();
         let mut out = Vec::new();
         while !stop(self) {
-            let deadline = self.manager.deadline().filter(|_| !self.dead);
-            let mut next = deadline.map_or(i64::MAX, |d| self.manager_clock.truth(d));
+            let deadline = self.controller.deadline().filter(|_| !self.dead);
+            let mut next = deadline.map_or(i64::MAX, |d| self.controller_clock.truth(d));
             let mut who = Address::Controller;
             if let Some(due) = self.standby.as_ref().and_then(|s| s.deadline()).map(|d| d.as_ps())
                 && due < next
             {
                 (next, who) = (due, Address::Peer);
             }
-            for (d, (deputy, clock)) in self.deputies.iter().enumerate() {
-                let due = deputy.deadline().map_or(i64::MAX, |d| clock.truth(d));
+            for (d, (relay, clock)) in self.relays.iter().enumerate() {
+                let due = relay.deadline().map_or(i64::MAX, |d| clock.truth(d));
                 if due < next {
-                    (next, who) = (due, Address::Deputy(d as u32));
+                    (next, who) = (due, Address::Relay(d as u32));
                 }
             }
             for (h, host) in self.hosts.iter().enumerate() {
@@ -269,10 +269,10 @@ impl World {
                 let Reverse((at, letter)) = self.mail.pop().unwrap();
                 self.now = at.max(self.now);
                 let (from, to, message) = self.letters.remove(&letter).unwrap();
-                // A host cannot tell one manager from the other; managers can.
+                // A host cannot tell one controller from the other; controllers can.
                 let from = match (from, to) {
-                    (Address::Peer | Address::Deputy(_), Address::Host(_)) => Address::Controller,
-                    (Address::Peer, Address::Deputy(_)) => Address::Controller,
+                    (Address::Peer | Address::Relay(_), Address::Host(_)) => Address::Controller,
+                    (Address::Peer, Address::Relay(_)) => Address::Controller,
                     (Address::Controller, Address::Peer) => Address::Peer,
                     _ => from,
                 };
@@ -313,9 +313,9 @@ impl World {
         out.clear();
         match who {
             Address::Controller if self.dead => {}
-            Address::Deputy(d) => {
-                let (deputy, clock) = &mut self.deputies[d as usize];
-                deputy.handle(clock.read(self.now), input, out);
+            Address::Relay(d) => {
+                let (relay, clock) = &mut self.relays[d as usize];
+                relay.handle(clock.read(self.now), input, out);
             }
             Address::Peer => {
                 let now = Time::from_ps(self.now);
@@ -324,8 +324,8 @@ impl World {
                 }
             }
             Address::Controller => {
-                let now = self.manager_clock.read(self.now);
-                self.manager.handle(now, input, out);
+                let now = self.controller_clock.read(self.now);
+                self.controller.handle(now, input, out);
             }
             Address::Host(h) => {
                 self.drain(h.index());
@@ -345,13 +345,13 @@ impl World {
                 Output::Send { to: Address::Peer, message } if who == Address::Peer => {
                     self.send(who, Address::Controller, message);
                 }
-                // Hosts know of one controller: the deputy that is in charge of them.
+                // Hosts know of one controller: the relay that is in charge of them.
                 Output::Send { to: Address::Controller, message }
-                    if matches!(who, Address::Host(_)) && !self.deputies.is_empty() =>
+                    if matches!(who, Address::Host(_)) && !self.relays.is_empty() =>
                 {
                     let Address::Host(h) = who else { continue };
-                    let of = self.fabric.parts(self.config.deputies)[h.index()];
-                    self.send(who, Address::Deputy(of), message);
+                    let of = self.fabric.parts(self.config.relays)[h.index()];
+                    self.send(who, Address::Relay(of), message);
                 }
                 Output::Send { to, message } => {
                     if to == Address::Controller && self.standby.is_some() {
@@ -413,8 +413,8 @@ impl World {
         if (self.deaf && to == Address::Controller) || self.cut_off && (between(from, to) || between(to, from)) {
             return;
         }
-        let is_manager = |a| !matches!(a, Address::Host(_));
-        if is_manager(from) && is_manager(to) && self.roll() % 1000 < self.lost_between {
+        let is_controller = |a| !matches!(a, Address::Host(_));
+        if is_controller(from) && is_controller(to) && self.roll() % 1000 < self.lost_between {
             return;
         }
         let mut copies = 1;
@@ -501,7 +501,7 @@ impl World {
     }
 }
 
-pub fn host_config(host: u32, hosts: u32, epoch: u32, start: Time, config: &SlotManagerConfig) -> HostConfig {
+pub fn host_config(host: u32, hosts: u32, epoch: u32, start: Time, config: &SlotControllerConfig) -> HostConfig {
     HostConfig {
         host: HostId(host),
         epoch,
@@ -516,6 +516,6 @@ fn scheduler(slots: SlotParameters) -> MakeScheduler {
     Box::new(move || Box::new(WeightedRoundRobin::new(slots)))
 }
 
-pub fn manager(config: SlotManagerConfig, fabric: &Arc<Fabric>) -> SlotManager {
-    SlotManager::new(config, Box::new(WeightedRoundRobin::new(config.slots)), Arc::clone(fabric))
+pub fn controller(config: SlotControllerConfig, fabric: &Arc<Fabric>) -> SlotController {
+    SlotController::new(config, Box::new(WeightedRoundRobin::new(config.slots)), Arc::clone(fabric))
 }

@@ -41,12 +41,12 @@ impl Numbers {
     }
 }
 
-/// Results of one run of one control: slots of 100 us at 10 Gb/s, all hosts send in each, to one another by a random matching. Most slots are
+/// Results of one run of one scheme: slots of 100 us at 10 Gb/s, all hosts send in each, to one another by a random matching. Most slots are
 /// full, one in ten is empty, one in twenty carries what was left.
 pub fn results(root: &Path, hosts: u32, slots: u32) -> Folder {
     let store = Store::open(root, "shuffle").unwrap();
     let key = "00000000000000aa";
-    let about = ManifestRun { key: key.into(), control: "slots".into(), point: Default::default(), seed: 1 };
+    let about = ManifestRun { key: key.into(), scheme: "slots".into(), point: Default::default(), seed: 1 };
     let manifest = Manifest {
         format: FORMAT,
         name: "shuffle".into(),
@@ -121,7 +121,7 @@ pub fn results(root: &Path, hosts: u32, slots: u32) -> Folder {
         }
     }
     recorder.finish().unwrap();
-    let facts = RunFacts { control: "slots".into(), seed: 1, simulated_ps: end, ..RunFacts::default() };
+    let facts = RunFacts { scheme: "slots".into(), seed: 1, simulated_ps: end, ..RunFacts::default() };
     partial.commit(&summariser.finish(facts)).unwrap();
     Folder::read(store.dir()).unwrap()
 }

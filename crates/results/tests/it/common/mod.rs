@@ -135,11 +135,11 @@ pub fn record(recorder: &mut Recorder, n: u32) {
     }
 }
 
-pub fn facts(control: &str, point: &[(&str, &str)], seed: u64) -> RunFacts {
+pub fn facts(scheme: &str, point: &[(&str, &str)], seed: u64) -> RunFacts {
     RunFacts {
         network_latency_ps: None,
         rtt_ps: None,
-        control: control.to_owned(),
+        scheme: scheme.to_owned(),
         point: point.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect::<IndexMap<_, _>>(),
         seed,
         window: WindowSummary {
@@ -158,8 +158,8 @@ pub fn facts(control: &str, point: &[(&str, &str)], seed: u64) -> RunFacts {
     }
 }
 
-/// A run of `control` with 200 flows, `factor` times as slow as others.
-pub fn summary(control: &str, point: &[(&str, &str)], seed: u64, factor: f64) -> RunSummary {
+/// A run of `scheme` with 200 flows, `factor` times as slow as others.
+pub fn summary(scheme: &str, point: &[(&str, &str)], seed: u64, factor: f64) -> RunSummary {
     let mut summariser = Summariser::new();
     for i in 0..200 {
         let mut row = flow(i + 1000 * seed as u32);
@@ -168,5 +168,5 @@ pub fn summary(control: &str, point: &[(&str, &str)], seed: u64, factor: f64) ->
     }
     summariser.drop(&DropRow { link: 0, node: 0, reason: "queue full", packets: 2, bytes: 3_076 });
     summariser.control(&ControlRow { kind: "report", sender: None, messages: 5, bytes: 420, lost: 1, late: 2 });
-    summariser.finish(facts(control, point, seed))
+    summariser.finish(facts(scheme, point, seed))
 }

@@ -8,7 +8,7 @@ use timeplane_model::{Fabric, HostId, LinkId, NodeId};
 impl Checked {
     pub(super) fn interference(&mut self, radio: &RadioSpec) {
         let mut seen = BTreeSet::new();
-        let follows = |n: &u32| radio.link.iter().any(|l| l.course.is_some() && l.nodes.contains(n));
+        let follows = |n: &u32| radio.link.iter().any(|l| l.trace.is_some() && l.nodes.contains(n));
         let channels = |n: u32| -> BTreeSet<u32> {
             radio.link.iter().filter(|l| l.nodes.contains(&n)).map(|l| l.channel).collect()
         };
@@ -22,7 +22,7 @@ impl Checked {
             if a == b {
                 self.value(&nodes, format!("[{a}, {b}]"), "two different nodes");
             } else if let Some(wrong) = pair.nodes.iter().find(|n| !follows(n)) {
-                self.value(&nodes, wrong, "an end of an air link that follows a course");
+                self.value(&nodes, wrong, "an end of an air link that follows a trace");
             } else if channels(a).is_disjoint(&channels(b)) {
                 let message = format!("nodes {a} and {b} have no channel in common and never disturb each other");
                 self.conflict(&key, &message, Some("leave the pair out, or give links of both the same `channel`"));
@@ -51,9 +51,9 @@ impl Checked {
             for &i in links {
                 let link = &radio.link[i];
                 let key = format!("fabric.radio.link.{i}");
-                if link.course.is_none() {
+                if link.trace.is_none() {
                     let message = format!("node {device} goes from one access point to another by levels over time");
-                    self.conflict(&key, &message, Some("course = { beams = \"FILE.csv\" }"));
+                    self.conflict(&key, &message, Some("trace = { beams = \"FILE.csv\" }"));
                 } else if link.share.is_some() {
                     let message = "a device that goes from one access point to another has no wires beside its links";
                     self.conflict(&key, message, Some("leave `share` out: the link takes the place of a wire"));

@@ -7,12 +7,12 @@ use crate::air::{AirError, queue};
 use crate::control::ControlError;
 use std::sync::Arc;
 use timeplane_model::{Fabric, HostId, Rate};
-use timeplane_protocol::{FlywayManager, FlywayManagerConfig, Pointing, RadioLinks};
+use timeplane_protocol::{FlywayController, FlywayControllerConfig, Pointing, RadioLinks};
 use timeplane_radio::{
     Antenna, Dbm, FLYWAYS_NOISE, Field, FlywayRules, Layout, LinkBudget, MacParameters, Mcs, Rack, bundled,
 };
 use timeplane_scenario::{AccessSpec, FlywaysSpec, PointingSpec, RadioSpec};
-use timeplane_schedule::flyways::{FlywayController, Policies, Wired};
+use timeplane_schedule::flyways::{FlywayPlanner, Policies, Wired};
 use timeplane_workload::Streams;
 
 /// Who hears whom among a scenario's racks.
@@ -65,13 +65,13 @@ pub fn medium(spec: &FlywaysSpec, racks: u32, mtu: u32, streams: &Streams) -> Me
 }
 
 /// What the controller is told.
-pub fn flyway_config(spec: &FlywaysSpec) -> FlywayManagerConfig {
+pub fn flyway_config(spec: &FlywaysSpec) -> FlywayControllerConfig {
     let mac = MacParameters::ALL.into_iter().find(|m| **m == spec.mac.parameters()).unwrap_or(MacParameters::ALL[0]);
     let pointing = match spec.pointing() {
         PointingSpec::Trained { sectors } => Pointing::Trained { mac, sectors },
         PointingSpec::Coordinated { steering } => Pointing::Coordinated { steering },
     };
-    FlywayManagerConfig {
+    FlywayControllerConfig {
         epoch: 0,
         every: spec.every,
         compute_time: spec.compute_time,
@@ -85,11 +85,11 @@ pub fn flyway_config(spec: &FlywaysSpec) -> FlywayManagerConfig {
 ///
 /// # Errors
 /// Where flyways cannot be planned for this fabric.
-pub fn flyway_manager(
+pub fn flyway_controller(
     spec: &FlywaysSpec,
-    config: FlywayManagerConfig,
+    config: FlywayControllerConfig,
     fabric: &Fabric,
-) -> Result<FlywayManager<RadioLinks<Arc<Field>>>, ControlError> {
+) -> Result<FlywayController<RadioLinks<Arc<Field>>>, ControlError> {
     let wrong = |e: &dyn std::fmt::Display| ControlError::Flyways(e.to_string());
     let racks = fabric.hosts();
     let field = field(spec, racks).map_err(|e| wrong(&e))?;
@@ -97,7 +97,7 @@ pub fn flyway_manager(
         FlywayRules { radios: spec.radios as usize, channels: spec.channels as usize, ..FlywayRules::default() };
     let policy = Policies::built_in().get(spec.policy.name()).map_err(|e| wrong(&e))?;
     let links = RadioLinks::new(field, rules);
-    FlywayManager::new(config, FlywayController::new(policy), wired(fabric), links).map_err(|e| wrong(&e))
+    FlywayController::new(config, FlywayPlanner::new(policy), wired(fabric), links).map_err(|e| wrong(&e))
 }
 
 /// A fabric's racks as the controller knows them: what leaves a rack is what its switch sends to other switches.

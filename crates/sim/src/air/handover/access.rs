@@ -1,6 +1,6 @@
 //! Devices that go from one access point to another: links that close and open, and routes that follow.
 
-use crate::air::DeviceCourse;
+use crate::air::DeviceTrace;
 use crate::air::carrying::AirState;
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::Endpoints;
@@ -42,10 +42,10 @@ pub(crate) struct Handovers {
 }
 
 impl Handovers {
-    fn new(courses: &[DeviceCourse], queued: QueuedSpec) -> Self {
+    fn new(traces: &[DeviceTrace], queued: QueuedSpec) -> Self {
         let mut turns = Vec::new();
-        for (d, course) in courses.iter().enumerate() {
-            for h in &course.handovers {
+        for (d, trace) in traces.iter().enumerate() {
+            for h in &trace.handovers {
                 turns.push((h.at, Turn::Leaves, d, h.to, h.until));
                 if h.until > h.at {
                     turns.push((h.until, Turn::Opens, d, h.to, h.until));
@@ -53,8 +53,8 @@ impl Handovers {
             }
         }
         turns.sort_unstable_by(|a, b| b.cmp(a));
-        let devices: Vec<_> = courses.iter().map(|c| (c.node, c.links.clone())).collect();
-        let used: Vec<usize> = courses.iter().map(|c| c.first).collect();
+        let devices: Vec<_> = traces.iter().map(|c| (c.node, c.links.clone())).collect();
+        let used: Vec<usize> = traces.iter().map(|c| c.first).collect();
         let mut history = Vec::new();
         for ((_, links), &used) in devices.iter().zip(&used) {
             for (place, &link) in links.iter().enumerate() {
@@ -90,9 +90,9 @@ pub struct NewAccess {
 
 impl Network {
     /// Lets devices change their access points. Behind [`Network::add_air`], before the run begins.
-    pub fn associate(&mut self, courses: &[DeviceCourse], queued: QueuedSpec) {
+    pub fn associate(&mut self, traces: &[DeviceTrace], queued: QueuedSpec) {
         let Some(air) = &mut self.air else { return };
-        let handovers = Handovers::new(courses, queued);
+        let handovers = Handovers::new(traces, queued);
         for link in handovers.unused() {
             air.medium.close(link);
             air.medium.close(link + 1);

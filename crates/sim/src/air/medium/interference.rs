@@ -5,7 +5,7 @@ use crate::engine::time::SimTime;
 use std::sync::Arc;
 use timeplane_radio::{Milliwatts, RateBySignal, all_right};
 
-/// Who hears whom among stations whose links follow courses, and the packets in the air.
+/// Who hears whom among stations whose links follow link traces, and the packets in the air.
 ///
 /// A packet is lost as if each of its code words had the SINR of its moment: of noise and all that others send on the channel then. The
 /// link's own level is that of the packet's begin.
@@ -14,7 +14,7 @@ pub struct Interference {
     n: usize,
     /// mW by sender, then by who hears.
     powers: Vec<f64>,
-    /// By link: how its errors follow from its levels; none where it follows no course.
+    /// By link: how its errors follow from its levels; none where it follows no link trace.
     errors: Vec<Option<Arc<RateBySignal>>>,
     /// By sender: its packet in the air.
     sending: Vec<Option<Planned>>,

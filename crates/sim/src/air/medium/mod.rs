@@ -20,7 +20,7 @@ mod station;
 mod tests;
 
 pub use interference::Interference;
-pub use link::{AirLink, Course, Offered, Quality, Way};
+pub use link::{AirLink, LinkTrace, Offered, Quality, Way};
 
 use crate::engine::time::SimTime;
 use crate::hosts::discipline::OnArrival;

@@ -278,7 +278,7 @@ fn ends_of_a_link_take_turns() {
 }
 
 #[test]
-fn a_course_sends_at_its_rate_and_not_in_an_outage() {
+fn a_trace_sends_at_its_rate_and_not_in_an_outage() {
     use timeplane_model::Rate;
     let quality = |mbps, packet_error| {
         let mcs = Mcs::numbered(12).unwrap();
@@ -289,7 +289,7 @@ fn a_course_sends_at_its_rate_and_not_in_an_outage() {
     let mut m = medium(FLYWAYS_DRAFT, Access::Planned, 2, Dbm::new(-40.0), 24, &[]);
     m = Medium::new(
         MediumSpec { retries: 0, ..m.spec },
-        vec![AirLink::new(0, 1, Way::Course(Course::new(states)), queue(), stream(3))],
+        vec![AirLink::new(0, 1, Way::LinkTrace(LinkTrace::new(states)), queue(), stream(3))],
         (0..2).map(stream).collect(),
     );
     for packet in 0..20_000 {

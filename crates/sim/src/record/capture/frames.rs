@@ -54,8 +54,8 @@ pub fn host_agent(host: u32) -> Endpoint {
     Endpoint { mac: host_mac(host), ip: host_ip(host), port: PORT }
 }
 
-/// Where a controller is reached: the first, then a standby and deputies.
-pub fn manager(number: u32) -> Endpoint {
+/// Where a controller is reached: the first, then a standby and relays.
+pub fn controller(number: u32) -> Endpoint {
     Endpoint { mac: mac(0xf1, number), ip: Ipv4Addr::from(0x0aff_0001 + number), port: PORT }
 }
 
@@ -241,7 +241,7 @@ mod tests {
     fn addresses_name_hosts_and_controllers() {
         assert_eq!(host_ip(3).to_string(), "10.0.0.3");
         assert_eq!(host_ip(131_071).to_string(), "10.1.255.255");
-        assert_eq!(manager(0).ip.to_string(), "10.255.0.1");
+        assert_eq!(controller(0).ip.to_string(), "10.255.0.1");
         assert_eq!(host_mac(258).to_string(), "02:00:00:00:01:02");
     }
 }

@@ -19,7 +19,7 @@ use crate::hosts::endpoints::Carrier;
 use crate::hosts::flow::Flow;
 use crate::hosts::nic::Window;
 use crate::network::packet::{Packet, flags};
-use frames::{Captured, host_agent, manager, proxy, repair, switch_mac, whole};
+use frames::{Captured, controller, host_agent, proxy, repair, switch_mac, whole};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::fmt::Write;
@@ -87,9 +87,9 @@ pub struct Capture {
     links: BTreeMap<u32, Vec<(Place, Option<bool>)>>,
     /// What comes to a host.
     hosts: BTreeMap<u32, Place>,
-    /// Messages of a host or a manager, by node.
+    /// Messages of a host or a controller, by node.
     agents: BTreeMap<u32, Place>,
-    managers_from: u32,
+    controllers_from: u32,
     /// Gates are in front of hosts' queues.
     gated: bool,
     /// By host, destination and class; in the order of their begin.
@@ -119,7 +119,7 @@ impl Capture {
             links: BTreeMap::new(),
             hosts: BTreeMap::new(),
             agents: BTreeMap::new(),
-            managers_from: fabric.hosts(),
+            controllers_from: fabric.hosts(),
             gated,
             gates: BTreeMap::new(),
             slots: BTreeMap::new(),
@@ -154,9 +154,9 @@ impl Capture {
                     let about = format!("link {l}, from {} to {}", name(from), name(to));
                     capture.links.entry(l).or_default().push((add(&format!("link{l}"), &about, rate)?, None));
                 }
-                CapturePoint::Manager(m) => {
-                    let about = format!("manager {m}, all its messages");
-                    capture.agents.insert(fabric.hosts() + m, add(&format!("manager{m}"), &about, None)?);
+                CapturePoint::Controller(m) => {
+                    let about = format!("controller {m}, all its messages");
+                    capture.agents.insert(fabric.hosts() + m, add(&format!("controller{m}"), &about, None)?);
                 }
             }
             capture.files.push(file);
@@ -247,7 +247,7 @@ impl Capture {
         let (from, to) = (self.agent(nodes.0), self.agent(nodes.1));
         let about = format!("{}{note}, {} ps", what(message), at.as_ps());
         if let Message::Pfc(signal) = message {
-            let frame = signal.encode(from.mac, to.mac).expect("a class of a manager has 11 bits");
+            let frame = signal.encode(from.mac, to.mac).expect("a class of a controller has 11 bits");
             return self.add(place, Some(incoming), at, whole(frame.to_vec()), about);
         }
         self.datagrams(place, incoming, at, (from, to), &Control::Message(message.clone()), &about);
@@ -269,9 +269,9 @@ impl Capture {
     }
 
     fn agent(&self, node: u32) -> Endpoint {
-        match node.checked_sub(self.managers_from) {
+        match node.checked_sub(self.controllers_from) {
             None => host_agent(node),
-            Some(number) => manager(number),
+            Some(number) => controller(number),
         }
     }
 
@@ -385,7 +385,7 @@ fn what(message: &Message) -> String {
         },
         Message::Flyways(f) => format!("round {}: {} flyways, {} shares", f.round.0, f.links.len(), f.shares.len()),
         Message::Heartbeat(h) => format!("controller {} leads", h.epoch),
-        Message::Part(p) => format!("round {}: {} grants for a deputy's hosts", p.round.0, p.grants.len()),
+        Message::Part(p) => format!("round {}: {} grants for a relay's hosts", p.round.0, p.grants.len()),
         Message::Gathered(g) => format!("gathered {}: {} reports", g.sequence, g.reports.len()),
     }
 }

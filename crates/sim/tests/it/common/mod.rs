@@ -74,39 +74,39 @@ pub fn load(text: &str) -> Loaded {
     }
 }
 
-/// Runs one control with one seed; tables in memory.
-pub fn run(text: &str, control: &str, seed: u64) -> Ran {
-    try_run(text, control, seed).unwrap_or_else(|e| panic!("{e}\n{text}"))
+/// Runs one scheme with one seed; tables in memory.
+pub fn run(text: &str, scheme: &str, seed: u64) -> Ran {
+    try_run(text, scheme, seed).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// Runs one control with one seed, or says why not.
-pub fn try_run(text: &str, control: &str, seed: u64) -> Result<Ran, RunError> {
-    run_as(text, control, seed, false)
+/// Runs one scheme with one seed, or says why not.
+pub fn try_run(text: &str, scheme: &str, seed: u64) -> Result<Ran, RunError> {
+    run_as(text, scheme, seed, false)
 }
 
-/// Runs one control with one seed; tables and captures in a folder that is made anew.
-pub fn run_in(folder: &Path, text: &str, control: &str, seed: u64) -> RunSummary {
+/// Runs one scheme with one seed; tables and captures in a folder that is made anew.
+pub fn run_in(folder: &Path, text: &str, scheme: &str, seed: u64) -> RunSummary {
     let _ = std::fs::remove_dir_all(folder);
     std::fs::create_dir_all(folder).expect("a folder that can be written to");
     let recorder = Recorder::files(folder).expect("files");
-    run_with(text, control, seed, false, recorder).unwrap_or_else(|e| panic!("{e}\n{text}")).summary
+    run_with(text, scheme, seed, false, recorder).unwrap_or_else(|e| panic!("{e}\n{text}")).summary
 }
 
-/// Runs one control with one seed, each packet by itself.
-pub fn run_by_packets(text: &str, control: &str, seed: u64) -> Ran {
-    run_as(text, control, seed, true).unwrap_or_else(|e| panic!("{e}\n{text}"))
+/// Runs one scheme with one seed, each packet by itself.
+pub fn run_by_packets(text: &str, scheme: &str, seed: u64) -> Ran {
+    run_as(text, scheme, seed, true).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-fn run_as(text: &str, control: &str, seed: u64, by_packets: bool) -> Result<Ran, RunError> {
-    run_with(text, control, seed, by_packets, Recorder::memory())
+fn run_as(text: &str, scheme: &str, seed: u64, by_packets: bool) -> Result<Ran, RunError> {
+    run_with(text, scheme, seed, by_packets, Recorder::memory())
 }
 
-fn run_with(text: &str, control: &str, seed: u64, by_packets: bool, recorder: Recorder) -> Result<Ran, RunError> {
+fn run_with(text: &str, scheme: &str, seed: u64, by_packets: bool, recorder: Recorder) -> Result<Ran, RunError> {
     let loaded = load(text);
     let scenario = &loaded.scenario;
     let fabric = Arc::new(scenario.fabric.build().expect("a fabric"));
     let source = Source::load(&scenario.workload, &loaded.base, &fabric, scenario.fabric.mtu).expect("a workload");
-    let spec = RunSpec { scenario, control, point: IndexMap::new(), seed, base: &loaded.base };
+    let spec = RunSpec { scenario, scheme, point: IndexMap::new(), seed, base: &loaded.base };
     let schedulers = Schedulers::built_in();
     let pulse = Pulse::default();
     let (summary, tables) = if by_packets {

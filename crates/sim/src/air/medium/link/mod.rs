@@ -28,13 +28,13 @@ pub struct Quality {
 
 /// What a link carries over time: its states in order, each until the next; none in an outage, and before the first.
 #[derive(Clone, Debug, Default)]
-pub struct Course {
+pub struct LinkTrace {
     states: Vec<(SimTime, Option<Quality>)>,
     next: usize,
     now: Option<Quality>,
 }
 
-impl Course {
+impl LinkTrace {
     /// States by when they begin.
     ///
     /// # Panics
@@ -51,7 +51,7 @@ pub enum Way {
     /// Packets are put together into frames at this rate, which are received by their SINR.
     Coded(Mcs),
     /// Each packet is a frame, received with the probability of the link's state when it begins.
-    Course(Course),
+    LinkTrace(LinkTrace),
 }
 
 /// A packet for an air link.
@@ -172,36 +172,36 @@ impl AirLink {
         self.queue.iter().skip((self.released - self.first) as usize).map(|e| e.packet)
     }
 
-    /// What it carries now, where it follows a course.
+    /// What it carries now, where it follows a link trace.
     pub fn quality(&self) -> Option<Quality> {
         match &self.way {
-            Way::Course(course) => course.now,
+            Way::LinkTrace(trace) => trace.now,
             Way::Coded(_) => None,
         }
     }
 
-    /// All states of its course, where it follows one.
-    pub fn course(&self) -> &[(SimTime, Option<Quality>)] {
+    /// All states of its link trace, where it follows one.
+    pub fn trace(&self) -> &[(SimTime, Option<Quality>)] {
         match &self.way {
-            Way::Course(course) => &course.states,
+            Way::LinkTrace(trace) => &trace.states,
             Way::Coded(_) => &[],
         }
     }
 
     pub(super) fn next_change(&self) -> Option<SimTime> {
         match &self.way {
-            Way::Course(course) => course.states.get(course.next).map(|s| s.0),
+            Way::LinkTrace(trace) => trace.states.get(trace.next).map(|s| s.0),
             Way::Coded(_) => None,
         }
     }
 
     pub(super) fn change(&mut self, now: SimTime) {
-        let Way::Course(course) = &mut self.way else { return };
-        while let Some(&(at, state)) = course.states.get(course.next)
+        let Way::LinkTrace(trace) = &mut self.way else { return };
+        while let Some(&(at, state)) = trace.states.get(trace.next)
             && at <= now
         {
-            course.now = state;
-            course.next += 1;
+            trace.now = state;
+            trace.next += 1;
         }
     }
 
@@ -240,7 +240,7 @@ impl AirLink {
             && !self.closed
             && match &self.way {
                 Way::Coded(_) => true,
-                Way::Course(course) => course.now.is_some(),
+                Way::LinkTrace(trace) => trace.now.is_some(),
             }
     }
 
@@ -286,8 +286,8 @@ impl AirLink {
     pub(super) fn fill(&mut self, mac: &MacParameters, planned: bool) -> Sent {
         self.in_air = true;
         match &self.way {
-            Way::Course(course) => {
-                let quality = course.now.expect("who sends has asked");
+            Way::LinkTrace(trace) => {
+                let quality = trace.now.expect("who sends has asked");
                 let first = self.first_open();
                 let entry = &self.queue[(first - self.first) as usize];
                 let share = f64::from(entry.bytes) / f64::from(quality.packet.max(1));

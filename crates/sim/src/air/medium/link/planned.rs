@@ -5,7 +5,7 @@ use crate::air::medium::Medium;
 use crate::engine::time::SimTime;
 
 impl AirLink {
-    /// Where it follows a course and sends: what it carries, and the bytes of its packet.
+    /// Where it follows a link trace and sends: what it carries, and the bytes of its packet.
     pub(in crate::air::medium) fn in_air(&self) -> Option<(Quality, u32)> {
         let &(_, bytes) = self.outstanding.parts.first().filter(|_| self.in_air)?;
         Some((self.quality()?, bytes))

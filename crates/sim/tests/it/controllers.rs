@@ -1,4 +1,4 @@
-//! Several managers of slots, each in charge of a part of the hosts: their clocks, what they say to each other, and what frames save.
+//! Several controllers of slots, each in charge of a part of the hosts: their clocks, what they say to each other, and what frames save.
 
 use crate::common::{Ran, load, run};
 use timeplane_model::{Bytes, Duration};
@@ -18,9 +18,9 @@ fn shuffle(frames: u64, keys: &str) -> String {
         mtu = "9000 B"
         [workload.shuffle]
         bytes = "{} B"
-        [control.slots]
+        [scheme.slots]
         transport.raw = {{}}
-        plan.slots = {{ slot = "300 us", {keys} }}
+        plan.tdma = {{ slot = "300 us", {keys} }}
         "#,
         frames * PAYLOAD
     )
@@ -28,7 +28,7 @@ fn shuffle(frames: u64, keys: &str) -> String {
 
 fn least_guard(text: &str) -> Duration {
     let loaded = load(text);
-    let Some(PlanSpec::Slots(slots)) = &loaded.scenario.control["slots"].plan else { panic!("a plan of slots") };
+    let Some(PlanSpec::Tdma(slots)) = &loaded.scenario.scheme["slots"].plan else { panic!("a plan of slots") };
     slots.least_guard(&loaded.scenario.fabric.build().unwrap(), Bytes::new(FRAME)).expect("signals")
 }
 
@@ -44,8 +44,8 @@ fn guard(of: Duration) -> String {
 
 /// The formula's guard is enough for clocks that differ by as much as they may; without their part of it, hosts are in each other's slots.
 #[test]
-fn the_guard_covers_the_clocks_of_managers() {
-    let keys = r#"signals = { reaction = "immediate" }, managers = { count = 4, clock_error = "20 us" }"#;
+fn the_guard_covers_the_clocks_of_controllers() {
+    let keys = r#"signals = { reaction = "immediate" }, controllers = { count = 4, clock_error = "20 us" }"#;
     let least = least_guard(&shuffle(1, &format!(r#"guard = "1 ms", {keys}"#)));
     let alone = least_guard(&shuffle(1, r#"guard = "1 ms", signals = { reaction = "immediate" }"#));
     // Twice the error more, and the skew of the frames of 3 hosts instead of 12: 84 B take 67.2 ns.
@@ -55,70 +55,70 @@ fn the_guard_covers_the_clocks_of_managers() {
     assert_eq!(enough, [0; 10], "{least}");
     let short = least - Duration::from_us(30);
     let met: u64 = (1..=10).map(|seed| with(short, seed)).sum();
-    println!("four managers off by 20 us: no collision with {least}, {met} with {short}");
+    println!("four controllers off by 20 us: no collision with {least}, {met} with {short}");
     assert!(met > 0);
-    // By the hosts' clocks, those of managers do not count.
-    let by_clock = r#"guard = "25 us", managers = { count = 4, clock_error = "20 us" }"#;
+    // By the hosts' clocks, those of controllers do not count.
+    let by_clock = r#"guard = "25 us", controllers = { count = 4, clock_error = "20 us" }"#;
     assert_eq!(collisions(&run(&shuffle(84, by_clock), "slots", 1)), 0);
 }
 
 /// A frame every 4 us: those of twelve hosts that leave one after the other need 44 us of guard, those of three 8 us.
 #[test]
 fn frames_leave_side_by_side() {
-    let with = |managers: &str| {
-        let keys = format!(r#"signals = {{ reaction = "immediate", frame_gap = "4 us" }}{managers}"#);
+    let with = |controllers: &str| {
+        let keys = format!(r#"signals = {{ reaction = "immediate", frame_gap = "4 us" }}{controllers}"#);
         let least = least_guard(&shuffle(1, &format!(r#"guard = "1 ms", {keys}"#)));
         let ran = run(&shuffle(420, &format!("{}, {keys}", guard(least))), "slots", 1);
         assert_eq!(collisions(&ran), 0, "{least}");
         (least, ran)
     };
     let (one, alone) = with("");
-    let (four, shared) = with(r#", managers = { count = 4, clock_error = "1 us" }"#);
+    let (four, shared) = with(r#", controllers = { count = 4, clock_error = "1 us" }"#);
     let took = |ran: &Ran| ran.summary.completion_ps.unwrap();
-    println!("one manager: guard {one}, {} ps; four: guard {four}, {} ps", took(&alone), took(&shared));
+    println!("one controller: guard {one}, {} ps; four: guard {four}, {} ps", took(&alone), took(&shared));
     let frame = Duration::from_ps(67_200) + Duration::from_us(4);
     assert_eq!(one - four, frame * 9 - Duration::from_us(2));
     assert!(took(&shared) < took(&alone));
-    // One message to each deputy in a round, and one from each with its reports.
+    // One message to each relay in a round, and one from each with its reports.
     let peers = &shared.summary.control_messages["peers"];
     let grants = &shared.summary.control_messages["grants"];
     assert!(peers.messages * 12 <= grants.messages * 9, "{} to {}", peers.messages, grants.messages);
 }
 
-/// What is lost between managers costs slots of their parts, and never a collision.
+/// What is lost between controllers costs slots of their parts, and never a collision.
 #[test]
-fn losses_between_managers_cost_slots_alone() {
+fn losses_between_controllers_cost_slots_alone() {
     for keys in [r#"signals = { reaction = "interface" }"#, r#"clock_error = "2 us""#] {
         let mut took = Vec::new();
         for loss in ["0.0", "0.2", "0.5"] {
-            let managers = format!(
-                r#"{keys}, managers = {{ count = 4, clock_error = "2 us", latency = "50 us", loss = {loss} }}"#
+            let controllers = format!(
+                r#"{keys}, controllers = {{ count = 4, clock_error = "2 us", latency = "50 us", loss = {loss} }}"#
             );
             for seed in 1..=3 {
-                let ran = run(&shuffle(126, &format!(r#"guard = "45 us", {managers}"#)), "slots", seed);
-                assert_eq!(collisions(&ran), 0, "{managers}");
+                let ran = run(&shuffle(126, &format!(r#"guard = "45 us", {controllers}"#)), "slots", seed);
+                assert_eq!(collisions(&ran), 0, "{controllers}");
                 let lost = ran.summary.control_messages["peers"].lost;
                 assert_eq!((lost > 0, ran.summary.control_messages["grants"].lost), (loss != "0.0", 0));
                 took.push(ran.summary.completion_ps.unwrap() / 1_000_000);
             }
         }
-        println!("{keys}: {took:?} us with 0, 20 and 50 % lost between managers");
+        println!("{keys}: {took:?} us with 0, 20 and 50 % lost between controllers");
         assert!(took[..3].iter().max() < took[6..].iter().min());
     }
 }
 
-/// The manager that plans is lost, and its standby plans through the same deputies.
+/// The controller that plans is lost, and its standby plans through the same relays.
 #[test]
-fn a_standby_takes_the_deputies_over() {
+fn a_standby_takes_the_relays_over() {
     for keys in [r#"signals = { reaction = "interface" }"#, r#"clock_error = "2 us""#] {
         for (at, until) in [(3, 300), (12, 14), (9, 40)] {
             let keys = format!(
-                r#"guard = "45 us", round_slots = 8, {keys}, standby = {{}}, managers = {{ count = 4, clock_error = "2 us" }}"#
+                r#"guard = "45 us", round_slots = 8, {keys}, standby = {{}}, controllers = {{ count = 4, clock_error = "2 us" }}"#
             );
             let failure = format!(
-                "[[failure]]\nelement = \"manager\"\nat = \"{at} ms\"\nuntil = \"{until} ms\"\n[control.slots]"
+                "[[failure]]\nelement = \"controller\"\nat = \"{at} ms\"\nuntil = \"{until} ms\"\n[scheme.slots]"
             );
-            let text = shuffle(126, &keys).replace("[control.slots]", &failure);
+            let text = shuffle(126, &keys).replace("[scheme.slots]", &failure);
             let ran = run(&text, "slots", 1);
             assert_eq!(collisions(&ran), 0, "{keys}, away from {at} ms to {until} ms");
             assert!(ran.summary.completion_ps.unwrap() < 150_000_000_000, "it does not wait for the first one");
@@ -135,12 +135,12 @@ fn a_standby_takes_the_deputies_over() {
 
 /// While one of four is away, its hosts have no slots and the others go on; then it goes on with the next round.
 #[test]
-fn a_deputy_that_is_lost_mutes_its_part_alone() {
+fn a_relay_that_is_lost_mutes_its_part_alone() {
     for keys in [r#"signals = { reaction = "interface", hold = "400 us" }"#, r#"clock_error = "2 us""#] {
         let keys =
-            format!(r#"guard = "45 us", round_slots = 8, {keys}, managers = {{ count = 4, clock_error = "2 us" }}"#);
-        let failure = "[[failure]]\nelement = { deputy = 1 }\nat = \"4 ms\"\nuntil = \"20 ms\"\n[control.slots]";
-        let ran = run(&shuffle(126, &keys).replace("[control.slots]", failure), "slots", 1);
+            format!(r#"guard = "45 us", round_slots = 8, {keys}, controllers = {{ count = 4, clock_error = "2 us" }}"#);
+        let failure = "[[failure]]\nelement = { relay = 1 }\nat = \"4 ms\"\nuntil = \"20 ms\"\n[scheme.slots]";
+        let ran = run(&shuffle(126, &keys).replace("[scheme.slots]", failure), "slots", 1);
         assert_eq!(collisions(&ran), 0, "{keys}");
         let (start, source) = (ran.column("slots", "start_ps"), ran.column("slots", "source"));
         let sent = ran.column("slots", "sent_bytes");

@@ -1,6 +1,6 @@
 //! Signals to hosts: sealed for each, through the interface behind which it is, those of one instant together.
 
-use super::{ManagerCounters, ManagerError};
+use super::{ControllerCounters, ControllerError};
 use crate::packet_socket::{self, PacketSocket};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -45,7 +45,7 @@ pub(super) struct Signals {
     exits: Vec<Exit>,
     /// Of hosts that are not behind the first.
     behind: BTreeMap<HostId, usize>,
-    counters: Arc<ManagerCounters>,
+    counters: Arc<ControllerCounters>,
     /// Of each host's last signal: epoch and number; and those that are open.
     last: BTreeMap<HostId, (u32, u64)>,
     opened: BTreeSet<HostId>,
@@ -56,8 +56,8 @@ impl Signals {
     pub(super) fn new(
         interfaces: &[SignalInterface],
         encoding: SignalEncoding,
-        counters: Arc<ManagerCounters>,
-    ) -> Result<Self, ManagerError> {
+        counters: Arc<ControllerCounters>,
+    ) -> Result<Self, ControllerError> {
         let mut exits = Vec::new();
         let mut behind = BTreeMap::new();
         for (exit, interface) in interfaces.iter().enumerate() {
@@ -65,10 +65,10 @@ impl Signals {
             if encoding == SignalEncoding::Udp && interface.ip.is_none() {
                 let source = std::io::ErrorKind::AddrNotAvailable.into();
                 let what = format!("interface {name} has no IPv4 address, and signals are datagrams");
-                return Err(ManagerError::Io { what, source });
+                return Err(ControllerError::Io { what, source });
             }
             let socket = PacketSocket::open(name, ETHER_TYPE_EXPERIMENTAL)
-                .map_err(|source| ManagerError::Io { what: format!("interface {name}"), source })?;
+                .map_err(|source| ControllerError::Io { what: format!("interface {name}"), source })?;
             behind.extend(interface.hosts.iter().map(|host| (*host, exit)));
             exits.push(Exit { interface: interface.clone(), socket, frames: Vec::new() });
         }
@@ -145,14 +145,14 @@ mod tests {
     use crate::packet_socket::{ALL_ETHER_TYPES, Frames};
     use timeplane_protocol::wire::Heard;
 
-    /// Two networks behind one manager: each host hears its signals in its own, from the interface there, and the last word closes it.
+    /// Two networks behind one controller: each host hears its signals in its own, from the interface there, and the last word closes it.
     #[test]
     fn hosts_hear_their_signals_behind_their_interface() {
-        let [manager, near, far] =
+        let [controller, near, far] =
             ["m", "n", "f"].map(|end| Namespace::create(&format!("tpsi{}{end}", std::process::id())).unwrap());
         let mac = |last| MacAddress([2, 0, 0, 0, 0, last]);
-        veth((&manager, "eth0", &mac(1).to_string()), (&near, "eth0", &mac(2).to_string())).unwrap();
-        veth((&manager, "eth1", &mac(3).to_string()), (&far, "eth0", &mac(4).to_string())).unwrap();
+        veth((&controller, "eth0", &mac(1).to_string()), (&near, "eth0", &mac(2).to_string())).unwrap();
+        veth((&controller, "eth1", &mac(3).to_string()), (&far, "eth0", &mac(4).to_string())).unwrap();
         let ears = [2, 4].map(|last| Ear { mac: mac(last), ip: None, key: SignalKey([last; 16]) });
         let hear = |at: &Namespace| at.enter(|| PacketSocket::open("eth0", ALL_ETHER_TYPES)).unwrap().unwrap();
         let sockets = [&near, &far].map(hear);
@@ -163,9 +163,9 @@ mod tests {
             hosts: hosts.iter().map(|h| HostId(*h)).collect(),
         };
         let interfaces = [interface("eth0", 1, &[]), interface("eth1", 3, &[5])];
-        let counters: Arc<ManagerCounters> = Arc::default();
+        let counters: Arc<ControllerCounters> = Arc::default();
         let new = || Signals::new(&interfaces, SignalEncoding::Experimental, Arc::clone(&counters));
-        let mut signals = manager.enter(new).unwrap().unwrap();
+        let mut signals = controller.enter(new).unwrap().unwrap();
         // Host 2 is behind the first interface as no other one has it, host 5 behind the second; host 7 is not there.
         let hosts = [HostId(2), HostId(5)];
         let ear = |host| hosts.iter().position(|h| *h == host).map(|i| ears[i]);

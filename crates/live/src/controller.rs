@@ -1,6 +1,6 @@
-//! The fabric manager as a daemon: an agent of `timeplane-protocol` with a clock, an interface and a demand channel.
+//! The fabric controller as a daemon: an agent of `timeplane-protocol` with a clock, an interface and a demand channel.
 //!
-//! Hosts join over the demand channel, tell what waits, and learn whom they can send to; signals go out by raw socket. A manager that is
+//! Hosts join over the demand channel, tell what waits, and learn whom they can send to; signals go out by raw socket. A controller that is
 //! late slips its whole schedule and never a slot: its clock stands still for as long as it overslept, so that a gap between two slots is
 //! never shorter than planned ([`Slipping`]).
 
@@ -30,9 +30,9 @@ use timeplane_model::{Backlog, Duration, HostId, LinkId, Time};
 use timeplane_protocol::wire::{Control, MacAddress, SignalEncoding, SignalKey};
 use timeplane_protocol::{Address, Agent, Event, Input, Message, Output, Report};
 
-/// Why a manager does not run.
+/// Why a controller does not run.
 #[derive(Debug, thiserror::Error)]
-pub enum ManagerError {
+pub enum ControllerError {
     /// The plan.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -49,11 +49,11 @@ pub enum ManagerError {
     Circuits(#[from] CircuitError),
     /// It plans circuits, and was told of no switch.
     #[error(
-        "control `{control}` plans circuits, and no circuit switch is named: `circuits` is the folder in which one is pinned"
+        "scheme `{scheme}` plans circuits, and no circuit switch is named: `circuits` is the folder in which one is pinned"
     )]
     NoCircuits {
-        /// Which control.
-        control: String,
+        /// Which scheme.
+        scheme: String,
     },
     /// Another switch than that of the scenario.
     #[error("the circuit switch has {ports} ports, and the scenario {hosts} hosts: each is a port")]
@@ -65,18 +65,18 @@ pub enum ManagerError {
     },
 }
 
-/// What a manager is told at its start.
+/// What a controller is told at its start.
 #[derive(Clone, Debug)]
-pub struct ManagerConfig {
+pub struct ControllerConfig {
     /// Through which interfaces signals go out, one at least.
     pub interfaces: Vec<SignalInterface>,
     /// How they are sent.
     pub encoding: SignalEncoding,
-    /// Counts the starts of managers.
+    /// Counts the starts of controllers.
     pub epoch: u32,
-    /// Which of several managers it is.
+    /// Which of several controllers it is.
     pub place: u32,
-    /// Grants of a manager before it may still be in force.
+    /// Grants of a controller before it may still be in force.
     pub after_restart: bool,
     /// Runs with real-time priority where it may.
     pub real_time: bool,
@@ -87,8 +87,8 @@ pub struct ManagerConfig {
 }
 
 shared_counters! {
-    /// What a manager has counted, readable from other threads.
-    ManagerCounters {
+    /// What a controller has counted, readable from other threads.
+    ControllerCounters {
         /// Rounds planned.
         rounds,
         /// Slots planned.
@@ -111,7 +111,7 @@ shared_counters! {
         retunes_failed,
         /// Reports that came in.
         reports,
-        /// What other managers have said.
+        /// What other controllers have said.
         heard_of_peers,
         /// Hosts that joined, with those that came again.
         joined,
@@ -131,13 +131,13 @@ shared_counters! {
 pub enum Origin {
     /// Somebody has connected.
     Server,
-    /// This one has connected, to another manager.
+    /// This one has connected, to another controller.
     Client,
 }
 
-/// What a manager shows of itself.
+/// What a controller shows of itself.
 #[derive(Debug, Default)]
-pub struct ManagerState(Mutex<Known>);
+pub struct ControllerState(Mutex<Known>);
 
 /// Who is there, and who was.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -148,7 +148,7 @@ pub struct Known {
     pub left: BTreeMap<u32, Time>,
 }
 
-impl ManagerState {
+impl ControllerState {
     /// Hosts that have joined, with their addresses.
     pub fn joined(&self) -> BTreeMap<u32, String> {
         self.known().joined
@@ -181,12 +181,12 @@ impl Host {
     }
 }
 
-/// Is told of every event of the manager's agent.
+/// Is told of every event of the controller's agent.
 pub type SlotLog = Box<dyn FnMut(&Event) + Send>;
 
-/// A manager at work. Everything that is timed happens on the thread that calls [`run`](Self::run).
-pub struct Manager {
-    config: ManagerConfig,
+/// A controller at work. Everything that is timed happens on the thread that calls [`run`](Self::run).
+pub struct Controller {
+    config: ControllerConfig,
     agent: Box<dyn Agent + Send>,
     plan: LivePlan,
     host_plan: HostPlan,
@@ -197,16 +197,16 @@ pub struct Manager {
     losses: Losses,
     inbox: Arc<Inbox<(Origin, Word)>>,
     server: Server,
-    /// Connections to managers before this one.
+    /// Connections to controllers before this one.
     clients: Vec<Client>,
     pulse: Pulse,
-    state: Arc<ManagerState>,
+    state: Arc<ControllerState>,
     hosts: BTreeMap<HostId, Host>,
-    /// Other managers.
+    /// Other controllers.
     peers: Vec<PeerId>,
     /// Names of those that have joined as nothing yet.
     names: BTreeMap<PeerId, String>,
-    counters: Arc<ManagerCounters>,
+    counters: Arc<ControllerCounters>,
     out: Vec<Output>,
     /// Where slots are written down as they are planned.
     pub log: Option<SlotLog>,
@@ -217,25 +217,25 @@ pub struct Manager {
 /// How often agents tell what they count, where a page shows it.
 const COUNTS_EVERY_MS: u32 = 1000;
 
-impl Manager {
-    /// A manager of `plan` that talks over `server`, and over `clients` to other managers, whose events all come to `inbox`, in the network
+impl Controller {
+    /// A controller of `plan` that talks over `server`, and over `clients` to other controllers, whose events all come to `inbox`, in the network
     /// namespace of this thread.
     ///
     /// # Errors
     /// Where the interface cannot be used, or the plan is impossible.
     pub fn new(
-        config: ManagerConfig,
+        config: ControllerConfig,
         plan: LivePlan,
         server: Server,
         clients: Vec<Client>,
         inbox: Arc<Inbox<(Origin, Word)>>,
-    ) -> Result<Self, ManagerError> {
+    ) -> Result<Self, ControllerError> {
         let start = clock::now();
-        let agent = plan.manager(config.epoch, start, config.place, config.after_restart)?;
+        let agent = plan.controller(config.epoch, start, config.place, config.after_restart)?;
         let host_plan = plan.host(config.encoding)?;
-        let counters: Arc<ManagerCounters> = Arc::default();
+        let counters: Arc<ControllerCounters> = Arc::default();
         let signals = Signals::new(&config.interfaces, config.encoding, Arc::clone(&counters))?;
-        let mut manager = Self {
+        let mut controller = Self {
             clock: Slipping::new(plan.tolerance()),
             tuner: circuits::tuner(&plan, config.circuits.as_deref())?,
             losses: Losses::new(config.control_loss),
@@ -257,17 +257,17 @@ impl Manager {
             config,
             plan,
         };
-        manager.tell_links();
-        Ok(manager)
+        controller.tell_links();
+        Ok(controller)
     }
 
-    /// Shows what it plans on a page. What hosts say comes to the page by [`Watch::hear`], beside the manager.
+    /// Shows what it plans on a page. What hosts say comes to the page by [`Watch::hear`], beside the controller.
     pub fn show(&mut self, watch: Arc<Watch>) {
         self.watch = Some(watch);
     }
 
     /// What it counts.
-    pub fn counters(&self) -> Arc<ManagerCounters> {
+    pub fn counters(&self) -> Arc<ControllerCounters> {
         Arc::clone(&self.counters)
     }
 
@@ -277,19 +277,19 @@ impl Manager {
     }
 
     /// What it shows of itself.
-    pub fn state(&self) -> Arc<ManagerState> {
+    pub fn state(&self) -> Arc<ControllerState> {
         Arc::clone(&self.state)
     }
 
-    /// Runs until told to stop, and then closes what it has opened: what hosts do without a manager is up to their leases.
+    /// Runs until told to stop, and then closes what it has opened: what hosts do without a controller is up to their leases.
     ///
     /// # Errors
     /// Where the interface or the system fails.
-    pub fn run(&mut self, stop: &Stop) -> Result<(), ManagerError> {
+    pub fn run(&mut self, stop: &Stop) -> Result<(), ControllerError> {
         if self.config.real_time && !timed::real_time() {
             tracing::warn!("no real-time priority (CAP_SYS_NICE): signals go out later than they could");
         }
-        let failed = |source| ManagerError::Io { what: "waiting".to_owned(), source };
+        let failed = |source| ControllerError::Io { what: "waiting".to_owned(), source };
         while !stop.is_set() {
             self.pulse.beat();
             for (origin, word) in self.inbox.drain() {
@@ -336,7 +336,7 @@ impl Manager {
                     self.signals.flush();
                     circuits::retune(&mut self.tuner, &matching, &self.counters);
                 }
-                // A manager has no queues.
+                // A controller has no queues.
                 Output::ReadBacklog { .. } | Output::Open(_) | Output::Close { .. } => {}
             }
         }
@@ -365,7 +365,7 @@ impl Manager {
                 // One that is not there hears the next heartbeat.
                 self.clients.iter().for_each(|c| drop(c.send(Record::Control { sent_at, control: control.clone() })));
             }
-            Address::Controller | Address::Deputy(_) => {}
+            Address::Controller | Address::Relay(_) => {}
         }
     }
 
@@ -401,7 +401,7 @@ impl Manager {
     fn hear(&mut self, word: Word) {
         match word {
             Word::Joined { peer, name } => {
-                if name.starts_with("manager-") {
+                if name.starts_with("controller-") {
                     self.peers.push(peer);
                 }
                 self.names.insert(peer, name);
@@ -455,7 +455,7 @@ impl Manager {
             Note::Hello(hello) => hello,
             // For the page, where there is one.
             Note::Counts(_) => return Ok(()),
-            Note::Welcome(_) | Note::Refused(_) => return Err("a manager is told hello and counts".to_owned()),
+            Note::Welcome(_) | Note::Refused(_) => return Err("a controller is told hello and counts".to_owned()),
         };
         let name = self.names.get(&peer).cloned().unwrap_or_default();
         let host = HostId(hello.host);

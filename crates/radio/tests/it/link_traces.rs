@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use timeplane_model::Duration;
 use timeplane_radio::{
-    Angle, BeamTrace, CourseError, CourseRules, Dbm, ErrorTables, LinkCourse, LinkParameters, MatrixError, Mcs,
+    Angle, BeamTrace, Dbm, ErrorTables, LinkParameters, LinkTrace, LinkTraceError, LinkTraceRules, MatrixError, Mcs,
     RateBySignal, TESTBED_LEVEL, Testbed, Walk,
 };
 
@@ -16,17 +16,17 @@ fn rates() -> RateBySignal {
     RateBySignal::new(ErrorTables::bundled(), LinkParameters::default(), Mcs::single_carrier())
 }
 
-fn course(testbed: &Testbed, seconds: i64) -> LinkCourse {
+fn link_trace(testbed: &Testbed, seconds: i64) -> LinkTrace {
     let length = Duration::from_secs(seconds);
-    LinkCourse::new(&testbed.trace(length).unwrap(), &rates(), CourseRules::default(), length).unwrap()
+    LinkTrace::new(&testbed.trace(length).unwrap(), &rates(), LinkTraceRules::default(), length).unwrap()
 }
 
 /// The place of a state's rate on the ladder, from 1; 0 in an outage.
-fn rungs(course: &LinkCourse) -> Vec<usize> {
+fn rungs(link_trace: &LinkTrace) -> Vec<usize> {
     let rates = rates();
     let ladder: Vec<Mcs> = rates.ladder().map(|l| l.0).collect();
     let place = |mcs| 1 + ladder.iter().position(|&m| m == mcs).unwrap();
-    course.states().iter().map(|s| s.link.map_or(0, |l| place(l.mcs))).collect()
+    link_trace.states().iter().map(|s| s.link.map_or(0, |l| place(l.mcs))).collect()
 }
 
 #[test]
@@ -38,8 +38,8 @@ fn a_rate_older_than_its_channel_loses_packets() {
     trace.push(ms(100), &levels(-85.0, -80.0)).unwrap();
     let rates = rates();
     let run = |select| {
-        let rules = CourseRules { every: ms(1), select_every: ms(select) };
-        LinkCourse::new(&trace, &rates, rules, ms(200)).unwrap()
+        let rules = LinkTraceRules { every: ms(1), select_every: ms(select) };
+        LinkTrace::new(&trace, &rates, rules, ms(200)).unwrap()
     };
     let slow = run(50);
     let (first, before, after) = (slow.at(ms(0)), slow.at(ms(49)), slow.at(ms(50)));
@@ -58,11 +58,11 @@ fn a_rate_older_than_its_channel_loses_packets() {
     // One that was in an outage when it was looked at stays in it.
     let mut trace = BeamTrace::new(two[..1].to_vec(), two.to_vec(), &levels(-95.0, -95.0)).unwrap();
     trace.push(ms(10), &levels(-60.0, -95.0)).unwrap();
-    let rules = CourseRules { every: ms(1), select_every: ms(30) };
-    let course = LinkCourse::new(&trace, &rates, rules, ms(60)).unwrap();
-    assert!(course.at(ms(29)).link.is_none() && course.at(ms(30)).link.is_some());
-    assert_eq!(course.at(ms(-5)), &course.states()[0]);
-    let text = course.to_csv();
+    let rules = LinkTraceRules { every: ms(1), select_every: ms(30) };
+    let link_trace = LinkTrace::new(&trace, &rates, rules, ms(60)).unwrap();
+    assert!(link_trace.at(ms(29)).link.is_none() && link_trace.at(ms(30)).link.is_some());
+    assert_eq!(link_trace.at(ms(-5)), &link_trace.states()[0]);
+    let text = link_trace.to_csv();
     let lines: Vec<&str> = text.lines().take(3).collect();
     assert_eq!(lines[..2], ["time_s,tx,rx,level_dbm,mcs,rate_bps,packet_error", "0,0,0,-95,,0,1"]);
     assert!(lines[2].starts_with("0.001,0,0,-91.5,,0,1"), "{}", lines[2]);
@@ -72,16 +72,16 @@ fn a_rate_older_than_its_channel_loses_packets() {
 fn steps_that_do_not_exist_are_refused() {
     let trace = BeamTrace::new(vec![Angle::ZERO], vec![Angle::ZERO], &[Dbm::new(-60.0)]).unwrap();
     let new = |every, select_every, length| {
-        LinkCourse::new(&trace, &rates(), CourseRules { every, select_every }, length).unwrap_err().to_string()
+        LinkTrace::new(&trace, &rates(), LinkTraceRules { every, select_every }, length).unwrap_err().to_string()
     };
     let zero = Duration::ZERO;
     assert_eq!(new(zero, ms(1), ms(1)), "a sampling step of 0 ps: it must be above 0");
     assert_eq!(new(ms(1), -ms(1), ms(1)), "a selection interval of -1 ms: it must be above 0");
-    assert_eq!(new(ms(1), ms(1), -ms(1)), "a course of -1 ms: at least 0");
+    assert_eq!(new(ms(1), ms(1), -ms(1)), "a link_trace of -1 ms: at least 0");
     let long = Duration::from_secs(10_001);
-    let most = CourseRules { every: ms(1), select_every: ms(1) };
-    let error = LinkCourse::new(&trace, &rates(), most, long).unwrap_err();
-    assert_eq!(error, CourseError::TooLong { length: long, every: ms(1) });
+    let most = LinkTraceRules { every: ms(1), select_every: ms(1) };
+    let error = LinkTrace::new(&trace, &rates(), most, long).unwrap_err();
+    assert_eq!(error, LinkTraceError::TooLong { length: long, every: ms(1) });
     // Nobody who stands still has a trace by the way he walks.
     let still = Testbed::b(TESTBED_LEVEL);
     let still = still.clone().walked(Walk { speed: 0.0, ..still.walk });
@@ -95,8 +95,8 @@ fn room_b_falls_over_all_rates_into_an_outage_and_comes_back() {
     let b = Testbed::b(TESTBED_LEVEL);
     let nobody = b.scene().matrix(&[]).into_iter().reduce(Dbm::max).unwrap();
     assert!((nobody.get() + 66.0).abs() < 1e-9);
-    let course = course(&b, 10);
-    let rungs = rungs(&course);
+    let link_trace = link_trace(&b, 10);
+    let rungs = rungs(&link_trace);
     let (first, last) = (rungs[0], rungs[rungs.len() - 1]);
     assert_eq!((first, last), (11, 11));
     assert!(rungs.contains(&0));
@@ -104,7 +104,7 @@ fn room_b_falls_over_all_rates_into_an_outage_and_comes_back() {
     let down: BTreeSet<usize> = rungs.iter().copied().take_while(|&r| r > 0).collect();
     assert!(down.len() >= 6, "{down:?}");
     let outage: i64 =
-        course.states().windows(2).filter(|w| w[0].link.is_none()).map(|w| (w[1].at - w[0].at).as_ps()).sum();
+        link_trace.states().windows(2).filter(|w| w[0].link.is_none()).map(|w| (w[1].at - w[0].at).as_ps()).sum();
     let outage = Duration::from_ps(outage);
     assert!((Duration::from_secs(1)..Duration::from_secs(4)).contains(&outage), "{outage:?}");
     // 35 dB for a body that stands in the middle, 15 dB or more without the extra loss.
@@ -120,11 +120,11 @@ fn room_b_falls_over_all_rates_into_an_outage_and_comes_back() {
 #[test]
 fn room_a_has_ways_round() {
     let a = Testbed::a(TESTBED_LEVEL);
-    let course = course(&a, 5);
-    let rungs = rungs(&course);
+    let link_trace = link_trace(&a, 5);
+    let rungs = rungs(&link_trace);
     assert!(!rungs.contains(&0) && rungs.iter().min() < rungs.iter().max());
     // While the line of sight is blocked it goes over a cabinet.
-    let beams: BTreeSet<(usize, usize)> = course.states().iter().map(|s| (s.tx, s.rx)).collect();
+    let beams: BTreeSet<(usize, usize)> = link_trace.states().iter().map(|s| (s.tx, s.rx)).collect();
     assert!(beams.contains(&(3, 3)) && beams.len() >= 3, "{beams:?}");
     // The same sender, 0.5 m nearer.
     assert!((a.level - TESTBED_LEVEL).get() > 1.3 && (a.level - TESTBED_LEVEL).get() < 1.4);
@@ -148,7 +148,7 @@ fn a_walk_goes_to_and_fro() {
 proptest! {
     /// Every state by the definition, computed directly.
     #[test]
-    fn a_course_is_its_definition(
+    fn a_link_trace_is_its_definition(
         levels in prop::collection::vec(prop::collection::vec(-95.0..-60.0f64, 4), 1..6),
         every in 1..40i64, select_every in 1..60i64,
     ) {
@@ -159,9 +159,9 @@ proptest! {
             trace.push(ms(50 * i as i64), &dbm(l)).unwrap();
         }
         let rates = rates();
-        let rules = CourseRules { every: ms(every), select_every: ms(select_every) };
-        let course = LinkCourse::new(&trace, &rates, rules, ms(300)).unwrap();
-        prop_assert!(course.states().windows(2).all(|w| w[0].at < w[1].at));
+        let rules = LinkTraceRules { every: ms(every), select_every: ms(select_every) };
+        let link_trace = LinkTrace::new(&trace, &rates, rules, ms(300)).unwrap();
+        prop_assert!(link_trace.states().windows(2).all(|w| w[0].at < w[1].at));
         for t in 0..=300 {
             let sample = t / every * every;
             let chosen = ms(sample / select_every * select_every);
@@ -170,7 +170,7 @@ proptest! {
                 let here = trace.level(chosen, p.0, p.1);
                 if here > most { (pair, most) = (p, here); }
             }
-            let state = course.at(ms(t));
+            let state = link_trace.at(ms(t));
             prop_assert_eq!((state.tx, state.rx), pair);
             let now = trace.level(ms(sample), pair.0, pair.1);
             prop_assert_eq!(state.level, now);
@@ -192,8 +192,8 @@ fn a_trace_that_is_too_short_begins_again() {
     let one = [Angle::ZERO];
     let mut trace = BeamTrace::new(one.to_vec(), one.to_vec(), &[Dbm::new(-60.0)]).unwrap();
     trace.push(ms(300), &[Dbm::new(-80.0)]).unwrap();
-    let of = |length| LinkCourse::repeating(&trace, &rates(), CourseRules::default(), ms(length)).unwrap();
-    let once = LinkCourse::new(&trace, &rates(), CourseRules::default(), ms(300)).unwrap();
+    let of = |length| LinkTrace::repeating(&trace, &rates(), LinkTraceRules::default(), ms(length)).unwrap();
+    let once = LinkTrace::new(&trace, &rates(), LinkTraceRules::default(), ms(300)).unwrap();
     assert_eq!(of(300), once);
     let long = of(1_000);
     for t in 0..1_000 {
@@ -203,7 +203,7 @@ fn a_trace_that_is_too_short_begins_again() {
     assert!(long.states().windows(2).all(|w| w[0].at < w[1].at));
     // One matrix is no trace that could be over.
     let still = BeamTrace::new(one.to_vec(), one.to_vec(), &[Dbm::new(-60.0)]).unwrap();
-    assert_eq!(LinkCourse::repeating(&still, &rates(), CourseRules::default(), ms(500)).unwrap().states().len(), 1);
+    assert_eq!(LinkTrace::repeating(&still, &rates(), LinkTraceRules::default(), ms(500)).unwrap().states().len(), 1);
 }
 
 #[test]

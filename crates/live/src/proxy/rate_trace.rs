@@ -3,30 +3,30 @@
 use std::path::{Path, PathBuf};
 use timeplane_model::{Bytes, Duration, Rate};
 use timeplane_protocol::{LinkSample, LinkUse, RateLadder};
-use timeplane_radio::{BeamTrace, ErrorTables, LinkCourse, Mcs, RateBySignal, all_right};
-use timeplane_scenario::{CourseSpec, InOutage};
+use timeplane_radio::{BeamTrace, ErrorTables, LinkTrace, Mcs, RateBySignal, all_right};
+use timeplane_scenario::{InOutage, LinkTraceSpec};
 
 /// A link from some time on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Phase {
-    /// From when on, counted from the course's begin.
+    /// From when on, counted from the link trace's begin.
     pub at: Duration,
     /// How fast it sends; zero: it does not, and packets wait.
     pub rate: Rate,
-    /// The probability that a packet of [`Course::packet`] is lost in the air.
+    /// The probability that a packet of [`Link trace::packet`] is lost in the air.
     pub loss: f64,
     /// What its access point knows of it.
     pub sample: LinkSample,
 }
 
-/// Why there is no course.
+/// Why there is no link trace.
 #[derive(Debug, thiserror::Error)]
-pub enum CourseError {
+pub enum RateTraceError {
     /// No step at all.
-    #[error("a course without a step: at least one is needed")]
+    #[error("a trace without a step: at least one is needed")]
     Empty,
     /// A step that takes no time, or less.
-    #[error("step {index} of a course lasts {found}: above 0 is allowed")]
+    #[error("step {index} of a trace lasts {found}: above 0 is allowed")]
     Step {
         /// Which one, from 0.
         index: usize,
@@ -34,7 +34,7 @@ pub enum CourseError {
         found: Duration,
     },
     /// Every walk of a simulated run is another one, and none is the one to emulate.
-    #[error("a course with `varied = true` is another one in each run: leave it out")]
+    #[error("a trace with `varied = true` is another one in each run: leave it out")]
     Varied,
     /// The file of beams cannot be read.
     #[error("{}: {source}", file.display())]
@@ -50,14 +50,14 @@ pub enum CourseError {
     /// The room's beams make no sense.
     #[error(transparent)]
     Room(#[from] timeplane_radio::MatrixError),
-    /// The course cannot be computed.
+    /// The link trace cannot be computed.
     #[error(transparent)]
-    Course(#[from] timeplane_radio::CourseError),
+    RateTrace(#[from] timeplane_radio::LinkTraceError),
 }
 
 /// The phases of a link in the order of time, from 0 on; each lasts until the next one, the last for ever.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Course {
+pub struct RateTrace {
     phases: Vec<Phase>,
     /// The size of packets that losses are of.
     packet: Bytes,
@@ -79,22 +79,22 @@ impl Work {
     }
 }
 
-impl Course {
-    /// A course of rates and how long each lasts; the last one for ever. At rate zero nothing is sent. Nothing is lost in the air.
+impl RateTrace {
+    /// A link trace of rates and how long each lasts; the last one for ever. At rate zero nothing is sent. Nothing is lost in the air.
     ///
     /// # Errors
     /// Where there is no step, or one takes no time.
-    pub fn steps(steps: &[(Duration, Rate)]) -> Result<Self, CourseError> {
+    pub fn steps(steps: &[(Duration, Rate)]) -> Result<Self, RateTraceError> {
         if let Some((index, found)) = steps.iter().map(|s| s.0).enumerate().find(|s| s.1 <= Duration::ZERO) {
-            return Err(CourseError::Step { index, found });
+            return Err(RateTraceError::Step { index, found });
         }
         if steps.is_empty() {
-            return Err(CourseError::Empty);
+            return Err(RateTraceError::Empty);
         }
         let ladder = RateLadder::new(steps.iter().map(|s| s.1)).unwrap_or_default();
         let mut at = Duration::ZERO;
         let phases = steps.iter().map(|&(length, rate)| {
-            // A report has a number for the rate: its place among those of the course.
+            // A report has a number for the rate: its place among those of the link trace.
             let mcs = u8::try_from(ladder.rung(rate)).unwrap_or(u8::MAX);
             let uses = (rate > Rate::ZERO).then_some(LinkUse { rate, mcs });
             let phase = Phase { at, rate, loss: 0.0, sample: LinkSample { uses, beams: (0, 0), level_cdbm: 0 } };
@@ -104,16 +104,16 @@ impl Course {
         Ok(Self { phases: phases.collect(), packet: Bytes::new(1500), ladder })
     }
 
-    /// The course that a simulated run's air link of this description follows, from 0 to `length` at least. Files are looked up in `base`.
+    /// The link trace that a simulated run's air link of this description follows, from 0 to `length` at least. Files are looked up in `base`.
     ///
     /// What is slow or lossy is so for the same packets as in the simulator, but for the one during which the rate changes: there it keeps the
     /// rate with which it began.
     ///
     /// # Errors
-    /// Where each run has another course, or a file cannot be read or makes no sense.
-    pub fn from_spec(spec: &CourseSpec, base: &Path, length: Duration) -> Result<Self, CourseError> {
+    /// Where each run has another link trace, or a file cannot be read or makes no sense.
+    pub fn from_spec(spec: &LinkTraceSpec, base: &Path, length: Duration) -> Result<Self, RateTraceError> {
         if spec.varied {
-            return Err(CourseError::Varied);
+            return Err(RateTraceError::Varied);
         }
         let trace = match (spec.testbed(), &spec.beams) {
             (Some(testbed), _) => testbed.trace(length)?,
@@ -122,17 +122,17 @@ impl Course {
                 let path = base.join(name);
                 match std::fs::read_to_string(&path) {
                     Ok(text) => BeamTrace::parse(name, &text)?,
-                    Err(source) => return Err(CourseError::File { file: path, source }),
+                    Err(source) => return Err(RateTraceError::File { file: path, source }),
                 }
             }
         };
         let parameters = spec.parameters();
         let rates = RateBySignal::new(ErrorTables::bundled(), parameters, Mcs::single_carrier());
-        let course = LinkCourse::repeating(&trace, &rates, spec.rules(), length)?;
+        let trace = LinkTrace::repeating(&trace, &rates, spec.rules(), length)?;
         let ladder = RateLadder::new(rates.ladder().map(|(mcs, _)| parameters.rate(mcs))).unwrap_or_default();
         // What is sent into an outage is lost at the slowest rate; or nothing is sent.
         let out = if spec.in_outage == InOutage::Lose { (ladder.lowest(), 1.0) } else { (Rate::ZERO, 0.0) };
-        let phases = course.states().iter().map(|state| {
+        let phases = trace.states().iter().map(|state| {
             let (rate, loss) = state.link.map_or(out, |l| (l.rate, l.packet_error));
             Phase { at: state.at, rate, loss, sample: LinkSample::from(state) }
         });
@@ -232,39 +232,39 @@ mod tests {
     #[test]
     fn a_packet_takes_the_rates_that_it_meets() {
         // 1500 B are 12 ms at 1 Mb/s.
-        let course = Course::steps(&[(ms(6), Rate::mbps(1)), (ms(10), Rate::ZERO), (ms(1), Rate::mbps(2))]).unwrap();
+        let trace = RateTrace::steps(&[(ms(6), Rate::mbps(1)), (ms(10), Rate::ZERO), (ms(1), Rate::mbps(2))]).unwrap();
         let packet = Bytes::new(1500);
         // Half of it before the outage, the other half at twice the rate.
-        assert_eq!(course.finish(ms(0), packet), Some(ms(19)));
-        assert_eq!(course.finish(ms(7), packet), Some(ms(22)));
-        assert_eq!(course.finish(ms(100), packet), Some(ms(106)));
-        assert_eq!(course.finish(ms(6), Bytes::ZERO), Some(ms(6)));
-        assert_eq!(course.capacity(ms(0), ms(17)), Bytes::new(1000));
-        let silent = Course::steps(&[(ms(6), Rate::mbps(1)), (ms(1), Rate::ZERO)]).unwrap();
+        assert_eq!(trace.finish(ms(0), packet), Some(ms(19)));
+        assert_eq!(trace.finish(ms(7), packet), Some(ms(22)));
+        assert_eq!(trace.finish(ms(100), packet), Some(ms(106)));
+        assert_eq!(trace.finish(ms(6), Bytes::ZERO), Some(ms(6)));
+        assert_eq!(trace.capacity(ms(0), ms(17)), Bytes::new(1000));
+        let silent = RateTrace::steps(&[(ms(6), Rate::mbps(1)), (ms(1), Rate::ZERO)]).unwrap();
         assert_eq!(silent.finish(ms(0), packet), None);
         assert_eq!(silent.finish(ms(0), Bytes::new(750)), Some(ms(6)));
         assert_eq!(silent.then(ms(6), Rate::mbps(1)).finish(ms(0), packet), Some(ms(12)));
     }
 
     #[test]
-    fn wrong_courses_are_refused() {
-        assert!(matches!(Course::steps(&[]), Err(CourseError::Empty)));
-        let none = Course::steps(&[(ms(1), Rate::mbps(1)), (Duration::ZERO, Rate::mbps(1))]).unwrap_err();
+    fn wrong_traces_are_refused() {
+        assert!(matches!(RateTrace::steps(&[]), Err(RateTraceError::Empty)));
+        let none = RateTrace::steps(&[(ms(1), Rate::mbps(1)), (Duration::ZERO, Rate::mbps(1))]).unwrap_err();
         assert!(none.to_string().contains("step 1"), "{none}");
     }
 
     proptest! {
         #[test]
-        fn what_has_left_is_what_the_course_carries(
+        fn what_has_left_is_what_the_trace_carries(
             steps in prop::collection::vec((1_i64..50, 0_u64..200), 1..20),
             start in 0_i64..100_000,
             bytes in 1_u64..2_000_000,
         ) {
             let steps: Vec<_> = steps.into_iter().map(|(t, r)| (ms(t), Rate::mbps(r))).collect();
-            let course = Course::steps(&steps).unwrap();
+            let trace = RateTrace::steps(&steps).unwrap();
             let start = Duration::from_us(start);
-            let sent = |to| course.capacity(start, to);
-            match course.finish(start, Bytes::new(bytes)) {
+            let sent = |to| trace.capacity(start, to);
+            match trace.finish(start, Bytes::new(bytes)) {
                 Some(end) => {
                     prop_assert!(sent(end) >= Bytes::new(bytes));
                     // A picosecond, and the bit that a rounding down may hide, earlier it has not.

@@ -1,30 +1,30 @@
-//! Several managers, of which one plans and each is in charge of a part of the hosts, in virtual time.
+//! Several controllers, of which one plans and each is in charge of a part of the hosts, in virtual time.
 
 use crate::common::{Clock, GAP, OPEN, SLOT_BYTES, World, one_switch, parameters};
 use proptest::prelude::*;
 use timeplane_model::{Backlog, Bytes, Class, Duration, Grant, HostId, Medium, Round, Time, Trigger};
 use timeplane_protocol::{
-    Address, Agent, Deputy, DeputyConfig, Gathered, Input, Message, Output, Part, Report, SignalConfig,
-    SlotManagerConfig,
+    Address, Agent, Gathered, Input, Message, Output, Part, Relay, RelayConfig, Report, SignalConfig,
+    SlotControllerConfig,
 };
 
 const US: Duration = Duration::from_us(1);
 /// One hop, at most; at least half of it.
 const LATENCY: Duration = Duration::from_us(14);
-/// What frames of one deputy that are sent together differ by.
+/// What frames of one relay that are sent together differ by.
 const SKEW: Duration = Duration::from_us(7);
 
-/// Gates by clocks and by frames; both ways of a message with the time in which reports are gathered, and the deputies' clocks.
-fn configs(error: Duration) -> [SlotManagerConfig; 2] {
+/// Gates by clocks and by frames; both ways of a message with the time in which reports are gathered, and the relays' clocks.
+fn configs(error: Duration) -> [SlotControllerConfig; 2] {
     let control_latency = LATENCY * 2 + LATENCY / 2 + US + error * 2;
-    let by_clock = SlotManagerConfig { control_latency, ..SlotManagerConfig::new(parameters()) };
+    let by_clock = SlotControllerConfig { control_latency, ..SlotControllerConfig::new(parameters()) };
     let signals = SignalConfig { hold: US * 3_355, slack: SKEW, delay: LATENCY - SKEW / 2 };
-    [by_clock, SlotManagerConfig { signals: Some(signals), ..by_clock }]
+    [by_clock, SlotControllerConfig { signals: Some(signals), ..by_clock }]
 }
 
-fn world(hosts: u32, config: SlotManagerConfig, deputies: u32, error: Duration) -> World {
+fn world(hosts: u32, config: SlotControllerConfig, relays: u32, error: Duration) -> World {
     let mut world = World::new(hosts, config);
-    world.deputies(deputies, LATENCY, error);
+    world.relays(relays, LATENCY, error);
     if config.signals.is_some() {
         for (h, host) in world.hosts.iter_mut().enumerate() {
             let h = h as i64;
@@ -34,23 +34,23 @@ fn world(hosts: u32, config: SlotManagerConfig, deputies: u32, error: Duration) 
     world
 }
 
-/// What two clocks and the skew of one deputy's frames make is less than the guard: nobody meets anybody, and it costs nothing.
+/// What two clocks and the skew of one relay's frames make is less than the guard: nobody meets anybody, and it costs nothing.
 #[test]
-fn deputies_deliver_one_plan() {
+fn relays_deliver_one_plan() {
     let error = US * 4;
     for config in configs(error) {
-        for deputies in [1, 3, 5] {
-            let mut world = world(12, config, deputies, error);
+        for relays in [1, 3, 5] {
+            let mut world = world(12, config, relays, error);
             world.run(Duration::from_ms(3), |_| false);
             world.all_to_all(20 * SLOT_BYTES);
             let ideal = (OPEN + GAP) * (20 * 11);
             let took = world.run_until_empty(ideal * 3) - Duration::from_ms(3);
             let start_up = config.idle + config.lead() + config.message_time() * 3;
-            println!("{deputies} deputies: {took} of {ideal}");
+            println!("{relays} relays: {took} of {ideal}");
             assert!(world.overlaps().is_empty());
             assert!(took < ideal.scale(1.02) + start_up + (OPEN + GAP) * 2, "{took} of {ideal}");
             assert_eq!(world.counted(|c| c.late + c.refused), 0);
-            assert!(world.deputies.iter().all(|(d, _)| d.counters().malformed + d.heard().malformed == 0));
+            assert!(world.relays.iter().all(|(d, _)| d.counters().malformed + d.heard().malformed == 0));
         }
     }
 }
@@ -74,9 +74,9 @@ fn the_guard_has_to_cover_two_clocks() {
 /// 7 us and twice this.
 const HALF: Duration = Duration::from_ns(500);
 
-/// A message that is lost between managers costs slots of its part.
+/// A message that is lost between controllers costs slots of its part.
 #[test]
-fn losses_between_managers_cost_slots_alone() {
+fn losses_between_controllers_cost_slots_alone() {
     for config in configs(US * 4) {
         for lost in [20, 200, 500] {
             let mut world = world(9, config, 3, US * 4);
@@ -89,16 +89,16 @@ fn losses_between_managers_cost_slots_alone() {
     }
 }
 
-/// A deputy that starts anew, with frames that it does not send any more, goes on with the next round.
+/// A relay that starts anew, with frames that it does not send any more, goes on with the next round.
 #[test]
-fn a_deputy_that_starts_anew_goes_on() {
+fn a_relay_that_starts_anew_goes_on() {
     for config in configs(HALF) {
         for at in [9_801, 12_345, 20_000] {
             let mut world = world(9, config, 3, HALF);
             world.all_to_all(60 * SLOT_BYTES);
             world.run(US * at, |_| false);
-            let anew = world.deputy(1, 1);
-            world.deputies[1].0 = anew;
+            let anew = world.relay(1, 1);
+            world.relays[1].0 = anew;
             let took = world.run_until_empty(Duration::from_secs(4));
             assert!(world.overlaps().is_empty());
             // It costs the round that was under way, and the one after it where that was granted.
@@ -107,13 +107,13 @@ fn a_deputy_that_starts_anew_goes_on() {
     }
 }
 
-/// The manager that plans is lost, and its successor plans through the same deputies.
+/// The controller that plans is lost, and its successor plans through the same relays.
 #[test]
-fn a_standby_takes_over_the_deputies() {
+fn a_standby_takes_over_the_relays() {
     for config in configs(US * 4) {
         for killed in [200, 9_801, 12_345] {
             let mut world = world(6, config, 3, US * 4);
-            world.two_managers(config.slots.round() * 2 + config.message_time() * 2);
+            world.two_controllers(config.slots.round() * 2 + config.message_time() * 2);
             world.lost_between = 20;
             world.all_to_all(60 * SLOT_BYTES);
             world.run(US * killed, |_| false);
@@ -130,11 +130,11 @@ proptest! {
     #[test]
     fn whatever_is_lost_nobody_is_in_a_foreign_slot(
         by_signals in 0usize..2,
-        deputies in 1u32..7,
+        relays in 1u32..7,
         demand in proptest::collection::vec((0u32..6, 0u32..6, 1u64..40 * SLOT_BYTES), 1..30),
         (lost, doubled, between) in (0u64..100, 0u64..100, 0u64..300),
     ) {
-        let mut world = world(6, configs(HALF)[by_signals], deputies, HALF);
+        let mut world = world(6, configs(HALF)[by_signals], relays, HALF);
         world.network.lost = lost;
         world.network.doubled = doubled;
         world.lost_between = between;
@@ -163,10 +163,10 @@ fn sent(out: &mut Vec<Output>) -> Vec<(Address, Message)> {
     out.drain(..).filter_map(sent).collect()
 }
 
-/// Hosts 2 and 3 of six are the second of three deputies'.
-fn second(signals: Option<SignalConfig>) -> Deputy {
-    let config = DeputyConfig { number: 1, deputies: 3, epoch: 0, control_latency: LATENCY, gather: US * 8, signals };
-    Deputy::new(config, one_switch(6))
+/// Hosts 2 and 3 of six are the second of three relays'.
+fn second(signals: Option<SignalConfig>) -> Relay {
+    let config = RelayConfig { number: 1, relays: 3, epoch: 0, control_latency: LATENCY, gather: US * 8, signals };
+    Relay::new(config, one_switch(6))
 }
 
 fn grant(start: i64, end: i64) -> Grant {
@@ -185,37 +185,37 @@ fn grant(start: i64, end: i64) -> Grant {
 
 #[test]
 fn reports_go_on_together() {
-    let mut deputy = second(None);
-    assert_eq!((deputy.hosts(), deputy.deadline()), (&[HostId(2), HostId(3)][..], None));
+    let mut relay = second(None);
+    assert_eq!((relay.hosts(), relay.deadline()), (&[HostId(2), HostId(3)][..], None));
     let mut out = vec![];
     let hear = |h: u32, r: Report| Input::Message { from: Address::Host(HostId(h)), message: Message::Report(r) };
-    deputy.handle(at(10), hear(3, report(1, 0, 7)), &mut out);
-    deputy.handle(at(12), hear(2, report(0, 0, 5)), &mut out);
+    relay.handle(at(10), hear(3, report(1, 0, 7)), &mut out);
+    relay.handle(at(12), hear(2, report(0, 0, 5)), &mut out);
     // A newer one takes the place of one that has not gone on; an older one, and that of a foreign host, do not.
-    deputy.handle(at(14), hear(3, report(2, 0, 8)), &mut out);
-    deputy.handle(at(14), hear(3, report(1, 0, 7)), &mut out);
-    deputy.handle(at(14), hear(4, report(0, 0, 9)), &mut out);
-    assert_eq!((deputy.deadline(), out.len()), (Some(at(18)), 0));
-    assert_eq!((deputy.heard().taken, deputy.heard().stale, deputy.heard().malformed), (3, 1, 1));
-    deputy.handle(at(18), Input::Due, &mut out);
+    relay.handle(at(14), hear(3, report(2, 0, 8)), &mut out);
+    relay.handle(at(14), hear(3, report(1, 0, 7)), &mut out);
+    relay.handle(at(14), hear(4, report(0, 0, 9)), &mut out);
+    assert_eq!((relay.deadline(), out.len()), (Some(at(18)), 0));
+    assert_eq!((relay.heard().taken, relay.heard().stale, relay.heard().malformed), (3, 1, 1));
+    relay.handle(at(18), Input::Due, &mut out);
     let reports = vec![(HostId(2), report(0, 0, 5)), (HostId(3), report(2, 0, 8))];
     let gathered = Message::Gathered(Gathered { epoch: 0, sequence: 0, reports });
     assert_eq!(sent(&mut out), [(Address::Controller, gathered)]);
-    assert_eq!(deputy.deadline(), None);
+    assert_eq!(relay.deadline(), None);
 }
 
 #[test]
 fn a_round_is_passed_on_once_and_by_signals_as_frames() {
     let signals = SignalConfig { hold: US * 3_355, slack: SKEW, delay: LATENCY };
     for signals in [None, Some(signals)] {
-        let mut deputy = second(signals);
+        let mut relay = second(signals);
         let mut out = vec![];
         let part = |epoch, round, grants| {
             let part = Part { epoch, round: Round(round), effective: at(100), report_at: at(300), grants };
             Input::Message { from: Address::Controller, message: Message::Part(part) }
         };
         let good = vec![(HostId(2), grant(100, 200)), (HostId(3), grant(210, 310))];
-        deputy.handle(at(50), part(0, 1, good.clone()), &mut out);
+        relay.handle(at(50), part(0, 1, good.clone()), &mut out);
         let told = sent(&mut out);
         let to: Vec<Address> = told.iter().map(|(to, _)| *to).collect();
         assert_eq!(to, [Address::Host(HostId(2)), Address::Host(HostId(3))]);
@@ -225,62 +225,62 @@ fn a_round_is_passed_on_once_and_by_signals_as_frames() {
         };
         let expected = if signals.is_some() { (0, at(50), at(300)) } else { (1, at(100), at(300)) };
         assert!(told.iter().all(|(_, m)| grants(m) == expected));
-        // Known rounds, those of a deposed manager, and nonsense.
-        deputy.handle(at(51), part(0, 1, good.clone()), &mut out);
+        // Known rounds, those of a deposed controller, and nonsense.
+        relay.handle(at(51), part(0, 1, good.clone()), &mut out);
         for wrong in [vec![(HostId(4), grant(100, 200))], vec![(HostId(2), grant(200, 200))]] {
-            deputy.handle(at(51), part(0, 2, wrong), &mut out);
+            relay.handle(at(51), part(0, 2, wrong), &mut out);
         }
         let endless = Grant { end: Trigger::Never, ..grant(100, 200) };
         let overflowing = Grant { start: Trigger::At(Time::from_ps(i64::MIN)), ..grant(100, 200) };
         for wrong in [endless, overflowing] {
-            deputy.handle(at(51), part(0, 2, vec![(HostId(2), wrong)]), &mut out);
+            relay.handle(at(51), part(0, 2, vec![(HostId(2), wrong)]), &mut out);
         }
-        deputy.handle(at(51), Input::Changed, &mut out);
-        assert_eq!((deputy.counters().rounds, deputy.counters().stale, deputy.counters().malformed), (1, 1, 5));
+        relay.handle(at(51), Input::Changed, &mut out);
+        assert_eq!((relay.counters().rounds, relay.counters().stale, relay.counters().malformed), (1, 1, 5));
         assert!(out.is_empty());
         if signals.is_none() {
-            assert_eq!(deputy.deadline(), None);
+            assert_eq!(relay.deadline(), None);
             continue;
         }
-        // Opened and closed in time; the second slot is of a manager that is replaced.
-        deputy.handle(at(100), Input::Due, &mut out);
-        deputy.handle(at(200), Input::Due, &mut out);
+        // Opened and closed in time; the second slot is of a controller that is replaced.
+        relay.handle(at(100), Input::Due, &mut out);
+        relay.handle(at(200), Input::Due, &mut out);
         let frames = sent(&mut out);
         let open = |m: &Message| match m {
             Message::Pfc(p) => p.open,
             other => panic!("{other:?}"),
         };
         assert_eq!(frames.iter().map(|(_, m)| open(m)).collect::<Vec<_>>(), [Some(0), None]);
-        assert_eq!(deputy.deadline(), Some(at(210)));
-        deputy.handle(at(205), part(1, 1, vec![]), &mut out);
-        assert_eq!(deputy.deadline(), None);
-        deputy.handle(at(206), part(0, 9, good), &mut out);
-        assert_eq!((sent(&mut out).len(), deputy.counters().stale), (2, 2));
+        assert_eq!(relay.deadline(), Some(at(210)));
+        relay.handle(at(205), part(1, 1, vec![]), &mut out);
+        assert_eq!(relay.deadline(), None);
+        relay.handle(at(206), part(0, 9, good), &mut out);
+        assert_eq!((sent(&mut out).len(), relay.counters().stale), (2, 2));
     }
 }
 
-/// The manager talks to its deputies alone, one message each, and believes each about its own hosts.
+/// The controller talks to its relays alone, one message each, and believes each about its own hosts.
 #[test]
-fn the_manager_hears_deputies_alone() {
+fn the_controller_hears_relays_alone() {
     let fabric = one_switch(6);
     let [config, _] = configs(Duration::ZERO);
-    let mut manager = crate::common::manager(SlotManagerConfig { deputies: 3, ..config }, &fabric);
+    let mut controller = crate::common::controller(SlotControllerConfig { relays: 3, ..config }, &fabric);
     let mut out = vec![];
-    let say = |deputy: u32, host: u32| {
+    let say = |relay: u32, host: u32| {
         let gathered = Gathered { epoch: 0, sequence: 0, reports: vec![(HostId(host), report(0, 0, SLOT_BYTES))] };
-        Input::Message { from: Address::Deputy(deputy), message: Message::Gathered(gathered) }
+        Input::Message { from: Address::Relay(relay), message: Message::Gathered(gathered) }
     };
-    manager.handle(at(1), say(1, 2), &mut out);
+    controller.handle(at(1), say(1, 2), &mut out);
     for wrong in [say(0, 3), say(7, 3), say(1, 99)] {
-        manager.handle(at(1), wrong, &mut out);
+        controller.handle(at(1), wrong, &mut out);
     }
     let direct = Input::Message { from: Address::Host(HostId(4)), message: Message::Report(report(0, 0, SLOT_BYTES)) };
-    manager.handle(at(1), direct, &mut out);
-    assert_eq!((manager.heard().taken, manager.heard().malformed), (1, 4));
-    let planned = manager.deadline().unwrap();
-    manager.handle(planned, Input::Due, &mut out);
+    controller.handle(at(1), direct, &mut out);
+    assert_eq!((controller.heard().taken, controller.heard().malformed), (1, 4));
+    let planned = controller.deadline().unwrap();
+    controller.handle(planned, Input::Due, &mut out);
     out.clear();
-    manager.handle(planned + config.compute_time, Input::Due, &mut out);
+    controller.handle(planned + config.compute_time, Input::Due, &mut out);
     let parts: Vec<(Address, usize)> = sent(&mut out)
         .into_iter()
         .map(|(to, message)| match message {
@@ -288,6 +288,6 @@ fn the_manager_hears_deputies_alone() {
             other => panic!("{other:?}"),
         })
         .collect();
-    let expected = [(Address::Deputy(0), 0), (Address::Deputy(1), 1), (Address::Deputy(2), 0)];
+    let expected = [(Address::Relay(0), 0), (Address::Relay(1), 1), (Address::Relay(2), 0)];
     assert_eq!(parts, expected);
 }

@@ -1,4 +1,4 @@
-//! What a controller and its deputies say to each other; the layout is that of [`Message::wire_bytes`](crate::Message::wire_bytes).
+//! What a controller and its relays say to each other; the layout is that of [`Message::wire_bytes`](crate::Message::wire_bytes).
 
 use super::bytes::Reader;
 use super::control::{GATHERED, PART};

@@ -1,7 +1,7 @@
-//! The `[control.NAME]` tables.
+//! The `[scheme.NAME]` tables.
 
+use crate::controllers::ControllersSpec;
 use crate::flyways::FlywaysSpec;
-use crate::managers::ManagersSpec;
 use crate::own_fabric::OwnFabric;
 use crate::proxy::ProxySpec;
 use crate::signals::{Reaction, SignalSpec};
@@ -13,7 +13,7 @@ use timeplane_model::{Bytes, Duration, Rate};
 /// How the network is run: what carries the flows, how they are routed, and what plans them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Control {
+pub struct Scheme {
     /// What carries flows from host to host.
     pub transport: Transport,
     /// How packets choose among equal paths.
@@ -179,8 +179,8 @@ pub enum Discipline {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum PlanSpec {
-    /// Slots: a manager takes reports, plans a round of slots ahead and grants them; gates at the hosts execute.
-    Slots(SlotsSpec),
+    /// Slots: a controller takes reports, plans a round of slots ahead and grants them; gates at the hosts execute.
+    Tdma(TdmaSpec),
     /// Timeslots: an arbiter gives each packet a slot and a path (SYN, Fastpass).
     Timeslots(TimeslotsSpec),
     /// Rates: a controller gives each pair that has something to send a rate (ASY, Flowtune).
@@ -195,7 +195,7 @@ impl PlanSpec {
     /// One way between controller and hosts.
     pub fn control_latency(&self) -> Duration {
         match self {
-            Self::Slots(s) => s.control_latency,
+            Self::Tdma(s) => s.control_latency,
             Self::Timeslots(t) => t.control_latency,
             Self::Rates(r) => r.control_latency,
             Self::Circuits(c) => c.control_latency,
@@ -207,7 +207,7 @@ impl PlanSpec {
 /// Slots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct SlotsSpec {
+pub struct TdmaSpec {
     /// How long the gates of a slot are open.
     pub slot: Duration,
     /// From a slot's end to the next one's begin.
@@ -216,7 +216,7 @@ pub struct SlotsSpec {
     pub round_slots: u32,
     /// The planning algorithm: `weighted_round_robin`, or one registered by name.
     pub scheduler: String,
-    /// One way between manager and hosts over the control network.
+    /// One way between controller and hosts over the control network.
     pub control_latency: Duration,
     /// Probability that a control message is lost.
     pub control_loss: f64,
@@ -238,15 +238,15 @@ pub struct SlotsSpec {
     /// PFC frames open and close the gates, at the begin and the end of each slot, instead of the hosts' clocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signals: Option<SignalSpec>,
-    /// A second manager, which takes over where the first one is lost; missing: there is none.
+    /// A second controller, which takes over where the first one is lost; missing: there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standby: Option<StandbySpec>,
-    /// Several managers, each in charge of a part of the hosts; missing: the one that plans is in charge of all.
+    /// Several controllers, each in charge of a part of the hosts; missing: the one that plans is in charge of all.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub managers: Option<ManagersSpec>,
+    pub controllers: Option<ControllersSpec>,
 }
 
-impl Default for SlotsSpec {
+impl Default for TdmaSpec {
     fn default() -> Self {
         Self {
             slot: Duration::from_us(300),
@@ -263,12 +263,12 @@ impl Default for SlotsSpec {
             background: None,
             signals: None,
             standby: None,
-            managers: None,
+            controllers: None,
         }
     }
 }
 
-impl SlotsSpec {
+impl TdmaSpec {
     /// By how much a clock may be off at most, where beacons keep it from going astray for good.
     pub fn clock_bound(&self) -> Duration {
         self.clock_error + self.resync.map_or(Duration::ZERO, |every| every.scale(self.clock_drift * 1e-6))

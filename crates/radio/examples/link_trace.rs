@@ -1,8 +1,8 @@
 //! What the links of the proxy's two rooms do over time:
-//! `cargo run -p timeplane-radio --example course -- [--scene A|B] [--level DBM] [--length S] [--speed M/S] [--along SHARE]
-//! [--before M] [--angle DEG] [--extra DB] [--width M] [--height M] [--target PER] [--select MS] [--every MS] [--beams FILE] [--course FILE]`.
+//! `cargo run -p timeplane-radio --example link trace -- [--scene A|B] [--level DBM] [--length S] [--speed M/S] [--along SHARE]
+//! [--before M] [--angle DEG] [--extra DB] [--width M] [--height M] [--target PER] [--select MS] [--every MS] [--beams FILE] [--link trace FILE]`.
 //!
-//! It prints the course every 100 ms; `--beams` writes the matrices as `BeamTrace` reads them, `--course` all states as a table.
+//! It prints the link trace every 100 ms; `--beams` writes the matrices as `BeamTrace` reads them, `--link trace` all states as a table.
 
 use core::ops::RangeInclusive;
 use std::collections::BTreeMap;
@@ -10,13 +10,26 @@ use std::error::Error;
 use std::process::ExitCode;
 use timeplane_model::Duration;
 use timeplane_radio::{
-    Angle, CourseRules, Db, Dbm, ErrorTables, LinkCourse, LinkParameters, Mcs, Metres, RateBySignal, TESTBED_LEVEL,
+    Angle, Db, Dbm, ErrorTables, LinkParameters, LinkTrace, LinkTraceRules, Mcs, Metres, RateBySignal, TESTBED_LEVEL,
     Testbed, Walk,
 };
 
 const OPTIONS: [&str; 15] = [
-    "scene", "level", "length", "speed", "along", "before", "angle", "extra", "width", "height", "target", "select",
-    "every", "beams", "course",
+    "scene",
+    "level",
+    "length",
+    "speed",
+    "along",
+    "before",
+    "angle",
+    "extra",
+    "width",
+    "height",
+    "target",
+    "select",
+    "every",
+    "beams",
+    "link_trace",
 ];
 
 fn main() -> ExitCode {
@@ -70,20 +83,20 @@ fn run() -> Result<(), Box<dyn Error>> {
     let parameters = LinkParameters { target: within("target", 0.01, 1e-6..=0.5)?, ..LinkParameters::default() };
     let rates = RateBySignal::new(ErrorTables::bundled(), parameters, Mcs::single_carrier());
     let ms = |x: f64| Duration::from_secs_f64(x * 1e-3);
-    let rules = CourseRules { every: ms(number("every", 1.0)?), select_every: ms(number("select", 10.0)?) };
-    let course = LinkCourse::new(&trace, &rates, rules, length)?;
+    let rules = LinkTraceRules { every: ms(number("every", 1.0)?), select_every: ms(number("select", 10.0)?) };
+    let link_trace = LinkTrace::new(&trace, &rates, rules, length)?;
     if let Some(path) = given.get("beams") {
         std::fs::write(path, trace.to_csv())?;
     }
-    if let Some(path) = given.get("course") {
-        std::fs::write(path, course.to_csv())?;
+    if let Some(path) = given.get("link_trace") {
+        std::fs::write(path, link_trace.to_csv())?;
         return Ok(());
     }
     println!("Room {}, {:.1} with nobody in the way", testbed.name, testbed.level);
     println!("{:>6} {:>4} {:>4} {:>8} {:>4} {:>7} {:>9}", "s", "tx", "rx", "dBm", "MCS", "Mb/s", "PER");
     for step in 0..=(length.as_ps() / ms(100.0).as_ps()) {
         let at = Duration::from_ps(step * ms(100.0).as_ps());
-        let s = course.at(at);
+        let s = link_trace.at(at);
         let (tx, rx) = (trace.sends()[s.tx].as_degrees(), trace.listens()[s.rx].as_degrees());
         print!("{:>6.1} {tx:>4} {rx:>4} {:>8.2}", at.as_secs_f64(), s.level.get());
         match s.link {

@@ -1,6 +1,6 @@
-//! The circuit switch of a manager that plans circuits.
+//! The circuit switch of a controller that plans circuits.
 
-use super::{ManagerCounters, ManagerError};
+use super::{ControllerCounters, ControllerError};
 use crate::circuit_switch::Tuner;
 use crate::plan::LivePlan;
 use std::path::Path;
@@ -8,21 +8,21 @@ use std::sync::atomic::Ordering::Relaxed;
 use timeplane_model::Matching;
 
 /// Opens the switch of a plan of circuits; plans without circuits need none.
-pub(super) fn tuner(plan: &LivePlan, folder: Option<&Path>) -> Result<Option<Tuner>, ManagerError> {
+pub(super) fn tuner(plan: &LivePlan, folder: Option<&Path>) -> Result<Option<Tuner>, ControllerError> {
     if plan.circuits().is_none() {
         return Ok(None);
     }
-    let folder = folder.ok_or_else(|| ManagerError::NoCircuits { control: plan.control.clone() })?;
+    let folder = folder.ok_or_else(|| ControllerError::NoCircuits { scheme: plan.scheme.clone() })?;
     let tuner = Tuner::open(folder)?;
     let (ports, hosts) = (tuner.ports()?, plan.fabric.hosts());
     if ports != hosts as usize {
-        return Err(ManagerError::Ports { ports, hosts });
+        return Err(ControllerError::Ports { ports, hosts });
     }
     Ok(Some(tuner))
 }
 
 /// Sets the switch.
-pub(super) fn retune(tuner: &mut Option<Tuner>, matching: &Matching, counters: &ManagerCounters) {
+pub(super) fn retune(tuner: &mut Option<Tuner>, matching: &Matching, counters: &ControllerCounters) {
     let Some(tuner) = tuner else { return };
     match tuner.connect(matching) {
         Ok(_) => counters.retunes.fetch_add(1, Relaxed),

@@ -8,15 +8,15 @@ use timeplane_model::Duration;
 
 /// How often the channel is looked at, and how often the access point looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CourseRules {
-    /// The course has the channel at multiples of this: 1 ms.
+pub struct LinkTraceRules {
+    /// The link trace has the channel at multiples of this: 1 ms.
     pub every: Duration,
     /// Beams and rate are chosen at multiples of this, from the matrix of that moment, and stay until the next one: 10 ms. In between,
     /// level and losses follow the channel.
     pub select_every: Duration,
 }
 
-impl Default for CourseRules {
+impl Default for LinkTraceRules {
     fn default() -> Self {
         Self { every: Duration::from_ms(1), select_every: Duration::from_ms(10) }
     }
@@ -24,7 +24,7 @@ impl Default for CourseRules {
 
 /// A link from some time on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CourseState {
+pub struct LinkTraceState {
     /// From when on.
     pub at: Duration,
     /// The transmit beam, by its place in [`BeamTrace::sends`].
@@ -37,10 +37,10 @@ pub struct CourseState {
     pub link: Option<LinkState>,
 }
 
-/// Why a course cannot be computed.
+/// Why a link trace cannot be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum CourseError {
+pub enum LinkTraceError {
     /// A step of no time.
     #[error("{what} of {found}: it must be above 0")]
     Step {
@@ -50,13 +50,13 @@ pub enum CourseError {
         found: Duration,
     },
     /// A length below zero.
-    #[error("a course of {found}: at least 0")]
+    #[error("a link_trace of {found}: at least 0")]
     Length {
         /// The length.
         found: Duration,
     },
     /// More states than anybody reads.
-    #[error("{length} in steps of {every}: at most {most} steps", most = LinkCourse::MOST)]
+    #[error("{length} in steps of {every}: at most {most} steps", most = LinkTrace::MOST)]
     TooLong {
         /// The length.
         length: Duration,
@@ -67,43 +67,43 @@ pub enum CourseError {
 
 /// The states of a link in the order of time; each lasts until the next one, the last for ever.
 ///
-/// At `t`, a multiple of [`every`](CourseRules::every), let `s` be the last multiple of [`select_every`](CourseRules::select_every)
+/// At `t`, a multiple of [`every`](LinkTraceRules::every), let `s` be the last multiple of [`select_every`](LinkTraceRules::select_every)
 /// that is not after it. The beams are the pair with the most power at `s` and the MCS is the fastest that meets the target there (Drago et
 /// al., MASS 2019, section III); level and packet errors are those of these beams and this MCS at `t`. So a link whose rate is older than
 /// its channel loses packets, and one that was in an outage when it was looked at stays in it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LinkCourse {
-    states: Vec<CourseState>,
+pub struct LinkTrace {
+    states: Vec<LinkTraceState>,
 }
 
-impl LinkCourse {
-    /// The most steps of a course.
+impl LinkTrace {
+    /// The most steps of a link trace.
     pub const MOST: i64 = 10_000_000;
 
-    /// The course of a trace from 0 to `length`, both included. Steps at which nothing changes are left out.
+    /// The link trace of a trace from 0 to `length`, both included. Steps at which nothing changes are left out.
     ///
     /// # Errors
     /// Where a step is not above 0, the length is negative, or there are more than [`MOST`](Self::MOST) steps.
     pub fn new(
         trace: &BeamTrace,
         rates: &RateBySignal,
-        rules: CourseRules,
+        rules: LinkTraceRules,
         length: Duration,
-    ) -> Result<Self, CourseError> {
-        let CourseRules { every, select_every } = rules;
+    ) -> Result<Self, LinkTraceError> {
+        let LinkTraceRules { every, select_every } = rules;
         for (what, found) in [("a sampling step", every), ("a selection interval", select_every)] {
             if found <= Duration::ZERO {
-                return Err(CourseError::Step { what, found });
+                return Err(LinkTraceError::Step { what, found });
             }
         }
         if length.is_negative() {
-            return Err(CourseError::Length { found: length });
+            return Err(LinkTraceError::Length { found: length });
         }
         let steps = length.as_ps() / every.as_ps();
         if steps > Self::MOST {
-            return Err(CourseError::TooLong { length, every });
+            return Err(LinkTraceError::TooLong { length, every });
         }
-        let mut states: Vec<CourseState> = Vec::new();
+        let mut states: Vec<LinkTraceState> = Vec::new();
         let mut chosen: Option<(i64, BestBeams, Option<LinkState>)> = None;
         for step in 0..=steps {
             let at = Duration::from_ps(step * every.as_ps());
@@ -117,15 +117,15 @@ impl LinkCourse {
             };
             let level = trace.level(at, beams.tx, beams.rx);
             let link = link.and_then(|l| Some(LinkState { packet_error: rates.packet_error(l.mcs, level)?, ..l }));
-            let state = CourseState { at, tx: beams.tx, rx: beams.rx, level, link };
-            if states.last().is_none_or(|last| CourseState { at, ..*last } != state) {
+            let state = LinkTraceState { at, tx: beams.tx, rx: beams.rx, level, link };
+            if states.last().is_none_or(|last| LinkTraceState { at, ..*last } != state) {
                 states.push(state);
             }
         }
         Ok(Self { states })
     }
 
-    /// The course of a trace that begins again whenever it is over, from 0 to `length` at least. One that lasts so long is as in [`new`](Self::new),
+    /// The link trace of a trace that begins again whenever it is over, from 0 to `length` at least. One that lasts so long is as in [`new`](Self::new),
     /// and so is one of a single matrix.
     ///
     /// # Errors
@@ -133,9 +133,9 @@ impl LinkCourse {
     pub fn repeating(
         trace: &BeamTrace,
         rates: &RateBySignal,
-        rules: CourseRules,
+        rules: LinkTraceRules,
         length: Duration,
-    ) -> Result<Self, CourseError> {
+    ) -> Result<Self, LinkTraceError> {
         let last = trace.times().last().copied().unwrap_or(Duration::ZERO);
         if last <= Duration::ZERO || last >= length {
             return Self::new(trace, rates, rules, length);
@@ -144,20 +144,20 @@ impl LinkCourse {
         let rounds = length.as_ps() / last.as_ps() + 1;
         // Of states, too, no more than anybody reads.
         if rounds.saturating_mul(once.len() as i64) > Self::MOST {
-            return Err(CourseError::TooLong { length, every: rules.every });
+            return Err(LinkTraceError::TooLong { length, every: rules.every });
         }
         let round =
-            |k: i64| once.iter().filter(|s| s.at < last).map(move |s| CourseState { at: last * k + s.at, ..*s });
+            |k: i64| once.iter().filter(|s| s.at < last).map(move |s| LinkTraceState { at: last * k + s.at, ..*s });
         Ok(Self { states: (0..rounds).flat_map(round).collect() })
     }
 
     /// All states, the first at 0.
-    pub fn states(&self) -> &[CourseState] {
+    pub fn states(&self) -> &[LinkTraceState] {
         &self.states
     }
 
     /// The state at a time; before 0 the first.
-    pub fn at(&self, time: Duration) -> &CourseState {
+    pub fn at(&self, time: Duration) -> &LinkTraceState {
         let after = self.states.partition_point(|s| s.at <= time);
         &self.states[after.saturating_sub(1)]
     }

@@ -1,4 +1,4 @@
-//! What stands between a part of the hosts and the manager of slots, where hosts are too many for one.
+//! What stands between a part of the hosts and the controller of slots, where hosts are too many for one.
 
 use crate::agent::{Address, Agent, Input, Output};
 use crate::inbox::{Inbox, ReportCounters};
@@ -8,31 +8,31 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use timeplane_model::{Duration, Fabric, Grant, HostId, Medium, Round, Time, Transmission, Trigger};
 
-/// What a [`Deputy`] is told at its start.
+/// What a [`Relay`] is told at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeputyConfig {
-    /// Which of the deputies it is, from 0.
+pub struct RelayConfig {
+    /// Which of the relays it is, from 0.
     pub number: u32,
-    /// How many there are, as [`SlotManagerConfig::deputies`](crate::SlotManagerConfig::deputies).
-    pub deputies: u32,
+    /// How many there are, as [`SlotControllerConfig::relays`](crate::SlotControllerConfig::relays).
+    pub relays: u32,
     /// Counts its starts.
     pub epoch: u32,
     /// The longest that a message to or from one of its hosts takes one way.
     pub control_latency: Duration,
     /// Reports go on so long after the first of them has come, all in one message: by how much those that the hosts send at once can come apart.
     pub gather: Duration,
-    /// As [`SlotManagerConfig::signals`](crate::SlotManagerConfig::signals); the skew is that of this deputy's own frames.
+    /// As [`SlotControllerConfig::signals`](crate::SlotControllerConfig::signals); the skew is that of this relay's own frames.
     pub signals: Option<SignalConfig>,
 }
 
-/// What a deputy has counted since its start.
+/// What a relay has counted since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DeputyCounters {
+pub struct RelayCounters {
     /// Rounds passed on.
     pub rounds: u64,
-    /// Messages of rounds known already, or of an older manager.
+    /// Messages of rounds known already, or of an older controller.
     pub stale: u64,
-    /// Messages that no manager could mean: about foreign hosts, or without times.
+    /// Messages that no controller could mean: about foreign hosts, or without times.
     pub malformed: u64,
     /// Senders of a slot that were left out, as a host had more grants by signal in a round than there are classes for.
     pub left_out: u64,
@@ -40,19 +40,19 @@ pub struct DeputyCounters {
 
 /// In charge of one [part](Fabric::parts) of the hosts: it gathers their reports, passes on their grants, and sends their frames.
 ///
-/// Of the managers of a fabric only one plans, and the others do what it says. Several that plan alike from the same demand would need the same
-/// input to the last message, or they would plan different slots; that is agreement in every round, and as slow as one manager and two more
-/// messages. Here a message that is lost between managers loses its part the slots of a round, or a round's news of its demand, and nobody is ever
+/// Of the controllers of a fabric only one plans, and the others do what it says. Several that plan alike from the same demand would need the same
+/// input to the last message, or they would plan different slots; that is agreement in every round, and as slow as one controller and two more
+/// messages. Here a message that is lost between controllers loses its part the slots of a round, or a round's news of its demand, and nobody is ever
 /// in a foreign slot: all slots are of one plan.
 ///
 /// What is shared is what grows with the hosts: messages from and to them, and above all the frames, which leave one after the other. By
-/// [signals](DeputyConfig::signals), each deputy opens and closes by its own clock, so that a guard has to cover what two of these differ by. By the
+/// [signals](RelayConfig::signals), each relay opens and closes by its own clock, so that a guard has to cover what two of these differ by. By the
 /// hosts' clocks it only passes on.
 ///
-/// A round that comes late is executed as far as it is not over. A deputy keeps nothing that hosts or manager could miss, so that one that starts anew
+/// A round that comes late is executed as far as it is not over. A relay keeps nothing that hosts or controller could miss, so that one that starts anew
 /// goes on with the next round.
-pub struct Deputy {
-    config: DeputyConfig,
+pub struct Relay {
+    config: RelayConfig,
     fabric: Arc<Fabric>,
     /// Its hosts, in order.
     hosts: Vec<HostId>,
@@ -62,16 +62,16 @@ pub struct Deputy {
     /// When it goes on.
     pass_on: Option<Time>,
     sequence: u64,
-    /// The newest round: the manager's epoch and its number.
+    /// The newest round: the controller's epoch and its number.
     newest: Option<(u32, Round)>,
     signaller: Option<Signaller>,
-    counters: DeputyCounters,
+    counters: RelayCounters,
 }
 
-impl Deputy {
+impl Relay {
     /// One that has heard of nobody.
-    pub fn new(config: DeputyConfig, fabric: Arc<Fabric>) -> Self {
-        let parts = fabric.parts(config.deputies);
+    pub fn new(config: RelayConfig, fabric: Arc<Fabric>) -> Self {
+        let parts = fabric.parts(config.relays);
         let hosts = (0..fabric.hosts()).map(HostId).filter(|h| parts[h.index()] == config.number).collect();
         Self {
             config,
@@ -82,7 +82,7 @@ impl Deputy {
             sequence: 0,
             newest: None,
             signaller: None,
-            counters: DeputyCounters::default(),
+            counters: RelayCounters::default(),
             fabric,
         }
     }
@@ -93,7 +93,7 @@ impl Deputy {
     }
 
     /// What it has counted.
-    pub fn counters(&self) -> &DeputyCounters {
+    pub fn counters(&self) -> &RelayCounters {
         &self.counters
     }
 
@@ -108,7 +108,7 @@ impl Deputy {
 
     fn report(&mut self, now: Time, from: Address, mut report: Report) {
         let ours = matches!(from, Address::Host(h) if self.has(h));
-        // Slots need no flows, and a manager's messages have no place for them.
+        // Slots need no flows, and a controller's messages have no place for them.
         if !ours || !report.backlog.bursts.is_empty() {
             return self.inbox.malformed();
         }
@@ -137,7 +137,7 @@ impl Deputy {
             self.counters.malformed += 1;
             return;
         }
-        // What another manager has begun to open is not to be closed by this one's frames, but by its own hold: that one plans no more.
+        // What another controller has begun to open is not to be closed by this one's frames, but by its own hold: that one plans no more.
         if self.newest.map(|n| n.0) != this.map(|n| n.0) {
             // Frames that it sent before it was started anew have lower numbers.
             let first = now.as_ps().max(0) as u64;
@@ -197,7 +197,7 @@ fn transmission(source: HostId, grant: &Grant) -> Transmission {
     Transmission { source, destination, class, path, rate, bytes }
 }
 
-impl Agent for Deputy {
+impl Agent for Relay {
     fn deadline(&self) -> Option<Time> {
         let frames = self.signaller.as_ref().and_then(Signaller::due);
         [self.pass_on, frames].into_iter().flatten().min()

@@ -2,11 +2,12 @@
 
 use timeplane_model::{Backlog, Bytes, Duration, HostId, Rate, Time};
 use timeplane_protocol::{
-    Address, Agent, FlywayManager, FlywayManagerConfig, Input, Message, Output, RackFlyways, RackShare, Rates, Report,
+    Address, Agent, FlywayController, FlywayControllerConfig, Input, Message, Output, RackFlyways, RackShare, Rates,
+    Report,
 };
-use timeplane_schedule::flyways::{Duplex, FlywayController, FlywayError, Policies, Ports, Wired};
+use timeplane_schedule::flyways::{Duplex, FlywayError, FlywayPlanner, Policies, Ports, Wired};
 
-const CONFIG: FlywayManagerConfig = FlywayManagerConfig {
+const CONFIG: FlywayControllerConfig = FlywayControllerConfig {
     epoch: 3,
     every: Duration::from_ms(1),
     compute_time: Duration::from_us(200),
@@ -19,10 +20,10 @@ fn at(us: i64) -> Time {
     Time::ZERO + Duration::from_us(us)
 }
 
-fn manager(racks: usize) -> FlywayManager<Ports> {
+fn controller(racks: usize) -> FlywayController<Ports> {
     let ports = Ports::new(racks, 1, Rate::gbps(5), Duplex::Half).unwrap();
-    let controller = FlywayController::new(Policies::built_in().get("greedy").unwrap());
-    FlywayManager::new(CONFIG, controller, Wired::oversubscribed_racks(racks, 2).unwrap(), ports).unwrap()
+    let controller = FlywayPlanner::new(Policies::built_in().get("greedy").unwrap());
+    FlywayController::new(CONFIG, controller, Wired::oversubscribed_racks(racks, 2).unwrap(), ports).unwrap()
 }
 
 fn report(from: u32, sequence: u64, waits: &[(u32, u64)]) -> Input {
@@ -32,12 +33,12 @@ fn report(from: u32, sequence: u64, waits: &[(u32, u64)]) -> Input {
 }
 
 /// What is sent between two times: when, to which rack, what.
-fn between(manager: &mut FlywayManager<Ports>, mut now: Time, end: Time) -> Vec<(Time, u32, RackFlyways)> {
+fn between(controller: &mut FlywayController<Ports>, mut now: Time, end: Time) -> Vec<(Time, u32, RackFlyways)> {
     let mut sent = Vec::new();
-    while let Some(due) = manager.deadline().filter(|&d| d <= end) {
+    while let Some(due) = controller.deadline().filter(|&d| d <= end) {
         now = now.max(due);
         let mut out = Vec::new();
-        manager.handle(now, Input::Due, &mut out);
+        controller.handle(now, Input::Due, &mut out);
         for output in out {
             let Output::Send { to: Address::Host(rack), message: Message::Flyways(told) } = output else {
                 panic!("{output:?}");
@@ -48,15 +49,15 @@ fn between(manager: &mut FlywayManager<Ports>, mut now: Time, end: Time) -> Vec<
     sent
 }
 
-fn tell(manager: &mut FlywayManager<Ports>, now: Time, input: Input) {
+fn tell(controller: &mut FlywayController<Ports>, now: Time, input: Input) {
     let mut out = Vec::new();
-    manager.handle(now, input, &mut out);
+    controller.handle(now, input, &mut out);
     assert!(out.is_empty(), "{out:?}");
 }
 
 #[test]
 fn both_ends_hear_of_a_link_and_the_sender_of_its_shares() {
-    let mut m = manager(4);
+    let mut m = controller(4);
     assert_eq!(m.deadline(), None);
     tell(&mut m, at(0), report(0, 1, &[(1, 100)]));
     let sent = between(&mut m, at(0), at(5_000));
@@ -77,7 +78,7 @@ fn both_ends_hear_of_a_link_and_the_sender_of_its_shares() {
 #[test]
 fn others_hear_of_transit() {
     // 4 GB over 10 Gb/s and 5 Gb/s: the link carries 1.33 GB, of which 1 GB is its own rack's.
-    let mut m = manager(5);
+    let mut m = controller(5);
     for from in 1..5 {
         tell(&mut m, at(0), report(from, 1, &[(0, 1000)]));
     }
@@ -92,8 +93,8 @@ fn others_hear_of_transit() {
 }
 
 #[test]
-fn leases_are_renewed_and_a_silent_manager_leaves_none() {
-    let mut m = manager(3);
+fn leases_are_renewed_and_a_silent_controller_leaves_none() {
+    let mut m = controller(3);
     tell(&mut m, at(0), report(0, 1, &[(1, 1000)]));
     let sent = between(&mut m, at(0), at(100_000));
     let own: Vec<_> = sent.iter().filter(|s| s.1 == 0).collect();
@@ -113,7 +114,7 @@ fn leases_are_renewed_and_a_silent_manager_leaves_none() {
 
 #[test]
 fn plans_keep_their_distance_and_a_rack_that_missed_its_answer_gets_it_again() {
-    let mut m = manager(3);
+    let mut m = controller(3);
     tell(&mut m, at(0), report(0, 1, &[(1, 1000)]));
     assert_eq!(between(&mut m, at(0), at(400)).len(), 2);
     tell(&mut m, at(400), report(0, 2, &[(1, 1000)]));
@@ -132,7 +133,7 @@ fn plans_keep_their_distance_and_a_rack_that_missed_its_answer_gets_it_again() {
 
 #[test]
 fn what_no_rack_could_mean_changes_nothing() {
-    let mut m = manager(3);
+    let mut m = controller(3);
     tell(&mut m, at(0), report(0, 5, &[(7, 10)]));
     tell(&mut m, at(0), report(9, 1, &[(0, 10)]));
     let rates = Rates { epoch: 1, round: timeplane_model::Round(1), lease: at(1), rates: vec![] };
@@ -146,11 +147,11 @@ fn what_no_rack_could_mean_changes_nothing() {
 }
 
 #[test]
-fn a_manager_that_can_plan_nothing_is_none() {
+fn a_controller_that_can_plan_nothing_is_none() {
     let new = |racks, wired: Wired| {
         let ports = Ports::new(racks, 1, Rate::gbps(5), Duplex::Half).unwrap();
-        let controller = FlywayController::new(Policies::built_in().get("greedy").unwrap());
-        FlywayManager::new(CONFIG, controller, wired, ports).map(|_| ())
+        let controller = FlywayPlanner::new(Policies::built_in().get("greedy").unwrap());
+        FlywayController::new(CONFIG, controller, wired, ports).map(|_| ())
     };
     let wired = Wired::oversubscribed_racks(3, 2).unwrap();
     assert_eq!(new(3, wired.clone()), Ok(()));

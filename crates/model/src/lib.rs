@@ -4,6 +4,8 @@
 //! exists overloads no link, a [`Fabric`] that exists is connected. Nothing here reads a clock, opens a file or
 //! draws a random number.
 
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
 mod clos;
 mod demand;
 mod fabric;

@@ -15,6 +15,8 @@
 //!
 //! [`wire`] has all of this, and the frames of Ethernet and REACToR that gate hosts, as bytes.
 
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
 mod agent;
 mod circuits;
 mod flyways;

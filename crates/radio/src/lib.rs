@@ -1,5 +1,7 @@
 //! 60 GHz radio: antennas, propagation, the rates, errors and airtime of 802.11ad, beams, and which links between racks may be up.
 
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
 mod airtime;
 mod angle;
 mod antenna;

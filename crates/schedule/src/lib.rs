@@ -8,6 +8,8 @@
 //! from outside (Python, a test) is [registered](Schedulers::register) at run time. Circuit switches are planned in
 //! [`circuits`], links between racks that relieve a tree in [`flyways`].
 
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
 mod allocator;
 pub mod circuits;
 mod classes;

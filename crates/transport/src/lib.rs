@@ -21,6 +21,8 @@
 //!
 //! Input from the peer never panics: an acknowledgement of what was not sent is ignored.
 
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
 mod config;
 pub mod congestion;
 mod delivery;

@@ -38,7 +38,7 @@ SHORTER = {
     "queue": ["window.measure=2 s"],
     "load": ["window.measure=20 ms"],
     "proxy_live": ["window.measure=4 s"],
-    "fb2010-large": ["workload.coflow_trace.max_flows=200"],
+    "fb2010-large": ["workload.coflows.max_flows=200"],
 }
 
 # Names of the old version, and what the new version calls them: words of scenario keys and of

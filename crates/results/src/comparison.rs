@@ -121,7 +121,7 @@ metrics! {
     /// Control messages sent.
     ControlMessages "control_messages", "control messages", Count, All, |r| Some(r.control_total().messages as f64);
     /// Wire bytes of control messages.
-    ControlBytes "control_bytes", "scheme", Bytes, All, |r| Some(r.control_total().bytes as f64);
+    ControlBytes "control_bytes", "control", Bytes, All, |r| Some(r.control_total().bytes as f64);
 }
 
 impl Metric {

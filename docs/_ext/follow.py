@@ -56,7 +56,7 @@ class Shell:
     """One shell for all of a page, as a reader has."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
-        self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")
+        self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 (it lives as long as the shell)
         self._bash = subprocess.Popen(
             ["bash", "--norc", "--noprofile"],
             cwd=folder,

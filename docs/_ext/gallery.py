@@ -59,7 +59,7 @@ def pages(root: Path) -> dict[str, Page]:
     index.table(("study", "what it asks", "statements", "agrees"), rows)
     names = "\n".join(name for name in made if name != "index")
     index.add(f"```{{toctree}}\n:hidden:\n\n{names}\n```")
-    for name, page in made.items():
+    for name in made:
         if name != "index":
             index.add(f"## {name}", find(name).about)
             # The figure that its README begins with.

@@ -1,7 +1,6 @@
 """The compiled part of the package, as its stub describes it: with types, which a compiled function does not have."""
 
 from __future__ import annotations
-
 import __future__
 
 import sys
@@ -18,5 +17,5 @@ def take_its_place() -> None:
     stub = ModuleType("timeplane._core", compiled.__doc__)
     stub.__file__ = str(path)
     code = compile(path.read_text(encoding="utf-8"), path, "exec", flags=__future__.annotations.compiler_flag)
-    exec(code, stub.__dict__)  # noqa: S102: it is our own
+    exec(code, stub.__dict__)  # It is our own.
     sys.modules["timeplane._core"] = timeplane._core = stub

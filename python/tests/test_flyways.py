@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from flyways_oracle import OFDM, RADIO, Case, best_links, best_shares, pattern
 
+from flyways_oracle import OFDM, RADIO, Case, best_links, best_shares, pattern
 from timeplane import algorithms
 
 POLICIES = ("straggler", "transit", "greedy", "greedy_direct")

@@ -68,7 +68,7 @@ def test_a_source_distribution_has_what_crates_compile_in(sdist: dict[str, bytes
         for crate, file in re.findall(r'include_(?:str|bytes)!\((?:concat!\()?(env!\("CARGO_MANIFEST_DIR"\), )?"([^"]+)"', text.decode()):
             origin = "/".join(path.split("/")[:2]) if crate else PurePosixPath(path).parent
             place = os.path.normpath(f"{origin}/{file}") + "/" * file.endswith("/")
-            assert any(name == place or place.endswith("/") and name.startswith(place) for name in sdist), f"{path} compiles {place} in"
+            assert any(name == place or (place.endswith("/") and name.startswith(place)) for name in sdist), f"{path} compiles {place} in"
             compiled_in.add(place)
     # Each folder has some that were found, so that looking for them works.
     for folder in ("data/", "viewer/", "crates/cli/templates/"):

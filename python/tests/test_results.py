@@ -96,7 +96,7 @@ def test_a_folder_opens_again(make, tmp_path):
     assert [r.key for r in again.runs] == [r.key for r in first.runs] and again.is_complete
     assert pl.DataFrame(again.flows).equals(pl.DataFrame(first.flows))
     assert again.manifest["scenario"]["workload"]["shuffle"]["bytes"] == "2 MB"
-    with pytest.raises(tp.RunError, match="manifest.json"):
+    with pytest.raises(tp.RunError, match=r"manifest.json"):
         tp.Results.open(tmp_path / "nothing")
 
 

@@ -1,9 +1,9 @@
 """Studies: how they are found, what the paper's numbers look like, one of them small."""
 
-import re
 import csv
 import importlib
 import math
+import re
 
 import numpy as np
 import pytest

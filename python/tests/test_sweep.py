@@ -11,6 +11,7 @@ from pathlib import Path
 import distributed
 import numpy as np
 import pytest
+
 import timeplane as tp
 from timeplane import _sweep
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from timeplane._core import SlotParameters, Table
     from timeplane._errors import Issue, RunError, ScenarioError, ScenarioWarning, TimeplaneError
     from timeplane._run import Progress
-    from timeplane._sweep import sweep
     from timeplane._schedulers import register_scheduler, schedulers, unregister_scheduler
+    from timeplane._sweep import sweep
     from timeplane.results import Comparison, Results, Run
     from timeplane.scenario import *  # noqa: F403
 

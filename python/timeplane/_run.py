@@ -101,10 +101,24 @@ class Bar:
             self.file.flush()
 
 
+def _place(results: str | os.PathLike[str] | None) -> tuple[str, _Folder | None]:
+    """Where results go; and the temporary folder that this is, if it is one."""
+    if results is not None:
+        return os.fspath(results), None
+    folder = _Folder()
+    return folder.path, folder
+
+
 class Runnable:
     """What a scenario can do."""
 
     base: str
+
+    if TYPE_CHECKING:
+        # The generated class has them.
+        @classmethod
+        def _from_values(cls, values: Any) -> Self: ...
+        def to_dict(self) -> dict[str, Any]: ...
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], set: Mapping[str, Any] | None = None) -> Self:
@@ -193,14 +207,13 @@ class Runnable:
             jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         elif jobs < 1:
             raise ValueError("jobs is at least 1")
-        folder = _Folder() if results is None else None
+        root, folder = _place(results)
         bar = Bar() if progress is True else None
         call = bar or (progress if callable(progress) else None)
         begin = time.monotonic()
         tell = None
         if call is not None:
-            tell = lambda *values: call(Progress(*values, time.monotonic() - begin))
-        root = folder.path if folder else os.fspath(results)
+            tell = lambda *values: call(Progress._make((*values, time.monotonic() - begin)))
         try:
             core, comparison = _core.run(loaded, jobs, root, tell, _schedulers.registered(), folder, until)
         finally:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from timeplane._core import SlotParameters
 
     Duration = float | str | timedelta
-    Plan = tuple[Sequence[Any], None | Duration | Sequence[Duration]]
+    Plan = tuple[Sequence[Any], Duration | Sequence[Duration] | None]
     Schedule = Callable[[np.ndarray], Plan]
     Scheduler = Schedule | Callable[[SlotParameters], Schedule]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from timeplane import _core, _schedulers
 from timeplane._errors import RunError, ScenarioWarning
-from timeplane._run import Bar, Progress, Runnable, _Folder
+from timeplane._run import Bar, Progress, Runnable, _place
 
 if TYPE_CHECKING:
     from timeplane.results import Results
@@ -33,7 +33,7 @@ def _work(version: str, tasks: Sequence[tuple[Any, ...]]) -> list[list[tuple[str
     files = []
     for task in tasks:
         with tempfile.TemporaryDirectory(prefix="timeplane-") as root:
-            files.append(_core.run_elsewhere(*task, root))
+            files.append(_core.run_elsewhere(*task, root))  # type: ignore[call-arg] # a task has six values
     return files
 
 
@@ -89,11 +89,11 @@ def sweep(
             raise ValueError(f"the scheduler {name!r} is written in Python and known in this process only: sweep without an executor")
     for issue in loaded.validate([]):
         warnings.warn(str(issue), ScenarioWarning, stacklevel=2)
-    folder = _Folder() if results is None else None
+    root, folder = _place(results)
     bar = Bar() if progress is True else None
     tell = bar or (progress if callable(progress) else None)
     begin = time.monotonic()
-    core = _core.Sweep(loaded, folder.path if folder else os.fspath(results), until)
+    core = _core.Sweep(loaded, root, until)
     done = core.cached
 
     def shown() -> None:

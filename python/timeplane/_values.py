@@ -27,7 +27,7 @@ def _read(value: Any, how: str, names: Mapping[str, Any]) -> Any:
         return [_read(v, how[1:-1], names) for v in value]
     if how[0] == "{":
         return {k: _read(v, how[1:-1], names) for k, v in value.items()}
-    known = names[how]
+    known: type[Values] | dict[str, type[Values]] = names[how]
     if isinstance(known, type):
         return known._from_values(value)
     if isinstance(value, str):

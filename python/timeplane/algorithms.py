@@ -119,8 +119,7 @@ def scale_both(
     hosts' capacities, one number or one for each. Row and column sums of the result do not exceed them. Rounds end when the total
     is within ``tolerance`` (relative) of a bound, or after ``rounds``.
     """
-    offered, send, receive = _matrix(offered, send, receive)
-    return Scaled(*_core.scale_both(offered, send, receive, tolerance, rounds))
+    return Scaled(*_core.scale_both(*_matrix(offered, send, receive), tolerance, rounds))
 
 
 def scale_down(offered: ArrayLike, send: ArrayLike = 1.0, receive: ArrayLike = 1.0) -> NDArray[np.float64]:
@@ -396,9 +395,9 @@ def _matrix(offered: ArrayLike, send: ArrayLike, receive: ArrayLike) -> tuple[An
 def _flows(
     capacity: ArrayLike, paths: Iterable[Sequence[int]], weight: ArrayLike, demand: ArrayLike
 ) -> tuple[Any, Any, Any, Any, Any]:
-    paths = [_unsigned(path) for path in paths]
-    hops = np.array([len(path) for path in paths], dtype=np.uint32)
-    links = np.concatenate(paths) if paths else np.zeros(0, dtype=np.uint32)
-    n = len(paths)
+    lists = [_unsigned(path) for path in paths]
+    hops = np.array([len(path) for path in lists], dtype=np.uint32)
+    links = np.concatenate(lists) if lists else np.zeros(0, dtype=np.uint32)
+    n = len(lists)
     capacity = np.ascontiguousarray(capacity, dtype=np.float64)
     return capacity, links, hops, _each(weight, n, np.float64), _each(demand, n, np.float64)

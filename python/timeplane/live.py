@@ -20,6 +20,7 @@ What is written waits for its slots at the agent, and counts as delivered once t
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -228,11 +229,9 @@ class Sender:
             raise AgentError(f"{self._written} B of {self._length} were written")
         self._open = False
         try:
-            try:
+            # The agent may have gone; its last answer counts.
+            with contextlib.suppress(OSError):
                 self._connection.socket.shutdown(socket.SHUT_WR)
-            except OSError:
-                # It has gone; what it said before counts.
-                pass
             delivered = self._connection.answer("it said that all was delivered").get("delivered")
             if delivered != self._written:
                 raise AgentError(f"{delivered} B of {self._written} were delivered")

@@ -66,7 +66,8 @@ def style() -> Any:
     """A context in which everything is drawn as here: ``with tp.plot.style(): ...``."""
     import matplotlib
 
-    return matplotlib.rc_context(dict(STYLE))
+    settings: Any = dict(STYLE)
+    return matplotlib.rc_context(settings)
 
 
 def _axes(axes: Axes | None) -> Axes:
@@ -183,10 +184,10 @@ def _cdf(
     grid = np.geomspace(max(low, 1.0) / 1.05, high * 1.05, 400)
     axes = _axes(axes)
     with style():
-        for i, (name, runs) in enumerate(times.items()):
+        for i, (name, samples) in enumerate(times.items()):
             # What did not finish is in the denominator: the line ends below 1.
-            curves = np.array([np.searchsorted(v, grid, side="right") / n for v, n in runs])
-            missing = sum(n - v.size for v, n in runs)
+            curves = np.array([np.searchsorted(v, grid, side="right") / n for v, n in samples])
+            missing = sum(n - v.size for v, n in samples)
             text = f"{name} ({missing:,} unfinished)" if missing else name
             _draw(axes, grid / factor, curves, text, _looks(results, name), limits=(0.0, 1.0), offset=i)
         axes.set_xscale("log")
@@ -272,9 +273,9 @@ def slowdown_by_size(
     unit, factor = _scale(_BYTES, float(np.nanmedian(centres)))
     axes = _axes(axes)
     with style():
-        for scheme, runs in data.items():
-            curves = np.full((len(runs), count), np.nan)
-            for row, (size, slowdown) in zip(curves, runs, strict=True):
+        for scheme, samples in data.items():
+            curves = np.full((len(samples), count), np.nan)
+            for row, (size, slowdown) in zip(curves, samples, strict=True):
                 bin_of = place(size)
                 for b in np.unique(bin_of):
                     row[b] = reduce(slowdown[bin_of == b])
@@ -328,9 +329,9 @@ def queue_over_time(
     edges = np.linspace(0, end, bins + 1)
     centres = (edges[:-1] + edges[1:]) / 2
     curves: dict[str, np.ndarray] = {}
-    for scheme, runs in data.items():
-        curves[scheme] = np.zeros((len(runs), bins))
-        for row, (time, length) in zip(curves[scheme], runs, strict=True):
+    for scheme, samples in data.items():
+        curves[scheme] = np.zeros((len(samples), bins))
+        for row, (time, length) in zip(curves[scheme], samples, strict=True):
             np.maximum.at(row, np.clip(np.searchsorted(edges, time, side="right") - 1, 0, bins - 1), length)
     time_unit, time_factor = _scale(_TIMES, end / 2)
     unit, factor = _scale(_BYTES, max(float(c.max()) for c in curves.values()) / 2)

@@ -191,7 +191,7 @@ class Generator:
         self.told.add((name, about))
         if resolved.get("type") == "object":
             detail = sentence(resolved.get("description", ""))
-            words = about if not detail or detail in about or about in detail and len(about) >= len(detail) else detail
+            words = about if not detail or detail in about or (about in detail and len(about) >= len(detail)) else detail
             self.struct(name, dict(resolved, description=words or about), key)
         else:
             kind, how = self.python(inner)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +66,7 @@ def flows(matrix: np.ndarray) -> Iterator[Row]:
         total = int(matrix[source, destination])
         count = max(1, round(total / size))
         ends = [total * k // count for k in range(count + 1)]
-        yield from ((0, int(source), int(destination), end - begin) for begin, end in zip(ends, ends[1:], strict=False) if end > begin)
+        yield from ((0, int(source), int(destination), end - begin) for begin, end in itertools.pairwise(ends) if end > begin)
 
 
 def scenario(trace: str, files: Sequence[str], seeds: int) -> dict[str, Any]:

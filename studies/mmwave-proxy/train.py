@@ -11,6 +11,7 @@ prints the tables of README.md. Needs numpy. Seeded; another numpy or BLAS may g
 
 import argparse
 import csv
+import itertools
 import subprocess
 import tempfile
 from collections import deque
@@ -115,7 +116,7 @@ def train(traces, quantile, rng, hidden=(16, 8), epochs=60):
     rung = np.rint(x[:, 1 + len(LAGS)] * 10)
     weight = np.where((rung != y) | (np.abs(x[:, len(LAGS)]) > 0.05), 5.0, 1.0)
     sizes = [x.shape[1], *hidden, 1]
-    layers = [[rng.normal(0, np.sqrt(2 / a), (a, b)), np.zeros(b)] for a, b in zip(sizes, sizes[1:])]
+    layers = [[rng.normal(0, np.sqrt(2 / a), (a, b)), np.zeros(b)] for a, b in itertools.pairwise(sizes)]
     layers[-1][1][:] = y.mean()
     moments = [[np.zeros_like(p) for p in layer] for layer in layers]
     squares = [[np.zeros_like(p) for p in layer] for layer in layers]
@@ -193,7 +194,7 @@ def fluid(trace, allowed, hold, queue=1000):
     The sender has at most the window under way and is paced at the window's rate; what is lost is missed after a round trip without
     queues. Reports take the wire, too. In an outage the access point either holds what waits, or sends on at the slowest rate and loses it.
     """
-    on_wire, back, waiting = deque([0.0] * WIRE), deque([0.0] * (2 * WIRE)), deque()
+    on_wire, waiting = deque([0.0] * WIRE), deque()
     room, queued, under_way, delivered = queue * PACKET, 0.0, 0.0, 0.0
     trips, weights = [], []
     acks = np.zeros(len(trace.rate) + 2 * WIRE + 1)

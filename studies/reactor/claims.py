@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -251,7 +252,7 @@ def ten(outcomes: Outcomes) -> Found:
 def ten_below(outcomes: Outcomes) -> Found:
     o = outcomes["fig10"]
     points = [(x, served(o, x, "reactor")) for x in o.places if x <= 90]
-    steps = [abs(b - a) for (_, a), (_, b) in zip(points, points[1:], strict=False)]
+    steps = [abs(b - a) for (_, a), (_, b) in itertools.pairwise(points)]
     text = ", ".join(f"{x:g}: {_percent(y)}" for x, y in points)
     return f"{text}; the largest step is {100 * max(steps):.1f} points", "yes" if max(steps) < 0.02 else "in part" if max(steps) < 0.05 else "no"
 
@@ -267,7 +268,7 @@ def many_pure(outcomes: Outcomes) -> Found:
     o = outcomes["fig11"]
     values = [served(o, x, "circuits") for x in o.places]
     text = ", ".join(f"n = {x:g}: {_percent(y)}" for x, y in zip(o.places, values, strict=True))
-    return text, yes_or_no(all(a > b for a, b in zip(values, values[1:], strict=False)))
+    return text, yes_or_no(all(a > b for a, b in itertools.pairwise(values)))
 
 
 def many_reactor(outcomes: Outcomes) -> Found:

@@ -14,6 +14,7 @@ only a list without ties is a strict test.
 import argparse
 import csv
 import heapq
+import itertools
 import re
 import sys
 
@@ -45,7 +46,7 @@ def path(args, leaves, per_leaf, spines, source, destination, flow):
         index = (mix64(flow_hash ^ here) >> 32) * spines >> 32
         nodes += [hosts + leaves + index, down]
     nodes.append(destination)
-    return list(zip(nodes, nodes[1:]))
+    return list(itertools.pairwise(nodes))
 
 
 def simulate(args, flows):

@@ -83,7 +83,7 @@ class Outcome(Generic[E]):
         return np.array([p[0] for p in points]), np.array([p[1] for p in points])
 
 
-O = TypeVar("O", bound=Outcome[Any])
+O = TypeVar("O", bound=Outcome[Any])  # noqa: E741 (as E is for experiments)
 
 
 def simulate(outcome: O, options: Options, measure: Callable[[O, Results], None], base: Path) -> O:

@@ -1,0 +1,16 @@
+"""Print what the package and some of its extras need, one a line, for `pip install -r`.
+
+    python python/tools/requirements.py dev docs
+
+The package itself is not named: pip would build it.
+"""
+
+import sys
+import tomllib
+from pathlib import Path
+
+with (Path(__file__).parents[2] / "pyproject.toml").open("rb") as file:
+    project = tomllib.load(file)["project"]
+print(*project["dependencies"], sep="\n")
+for extra in sys.argv[1:]:
+    print(*project["optional-dependencies"][extra], sep="\n")

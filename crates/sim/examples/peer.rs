@@ -16,7 +16,7 @@ use timeplane_results::Recorder;
 use timeplane_scenario::{FlowList, Workload};
 use timeplane_sim::bench;
 use timeplane_sim::engine::Pulse;
-use timeplane_sim::hosts::endpoints::Carrier;
+use timeplane_sim::hosts::endpoints::Transport;
 use timeplane_workload::Source;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -58,11 +58,11 @@ fn run(fabric: &Arc<Fabric>, list: &str, completions: &str) -> Outcome<()> {
     let workload = Workload::Flows(FlowList { file: list.to_owned() });
     let source = Source::load(&workload, Path::new("."), fabric, Bytes::new(u64::from(bench::MTU)))?;
     let arrivals: Vec<_> = source.arrivals(1).collect();
-    let mut engine = bench::engine(fabric, &arrivals, Carrier::Datagrams, 0, Recorder::memory());
+    let mut engine = bench::engine(fabric, &arrivals, Transport::Datagrams, 0, Recorder::memory());
     let before = bench::cpu();
     engine.run(&Pulse::default());
     let cpu_s = bench::cpu() - before;
-    let packet_hops = engine.network.hops;
+    let packet_hops = engine.network.meters.hops;
     let packets = engine.ends.ledger.sent.0;
     let tables = engine.ends.ledger.recorder.finish()?;
     let mut fct = vec![None; arrivals.len()];

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use timeplane_model::Duration;
 use timeplane_sim::bench;
-use timeplane_sim::hosts::endpoints::Carrier;
+use timeplane_sim::hosts::endpoints::Transport;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -19,8 +19,8 @@ fn main() {
             let fabric = Arc::new(bench::leaf_spine(4, 30, 3).expect("dimensions above zero"));
             let source = bench::uniform(&fabric, 0.6).expect("a load below one");
             let span = Duration::from_ms(ms.parse().expect("milliseconds"));
-            let carrier = if name == "tcp" { bench::tcp() } else { Carrier::Datagrams };
-            vec![bench::carry(name, &fabric, &source, span, carrier)]
+            let transport = if name == "tcp" { bench::tcp() } else { Transport::Datagrams };
+            vec![bench::carry(name, &fabric, &source, span, transport)]
         }
         _ => panic!("usage: speed [quick | slots | trains | gates | datagrams MS | tcp MS]"),
     };

@@ -4,11 +4,11 @@ use crate::control::Controllers;
 use crate::engine::event::{Event, Key};
 use crate::engine::time::SimTime;
 use crate::engine::{Ended, Engine, Pulse};
-use crate::hosts::endpoints::{Carrier, Endpoints, Setting};
+use crate::hosts::endpoints::{Config, Endpoints, Transport};
 use crate::hosts::nic::Window;
 use crate::network::Network;
 use crate::record::ledger::Ledger;
-use crate::run::{RunSpec, prepare, watch};
+use crate::run::{RunSpec, prepare, queue_watch};
 use indexmap::IndexMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -67,13 +67,13 @@ pub fn uniform(fabric: &Fabric, load: f64) -> Result<Source, WorkloadError> {
 
 /// Runs the flows of a source's first `span` to their end over unbounded queues. They are drawn while it runs, a few at a time, and the
 /// time that it takes to draw them does not count.
-pub fn carry(name: &str, fabric: &Arc<Fabric>, source: &Source, span: Duration, carrier: Carrier) -> Measured {
-    measure(name, fabric, source, span, carrier, None)
+pub fn carry(name: &str, fabric: &Arc<Fabric>, source: &Source, span: Duration, transport: Transport) -> Measured {
+    measure(name, fabric, source, span, transport, None)
 }
 
 /// The same as datagrams under a plan.
 pub fn carry_planned(name: &str, fabric: &Arc<Fabric>, source: &Source, span: Duration, plan: &PlanSpec) -> Measured {
-    measure(name, fabric, source, span, Carrier::Datagrams, Some(plan))
+    measure(name, fabric, source, span, Transport::Datagrams, Some(plan))
 }
 
 fn measure(
@@ -81,7 +81,7 @@ fn measure(
     fabric: &Arc<Fabric>,
     source: &Source,
     span: Duration,
-    carrier: Carrier,
+    transport: Transport,
     plan: Option<&PlanSpec>,
 ) -> Measured {
     // Linux resets a process's peak memory on request; elsewhere the peak is that of all measurements so far.
@@ -92,7 +92,7 @@ fn measure(
         some: Vec::with_capacity(SOME),
         drawing: &mut drawing,
     };
-    let mut engine = carrying(fabric, Box::new(arrivals), carrier, plan, 0, Recorder::discard());
+    let mut engine = carrying(fabric, Box::new(arrivals), transport, plan, 0, Recorder::discard());
     let before = cpu();
     engine.run(&Pulse::default());
     let total = cpu() - before;
@@ -152,14 +152,14 @@ pub fn gates(pair_bytes: u64) -> Measured {
             coflow: None,
         })
         .collect();
-    let mut ends = endpoints(&fabric, Carrier::Datagrams, 1500, 0, Recorder::discard());
+    let mut ends = endpoints(&fabric, Transport::Datagrams, 1500, 0, Recorder::discard());
     let nic = Some((Nic::default(), true));
     let mut network = Network::new(Arc::clone(&fabric), &Streams::new(1), true, SimTime::MAX, Duration::ZERO, nic);
     network.count_collisions();
     network.allow_trains();
     for flow in &flows {
-        let then = ends.start(SimTime::ZERO, flow, &mut network);
-        network.hold(SimTime::ZERO, then, &mut ends);
+        let action = ends.start(SimTime::ZERO, flow, &mut network);
+        network.hold(SimTime::ZERO, action, &mut ends);
     }
     let mut events = 0;
     let before = cpu();
@@ -177,7 +177,7 @@ pub fn gates(pair_bytes: u64) -> Measured {
         loop {
             if let Some((at, link)) = network.next_arrival(bound.at, &ends) {
                 network.arrive(at, link, &mut ends);
-            } else if let Some(event) = network.calendar.pop_other(bound) {
+            } else if let Some(event) = network.wires.calendar.pop_other(bound) {
                 network.serve(event.at, event.key.element(), &mut ends);
             } else {
                 break;
@@ -191,7 +191,7 @@ pub fn gates(pair_bytes: u64) -> Measured {
 }
 
 fn measured(name: &str, network: &Network, ends: &Endpoints, events: u64, cpu_s: f64) -> Measured {
-    let packet_hops = network.hops;
+    let packet_hops = network.meters.hops;
     Measured {
         name: name.to_owned(),
         hosts: network.fabric().hosts(),
@@ -234,13 +234,13 @@ impl<I: Iterator<Item = FlowArrival>> Iterator for Drawn<'_, I> {
 /// Never: its fabrics and loads are valid.
 pub fn report(quick: bool) -> Vec<Measured> {
     let parts = if quick { 10 } else { 1 };
-    let plain = |name: &str, leaves: u32, per_leaf: u32, span_us: i64, carrier| {
+    let plain = |name: &str, leaves: u32, per_leaf: u32, span_us: i64, transport| {
         let fabric = Arc::new(leaf_spine(leaves, per_leaf, 3).expect("dimensions above zero"));
         let source = uniform(&fabric, 0.6).expect("a load below one");
-        carry(name, &fabric, &source, Duration::from_us(span_us / parts), carrier)
+        carry(name, &fabric, &source, Duration::from_us(span_us / parts), transport)
     };
     let mut rows =
-        vec![plain("datagrams", 4, 30, 1_000_000, Carrier::Datagrams), plain("tcp", 4, 30, 1_000_000, tcp())];
+        vec![plain("datagrams", 4, 30, 1_000_000, Transport::Datagrams), plain("tcp", 4, 30, 1_000_000, tcp())];
     let fabric = Arc::new(leaf_spine(4, 30, 3).expect("dimensions above zero"));
     let source = uniform(&fabric, 0.8).expect("a load below one");
     let plans = [
@@ -254,7 +254,7 @@ pub fn report(quick: bool) -> Vec<Measured> {
     rows.push(gates(400_000_000 / parts as u64));
     // Short spans would measure the fabric's filling: two mean flows take 1 ms.
     for (leaves, span_us) in [(4, 1_000_000), (32, 200_000), (512, 40_000)] {
-        rows.push(plain("scaling", leaves, 32, span_us, Carrier::Datagrams));
+        rows.push(plain("scaling", leaves, 32, span_us, Transport::Datagrams));
     }
     rows
 }
@@ -299,27 +299,27 @@ pub fn table(rows: &[Measured]) -> String {
 pub fn engine<'a>(
     fabric: &Arc<Fabric>,
     arrivals: &'a [FlowArrival],
-    carrier: Carrier,
+    transport: Transport,
     salt: u64,
     recorder: Recorder,
 ) -> Engine<'a> {
-    carrying(fabric, Box::new(arrivals.iter().copied()), carrier, None, salt, recorder)
+    carrying(fabric, Box::new(arrivals.iter().copied()), transport, None, salt, recorder)
 }
 
 fn carrying<'a>(
     fabric: &Arc<Fabric>,
     arrivals: Box<dyn Iterator<Item = FlowArrival> + Send + 'a>,
-    carrier: Carrier,
+    transport: Transport,
     plan: Option<&PlanSpec>,
     salt: u64,
     recorder: Recorder,
 ) -> Engine<'a> {
-    let ends = endpoints(fabric, carrier, MTU, salt, recorder);
+    let ends = endpoints(fabric, transport, MTU, salt, recorder);
     let passive = ends.is_passive();
     let nic = plan.map(|_| (Nic::default(), true));
     let streams = Streams::new(1);
     let mut network = Network::new(Arc::clone(fabric), &streams, passive, SimTime::MAX, Duration::from_us(20), nic);
-    network.watch = watch(plan);
+    network.interfaces.watch = queue_watch(plan);
     let scheme = plan.map(|plan| {
         Controllers::new(plan, fabric, MTU, timeplane_scenario::Retune::default(), &Schedulers::built_in(), &streams)
             .expect("the fabric is a Clos network")
@@ -327,10 +327,16 @@ fn carrying<'a>(
     Engine::new(network, ends, scheme, arrivals, SimTime::MAX, None)
 }
 
-pub(crate) fn endpoints(fabric: &Arc<Fabric>, carrier: Carrier, mtu: u32, salt: u64, recorder: Recorder) -> Endpoints {
+pub(crate) fn endpoints(
+    fabric: &Arc<Fabric>,
+    transport: Transport,
+    mtu: u32,
+    salt: u64,
+    recorder: Recorder,
+) -> Endpoints {
     let all = SimTime::ZERO..SimTime::MAX;
-    let setting = Setting {
-        carrier,
+    let config = Config {
+        transport,
         packets: PacketMix::Mtu,
         mtu,
         salt,
@@ -345,7 +351,7 @@ pub(crate) fn endpoints(fabric: &Arc<Fabric>, carrier: Carrier, mtu: u32, salt: 
         stop: SimTime::MAX,
     };
     let ledger = Ledger::new(fabric.hosts(), all, recorder);
-    Endpoints::new(Arc::clone(fabric), setting, ledger)
+    Endpoints::new(Arc::clone(fabric), config, ledger)
 }
 
 /// The arrivals of a source's first `span`.
@@ -354,8 +360,8 @@ pub fn first(source: &Source, seed: u64, span: Duration) -> Vec<FlowArrival> {
 }
 
 /// The TCP of the benchmark: NewReno, declared open, every second segment acknowledged.
-pub fn tcp() -> Carrier {
-    Carrier::Tcp(TcpConfig {
+pub fn tcp() -> Transport {
+    Transport::Tcp(TcpConfig {
         congestion: timeplane_transport::CongestionKind::NewReno,
         mss: MTU - timeplane_transport::HEADER_BYTES,
         ..TcpConfig::default()

@@ -7,9 +7,9 @@ use crate::control::proxies::Proxies;
 use crate::control::{ControlError, Controllers};
 use crate::engine::time::SimTime;
 use crate::engine::{Ended, Engine, Pulse};
-use crate::hosts::endpoints::{Carrier, Endpoints, Setting};
+use crate::hosts::endpoints::{self, Config, Endpoints};
 use crate::hosts::receive::ReceiveBuffer;
-use crate::network::{Network, Watch};
+use crate::network::{Network, QueueWatch};
 use crate::record::capture::Capture;
 use crate::record::latency::{Histogram, Latencies};
 use crate::record::ledger::Ledger;
@@ -19,12 +19,12 @@ use std::sync::Arc;
 use timeplane_model::{Duration, Fabric, FabricError};
 use timeplane_protocol::ACKNOWLEDGEMENTS;
 use timeplane_results::{
-    ControlRow, DropRow, LatencyRow, LinkRow, Recorder, ResultsError, RttRow, RunFacts, RunSummary, Tables, Tally,
-    WindowSummary,
+    ControlRow, Distribution, DropRow, LatencyRow, LinkRow, Recorder, ResultsError, RttRow, RunFacts, RunSummary,
+    Tables, Tally, WindowSummary,
 };
 use timeplane_scenario::{
-    AckWay, Congestion, Discipline, Ecmp, PlanSpec, RateEstimator, RatesSpec, Retune, Scenario, Scheme, SlotFill,
-    Topology, Transport, Workload,
+    AckWay, Congestion, Discipline, Ecmp, Nic, PlanSpec, RateEstimator, RatesSpec, Retune, Scenario, Scheme, SlotFill,
+    TdmaSpec, Topology, Transport, Workload,
 };
 use timeplane_schedule::Schedulers;
 use timeplane_transport::{CongestionKind, DelayedAck, RawConfig, TcpConfig};
@@ -131,7 +131,7 @@ pub fn simulate_by_packets(
     conclude(engine, ended, spec, source)
 }
 
-/// A run that is ready to begin.
+/// A run that is ready to start.
 ///
 /// # Errors
 /// Where the scenario names what does not exist.
@@ -145,169 +145,272 @@ pub fn prepare<'a>(
     let unknown = || RunError::Scheme(spec.scheme.to_owned());
     let scenario = &*spec.scenario.seen_by(spec.scheme).ok_or_else(unknown)?;
     let scheme = scenario.scheme.get(spec.scheme).ok_or_else(unknown)?;
-    let shared = fabric;
-    let fabric = &match scheme.fabric {
-        None => Arc::clone(shared),
-        Some(_) => Arc::new(own_fabric(scenario, shared)?),
+    let own = match scheme.fabric {
+        None => Arc::clone(fabric),
+        Some(_) => Arc::new(own_fabric(scenario, fabric)?),
     };
-    let streams = Streams::new(spec.seed);
-    let window = scenario.window;
-    let at = |d: Duration| SimTime::ZERO + d;
-    let begin = at(window.warmup);
-    let end = window.measure.map_or(SimTime::MAX, |m| begin + m);
-    let (stop, arrivals_end) = match (window.measure, window.drain) {
-        (Some(_), Some(drain)) => (end + drain, end + drain),
-        (Some(_), None) => (SimTime::MAX, end),
-        (None, Some(drain)) => {
-            let last = source.arrivals(spec.seed).last().map_or(Duration::ZERO, |f| f.at);
-            (at(last + drain), SimTime::MAX)
-        }
-        (None, None) => (SimTime::MAX, SimTime::MAX),
+    let setup = Setup {
+        scenario,
+        scheme,
+        fabric: &own,
+        streams: &Streams::new(spec.seed),
+        times: Times::new(scenario, source, spec.seed),
+        mtu: scenario.fabric.mtu.get() as u32,
     };
-    let mtu = scenario.fabric.mtu.get() as u32;
-    let plan = scheme.plan.as_ref();
-    let (fragments, classes) = match plan {
-        Some(PlanSpec::Timeslots(t)) => (t.fill == SlotFill::Fragments, t.classes.clone()),
-        _ => (false, Vec::new()),
-    };
-    let slots = match plan {
-        Some(PlanSpec::Tdma(slots)) => Some(slots),
-        _ => None,
-    };
-    let acknowledgements = match plan {
-        Some(PlanSpec::Circuits(c)) if c.acknowledgements > 0.0 => Some(ACKNOWLEDGEMENTS.0),
-        _ => None,
-    };
-    let setting = Setting {
-        carrier: carrier(scheme, mtu, plan.map_or(REPORT_LATENCY, PlanSpec::control_latency)),
-        packets: source.packets().clone(),
-        mtu,
-        salt: streams.number("fabric", 0, "ecmp salt"),
-        per_packet: scheme.ecmp == Ecmp::Packet,
-        routes_change: !scenario.failure.is_empty()
-            || scenario.fabric.radio.as_ref().is_some_and(|r| !r.devices().is_empty()),
-        packet_seed: streams.number("workload", 0, "packet sizes"),
-        fragments,
-        acknowledgements,
-        background: slots.and_then(|s| s.background).map(|b| b.below),
-        classes,
-        measured: begin..end,
-        stop,
-    };
-    let recorder_folder = recorder.folder().map(Path::to_owned);
-    let mut ledger = Ledger::new(fabric.hosts(), begin..end, recorder);
-    ledger.rtts = scenario.record.rtt.then(Histogram::default);
-    let mut ends = Endpoints::new(Arc::clone(fabric), setting, ledger);
-    ends.ideals_of(Arc::clone(shared));
-    // What a raw sender sends next depends on the reports that have come by then: it is asked when the link is free, not ahead.
-    let raw = matches!(scheme.transport, Transport::Raw(_));
-    // A host that can be paused must not have its packets on the link ahead.
-    let paused = scenario.fabric.switch.pfc.is_some();
-    // Flyways open no gates.
-    let gated = plan.is_some_and(|p| !matches!(p, PlanSpec::Flyways(_)));
-    let plain = !gated && !raw && !paused && scheme.nic.discipline == Discipline::Fifo && scheme.nic.burst.get() == 0;
-    let nic = (!plain).then_some((scheme.nic, gated));
-    let receive = slots.and_then(|s| s.receive);
-    let in_turn = matches!(&scenario.workload, Workload::Shuffle(shuffle) if shuffle.in_turn);
-    // Packets that arrive without an event are in no queue that a sample could see, and a receive buffer is asked when they come. What a
-    // multiplexer sends next depends on what comes first.
-    let passive = ends.is_passive()
-        && scenario.record.queues_every.is_none()
-        && scenario.record.received_every.is_none()
-        && !in_turn
-        && receive.is_none()
-        && fabric.circuit_switch().is_none();
-    let report_latency = plan.map_or(REPORT_LATENCY, |p| p.control_latency() * 2);
-    let mut network = Network::new(Arc::clone(fabric), &streams, passive, stop, report_latency, nic);
-    let mut retune = Retune::default();
-    if let Topology::Hybrid(spec) = &scenario.fabric.topology {
-        retune = spec.retune;
-        if let Some(circuits) = Circuits::new(fabric, spec.retune, spec.dark.times(), &streams) {
-            network.add_circuits(circuits, spec.multiplexer_frames, scenario.fabric.framing.wire(mtu));
-        }
-    }
-    let mut traces = LinkTraces::default();
-    if let Some(radio) = &scenario.fabric.radio {
-        let length = (stop < SimTime::MAX).then(|| stop - SimTime::ZERO);
-        let air = set_up(radio, mtu, spec.base, length, &streams)?;
-        network.add_air(radio, &scenario.fabric, air.medium, &air.rates);
-        if let Some(handover) = radio.handover {
-            network.associate(&air.devices, handover.queued);
-        }
-        traces = air.traces;
-    }
-    if let Some(PlanSpec::Flyways(flyways)) = plan {
-        let racks = fabric.hosts();
-        let medium = flyways::medium(flyways, racks, mtu, &streams);
-        let by_wire = flyways.acknowledgements == AckWay::Wire;
-        network.add_flyways(medium, flyways::field(flyways, racks)?, flyways.channels, by_wire);
-    }
-    network.fail(&scenario.failure);
-    network.change_rates(&scenario.change);
-    network.pause(mtu);
-    network.watch = watch(plan);
-    if slots.is_some() {
-        network.count_collisions();
-        // What happens to a packet must be known when it leaves.
-        if passive
-            && slots.is_some_and(|s| s.background.is_none())
-            && scenario.failure.is_empty()
-            && scenario.change.is_empty()
-            && scenario.record.capture.is_empty()
-        {
-            network.allow_trains();
-        }
-    }
-    if let Some(background) = slots.and_then(|s| s.background) {
-        network.set_background(background.rate);
-    }
-    if let Some(class) = acknowledgements {
-        network.leave_unreported(class);
-    }
-    if let Some(receive) = receive {
-        network.receive = vec![ReceiveBuffer::new(receive.buffer, receive.drain); fabric.hosts() as usize];
-    }
-    if let Some(folder) = recorder_folder.filter(|_| !scenario.record.capture.is_empty()) {
+    let folder = recorder.folder().map(Path::to_owned);
+    let ends = setup.endpoints(source, fabric, recorder);
+    let (mut network, retune, traces) = setup.network(&ends, spec.base)?;
+    if let Some(folder) = folder.filter(|_| !scenario.record.capture.is_empty()) {
         let points = scenario.record.captured().filter(|p| u128::from(p.parts().1) < p.count(scenario, scheme));
-        let capture = Capture::create(&folder, points, fabric, gated, |link| network.ends_of(link))?;
-        network.capture = Some(Box::new(capture));
+        let gated = setup.is_gated();
+        let capture = Capture::create(&folder, points, setup.fabric, gated, |link| network.ends_of(link))?;
+        network.capture(capture);
     }
-    network.latencies = scenario.record.latency.then(|| Latencies::new(begin..end));
-    if let Some(PlanSpec::Rates(RatesSpec { estimator: RateEstimator::Arrivals(_), .. })) = plan {
-        network.count_arrivals();
-    }
-    let mut controllers = plan.map(|p| Controllers::new(p, fabric, mtu, retune, schedulers, &streams)).transpose()?;
-    if let (Some(plan), Some(controllers)) = (plan, &mut controllers) {
-        if scenario.record.grants {
-            controllers.record_grants(plan, fabric, mtu);
-        }
-        for controller in controllers.controllers() {
-            controllers.restart_at(
-                controller,
-                &network.controller_returns(controller),
-                plan,
-                fabric,
-                mtu,
-                retune,
-                schedulers,
-            )?;
-        }
-    }
-    let proxies = scheme.proxy.as_ref().map(|p| Proxies::new(p, traces, &network, &streams));
+    let controllers = setup.controllers(&network, retune, schedulers)?;
+    let proxies = scheme.proxy.as_ref().map(|p| Proxies::new(p, traces, &network, setup.streams));
     let arrivals = source.arrivals(spec.seed);
-    let mut engine = Engine::new(network, ends, controllers, arrivals, arrivals_end, scenario.record.queues_every);
+    let queues_every = scenario.record.queues_every;
+    let mut engine = Engine::new(network, ends, controllers, arrivals, setup.times.arrivals_end, queues_every);
     engine.record_received(scenario.record.received_every);
     engine.record_tcp(scenario.record.tcp_every);
     if let Some(proxies) = proxies {
         engine.steer_by(proxies);
     }
-    if in_turn {
+    if setup.in_turn() {
         engine.take_turns();
     }
     if let Some(steps) = source.steps() {
         engine.follow(steps);
     }
     Ok(engine)
+}
+
+/// The times of a run.
+#[derive(Clone, Copy)]
+struct Times {
+    /// The measurement.
+    begin: SimTime,
+    end: SimTime,
+    /// When the run ends at the latest.
+    stop: SimTime,
+    /// When no more flows arrive.
+    arrivals_end: SimTime,
+}
+
+impl Times {
+    fn new(scenario: &Scenario, source: &Source, seed: u64) -> Self {
+        let window = scenario.window;
+        let at = |d: Duration| SimTime::ZERO + d;
+        let begin = at(window.warmup);
+        let end = window.measure.map_or(SimTime::MAX, |m| begin + m);
+        let (stop, arrivals_end) = match (window.measure, window.drain) {
+            (Some(_), Some(drain)) => (end + drain, end + drain),
+            (Some(_), None) => (SimTime::MAX, end),
+            (None, Some(drain)) => {
+                let last = source.arrivals(seed).last().map_or(Duration::ZERO, |f| f.at);
+                (at(last + drain), SimTime::MAX)
+            }
+            (None, None) => (SimTime::MAX, SimTime::MAX),
+        };
+        Self { begin, end, stop, arrivals_end }
+    }
+}
+
+/// The parts of a scenario from which a run is put together.
+struct Setup<'s> {
+    /// As the scheme sees it.
+    scenario: &'s Scenario,
+    scheme: &'s Scheme,
+    /// The scheme's own fabric, or that of the scenario.
+    fabric: &'s Arc<Fabric>,
+    streams: &'s Streams,
+    times: Times,
+    mtu: u32,
+}
+
+impl Setup<'_> {
+    fn plan(&self) -> Option<&PlanSpec> {
+        self.scheme.plan.as_ref()
+    }
+
+    fn tdma(&self) -> Option<&TdmaSpec> {
+        match self.plan() {
+            Some(PlanSpec::Tdma(tdma)) => Some(tdma),
+            _ => None,
+        }
+    }
+
+    /// The class of acknowledgements that no circuit waits for.
+    fn acknowledgements(&self) -> Option<u8> {
+        match self.plan() {
+            Some(PlanSpec::Circuits(c)) if c.acknowledgements > 0.0 => Some(ACKNOWLEDGEMENTS.0),
+            _ => None,
+        }
+    }
+
+    /// Whether gates decide what hosts send. Flyways open no gates.
+    fn is_gated(&self) -> bool {
+        self.plan().is_some_and(|p| !matches!(p, PlanSpec::Flyways(_)))
+    }
+
+    /// Whether each host sends one flow at a time.
+    fn in_turn(&self) -> bool {
+        matches!(&self.scenario.workload, Workload::Shuffle(shuffle) if shuffle.in_turn)
+    }
+
+    /// Both ends of all flows; `shared` is the fabric that slowdowns are relative to.
+    fn endpoints(&self, source: &Source, shared: &Arc<Fabric>, recorder: Recorder) -> Endpoints {
+        let (scenario, streams, times) = (self.scenario, self.streams, self.times);
+        let (fragments, classes) = match self.plan() {
+            Some(PlanSpec::Timeslots(t)) => (t.fill == SlotFill::Fragments, t.classes.clone()),
+            _ => (false, Vec::new()),
+        };
+        let latency = self.plan().map_or(REPORT_LATENCY, PlanSpec::control_latency);
+        let config = Config {
+            transport: transport(self.scheme, self.mtu, latency),
+            packets: source.packets().clone(),
+            mtu: self.mtu,
+            salt: streams.number("fabric", 0, "ecmp salt"),
+            per_packet: self.scheme.ecmp == Ecmp::Packet,
+            routes_change: !scenario.failure.is_empty()
+                || scenario.fabric.radio.as_ref().is_some_and(|r| !r.devices().is_empty()),
+            packet_seed: streams.number("workload", 0, "packet sizes"),
+            fragments,
+            acknowledgements: self.acknowledgements(),
+            background: self.tdma().and_then(|s| s.background).map(|b| b.below),
+            classes,
+            measured: times.begin..times.end,
+            stop: times.stop,
+        };
+        let mut ledger = Ledger::new(self.fabric.hosts(), times.begin..times.end, recorder);
+        ledger.rtts = scenario.record.rtt.then(Histogram::default);
+        let mut ends = Endpoints::new(Arc::clone(self.fabric), config, ledger);
+        ends.ideals_of(Arc::clone(shared));
+        ends
+    }
+
+    /// Whether the last hop of a packet needs no event.
+    ///
+    /// Samples must see packets in queues, receive buffers are asked when packets come, and what a
+    /// multiplexer sends depends on what comes first. Each of these needs the event.
+    fn is_passive(&self, ends: &Endpoints) -> bool {
+        ends.is_passive()
+            && self.scenario.record.queues_every.is_none()
+            && self.scenario.record.received_every.is_none()
+            && !self.in_turn()
+            && self.tdma().and_then(|s| s.receive).is_none()
+            && self.fabric.circuit_switch().is_none()
+    }
+
+    /// The queued interfaces that hosts need, if they do, and whether gates are in front of their queues.
+    fn interfaces(&self) -> Option<(Nic, bool)> {
+        let nic = self.scheme.nic;
+        // The next frame of a raw sender depends on the reports that have come: it is asked when the link is
+        // free, not ahead of that.
+        let raw = matches!(self.scheme.transport, Transport::Raw(_));
+        // A host that can be paused must not have its packets on the link ahead of time.
+        let paused = self.scenario.fabric.switch.pfc.is_some();
+        let gated = self.is_gated();
+        let plain = !gated && !raw && !paused && nic.discipline == Discipline::Fifo && nic.burst.get() == 0;
+        (!plain).then_some((nic, gated))
+    }
+
+    /// The network with all features of the scenario, the ports that its circuit switch darkens, and the
+    /// link traces of its air links.
+    fn network(&self, ends: &Endpoints, base: &Path) -> Result<(Network, Retune, LinkTraces), RunError> {
+        let Self { scenario, fabric, streams, times, mtu, .. } = *self;
+        let passive = self.is_passive(ends);
+        let report_latency = self.plan().map_or(REPORT_LATENCY, |p| p.control_latency() * 2);
+        let nic = self.interfaces();
+        let mut network = Network::new(Arc::clone(fabric), streams, passive, times.stop, report_latency, nic);
+        let mut retune = Retune::default();
+        if let Topology::Hybrid(spec) = &scenario.fabric.topology {
+            retune = spec.retune;
+            if let Some(circuits) = Circuits::new(fabric, spec.retune, spec.dark.times(), streams) {
+                network.add_circuits(circuits, spec.multiplexer_frames, scenario.fabric.framing.wire(mtu));
+            }
+        }
+        let traces = self.add_radios(&mut network, base)?;
+        network.fail(&scenario.failure);
+        network.change_rates(&scenario.change);
+        network.pause(mtu);
+        network.interfaces.watch = queue_watch(self.plan());
+        self.add_tdma(&mut network, passive);
+        if let Some(class) = self.acknowledgements() {
+            network.interfaces.leave_unreported(class);
+        }
+        if scenario.record.latency {
+            network.record_latencies(Latencies::new(times.begin..times.end));
+        }
+        if let Some(PlanSpec::Rates(RatesSpec { estimator: RateEstimator::Arrivals(_), .. })) = self.plan() {
+            network.interfaces.count_arrivals();
+        }
+        Ok((network, retune, traces))
+    }
+
+    /// Adds air links and flyways; returns the link traces.
+    fn add_radios(&self, network: &mut Network, base: &Path) -> Result<LinkTraces, RunError> {
+        let Self { scenario, fabric, streams, times, mtu, .. } = *self;
+        let mut traces = LinkTraces::default();
+        if let Some(radio) = &scenario.fabric.radio {
+            let length = (times.stop < SimTime::MAX).then(|| times.stop - SimTime::ZERO);
+            let air = set_up(radio, mtu, base, length, streams)?;
+            network.add_air(radio, &scenario.fabric, air.medium, &air.rates);
+            if let Some(handover) = radio.handover {
+                network.associate(&air.devices, handover.queued);
+            }
+            traces = air.traces;
+        }
+        if let Some(PlanSpec::Flyways(flyways)) = self.plan() {
+            let racks = fabric.hosts();
+            let medium = flyways::medium(flyways, racks, mtu, streams);
+            let by_wire = flyways.acknowledgements == AckWay::Wire;
+            network.add_flyways(medium, flyways::field(flyways, racks)?, flyways.channels, by_wire);
+        }
+        Ok(traces)
+    }
+
+    /// Prepares the network for rounds of exclusive slots, if they are planned.
+    fn add_tdma(&self, network: &mut Network, passive: bool) {
+        let Some(tdma) = self.tdma() else { return };
+        network.count_collisions();
+        // The fate of a packet of a train must be known when it leaves.
+        if passive
+            && tdma.background.is_none()
+            && self.scenario.failure.is_empty()
+            && self.scenario.change.is_empty()
+            && self.scenario.record.capture.is_empty()
+        {
+            network.allow_trains();
+        }
+        if let Some(background) = tdma.background {
+            network.interfaces.set_background(background.rate);
+        }
+        if let Some(receive) = tdma.receive {
+            let buffer = ReceiveBuffer::new(receive.buffer, receive.drain);
+            network.bound_receive(vec![buffer; self.fabric.hosts() as usize]);
+        }
+    }
+
+    /// The agents of the plan, if there is one.
+    fn controllers(
+        &self,
+        network: &Network,
+        retune: Retune,
+        schedulers: &Schedulers,
+    ) -> Result<Option<Controllers>, RunError> {
+        let Some(plan) = self.plan() else { return Ok(None) };
+        let (fabric, mtu) = (self.fabric, self.mtu);
+        let mut controllers = Controllers::new(plan, fabric, mtu, retune, schedulers, self.streams)?;
+        if self.scenario.record.grants {
+            controllers.record_grants(plan, fabric, mtu);
+        }
+        for controller in controllers.controllers() {
+            let returns = network.controller_returns(controller);
+            controllers.restart_at(controller, &returns, plan, fabric, mtu, retune, schedulers)?;
+        }
+        Ok(Some(controllers))
+    }
 }
 
 /// The fabric of a scheme that has its own: `scenario` is what the scheme sees, `shared` the fabric that the workload is made for.
@@ -321,27 +424,27 @@ fn own_fabric(scenario: &Scenario, shared: &Fabric) -> Result<Fabric, FabricErro
 }
 
 /// Which changes of their queues hosts tell the controller.
-pub(crate) fn watch(plan: Option<&PlanSpec>) -> Watch {
+pub(crate) fn queue_watch(plan: Option<&PlanSpec>) -> QueueWatch {
     match plan {
-        None | Some(PlanSpec::Tdma(_) | PlanSpec::Circuits(_) | PlanSpec::Flyways(_)) => Watch::Nothing,
-        Some(PlanSpec::Timeslots(_)) => Watch::Arrivals,
-        Some(PlanSpec::Rates(rates)) if rates.estimator == RateEstimator::Backlogged => Watch::Transitions,
-        Some(PlanSpec::Rates(_)) => Watch::Everything,
+        None | Some(PlanSpec::Tdma(_) | PlanSpec::Circuits(_) | PlanSpec::Flyways(_)) => QueueWatch::Never,
+        Some(PlanSpec::Timeslots(_)) => QueueWatch::Arrivals,
+        Some(PlanSpec::Rates(rates)) if rates.estimator == RateEstimator::Backlogged => QueueWatch::Transitions,
+        Some(PlanSpec::Rates(_)) => QueueWatch::Everything,
     }
 }
 
-fn carrier(scheme: &Scheme, mtu: u32, report_latency: Duration) -> Carrier {
+fn transport(scheme: &Scheme, mtu: u32, report_latency: Duration) -> endpoints::Transport {
     match &scheme.transport {
-        Transport::Datagrams {} => Carrier::Datagrams,
+        Transport::Datagrams {} => endpoints::Transport::Datagrams,
         Transport::Raw(raw) => {
             let config = RawConfig {
                 report_interval: raw.report_every,
                 // Longer than a report takes, or what is under way is sent twice.
                 resend_timeout: raw.report_every.max(report_latency * 10),
             };
-            Carrier::Raw { header: raw.header.get() as u32, config }
+            endpoints::Transport::Raw { header: raw.header.get() as u32, config }
         }
-        Transport::Tcp(tcp) => Carrier::Tcp(TcpConfig {
+        Transport::Tcp(tcp) => endpoints::Transport::Tcp(TcpConfig {
             congestion: match tcp.congestion {
                 Congestion::NewReno => CongestionKind::NewReno,
                 Congestion::Cubic => CongestionKind::Cubic,
@@ -363,7 +466,7 @@ fn carrier(scheme: &Scheme, mtu: u32, report_latency: Duration) -> Carrier {
     }
 }
 
-/// Closes the books of a run that is over.
+/// Writes the last rows of a run that is over, checks its books, and sums it up.
 fn conclude(
     mut engine: Engine<'_>,
     ended: Ended,
@@ -371,7 +474,7 @@ fn conclude(
     source: &Source,
 ) -> Result<(RunSummary, Tables), RunError> {
     if ended == Ended::Cancelled {
-        // A write that failed says more than that the run ended.
+        // A failed write says more than that the run ended.
         engine.ends.ledger.recorder.finish()?;
         return Err(RunError::Cancelled);
     }
@@ -379,84 +482,23 @@ fn conclude(
         return Err(RunError::Plan(fault));
     }
     engine.network.end_capture(engine.now, &engine.ends)?;
-    let (steps, collectives) = engine.step_rows();
-    let network = &mut engine.network;
-    let in_flight = network.in_flight();
-    let (mut dropped, mut dropped_bytes) = (0, 0);
-    let ledger = &mut engine.ends.ledger;
-    for (&(link, reason), &(packets, bytes)) in &network.losses {
-        let node = network.ends_of(link).0;
-        let row = DropRow { link, node, reason: reason.name(), packets, bytes };
-        ledger.recorder.drop(&row);
-        ledger.summary.drop(&row);
-        dropped += packets;
-        dropped_bytes += bytes;
-    }
-    for row in &steps {
-        ledger.recorder.step(row);
-        ledger.summary.step(row);
-    }
-    for row in &collectives {
-        ledger.recorder.collective(row);
-    }
-    for row in network.air_traces(engine.now) {
-        ledger.recorder.air(&row);
-    }
-    for (l, state) in network.links.iter().enumerate() {
-        let (from, to) = network.ends_of(l as u32);
-        let air = network.air_queue(l as u32);
-        ledger.recorder.link(&LinkRow {
-            link: l as u32,
-            from,
-            to,
-            sent_packets: state.sent_packets,
-            sent_bytes: state.sent_bytes,
-            busy_ps: network.busy(l as u32).as_ps(),
-            max_queue_bytes: air.map_or_else(|| network.longest_bytes(l as u32), |a| a.2),
-        });
-    }
-    if let Some(latencies) = &network.latencies {
-        for (latency, packets) in latencies.histogram().bins() {
-            ledger.recorder.latency(&LatencyRow { latency_ps: latency.as_ps(), packets });
-        }
-    }
-    let network_latency_ps = network.latencies.as_ref().and_then(|l| l.histogram().distribution());
-    let rtts = ledger.rtts.take();
-    for (rtt, packets) in rtts.iter().flat_map(Histogram::bins) {
-        ledger.recorder.rtt(&RttRow { rtt_ps: rtt.as_ps(), packets });
-    }
-    let rtt_ps = rtts.and_then(|r| Some((r.distribution()?, r.percentile(0.99999)?)));
-    let mut control_rows = Vec::new();
-    if network.reported.0 > 0 {
-        let (messages, bytes) = network.reported;
-        control_rows.push(ControlRow { kind: "repair", sender: None, messages, bytes, lost: 0, late: 0 });
-    }
-    if network.pauses().0 > 0 {
-        let (messages, bytes) = network.pauses();
-        control_rows.push(ControlRow { kind: "pause", sender: None, messages, bytes, lost: 0, late: 0 });
-    }
-    if let Some(scheme) = &mut engine.control {
-        control_rows.extend(scheme.close(engine.now, network, &mut ledger.recorder));
-    }
-    if let Some(proxies) = &engine.proxies {
-        control_rows.extend(proxies.rows());
-    }
-    for row in &control_rows {
-        ledger.recorder.control(row);
-        ledger.summary.control(row);
-    }
+    let in_flight = engine.network.in_flight();
+    let dropped = write_drops(&mut engine);
+    write_steps(&mut engine);
+    write_links(&mut engine);
+    let (network_latency_ps, rtt_ps) = write_latencies(&mut engine);
+    write_control(&mut engine);
     let simulated = engine.now;
     engine.ends.close();
-    let ledger = engine.ends.ledger;
-    let packets = Tally { sent: ledger.sent.0, delivered: ledger.delivered.0, dropped, in_flight: in_flight.0 };
-    let bytes =
-        Tally { sent: ledger.sent.1, delivered: ledger.delivered.1, dropped: dropped_bytes, in_flight: in_flight.1 };
+    let mut ledger = engine.ends.ledger;
+    let (sent, delivered) = (ledger.sent, ledger.delivered);
+    let packets = Tally { sent: sent.0, delivered: delivered.0, dropped: dropped.0, in_flight: in_flight.0 };
+    let bytes = Tally { sent: sent.1, delivered: delivered.1, dropped: dropped.1, in_flight: in_flight.1 };
     for (what, tally) in [("packets", packets), ("bytes", bytes)] {
         if !tally.is_balanced() {
             return Err(RunError::Conservation { what, tally });
         }
     }
-    let mut ledger = ledger;
     ledger.close(|c| source.coflow_name(timeplane_model::CoflowId(c)));
     let window = spec.scenario.window;
     let facts = RunFacts {
@@ -475,10 +517,92 @@ fn conclude(
         packets,
         bytes,
         simulated_ps: simulated.as_ps(),
-        collisions: engine.network.collisions.as_ref().map(|c| c.packets()),
-        packet_hops: engine.network.hops,
+        collisions: engine.network.meters.collisions.as_ref().map(|c| c.packets()),
+        packet_hops: engine.network.meters.hops,
         events: engine.events,
     };
     let summary = ledger.summary.finish(facts);
     Ok((summary, ledger.recorder.finish()?))
+}
+
+/// Writes losses by link and reason; returns packets and bytes lost.
+fn write_drops(engine: &mut Engine<'_>) -> (u64, u64) {
+    let (mut dropped, mut dropped_bytes) = (0, 0);
+    let ledger = &mut engine.ends.ledger;
+    for (&(link, reason), &(packets, bytes)) in &engine.network.meters.losses {
+        let node = engine.network.ends_of(link).0;
+        let row = DropRow { link, node, reason: reason.name(), packets, bytes };
+        ledger.recorder.drop(&row);
+        ledger.summary.drop(&row);
+        dropped += packets;
+        dropped_bytes += bytes;
+    }
+    (dropped, dropped_bytes)
+}
+
+fn write_steps(engine: &mut Engine<'_>) {
+    let (steps, collectives) = engine.step_rows();
+    let ledger = &mut engine.ends.ledger;
+    for row in &steps {
+        ledger.recorder.step(row);
+        ledger.summary.step(row);
+    }
+    for row in &collectives {
+        ledger.recorder.collective(row);
+    }
+}
+
+fn write_links(engine: &mut Engine<'_>) {
+    let (network, recorder) = (&engine.network, &mut engine.ends.ledger.recorder);
+    for row in network.air_rows(engine.now) {
+        recorder.air(&row);
+    }
+    for (link, state) in (0..).zip(&network.wires.links) {
+        let (from, to) = network.ends_of(link);
+        recorder.link(&LinkRow {
+            link,
+            from,
+            to,
+            sent_packets: state.sent_packets,
+            sent_bytes: state.sent_bytes,
+            busy_ps: network.busy(link).as_ps(),
+            max_queue_bytes: network.air_queue(link).map_or_else(|| network.longest_bytes(link), |a| a.2),
+        });
+    }
+}
+
+/// Writes the histograms of latencies and round trips; returns what the summary says of them.
+fn write_latencies(engine: &mut Engine<'_>) -> (Option<Distribution>, Option<(Distribution, f64)>) {
+    let ledger = &mut engine.ends.ledger;
+    let latencies = engine.network.meters.latencies.as_ref().map(Latencies::histogram);
+    for (latency, packets) in latencies.iter().flat_map(|l| l.bins()) {
+        ledger.recorder.latency(&LatencyRow { latency_ps: latency.as_ps(), packets });
+    }
+    let rtts = ledger.rtts.take();
+    for (rtt, packets) in rtts.iter().flat_map(Histogram::bins) {
+        ledger.recorder.rtt(&RttRow { rtt_ps: rtt.as_ps(), packets });
+    }
+    let rtt_ps = rtts.and_then(|r| Some((r.distribution()?, r.percentile(0.99999)?)));
+    (latencies.and_then(Histogram::distribution), rtt_ps)
+}
+
+/// Writes the counts of control messages.
+fn write_control(engine: &mut Engine<'_>) {
+    let (network, ledger) = (&mut engine.network, &mut engine.ends.ledger);
+    let mut rows = Vec::new();
+    for (kind, (messages, bytes)) in [("repair", network.repair_reports()), ("pause", network.pauses())] {
+        if messages > 0 {
+            rows.push(ControlRow { kind, sender: None, messages, bytes, lost: 0, late: 0 });
+        }
+    }
+    if let Some(control) = &mut engine.control {
+        rows.extend(control.close(engine.now, network, &mut ledger.recorder));
+    }
+    if let Some(proxies) = &engine.proxies {
+        rows.extend(proxies.rows());
+    }
+    for row in &rows {
+        ledger.recorder.control(row);
+        ledger.summary.control(row);
+    }
 }

@@ -1,9 +1,9 @@
 //! The air links of a scenario, as a medium.
 
-pub(crate) mod carrying;
 pub(crate) mod flyways;
 pub(crate) mod handover;
 mod link_trace;
+pub(crate) mod links;
 pub mod medium;
 
 pub use handover::{Handover, HandoverRules, Level, associate};
@@ -185,13 +185,7 @@ pub fn set_up(
     }
     let spec = MediumSpec {
         mac: radio.mac.parameters(),
-        access: match radio.access {
-            AccessSpec::Dcf => Access::Dcf,
-            AccessSpec::DcfWithoutCollisions => Access::DcfWithoutCollisions,
-            AccessSpec::NoBackoff => Access::NoBackoff,
-            AccessSpec::Token => Access::Token,
-            AccessSpec::Planned => Access::Planned,
-        },
+        access: access(radio.access),
         retries: radio.retries,
         noise: noise.milliwatts(),
         senses: Dbm::new(radio.senses_dbm).milliwatts(),
@@ -206,6 +200,16 @@ pub fn set_up(
     }
     let devices = devices(radio, &traces);
     Ok(Air { medium, rates, traces, devices })
+}
+
+fn access(spec: AccessSpec) -> Access {
+    match spec {
+        AccessSpec::Dcf => Access::Dcf,
+        AccessSpec::DcfWithoutCollisions => Access::DcfWithoutCollisions,
+        AccessSpec::NoBackoff => Access::NoBackoff,
+        AccessSpec::Token => Access::Token,
+        AccessSpec::Planned => Access::Planned,
+    }
 }
 
 /// What stations hear of each other beside what is meant for them, mW by sender and then by who hears; none where nobody does.

@@ -590,7 +590,7 @@ impl Controllers {
     pub fn changed(&mut self, at: SimTime, host: u32, network: &mut Network) {
         if self.telling[host as usize] != at {
             self.telling[host as usize] = at;
-            network.calendar.push(at, EventKind::QueuesChanged { host }.key());
+            network.wires.calendar.push(at, EventKind::QueuesChanged { host }.key());
         }
     }
 
@@ -667,7 +667,7 @@ impl Controllers {
         let due = self.clocks[node as usize].truth(deadline).max(at);
         if due < self.armed[node as usize] {
             self.armed[node as usize] = due;
-            network.calendar.push(due, EventKind::AgentDue { node }.key());
+            network.wires.calendar.push(due, EventKind::AgentDue { node }.key());
         }
     }
 

@@ -183,9 +183,9 @@ impl Proxies {
     fn obey(&mut self, now: SimTime, steer: Steer, network: &mut Network, ends: &mut Endpoints) {
         let Some((freshness, ..)) = self.senders.get_mut(&steer.flow.0) else { return };
         if let Some(capture) = &mut network.capture
-            && let Some(slot) = ends.flows.slot_of(steer.flow.0)
+            && let Some(key) = ends.flows.key_of(steer.flow.0)
         {
-            capture.steered(now, ends.flows.get(slot).source, &steer);
+            capture.steered(now, ends.flows.get(key).sender.source, &steer);
         }
         if freshness.accept(steer.epoch, steer.sequence) {
             let steering = Steering { window: steer.window.get(), rate: steer.rate, hold: self.spec.hold };

@@ -11,9 +11,10 @@ use crate::control::proxies::Proxies;
 use crate::engine::event::{Event, EventKind, Key, OutsideEvent, Phase};
 use crate::engine::steps::Release;
 use crate::engine::time::SimTime;
-use crate::hosts::endpoints::{Endpoints, Tells, Then};
-use crate::hosts::flow::State;
+use crate::hosts::endpoints::{Endpoints, HostAction, NotifyWhen};
+use crate::hosts::flow::SenderTransport;
 use crate::network::Network;
+use crate::network::repair_reports::ArrivedReport;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use timeplane_model::{Duration, HostId};
@@ -135,7 +136,7 @@ impl<'a> Engine<'a> {
         arrivals_end: SimTime,
         sample_every: Option<Duration>,
     ) -> Self {
-        let stop = ends.setting().stop;
+        let stop = ends.config().stop;
         Self {
             network,
             ends,
@@ -163,13 +164,13 @@ impl<'a> Engine<'a> {
     /// Lets each host's flows wait for the one before them. Before the run; last hops have to be events, and arrivals to come to an end.
     pub fn take_turns(&mut self) {
         self.turns = Some(Turns::new(self.network.fabric().hosts(), &mut self.arrivals));
-        self.ends.tells = Tells::SenderKnows;
+        self.ends.notify = NotifyWhen::SenderKnows;
     }
 
     /// Lets flows begin when all that they wait for has been received, in place of the arrivals. Before the run.
     pub fn follow(&mut self, steps: &'a Steps) {
         self.steps = Some(Box::new(Release::new(steps)));
-        self.ends.tells = Tells::Received;
+        self.ends.notify = NotifyWhen::Received;
     }
 
     /// The rows of steps and their collectives, once the run is over.
@@ -224,7 +225,7 @@ impl<'a> Engine<'a> {
             let outside = self.next_outside();
             let due = outside.filter(|next| next.0.at <= self.stop);
             let Some((event, kind)) = due.filter(|_| !self.is_done()) else {
-                if self.stop < SimTime::MAX && (outside.is_some() || !self.network.calendar.is_empty()) {
+                if self.stop < SimTime::MAX && (outside.is_some() || !self.network.wires.calendar.is_empty()) {
                     self.now = self.stop;
                 }
                 return Ended::Complete;
@@ -254,20 +255,20 @@ impl<'a> Engine<'a> {
                 self.events += 1;
                 self.network.arrive(at, link, &mut self.ends);
                 // Most arrivals cannot bring an outside event nearer.
-                if !self.network.news && self.ends.over.is_empty() {
+                if !self.network.news.pending && self.ends.finished.is_empty() {
                     continue;
                 }
             } else {
-                let Some(event) = self.network.calendar.pop_other(bound) else { return Paused::Nothing };
+                let Some(event) = self.network.wires.calendar.pop_other(bound) else { return Paused::Nothing };
                 // Timers of flows that are over, and agents that ask on, keep no run alive.
                 if matches!(event.key.phase(), Phase::Timer | Phase::Open) && self.is_done() {
                     return Paused::Done;
                 }
-                if !self.handle(event) && !self.network.news && self.ends.over.is_empty() {
+                if !self.handle(event) && !self.network.news.pending && self.ends.finished.is_empty() {
                     continue;
                 }
             }
-            self.network.news = false;
+            self.network.news.pending = false;
             return Paused::News;
         }
         Paused::Long
@@ -308,11 +309,11 @@ impl<'a> Engine<'a> {
         };
         consider(self.next_arrival(), FlowStart);
         consider(self.network.next_change(), Change);
-        consider(self.network.reports.first_key_value().map(|(&(at, ..), _)| at), RepairReport);
+        consider(self.network.next_report(), RepairReport);
         consider(self.control.as_ref().and_then(Controllers::next_message), Message);
         let some = consider(self.proxies.as_ref().and_then(|p| p.deadline()), Proxy);
         // Samples, handovers and changes of rates alone keep no run alive.
-        if some || !self.network.calendar.is_empty() {
+        if some || !self.network.wires.calendar.is_empty() {
             consider(self.network.next_handover(), Change);
             consider(self.network.next_rate(), Change);
             consider(self.sample_every.map(|_| self.next_sample), SampleQueues);
@@ -331,11 +332,11 @@ impl<'a> Engine<'a> {
         match event.key.kind() {
             EventKind::Arrival { link } => {
                 network.arrive(now, link, ends);
-                return network.news;
+                return network.news.pending;
             }
             EventKind::Timer { flow, key } => {
-                let then = ends.timer(now, flow, key, network);
-                network.hold(now, then, ends);
+                let action = ends.timer(now, flow, key, network);
+                network.hold(now, action, ends);
                 return true;
             }
             EventKind::AgentDue { node } => {
@@ -363,11 +364,11 @@ impl<'a> Engine<'a> {
     /// Agents hear of what has changed in their hosts' queues, and flows of nothing: what interfaces have refused is lost.
     #[inline]
     fn tell_changes(&mut self) {
-        if !self.ends.over.is_empty() {
+        if !self.ends.finished.is_empty() {
             self.go_on();
         }
         self.network.lose_refused(&mut self.ends);
-        while let Some(host) = self.network.changed.pop() {
+        while let Some(host) = self.network.news.changed.pop() {
             if let Some(control) = &mut self.control {
                 control.changed(self.now, host, &mut self.network);
             }
@@ -377,12 +378,12 @@ impl<'a> Engine<'a> {
     /// Flows that are over let others begin.
     #[cold]
     fn go_on(&mut self) {
-        for over in std::mem::take(&mut self.ends.over) {
+        for finished in std::mem::take(&mut self.ends.finished) {
             if let Some(steps) = &mut self.steps {
-                steps.received(over.flow, over.at);
+                steps.received(finished.flow, finished.at);
             }
             if let Some(turns) = &mut self.turns {
-                turns.over(self.now, over.host);
+                turns.over(self.now, finished.host);
             }
         }
     }
@@ -430,27 +431,27 @@ impl<'a> Engine<'a> {
         if self.proxies.is_some() {
             return self.start_steered(at, &arrival);
         }
-        let then = self.ends.start(at, &arrival, &mut self.network);
-        if then != Then::Nothing {
-            self.network.hold(at, then, &mut self.ends);
+        let action = self.ends.start(at, &arrival, &mut self.network);
+        if action != HostAction::Nothing {
+            self.network.hold(at, action, &mut self.ends);
         }
     }
 
     /// The first repair report under way arrives, unless its sender is down.
     fn deliver_report(&mut self) {
-        let ((at, flow, _), (slot, report)) = self.network.reports.pop_first().expect("it was there");
-        let down = self.ends.flows.find(slot, flow).is_some_and(|f| self.network.is_host_down(f.source));
+        let ArrivedReport { at, flow, key, report } = self.network.pop_report().expect("it was there");
+        let down = self.ends.flows.find(key, flow).is_some_and(|f| self.network.is_host_down(f.sender.source));
         match report.filter(|_| !down) {
             Some(report) => {
                 if let Some(capture) = &mut self.network.capture
-                    && let Some(of) = self.ends.flows.find(slot, flow)
+                    && let Some(of) = self.ends.flows.find(key, flow)
                 {
-                    capture.repair(at, true, [of.destination, of.source], flow, &report);
+                    capture.repair(at, true, [of.destination, of.sender.source], flow, &report);
                 }
-                let then = self.ends.report(at, flow, slot, &report, &mut self.network);
-                self.network.hold(at, then, &mut self.ends);
+                let action = self.ends.report(at, flow, key, &report, &mut self.network);
+                self.network.hold(at, action, &mut self.ends);
             }
-            None => self.ends.report_lost(flow, slot),
+            None => self.ends.report_lost(flow, key),
         }
     }
 
@@ -468,7 +469,7 @@ impl<'a> Engine<'a> {
     /// A flow begins that a proxy may steer, or split.
     fn start_steered(&mut self, at: SimTime, arrival: &FlowArrival) {
         let Some(proxies) = &mut self.proxies else { return };
-        let number = self.ends.begun();
+        let number = self.ends.started();
         let halves = proxies.split_at().map(HostId).filter(|&h| h != arrival.source && h != arrival.destination);
         let source = match halves {
             Some(host) => {
@@ -478,8 +479,8 @@ impl<'a> Engine<'a> {
                 host
             }
             None => {
-                let then = self.ends.start(at, arrival, &mut self.network);
-                self.network.hold(at, then, &mut self.ends);
+                let action = self.ends.start(at, arrival, &mut self.network);
+                self.network.hold(at, action, &mut self.ends);
                 arrival.source
             }
         };
@@ -491,8 +492,7 @@ impl<'a> Engine<'a> {
     fn sample_tcp(&mut self, at: SimTime) {
         let mut longest = self.ends.longest_rtts.replace(BTreeMap::new()).unwrap_or_default();
         for (_, flow) in self.ends.flows.iter() {
-            let State::Tcp(ends) = &flow.state else { continue };
-            let sender = &ends.0;
+            let SenderTransport::Tcp(sender) = &flow.sender.transport else { continue };
             self.ends.ledger.recorder.tcp(&TcpRow {
                 time_ps: at.as_ps(),
                 flow: flow.number,
@@ -513,11 +513,11 @@ impl<'a> Engine<'a> {
         for host in 0..fabric_hosts {
             self.network.refill(at, host, &mut self.ends);
         }
-        for link in 0..self.network.links.len() as u32 {
+        for link in 0..self.network.wires.links.len() as u32 {
             let from = self.network.ends_of(link).0;
-            let state = &self.network.links[link as usize];
+            let state = &self.network.wires.links[link as usize];
             let mut queue_bytes = state.backlog_bytes(at);
-            let mut queue_packets = state.backlog_packets(at, &self.network.packets);
+            let mut queue_packets = state.backlog_packets(at, &self.network.wires.packets);
             if let Some((packets, bytes, _)) = self.network.air_queue(link) {
                 queue_packets = packets as u32;
                 queue_bytes = bytes;

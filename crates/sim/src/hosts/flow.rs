@@ -1,184 +1,247 @@
-//! Flows in progress. A flow's slot is used again once nothing of it is left in the network.
+//! Flows in progress: a record for the sender, one for the receiver, and the books of both.
+//!
+//! A flow has a number for the run, and a key while it is in progress. The key is used again once nothing
+//! of the flow is left in the network. Flows do not know hosts or links beyond their numbers.
 
 use crate::network::packet::Ahead;
 use timeplane_transport::{RawReceiver, RawSender, Receiver, Sender};
 use timeplane_workload::PacketSizer;
 
-/// No coflow, no timer, no index.
+/// The place of a flow in the table of [`Flows`].
+pub type FlowKey = u32;
+
+/// No coflow, no host.
 pub const NONE: u32 = u32::MAX;
 /// [`Flow::armed`] of a flow without a pending timer.
 pub const UNARMED: i64 = i64::MAX;
 
-/// A flow in progress, both ends of it. What its receiver needs of it comes first, in one cache line, what its sender needs
-/// beside that and the rest in another.
+/// A flow in progress, in two cache lines: the first one serves arrivals, the second one departures.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Flow {
-    /// Its transport.
-    pub state: State,
-    /// Application bytes that arrived, each once.
-    pub received: u64,
-    /// When the latest new byte arrived at the receiver, in ps.
-    pub last: i64,
-    /// Packets and reports of it that are under way.
-    pub in_flight: u32,
-    /// Packets sent, both ways.
-    pub sent: u32,
-    /// Its number in the order of arrival.
-    pub number: u32,
-    /// To whom.
-    pub destination: u32,
-    /// ECMP hash towards the destination.
-    pub hash: u32,
-    /// Whether a queue of its host's interface refers to it.
-    pub queued: bool,
-    /// Its traffic class: 0 goes first.
-    pub class: u8,
-    /// Whether it counts.
-    pub measured: bool,
-    /// The links of packets towards the destination.
-    pub ahead: Ahead,
+    /// The receiving end.
+    pub receiver: ReceiverSide,
     /// Application bytes to carry.
     pub bytes: u64,
+    /// When the pending timer of either end fires, or `UNARMED`.
+    pub armed: i64,
+    /// Packets and reports under way, in both directions.
+    pub in_flight: u32,
+    /// Packets sent, in both directions.
+    pub sent: u32,
+    /// Its number, in the order of arrival.
+    pub number: u32,
+    /// The receiving host.
+    pub destination: u32,
+    /// The sending end.
+    pub sender: SenderSide,
+}
+
+/// The sending end of a flow, in a cache line of its own.
+#[derive(Debug)]
+#[repr(align(64))]
+pub struct SenderSide {
+    /// The transport's sender.
+    pub transport: SenderTransport,
+    /// The links of packets towards the destination.
+    pub ahead: Ahead,
+    /// ECMP hash of packets towards the destination.
+    pub hash: u32,
+    /// The sending host.
+    pub source: u32,
+    /// Traffic class: 0 goes first.
+    pub class: u8,
+    /// Whether a queue of the host's interface refers to the flow.
+    pub queued: bool,
+}
+
+/// The receiving end of a flow.
+#[derive(Debug)]
+pub struct ReceiverSide {
+    /// The transport's receiver; datagrams have none.
+    pub transport: Option<Box<ReceiverTransport>>,
+    /// Application bytes that arrived, each once.
+    pub received: u64,
+    /// When the latest new byte arrived, in ps.
+    pub last: i64,
+}
+
+/// What tables say of a flow, read only when it starts and ends.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowFacts {
     /// When it arrived at the sender, in ps.
     pub start: i64,
-    /// How long it takes in a network that is empty otherwise, in ps.
+    /// Its completion time in an empty network, in ps.
     pub ideal: i64,
-    /// When its pending timer fires, or `UNARMED`.
-    pub armed: i64,
-    /// Who sends.
-    pub source: u32,
     /// Its coflow, or `NONE`.
     pub coflow: u32,
+    /// Whether it started within the measurement.
+    pub measured: bool,
 }
 
-/// How what comes back finds its way.
-#[derive(Clone, Copy, Debug)]
-pub struct Back {
-    /// ECMP hash.
-    pub hash: u32,
-    /// Its links.
-    pub ahead: Ahead,
-}
-
-/// Both ends of a flow's transport.
+/// The sender of a flow's transport.
 #[derive(Debug)]
-pub enum State {
-    /// Open-loop datagrams: what is not yet sent, and how it is cut.
+pub enum SenderTransport {
+    /// Open-loop datagrams.
     Datagrams {
         /// Application bytes to be sent.
         unsent: u64,
         /// Sizes of the packets.
-        cut: Cut,
-        /// What is left of a packet that was cut once more, in bytes of payload.
+        segmentation: Segmentation,
+        /// The rest of a packet that was fragmented, in bytes of payload.
         fragment: u32,
     },
     /// Raw frames with repair.
-    Raw(Box<(RawSender, RawReceiver)>),
+    Raw(Box<RawSender>),
     /// TCP.
-    Tcp(Box<(Sender, Receiver, Back)>),
+    Tcp(Box<Sender>),
 }
 
-/// How a flow of datagrams is cut into packets.
+/// The receiver of a flow's transport.
 #[derive(Debug)]
-pub enum Cut {
-    /// Into so much payload each, and the rest.
+pub enum ReceiverTransport {
+    /// Raw frames with repair.
+    Raw(RawReceiver),
+    /// TCP, and the path of its acknowledgements.
+    Tcp(Receiver, ReturnPath),
+}
+
+/// The path of acknowledgements.
+#[derive(Clone, Copy, Debug)]
+pub struct ReturnPath {
+    /// ECMP hash.
+    pub hash: u32,
+    /// The links.
+    pub ahead: Ahead,
+}
+
+/// How a flow of datagrams is divided into packets.
+#[derive(Debug)]
+pub enum Segmentation {
+    /// So much payload in each packet, and the rest in the last one.
     Even(u32),
-    /// Into drawn sizes.
+    /// Random sizes.
     Random(Box<PacketSizer>),
 }
 
-impl Flow {
-    /// Application bytes that its sender would send now if it could: what its source still holds.
+impl SenderSide {
+    /// Application bytes that the sender would send now if it could.
     pub fn unsent(&self) -> u64 {
-        match &self.state {
-            State::Datagrams { unsent, .. } => *unsent,
-            State::Raw(ends) => ends.0.backlog(),
-            State::Tcp(_) => 0,
+        match &self.transport {
+            SenderTransport::Datagrams { unsent, .. } => *unsent,
+            SenderTransport::Raw(sender) => sender.backlog(),
+            SenderTransport::Tcp(_) => 0,
         }
     }
-    /// Whether neither end has anything left to do, once nothing is in flight.
-    pub fn is_over(&self) -> bool {
-        match &self.state {
-            State::Datagrams { unsent, .. } => *unsent == 0,
-            State::Raw(ends) => ends.0.is_done(),
-            State::Tcp(ends) => ends.0.is_done(),
+
+    /// Whether the sender is done: it has sent all bytes, and knows that they arrived if it can.
+    pub fn is_done(&self) -> bool {
+        match &self.transport {
+            SenderTransport::Datagrams { unsent, .. } => *unsent == 0,
+            SenderTransport::Raw(sender) => sender.is_done(),
+            SenderTransport::Tcp(sender) => sender.is_done(),
         }
     }
 }
 
-// Two lines each.
-const _: () = assert!(size_of::<Option<Flow>>() == 128);
+impl Flow {
+    /// Whether nothing of the flow is left: not in the network, not in a queue, not at its sender.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.in_flight == 0 && !self.sender.queued && self.sender.is_done()
+    }
+}
 
-/// Flows by slot.
+// Two cache lines, and what its receiver needs in the first one.
+const _: () = assert!(size_of::<Option<Flow>>() == 128 && core::mem::offset_of!(Flow, sender) == 64);
+
+/// Flows in progress, by key.
 #[derive(Debug, Default)]
 pub struct Flows {
-    slots: Vec<Option<Flow>>,
-    free: Vec<u32>,
+    flows: Vec<Option<Flow>>,
+    facts: Vec<FlowFacts>,
+    free: Vec<FlowKey>,
 }
 
 impl Flows {
-    /// Keeps a flow.
-    pub fn insert(&mut self, flow: Flow) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = Some(flow);
-            slot
+    /// Adds a flow.
+    pub fn insert(&mut self, flow: Flow, facts: FlowFacts) -> FlowKey {
+        if let Some(key) = self.free.pop() {
+            self.flows[key as usize] = Some(flow);
+            self.facts[key as usize] = facts;
+            key
         } else {
-            self.slots.push(Some(flow));
-            (self.slots.len() - 1) as u32
+            self.flows.push(Some(flow));
+            self.facts.push(facts);
+            (self.flows.len() - 1) as FlowKey
         }
     }
-    /// The flow at a slot.
+
+    /// The flow with this key.
     ///
     /// # Panics
-    /// Where there is none: what refers to a flow keeps it alive.
+    /// Where there is none: whatever refers to a flow keeps it in progress.
     #[inline]
-    pub fn get_mut(&mut self, slot: u32) -> &mut Flow {
-        self.slots[slot as usize].as_mut().expect("a flow in progress")
+    pub fn get_mut(&mut self, key: FlowKey) -> &mut Flow {
+        self.flows[key as usize].as_mut().expect("a flow in progress")
     }
-    /// The flow at a slot.
+
+    /// The flow with this key.
     ///
     /// # Panics
     /// Where there is none.
-    pub fn get(&self, slot: u32) -> &Flow {
-        self.slots[slot as usize].as_ref().expect("a flow in progress")
+    pub fn get(&self, key: FlowKey) -> &Flow {
+        self.flows[key as usize].as_ref().expect("a flow in progress")
     }
-    /// Something of the flow at a slot, so that it is near when it is needed.
+
+    /// Stops a flow from counting in the measurement.
+    pub(crate) fn leave_unmeasured(&mut self, key: FlowKey) {
+        self.facts[key as usize].measured = false;
+    }
+
+    /// Reads something of a flow, so that it is in the cache when it is needed.
     #[inline]
-    pub(crate) fn read_early(&self, slot: u32) -> u32 {
-        self.slots[slot as usize].as_ref().map_or(0, |flow| flow.in_flight ^ flow.ahead[0])
+    pub(crate) fn read_early(&self, key: FlowKey) -> u32 {
+        self.flows[key as usize].as_ref().map_or(0, |flow| flow.in_flight ^ flow.sender.ahead[0])
     }
-    /// The flow at a slot, if it is still this one.
-    pub fn find(&mut self, slot: u32, number: u32) -> Option<&mut Flow> {
-        self.slots[slot as usize].as_mut().filter(|f| f.number == number)
+
+    /// The flow with this key, if it still has this number.
+    pub fn find(&mut self, key: FlowKey, number: u32) -> Option<&mut Flow> {
+        self.flows[key as usize].as_mut().filter(|f| f.number == number)
     }
-    /// Where the flow of this number is, if it is in progress. Looks through all.
-    pub fn slot_of(&self, number: u32) -> Option<u32> {
-        let found = self.slots.iter().position(|f| f.as_ref().is_some_and(|f| f.number == number))?;
-        u32::try_from(found).ok()
+
+    /// The key of the flow with this number, if it is in progress. Searches all flows.
+    pub fn key_of(&self, number: u32) -> Option<FlowKey> {
+        let found = self.flows.iter().position(|f| f.as_ref().is_some_and(|f| f.number == number))?;
+        FlowKey::try_from(found).ok()
     }
-    /// Takes a flow out.
-    pub fn remove(&mut self, slot: u32) -> Flow {
-        self.free.push(slot);
-        self.slots[slot as usize].take().expect("a flow in progress")
+
+    /// Removes a flow.
+    pub fn remove(&mut self, key: FlowKey) -> (Flow, FlowFacts) {
+        self.free.push(key);
+        (self.flows[key as usize].take().expect("a flow in progress"), self.facts[key as usize])
     }
-    /// Takes all out, by number.
-    pub fn drain(&mut self) -> Vec<Flow> {
-        let mut all: Vec<Flow> = self.slots.iter_mut().filter_map(Option::take).collect();
-        all.sort_unstable_by_key(|f| f.number);
-        self.slots.clear();
+
+    /// Removes all flows, and returns them by number.
+    pub fn drain(&mut self) -> Vec<(Flow, FlowFacts)> {
+        let all = self.flows.drain(..).zip(self.facts.drain(..));
+        let mut all: Vec<_> = all.filter_map(|(flow, facts)| Some((flow?, facts))).collect();
+        all.sort_unstable_by_key(|f| f.0.number);
         self.free.clear();
         all
     }
-    /// All in progress with their slots, in an order that depends on nothing but what has happened.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &Flow)> {
-        self.slots.iter().zip(0..).filter_map(|(f, slot)| Some((slot, f.as_ref()?)))
+
+    /// All flows in progress with their keys. The order depends only on what happened in the run.
+    pub fn iter(&self) -> impl Iterator<Item = (FlowKey, &Flow)> {
+        self.flows.iter().zip(0..).filter_map(|(f, key)| Some((key, f.as_ref()?)))
     }
-    /// How many are in progress.
+
+    /// The number of flows in progress.
     pub fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.flows.len() - self.free.len()
     }
-    /// Whether none is.
+
+    /// Whether no flow is in progress.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -4,5 +4,6 @@
 pub mod discipline;
 pub mod endpoints;
 pub mod flow;
+pub mod interfaces;
 pub mod nic;
 pub mod receive;

@@ -1,12 +1,13 @@
 //! The simulated unit: 48 bytes a packet, in one slab.
 
 use crate::engine::time::SimTime;
+use crate::hosts::flow::FlowKey;
 
 /// A packet under way. What its transport means by it is in its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Slot of its flow in the flow table.
-    pub flow: u32,
+    /// Key of its flow.
+    pub flow: FlowKey,
     /// Destination host.
     pub destination: u32,
     /// What ECMP hashes on.
@@ -15,7 +16,7 @@ pub struct Packet {
     pub bytes: u32,
     /// First byte of its payload, or the acknowledgement number.
     pub seq: u64,
-    /// Slot of its SACK blocks, where it has any; `NO_SACK` otherwise.
+    /// Place of its SACK blocks, where it has any; `NO_SACK` otherwise.
     pub sack: u32,
     /// Path tag plus one; 0 leaves the choice to ECMP.
     pub path: u16,
@@ -69,7 +70,7 @@ pub const NO_SACK: u32 = u32::MAX;
 /// A packet's place, in one cache line: with it what the link needs that carries it.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-struct Slot {
+struct Entry {
     packet: Packet,
     /// When it arrives over the link, in ps.
     arrival: i64,
@@ -86,14 +87,14 @@ pub(crate) const DOOMED: u32 = u32::MAX - 1;
 /// Packets by number; freed numbers are used again, the latest first, while they are still in the cache.
 #[derive(Debug)]
 pub struct Packets {
-    slots: Vec<Slot>,
+    entries: Vec<Entry>,
     /// The first free place.
     free: u32,
 }
 
 impl Default for Packets {
     fn default() -> Self {
-        Self { slots: Vec::new(), free: LAST }
+        Self { entries: Vec::new(), free: LAST }
     }
 }
 
@@ -102,65 +103,65 @@ impl Packets {
     #[inline]
     pub fn insert(&mut self, packet: Packet) -> u32 {
         let id = self.free;
-        if let Some(slot) = self.slots.get_mut(id as usize) {
-            self.free = slot.next;
-            slot.packet = packet;
+        if let Some(entry) = self.entries.get_mut(id as usize) {
+            self.free = entry.next;
+            entry.packet = packet;
             return id;
         }
-        self.slots.push(Slot { packet, arrival: 0, next: LAST });
-        (self.slots.len() - 1) as u32
+        self.entries.push(Entry { packet, arrival: 0, next: LAST });
+        (self.entries.len() - 1) as u32
     }
     /// Gives a packet back.
     #[inline]
     pub fn remove(&mut self, id: u32) -> Packet {
-        let slot = &mut self.slots[id as usize];
-        slot.next = self.free;
+        let entry = &mut self.entries[id as usize];
+        entry.next = self.free;
         self.free = id;
-        slot.packet
+        entry.packet
     }
     /// A packet.
     #[inline]
     pub fn get(&self, id: u32) -> &Packet {
-        &self.slots[id as usize].packet
+        &self.entries[id as usize].packet
     }
     /// A packet, unless it is `LAST`.
     #[inline]
     pub(crate) fn try_get(&self, id: u32) -> Option<&Packet> {
-        self.slots.get(id as usize).map(|s| &s.packet)
+        self.entries.get(id as usize).map(|s| &s.packet)
     }
     /// A packet, to read or change.
     #[inline]
     pub fn get_mut(&mut self, id: u32) -> &mut Packet {
-        &mut self.slots[id as usize].packet
+        &mut self.entries[id as usize].packet
     }
     /// When a packet arrives.
     #[inline]
     pub(crate) fn arrival(&self, id: u32) -> SimTime {
-        SimTime(self.slots[id as usize].arrival)
+        SimTime(self.entries[id as usize].arrival)
     }
     /// The packet behind one.
     #[inline]
     pub(crate) fn next(&self, id: u32) -> u32 {
-        self.slots[id as usize].next
+        self.entries[id as usize].next
     }
     /// Sets when a packet arrives; nothing is behind it yet.
     #[inline]
     pub(crate) fn depart(&mut self, id: u32, arrival: SimTime) {
-        let slot = &mut self.slots[id as usize];
-        slot.arrival = arrival.0;
-        slot.next = LAST;
+        let entry = &mut self.entries[id as usize];
+        entry.arrival = arrival.0;
+        entry.next = LAST;
     }
     /// Sets another time at which a packet in flight arrives.
     pub(crate) fn retime(&mut self, id: u32, arrival: SimTime) {
-        self.slots[id as usize].arrival = arrival.0;
+        self.entries[id as usize].arrival = arrival.0;
     }
     /// Leaves nothing behind a packet.
     pub(crate) fn end(&mut self, id: u32) {
-        self.slots[id as usize].next = LAST;
+        self.entries[id as usize].next = LAST;
     }
     /// Puts a packet behind the last one on its link.
     #[inline]
     pub(crate) fn append(&mut self, last: u32, id: u32) {
-        self.slots[last as usize].next = id;
+        self.entries[last as usize].next = id;
     }
 }

@@ -1,19 +1,19 @@
 //! Switches with priority flow control: ports that can be paused.
 //!
-//! When a packet leaves such a port is not known when it joins, so that the port keeps a queue for each priority and is served by an
-//! event whenever its link becomes free. Other links know nothing of it: that of a port is no plain link, and packets that are sent on
-//! it fly as they do elsewhere. A host that is paused stops its interface's queues of that class.
+//! The departure of a packet from such a port is not known when the packet joins. So the port keeps a
+//! queue for each priority, and an event serves it whenever its link becomes free. Other links know
+//! nothing of this: the link of a port leaves the fast path, and packets fly on it as elsewhere. A host
+//! that is paused stops the queues of that class in its interface.
 
-use super::{Loss, Network};
 use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
-use crate::hosts::endpoints::Endpoints;
 use crate::network::packet::flags;
+use crate::network::wires::Wires;
 use std::collections::VecDeque;
-use timeplane_model::{Duration, Fabric, LinkId, NodeId, Pfc};
+use timeplane_model::{Duration, Fabric, NodeId, Pfc};
 
 /// All ports and inputs of switches, by link.
-pub(crate) struct Lossless {
+pub(crate) struct PfcSwitches {
     /// The sending ends.
     ports: Vec<Option<Port>>,
     /// The receiving ends.
@@ -38,6 +38,16 @@ struct Port {
     queue_time: i64,
     /// When the other end obeys a PFC frame, after the frame's last bit has left.
     effect: Duration,
+}
+
+/// What a port did when it was served.
+pub(crate) enum PortServed {
+    /// Nothing.
+    Idle,
+    /// It sent a PFC frame, whose last bit left at `sent`.
+    Pause { sent: SimTime, priorities: u8 },
+    /// It sends this packet.
+    Packet(u32),
 }
 
 /// A packet in a port's queue.
@@ -72,8 +82,8 @@ struct Input {
     capacity: u64,
 }
 
-impl Lossless {
-    fn new(fabric: &Fabric, mtu: u32) -> Option<Self> {
+impl PfcSwitches {
+    pub fn new(fabric: &Fabric, mtu: u32) -> Option<Self> {
         let of = |node: NodeId| fabric.switch(node).and_then(|s| s.pfc);
         let ports = fabric.links().iter().map(|link| {
             of(link.from).map(|pfc| Port {
@@ -103,6 +113,128 @@ impl Lossless {
         });
         let (ports, inputs): (Vec<_>, Vec<_>) = (ports.collect(), inputs.collect());
         ports.iter().any(Option::is_some).then_some(Self { ports, inputs, frames: 0 })
+    }
+
+    /// PFC frames sent, and their wire bytes.
+    pub fn frames(&self) -> (u64, u64) {
+        (self.frames, self.frames * u64::from(Pfc::FRAME))
+    }
+
+    /// Packets and their wire bytes that wait at a port, beside those that its link has accepted.
+    pub fn waiting(&self, link: u32) -> (u64, u64) {
+        let port = self.ports.get(link as usize).and_then(Option::as_ref);
+        port.map_or((0, 0), |p| (p.queues.iter().map(|q| q.len() as u64).sum(), p.queued))
+    }
+
+    /// Packets that wait at ports.
+    pub fn packets(&self) -> impl Iterator<Item = u32> + '_ {
+        self.ports.iter().flatten().flat_map(|p| p.queues.iter().flatten().map(|w| w.id))
+    }
+
+    /// A packet that came over `from` at `at` joins the queue of port `out`. False where its input has no
+    /// room.
+    pub fn enqueue(&mut self, wires: &mut Wires, at: SimTime, ready: SimTime, [from, out]: [u32; 2], id: u32) -> bool {
+        let packet = wires.packets.get_mut(id);
+        let priority = packet.class() & (Pfc::PRIORITIES as u8 - 1);
+        let held = Held { from, priority, wire: wires.links[from as usize].wire(packet.bytes) };
+        let input = self.inputs[from as usize].as_mut().expect("a switch with PFC received it");
+        let Some(tell) = input.take(priority, held.wire) else { return false };
+        let port = self.ports[out as usize].as_mut().expect("a switch with PFC sends it");
+        let link = &mut wires.links[out as usize];
+        let wait = link.backlog(ready) + Duration::from_ps(port.queue_time);
+        if link.marks(wait) && packet.flags & flags::ECT != 0 {
+            packet.flags |= flags::CE;
+        }
+        let wire = link.wire(packet.bytes);
+        port.queues[usize::from(priority)].push_back(Waiting { ready, id, held, wire });
+        port.queued += u64::from(wire);
+        port.queue_time += link.line_time(wire);
+        link.note_queue(wait + Duration::from_ps(link.line_time(wire)));
+        self.arm(wires, ready, out);
+        if tell {
+            self.tell_sender(wires, at, from);
+        }
+        true
+    }
+
+    /// Schedules a PFC frame to the sender on a link.
+    fn tell_sender(&mut self, wires: &mut Wires, at: SimTime, from: u32) {
+        if let Some(port) = &mut self.ports[from as usize ^ 1] {
+            port.news = true;
+            self.arm(wires, at, from ^ 1);
+        }
+    }
+
+    /// Serves a port at `at`, or when its link is free, unless it is served earlier.
+    pub fn arm(&mut self, wires: &mut Wires, at: SimTime, link: u32) {
+        let at = at.max(wires.links[link as usize].free_at());
+        if let Some(port) = &mut self.ports[link as usize]
+            && at < port.armed
+        {
+            port.armed = at;
+            wires.calendar.push(at, EventKind::Serve { sender: wires.hosts + link }.key());
+        }
+    }
+
+    /// A port may be free: what it sends.
+    pub fn serve(&mut self, wires: &mut Wires, now: SimTime, link: u32) -> PortServed {
+        let Some(port) = self.ports[link as usize].as_mut().filter(|p| p.armed == now) else { return PortServed::Idle };
+        port.armed = SimTime::MAX;
+        if wires.links[link as usize].free_at() > now {
+            self.arm(wires, now, link);
+            return PortServed::Idle;
+        }
+        if let Some(Held { from, priority, wire }) = port.sending.take() {
+            let input = self.inputs[from as usize].as_mut().expect("it came over it");
+            if input.give(priority, wire) {
+                self.tell_sender(wires, now, from);
+            }
+        }
+        if let Some(paused) = self.send_pause(wires, now, link) {
+            self.arm(wires, now, link);
+            return PortServed::Pause { sent: paused.0, priorities: paused.1 };
+        }
+        let Some(port) = &mut self.ports[link as usize] else { return PortServed::Idle };
+        match port.choose(now) {
+            Ok(priority) => {
+                let first = port.queues[priority].pop_front().expect("it was chosen");
+                port.queued -= u64::from(first.wire);
+                port.queue_time -= wires.links[link as usize].line_time(first.wire);
+                port.sending = Some(first.held);
+                PortServed::Packet(first.id)
+            }
+            Err(SimTime::MAX) => PortServed::Idle,
+            Err(ready) => {
+                self.arm(wires, ready, link);
+                PortServed::Idle
+            }
+        }
+    }
+
+    /// Sends a PFC frame if its content is new, before all packets: when its last bit left, and the
+    /// priorities that it pauses.
+    fn send_pause(&mut self, wires: &mut Wires, now: SimTime, link: u32) -> Option<(SimTime, u8)> {
+        let port = self.ports[link as usize].as_mut()?;
+        let input = self.inputs[link as usize ^ 1].as_mut()?;
+        if !std::mem::take(&mut port.news) || input.told == input.paused {
+            return None;
+        }
+        input.told = input.paused;
+        self.frames += 1;
+        let state = &mut wires.links[link as usize];
+        let sent = now + Duration::from_ps(state.line_time(Pfc::FRAME));
+        state.free_from(sent);
+        let priorities = input.told;
+        wires.calendar.push(sent + port.effect, EventKind::Pause { link: link ^ 1, priorities }.key());
+        Some((sent, priorities))
+    }
+
+    /// A PFC frame takes effect at a port: it begins no packets of these priorities.
+    pub fn pause(&mut self, wires: &mut Wires, now: SimTime, link: u32, priorities: u8) {
+        if let Some(port) = &mut self.ports[link as usize] {
+            port.paused = priorities;
+            self.arm(wires, now, link);
+        }
     }
 }
 
@@ -141,155 +273,5 @@ impl Port {
             }
         }
         Err(soonest)
-    }
-}
-
-impl Network {
-    /// Lets switches pause each other and hosts, where the fabric's do. Before the run begins; hosts need queued interfaces for it.
-    ///
-    /// # Panics
-    /// Where switches have PFC and hosts' interfaces have no queues.
-    pub fn pause(&mut self, mtu: u32) {
-        self.lossless = Lossless::new(&self.fabric, mtu).map(Box::new);
-        if self.lossless.is_some() {
-            assert!(self.nics.is_some(), "a host that can be paused has queues");
-            self.passive = false;
-        }
-    }
-
-    /// PFC frames sent, and their wire bytes.
-    pub fn pauses(&self) -> (u64, u64) {
-        let frames = self.lossless.as_ref().map_or(0, |l| l.frames);
-        (frames, frames * u64::from(Pfc::FRAME))
-    }
-
-    /// Packets and their wire bytes that wait at a switch's port, beside what its link has taken.
-    pub fn port_waiting(&self, link: u32) -> (u64, u64) {
-        let port = self.lossless.as_ref().and_then(|l| l.ports[link as usize].as_ref());
-        port.map_or((0, 0), |p| (p.queues.iter().map(|q| q.len() as u64).sum(), p.queued))
-    }
-
-    /// Packets that wait at switches' ports.
-    pub(crate) fn port_packets(&self) -> impl Iterator<Item = u32> + '_ {
-        let ports = self.lossless.iter().flat_map(|l| l.ports.iter().flatten());
-        ports.flat_map(|p| p.queues.iter().flatten().map(|w| w.id))
-    }
-
-    /// A packet that came over `from` at `at` joins a port's queue, unless its input has no room.
-    #[inline(never)]
-    pub(crate) fn enqueue(&mut self, at: SimTime, ready: SimTime, from: u32, out: u32, id: u32, ends: &mut Endpoints) {
-        let Some(lossless) = &mut self.lossless else { return };
-        let packet = self.packets.get_mut(id);
-        let priority = packet.class() & (Pfc::PRIORITIES as u8 - 1);
-        let held = Held { from, priority, wire: self.links[from as usize].wire(packet.bytes) };
-        let input = lossless.inputs[from as usize].as_mut().expect("a switch with PFC received it");
-        let Some(tell) = input.take(priority, held.wire) else {
-            let packet = self.packets.remove(id);
-            return self.lose(from, Loss::InputFull, packet, ends);
-        };
-        let port = lossless.ports[out as usize].as_mut().expect("a switch with PFC sends it");
-        let link = &mut self.links[out as usize];
-        let wait = link.backlog(ready) + Duration::from_ps(port.queue_time);
-        if link.marks(wait) && packet.flags & flags::ECT != 0 {
-            packet.flags |= flags::CE;
-        }
-        let wire = link.wire(packet.bytes);
-        port.queues[usize::from(priority)].push_back(Waiting { ready, id, held, wire });
-        port.queued += u64::from(wire);
-        port.queue_time += link.line_time(wire);
-        link.note_queue(wait + Duration::from_ps(link.line_time(wire)));
-        self.arm_port(ready, out);
-        if tell {
-            self.tell_sender(at, from);
-        }
-    }
-
-    /// Has a PFC frame sent to who sends on a link.
-    fn tell_sender(&mut self, at: SimTime, from: u32) {
-        if let Some(port) = self.lossless.as_mut().and_then(|l| l.ports[from as usize ^ 1].as_mut()) {
-            port.news = true;
-            self.arm_port(at, from ^ 1);
-        }
-    }
-
-    /// Has a port served at `at`, or when its link is free, unless it is served earlier.
-    fn arm_port(&mut self, at: SimTime, link: u32) {
-        let at = at.max(self.links[link as usize].free_at());
-        if let Some(port) = self.lossless.as_mut().and_then(|l| l.ports[link as usize].as_mut())
-            && at < port.armed
-        {
-            port.armed = at;
-            self.calendar.push(at, EventKind::Serve { sender: self.hosts + link }.key());
-        }
-    }
-
-    /// A port may be free.
-    pub fn serve_port(&mut self, now: SimTime, link: u32) {
-        let Some(lossless) = &mut self.lossless else { return };
-        let Some(port) = lossless.ports[link as usize].as_mut().filter(|p| p.armed == now) else { return };
-        port.armed = SimTime::MAX;
-        if self.links[link as usize].free_at() > now {
-            return self.arm_port(now, link);
-        }
-        if let Some(Held { from, priority, wire }) = port.sending.take() {
-            let input = lossless.inputs[from as usize].as_mut().expect("it came over it");
-            if input.give(priority, wire) {
-                self.tell_sender(now, from);
-            }
-        }
-        if self.send_pause(now, link) {
-            return self.arm_port(now, link);
-        }
-        let Some(port) = self.lossless.as_mut().and_then(|l| l.ports[link as usize].as_mut()) else { return };
-        match port.choose(now) {
-            Ok(priority) => {
-                let first = port.queues[priority].pop_front().expect("it was chosen");
-                port.queued -= u64::from(first.wire);
-                port.queue_time -= self.links[link as usize].line_time(first.wire);
-                port.sending = Some(first.held);
-                let joined = self.join_special(link, now, now, first.id);
-                let (departure, arrival) = joined.expect("a port that is free takes a packet");
-                self.fly(link, arrival, first.id);
-                self.arm_port(departure, link);
-            }
-            Err(SimTime::MAX) => {}
-            Err(ready) => self.arm_port(ready, link),
-        }
-    }
-
-    /// Sends a PFC frame, if there is something new to say: it goes before all packets.
-    fn send_pause(&mut self, now: SimTime, link: u32) -> bool {
-        let Some(lossless) = &mut self.lossless else { return false };
-        let Some(port) = &mut lossless.ports[link as usize] else { return false };
-        let Some(input) = &mut lossless.inputs[link as usize ^ 1] else { return false };
-        if !std::mem::take(&mut port.news) || input.told == input.paused {
-            return false;
-        }
-        input.told = input.paused;
-        lossless.frames += 1;
-        let state = &mut self.links[link as usize];
-        let sent = now + Duration::from_ps(state.line_time(Pfc::FRAME));
-        state.free_from(sent);
-        let told = input.told;
-        self.calendar.push(sent + port.effect, EventKind::Pause { link: link ^ 1, priorities: told }.key());
-        if let Some(capture) = &mut self.capture {
-            let is = self.fabric.link(LinkId(link));
-            capture.paused(now, sent + is.spec.propagation, link, (is.from.0, is.to.0), told);
-        }
-        true
-    }
-
-    /// A PFC frame takes effect: who sends on this link begins no packets of these priorities.
-    pub fn obey(&mut self, now: SimTime, link: u32, paused: u8) {
-        let from = self.fabric.link(LinkId(link)).from.0;
-        if from < self.hosts {
-            if let Some(nics) = &mut self.nics {
-                nics[from as usize].pause(paused);
-            }
-            self.wake(now, from);
-        } else if let Some(port) = self.lossless.as_mut().and_then(|l| l.ports[link as usize].as_mut()) {
-            port.paused = paused;
-            self.arm_port(now, link);
-        }
     }
 }

@@ -1,19 +1,23 @@
-//! Links whose rates change: a packet that has begun ends at its rate, what waits is sent at the new one.
+//! Links whose rates change: a packet that has begun keeps its rate, a packet that waits is sent at the
+//! new one.
 //!
-//! Departures are computed when packets join a link. So a link that will change is no plain one: of what it holds is written down from when on
-//! it could be sent, and a change computes the departures anew of all that have not begun. No other link pays for it.
+//! Departures are computed when packets join a link. A link that will change therefore leaves the fast
+//! path: for each packet on it this module notes from when on it could be sent. A change recomputes the
+//! departures of all packets that have not begun. Other links pay nothing for it.
 
-use super::{Changes, Network};
 use crate::engine::time::SimTime;
-use crate::network::failures::undoomed;
+use crate::network::failures::{Failures, undoomed};
+use crate::network::meters::Meters;
 use crate::network::packet::LAST;
+use crate::network::wires::Wires;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use timeplane_model::{Duration, Fabric, LinkId, LinkSpec, Rate};
 use timeplane_scenario::Change;
 
 /// What happens at one instant, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Turn {
+pub(crate) enum RateTurn {
+    /// The rate holds.
     Holds,
     /// The controller hears of it.
     Known,
@@ -69,15 +73,15 @@ struct Track {
 }
 
 /// Changes of one run.
-pub(crate) struct Retiming {
+pub(crate) struct RateChanges {
     rates: Vec<Rates>,
     /// By time, what, table and turn.
-    next: BTreeSet<(SimTime, Turn, usize, u64)>,
+    next: BTreeSet<(SimTime, RateTurn, usize, u64)>,
     tracks: BTreeMap<u32, Track>,
 }
 
-impl Retiming {
-    fn new(changes: &[Change], fabric: &Fabric) -> Self {
+impl RateChanges {
+    pub fn new(changes: &[Change], fabric: &Fabric) -> Self {
         let one = |change: &Change| Rates {
             links: change.wires.links(fabric),
             rates: change.rates.clone(),
@@ -87,160 +91,146 @@ impl Retiming {
         };
         let rates: Vec<Rates> = changes.iter().map(one).collect();
         let first = rates.iter().enumerate();
-        let next = first.flat_map(|(i, r)| [(r.at(0), Turn::Holds, i, 0), (r.known(0), Turn::Known, i, 0)]).collect();
+        let next =
+            first.flat_map(|(i, r)| [(r.at(0), RateTurn::Holds, i, 0), (r.known(0), RateTurn::Known, i, 0)]).collect();
         let tracks = rates.iter().flat_map(|r| &r.links).map(|l| (l.0, Track::default())).collect();
         Self { rates, next, tracks }
     }
 
     /// What happens next, if that is at `at`: which links get which rate, and when.
-    fn pop(&mut self, at: SimTime) -> Option<(Turn, SimTime, Rate, Vec<LinkId>)> {
+    pub fn pop(&mut self, at: SimTime) -> Option<(RateTurn, SimTime, Rate, Vec<LinkId>)> {
         let (_, what, table, turn) = *self.next.first().filter(|n| n.0 == at)?;
         self.next.pop_first();
         let of = &self.rates[table];
         if of.every.is_some() {
-            let next = if what == Turn::Holds { of.at(turn + 1) } else { of.known(turn + 1) };
+            let next = if what == RateTurn::Holds { of.at(turn + 1) } else { of.known(turn + 1) };
             self.next.insert((next, what, table, turn + 1));
         }
         Some((what, of.at(turn), of.rate(turn), of.links.clone()))
     }
-}
-
-impl Network {
-    /// Lets rates change in this run. Before it begins.
-    ///
-    /// # Panics
-    /// Where a table has no rate.
-    pub fn change_rates(&mut self, changes: &[Change]) {
-        if changes.is_empty() {
-            return;
-        }
-        assert!(changes.iter().all(|c| !c.rates.is_empty()), "a change has a rate");
-        // What would be booked ahead may come at another time.
-        self.passive = false;
-        self.retiming = Some(Box::new(Retiming::new(changes, &self.fabric)));
-        self.mark_changing();
-    }
 
     /// Tells links that their rates change.
-    pub(crate) fn mark_changing(&mut self) {
-        for &link in self.retiming.iter().flat_map(|r| r.tracks.keys()) {
-            self.links[link as usize].set_changing();
+    pub fn mark(&self, wires: &mut Wires) {
+        for &link in self.tracks.keys() {
+            wires.links[link as usize].set_changing();
         }
     }
 
-    /// When a rate changes next, or is known to.
-    pub fn next_rate(&self) -> Option<SimTime> {
-        self.retiming.as_ref().and_then(|r| r.next.first()).map(|n| n.0)
+    /// When a rate changes next, or becomes known.
+    pub fn next(&self) -> Option<SimTime> {
+        self.next.first().map(|n| n.0)
     }
 
-    /// All rates that change at `at`, and all word of them that comes then.
-    pub(crate) fn take_rates(&mut self, at: SimTime, changes: &mut Changes) {
-        while let Some((what, from, rate, links)) = self.retiming.as_mut().and_then(|r| r.pop(at)) {
-            match what {
-                Turn::Holds => links.iter().for_each(|l| self.retime(at, l.0, rate)),
-                Turn::Known => changes.rates.push((from, links.iter().map(|l| (*l, rate)).collect())),
-            }
-        }
-    }
-
-    /// A packet has joined a link whose rate changes, to leave at `departure`. Before it flies.
-    pub(crate) fn note_sending(&mut self, link: u32, id: u32, ready: SimTime, departure: SimTime) {
-        let state = &self.links[link as usize];
-        let Some(track) = self.retiming.as_mut().and_then(|r| r.tracks.get_mut(&link)) else { return };
-        // What has arrived is of no interest any more.
+    /// A packet has joined a link, to leave at `departure`. Called before it flies.
+    pub fn note_sending(&mut self, wires: &Wires, link: u32, id: u32, ready: SimTime, departure: SimTime) {
+        let state = &wires.links[link as usize];
+        let Some(track) = self.tracks.get_mut(&link) else { return };
+        // Packets that have arrived no longer matter.
         if state.first() == LAST {
             track.sending.clear();
         } else {
-            let first = state.departs(state.first(), &self.packets);
+            let first = state.departs(state.first(), &wires.packets);
             while track.sending.front().is_some_and(|s| s.departure < first) {
                 track.sending.pop_front();
             }
         }
-        let line = state.line_time(state.wire(self.packets.get(id).bytes));
+        let line = state.line_time(state.wire(wires.packets.get(id).bytes));
         track.busy += line;
         track.longest = track.longest.max(state.bytes_of(departure - ready));
         track.sending.push_back(Sending { id, ready, departure, line });
     }
 
-    /// How long a packet in flight is or was sent, in ps.
-    pub(crate) fn line_of(&self, link: u32, id: u32) -> i64 {
-        let state = &self.links[link as usize];
-        let departure = state.departs(id, &self.packets);
-        let track = self.retiming.as_ref().and_then(|r| r.tracks.get(&link));
-        let known = track.and_then(|t| {
-            let place = t.sending.binary_search_by_key(&departure, |s| s.departure).ok()?;
-            Some(t.sending[place].line)
-        });
-        known.unwrap_or_else(|| state.line_time(state.wire(self.packets.get(id).bytes)))
+    /// How long a packet in flight is or was sent, in ps, where its link's rate changes.
+    pub fn line_of(&self, wires: &Wires, link: u32, id: u32) -> Option<i64> {
+        let departure = wires.links[link as usize].departs(id, &wires.packets);
+        let track = self.tracks.get(&link)?;
+        let place = track.sending.binary_search_by_key(&departure, |s| s.departure).ok()?;
+        Some(track.sending[place].line)
     }
 
-    /// What a link held is lost at `at`: all of it, or what has not left.
-    pub(crate) fn forget_sending(&mut self, link: u32, at: SimTime, all: bool) {
-        let Some(track) = self.retiming.as_mut().and_then(|r| r.tracks.get_mut(&link)) else { return };
+    /// A link has lost at `at` all its packets, or those that had not left.
+    pub fn forget_sending(&mut self, link: u32, at: SimTime, all: bool) {
+        let Some(track) = self.tracks.get_mut(&link) else { return };
         let left = track.sending.partition_point(|s| s.departure <= at);
         track.busy -= track.sending.range(left..).map(|s| s.line).sum::<i64>();
         track.sending.truncate(if all { 0 } else { left });
     }
 
-    /// A link's rate changes.
-    fn retime(&mut self, at: SimTime, link: u32, rate: Rate) {
-        let is = *self.fabric.link(LinkId(link));
-        let state = &mut self.links[link as usize];
-        state.set_spec(&LinkSpec { rate, ..is.spec }, self.fabric.switch(is.from), self.fabric.switch(is.to));
-        if let Some(shared) = is.from.0.checked_sub(self.hosts).and_then(|s| self.switches[s as usize].shared.as_mut())
-        {
-            // Of a packet that has begun, the bytes left count by the new rate: ask the ports.
-            shared.at_most = f64::INFINITY;
+    /// Gives a link another rate, and its waiting packets other departures.
+    pub fn retime(
+        &mut self,
+        wires: &mut Wires,
+        meters: &mut Meters,
+        failures: Option<&Failures>,
+        at: SimTime,
+        link: u32,
+        rate: Rate,
+    ) {
+        let is = *wires.fabric.link(LinkId(link));
+        let (from, to) = (wires.fabric.switch(is.from), wires.fabric.switch(is.to));
+        wires.links[link as usize].set_spec(&LinkSpec { rate, ..is.spec }, from, to);
+        let switch = is.from.0.checked_sub(wires.hosts);
+        if let Some(shared) = switch.and_then(|s| wires.switches[s as usize].shared.as_mut()) {
+            // The rest of a packet that has begun now counts by the new rate.
+            shared.forget();
         }
-        let Some(track) = self.retiming.as_mut().and_then(|r| r.tracks.get_mut(&link)) else { return };
-        let begun = track.sending.partition_point(|s| s.departure.0 - s.line < at.0);
-        let mut free = begun.checked_sub(1).map_or(SimTime(i64::MIN), |last| track.sending[last].departure);
-        let first = state.first();
-        let mut moved = Vec::with_capacity(track.sending.len() - begun);
-        for sending in track.sending.range_mut(begun..) {
-            let wire = state.wire(self.packets.get(sending.id).bytes);
-            let line = state.line_time(wire);
-            track.busy += line - sending.line;
-            sending.line = line;
-            let begin = free.max(sending.ready);
-            sending.departure = begin + Duration::from_ps(line);
-            free = sending.departure;
-            let (before, arrival) = (self.packets.arrival(sending.id), state.arrival(free, wire));
-            self.packets.retime(sending.id, arrival);
-            if sending.id == first {
-                self.calendar.remove_arrival(before, link);
-                self.calendar.push_arrival(arrival, link);
-            }
-            moved.push((sending.id, begin, arrival));
-        }
-        if moved.is_empty() {
-            return;
-        }
+        let Some((free, moved)) = self.tracks.get_mut(&link).and_then(|t| t.retime(wires, at, link)) else { return };
+        let state = &mut wires.links[link as usize];
         state.set_free_at(free);
-        if let Some(collisions) = &mut self.collisions {
+        if let Some(collisions) = &mut meters.collisions {
             collisions.moved(link, free);
         }
-        let (leads_down, by_host) = (state.leads_down(), is.from.0 < self.hosts);
+        let (leads_down, by_host) = (state.leads_down(), is.from.0 < wires.hosts);
         for (id, begin, arrival) in moved {
-            if leads_down {
-                *self.packets.get_mut(id) = undoomed(*self.packets.get(id)).0;
-                self.doom_if_early(link, arrival, id);
+            if leads_down && let Some(failures) = failures {
+                *wires.packets.get_mut(id) = undoomed(*wires.packets.get(id)).0;
+                failures.doom_if_early(wires, link, arrival, id);
             }
-            if let Some(latencies) = self.latencies.as_mut().filter(|_| by_host) {
+            if let Some(latencies) = meters.latencies.as_mut().filter(|_| by_host) {
                 latencies.begin(id, begin);
             }
         }
     }
 
-    /// Time that a link has spent sending what was accepted.
-    pub fn busy(&self, link: u32) -> Duration {
-        let track = self.retiming.as_ref().and_then(|r| r.tracks.get(&link));
-        track.map_or_else(|| self.links[link as usize].busy(), |t| Duration::from_ps(t.busy))
+    /// How long a link has been busy, where its rate changes.
+    pub fn busy(&self, link: u32) -> Option<Duration> {
+        self.tracks.get(&link).map(|t| Duration::from_ps(t.busy))
     }
 
-    /// The longest queue that a packet has found on a link together with itself, in wire bytes.
-    pub fn longest_bytes(&self, link: u32) -> u64 {
-        let track = self.retiming.as_ref().and_then(|r| r.tracks.get(&link));
-        track.map_or_else(|| self.links[link as usize].longest_bytes(), |t| t.longest)
+    /// The longest queue that a packet has found with itself, in wire bytes, where the link's rate changes.
+    pub fn longest_bytes(&self, link: u32) -> Option<u64> {
+        self.tracks.get(&link).map(|t| t.longest)
+    }
+}
+
+/// A packet that a change of rate moves: its number, when it begins to leave, and when it arrives.
+type Moved = (u32, SimTime, SimTime);
+
+impl Track {
+    /// Recomputes the departures of the packets that have not begun: when the link is free then, and
+    /// these packets. `None` where all have begun.
+    fn retime(&mut self, wires: &mut Wires, at: SimTime, link: u32) -> Option<(SimTime, Vec<Moved>)> {
+        let state = &wires.links[link as usize];
+        let begun = self.sending.partition_point(|s| s.departure.0 - s.line < at.0);
+        let mut free = begun.checked_sub(1).map_or(SimTime(i64::MIN), |last| self.sending[last].departure);
+        let first = state.first();
+        let mut moved = Vec::with_capacity(self.sending.len() - begun);
+        for sending in self.sending.range_mut(begun..) {
+            let wire = state.wire(wires.packets.get(sending.id).bytes);
+            let line = state.line_time(wire);
+            self.busy += line - sending.line;
+            sending.line = line;
+            let begin = free.max(sending.ready);
+            sending.departure = begin + Duration::from_ps(line);
+            free = sending.departure;
+            let (before, arrival) = (wires.packets.arrival(sending.id), state.arrival(free, wire));
+            wires.packets.retime(sending.id, arrival);
+            if sending.id == first {
+                wires.calendar.remove_arrival(before, link);
+                wires.calendar.push_arrival(arrival, link);
+            }
+            moved.push((sending.id, begin, arrival));
+        }
+        (!moved.is_empty()).then_some((free, moved))
     }
 }

@@ -1,7 +1,7 @@
 //! What happened: every packet and byte accounted for, every flow and coflow written down once.
 
 use crate::engine::time::{SimTime, evenly_within};
-use crate::hosts::flow::{Flow, NONE, State};
+use crate::hosts::flow::{Flow, FlowFacts, NONE, SenderTransport};
 use crate::network::packet::Packet;
 use crate::record::latency::Histogram;
 use std::collections::BTreeMap;
@@ -59,20 +59,20 @@ impl Ledger {
     }
 
     /// A flow arrives.
-    pub fn arrived(&mut self, flow: &Flow) {
+    pub fn arrived(&mut self, bytes: u64, facts: &FlowFacts) {
         self.arrived += 1;
-        if flow.coflow != NONE {
-            let group = self.groups.entry(flow.coflow).or_insert(Group {
+        if facts.coflow != NONE {
+            let group = self.groups.entry(facts.coflow).or_insert(Group {
                 flows: 0,
                 finished: 0,
                 bytes: 0,
-                start: flow.start,
-                last: flow.start,
-                measured: flow.measured,
+                start: facts.start,
+                last: facts.start,
+                measured: facts.measured,
             });
             group.flows += 1;
-            group.bytes += flow.bytes;
-            group.start = group.start.min(flow.start);
+            group.bytes += bytes;
+            group.start = group.start.min(facts.start);
         }
     }
 
@@ -119,35 +119,36 @@ impl Ledger {
     }
 
     /// A flow is over.
-    pub fn ended(&mut self, flow: &Flow, stop: SimTime) {
+    pub fn ended(&mut self, flow: &Flow, facts: &FlowFacts, stop: SimTime) {
         self.ended += 1;
-        // What was booked ahead and lies after the end has not happened.
-        let finished = flow.received == flow.bytes && flow.last <= stop.as_ps();
-        let (retransmissions, timeouts) = match &flow.state {
-            State::Datagrams { .. } => (0, 0),
-            State::Raw(ends) => (ends.0.retransmissions(), 0),
-            State::Tcp(ends) => (ends.0.retransmissions(), ends.0.timeouts()),
+        let (received, last) = (flow.receiver.received, flow.receiver.last);
+        // An arrival that was booked ahead and lies after the end has not happened.
+        let finished = received == flow.bytes && last <= stop.as_ps();
+        let (retransmissions, timeouts) = match &flow.sender.transport {
+            SenderTransport::Datagrams { .. } => (0, 0),
+            SenderTransport::Raw(sender) => (sender.retransmissions(), 0),
+            SenderTransport::Tcp(sender) => (sender.retransmissions(), sender.timeouts()),
         };
         let row = FlowRow {
             flow: flow.number,
-            coflow: (flow.coflow != NONE).then_some(flow.coflow),
-            source: flow.source,
+            coflow: (facts.coflow != NONE).then_some(facts.coflow),
+            source: flow.sender.source,
             destination: flow.destination,
             size_bytes: flow.bytes,
-            start_ps: flow.start,
-            fct_ps: finished.then_some(flow.last - flow.start),
-            received_bytes: flow.received,
-            ideal_ps: flow.ideal,
-            measured: flow.measured,
+            start_ps: facts.start,
+            fct_ps: finished.then_some(last - facts.start),
+            received_bytes: received,
+            ideal_ps: facts.ideal,
+            measured: facts.measured,
             retransmissions: u32::try_from(retransmissions).unwrap_or(u32::MAX),
             timeouts,
         };
         self.recorder.flow(&row);
         self.summary.flow(&row);
-        if flow.coflow != NONE && finished {
-            let group = self.groups.get_mut(&flow.coflow).expect("its coflow arrived with it");
+        if facts.coflow != NONE && finished {
+            let group = self.groups.get_mut(&facts.coflow).expect("its coflow arrived with it");
             group.finished += 1;
-            group.last = group.last.max(flow.last);
+            group.last = group.last.max(last);
         }
     }
 

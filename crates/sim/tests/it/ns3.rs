@@ -13,7 +13,7 @@ use timeplane_results::Recorder;
 use timeplane_scenario::{FlowList, Workload};
 use timeplane_sim::bench;
 use timeplane_sim::engine::Pulse;
-use timeplane_sim::hosts::endpoints::Carrier;
+use timeplane_sim::hosts::endpoints::Transport;
 use timeplane_workload::Source;
 
 fn link(rate: Rate) -> LinkSpec {
@@ -26,7 +26,7 @@ fn simulate(fabric: Fabric, folder: &Path) -> Vec<String> {
     let workload = Workload::Flows(FlowList { file: "flows.csv".to_owned() });
     let source = Source::load(&workload, folder, &fabric, Bytes::new(u64::from(bench::MTU))).unwrap();
     let arrivals: Vec<_> = source.arrivals(1).collect();
-    let mut engine = bench::engine(&fabric, &arrivals, Carrier::Datagrams, 0, Recorder::memory());
+    let mut engine = bench::engine(&fabric, &arrivals, Transport::Datagrams, 0, Recorder::memory());
     engine.run(&Pulse::default());
     let tables = engine.ends.ledger.recorder.finish().unwrap();
     let mut fct = vec![String::from("unfinished"); arrivals.len()];

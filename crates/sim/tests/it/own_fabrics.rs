@@ -51,7 +51,7 @@ fn told(ran: &Ran) -> Vec<(String, Vec<i64>)> {
         ("links", "max_queue_bytes"),
         ("latency", "latency_ps"),
         ("latency", "packets"),
-        ("scheme", "messages"),
+        ("control", "messages"),
         ("drops", "packets"),
     ];
     columns.iter().map(|(t, c)| (format!("{t}.{c}"), ran.column(t, c))).collect()

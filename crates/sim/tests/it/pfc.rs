@@ -7,7 +7,7 @@ use timeplane_results::Recorder;
 use timeplane_scenario::{Nic, PacketMix};
 use timeplane_sim::SimTime;
 use timeplane_sim::engine::{Ended, Engine, Pulse};
-use timeplane_sim::hosts::endpoints::{Carrier, Endpoints, Setting};
+use timeplane_sim::hosts::endpoints::{Config, Endpoints, Transport};
 use timeplane_sim::network::Network;
 use timeplane_sim::record::ledger::Ledger;
 use timeplane_workload::{FlowArrival, Streams};
@@ -128,8 +128,8 @@ fn with_classes(classes: Vec<Bytes>) -> Vec<i64> {
     let wires: Vec<_> = (0..3).map(|h| (NodeId(h), NodeId(3), link(wires[h as usize]))).collect();
     let fabric = Arc::new(Fabric::new(3, vec![switch], &wires).unwrap());
     let all = SimTime::ZERO..SimTime::MAX;
-    let setting = Setting {
-        carrier: Carrier::Datagrams,
+    let config = Config {
+        transport: Transport::Datagrams,
         packets: PacketMix::Mtu,
         mtu: 1500,
         salt: 0,
@@ -143,7 +143,7 @@ fn with_classes(classes: Vec<Bytes>) -> Vec<i64> {
         measured: all.clone(),
         stop: SimTime::MAX,
     };
-    let mut ends = Endpoints::new(Arc::clone(&fabric), setting, Ledger::new(3, all, Recorder::discard()));
+    let mut ends = Endpoints::new(Arc::clone(&fabric), config, Ledger::new(3, all, Recorder::discard()));
     ends.log = Some(Vec::new());
     let flow = |at, destination, frames| FlowArrival {
         at: Duration::from_us(at),
@@ -159,7 +159,7 @@ fn with_classes(classes: Vec<Bytes>) -> Vec<i64> {
     network.pause(1500);
     let mut engine = Engine::new(network, ends, None, Box::new(arrivals.into_iter()), SimTime::MAX, None);
     assert_eq!(engine.run(&Pulse::default()), Ended::Complete);
-    assert!(engine.network.losses.is_empty() && engine.ends.flows.is_empty());
+    assert!(engine.network.meters.losses.is_empty() && engine.ends.flows.is_empty());
     let log = engine.ends.log.take().unwrap();
     (0..2).map(|flow| log.iter().filter(|e| e.flow == flow).map(|e| e.at.as_ps()).max().unwrap()).collect()
 }

@@ -13,7 +13,7 @@ use timeplane_results::Recorder;
 use timeplane_scenario::{Change, Element, Failure, Nic, PacketMix, Wires};
 use timeplane_sim::SimTime;
 use timeplane_sim::engine::{Ended, Engine, Pulse};
-use timeplane_sim::hosts::endpoints::{Carrier, Endpoints, PacketEvent, Setting};
+use timeplane_sim::hosts::endpoints::{Config, Endpoints, PacketEvent, Transport};
 use timeplane_sim::network::Network;
 use timeplane_sim::record::ledger::Ledger;
 use timeplane_transport::{CongestionKind, TcpConfig};
@@ -242,9 +242,9 @@ fn build(case: &Case) -> (Arc<Fabric>, Vec<FlowArrival>) {
 
 fn ends(case: &Case, fabric: &Arc<Fabric>) -> Endpoints {
     let all = SimTime::ZERO..SimTime::MAX;
-    let carrier = match case.tcp {
-        None => Carrier::Datagrams,
-        Some(congestion) => Carrier::Tcp(TcpConfig {
+    let transport = match case.tcp {
+        None => Transport::Datagrams,
+        Some(congestion) => Transport::Tcp(TcpConfig {
             congestion,
             min_rto: Duration::from_ms(2),
             initial_rto: Duration::from_ms(5),
@@ -255,8 +255,8 @@ fn ends(case: &Case, fabric: &Arc<Fabric>) -> Endpoints {
             ..TcpConfig::default()
         }),
     };
-    let setting = Setting {
-        carrier,
+    let config = Config {
+        transport,
         packets: if case.mix && case.tcp.is_none() { PacketMix::Bimodal } else { PacketMix::Mtu },
         mtu: 1500,
         salt: case.seed,
@@ -270,7 +270,7 @@ fn ends(case: &Case, fabric: &Arc<Fabric>) -> Endpoints {
         measured: all.clone(),
         stop: SimTime::MAX,
     };
-    let mut ends = Endpoints::new(Arc::clone(fabric), setting, Ledger::new(case.hosts, all, Recorder::discard()));
+    let mut ends = Endpoints::new(Arc::clone(fabric), config, Ledger::new(case.hosts, all, Recorder::discard()));
     ends.log = Some(Vec::new());
     ends
 }
@@ -305,17 +305,18 @@ fn both(case: &Case) -> Result<BTreeSet<&'static str>, TestCaseError> {
     network.pause(1500);
     network.fail(&failures);
     network.change_rates(&changes);
-    network.large = case.seed.is_multiple_of(2);
+    network.wires.large = case.seed.is_multiple_of(2);
     let mut fast = Engine::new(network, fast_ends, None, Box::new(arrivals.iter().copied()), SimTime::MAX, None);
     prop_assert_eq!(fast.run(&Pulse::default()), Ended::Complete);
 
-    let losses: BTreeMap<_, _> = fast.network.losses.iter().map(|(&(l, why), n)| ((l, why.name()), n.0)).collect();
+    let losses: BTreeMap<_, _> =
+        fast.network.meters.losses.iter().map(|(&(l, why), n)| ((l, why.name()), n.0)).collect();
     let (a, b) = (sorted(&mut fast.ends), sorted(&mut slow_ends));
     if let Some(i) = (0..a.len().max(b.len())).find(|&i| a.get(i) != b.get(i)) {
         return Err(TestCaseError::fail(format!("event {i}: {:?}, reference {:?}", a.get(i), b.get(i))));
     }
     prop_assert_eq!(&losses, &slow.losses);
-    prop_assert_eq!(fast.network.hops, slow.hops);
+    prop_assert_eq!(fast.network.meters.hops, slow.hops);
     // What waits for ever at a host may have been asked for one packet.
     let forever = failures.iter().any(|f| f.until.is_none());
     let (sent, waiting) = (fast.ends.ledger.sent, fast.network.in_flight());

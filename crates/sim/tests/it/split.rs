@@ -6,7 +6,7 @@ use timeplane_model::{Bytes, Duration, Fabric, Framing, HostId, LinkSpec, Rate, 
 use timeplane_results::Recorder;
 use timeplane_scenario::PacketMix;
 use timeplane_sim::SimTime;
-use timeplane_sim::hosts::endpoints::{Carrier, Endpoints, Setting, Wire};
+use timeplane_sim::hosts::endpoints::{Config, Endpoints, Transport, Wire};
 use timeplane_sim::network::packet::Packet;
 use timeplane_sim::record::ledger::Ledger;
 use timeplane_transport::{Report, Steering, TcpConfig};
@@ -41,8 +41,8 @@ impl Wire for Pipe {
         self.sent.push((now, host));
         self.push(now + DELAYS[host as usize], Event::Packet(packet));
     }
-    fn arm(&mut self, at: SimTime, number: u32, slot: u32) {
-        self.push(at, Event::Timer(number, slot));
+    fn arm(&mut self, at: SimTime, flow: u32, key: u32) {
+        self.push(at, Event::Timer(flow, key));
     }
     fn report(&mut self, _: SimTime, _: [u32; 2], _: u32, _: u32, _: Report) {
         unreachable!("TCP reports nothing");
@@ -54,8 +54,8 @@ fn ends(tcp: TcpConfig) -> Endpoints {
         LinkSpec { rate: Rate::gbps(1), propagation: Duration::from_us(1), framing: Framing::Ethernet, bit_error: 0.0 };
     let fabric = Arc::new(Fabric::single_switch(3, Switch::default(), link).unwrap());
     let all = SimTime::ZERO..SimTime::MAX;
-    let setting = Setting {
-        carrier: Carrier::Tcp(tcp),
+    let config = Config {
+        transport: Transport::Tcp(tcp),
         packets: PacketMix::Mtu,
         mtu: 1500,
         salt: 1,
@@ -69,7 +69,7 @@ fn ends(tcp: TcpConfig) -> Endpoints {
         measured: all.clone(),
         stop: SimTime::MAX,
     };
-    Endpoints::new(fabric, setting, Ledger::new(3, all, Recorder::discard()))
+    Endpoints::new(fabric, config, Ledger::new(3, all, Recorder::discard()))
 }
 
 fn flow(source: u32, destination: u32, bytes: u64) -> FlowArrival {
@@ -95,8 +95,8 @@ fn run(ends: &mut Endpoints, pipe: &mut Pipe, end: SimTime, mut each: impl FnMut
             Event::Packet(packet) => {
                 ends.receive(at, packet, pipe);
             }
-            Event::Timer(number, slot) => {
-                ends.timer(at, number, slot, pipe);
+            Event::Timer(flow, key) => {
+                ends.timer(at, flow, key, pipe);
             }
         }
         each(ends);
@@ -116,7 +116,7 @@ fn a_split_connection_keeps_the_books() {
             let lost = run(&mut ends, &mut pipe, SimTime::MAX, |ends| {
                 let [_, _, device] = ends.ledger.received[..] else { unreachable!("three hosts") };
                 let first = ends.flows.iter().find(|(_, f)| f.destination == 1);
-                let proxy = first.map_or(bytes, |(_, f)| f.received);
+                let proxy = first.map_or(bytes, |(_, f)| f.receiver.received);
                 assert!(device <= proxy, "the second half has what the first has not brought");
                 ahead = ahead.max(proxy - device);
             });

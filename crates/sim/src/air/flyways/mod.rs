@@ -1,6 +1,6 @@
 //! Flyways of a scenario: the field of its radios, their medium, and their controller.
 
-pub(crate) mod carrying;
+pub(crate) mod links;
 
 use crate::air::medium::{Access, AirLink, Medium, MediumSpec, Way};
 use crate::air::{AirError, queue};

@@ -1,12 +1,12 @@
-//! Devices that go from one access point to another: links that close and open, and routes that follow.
+//! Devices that change their access point: links that close and open, and routes that follow.
+//!
+//! When a device leaves its access point, both directions of the old link close. The link to the new one
+//! opens once the handover is over. This module knows when that happens, not why: levels decide it before
+//! the run.
 
 use crate::air::DeviceTrace;
-use crate::air::carrying::AirState;
+use crate::air::links::AirLinks;
 use crate::engine::time::SimTime;
-use crate::hosts::endpoints::Endpoints;
-use crate::network::routes::Routes;
-use crate::network::{Loss, Network};
-use std::sync::Arc;
 use timeplane_model::LinkId;
 use timeplane_scenario::QueuedSpec;
 
@@ -36,13 +36,13 @@ pub(crate) struct Handovers {
     used: Vec<usize>,
     /// In order, the next one last: when, what, which device, the new link's place, and when that opens.
     turns: Vec<(SimTime, Turn, usize, usize, SimTime)>,
-    queued: QueuedSpec,
+    pub queued: QueuedSpec,
     /// Air link and what it is to its device from a time on.
     history: Vec<(SimTime, u32, Use)>,
 }
 
 impl Handovers {
-    fn new(traces: &[DeviceTrace], queued: QueuedSpec) -> Self {
+    pub fn new(traces: &[DeviceTrace], queued: QueuedSpec) -> Self {
         let mut turns = Vec::new();
         for (d, trace) in traces.iter().enumerate() {
             for h in &trace.handovers {
@@ -71,12 +71,72 @@ impl Handovers {
     }
 
     /// Of every device the air links that are not in use.
-    fn unused(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn unused(&self) -> impl Iterator<Item = u32> + '_ {
         self.devices.iter().zip(&self.used).flat_map(|((_, links), &used)| {
             let others = links.iter().enumerate().filter(move |l| l.0 != used);
             others.map(|(_, &link)| link)
         })
     }
+
+    /// Whether an air link, by its number in the network, is in use, or the only one of its device.
+    pub fn is_used(&self, air: &AirLinks, number: u32) -> bool {
+        !self.unused().any(|l| air.numbers[l as usize] == number)
+    }
+
+    /// Links on which switches must not send to devices. The other direction goes with each of them.
+    pub fn dead(&self, air: &AirLinks) -> Vec<LinkId> {
+        self.unused().map(|l| LinkId(air.numbers[l as usize])).collect()
+    }
+
+    /// When a device next leaves its access point or arrives at its new one.
+    pub fn next(&self) -> Option<SimTime> {
+        Some(self.turns.last()?.0)
+    }
+
+    /// Does what is due at `at`: closes links that devices leave, and names those that open.
+    pub fn due(&mut self, air: &mut AirLinks, at: SimTime) -> DueHandovers {
+        let mut due = DueHandovers::default();
+        while let Some((_, turn, d, to, until)) = self.turns.pop_if(|t| t.0 <= at) {
+            let (device, links) = &self.devices[d];
+            let new = links[to];
+            if turn == Turn::Leaves {
+                let old = links[self.used[d]];
+                self.used[d] = to;
+                due.left.push(LeftLink {
+                    air_link: old,
+                    at_access_point: air.medium.close(old),
+                    at_device: air.medium.close(old + 1),
+                });
+                self.history.push((at, old, Use::Unused));
+                due.devices.push(NewAccess { device: *device, link: air.numbers[new as usize] });
+            }
+            if until > at {
+                self.history.push((at, new, Use::Awaited));
+            } else {
+                self.history.push((at, new, Use::Used));
+                due.opens.push(new);
+            }
+        }
+        due
+    }
+}
+
+/// A link that a device has left, with the packets that waited for it.
+pub(crate) struct LeftLink {
+    /// The direction from the access point; the other one has the next number.
+    pub air_link: u32,
+    pub at_access_point: Vec<u32>,
+    pub at_device: Vec<u32>,
+}
+
+/// What handovers do at one instant.
+#[derive(Default)]
+pub(crate) struct DueHandovers {
+    /// Devices that leave their access points.
+    pub devices: Vec<NewAccess>,
+    pub left: Vec<LeftLink>,
+    /// Links that open, by the direction from the access point.
+    pub opens: Vec<u32>,
 }
 
 /// A device that goes to another access point.
@@ -86,96 +146,4 @@ pub struct NewAccess {
     pub device: u32,
     /// The link to it from the new access point, by its number in the network.
     pub link: u32,
-}
-
-impl Network {
-    /// Lets devices change their access points. Behind [`Network::add_air`], before the run begins.
-    pub fn associate(&mut self, traces: &[DeviceTrace], queued: QueuedSpec) {
-        let Some(air) = &mut self.air else { return };
-        let handovers = Handovers::new(traces, queued);
-        for link in handovers.unused() {
-            air.medium.close(link);
-            air.medium.close(link + 1);
-        }
-        air.handovers = Some(handovers);
-        self.route_by_association();
-    }
-
-    /// When a device leaves its access point or is with its new one next.
-    pub fn next_handover(&self) -> Option<SimTime> {
-        Some(self.air.as_ref()?.handovers.as_ref()?.turns.last()?.0)
-    }
-
-    /// Whether an air link, by its number in the network, is the one that its device uses, or the only one.
-    pub fn is_used(&self, number: u32) -> bool {
-        let Some(air) = &self.air else { return true };
-        !air.handovers.iter().flat_map(Handovers::unused).any(|l| air.numbers[l as usize] == number)
-    }
-
-    /// Switches send to devices by the links in use.
-    fn route_by_association(&mut self) {
-        let Some(air) = &self.air else { return };
-        let unused = air.handovers.iter().flat_map(Handovers::unused);
-        // The other direction goes with it.
-        let dead: Vec<LinkId> = unused.map(|l| LinkId(air.numbers[l as usize])).collect();
-        self.routed = Arc::new(self.fabric.without(dead));
-        self.routes = Routes::new(&self.routed);
-    }
-
-    /// All that handovers do at `at`; the devices that leave their access points then.
-    #[inline(never)]
-    pub fn hand_over(&mut self, at: SimTime, ends: &mut Endpoints) -> Vec<NewAccess> {
-        let (mut gone, mut waiting, mut opens) = (Vec::new(), Vec::new(), Vec::new());
-        let Some(air) = &mut self.air else { return gone };
-        let AirState { medium, handovers: Some(handovers), numbers, .. } = &mut **air else { return gone };
-        let queued = handovers.queued;
-        while let Some((_, turn, d, to, until)) = handovers.turns.pop_if(|t| t.0 <= at) {
-            let (device, links) = &handovers.devices[d];
-            let new = links[to];
-            if turn == Turn::Leaves {
-                let old = links[handovers.used[d]];
-                handovers.used[d] = to;
-                waiting.push((old, medium.close(old), medium.close(old + 1)));
-                handovers.history.push((at, old, Use::Unused));
-                gone.push(NewAccess { device: *device, link: numbers[new as usize] });
-            }
-            if until > at {
-                handovers.history.push((at, new, Use::Awaited));
-            } else {
-                handovers.history.push((at, new, Use::Used));
-                opens.push(new);
-            }
-        }
-        if !gone.is_empty() {
-            self.route_by_association();
-        }
-        for (old, at_access_point, at_device) in waiting {
-            for id in at_access_point {
-                match queued {
-                    QueuedSpec::Forwarded => self.go_another_way(at, old, id, ends),
-                    QueuedSpec::Lost => {
-                        let Some(air) = &self.air else { continue };
-                        let number = air.numbers[old as usize];
-                        let packet = self.packets.remove(id);
-                        self.lose(number, Loss::Handover, packet, ends);
-                    }
-                }
-            }
-            for id in at_device {
-                self.go_another_way(at, old + 1, id, ends);
-            }
-        }
-        if let Some(air) = &mut self.air {
-            opens.iter().flat_map(|&l| [l, l + 1]).for_each(|l| air.medium.open(at, l));
-        }
-        self.arm_air();
-        gone
-    }
-
-    /// A packet that waited for an air link goes as its switch sends it now.
-    fn go_another_way(&mut self, at: SimTime, air_link: u32, id: u32, ends: &mut Endpoints) {
-        let Some(number) = self.air_number(air_link) else { return };
-        let node = timeplane_model::NodeId(self.ends_of(number).0);
-        self.forward(at, number, node, id, ends);
-    }
 }

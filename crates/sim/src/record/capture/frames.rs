@@ -3,7 +3,7 @@
 //! Payloads have no content in the simulator. Frames are cut off where they begin, and checksums are those of a payload of zeros. Ethernet's
 //! header stands before every packet, whatever framing the fabric has.
 
-use crate::hosts::endpoints::{Carrier, DATAGRAM_HEADER};
+use crate::hosts::endpoints::{DATAGRAM_HEADER, Transport};
 use crate::hosts::flow::Flow;
 use crate::network::packet::{Packet, flags};
 use core::net::Ipv4Addr;
@@ -75,12 +75,13 @@ pub fn ports(flow: u32) -> (u16, u16) {
 }
 
 /// A packet of a flow. `gated`: gates are in front of hosts' queues.
-pub fn frame(packet: &Packet, flow: &Flow, sacks: &SackBlocks, carrier: &Carrier, gated: bool) -> Captured {
+pub fn frame(packet: &Packet, flow: &Flow, sacks: &SackBlocks, transport: &Transport, gated: bool) -> Captured {
     let forth = packet.flags & flags::ACK == 0;
-    let (from, to) = if forth { (flow.source, flow.destination) } else { (flow.destination, flow.source) };
+    let (from, to) =
+        if forth { (flow.sender.source, flow.destination) } else { (flow.destination, flow.sender.source) };
     let length = (ETHERNET as u32).saturating_add(packet.bytes).max(MIN_FRAME as u32);
-    let bytes = match carrier {
-        Carrier::Raw { header, .. } => {
+    let bytes = match transport {
+        Transport::Raw { header, .. } => {
             let header = DataHeader {
                 destination: host_mac(to),
                 source: host_mac(from),
@@ -96,11 +97,11 @@ pub fn frame(packet: &Packet, flow: &Flow, sacks: &SackBlocks, carrier: &Carrier
             };
             header.encode().to_vec()
         }
-        Carrier::Datagrams => {
+        Transport::Datagrams => {
             let payload = packet.bytes - DATAGRAM_HEADER;
             ip_frame(packet, from, to, UDP_PROTOCOL, &udp(flow.number, payload), 6)
         }
-        Carrier::Tcp(_) => ip_frame(packet, from, to, TCP_PROTOCOL, &tcp(packet, flow.number, forth, sacks), 16),
+        Transport::Tcp(_) => ip_frame(packet, from, to, TCP_PROTOCOL, &tcp(packet, flow.number, forth, sacks), 16),
     };
     Captured { bytes, length }
 }

@@ -10,12 +10,12 @@
 //! - Files count nanoseconds. The picosecond is in the comment of each frame, with flow, slot and round.
 
 mod frames;
-mod taps;
+pub(crate) mod taps;
 
 pub use frames::ports;
 
 use crate::engine::time::SimTime;
-use crate::hosts::endpoints::Carrier;
+use crate::hosts::endpoints::Transport;
 use crate::hosts::flow::Flow;
 use crate::hosts::nic::Window;
 use crate::network::packet::{Packet, flags};
@@ -69,7 +69,7 @@ pub(crate) struct Seen<'a> {
     pub id: u32,
     pub flow: &'a Flow,
     pub sacks: SackBlocks,
-    pub carrier: &'a Carrier,
+    pub transport: &'a Transport,
     /// The link that it took, and when its first bit left the sending end and its last one came to the other.
     pub link: u32,
     pub left: SimTime,
@@ -207,7 +207,7 @@ impl Capture {
             return;
         }
         let gate = self.through.get(seen.id as usize).copied().flatten();
-        let frame = || frames::frame(seen.packet, seen.flow, &seen.sacks, seen.carrier, self.gated);
+        let frame = || frames::frame(seen.packet, seen.flow, &seen.sacks, seen.transport, self.gated);
         let out: Vec<(Place, Option<bool>, SimTime, Captured)> = leaves
             .into_iter()
             .map(|(place, incoming)| (place, incoming, seen.left, frame()))
@@ -340,10 +340,10 @@ impl Capture {
 
 /// What there is to say of a packet: its flow, what it carries, its slot, and the picosecond.
 fn about(seen: &Seen<'_>, gate: Option<Gate>, at: SimTime) -> String {
-    let Seen { packet, flow, carrier, .. } = seen;
+    let Seen { packet, flow, transport, .. } = seen;
     let is = |bit: u16| packet.flags & bit != 0;
-    let header = match carrier {
-        Carrier::Tcp(_) => HEADER_BYTES,
+    let header = match transport {
+        Transport::Tcp(_) => HEADER_BYTES,
         other => other.header(),
     };
     let payload = u64::from(packet.bytes.saturating_sub(header));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use timeplane_model::{Buffer, Bytes, Candidates, Duration, Fabric, Forwarding, HostId, LinkId, NodeId, Rate};
 use timeplane_scenario::{Change, Element, Failure, Wires};
 use timeplane_sim::SimTime;
-use timeplane_sim::hosts::endpoints::{Endpoints, Then, Wire};
+use timeplane_sim::hosts::endpoints::{Endpoints, HostAction, Wire};
 use timeplane_sim::network::packet::{Packet, flags};
 use timeplane_transport::Report;
 use timeplane_workload::{FlowArrival, Streams};
@@ -170,8 +170,8 @@ impl Reference {
             let now = SimTime::from_ps(at);
             match what {
                 What::Start(i) => {
-                    let then = ends.start(now, &arrivals[i as usize], self);
-                    self.hold(then, ends);
+                    let action = ends.start(now, &arrivals[i as usize], self);
+                    self.hold(action, ends);
                 }
                 What::Change => self.change(ends),
                 What::Obey(link, priorities) => {
@@ -198,14 +198,14 @@ impl Reference {
                         self.join(out, packet, whole, held, ends);
                     }
                 }
-                What::Timer(flow, slot) => {
-                    let then = ends.timer(now, flow, slot, self);
-                    self.hold(then, ends);
+                What::Timer(flow, key) => {
+                    let action = ends.timer(now, flow, key, self);
+                    self.hold(action, ends);
                 }
                 What::Report(flow, sequence) => {
-                    let (slot, report) = self.reports.remove(&(flow, sequence)).unwrap();
-                    let then = ends.report(now, flow, slot, &report, self);
-                    self.hold(then, ends);
+                    let (key, report) = self.reports.remove(&(flow, sequence)).unwrap();
+                    let action = ends.report(now, flow, key, &report, self);
+                    self.hold(action, ends);
                 }
             }
             for (link, reason, packet) in std::mem::take(&mut self.refused) {
@@ -364,13 +364,14 @@ impl Reference {
         };
         let waiting = port.queue.iter().enumerate().filter(|(_, w)| may(w.packet.class()));
         let first = waiting.min_by_key(|(i, w)| (order(w.since, &w.packet), *i)).map(|(i, _)| i);
-        let flows = port.flows.iter().enumerate().map(|(i, &(slot, since))| (i, since, ends.flows.get(slot)));
-        let flows = flows.filter(|(_, _, flow)| may(flow.class));
-        let first_flow = flows.min_by_key(|(i, since, flow)| (*since, flow.destination, flow.class, *i)).map(|t| t.0);
+        let flows = port.flows.iter().enumerate().map(|(i, &(key, since))| (i, since, ends.flows.get(key)));
+        let flows = flows.filter(|(_, _, flow)| may(flow.sender.class));
+        let first_flow =
+            flows.min_by_key(|(i, since, flow)| (*since, flow.destination, flow.sender.class, *i)).map(|t| t.0);
         let w = if let Some(place) = first_flow {
-            let (slot, since) = port.flows[place];
-            let mut packet = ends.next_packet(SimTime::from_ps(now), slot, u32::MAX).unwrap();
-            if ends.flows.get(slot).unsent() == 0 {
+            let (key, since) = port.flows[place];
+            let mut packet = ends.next_packet(SimTime::from_ps(now), key, u32::MAX).unwrap();
+            if ends.flows.get(key).sender.unsent() == 0 {
                 self.ports[link as usize].flows.remove(place);
             }
             self.corrupt(link, &mut packet);
@@ -414,10 +415,10 @@ impl Reference {
     }
 
     /// A flow joins the host's queue: its packets follow each other.
-    fn hold(&mut self, then: Then, ends: &mut Endpoints) {
-        if let Then::Queue { host, slot, .. } = then {
+    fn hold(&mut self, action: HostAction, ends: &mut Endpoints) {
+        if let HostAction::Queue { host, key, .. } = action {
             let link = self.fabric.uplink(HostId(host)).0;
-            self.ports[link as usize].flows.push_back((slot, self.now));
+            self.ports[link as usize].flows.push_back((key, self.now));
             self.begin(link, ends);
         }
         // Packets that the flow handed over by itself.
@@ -496,11 +497,11 @@ impl Reference {
         if self.link_down(link).is_some() {
             return;
         }
-        if let (true, Some(&(slot, _))) =
+        if let (true, Some(&(key, _))) =
             (self.ports[link as usize].queue.is_empty(), self.ports[link as usize].flows.front())
         {
-            let mut packet = ends.next_packet(SimTime::from_ps(self.now), slot, u32::MAX).unwrap();
-            if ends.flows.get(slot).unsent() == 0 {
+            let mut packet = ends.next_packet(SimTime::from_ps(self.now), key, u32::MAX).unwrap();
+            if ends.flows.get(key).sender.unsent() == 0 {
                 self.ports[link as usize].flows.pop_front();
             }
             self.corrupt(link, &mut packet);
@@ -552,8 +553,8 @@ impl Reference {
         }
         let now = SimTime::from_ps(self.now);
         let Some(switch) = self.fabric.switch(to).copied() else {
-            let then = ends.receive(now, packet, self);
-            return self.hold(then, ends);
+            ends.receive(now, packet, self);
+            return self.hold(HostAction::Nothing, ends);
         };
         let destination = HostId(packet.destination);
         if self.view.candidates(to, destination) == Candidates::Set(&[]) {
@@ -594,13 +595,13 @@ impl Wire for Reference {
         self.ports[link as usize].queue.push_back(Waiting { packet, wire, whole: 0, since: self.now, held: None });
     }
 
-    fn arm(&mut self, at: SimTime, number: u32, slot: u32) {
-        self.at(at.as_ps(), What::Timer(number, slot));
+    fn arm(&mut self, at: SimTime, number: u32, key: u32) {
+        self.at(at.as_ps(), What::Timer(number, key));
     }
 
-    fn report(&mut self, now: SimTime, _ends: [u32; 2], number: u32, slot: u32, report: Report) {
+    fn report(&mut self, now: SimTime, _ends: [u32; 2], number: u32, key: u32, report: Report) {
         self.report_sequence += 1;
-        self.reports.insert((number, self.report_sequence), (slot, report));
+        self.reports.insert((number, self.report_sequence), (key, report));
         self.at((now + self.report_latency).as_ps(), What::Report(number, self.report_sequence));
     }
 }

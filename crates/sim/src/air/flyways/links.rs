@@ -1,13 +1,15 @@
-//! Flyways: links of the air that a controller sets up between racks, and the traffic that takes them.
+//! Flyways: air links that a controller sets up between racks, and the traffic that takes them.
 //!
-//! A rack has an air link per channel, which is down until the controller has told both of its ends of a link, with one time from which on it
-//! carries. What waits for a link that goes down goes by wire. A packet flies once, so that shares of several racks never send it round.
+//! A rack has an air link for each channel. The link is down until the controller has told both of its
+//! ends the same link, with one time from which on it carries. Packets that wait for a link that goes down
+//! continue by wire. A packet flies at most once, so shares of several racks never send it in a circle.
 
+use crate::air::links::AirLinks;
 use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
-use crate::hosts::endpoints::Endpoints;
-use crate::network::Network;
-use crate::network::packet::{Packet, UNKNOWN};
+use crate::network::packet::{Packet, UNKNOWN, flags};
+use crate::network::wires::Wires;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use timeplane_model::{HostId, mix64};
 use timeplane_protocol::RackFlyways;
@@ -19,13 +21,16 @@ pub(crate) const FLOWN: u16 = u16::MAX;
 pub(crate) const VIA: u16 = 0x8000;
 
 /// What a network knows of its flyways.
-pub(crate) struct FlywayState {
+pub(crate) struct FlywayLinks {
     field: Arc<Field>,
     channels: u32,
     /// By rack: what it was told last.
     told: Vec<RackFlyways>,
     /// By rack and channel: the rack at the other end and the rate, where the link is up.
     up: Vec<Option<(u32, Mcs)>>,
+    /// By rack: its switch; by switch: its rack.
+    switches: Vec<u32>,
+    rack_of: BTreeMap<u32, u32>,
 }
 
 /// Which way a packet takes from a rack's switch.
@@ -36,9 +41,12 @@ pub(crate) enum Way {
     Air(u32),
 }
 
-impl FlywayState {
-    pub fn new(field: Arc<Field>, racks: u32, channels: u32) -> Self {
+impl FlywayLinks {
+    pub fn new(field: Arc<Field>, switches: Vec<u32>, channels: u32) -> Self {
+        let racks = switches.len() as u32;
         Self {
+            rack_of: switches.iter().zip(0..).map(|(&s, rack)| (s, rack)).collect(),
+            switches,
             field,
             channels,
             told: vec![RackFlyways::default(); racks as usize],
@@ -97,69 +105,54 @@ impl FlywayState {
         }
         (None, None)
     }
-}
 
-impl Network {
-    /// A rack is told of its links and shares.
-    pub fn tell_rack(&mut self, now: SimTime, rack: u32, told: RackFlyways, ends: &mut Endpoints) {
-        let Some(flyways) = self.air.as_mut().and_then(|a| a.flyways.as_mut()) else { return };
-        let known = &flyways.told[rack as usize];
+    /// A rack hears of its links and shares. False where it knows newer ones.
+    pub fn tell_rack(&mut self, wires: &mut Wires, now: SimTime, rack: u32, told: RackFlyways) -> bool {
+        let known = &self.told[rack as usize];
         if (told.epoch, told.round) < (known.epoch, known.round) {
-            return;
+            return false;
         }
         let times = told.links.iter().map(|l| l.up).chain([told.lease]);
-        let times: Vec<SimTime> = times.map(|t| SimTime::from_ps(t.as_ps())).filter(|&t| t > now).collect();
-        flyways.told[rack as usize] = told;
-        for at in times {
-            self.calendar.push(at, EventKind::Flyways.key());
+        for at in times.map(|t| SimTime::from_ps(t.as_ps())).filter(|&t| t > now) {
+            wires.calendar.push(at, EventKind::Flyways.key());
         }
-        self.update_flyways(now, ends);
+        self.told[rack as usize] = told;
+        true
     }
 
-    /// Links come and go as both of their ends have it.
-    #[inline(never)]
-    pub fn update_flyways(&mut self, now: SimTime, ends: &mut Endpoints) {
-        let Some(air) = &mut self.air else { return };
-        let Some(flyways) = &mut air.flyways else { return };
-        let (racks, channels) = (flyways.told.len() as u32, flyways.channels);
+    /// Takes links down and sets them up as both of their ends agree.
+    pub fn update(&mut self, wires: &mut Wires, air: &mut AirLinks, now: SimTime) {
+        let (racks, channels) = (self.told.len() as u32, self.channels);
         let mut begun = Vec::new();
         for (rack, channel) in (0..racks).flat_map(|r| (0..channels).map(move |c| (r, c))) {
-            let wanted = flyways.wants(now, rack, channel);
-            let agreed = wanted.filter(|&(peer, mcs)| flyways.wants(now, peer, channel) == Some((rack, mcs)));
-            let place = flyways.place(rack, channel);
-            if flyways.up[place] != agreed {
-                flyways.up[place] = agreed;
+            let wanted = self.wants(now, rack, channel);
+            let agreed = wanted.filter(|&(peer, mcs)| self.wants(now, peer, channel) == Some((rack, mcs)));
+            let place = self.place(rack, channel);
+            if self.up[place] != agreed {
+                self.up[place] = agreed;
                 air.medium.take_down(place as u32);
                 begun.extend(agreed.map(|(peer, mcs)| (rack, channel, peer, mcs)));
             }
         }
-        // All that end have ended before the first begins.
+        // All links that end have ended before the first one starts.
         for (rack, channel, peer, mcs) in begun {
-            let flyways = air.flyways.as_mut().expect("it is there");
-            let (place, other) = (flyways.place(rack, channel), flyways.place(peer, channel));
-            let powers = flyways.powers(rack, peer, channel);
+            let (place, other) = (self.place(rack, channel), self.place(peer, channel));
+            let powers = self.powers(rack, peer, channel);
             air.medium.point(place as u32, &powers.0, &powers.1);
             air.medium.set_up(now, place as u32, other as u32, mcs);
-            self.links[air.numbers[place] as usize].to = self.hosts_switch[peer as usize];
-            let from = self.hosts_switch[rack as usize];
-            self.beside[place] = (from, self.hosts_switch[peer as usize]);
+            wires.point(air.numbers[place], self.switches[rack as usize], self.switches[peer as usize]);
         }
-        self.drain_air(now, ends);
     }
 
-    /// Which way a packet takes from a rack's switch, and what it has to know for it.
-    #[inline(never)]
-    pub(crate) fn fly_or_drive(&mut self, now: SimTime, switch: u32, id: u32) -> Way {
-        let Some(air) = &self.air else { return Way::Wire };
-        let Some(flyways) = &air.flyways else { return Way::Wire };
-        let packet = self.packets.get_mut(id);
-        let to = packet.destination;
-        let Some(rack) = air.rack_of.get(&switch).copied() else { return Way::Wire };
-        let is_ack = packet.flags & crate::network::packet::flags::ACK != 0;
+    /// The way of a packet from a rack's switch. Notes in the packet what the next switch has to know.
+    pub fn choose(&self, wires: &mut Wires, air: &AirLinks, now: SimTime, switch: u32, id: u32) -> Way {
+        let Some(rack) = self.rack_of.get(&switch).copied() else { return Way::Wire };
+        let packet = wires.packets.get_mut(id);
+        let is_ack = packet.flags & flags::ACK != 0;
         if is_ack && air.acknowledgements_by_wire {
             return Way::Wire;
         }
-        match flyways.way(now, rack, to, packet) {
+        match self.way(now, rack, packet.destination, packet) {
             (Some(link), _) => {
                 packet.path = FLOWN;
                 Way::Air(air.numbers[link])
@@ -171,7 +164,7 @@ impl Network {
             }
             (None, None) => {
                 if packet.path == VIA + rack as u16 {
-                    // Its link is gone: on by wire.
+                    // Its link is gone: it continues by wire.
                     packet.path = 0;
                     packet.ahead = UNKNOWN;
                 }
@@ -180,23 +173,6 @@ impl Network {
         }
     }
 
-    /// What waited for a link that is down goes by wire.
-    pub(crate) fn return_to_wire(&mut self, at: SimTime, number: u32, id: u32, ends: &mut Endpoints) {
-        let packet = self.packets.get_mut(id);
-        packet.path = FLOWN;
-        packet.ahead = UNKNOWN;
-        let (from, _) = self.ends_of(number);
-        match self.route(from - self.hosts, self.packets.get(id), number) {
-            Ok(_) => self.forward_by_wire(at, number, from, id, ends),
-            Err(reason) => {
-                let packet = self.packets.remove(id);
-                self.lose(number, reason, packet, ends);
-            }
-        }
-    }
-}
-
-impl FlywayState {
     /// What the station of a rack that points at `peer` is heard with by all stations of its channel, and hears of them, in mW.
     fn powers(&self, rack: u32, peer: u32, channel: u32) -> (Vec<f64>, Vec<f64>) {
         let racks = self.told.len();

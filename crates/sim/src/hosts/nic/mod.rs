@@ -3,13 +3,18 @@
 //! It is used where something decides which queue sends next: a plan's gates, a round robin, or bursts of segmentation offload. A plain
 //! first-come interface needs none of it, its packets go straight to the link.
 
+mod window;
+
+pub use window::{Train, Window};
+
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{BACKGROUND, Endpoints};
+use crate::hosts::flow::FlowKey;
 use crate::network::link::LinkState;
-use crate::network::packet::{Packet, UNKNOWN};
+use crate::network::packet::Packet;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
-use timeplane_model::{Backlog, BacklogEntry, Burst, Bytes, Class, Duration, HostId, Rate, Time};
+use timeplane_model::{Backlog, BacklogEntry, Burst, Bytes, Class, Duration, HostId, Rate};
 use timeplane_scenario::{Discipline, Nic as NicSpec};
 
 /// A queue of an interface: destination and class.
@@ -18,115 +23,13 @@ pub type QueueId = (u32, u8);
 /// [`Nic::armed`] of an interface that may not send at all: it is served at no time, and not armed for any.
 const STOPPED: SimTime = SimTime(i64::MIN);
 
-/// When a queue may send: an executed grant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
-    /// Which queue.
-    pub queue: QueueId,
-    /// From here.
-    pub from: SimTime,
-    /// No bit may leave at or after this.
-    pub until: SimTime,
-    /// No frame is begun at or after this: where a signal closes it, what has begun is finished.
-    pub closes: SimTime,
-    /// No signal is expected to close it before this: a train through it ends by then. `MAX` where it ends by the clock.
-    pub certain: SimTime,
-    /// A signal opened it: what opens it again prolongs it.
-    pub by_signal: bool,
-    /// How fast, where it is not line rate.
-    pub rate: Option<Rate>,
-    /// It is a slot: its rate paces what is sent in it and ends with it, instead of holding until another one comes.
-    pub paced: bool,
-    /// Path tag plus one, 0, or [`CIRCUIT`](crate::circuit::switch::CIRCUIT).
-    pub path: u16,
-    /// When the host's own clock said that it opens: names it in the table of slots.
-    pub opened: Time,
-    /// The most wire bytes that may be sent in it.
-    pub most: u64,
-    /// The most packets that may be sent in it.
-    pub most_packets: u32,
-    /// Wire bytes sent in it.
-    pub sent: u64,
-    /// A rate's next packet leaves no earlier (leaky bucket).
-    pub eligible: SimTime,
-    /// A rate's queue is empty, but its last packet is not paid for until it is eligible again: it still takes its share.
-    pub owes: bool,
-}
-
-impl Window {
-    /// A slot at line rate, by the clock, without other limits.
-    pub fn slot(queue: QueueId, from: SimTime, until: SimTime) -> Self {
-        Self {
-            queue,
-            from,
-            until,
-            closes: SimTime::MAX,
-            certain: SimTime::MAX,
-            by_signal: false,
-            rate: None,
-            paced: false,
-            path: 0,
-            opened: from.on_perfect_clock(),
-            most: u64::MAX,
-            most_packets: u32::MAX,
-            sent: 0,
-            eligible: from,
-            owes: false,
-        }
-    }
-    fn is_open(&self, now: SimTime) -> bool {
-        self.from <= now && now < self.until && now < self.closes
-    }
-    fn is_over(&self, now: SimTime) -> bool {
-        self.until <= now || self.closes <= now
-    }
-    /// A packet takes the window's path, where that has one, instead of its flow's.
-    pub fn route(&self, packet: &mut Packet) {
-        if self.path != 0 {
-            packet.path = self.path;
-            packet.ahead = UNKNOWN;
-        }
-    }
-    /// What a rate's bucket still holds, in bits times 10^12.
-    fn owed_bits(&self, now: SimTime) -> u128 {
-        (self.eligible - now).as_ps().max(0) as u128 * u128::from(self.rate.map_or(0, Rate::as_bps))
-    }
-}
-
-/// Packets of a queue that leave one behind the other, and were all booked when the first one began to.
-#[derive(Clone, Copy, Debug)]
-pub struct Train {
-    /// Of which queue.
-    pub queue: QueueId,
-    /// When the first one begins to leave.
-    pub first: SimTime,
-    /// How long each takes.
-    pub line: Duration,
-    /// How many there are, at least one.
-    pub count: u64,
-    /// Wire bytes of each.
-    pub wire: u32,
-}
-
-impl Train {
-    /// When the last one begins to leave.
-    pub fn last(&self) -> SimTime {
-        self.first + self.line * (self.count - 1) as i64
-    }
-    /// How many have not begun before `now`.
-    fn waiting(&self, now: SimTime) -> u64 {
-        let begun = (now - self.first).as_ps().max(0).unsigned_abs().div_ceil(self.line.as_ps().unsigned_abs());
-        self.count - begun.min(self.count)
-    }
-}
-
 /// What waits for one destination.
 #[derive(Debug, Default)]
 struct Queue {
     /// Packets handed over by TCP, with the time they came.
     packets: VecDeque<(SimTime, Packet)>,
     /// Flows that hold bytes, with the time they came.
-    flows: VecDeque<(SimTime, u32)>,
+    flows: VecDeque<(SimTime, FlowKey)>,
 }
 
 impl Queue {
@@ -177,7 +80,7 @@ pub enum Served {
         /// What it sends.
         packet: Packet,
         /// The flow that has now handed over its last byte.
-        emptied: Option<u32>,
+        emptied: Option<FlowKey>,
         /// Its queue is empty now, and has no rate to pay it with.
         last: bool,
     },
@@ -243,27 +146,27 @@ impl Nic {
         &mut self,
         now: SimTime,
         destination: u32,
-        slot: u32,
+        key: FlowKey,
         link: &LinkState,
         ends: &mut Endpoints,
     ) -> bool {
-        let flow = ends.flows.get_mut(slot);
-        let class = flow.class;
-        if std::mem::replace(&mut flow.queued, true) {
+        let flow = ends.flows.get_mut(key);
+        let class = flow.sender.class;
+        if std::mem::replace(&mut flow.sender.queued, true) {
             return false;
         }
-        self.arrives(destination, ends.unsent(slot, link).1);
+        self.arrives(destination, ends.unsent(key, link).1);
         let queue = self.queues.entry((destination, class)).or_default();
-        queue.flows.push_back((now, slot));
+        queue.flows.push_back((now, key));
         queue.packets.len() + queue.flows.len() == 1
     }
 
     /// Takes a flow out of a destination's queue. Whether that is empty now.
-    pub fn withdraw(&mut self, destination: u32, slot: u32, ends: &mut Endpoints) -> bool {
-        let id = (destination, ends.flows.get(slot).class);
-        ends.unqueued(slot);
+    pub fn withdraw(&mut self, destination: u32, key: FlowKey, ends: &mut Endpoints) -> bool {
+        let id = (destination, ends.flows.get(key).sender.class);
+        ends.unqueued(key);
         let Some(queue) = self.queues.get_mut(&id) else { return false };
-        queue.flows.retain(|f| f.1 != slot);
+        queue.flows.retain(|f| f.1 != key);
         let empty = queue.packets.is_empty() && queue.flows.is_empty();
         if empty {
             self.queues.remove(&id);
@@ -399,8 +302,8 @@ impl Nic {
             for (since, packet) in &queue.packets {
                 add(*since, 1, u64::from(link.wire(packet.bytes)));
             }
-            for &(since, slot) in &queue.flows {
-                let (packets, bytes) = ends.unsent_exact(slot, link);
+            for &(since, key) in &queue.flows {
+                let (packets, bytes) = ends.unsent_exact(key, link);
                 add(since, packets, bytes);
             }
         }
@@ -585,7 +488,13 @@ impl Nic {
     }
 
     /// Takes the next packet of a queue, of at most `largest` bytes.
-    fn take(&mut self, now: SimTime, id: QueueId, largest: u32, ends: &mut Endpoints) -> Option<(Packet, Option<u32>)> {
+    fn take(
+        &mut self,
+        now: SimTime,
+        id: QueueId,
+        largest: u32,
+        ends: &mut Endpoints,
+    ) -> Option<(Packet, Option<FlowKey>)> {
         let queue = self.queues.get_mut(&id)?;
         let mut emptied = None;
         let packet = if let Some((_, packet)) = queue.packets.front() {
@@ -594,12 +503,12 @@ impl Nic {
             }
             queue.packets.pop_front().map(|p| p.1)
         } else {
-            let (_, slot) = *queue.flows.front()?;
-            let packet = ends.next_packet(now, slot, largest)?;
-            if ends.flows.get(slot).unsent() == 0 {
+            let (_, key) = *queue.flows.front()?;
+            let packet = ends.next_packet(now, key, largest)?;
+            if ends.flows.get(key).sender.unsent() == 0 {
                 queue.flows.pop_front();
-                ends.unqueued(slot);
-                emptied = Some(slot);
+                ends.unqueued(key);
+                emptied = Some(key);
             }
             Some(packet)
         };
@@ -646,7 +555,7 @@ impl Nic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hosts::endpoints::{Carrier, Setting, Then, Wire};
+    use crate::hosts::endpoints::{Config, HostAction, Transport, Wire};
     use crate::record::ledger::Ledger;
     use std::sync::Arc;
     use timeplane_model::{Duration, Fabric, LinkSpec, Switch};
@@ -669,8 +578,8 @@ mod tests {
         let spec = LinkSpec { rate, propagation: Duration::ZERO, framing, bit_error: 0.0 };
         let fabric = Arc::new(Fabric::single_switch(3, Switch::default(), spec).unwrap());
         let all = SimTime::ZERO..SimTime::MAX;
-        let setting = Setting {
-            carrier: Carrier::Raw { header: 16, config: RawConfig::default() },
+        let config = Config {
+            transport: Transport::Raw { header: 16, config: RawConfig::default() },
             packets: PacketMix::Mtu,
             mtu: 1500,
             salt: 0,
@@ -684,7 +593,7 @@ mod tests {
             measured: all.clone(),
             stop: SimTime::MAX,
         };
-        let mut ends = Endpoints::new(Arc::clone(&fabric), setting, Ledger::new(3, all, Recorder::discard()));
+        let mut ends = Endpoints::new(Arc::clone(&fabric), config, Ledger::new(3, all, Recorder::discard()));
         let link = LinkState::new(fabric.link(fabric.uplink(HostId(0))), None, None);
         let mut nic = Nic::new(NicSpec { burst: Bytes::kb(64), ..NicSpec::default() }, false);
         let mut first = None;
@@ -696,10 +605,10 @@ mod tests {
                 bytes: Bytes::kb(30),
                 coflow: None,
             };
-            let then = ends.start(SimTime::ZERO, &arrival, &mut Nothing);
-            let Then::Queue { slot, .. } = then else { panic!("{then:?}") };
-            nic.push_flow(SimTime::ZERO, destination, slot, &link, &mut ends);
-            first.get_or_insert(slot);
+            let action = ends.start(SimTime::ZERO, &arrival, &mut Nothing);
+            let HostAction::Queue { key, .. } = action else { panic!("{action:?}") };
+            nic.push_flow(SimTime::ZERO, destination, key, &link, &mut ends);
+            first.get_or_insert(key);
         }
         let mut next = || match nic.serve(SimTime::ZERO, &link, rate, &mut ends) {
             Served::Packet { packet, .. } => Some(packet.destination),

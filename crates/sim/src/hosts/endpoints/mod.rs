@@ -1,0 +1,549 @@
+//! Both ends of every flow: what hosts put on the wire, and what they do with what arrives.
+//!
+//! The network is behind the [`Wire`] trait. The engine and the reference engine of the tests therefore
+//! drive the very same ends. [`sending`] works on the senders of flows, [`receiving`] on their receivers.
+
+mod queue;
+mod receiving;
+mod sending;
+
+pub use queue::FlowQueue;
+
+use crate::engine::time::SimTime;
+use crate::hosts::flow::{
+    Flow, FlowFacts, FlowKey, Flows, NONE, ReceiverSide, ReceiverTransport, ReturnPath, Segmentation, SenderSide,
+    SenderTransport, UNARMED,
+};
+use crate::network::packet::{Ahead, NO_SACK, Packet, UNKNOWN};
+use crate::network::routes::ahead;
+use crate::record::ledger::Ledger;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use timeplane_model::{Backlog, Bytes, Duration, Fabric, HostId, Time, flow_hash, mix64};
+use timeplane_scenario::PacketMix;
+use timeplane_transport::{
+    HEADER_BYTES, RawConfig, RawReceiver, RawSender, Receiver, Report, SackBlocks, Sender, Steering, TcpConfig,
+};
+use timeplane_workload::{FlowArrival, IdealPath, PacketSizer};
+
+/// Bytes of a datagram's headers: IPv4 (20) and UDP (8).
+pub const DATAGRAM_HEADER: u32 = 28;
+
+/// The transport of all flows, resolved for the fabric.
+#[derive(Clone, Copy, Debug)]
+pub enum Transport {
+    /// Open-loop datagrams.
+    Datagrams,
+    /// Raw frames with repair.
+    Raw {
+        /// Bytes of each frame's payload that name its flow and offset.
+        header: u32,
+        /// Timers of the repair.
+        config: RawConfig,
+    },
+    /// TCP.
+    Tcp(TcpConfig),
+}
+
+impl Transport {
+    /// Bytes of a packet that are not the application's.
+    pub fn header(&self) -> u32 {
+        match self {
+            Self::Datagrams => DATAGRAM_HEADER,
+            Self::Raw { header, .. } => *header,
+            Self::Tcp(_) => HEADER_BYTES,
+        }
+    }
+}
+
+/// What the ends ask of the network and the engine.
+pub trait Wire {
+    /// Hands a packet to a host's interface.
+    fn transmit(&mut self, now: SimTime, host: u32, packet: Packet);
+    /// Asks for [`Endpoints::timer`] at `at`.
+    fn arm(&mut self, at: SimTime, flow: u32, key: FlowKey);
+    /// Carries a receiver's report to the sender, alongside the network: from the one host to the other.
+    fn report(&mut self, now: SimTime, hosts: [u32; 2], flow: u32, key: FlowKey, report: Report);
+}
+
+/// What a host has to do for a flow that starts or has something to repair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostAction {
+    /// Nothing.
+    Nothing,
+    /// Ask the flow for its bytes, packet by packet.
+    Queue {
+        /// The sending host.
+        host: u32,
+        /// The receiving host.
+        destination: u32,
+        /// The flow.
+        key: FlowKey,
+    },
+    /// Stop asking the flow: it has nothing left to send, and a queue still refers to it.
+    Withdraw {
+        /// The sending host.
+        host: u32,
+        /// The receiving host.
+        destination: u32,
+        /// The flow.
+        key: FlowKey,
+    },
+}
+
+/// The traffic class of flows that wait for no slot.
+pub const BACKGROUND: u8 = u8::MAX;
+
+/// What all ends have in common.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The transport of all flows.
+    pub transport: Transport,
+    /// Sizes of datagrams.
+    pub packets: PacketMix,
+    /// Largest packet, in bytes.
+    pub mtu: u32,
+    /// Salt of the ECMP hash.
+    pub salt: u64,
+    /// Whether each packet takes a path of its own.
+    pub per_packet: bool,
+    /// Whether routes may change while a flow lasts; switches then look up each packet.
+    pub routes_change: bool,
+    /// Seed of the packet sizes.
+    pub packet_seed: u64,
+    /// Whether a datagram may be fragmented where only a part of it fits.
+    pub fragments: bool,
+    /// The class of TCP's acknowledgements; that of their flow where `None`.
+    pub acknowledgements: Option<u8>,
+    /// Flows of at most this size have the class [`BACKGROUND`].
+    pub background: Option<Bytes>,
+    /// Largest flows of the classes 0, 1, ...; larger ones have the class after the last.
+    pub classes: Vec<Bytes>,
+    /// The measurement.
+    pub measured: core::ops::Range<SimTime>,
+    /// When the run ends at the latest.
+    pub stop: SimTime,
+}
+
+/// When the engine hears that a flow is finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotifyWhen {
+    /// Never.
+    Never,
+    /// When the sender knows that all bytes have arrived, and nothing of the flow is under way.
+    SenderKnows,
+    /// When the receiver has all bytes.
+    Received,
+}
+
+/// A flow that is finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FinishedFlow {
+    /// Its number.
+    pub flow: u32,
+    /// Its sender.
+    pub host: u32,
+    /// When its last byte arrived, which may be later than now.
+    pub at: SimTime,
+}
+
+/// Both ends of every flow.
+pub struct Endpoints {
+    fabric: Arc<Fabric>,
+    config: Config,
+    /// Flows in progress.
+    pub flows: Flows,
+    /// SACK blocks under way.
+    sacks: Vec<SackBlocks>,
+    free_sacks: Vec<u32>,
+    /// The second half of each split connection by its first half, until the first half has arrived.
+    relays: BTreeMap<FlowKey, FlowKey>,
+    arrived: u32,
+    /// The fabric of ideal completion times.
+    ideals: Arc<Fabric>,
+    /// The path of the flow that started last.
+    path: IdealPath,
+    /// Counts and tables.
+    pub ledger: Ledger,
+    /// Flows that finished since the engine looked, as [`notify`](Self::notify) asks.
+    pub finished: Vec<FinishedFlow>,
+    /// Which finished flows the engine hears of.
+    pub notify: NotifyWhen,
+    /// Longest round-trip times since the last sample, by flow, where TCP is sampled.
+    pub longest_rtts: Option<BTreeMap<u32, Duration>>,
+    /// Shortest round-trip times of flows whose senders are steered, by flow.
+    least_rtts: BTreeMap<u32, Option<Duration>>,
+    /// The fate of every packet, where a test asks for it.
+    pub log: Option<Vec<PacketEvent>>,
+}
+
+impl Endpoints {
+    /// Ends without flows.
+    pub fn new(fabric: Arc<Fabric>, config: Config, ledger: Ledger) -> Self {
+        Self {
+            ideals: Arc::clone(&fabric),
+            fabric,
+            config,
+            flows: Flows::default(),
+            sacks: vec![],
+            free_sacks: vec![],
+            relays: BTreeMap::new(),
+            arrived: 0,
+            path: IdealPath::default(),
+            ledger,
+            finished: Vec::new(),
+            notify: NotifyWhen::Never,
+            longest_rtts: None,
+            least_rtts: BTreeMap::new(),
+            log: None,
+        }
+    }
+
+    /// Takes ideal completion times from another fabric with the same hosts. Packets keep their sizes.
+    pub fn ideals_of(&mut self, fabric: Arc<Fabric>) {
+        self.ideals = fabric;
+    }
+
+    /// What all ends have in common.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Whether arrivals at a host never make it send or wait at that instant. A last hop then needs no event.
+    pub fn is_passive(&self) -> bool {
+        !matches!(self.config.transport, Transport::Tcp(_))
+    }
+
+    /// The class of a flow of this size.
+    fn class(&self, bytes: Bytes) -> u8 {
+        if self.config.background.is_some_and(|below| bytes <= below) {
+            return BACKGROUND;
+        }
+        self.config.classes.partition_point(|most| *most < bytes) as u8
+    }
+
+    /// The SACK blocks of a packet.
+    pub(crate) fn sacks(&self, packet: &Packet) -> SackBlocks {
+        if packet.sack == NO_SACK { SackBlocks::NONE } else { self.sacks[packet.sack as usize] }
+    }
+
+    /// The host that sent a packet.
+    pub fn sender(&self, packet: &Packet) -> u32 {
+        let flow = self.flows.get(packet.flow);
+        if packet.destination == flow.destination { flow.sender.source } else { flow.destination }
+    }
+
+    /// What the sockets of a host hold: bytes that are not acknowledged, or not sent where nothing
+    /// acknowledges.
+    pub fn demand(&self, host: u32) -> Backlog {
+        Backlog::of_bytes(self.flows.iter().filter(|(_, f)| f.sender.source == host).map(|(_, flow)| {
+            let left = match &flow.sender.transport {
+                SenderTransport::Datagrams { unsent, .. } => *unsent,
+                SenderTransport::Raw(_) => flow.bytes - flow.receiver.received,
+                SenderTransport::Tcp(sender) => flow.bytes - sender.acknowledged(),
+            };
+            (HostId(flow.destination), Bytes::new(left))
+        }))
+    }
+
+    /// The number of flows that have started, which is the number of the next one.
+    pub fn started(&self) -> u32 {
+        self.arrived
+    }
+
+    /// A flow starts.
+    pub fn start(&mut self, now: SimTime, arrival: &FlowArrival, wire: &mut impl Wire) -> HostAction {
+        self.begin(now, arrival, u64::MAX, wire).1
+    }
+
+    /// A split connection starts: two TCP flows, of which the second sends what the first has delivered in
+    /// order. Both start now and appear in all tables. The completion time of the second is that of both.
+    ///
+    /// # Panics
+    /// Unless the transport is TCP, and the second flow starts where the first one ends and is as long.
+    pub fn start_split(&mut self, now: SimTime, first: &FlowArrival, second: &FlowArrival, wire: &mut impl Wire) {
+        assert!(matches!(self.config.transport, Transport::Tcp(_)), "only TCP is split");
+        assert!(first.destination == second.source && first.bytes == second.bytes, "not the halves of a connection");
+        let to = self.begin(now, second, 0, wire).0;
+        // Before the first byte can arrive.
+        let from = self.begin(now, first, u64::MAX, wire).0;
+        self.flows.leave_unmeasured(from);
+        self.relays.insert(from, to);
+    }
+
+    /// Keeps the shortest round trip of a TCP flow from now on.
+    pub fn watch_round_trips(&mut self, number: u32) {
+        let Some(key) = self.flows.key_of(number) else { return };
+        if let SenderTransport::Tcp(sender) = &mut self.flows.get_mut(key).sender.transport {
+            sender.keep_samples();
+            self.least_rtts.insert(number, None);
+        }
+    }
+
+    /// The shortest round trip of a flow that is [watched](Self::watch_round_trips), `Some(None)` before its
+    /// first one. `None` once the flow is over.
+    pub fn least_round_trip(&self, number: u32) -> Option<Option<Duration>> {
+        self.least_rtts.get(&number).copied()
+    }
+
+    /// Sets the congestion window of a TCP sender from outside, as [`Sender::steer`] does, or returns it to
+    /// its own congestion control. It sends at once what it then may. `false` where no such TCP flow is in
+    /// progress.
+    pub fn steer(&mut self, at: SimTime, number: u32, steering: Option<Steering>, wire: &mut impl Wire) -> bool {
+        let Some(key) = self.flows.key_of(number) else { return false };
+        let SenderTransport::Tcp(sender) = &mut self.flows.get_mut(key).sender.transport else { return false };
+        match steering {
+            Some(steering) => sender.steer(at.on_perfect_clock(), steering),
+            None => sender.unsteer(at.on_perfect_clock()),
+        }
+        self.pump(at, key, wire);
+        true
+    }
+
+    /// A flow starts of which `limit` bytes exist.
+    fn begin(
+        &mut self,
+        now: SimTime,
+        arrival: &FlowArrival,
+        limit: u64,
+        wire: &mut impl Wire,
+    ) -> (FlowKey, HostAction) {
+        let number = self.arrived;
+        self.arrived += 1;
+        let (source, destination) = (arrival.source.0, arrival.destination.0);
+        let hash = flow_hash(source, destination, u64::from(number), self.config.salt);
+        let bytes = arrival.bytes.get();
+        let packet_seed = mix64(self.config.packet_seed ^ u64::from(number));
+        let (sender, receiver) = self.transports(number, arrival, packet_seed);
+        let ahead = self.ahead(source, destination, hash);
+        let ideal = self.ideal(source, destination, hash, bytes, packet_seed);
+        let class = self.class(arrival.bytes);
+        let flow = Flow {
+            receiver: ReceiverSide { transport: receiver, received: 0, last: now.as_ps() },
+            bytes,
+            armed: UNARMED,
+            in_flight: 0,
+            sent: 0,
+            number,
+            destination,
+            sender: SenderSide { transport: sender, ahead, hash, source, class, queued: false },
+        };
+        let facts = FlowFacts {
+            start: now.as_ps(),
+            ideal: ideal.as_ps(),
+            coflow: arrival.coflow.map_or(NONE, |c| c.0),
+            measured: self.config.measured.contains(&now),
+        };
+        self.ledger.arrived(bytes, &facts);
+        let key = self.flows.insert(flow, facts);
+        if let SenderTransport::Tcp(sender) = &mut self.flows.get_mut(key).sender.transport {
+            if self.ledger.rtts.is_some() || self.longest_rtts.is_some() {
+                sender.keep_samples();
+            }
+            sender.limit_to(limit);
+            sender.start(now.on_perfect_clock());
+            self.pump(now, key, wire);
+            (key, HostAction::Nothing)
+        } else {
+            (key, HostAction::Queue { host: source, destination, key })
+        }
+    }
+
+    /// The links that packets of a flow take, where they never change.
+    fn ahead(&self, from: u32, to: u32, hash: u32) -> Ahead {
+        if self.config.per_packet || self.config.routes_change {
+            UNKNOWN
+        } else {
+            ahead(&self.fabric, HostId(from), HostId(to), hash)
+        }
+    }
+
+    /// Both ends of a flow's transport.
+    fn transports(
+        &self,
+        number: u32,
+        arrival: &FlowArrival,
+        packet_seed: u64,
+    ) -> (SenderTransport, Option<Box<ReceiverTransport>>) {
+        let bytes = arrival.bytes.get();
+        match &self.config.transport {
+            Transport::Datagrams => {
+                let segmentation = self.segmentation(packet_seed);
+                (SenderTransport::Datagrams { unsent: bytes, segmentation, fragment: 0 }, None)
+            }
+            Transport::Raw { config, .. } => {
+                let receiver = ReceiverTransport::Raw(RawReceiver::new(config, bytes));
+                (SenderTransport::Raw(Box::new(RawSender::new(config, bytes))), Some(Box::new(receiver)))
+            }
+            Transport::Tcp(config) => {
+                let (source, destination) = (arrival.source.0, arrival.destination.0);
+                let hash = flow_hash(destination, source, u64::from(number), self.config.salt);
+                let path = ReturnPath { hash, ahead: self.ahead(destination, source, hash) };
+                let receiver = ReceiverTransport::Tcp(Receiver::new(config, bytes), path);
+                (SenderTransport::Tcp(Box::new(Sender::new(config, bytes))), Some(Box::new(receiver)))
+            }
+        }
+    }
+
+    fn sizer(&self, seed: u64) -> PacketSizer {
+        PacketSizer::new(&self.config.packets, Bytes::new(u64::from(self.config.mtu)), DATAGRAM_HEADER, seed)
+    }
+
+    fn segmentation(&self, seed: u64) -> Segmentation {
+        let mut sizer = self.sizer(seed);
+        match self.config.packets {
+            PacketMix::Mtu | PacketMix::Fixed(_) | PacketMix::Single => Segmentation::Even(sizer.next(u64::MAX)),
+            _ => Segmentation::Random(Box::new(sizer)),
+        }
+    }
+
+    /// The flow's completion time in an empty network.
+    fn ideal(&mut self, source: u32, destination: u32, hash: u32, bytes: u64, packet_seed: u64) -> Duration {
+        let mut sizer = self.sizer(packet_seed);
+        let path = &mut self.path;
+        path.find(&self.ideals, HostId(source), HostId(destination), hash);
+        let header = self.config.transport.header();
+        let random = matches!(self.config.transport, Transport::Datagrams) && self.config.packets != PacketMix::Mtu;
+        if random {
+            let mut left = bytes;
+            return path.completion(std::iter::from_fn(|| {
+                (left > 0).then(|| {
+                    let payload = sizer.next(left);
+                    left -= u64::from(payload);
+                    (payload + header, 1)
+                })
+            }));
+        }
+        let most = u64::from(self.config.mtu - header);
+        let rest = bytes % most;
+        let runs = [(self.config.mtu, bytes / most), (rest as u32 + header, u64::from(rest > 0))];
+        path.completion(runs)
+    }
+
+    /// A packet is lost. Its flow hears nothing, as in a real network.
+    pub fn lost(&mut self, packet: Packet) {
+        if packet.sack != NO_SACK {
+            self.free_sacks.push(packet.sack);
+        }
+        let flow = self.flows.get_mut(packet.flow);
+        flow.in_flight -= 1;
+        if let Some(log) = &mut self.log {
+            let Packet { seq, bytes, flags, .. } = packet;
+            log.push(PacketEvent { at: SimTime::ZERO, flow: flow.number, seq, bytes, flags, lost: true });
+        }
+        self.settle(packet.flow);
+    }
+
+    /// The timer of a flow fires. A stale one is known by its time.
+    pub fn timer(&mut self, at: SimTime, number: u32, key: FlowKey, wire: &mut impl Wire) -> HostAction {
+        let Some(flow) = self.flows.find(key, number) else { return HostAction::Nothing };
+        if flow.armed != at.as_ps() {
+            return HostAction::Nothing;
+        }
+        flow.armed = UNARMED;
+        let now = at.on_perfect_clock();
+        let due = |deadline: Option<Time>| deadline.is_some_and(|d| d <= now);
+        match (&mut flow.sender.transport, flow.receiver.transport.as_deref_mut()) {
+            (SenderTransport::Raw(sender), _) => {
+                let mut action = HostAction::Nothing;
+                if due(sender.deadline()) {
+                    sender.on_timeout(now);
+                    if sender.backlog() > 0 {
+                        action = HostAction::Queue { host: flow.sender.source, destination: flow.destination, key };
+                    }
+                }
+                self.raw_reports(at, key, wire);
+                action
+            }
+            (SenderTransport::Tcp(sender), Some(ReceiverTransport::Tcp(receiver, _))) => {
+                let expired = due(sender.deadline());
+                if expired {
+                    sender.on_timeout(now);
+                }
+                let ack = if due(receiver.deadline()) { receiver.on_timeout(now) } else { None };
+                if expired {
+                    self.pump(at, key, wire);
+                }
+                match ack {
+                    Some(ack) => self.acknowledge(at, key, &ack, wire),
+                    None => self.rearm(key, wire),
+                }
+                HostAction::Nothing
+            }
+            _ => HostAction::Nothing,
+        }
+    }
+
+    /// Keeps one timer pending, no later than the earlier deadline of the two ends.
+    fn rearm(&mut self, key: FlowKey, wire: &mut impl Wire) {
+        let flow = self.flows.get_mut(key);
+        let sender = match &flow.sender.transport {
+            SenderTransport::Datagrams { .. } => None,
+            SenderTransport::Raw(sender) => sender.deadline(),
+            SenderTransport::Tcp(sender) => sender.deadline(),
+        };
+        let receiver = match flow.receiver.transport.as_deref() {
+            None => None,
+            Some(ReceiverTransport::Raw(receiver)) => receiver.deadline(),
+            Some(ReceiverTransport::Tcp(receiver, _)) => receiver.deadline(),
+        };
+        let at = sender.unwrap_or(Time::MAX).min(receiver.unwrap_or(Time::MAX));
+        if at.as_ps() < flow.armed {
+            flow.armed = at.as_ps();
+            wire.arm(SimTime::from_ps(at.as_ps()), flow.number, key);
+        }
+    }
+
+    /// No queue of the flow's host refers to it any more.
+    pub fn unqueued(&mut self, key: FlowKey) {
+        self.flows.get_mut(key).sender.queued = false;
+        self.settle(key);
+    }
+
+    /// Ends a flow of which nothing is left.
+    fn settle(&mut self, key: FlowKey) {
+        if self.flows.get_mut(key).is_over() {
+            self.finish(key);
+        }
+    }
+
+    #[inline(never)]
+    fn finish(&mut self, key: FlowKey) {
+        let (flow, facts) = self.flows.remove(key);
+        self.least_rtts.remove(&flow.number);
+        if self.notify == NotifyWhen::SenderKnows {
+            let at = SimTime::from_ps(flow.receiver.last);
+            self.finished.push(FinishedFlow { flow: flow.number, host: flow.sender.source, at });
+        }
+        self.ledger.ended(&flow, &facts, self.config.stop);
+    }
+
+    /// The run is over: flows in progress stay unfinished.
+    pub fn close(&mut self) {
+        for (flow, facts) in self.flows.drain() {
+            self.ledger.ended(&flow, &facts, self.config.stop);
+        }
+    }
+}
+
+/// The ECMP hash of a packet: that of its flow, or one of its own.
+fn path_hash(hash: u32, sent: u32, per_packet: bool) -> u32 {
+    if per_packet { (mix64(u64::from(hash) << 32 | u64::from(sent)) >> 32) as u32 } else { hash }
+}
+
+/// A packet that arrived at its destination, or was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PacketEvent {
+    /// The arrival of its last bit; zero where it was lost.
+    pub at: SimTime,
+    /// Number of its flow.
+    pub flow: u32,
+    /// First byte, or acknowledgement number.
+    pub seq: u64,
+    /// Size without framing.
+    pub bytes: u32,
+    /// Its flags.
+    pub flags: u16,
+    /// Whether it was lost.
+    pub lost: bool,
+}

@@ -1,0 +1,248 @@
+//! What hosts do with packets that arrive: data at receivers, acknowledgements and reports at senders.
+//!
+//! A receiver answers with acknowledgements (TCP) or repair reports (raw frames); datagrams are only
+//! counted. Receivers do not know what their senders hold.
+
+use crate::engine::time::SimTime;
+use crate::hosts::endpoints::{
+    DATAGRAM_HEADER, Endpoints, FinishedFlow, HostAction, NotifyWhen, PacketEvent, Wire, path_hash,
+};
+use crate::hosts::flow::{FlowKey, ReceiverTransport, SenderTransport};
+use crate::network::packet::{NO_SACK, Packet, flags};
+use timeplane_transport::{Ack, Arrival, HEADER_BYTES, Report, SackBlocks};
+
+impl Endpoints {
+    /// A packet arrives at its destination, its last bit at `at`.
+    #[inline(always)]
+    pub fn receive(&mut self, at: SimTime, packet: Packet, wire: &mut impl Wire) {
+        self.ledger.delivered(packet.bytes);
+        let flow = self.flows.get_mut(packet.flow);
+        flow.in_flight -= 1;
+        if let Some(log) = &mut self.log {
+            let Packet { seq, bytes, flags, .. } = packet;
+            log.push(PacketEvent { at, flow: flow.number, seq, bytes, flags, lost: false });
+        }
+        match flow.receiver.transport.as_deref() {
+            None => {
+                let payload = u64::from(packet.bytes - DATAGRAM_HEADER);
+                flow.receiver.received += payload;
+                flow.receiver.last = flow.receiver.last.max(at.as_ps());
+                let over = flow.is_over();
+                self.ledger.received(at, packet.destination, payload);
+                if self.notify == NotifyWhen::Received {
+                    self.notify_received(packet.flow);
+                }
+                if over {
+                    self.finish(packet.flow);
+                }
+            }
+            Some(ReceiverTransport::Raw(_)) => self.frame(at, &packet, wire),
+            Some(ReceiverTransport::Tcp(..)) => self.segment(at, packet, wire),
+        }
+    }
+
+    /// New bytes of a flow have arrived: the engine hears of it when they were the last.
+    fn notify_received(&mut self, key: FlowKey) {
+        let flow = self.flows.get(key);
+        if self.notify == NotifyWhen::Received && flow.receiver.received == flow.bytes {
+            let at = SimTime::from_ps(flow.receiver.last);
+            self.finished.push(FinishedFlow { flow: flow.number, host: flow.sender.source, at });
+        }
+    }
+
+    #[inline(never)]
+    fn frame(&mut self, at: SimTime, packet: &Packet, wire: &mut impl Wire) {
+        let key = packet.flow;
+        let payload = packet.bytes - self.config.transport.header();
+        let side = &mut self.flows.get_mut(key).receiver;
+        let Some(ReceiverTransport::Raw(receiver)) = side.transport.as_deref_mut() else { unreachable!("a raw flow") };
+        let new = receiver.on_frame(at.on_perfect_clock(), packet.seq, payload);
+        if new > 0 {
+            side.received += new;
+            side.last = side.last.max(at.as_ps());
+            self.ledger.received(at, packet.destination, new);
+            self.notify_received(key);
+        }
+        self.raw_reports(at, key, wire);
+        self.settle(key);
+    }
+
+    #[inline(never)]
+    fn segment(&mut self, at: SimTime, packet: Packet, wire: &mut impl Wire) {
+        if packet.flags & flags::ACK != 0 {
+            self.acknowledged(at, packet, wire);
+        } else {
+            self.data_segment(at, packet, wire);
+        }
+    }
+
+    /// An acknowledgement arrives at a TCP sender.
+    #[inline(always)]
+    fn acknowledged(&mut self, at: SimTime, packet: Packet, wire: &mut impl Wire) {
+        let key = packet.flow;
+        let flow = self.flows.get_mut(key);
+        let SenderTransport::Tcp(sender) = &mut flow.sender.transport else { unreachable!("a TCP flow") };
+        let sacks = if packet.sack == NO_SACK {
+            SackBlocks::NONE
+        } else {
+            self.free_sacks.push(packet.sack);
+            self.sacks[packet.sack as usize]
+        };
+        let ack =
+            Ack { ack: packet.seq, sacks, ece: packet.flags & flags::ECE != 0, syn: packet.flags & flags::SYN != 0 };
+        sender.on_ack(at.on_perfect_clock(), &ack);
+        let is_first_half = self.relays.contains_key(&key);
+        for rtt in sender.take_samples() {
+            if !is_first_half {
+                self.ledger.round_trip(at, rtt);
+            }
+            if let Some(least) = self.least_rtts.get_mut(&flow.number) {
+                *least = Some(least.map_or(rtt, |least| rtt.min(least)));
+            }
+            if let Some(longest) = &mut self.longest_rtts {
+                let longest = longest.entry(flow.number).or_default();
+                *longest = rtt.max(*longest);
+            }
+        }
+        if sender.is_done() {
+            self.settle(key);
+        } else {
+            self.pump(at, key, wire);
+        }
+    }
+
+    /// A data segment arrives at a TCP receiver.
+    #[inline(always)]
+    fn data_segment(&mut self, at: SimTime, packet: Packet, wire: &mut impl Wire) {
+        let key = packet.flow;
+        let side = &mut self.flows.get_mut(key).receiver;
+        let Some(ReceiverTransport::Tcp(receiver, _)) = side.transport.as_deref_mut() else {
+            unreachable!("a TCP flow")
+        };
+        let arrival = Arrival {
+            seq: packet.seq,
+            len: packet.bytes - HEADER_BYTES,
+            syn: packet.flags & flags::SYN != 0,
+            cwr: packet.flags & flags::CWR != 0,
+            ce: packet.flags & flags::CE != 0,
+        };
+        let before = side.received;
+        let ack = receiver.on_segment(at.on_perfect_clock(), &arrival);
+        let delivered = receiver.received();
+        let new = receiver.delivered_unique() - before;
+        side.received += new;
+        if new > 0 {
+            side.last = at.as_ps();
+            // The bytes of a split connection's first half are still under way.
+            if !self.relays.contains_key(&key) {
+                self.ledger.received(at, packet.destination, new);
+            }
+            self.notify_received(key);
+        }
+        match ack {
+            Some(ack) => self.acknowledge(at, key, &ack, wire),
+            None => self.rearm(key, wire),
+        }
+        if !self.relays.is_empty() {
+            self.relay(at, key, delivered, wire);
+        }
+        self.settle(key);
+    }
+
+    /// The first half of a split connection has `delivered` bytes in order.
+    fn relay(&mut self, at: SimTime, key: FlowKey, delivered: u64, wire: &mut impl Wire) {
+        let Some(&to) = self.relays.get(&key) else { return };
+        let flow = self.flows.get_mut(to);
+        let SenderTransport::Tcp(sender) = &mut flow.sender.transport else { unreachable!("half a TCP connection") };
+        sender.limit_to(delivered);
+        if delivered == flow.bytes {
+            self.relays.remove(&key);
+        }
+        self.pump(at, to, wire);
+    }
+
+    /// Sends an acknowledgement.
+    pub(super) fn acknowledge(&mut self, at: SimTime, key: FlowKey, ack: &Ack, wire: &mut impl Wire) {
+        let sack = if ack.sacks.is_empty() {
+            NO_SACK
+        } else if let Some(free) = self.free_sacks.pop() {
+            self.sacks[free as usize] = ack.sacks;
+            free
+        } else {
+            self.sacks.push(ack.sacks);
+            (self.sacks.len() - 1) as u32
+        };
+        let flow = self.flows.get_mut(key);
+        flow.in_flight += 1;
+        flow.sent += 1;
+        let Some(ReceiverTransport::Tcp(_, path)) = flow.receiver.transport.as_deref() else {
+            unreachable!("a TCP flow")
+        };
+        let class = self.config.acknowledgements.unwrap_or(flow.sender.class);
+        let packet = Packet {
+            flow: key,
+            destination: flow.sender.source,
+            hash: path_hash(path.hash, flow.sent, self.config.per_packet),
+            bytes: ack.wire_bytes(),
+            seq: ack.ack,
+            sack,
+            path: 0,
+            flags: u16::from(class) << flags::CLASS_SHIFT
+                | flags::ACK
+                | if ack.ece { flags::ECE } else { 0 }
+                | if ack.syn { flags::SYN } else { 0 },
+            ahead: path.ahead,
+        };
+        self.ledger.sent(packet.bytes);
+        let host = flow.destination;
+        self.rearm(key, wire);
+        wire.transmit(at, host, packet);
+    }
+
+    /// A raw receiver sends a report, if it has one to send.
+    pub(super) fn raw_reports(&mut self, at: SimTime, key: FlowKey, wire: &mut impl Wire) {
+        let flow = self.flows.get_mut(key);
+        let Some(ReceiverTransport::Raw(receiver)) = flow.receiver.transport.as_deref_mut() else {
+            unreachable!("a raw flow")
+        };
+        if let Some(report) = receiver.report(at.on_perfect_clock()) {
+            flow.in_flight += 1;
+            wire.report(at, [flow.destination, flow.sender.source], flow.number, key, report);
+        }
+        self.rearm(key, wire);
+    }
+
+    /// A receiver's report arrives at the sender.
+    pub fn report(
+        &mut self,
+        at: SimTime,
+        number: u32,
+        key: FlowKey,
+        report: &Report,
+        wire: &mut impl Wire,
+    ) -> HostAction {
+        let Some(flow) = self.flows.find(key, number) else { return HostAction::Nothing };
+        flow.in_flight -= 1;
+        let SenderTransport::Raw(sender) = &mut flow.sender.transport else { unreachable!("only raw flows report") };
+        sender.on_report(at.on_perfect_clock(), report);
+        let (host, destination) = (flow.sender.source, flow.destination);
+        let action = if sender.backlog() > 0 {
+            HostAction::Queue { host, destination, key }
+        } else if flow.sender.queued {
+            HostAction::Withdraw { host, destination, key }
+        } else {
+            HostAction::Nothing
+        };
+        self.rearm(key, wire);
+        self.settle(key);
+        action
+    }
+
+    /// A receiver's report is lost.
+    pub fn report_lost(&mut self, number: u32, key: FlowKey) {
+        if let Some(flow) = self.flows.find(key, number) {
+            flow.in_flight -= 1;
+            self.settle(key);
+        }
+    }
+}

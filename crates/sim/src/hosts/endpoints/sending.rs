@@ -1,0 +1,232 @@
+//! What senders put on the wire: packets that interfaces ask for, and segments that TCP hands over.
+//!
+//! Datagrams and raw frames wait at their source until an interface asks for one. TCP sends as soon as it
+//! may. Senders do not know when a packet arrives; acknowledgements and reports tell them.
+
+use crate::engine::time::SimTime;
+use crate::hosts::endpoints::{DATAGRAM_HEADER, Endpoints, PacketEvent, Transport, Wire, path_hash};
+use crate::hosts::flow::{Flow, FlowKey, ReceiverTransport, Segmentation, SenderTransport};
+use crate::network::link::LinkState;
+use crate::network::packet::{NO_SACK, Packet, flags};
+use timeplane_model::Duration;
+use timeplane_transport::HEADER_BYTES;
+
+/// A data packet of a flow on the flow's path.
+#[inline(always)]
+fn data_packet(key: FlowKey, flow: &Flow, hash: u32, bytes: u32, seq: u64, flags: u16) -> Packet {
+    Packet {
+        flow: key,
+        destination: flow.destination,
+        hash,
+        bytes,
+        seq,
+        sack: NO_SACK,
+        path: 0,
+        flags: flags | u16::from(flow.sender.class) << flags::CLASS_SHIFT,
+        ahead: flow.sender.ahead,
+    }
+}
+
+impl Endpoints {
+    /// The next packet of a flow that holds bytes, of at most `largest` bytes without framing, as it begins
+    /// to leave at `at`. `None` where it holds none, or where the next one is larger and cannot be divided.
+    pub fn next_packet(&mut self, at: SimTime, key: FlowKey, largest: u32) -> Option<Packet> {
+        self.take_packet(at, key, largest).map(|p| p.0)
+    }
+
+    /// As [`next_packet`](Self::next_packet), and whether the flow now holds no more.
+    #[inline(always)]
+    pub(crate) fn take_packet(&mut self, at: SimTime, key: FlowKey, largest: u32) -> Option<(Packet, bool)> {
+        let config = &self.config;
+        let flow = self.flows.get_mut(key);
+        let (seq, bytes, flags, last) = match &mut flow.sender.transport {
+            SenderTransport::Datagrams { unsent, segmentation, fragment } => {
+                if *unsent == 0 {
+                    return None;
+                }
+                let payload = next_payload(segmentation, *unsent, fragment, largest, config.fragments)?;
+                let seq = flow.bytes - *unsent;
+                *unsent -= u64::from(payload);
+                (seq, payload + DATAGRAM_HEADER, 0, *unsent == 0)
+            }
+            SenderTransport::Raw(sender) => {
+                let Transport::Raw { header, .. } = config.transport else { unreachable!("a raw flow") };
+                let most = largest.min(config.mtu).checked_sub(header)?;
+                let frame = sender.next_frame(at.on_perfect_clock(), most)?;
+                let again = if frame.retransmission { flags::RETRANSMISSION } else { 0 };
+                (frame.offset, frame.len + header, again, sender.backlog() == 0)
+            }
+            SenderTransport::Tcp(_) => unreachable!("TCP hands its segments over by itself"),
+        };
+        flow.in_flight += 1;
+        flow.sent += 1;
+        let hash = path_hash(flow.sender.hash, flow.sent, config.per_packet);
+        let packet = data_packet(key, flow, hash, bytes, seq, flags);
+        self.ledger.sent(bytes);
+        Some((packet, last))
+    }
+
+    /// Whether a packet that does not fit is divided.
+    pub(crate) fn cuts(&self) -> bool {
+        !matches!(self.config.transport, Transport::Datagrams) || self.config.fragments
+    }
+
+    /// The next packet of a flow that holds bytes, and how many like it come next, without the flow's last
+    /// one. `None` where that depends on what happens meanwhile.
+    pub(crate) fn alike(&self, key: FlowKey) -> Option<(Packet, u64)> {
+        let config = &self.config;
+        let flow = self.flows.get(key);
+        let (seq, payload, count) = match (&flow.sender.transport, flow.receiver.transport.as_deref()) {
+            (SenderTransport::Datagrams { unsent, segmentation: Segmentation::Even(each), fragment: 0 }, _) => {
+                (flow.bytes - unsent, *each, unsent.saturating_sub(1) / u64::from(*each))
+            }
+            // The receiver has all that was sent.
+            (SenderTransport::Raw(sender), Some(ReceiverTransport::Raw(receiver)))
+                if flow.in_flight == 0 && receiver.is_next(sender.next_offset()) =>
+            {
+                let payload = config.mtu.checked_sub(config.transport.header())?;
+                (sender.next_offset(), payload, sender.frames_alike(payload))
+            }
+            _ => return None,
+        };
+        if config.per_packet {
+            return None;
+        }
+        let bytes = payload + config.transport.header();
+        Some((data_packet(key, flow, flow.sender.hash, bytes, seq, 0), count))
+    }
+
+    /// Packets that are [alike](Self::alike) leave and arrive: the first one at `first`, each further one
+    /// another `line` later.
+    pub(crate) fn carry_alike(&mut self, key: FlowKey, first: SimTime, line: Duration, count: u64, packet: &Packet) {
+        let flow = self.flows.get_mut(key);
+        let payload = packet.bytes - self.config.transport.header();
+        let bytes = count * u64::from(payload);
+        match (&mut flow.sender.transport, flow.receiver.transport.as_deref_mut()) {
+            (SenderTransport::Datagrams { unsent, .. }, _) => *unsent -= bytes,
+            (SenderTransport::Raw(sender), Some(ReceiverTransport::Raw(receiver))) => {
+                let offset = sender.next_frames(payload, count);
+                receiver.on_frames(offset, bytes);
+            }
+            _ => unreachable!("TCP hands its segments over by itself"),
+        }
+        flow.sent += count as u32;
+        flow.receiver.received += bytes;
+        let at = |i: u64| first + line * i as i64;
+        flow.receiver.last = flow.receiver.last.max(at(count - 1).as_ps());
+        self.ledger.carried(first, line, count, packet, payload);
+        if let Some(log) = &mut self.log {
+            let number = flow.number;
+            log.extend((0..count).map(|i| PacketEvent {
+                at: at(i),
+                flow: number,
+                seq: packet.seq + i * u64::from(payload),
+                bytes: packet.bytes,
+                flags: packet.flags,
+                lost: false,
+            }));
+        }
+    }
+
+    /// Packets that a flow still holds, and their wire bytes on `link`, as if divided by the MTU.
+    pub fn unsent(&self, key: FlowKey, link: &LinkState) -> (u64, u64) {
+        let header = self.config.transport.header();
+        let most = u64::from(self.config.mtu - header);
+        let unsent = self.flows.get(key).sender.unsent();
+        let rest = (unsent % most) as u32;
+        let tail = if rest > 0 { u64::from(link.wire(rest + header)) } else { 0 };
+        (unsent.div_ceil(most), unsent / most * u64::from(link.wire(self.config.mtu)) + tail)
+    }
+
+    /// As [`unsent`](Self::unsent), with the sizes that the packets will have.
+    pub fn unsent_exact(&self, key: FlowKey, link: &LinkState) -> (u64, u64) {
+        let SenderTransport::Datagrams { unsent, segmentation, fragment } = &self.flows.get(key).sender.transport
+        else {
+            return self.unsent(key, link);
+        };
+        let (mut left, mut packets, mut bytes) = (*unsent, 0, 0);
+        let mut add = |payload: u32, count: u64| {
+            packets += count;
+            bytes += count * u64::from(link.wire(payload + DATAGRAM_HEADER));
+            left -= count * u64::from(payload);
+            left
+        };
+        let mut rest = if *fragment > 0 { add(*fragment, 1) } else { *unsent };
+        match segmentation {
+            Segmentation::Even(each) => {
+                rest = add(*each, rest / u64::from(*each));
+                add(rest as u32, u64::from(rest > 0));
+            }
+            Segmentation::Random(sizer) => {
+                let mut sizer = **sizer;
+                while rest > 0 {
+                    rest = add(sizer.next(rest), 1);
+                }
+            }
+        }
+        (packets, bytes)
+    }
+
+    /// An interface took the last packet of a flow, so its timer may start.
+    #[inline]
+    pub fn sent_all(&mut self, key: FlowKey, wire: &mut impl Wire) {
+        self.rearm(key, wire);
+    }
+
+    /// Sends the segments that a TCP sender may send now.
+    pub(super) fn pump(&mut self, at: SimTime, key: FlowKey, wire: &mut impl Wire) {
+        let per_packet = self.config.per_packet;
+        let flow = self.flows.get_mut(key);
+        loop {
+            let SenderTransport::Tcp(sender) = &mut flow.sender.transport else { unreachable!("a TCP flow") };
+            let Some(segment) = sender.poll(at.on_perfect_clock()) else { break };
+            let bit = |set: bool, bit: u16| if set { bit } else { 0 };
+            flow.in_flight += 1;
+            flow.sent += 1;
+            let flags = bit(segment.syn, flags::SYN)
+                | bit(segment.cwr, flags::CWR)
+                | bit(segment.ect, flags::ECT)
+                | bit(segment.retransmission, flags::RETRANSMISSION);
+            let hash = path_hash(flow.sender.hash, flow.sent, per_packet);
+            let packet = data_packet(key, flow, hash, segment.len + HEADER_BYTES, segment.seq, flags);
+            self.ledger.sent(packet.bytes);
+            wire.transmit(at, flow.sender.source, packet);
+        }
+        self.rearm(key, wire);
+    }
+}
+
+/// The payload of the next datagram, of which at most `largest` bytes fit with its header.
+#[inline(always)]
+fn next_payload(
+    segmentation: &mut Segmentation,
+    unsent: u64,
+    fragment: &mut u32,
+    largest: u32,
+    may_fragment: bool,
+) -> Option<u32> {
+    let fits = |payload: u32| payload.saturating_add(DATAGRAM_HEADER) <= largest;
+    match segmentation {
+        Segmentation::Even(each) if *fragment == 0 => {
+            let payload = u64::from(*each).min(unsent) as u32;
+            if fits(payload) { Some(payload) } else { part(payload, largest, may_fragment, fragment) }
+        }
+        Segmentation::Random(sizer) if *fragment == 0 => {
+            // Each draw moves the state of a sizer: ask a copy first.
+            let mut drawn = **sizer;
+            let payload = drawn.next(unsent);
+            let payload = if fits(payload) { payload } else { part(payload, largest, may_fragment, fragment)? };
+            **sizer = drawn;
+            Some(payload)
+        }
+        _ if fits(*fragment) => Some(std::mem::take(fragment)),
+        _ => part(*fragment, largest, may_fragment, fragment),
+    }
+}
+
+/// The part of a payload that fits, where it may be fragmented; the rest becomes the `fragment`.
+fn part(payload: u32, largest: u32, may_fragment: bool, fragment: &mut u32) -> Option<u32> {
+    let fits = largest.checked_sub(DATAGRAM_HEADER).filter(|&fits| may_fragment && fits > 0)?;
+    *fragment = payload - fits;
+    Some(fits)
+}

@@ -1,0 +1,207 @@
+//! The interfaces of all hosts, in one of two forms.
+//!
+//! A plain host queues flows and hands packets to its link first come, first served. A queued host has a
+//! [`Nic`], where gates, priorities or pauses decide what is sent. Interfaces know the link that they send
+//! on, not the network behind it.
+
+use crate::engine::event::EventKind;
+use crate::engine::time::SimTime;
+use crate::hosts::endpoints::{Endpoints, FlowQueue};
+use crate::hosts::nic::{Nic, QueueId, Window};
+use crate::hosts::receive::ReceiveBuffer;
+use crate::network::News;
+use crate::network::packet::Packet;
+use crate::network::wires::Wires;
+use timeplane_model::{Backlog, Duration, Rate};
+use timeplane_scenario::Nic as NicSpec;
+
+/// Which changes of a host's queues its agent hears of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QueueWatch {
+    /// None.
+    #[default]
+    Never,
+    /// A flow or a packet arrived.
+    Arrivals,
+    /// A queue became backlogged, or ran empty.
+    Transitions,
+    /// Both.
+    Everything,
+}
+
+/// The interfaces of all hosts.
+pub struct Interfaces {
+    /// By host, flows that wait for its link; used where `nics` is not.
+    pub(crate) flow_queues: Vec<FlowQueue>,
+    /// Flows in all of these queues.
+    pub(crate) queued_flows: u32,
+    /// Interfaces with a queue for each destination, by host.
+    pub(crate) nics: Option<Vec<Nic>>,
+    /// Which changes of queues agents hear of.
+    pub watch: QueueWatch,
+    /// By host, where receive buffers are bounded.
+    pub(crate) receive: Vec<ReceiveBuffer>,
+}
+
+impl Interfaces {
+    /// Empty interfaces: queued ones where `nic` is given, gated if it says so.
+    pub(crate) fn new(hosts: u32, nic: Option<(NicSpec, bool)>) -> Self {
+        Self {
+            flow_queues: (0..hosts).map(|_| FlowQueue::default()).collect(),
+            queued_flows: 0,
+            nics: nic.map(|(spec, gated)| (0..hosts).map(|_| Nic::new(spec, gated)).collect()),
+            watch: QueueWatch::Never,
+            receive: Vec::new(),
+        }
+    }
+
+    pub(crate) fn push_flow(&mut self, host: u32, key: u32, since: SimTime) {
+        self.flow_queues[host as usize].push(key, since);
+        self.queued_flows += 1;
+    }
+
+    pub(crate) fn pop_flow(&mut self, host: u32) {
+        self.flow_queues[host as usize].pop();
+        self.queued_flows -= 1;
+    }
+
+    /// Takes out all flows that wait at a plain host.
+    pub(crate) fn take_flows(&mut self, host: u32) -> FlowQueue {
+        let queue = std::mem::take(&mut self.flow_queues[host as usize]);
+        self.queued_flows -= queue.iter().count() as u32;
+        queue
+    }
+
+    pub(crate) fn note_arrival(&self, host: u32, was_empty: bool, news: &mut News) {
+        let notifies = match self.watch {
+            QueueWatch::Never => false,
+            QueueWatch::Arrivals | QueueWatch::Everything => true,
+            QueueWatch::Transitions => was_empty,
+        };
+        if notifies {
+            news.queues_changed(host);
+        }
+    }
+
+    pub(crate) fn note_departure(&self, host: u32, empty: bool, news: &mut News) {
+        if empty && matches!(self.watch, QueueWatch::Transitions | QueueWatch::Everything) {
+            news.queues_changed(host);
+        }
+    }
+
+    /// Serves a queued interface as soon as its link is free.
+    pub(crate) fn wake(&mut self, wires: &mut Wires, now: SimTime, host: u32) {
+        let free = wires.uplink(host).free_at();
+        self.serve_at(wires, now.max(free), host);
+    }
+
+    /// Serves a queued interface at `at` unless it is served earlier; a later event becomes stale.
+    pub(crate) fn serve_at(&mut self, wires: &mut Wires, at: SimTime, host: u32) {
+        if let Some(nics) = &mut self.nics {
+            let nic = &mut nics[host as usize];
+            if at < nic.armed {
+                nic.armed = at;
+                wires.calendar.push(at, EventKind::Serve { sender: host }.key());
+            }
+        }
+    }
+
+    /// A flow holds bytes for a queue of its host.
+    pub(crate) fn queue_flow(
+        &mut self,
+        wires: &mut Wires,
+        news: &mut News,
+        now: SimTime,
+        flow: QueuedFlow,
+        ends: &mut Endpoints,
+    ) {
+        let Some(nics) = &mut self.nics else { return };
+        let QueuedFlow { host, destination, key } = flow;
+        let was_empty = nics[host as usize].push_flow(now, destination, key, wires.uplink(host), ends);
+        self.note_arrival(host, was_empty, news);
+        self.wake(wires, now, host);
+    }
+
+    /// A packet joins a queue of its host; it comes back where the interface is stopped.
+    pub(crate) fn queue_packet(
+        &mut self,
+        wires: &mut Wires,
+        news: &mut News,
+        now: SimTime,
+        host: u32,
+        packet: Packet,
+    ) -> Result<(), Packet> {
+        let Some(nics) = &mut self.nics else { return Ok(()) };
+        if nics[host as usize].is_stopped() {
+            return Err(packet);
+        }
+        let was_empty = nics[host as usize].push_packet(now, packet, wires.uplink(host));
+        self.note_arrival(host, was_empty, news);
+        self.wake(wires, now, host);
+        Ok(())
+    }
+
+    /// A gate of a host opens; returns the windows that have ended.
+    pub(crate) fn open(&mut self, wires: &mut Wires, now: SimTime, host: u32, window: Window) -> Vec<Window> {
+        let Some(nics) = &mut self.nics else { return Vec::new() };
+        let ended = nics[host as usize].open(now, window);
+        self.wake(wires, now, host);
+        ended
+    }
+
+    /// A gate of a host closes at `at`.
+    pub(crate) fn close(&mut self, at: SimTime, host: u32, queue: QueueId) {
+        if let Some(nics) = &mut self.nics {
+            nics[host as usize].close(at, queue);
+        }
+    }
+
+    /// Takes out the windows of a host that ended by `now`.
+    pub fn expire(&mut self, now: SimTime, host: u32) -> Vec<Window> {
+        self.nics.as_mut().map_or_else(Vec::new, |nics| nics[host as usize].expire(now))
+    }
+
+    /// The backlog of a host by destination, flow by flow where `bursts`; its clock is `ahead` of the truth.
+    pub(crate) fn backlog(
+        &self,
+        wires: &Wires,
+        now: SimTime,
+        host: u32,
+        ahead: Duration,
+        bursts: bool,
+        ends: &Endpoints,
+    ) -> Backlog {
+        let of = |nics: &Vec<Nic>| nics[host as usize].backlog(now, wires.uplink(host), ahead, bursts, ends);
+        let mut backlog = self.nics.as_ref().map_or_else(Backlog::default, of);
+        backlog.room = self.receive.get(host as usize).map(|buffer| buffer.room(now));
+        backlog
+    }
+
+    /// Lets all interfaces send background flows outside of the gates, at this rate.
+    pub fn set_background(&mut self, rate: Rate) {
+        self.nics.iter_mut().flatten().for_each(|nic| nic.set_background(rate));
+    }
+
+    /// Leaves the backlog of a class out of all reports.
+    pub fn leave_unreported(&mut self, class: u8) {
+        self.nics.iter_mut().flatten().for_each(|nic| nic.leave_unreported(class));
+    }
+
+    /// Makes all interfaces count the bytes that arrive.
+    pub fn count_arrivals(&mut self) {
+        self.nics.iter_mut().flatten().for_each(Nic::count_arrivals);
+    }
+
+    /// Packets in the queues of all interfaces.
+    pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
+        self.nics.iter().flatten().flat_map(Nic::packets)
+    }
+}
+
+/// A flow that joins a queue of its host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueuedFlow {
+    pub host: u32,
+    pub destination: u32,
+    pub key: u32,
+}

@@ -1,0 +1,272 @@
+//! Links with the packets on them, the calendar of their arrivals, and the routes over them.
+//!
+//! Wires know how packets join a link and when they arrive. They do not know hosts' queues, nor who
+//! sends what. Links that can fail or change their rates are told so by the state of these features.
+
+use crate::engine::calendar::Calendar;
+use crate::engine::time::SimTime;
+use crate::hosts::endpoints::{Endpoints, FlowQueue};
+use crate::network::failures::Failures;
+use crate::network::link::{Full, Kinds, LinkState};
+use crate::network::meters::Loss;
+use crate::network::packet::{LAST, Packet, Packets, flags};
+use crate::network::rate_changes::RateChanges;
+use crate::network::routes::Routes;
+use crate::network::shared_buffer::SharedBuffer;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::Rng;
+use std::sync::Arc;
+use timeplane_model::{Candidates, Duration, Fabric, HostId, Link, LinkId, LinkSpec, NodeId, PathTag};
+use timeplane_workload::Streams;
+
+/// The state of a switch itself.
+#[derive(Debug)]
+pub(crate) struct SwitchState {
+    pub latency: Duration,
+    pub shared: Option<Box<SharedBuffer>>,
+}
+
+/// Networks with more links do not fit into the nearer caches.
+const LARGE: usize = 1 << 12;
+
+/// Links, packets, calendar and routes.
+pub struct Wires {
+    /// Pending events.
+    pub calendar: Calendar,
+    /// By link number: the fabric's, then those that were added.
+    pub links: Vec<LinkState>,
+    /// Packets under way.
+    pub packets: Packets,
+    pub(crate) fabric: Arc<Fabric>,
+    pub(crate) hosts: u32,
+    /// By host.
+    pub(crate) uplinks: Vec<u32>,
+    pub(crate) switches: Vec<SwitchState>,
+    /// The fabric without the links that switches know to be dead, and its routes.
+    routed: Arc<Fabric>,
+    routes: Routes,
+    /// The nodes at both ends of each link that was added to the fabric's.
+    added: Vec<(u32, u32)>,
+    /// By link, a stream of bit errors where it has any.
+    errors: Vec<Option<Xoshiro256PlusPlus>>,
+    /// Whether a new day of the calendar prefetches what its arrivals need. Changes no result.
+    pub large: bool,
+}
+
+/// Features that links ask when a packet joins that is not on the fast path.
+pub(crate) struct LinkChanges<'a> {
+    pub failures: Option<&'a Failures>,
+    pub rates: Option<&'a mut RateChanges>,
+}
+
+fn idle_links(fabric: &Fabric, watched: bool) -> Vec<LinkState> {
+    let mut kinds = Kinds::new(watched);
+    fabric.links().iter().map(|link| kinds.link(link, fabric.switch(link.from), fabric.switch(link.to))).collect()
+}
+
+impl Wires {
+    pub(crate) fn new(fabric: Arc<Fabric>, streams: &Streams) -> Self {
+        let hosts = fabric.hosts();
+        let links = idle_links(&fabric, false);
+        let bit_errors = |i: usize| streams.fast("link", i as u64, "bit errors");
+        let specs = fabric.links().iter().enumerate();
+        let errors = specs.map(|(i, link)| (link.spec.bit_error > 0.0).then(|| bit_errors(i))).collect();
+        let switches = (hosts..fabric.nodes().len() as u32)
+            .map(|n| {
+                let switch = fabric.switch(NodeId(n)).expect("switches follow hosts");
+                let ports = || (0..links.len() as u32).filter(|&l| fabric.link(LinkId(l)).from.0 == n).collect();
+                SwitchState { latency: switch.latency, shared: SharedBuffer::of(switch, ports).map(Box::new) }
+            })
+            .collect();
+        Self {
+            calendar: Calendar::default(),
+            large: links.len() > LARGE,
+            links,
+            packets: Packets::default(),
+            hosts,
+            uplinks: (0..hosts).map(|h| fabric.uplink(HostId(h)).0).collect(),
+            switches,
+            routes: Routes::new(&fabric),
+            routed: Arc::clone(&fabric),
+            added: Vec::new(),
+            errors,
+            fabric,
+        }
+    }
+
+    /// Makes the links of switches ones on which packets that meet are counted.
+    pub(crate) fn watch_meetings(&mut self) {
+        self.links = idle_links(&self.fabric, true);
+    }
+
+    /// Adds a link that no host sends on, and returns its number.
+    pub(crate) fn add_link(&mut self, from: u32, to: u32, spec: LinkSpec) -> u32 {
+        let mut state = LinkState::new(&Link { from: NodeId(from), to: NodeId(to), spec }, None, None);
+        state.host = u32::MAX;
+        self.links.push(state);
+        self.added.push((from, to));
+        self.errors.push(None);
+        (self.links.len() - 1) as u32
+    }
+
+    /// Points a link that was added elsewhere.
+    pub(crate) fn point(&mut self, link: u32, from: u32, to: u32) {
+        self.links[link as usize].to = to;
+        self.added[link as usize - self.fabric.links().len()] = (from, to);
+    }
+
+    /// The nodes that send and receive on a link.
+    pub fn ends_of(&self, link: u32) -> (u32, u32) {
+        match (link as usize).checked_sub(self.fabric.links().len()) {
+            Some(added) => self.added[added],
+            None => {
+                let link = self.fabric.link(LinkId(link));
+                (link.from.0, link.to.0)
+            }
+        }
+    }
+
+    /// The link of a host's interface.
+    #[inline]
+    pub(crate) fn uplink(&self, host: u32) -> &LinkState {
+        &self.links[self.uplinks[host as usize] as usize]
+    }
+
+    /// The latency of the switch at `node`.
+    #[inline]
+    pub(crate) fn latency(&self, node: u32) -> Duration {
+        self.switches[(node - self.hosts) as usize].latency
+    }
+
+    /// Routes around these links from now on.
+    pub(crate) fn avoid(&mut self, dead: &[LinkId]) {
+        self.routed = if dead.is_empty() {
+            Arc::clone(&self.fabric)
+        } else {
+            Arc::new(self.fabric.without(dead.iter().copied()))
+        };
+        self.routes = Routes::new(&self.routed);
+    }
+
+    /// The next link towards a host for packets with this hash.
+    pub(crate) fn route_to(&self, switch: u32, destination: u32, hash: u32) -> Result<u32, Loss> {
+        let out = self.routes.next(switch, destination, hash);
+        if out == LAST { Err(Loss::NoRoute) } else { Ok(out) }
+    }
+
+    /// The next link of a packet, by its path tag or its hash.
+    pub(crate) fn route(&self, switch: u32, packet: &Packet) -> Result<u32, Loss> {
+        if packet.path == 0 {
+            return self.route_to(switch, packet.destination, packet.hash);
+        }
+        let (node, to) = (NodeId(switch + self.hosts), HostId(packet.destination));
+        if self.routed.candidates(node, to) == Candidates::Set(&[]) {
+            return Err(Loss::NoRoute);
+        }
+        Ok(self.routed.tagged_link(node, to, PathTag(packet.path - 1)).0)
+    }
+
+    /// Puts a packet into flight.
+    #[inline(always)]
+    pub(crate) fn fly(&mut self, link: u32, arrival: SimTime, id: u32) {
+        if self.links[link as usize].fly(arrival, id, &mut self.packets) {
+            self.calendar.push_arrival(arrival, link);
+        }
+    }
+
+    /// Lets a packet join a link that is not plain: its departure and its arrival, or why it is lost.
+    ///
+    /// `whole` is when its last bit is there, later than `ready` only behind a cut-through switch.
+    #[inline(never)]
+    pub(crate) fn join_special(
+        &mut self,
+        changes: LinkChanges<'_>,
+        link: u32,
+        ready: SimTime,
+        whole: SimTime,
+        id: u32,
+    ) -> Result<(SimTime, SimTime), Loss> {
+        if self.links[link as usize].is_down() {
+            return Err(changes.failures.map_or(Loss::LinkDown, |f| f.down_reason(self, link)));
+        }
+        let packet = self.packets.get_mut(id);
+        let wire = self.links[link as usize].wire(packet.bytes);
+        let room = if self.links[link as usize].is_shared() {
+            let switch = self.fabric.link(LinkId(link)).from.0 - self.hosts;
+            let shared = self.switches[switch as usize].shared.as_mut().expect("a shared buffer");
+            shared.room(ready, link, wire, &self.links)
+        } else {
+            i64::MAX
+        };
+        let state = &mut self.links[link as usize];
+        let sending = state.accept(ready, whole, wire, room).map_err(|Full| Loss::BufferFull)?;
+        if sending.mark && packet.flags & flags::ECT != 0 {
+            packet.flags |= flags::CE;
+        }
+        if let Some(survival) = state.survival(wire) {
+            corrupt(&mut self.errors[link as usize], survival, packet);
+        }
+        let arrival = state.arrival(sending.departure, wire);
+        let (leads_down, changing) = (state.leads_down(), state.is_changing());
+        if leads_down && let Some(failures) = changes.failures {
+            failures.doom_if_early(self, link, arrival, id);
+        }
+        if changing && let Some(rates) = changes.rates {
+            rates.note_sending(self, link, id, ready, sending.departure);
+        }
+        Ok((sending.departure, arrival))
+    }
+
+    /// Takes the first arrival that comes before all other events and before `bound`: when, and over which link.
+    #[inline(always)]
+    pub(crate) fn next_arrival(
+        &mut self,
+        bound: SimTime,
+        queues: &[FlowQueue],
+        ends: &Endpoints,
+    ) -> Option<(SimTime, u32)> {
+        let (links, packets, large) = (&self.links, &self.packets, self.large);
+        self.calendar.pop_arrival(bound, |calendar| {
+            if large {
+                prefetch(calendar, links, packets, queues, ends);
+            }
+        })
+    }
+}
+
+/// Reads what the next arrivals need.
+///
+/// A large network is mostly far from the processor. When a day opens, this reads the links of the day
+/// after the next, the packets of the next day, and what the packets of this day lead to. No read then
+/// waits for another.
+#[inline(never)]
+fn prefetch(calendar: &Calendar, links: &[LinkState], packets: &Packets, flow_queues: &[FlowQueue], ends: &Endpoints) {
+    let arrivals = |days| calendar.arrivals_in(days).map(|l| &links[l as usize]);
+    let queue = |link: &LinkState| flow_queues.get(link.host as usize).and_then(FlowQueue::front);
+    let mut read = 0;
+    for link in arrivals(2) {
+        read ^= link.first();
+    }
+    for link in arrivals(1) {
+        read ^= packets.get(link.first()).flow;
+        read ^= queue(link).map_or(0, |t| t.0);
+    }
+    for link in arrivals(0) {
+        let packet = packets.get(link.first());
+        read ^= packets.try_get(packets.next(link.first())).map_or(0, |p| p.flow);
+        read ^= links.get(packet.ahead[0] as usize).map_or(0, LinkState::first);
+        read ^= ends.flows.read_early(packet.flow);
+        read ^= queue(link).map_or(0, |t| ends.flows.read_early(t.0));
+    }
+    core::hint::black_box(read);
+}
+
+/// Draws whether a bit of the frame is wrong.
+fn corrupt(stream: &mut Option<Xoshiro256PlusPlus>, survival: f64, packet: &mut Packet) {
+    let stream = stream.as_mut().expect("a link with errors has a stream");
+    // 53 random bits, uniform in [0, 1).
+    let uniform = (stream.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+    if uniform >= survival {
+        packet.flags |= flags::CORRUPT;
+    }
+}

@@ -6,16 +6,12 @@ pub use circuits::CircuitFabric;
 
 use crate::watch::Kind;
 use std::sync::Arc;
+use timeplane_assembly::{AssemblyError, PlanAgents, Role, Site, Start, assemble};
 use timeplane_model::{Duration, Fabric, FabricError, HostId, Rate, Time};
-use timeplane_protocol::numbering::circuit_classes;
 use timeplane_protocol::wire::SignalEncoding;
-use timeplane_protocol::{
-    Agent, CircuitController, CircuitControllerConfig, MakeScheduler, RateController, Reporting, SlotController,
-    SlotControllerConfig, Standby, Succession,
-};
-use timeplane_scenario::agents::{circuit_algorithm, rate_controller, slot_controller};
-use timeplane_scenario::{CircuitsSpec, PlanSpec, RateEstimator, Scenario, TdmaSpec, Topology, nearest};
-use timeplane_schedule::{Schedulers, UnknownScheduler};
+use timeplane_protocol::{Agent, Reporting};
+use timeplane_scenario::{PlanSpec, RateEstimator, Scenario, Topology, nearest};
+use timeplane_schedule::Schedulers;
 
 /// Why a scheme cannot run on real hosts.
 #[derive(Debug, thiserror::Error)]
@@ -39,9 +35,9 @@ pub enum PlanError {
     /// The fabric cannot be built.
     #[error(transparent)]
     Fabric(#[from] FabricError),
-    /// Its scheduler does not exist.
+    /// Its controller cannot be built.
     #[error(transparent)]
-    Scheduler(#[from] UnknownScheduler),
+    Agents(#[from] AssemblyError),
     /// An encoding has fewer classes than the hosts need.
     #[error("an encoding of {classes} classes cannot name {hosts} hosts, which need {needed}")]
     Classes {
@@ -173,14 +169,18 @@ impl LivePlan {
 
     /// How many controllers there are: two where one stands by.
     pub fn controllers(&self) -> u32 {
-        match &self.spec {
-            PlanSpec::Tdma(slots) if slots.standby.is_some() => 2,
-            _ => 1,
-        }
+        self.agents().terms().planners
     }
 
-    fn slots(&self, slots: &TdmaSpec) -> SlotControllerConfig {
-        slot_controller(slots, &self.fabric, self.mtu)
+    fn agents(&self) -> Box<dyn PlanAgents> {
+        let site = Site {
+            fabric: Arc::clone(&self.fabric),
+            mtu: self.mtu,
+            retune: self.circuits.map(|c| c.retune).unwrap_or_default(),
+            // Signals cross the network in microseconds; messages take the demand channel.
+            prompt_signals: true,
+        };
+        assemble(&self.spec, &site)
     }
 
     /// What hosts are told.
@@ -188,33 +188,13 @@ impl LivePlan {
     /// # Errors
     /// Where an encoding cannot name all of them.
     pub fn host(&self, encoding: SignalEncoding) -> Result<HostPlan, PlanError> {
-        let hosts = self.fabric.hosts();
+        let (hosts, terms) = (self.fabric.hosts(), self.agents().terms());
+        let (classes, needed, signals) = (encoding.classes(), terms.least_classes, terms.signal_classes);
+        if u32::from(classes) < needed || signals == Some(0) {
+            return Err(PlanError::Classes { classes, hosts, needed });
+        }
         let rate = self.fabric.link(self.fabric.uplink(HostId(0))).spec.rate;
-        Ok(match &self.spec {
-            PlanSpec::Tdma(slots) => {
-                let config = self.slots(slots);
-                let signals = config.host_signals(hosts);
-                // A plain class per destination, and others for grants where the encoding has any left.
-                if u32::from(encoding.classes()) < hosts || signals == Some(0) {
-                    return Err(PlanError::Classes { classes: encoding.classes(), hosts, needed: hosts });
-                }
-                HostPlan { hosts, fallback: config.fallback(), reporting: Reporting::default(), signals, rate }
-            }
-            PlanSpec::Rates(rates) => {
-                let config = rate_controller(rates);
-                HostPlan { hosts, fallback: config.fallback, reporting: config.reporting(), signals: None, rate }
-            }
-            PlanSpec::Circuits(spec) => {
-                let needed = circuit_classes(hosts);
-                if u32::from(encoding.classes()) < needed {
-                    return Err(PlanError::Classes { classes: encoding.classes(), hosts, needed });
-                }
-                let config = self.circuit_controller(spec);
-                let signals = Some(config.host_signals());
-                HostPlan { hosts, fallback: config.fallback(), reporting: Reporting::default(), signals, rate }
-            }
-            _ => unreachable!("refused when it was made"),
-        })
+        Ok(HostPlan { hosts, fallback: terms.fallback, reporting: terms.reporting, signals, rate })
     }
 
     /// The controller, as the `place`-th of all; the first leads at once.
@@ -222,7 +202,7 @@ impl LivePlan {
     /// `after_restart`: others may still hold what a controller before this one granted, so that nothing is granted before that is over.
     ///
     /// # Errors
-    /// Where the scheduler does not exist.
+    /// Where the scheduler does not exist, or the plan does not suit the fabric.
     pub fn controller(
         &self,
         epoch: u32,
@@ -230,48 +210,7 @@ impl LivePlan {
         place: u32,
         after_restart: bool,
     ) -> Result<Box<dyn Agent + Send>, PlanError> {
-        let schedulers = Schedulers::built_in();
-        match &self.spec {
-            PlanSpec::Tdma(slots) => {
-                let config = self.slots(slots);
-                let quiet = if after_restart { config.memory() } else { Duration::ZERO };
-                let config = SlotControllerConfig { epoch, start, quiet, ..config };
-                if slots.standby.is_none() {
-                    let scheduler = schedulers.build(&slots.scheduler, &config.slots)?;
-                    return Ok(Box::new(SlotController::new(config, scheduler, Arc::clone(&self.fabric))));
-                }
-                let build = schedulers.factory(&slots.scheduler)?;
-                let parameters = config.slots;
-                let make: MakeScheduler = Box::new(move || build(&parameters));
-                let succession = Succession { takeover: slots.takeover(), controllers: 2, place };
-                // One that was killed and comes back does not know who leads by now, and a follower must not begin with an epoch above the
-                // leader's, which it would take for a controller that has been replaced. It learns the epoch from peers and hosts.
-                if place == 0 && !after_restart {
-                    return Ok(Box::new(Standby::leading(config, succession, make, Arc::clone(&self.fabric))));
-                }
-                let config = SlotControllerConfig { epoch: 0, ..config };
-                Ok(Box::new(Standby::new(config, succession, make, Arc::clone(&self.fabric))))
-            }
-            PlanSpec::Rates(rates) => {
-                let config = timeplane_protocol::RateControllerConfig { epoch, ..rate_controller(rates) };
-                let controller = RateController::new(config, &self.fabric);
-                Ok(Box::new(
-                    controller.map_err(|e| PlanError::NotLive { scheme: self.scheme.clone(), what: e.to_string() })?,
-                ))
-            }
-            PlanSpec::Circuits(spec) => {
-                let config = self.circuit_controller(spec);
-                // As far as the schedules and rates of one before reach.
-                let quiet = if after_restart { config.circuits.window + config.margin * 2 } else { Duration::ZERO };
-                let config = CircuitControllerConfig { epoch, start: start.saturating_add(quiet), ..config };
-                Ok(Box::new(CircuitController::new(config, circuit_algorithm(spec.scheduler).build())))
-            }
-            _ => unreachable!("refused when it was made"),
-        }
-    }
-
-    fn circuit_controller(&self, spec: &CircuitsSpec) -> CircuitControllerConfig {
-        let of = self.circuits.as_ref().expect("a plan without a circuit switch is refused");
-        circuits::controller(spec, of, &self.fabric, self.mtu)
+        let start = Start { epoch, at: start, after_restart };
+        Ok(self.agents().controller(Role::Planner(place), start, &Schedulers::built_in())?)
     }
 }

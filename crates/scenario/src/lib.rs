@@ -4,7 +4,6 @@
 //! all come from them. Keys are snake_case; quantities are strings with a unit. A choice among alternatives is a table with one key, the
 //! alternative's name: `topology.leaf_spine = { leaves = 4, hosts_per_leaf = 30, spines = 3 }`.
 
-pub mod agents;
 mod capture;
 mod change;
 mod check;

@@ -8,14 +8,15 @@ use crate::hosts::endpoints::{Config, Endpoints, Transport};
 use crate::hosts::nic::Window;
 use crate::network::Network;
 use crate::record::ledger::Ledger;
-use crate::run::{RunSpec, prepare, queue_watch};
+use crate::run::{RunSpec, prepare};
 use indexmap::IndexMap;
 use std::path::Path;
 use std::sync::Arc;
+use timeplane_assembly::{Site, assemble};
 use timeplane_model::{Bytes, Duration, Fabric, FabricError, Framing, HostId, LinkSpec, Rate, Switch};
 use timeplane_results::Recorder;
 use timeplane_scenario::{
-    Loaded, Nic, PacketMix, Pattern, PlanSpec, Poisson, RatesSpec, Sizes, TimeslotsSpec, Workload,
+    Loaded, Nic, PacketMix, Pattern, PlanSpec, Poisson, RatesSpec, Retune, Sizes, TimeslotsSpec, Workload,
 };
 use timeplane_schedule::Schedulers;
 use timeplane_transport::TcpConfig;
@@ -319,10 +320,11 @@ fn carrying<'a>(
     let nic = plan.map(|_| (Nic::default(), true));
     let streams = Streams::new(1);
     let mut network = Network::new(Arc::clone(fabric), &streams, passive, SimTime::MAX, Duration::from_us(20), nic);
-    network.interfaces.watch = queue_watch(plan);
     let scheme = plan.map(|plan| {
-        Controllers::new(plan, fabric, MTU, timeplane_scenario::Retune::default(), &Schedulers::built_in(), &streams)
-            .expect("the fabric is a Clos network")
+        let site = Site { fabric: Arc::clone(fabric), mtu: MTU, retune: Retune::default(), prompt_signals: false };
+        let agents = assemble(plan, &site);
+        network.interfaces.watch = agents.terms().watch;
+        Controllers::new(&*agents, &Schedulers::built_in(), &streams).expect("the fabric is a Clos network")
     });
     Engine::new(network, ends, scheme, arrivals, SimTime::MAX, None)
 }

@@ -3,19 +3,20 @@
 use crate::air::flyways;
 use crate::air::{AirError, LinkTraces, set_up};
 use crate::circuit::switch::Circuits;
+use crate::control::Controllers;
 use crate::control::proxies::Proxies;
-use crate::control::{ControlError, Controllers};
 use crate::engine::time::SimTime;
 use crate::engine::{Ended, Engine, Pulse};
 use crate::hosts::endpoints::{self, Config, Endpoints};
 use crate::hosts::receive::ReceiveBuffer;
-use crate::network::{Network, QueueWatch};
+use crate::network::Network;
 use crate::record::capture::Capture;
 use crate::record::latency::{Histogram, Latencies};
 use crate::record::ledger::Ledger;
 use indexmap::IndexMap;
 use std::path::Path;
 use std::sync::Arc;
+use timeplane_assembly::{AssemblyError, Site, assemble};
 use timeplane_model::{Duration, Fabric, FabricError};
 use timeplane_protocol::ACKNOWLEDGEMENTS;
 use timeplane_results::{
@@ -59,7 +60,7 @@ pub enum RunError {
     Air(Box<AirError>),
     /// The scheme cannot be set up.
     #[error(transparent)]
-    Setup(#[from] ControlError),
+    Setup(#[from] AssemblyError),
     /// The scheduler's plan cannot be executed.
     #[error("{0}")]
     Plan(String),
@@ -159,14 +160,14 @@ pub fn prepare<'a>(
     };
     let folder = recorder.folder().map(Path::to_owned);
     let ends = setup.endpoints(source, fabric, recorder);
-    let (mut network, retune, traces) = setup.network(&ends, spec.base)?;
+    let (mut network, traces) = setup.network(&ends, spec.base)?;
     if let Some(folder) = folder.filter(|_| !scenario.record.capture.is_empty()) {
         let points = scenario.record.captured().filter(|p| u128::from(p.parts().1) < p.count(scenario, scheme));
         let gated = setup.is_gated();
         let capture = Capture::create(&folder, points, setup.fabric, gated, |link| network.ends_of(link))?;
         network.capture(capture);
     }
-    let controllers = setup.controllers(&network, retune, schedulers)?;
+    let controllers = setup.controllers(&mut network, schedulers)?;
     let proxies = scheme.proxy.as_ref().map(|p| Proxies::new(p, traces, &network, setup.streams));
     let arrivals = source.arrivals(spec.seed);
     let queues_every = scenario.record.queues_every;
@@ -315,17 +316,14 @@ impl Setup<'_> {
         (!plain).then_some((nic, gated))
     }
 
-    /// The network with all features of the scenario, the ports that its circuit switch darkens, and the
-    /// link traces of its air links.
-    fn network(&self, ends: &Endpoints, base: &Path) -> Result<(Network, Retune, LinkTraces), RunError> {
+    /// The network with all features of the scenario, and the link traces of its air links.
+    fn network(&self, ends: &Endpoints, base: &Path) -> Result<(Network, LinkTraces), RunError> {
         let Self { scenario, fabric, streams, times, mtu, .. } = *self;
         let passive = self.is_passive(ends);
         let report_latency = self.plan().map_or(REPORT_LATENCY, |p| p.control_latency() * 2);
         let nic = self.interfaces();
         let mut network = Network::new(Arc::clone(fabric), streams, passive, times.stop, report_latency, nic);
-        let mut retune = Retune::default();
         if let Topology::Hybrid(spec) = &scenario.fabric.topology {
-            retune = spec.retune;
             if let Some(circuits) = Circuits::new(fabric, spec.retune, spec.dark.times(), streams) {
                 network.add_circuits(circuits, spec.multiplexer_frames, scenario.fabric.framing.wire(mtu));
             }
@@ -334,7 +332,6 @@ impl Setup<'_> {
         network.fail(&scenario.failure);
         network.change_rates(&scenario.change);
         network.pause(mtu);
-        network.interfaces.watch = queue_watch(self.plan());
         self.add_tdma(&mut network, passive);
         if let Some(class) = self.acknowledgements() {
             network.interfaces.leave_unreported(class);
@@ -345,7 +342,7 @@ impl Setup<'_> {
         if let Some(PlanSpec::Rates(RatesSpec { estimator: RateEstimator::Arrivals(_), .. })) = self.plan() {
             network.interfaces.count_arrivals();
         }
-        Ok((network, retune, traces))
+        Ok((network, traces))
     }
 
     /// Adds air links and flyways; returns the link traces.
@@ -365,7 +362,12 @@ impl Setup<'_> {
             let racks = fabric.hosts();
             let medium = flyways::medium(flyways, racks, mtu, streams);
             let by_wire = flyways.acknowledgements == AckWay::Wire;
-            network.add_flyways(medium, flyways::field(flyways, racks)?, flyways.channels, by_wire);
+            network.add_flyways(
+                medium,
+                timeplane_assembly::flyways::field(flyways, racks).map_err(AirError::from)?,
+                flyways.channels,
+                by_wire,
+            );
         }
         Ok(traces)
     }
@@ -392,22 +394,28 @@ impl Setup<'_> {
         }
     }
 
+    /// Which ports the circuit switch darkens; any value without one.
+    fn retune(&self) -> Retune {
+        match &self.scenario.fabric.topology {
+            Topology::Hybrid(spec) => spec.retune,
+            _ => Retune::default(),
+        }
+    }
+
     /// The agents of the plan, if there is one.
-    fn controllers(
-        &self,
-        network: &Network,
-        retune: Retune,
-        schedulers: &Schedulers,
-    ) -> Result<Option<Controllers>, RunError> {
+    fn controllers(&self, network: &mut Network, schedulers: &Schedulers) -> Result<Option<Controllers>, RunError> {
         let Some(plan) = self.plan() else { return Ok(None) };
-        let (fabric, mtu) = (self.fabric, self.mtu);
-        let mut controllers = Controllers::new(plan, fabric, mtu, retune, schedulers, self.streams)?;
-        if self.scenario.record.grants {
-            controllers.record_grants(plan, fabric, mtu);
+        let (fabric, mtu) = (Arc::clone(self.fabric), self.mtu);
+        let agents = assemble(plan, &Site { fabric, mtu, retune: self.retune(), prompt_signals: false });
+        let terms = agents.terms();
+        network.interfaces.watch = terms.watch;
+        let mut controllers = Controllers::new(&*agents, schedulers, self.streams)?;
+        if let Some(grants) = terms.grants.filter(|_| self.scenario.record.grants) {
+            controllers.record_grants(grants);
         }
         for controller in controllers.controllers() {
             let returns = network.controller_returns(controller);
-            controllers.restart_at(controller, &returns, plan, fabric, mtu, retune, schedulers)?;
+            controllers.restart_at(controller, &returns, &*agents, schedulers)?;
         }
         Ok(Some(controllers))
     }
@@ -421,16 +429,6 @@ fn own_fabric(scenario: &Scenario, shared: &Fabric) -> Result<Fabric, FabricErro
     }
     let allowed = "as many as the scenario's fabric has";
     Err(FabricError::Dimension { what: "hosts", found: own.hosts().into(), allowed })
-}
-
-/// Which changes of their queues hosts tell the controller.
-pub(crate) fn queue_watch(plan: Option<&PlanSpec>) -> QueueWatch {
-    match plan {
-        None | Some(PlanSpec::Tdma(_) | PlanSpec::Circuits(_) | PlanSpec::Flyways(_)) => QueueWatch::Never,
-        Some(PlanSpec::Timeslots(_)) => QueueWatch::Arrivals,
-        Some(PlanSpec::Rates(rates)) if rates.estimator == RateEstimator::Backlogged => QueueWatch::Transitions,
-        Some(PlanSpec::Rates(_)) => QueueWatch::Everything,
-    }
 }
 
 fn transport(scheme: &Scheme, mtu: u32, report_latency: Duration) -> endpoints::Transport {

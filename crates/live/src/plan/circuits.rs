@@ -2,8 +2,6 @@
 
 use crate::circuit_switch::Darkens;
 use timeplane_model::{Duration, Fabric, Rate};
-use timeplane_protocol::CircuitControllerConfig;
-use timeplane_scenario::agents;
 use timeplane_scenario::{CircuitDemand, CircuitsSpec, Retune, Topology};
 
 /// A circuit switch and the packet switch beside it.
@@ -17,7 +15,7 @@ pub struct CircuitFabric {
     pub darkens: Darkens,
     /// How fast the packet switch is towards each host, in bits on the wire.
     pub packet_rate: Rate,
-    retune: Retune,
+    pub(super) retune: Retune,
 }
 
 impl CircuitFabric {
@@ -52,20 +50,6 @@ pub(super) fn refuse(spec: &CircuitsSpec, topology: &Topology) -> Result<(), Str
         return Err("it keeps packets for acknowledgements, and agents' reports wait for no gate: `acknowledgements` has to be 0".to_owned());
     }
     Ok(())
-}
-
-/// What the controller is told: as in the simulator, but for when it opens gates.
-///
-/// There signals take `control_latency`, like all messages. Here they cross the network in microseconds, and messages of the demand channel are
-/// what takes long. A signal that opens a gate therefore leaves when the circuit is lit, and none before.
-pub(super) fn controller(
-    spec: &CircuitsSpec,
-    of: &CircuitFabric,
-    fabric: &Fabric,
-    mtu: u32,
-) -> CircuitControllerConfig {
-    let config = agents::circuit_controller(spec, fabric, of.retune, mtu);
-    CircuitControllerConfig { open_lead: Duration::ZERO, ..config }
 }
 
 /// By how much a planned dark time is longer than it has to be; zero where it is too short.

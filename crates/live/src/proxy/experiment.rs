@@ -3,8 +3,8 @@
 use super::lab::{LabScheme, ProxyLab};
 use super::rate_trace::{RateTrace, RateTraceError};
 use std::path::Path;
+use timeplane_assembly::window_policy;
 use timeplane_model::Bytes;
-use timeplane_scenario::agents::window_policy;
 use timeplane_scenario::{AirQueue, Congestion, Scenario, Scheme, Transport};
 
 /// Why a scenario is no experiment of this lab.

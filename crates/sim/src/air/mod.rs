@@ -15,6 +15,7 @@ use crate::hosts::discipline::{Discipline, Limit, QueueState};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use timeplane_assembly::flyways::FieldError;
 use timeplane_model::{Duration, Fabric, Rate};
 use timeplane_protocol::LinkSample;
 use timeplane_radio::{
@@ -30,9 +31,9 @@ pub enum AirError {
     /// The antenna cannot be read.
     #[error(transparent)]
     Antenna(#[from] InputError),
-    /// Racks do not stand where they could.
-    #[error("the layout of racks: {0}")]
-    Layout(String),
+    /// The field of flyways cannot be computed.
+    #[error(transparent)]
+    Field(#[from] FieldError),
     /// A file of beams cannot be read.
     #[error("{}: {source}", file.display())]
     File {

@@ -4,7 +4,6 @@ mod clocks;
 pub(crate) mod proxies;
 mod signals;
 
-use crate::air::flyways::{flyway_config, flyway_controller};
 use crate::circuit::switch::CIRCUIT;
 use crate::control::clocks::Clock;
 use crate::control::signals::Signals;
@@ -17,20 +16,11 @@ use crate::record::grants::Grants;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
-use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, HostId, LinkId, Medium, Rate, Time};
-use timeplane_protocol::{
-    Address, Agent, CircuitController, CircuitControllerConfig, Event, FlywayControllerConfig, HostAgent, HostConfig,
-    Input, Message, Opening, Output, RateController, RateControllerConfig, Relay, RelayConfig, Report, Reporting,
-    SlotController, SlotControllerConfig, TimeslotController, TimeslotControllerConfig,
-};
+use timeplane_assembly::{AssemblyError, DemandSource, GrantRecord, PlanAgents, Role, Start};
+use timeplane_model::{Bytes, Class, Duration, HostId, LinkId, Medium, Rate, Time};
+use timeplane_protocol::{Address, Agent, Event, HostAgent, Input, Message, Opening, Output, Report};
 use timeplane_results::{ControlRow, Recorder, SlotRow};
-use timeplane_scenario::agents::{
-    background, circuit_algorithm, circuit_controller, one_of_two, planned_on, rate_controller, relay_config,
-    slot_controller, timeslot_controller,
-};
-use timeplane_scenario::{CircuitDemand, PlanSpec, Retune, SignalSpec};
-use timeplane_schedule::{Schedulers, UnknownScheduler};
+use timeplane_schedule::Schedulers;
 use timeplane_workload::Streams;
 
 /// Messages of one sender.
@@ -127,20 +117,6 @@ pub struct Controllers {
     out: Vec<Output>,
 }
 
-/// Why a run has no agents.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ControlError {
-    /// No such scheduler.
-    #[error(transparent)]
-    Scheduler(#[from] UnknownScheduler),
-    /// Timeslots and rates count in units of a host's link.
-    #[error(transparent)]
-    Clos(#[from] ClosError),
-    /// Flyways cannot be planned.
-    #[error("plan.flyways: {0}")]
-    Flyways(String),
-}
-
 /// Between a relay and controllers that plan.
 #[derive(Clone, Copy, Debug, Default)]
 struct RelayLink {
@@ -148,200 +124,57 @@ struct RelayLink {
     loss: f64,
 }
 
-/// What all kinds of plans have in common.
-struct Common {
-    latency: Duration,
-    peer_latency: Duration,
-    loss: f64,
-    clock_error: Duration,
-    /// Parts per million, either way.
-    clock_drift: f64,
-    resync: Option<Duration>,
-    fallback: Duration,
-    start: Time,
-    reporting: Reporting,
-    signals: SignalSpec,
-    /// For the hosts' configuration: how many classes of frames are destinations.
-    by_signal: Option<u16>,
-}
-
 impl Controllers {
-    /// Agents that have not begun. `retune` is which ports the circuit switch darkens, where there is one.
+    /// Agents that have not begun.
     ///
     /// # Errors
     /// Where no scheduler has that name, or the fabric does not suit the plan.
-    pub fn new(
-        spec: &PlanSpec,
-        fabric: &Arc<Fabric>,
-        mtu: u32,
-        retune: Retune,
-        schedulers: &Schedulers,
-        streams: &Streams,
-    ) -> Result<Self, ControlError> {
-        let fabric = &planned_on(spec, fabric);
-        let mut standby: Option<Box<dyn Agent + Send>> = None;
-        let (controller, common, slots): (Box<dyn Agent + Send>, Common, Option<Duration>) = match spec {
-            PlanSpec::Tdma(spec) => {
-                let config = slot_controller(spec, fabric, mtu);
-                let common = Common {
-                    latency: spec.control_latency,
-                    peer_latency: spec.peer_latency(),
-                    loss: spec.control_loss,
-                    clock_error: spec.clock_error,
-                    fallback: config.fallback(),
-                    start: config.start,
-                    reporting: Reporting::default(),
-                    signals: spec.signals.unwrap_or_default(),
-                    clock_drift: spec.clock_drift,
-                    resync: spec.resync,
-                    by_signal: config.host_signals(fabric.hosts()),
-                };
-                let controller: Box<dyn Agent + Send> = if spec.standby.is_some() {
-                    standby = Some(Box::new(one_of_two(spec, config, 1, false, schedulers, fabric)?));
-                    Box::new(one_of_two(spec, config, 0, true, schedulers, fabric)?)
-                } else {
-                    let scheduler = schedulers.build(&spec.scheduler, &config.slots)?;
-                    Box::new(SlotController::new(config, scheduler, Arc::clone(fabric)))
-                };
-                let signals = config.signals.map_or(Duration::ZERO, |s| s.slack * 2 + config.control_latency);
-                let slack = spec.clock_bound() * 2 + signals + spec.relay_error() * 2;
-                (controller, common, Some(slack))
-            }
-            PlanSpec::Timeslots(spec) => {
-                let config = timeslot_controller(spec, fabric, mtu);
-                let common = Common {
-                    latency: spec.control_latency,
-                    peer_latency: spec.control_latency,
-                    loss: spec.control_loss,
-                    clock_error: spec.clock_error,
-                    fallback: config.fallback,
-                    start: config.start,
-                    reporting: config.reporting(),
-                    signals: SignalSpec::default(),
-                    clock_drift: 0.0,
-                    resync: None,
-                    by_signal: None,
-                };
-                (Box::new(TimeslotController::new(config, fabric)?), common, None)
-            }
-            PlanSpec::Rates(spec) => {
-                let config = rate_controller(spec);
-                let common = Common {
-                    latency: spec.control_latency,
-                    peer_latency: spec.control_latency,
-                    loss: spec.control_loss,
-                    clock_error: Duration::ZERO,
-                    fallback: config.fallback,
-                    start: Time::ZERO,
-                    reporting: config.reporting(),
-                    signals: SignalSpec::default(),
-                    clock_drift: 0.0,
-                    resync: None,
-                    by_signal: None,
-                };
-                (Box::new(RateController::new(config, fabric)?), common, None)
-            }
-            PlanSpec::Circuits(spec) => {
-                let config = circuit_controller(spec, fabric, retune, mtu);
-                let common = Common {
-                    latency: spec.control_latency,
-                    peer_latency: spec.control_latency,
-                    loss: spec.control_loss,
-                    clock_error: Duration::ZERO,
-                    fallback: config.fallback(),
-                    start: config.start,
-                    reporting: Reporting::default(),
-                    signals: spec.signals,
-                    clock_drift: 0.0,
-                    resync: None,
-                    by_signal: Some(config.host_signals()),
-                };
-                let slack = config.open_lead + config.stop;
-                (
-                    Box::new(CircuitController::new(config, circuit_algorithm(spec.scheduler).build())),
-                    common,
-                    Some(slack),
-                )
-            }
-            PlanSpec::Flyways(spec) => {
-                let config = flyway_config(spec);
-                let common = Common {
-                    latency: spec.control_latency,
-                    peer_latency: spec.control_latency,
-                    loss: spec.control_loss,
-                    clock_error: Duration::ZERO,
-                    fallback: spec.report_every,
-                    start: Time::ZERO,
-                    reporting: config.reporting(),
-                    signals: SignalSpec::default(),
-                    clock_drift: 0.0,
-                    resync: None,
-                    by_signal: None,
-                };
-                (Box::new(flyway_controller(spec, config, fabric)?), common, None)
-            }
-        };
+    pub fn new(plan: &dyn PlanAgents, schedulers: &Schedulers, streams: &Streams) -> Result<Self, AssemblyError> {
+        let (fabric, terms) = (plan.fabric(), plan.terms());
         let count = fabric.hosts();
-        let relays = if let PlanSpec::Tdma(spec) = spec { spec.relays() } else { 0 };
-        let host = |h| HostConfig {
-            host: HostId(h),
-            epoch: 0,
-            start: common.start,
-            fallback: common.fallback,
-            reporting: common.reporting,
-            signals: common.by_signal,
-        };
+        let relays = terms.relays.map_or(0, |r| r.count);
+        let roles = (0..terms.planners).map(Role::Planner).chain((0..relays).map(Role::Relay));
+        let controllers: Vec<_> =
+            roles.map(|role| plan.controller(role, Start::FIRST, schedulers)).collect::<Result<_, _>>()?;
         let clock = |h: u32| {
             let one = |purpose| either_way(&mut streams.fast("host", u64::from(h), purpose));
-            let drift = if common.clock_drift > 0.0 { one("clock drift") * common.clock_drift } else { 0.0 };
-            Clock::new(common.clock_error.scale(one("clock error")), drift)
+            let drift = if terms.clocks.drift_ppm > 0.0 { one("clock drift") * terms.clocks.drift_ppm } else { 0.0 };
+            Clock::new(terms.clocks.error.scale(one("clock error")), drift)
         };
-        let mut controllers: Vec<_> = [controller].into_iter().chain(standby).collect();
-        let planners = controllers.len() as u32;
-        let mut relay = RelayLink::default();
-        let mut parts = Vec::new();
-        let mut errors = vec![Duration::ZERO; controllers.len()];
-        if let PlanSpec::Tdma(spec) = spec
-            && let Some(of) = &spec.controllers
-        {
-            relay = RelayLink { latency: spec.relay_latency(), loss: of.loss.unwrap_or(spec.control_loss) };
-            parts = fabric.parts(of.count);
-            for number in 0..of.count {
-                controllers.push(Box::new(Relay::new(relay_config(spec, number, fabric), Arc::clone(fabric))));
-                let mut stream = streams.fast("deputy", u64::from(number), "clock error");
-                errors.push(of.clock_error.scale(either_way(&mut stream)));
-            }
-        }
+        let relay_clock = |number: u32| {
+            let one = either_way(&mut streams.fast("deputy", u64::from(number), "clock error"));
+            Clock::new(terms.relays.map_or(Duration::ZERO, |r| r.clock_error.scale(one)), 0.0)
+        };
+        let planner_clocks = (0..terms.planners).map(|_| Clock::new(Duration::ZERO, 0.0));
         let nodes = count as usize + controllers.len();
-        let of_controllers = errors.into_iter().map(|error| Clock::new(error, 0.0));
-        let clocks = (0..count).map(clock).chain(of_controllers).collect();
+        let clocks = (0..count).map(clock).chain(planner_clocks).chain((0..relays).map(relay_clock)).collect();
         Ok(Self {
-            hosts: (0..count).map(|h| HostAgent::new(host(h))).collect(),
+            hosts: (0..count).map(|h| HostAgent::new(terms.host(HostId(h)))).collect(),
             clocks,
-            resync: common.resync.map(|every| (every, common.clock_error)),
+            resync: terms.clocks.resync.map(|every| (every, terms.clocks.error)),
             beacons: streams.fast("control", 0, "beacons"),
             armed: vec![SimTime::MAX; nodes],
             telling: vec![SimTime::MAX; count as usize],
-            latency: common.latency,
-            peer_latency: common.peer_latency,
-            relay,
-            parts,
-            planners,
-            loss: common.loss,
+            latency: terms.control_latency,
+            peer_latency: terms.peer_latency,
+            relay: terms.relays.map_or_else(RelayLink::default, |r| RelayLink { latency: r.latency, loss: r.loss }),
+            parts: terms.relays.map_or_else(Vec::new, |r| fabric.parts(r.count)),
+            planners: terms.planners,
+            loss: terms.control_loss,
             losses: streams.fast("control", 0, "loss"),
             messages: BTreeMap::new(),
             number: 0,
-            signals: Signals::new(common.signals, fabric, relays, streams),
+            signals: Signals::new(terms.signals, fabric, relays, streams),
             sent: vec![Sent::default(); nodes],
             frames: Sent::default(),
             peers: Sent::default(),
-            slots,
+            slots: terms.slot_slack,
             planned: VecDeque::new(),
             used: BTreeMap::new(),
-            by_sockets: matches!(spec, PlanSpec::Flyways(_)),
-            oracle: matches!(spec, PlanSpec::Circuits(c) if c.demand == CircuitDemand::Oracle),
-            ahead_of_light: matches!(spec, PlanSpec::Circuits(_)),
-            shared: background(spec) > Rate::ZERO,
+            by_sockets: terms.demand == DemandSource::Sockets,
+            oracle: terms.demand == DemandSource::Oracle,
+            ahead_of_light: terms.opens_early,
+            shared: terms.shares_links,
             line: (0..count).map(|h| fabric.link(fabric.uplink(HostId(h))).spec.rate).collect(),
             grants: None,
             down: vec![false; nodes],
@@ -362,12 +195,11 @@ impl Controllers {
     }
 
     /// Has the grants of a plan of rates or timeslots written down.
-    pub fn record_grants(&mut self, spec: &PlanSpec, fabric: &Fabric, mtu: u32) {
-        self.grants = match spec {
-            PlanSpec::Rates(_) => Some(Grants::Rates(BTreeMap::new())),
-            PlanSpec::Timeslots(spec) => Some(Grants::Timeslots(timeslot_controller(spec, fabric, mtu).slot)),
-            PlanSpec::Tdma(_) | PlanSpec::Circuits(_) | PlanSpec::Flyways(_) => None,
-        };
+    pub fn record_grants(&mut self, what: GrantRecord) {
+        self.grants = Some(match what {
+            GrantRecord::Rates => Grants::Rates(BTreeMap::new()),
+            GrantRecord::Timeslots(length) => Grants::Timeslots(length),
+        });
     }
 
     /// A controller's place among those of this plan, where it has it.
@@ -384,58 +216,22 @@ impl Controllers {
     ///
     /// # Errors
     /// As [`Controllers::new`].
-    #[expect(clippy::too_many_arguments, reason = "those of `new`, and which and when")]
     pub fn restart_at(
         &mut self,
         controller: Controller,
         times: &[SimTime],
-        spec: &PlanSpec,
-        fabric: &Arc<Fabric>,
-        mtu: u32,
-        retune: Retune,
+        plan: &dyn PlanAgents,
         schedulers: &Schedulers,
-    ) -> Result<(), ControlError> {
-        let fabric = &planned_on(spec, fabric);
+    ) -> Result<(), AssemblyError> {
         let Some(place) = self.place(controller) else { return Ok(()) };
-        for (i, at) in times.iter().enumerate() {
-            let (epoch, now) = (i as u32 + 1, at.on_perfect_clock());
-            let successor: Box<dyn Agent + Send> = match (spec, controller) {
-                (PlanSpec::Tdma(spec), Controller::Relay(number)) => {
-                    let config = RelayConfig { epoch, ..relay_config(spec, number, fabric) };
-                    Box::new(Relay::new(config, Arc::clone(fabric)))
-                }
-                (PlanSpec::Tdma(spec), _) if spec.standby.is_some() => {
-                    let config = SlotControllerConfig { start: now, ..slot_controller(spec, fabric, mtu) };
-                    Box::new(one_of_two(spec, config, place as u32, false, schedulers, fabric)?)
-                }
-                (PlanSpec::Tdma(spec), _) => {
-                    let config = slot_controller(spec, fabric, mtu);
-                    let config = SlotControllerConfig { epoch, start: now, quiet: config.memory(), ..config };
-                    let scheduler = schedulers.build(&spec.scheduler, &config.slots)?;
-                    Box::new(SlotController::new(config, scheduler, Arc::clone(fabric)))
-                }
-                (PlanSpec::Timeslots(spec), _) => {
-                    let config = timeslot_controller(spec, fabric, mtu);
-                    // As far as its predecessor's grants reach.
-                    let start = now + config.ahead + config.slot * (i64::from(config.batch) + 1);
-                    Box::new(TimeslotController::new(TimeslotControllerConfig { epoch, start, ..config }, fabric)?)
-                }
-                (PlanSpec::Rates(spec), _) => {
-                    Box::new(RateController::new(RateControllerConfig { epoch, ..rate_controller(spec) }, fabric)?)
-                }
-                (PlanSpec::Circuits(spec), _) => {
-                    let config = circuit_controller(spec, fabric, retune, mtu);
-                    // As far as its predecessor's schedules and rates reach.
-                    let start = now + config.circuits.window + config.margin * 2;
-                    let config = CircuitControllerConfig { epoch, start, ..config };
-                    Box::new(CircuitController::new(config, circuit_algorithm(spec.scheduler).build()))
-                }
-                (PlanSpec::Flyways(spec), _) => {
-                    let config = FlywayControllerConfig { epoch, ..flyway_config(spec) };
-                    Box::new(flyway_controller(spec, config, fabric)?)
-                }
-            };
-            self.successors[place].push_back(successor);
+        let role = match controller {
+            Controller::First => Role::Planner(0),
+            Controller::Standby => Role::Planner(1),
+            Controller::Relay(number) => Role::Relay(number),
+        };
+        for (epoch, at) in (1..).zip(times) {
+            let start = Start { epoch, at: at.on_perfect_clock(), after_restart: true };
+            self.successors[place].push_back(plan.controller(role, start, schedulers)?);
         }
         Ok(())
     }

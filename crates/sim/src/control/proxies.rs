@@ -7,6 +7,7 @@ use crate::network::{Network, NewAccess};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 use std::collections::BTreeMap;
+use timeplane_assembly::window_policy;
 use timeplane_model::{Bytes, Duration, FlowId, LinkId, Time};
 use timeplane_protocol::wire::Control;
 use timeplane_protocol::{
@@ -15,7 +16,6 @@ use timeplane_protocol::{
 };
 use timeplane_results::ControlRow;
 use timeplane_scenario::ProxySpec;
-use timeplane_scenario::agents::window_policy;
 use timeplane_transport::Steering;
 use timeplane_workload::Streams;
 

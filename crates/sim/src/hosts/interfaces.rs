@@ -12,22 +12,9 @@ use crate::hosts::receive::ReceiveBuffer;
 use crate::network::News;
 use crate::network::packet::Packet;
 use crate::network::wires::Wires;
+use timeplane_assembly::QueueWatch;
 use timeplane_model::{Backlog, Duration, Rate};
 use timeplane_scenario::Nic as NicSpec;
-
-/// Which changes of a host's queues its agent hears of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum QueueWatch {
-    /// None.
-    #[default]
-    Never,
-    /// A flow or a packet arrived.
-    Arrivals,
-    /// A queue became backlogged, or ran empty.
-    Transitions,
-    /// Both.
-    Everything,
-}
 
 /// The interfaces of all hosts.
 pub struct Interfaces {

@@ -21,7 +21,7 @@ mod trains;
 pub(crate) mod wires;
 
 pub use crate::air::handover::access::NewAccess;
-pub use crate::hosts::interfaces::{Interfaces, QueueWatch};
+pub use crate::hosts::interfaces::Interfaces;
 pub use failures::{Changes, Controller};
 pub use meters::{Loss, Meters};
 pub use wires::Wires;

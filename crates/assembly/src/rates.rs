@@ -1,0 +1,66 @@
+//! Agents of `plan.rates`: a controller that gives each pair with demand a rate.
+//!
+//! Hosts hold a rate for ten reporting intervals, and for the time that its successor takes to reach
+//! them.
+
+use crate::{AssemblyError, GrantRecord, PlanAgents, PlanTerms, QueueWatch, Role, Site, Start};
+use std::sync::Arc;
+use timeplane_model::Fabric;
+use timeplane_protocol::{Agent, Estimator, RateController, RateControllerConfig};
+use timeplane_scenario::{RateEstimator, RateNormaliser, RatesSpec};
+use timeplane_schedule::{Normaliser, Schedulers};
+
+pub(crate) struct Rates {
+    pub spec: RatesSpec,
+    pub site: Site,
+}
+
+impl Rates {
+    fn config(&self) -> RateControllerConfig {
+        let spec = &self.spec;
+        RateControllerConfig {
+            epoch: 0,
+            estimator: match spec.estimator {
+                RateEstimator::Backlogged => Estimator::Backlogged,
+                RateEstimator::Horizon(horizon) => Estimator::Horizon(horizon),
+                RateEstimator::Arrivals(constant) => Estimator::Arrivals(constant),
+            },
+            normaliser: match spec.normaliser {
+                RateNormaliser::ScaleBoth => Normaliser::ScaleBoth,
+                RateNormaliser::ScaleDown => Normaliser::ScaleDown,
+                RateNormaliser::MaxMin => Normaliser::MaxMin,
+                RateNormaliser::Proportional => Normaliser::Proportional,
+            },
+            every: spec.every,
+            compute_time: spec.compute_time,
+            lease: spec.report_every * 10 + spec.control_latency * 2 + spec.compute_time,
+            threshold_ppm: (spec.threshold * 1e6) as u32,
+            fallback: spec.report_every,
+        }
+    }
+}
+
+impl PlanAgents for Rates {
+    fn fabric(&self) -> &Arc<Fabric> {
+        &self.site.fabric
+    }
+
+    fn terms(&self) -> PlanTerms {
+        let config = self.config();
+        PlanTerms {
+            control_loss: self.spec.control_loss,
+            reporting: config.reporting(),
+            watch: match self.spec.estimator {
+                RateEstimator::Backlogged => QueueWatch::Transitions,
+                RateEstimator::Horizon(_) | RateEstimator::Arrivals(_) => QueueWatch::Everything,
+            },
+            grants: Some(GrantRecord::Rates),
+            ..PlanTerms::new(self.spec.control_latency, config.fallback)
+        }
+    }
+
+    fn controller(&self, _: Role, start: Start, _: &Schedulers) -> Result<Box<dyn Agent + Send>, AssemblyError> {
+        let config = RateControllerConfig { epoch: start.epoch, ..self.config() };
+        Ok(Box::new(RateController::new(config, &self.site.fabric)?))
+    }
+}

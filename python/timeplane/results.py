@@ -74,7 +74,7 @@ class _Tables:
         return self.table("drops")
 
     @property
-    def scheme(self) -> Table:
+    def control(self) -> Table:
         """One row per kind and sender of control messages."""
         return self.table("control")
 

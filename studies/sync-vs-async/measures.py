@@ -130,7 +130,7 @@ def of_latency(summary: Mapping[str, Any]) -> dict[str, float]:
 
 def of_control(run: tp.Run, summary: Mapping[str, Any]) -> dict[str, float]:
     """Control messages a second and their bits, of reports and of what the controller sends."""
-    table = run.scheme
+    table = run.control
     kind, seconds = np.asarray(table["kind"], str), float(summary["simulated_ps"]) * 1e-12
     measures = {}
     for name, use in (("reports", kind == "report"), ("grants", kind != "report")):

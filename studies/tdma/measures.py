@@ -42,7 +42,7 @@ def completions(run: tp.Run, tree: bool) -> dict[str, float]:
 
 def control_frames(run: tp.Run) -> float:
     """PFC frames of a run."""
-    table = run.scheme
+    table = run.control
     return float(sum(m for kind, m in zip(table["kind"], table["messages"], strict=True) if str(kind) == "pfc"))
 
 

@@ -17,7 +17,7 @@ version = release = timeplane.__version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "reference"]
 exclude_patterns = ["_build", "_ext", "**.ipynb_checkpoints"]
 
-# Every code cell is run, in a folder of its own, and one that fails fails the build.
+# Runs every code cell in a folder of its own; a cell that fails also fails the build.
 nb_execution_mode = "force"
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
@@ -26,7 +26,7 @@ nb_execution_timeout = 120
 nb_merge_streams = True
 os.environ["TIMEPLANE_DOCS_CLONE"] = str(HERE.parent)
 os.environ["PYTHONPATH"] = str(HERE / "_ext")
-# Kernels keep to files of their own, and tables to the width of a page.
+# Silences a warning of the debugger about frozen modules.
 os.environ |= {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
 
 myst_heading_anchors = 4
@@ -35,9 +35,9 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_default_options = {"members": True, "undoc-members": False}
 add_module_names = False
-# What stands between single quotes of that kind is code, in Rust as in Markdown.
+# Single backticks are code, in Rust as in Markdown.
 default_role = "code"
-# A type `bytes` in a signature is Python's, whatever fields there are of that name.
+# A type `bytes` in a signature is Python's, even if a field has that name.
 suppress_warnings = ["ref.python"]
 toc_object_entries = False
 

@@ -1,8 +1,11 @@
--- Wireshark's dissector of timeplane's frames: datagrams of agents (UDP port 51208), signals (EtherTypes 0x88B5 and 0x8808), and data frames of live
--- agents (EtherType 0x88B6). Layouts are those of crates/protocol/src/wire; names of fields are those of the Rust types.
+-- Wireshark dissector of timeplane's frames: datagrams of agents (UDP port 51208), signals
+-- (EtherTypes 0x88B5 and 0x8808), and data frames of live agents (EtherType 0x88B6). The layouts are
+-- those of crates/protocol/src/wire, and the fields have the names of the Rust types.
 --
--- Install: copy it to the folder "Personal Lua Plugins" of Help > About Wireshark > Folders, or name it: tshark -X lua_script:timeplane.lua.
--- Filters: timeplane.kind == 2, timeplane.grant.destination == 3, timeplane.signal.class == 1234, timeplane.data.stream == 7, ...
+-- To install it, copy it to the folder "Personal Lua Plugins" of Help > About Wireshark > Folders, or
+-- run `tshark -X lua_script:timeplane.lua`.
+-- Filters: timeplane.kind == 2, timeplane.grant.destination == 3, timeplane.signal.class == 1234,
+-- timeplane.data.stream == 7, ...
 
 local PORT = 51208
 local ETHER_TYPE_SIGNAL, ETHER_TYPE_DATA, ETHER_TYPE_MAC_CONTROL = 0x88b5, 0x88b6, 0x8808
@@ -18,7 +21,7 @@ local KINDS = {
 }
 local REPORT, GRANTS, RATES, SCHEDULE, HEARTBEAT, CLASS_NAMES, LEADS, PART, GATHERED, LINK_REPORT, STEER, FLYWAYS =
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
--- What a header's number counts.
+-- The meaning of a header's number.
 local NUMBERS = {
     [1] = "sequence", [2] = "round", [3] = "round", [4] = "period", [5] = "period", [6] = "round", [7] = "number", [8] = "round",
     [9] = "sequence", [10] = "sequence", [11] = "sequence", [12] = "round",
@@ -27,7 +30,7 @@ local TRIGGERS = { [0] = "at a time", [1] = "by a signal", [2] = "never", [3] = 
 local MEDIA = { [0] = "fabric", [1] = "path", [2] = "link" }
 local DATA_KINDS = { [1] = "Stream", [2] = "Repair", [3] = "Packet" }
 
--- Fields, by their names behind "timeplane.".
+-- Fields by name, without "timeplane.".
 local fields, list = {}, {}
 local function field(name, make, title, ...)
     fields[name] = make("timeplane." .. name, title, ...)
@@ -57,7 +60,7 @@ field("burst.class", u8, "Class", DEC)
 field("burst.packets", u32, "Packets", DEC)
 field("burst.bytes", u64, "Bytes", DEC)
 field("burst.arrived", i64, "Arrived at (ps)", DEC)
--- Grants, also those of a deputy's part.
+-- Grants, also those for the hosts of a relay.
 field("report_at", i64, "Report at (ps)", DEC)
 field("grant.host", u32, "Host", DEC)
 field("grant.destination", u32, "Destination", DEC, nil, 0x3fffffff)
@@ -101,7 +104,7 @@ field("share.rate", u64, "Rate (bit/s)", DEC)
 -- Class names.
 field("name.class", u16, "Class", DEC)
 field("name.destination", u32, "Destination", DEC)
--- Reports that a deputy has gathered.
+-- Reports that a relay has gathered.
 field("gathered.host", u32, "Host", DEC, nil, 0x3fffffff)
 field("gathered.has_room", ProtoField.bool, "Has room", 32, nil, 0x80000000)
 field("gathered.has_obeys", ProtoField.bool, "Names a controller", 32, nil, 0x40000000)
@@ -166,7 +169,7 @@ local truncated = ProtoExpert.new("timeplane.truncated", "Truncated", expert.gro
 local reserved = ProtoExpert.new("timeplane.unknown", "Unknown", expert.group.PROTOCOL, expert.severity.WARN)
 timeplane.experts = { truncated, reserved }
 
--- Walks through bytes: a place, and what is still there.
+-- A reader: an offset, and the number of remaining bytes.
 local Reader = {}
 Reader.__index = Reader
 function Reader.new(buffer, at)
@@ -175,21 +178,21 @@ end
 function Reader:left()
     return self.buffer:len() - self.at
 end
--- The next bytes, without going on; fewer than asked for raises Wireshark's own error.
+-- Returns the next bytes without advancing. Too few bytes raise Wireshark's own error.
 function Reader:peek(length)
     return self.buffer(self.at, length)
 end
 function Reader:skip(length)
     self.at = self.at + length
 end
--- Adds a field of the next bytes, and goes on.
+-- Adds a field of the next bytes, and advances.
 function Reader:add(tree, name, length)
     local range = self:peek(length)
     local item = tree:add(fields[name], range)
     self.at = self.at + length
     return range, item
 end
--- The same, and stays.
+-- The same, without advancing.
 function Reader:note(tree, name, length)
     return tree:add(fields[name], self:peek(length))
 end
@@ -199,7 +202,7 @@ local function truncation(tree, r)
     r:skip(r:left())
 end
 
--- Items of a message, each in a tree of its own.
+-- The items of a message, each in a tree of its own.
 local function item(tree, r, length, title)
     return tree:add(timeplane, r:peek(math.min(length, r:left())), title)
 end
@@ -225,7 +228,7 @@ local function burst(tree, r)
     r:add(t, "burst.arrived", 8)
 end
 
--- A grant; times count from the round's begin, as the encoder has it.
+-- A grant. Its times count from the start of the round, as in the encoder.
 local function grant(tree, r, effective, of_host)
     local before = of_host and 4 or 0
     if r:left() < before + 24 then return truncation(tree, r) end
@@ -249,7 +252,7 @@ local function grant(tree, r, effective, of_host)
     r:note(f, "grant.start_kind", 1)
     r:add(f, "grant.end_kind", 1)
     r:add(t, "grant.path", 2)
-    -- The begin, and from what the end counts.
+    -- The start, and the reference of the end.
     local range, from = r:peek(8), effective
     if start_kind == 0 then
         from = effective + range:int64()
@@ -336,7 +339,7 @@ local function flyway(tree, r)
     end
 end
 
--- The head of a gathered report: how many destinations follow.
+-- The head of a gathered report: the number of destinations that follow.
 local function gathered(tree, r)
     local room, obeys = r:peek(4):bitfield(0, 1) == 1, r:peek(4):bitfield(1, 1) == 1
     local length = 28 + (room and 8 or 0) + (obeys and 4 or 0)
@@ -357,8 +360,9 @@ local function gathered(tree, r)
     return entries
 end
 
--- Messages in several datagrams: items are never split, but what one is can depend on the part before. So much of the last item's kind was
--- still to come after each part, by conversation, message and part; filled as frames are first seen.
+-- Messages in several datagrams. An item is never split, but its kind can depend on the part before.
+-- This table has how many items of the last kind were still to come after each part, by conversation,
+-- message and part. It is filled when frames are first seen.
 local open_after = {}
 function timeplane.init()
     open_after = {}
@@ -439,7 +443,7 @@ local function body(kind, flags, part, effective, key, r, tree)
     if r:left() > 0 then truncation(tree, r) end
 end
 
--- What follows the EtherType of a signal, or is a datagram of its own: 46 bytes, and perhaps a tag of eight.
+-- A signal, after its EtherType or as a datagram: 46 bytes, and optionally a tag of eight.
 local function signal(buffer, pinfo, tree)
     if buffer:len() < 46 then return 0 end
     pinfo.cols.protocol = "timeplane"
@@ -454,7 +458,7 @@ local function signal(buffer, pinfo, tree)
     if flags >= 0x80 then r:note(t, "signal.others", 2) end
     r:skip(2)
     r:add(t, "signal.epoch", 4)
-    -- The number's lower half is here, the upper one behind the classes.
+    -- The lower half of the number; the upper half follows the classes.
     local number = UInt64.new(buffer(10, 4):uint(), buffer(30, 4):uint())
     t:add(fields["signal.number"], buffer(10, 4), number)
     r:skip(4)
@@ -476,7 +480,7 @@ local function signal(buffer, pinfo, tree)
 end
 
 function timeplane.dissector(buffer, pinfo, tree)
-    -- A signal's opcode could be the header of a window, but for the part: windows have one.
+    -- A signal's opcode can look like the header of a window, except for the part, which windows have.
     if buffer:len() >= 46 and buffer(0, 2):uint() == OPCODE_EXTENDED_PFC and buffer(2, 1):uint() == 1 then
         return signal(buffer, pinfo, tree)
     end
@@ -547,7 +551,7 @@ function data.dissector(buffer, pinfo, tree)
     return buffer:len()
 end
 
--- EtherTypes: signals, and MAC control frames, of which all but ours are Wireshark's.
+-- EtherTypes: signals, and MAC control frames; Wireshark dissects those that are not ours.
 local by_ether_type = Proto("timeplane_signal", "timeplane signal")
 function by_ether_type.dissector(buffer, pinfo, tree)
     if buffer:len() < 2 then return 0 end
@@ -555,7 +559,7 @@ function by_ether_type.dissector(buffer, pinfo, tree)
     if opcode == OPCODE_EXTENDED_PFC then return signal(buffer, pinfo, tree) end
     if not MAC_CONTROL_OF_WIRESHARK then return 0 end
     local done = MAC_CONTROL_OF_WIRESHARK:call(buffer, pinfo, tree)
-    -- A PFC frame that is a signal has epoch, number, hold and tag where the standard has padding.
+    -- A PFC frame that is a signal has epoch, number, hold and tag in the padding of the standard.
     if opcode == OPCODE_PFC and buffer:len() >= 46 and buffer(38, 8):uint64() ~= UInt64.new(0, 0) then
         local t = tree:add(timeplane, buffer(20, 26), "timeplane, Signal " .. tostring(buffer(24, 8):uint64()) .. " in a PFC frame")
         local r = Reader.new(buffer, 20)

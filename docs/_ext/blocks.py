@@ -1,13 +1,15 @@
-"""Fenced blocks of a page, and what a reader does with each: the rules by which pages are followed.
+"""Fenced blocks of a page: the rules by which a program can follow it.
 
-What a page asks of a reader is written in its blocks, so that a program can do the same, in a fresh clone, from the first to the last:
+A program runs the blocks of a page in a fresh clone, from the first to the last:
 
-- ``sh`` is typed into one shell. A block of ``text`` that follows at once is what it prints on stdout; there a line ``...`` stands for any
-  lines. ``<!-- exits: 3 -->`` in front of it says with which code it ends, where that is not 0.
-- ``toml``, ``python`` and ``rust`` name a file in a comment on their first line (``# mine.toml``), and are saved there as they are.
-- ``<!-- on a bare clone: REASON -->`` in front of a block: it makes the program that the others use, and is run only where there is none.
-- ``<!-- not run: REASON -->``: it cannot be run here, and why. Its commands still have to be ones that ``timeplane`` takes.
-- ``{code-cell}`` and other directives are Sphinx's own business; ``text`` elsewhere is a picture.
+- ``sh`` is typed into one shell. A block of ``text`` right after it is its output on stdout, where a
+  line ``...`` stands for any lines. ``<!-- exits: 3 -->`` before it gives an exit code other than 0.
+- ``toml``, ``python`` and ``rust`` name a file in a comment on their first line (``# mine.toml``),
+  and are saved there.
+- ``<!-- on a bare clone: REASON -->`` before a block: it builds the program that the others use, and
+  runs only if there is none.
+- ``<!-- not run: REASON -->``: it cannot run here. ``timeplane`` still has to parse its commands.
+- ``{code-cell}`` and other directives belong to Sphinx; ``text`` elsewhere is a picture.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page of the command line: what `--help` says of every command, asked of the programs."""
+"""Builds the page of the command line from the `--help` of every command."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _LIVE = "there is no timeplane-live to ask: `cargo build --workspace --locked --
 
 @dataclass
 class Help:
-    """What a command says of itself."""
+    """The parts of a help text."""
 
     about: str
     usage: str
-    #: Headings such as `Options`, with terms and what is said of each.
+    #: Headings such as `Options`, with terms and their descriptions.
     sections: list[tuple[str, list[tuple[str, str]]]]
-    #: What stands below them.
+    #: The text below the sections.
     after: str
 
 
 def ask(command: list[str]) -> Help:
-    """Asks a command."""
+    """Read the help of a command."""
     environment = dict(os.environ) | {"PATH": programs(), "COLUMNS": "100"}
     asked = subprocess.run([*command, "--help"], capture_output=True, text=True, env=environment, timeout=60)
     if asked.returncode != 0:
@@ -37,7 +37,7 @@ def ask(command: list[str]) -> Help:
 
 
 def read(text: str) -> Help:
-    """Takes the text of `--help` apart, as clap (and, close enough, argparse) writes it."""
+    """Parse the text of `--help`, in the format of clap or argparse."""
     head, sections, after = [], [], []
     for block in re.split(r"\n(?=\S)", text.strip("\n")):
         first, _, rest = block.partition("\n")
@@ -54,7 +54,7 @@ def read(text: str) -> Help:
 
 
 def _terms(text: str) -> list[tuple[str, str]]:
-    """Terms, which are indented least, and what is said of each, beside or below it."""
+    """Parse terms, which have the least indentation, with the descriptions beside or below them."""
     lines = text.splitlines()
     least = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     # Options without a short form are set in by four.
@@ -71,7 +71,7 @@ def _terms(text: str) -> list[tuple[str, str]]:
 
 
 def _plain(text: str) -> str:
-    """As Markdown takes it: angle brackets are no tags."""
+    """Escape text for Markdown: angle brackets are not tags."""
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(part if i % 2 else part.replace("<", "&lt;").replace("*", "\\*") for i, part in enumerate(parts))
 
@@ -99,7 +99,7 @@ def _write(page: Page, command: list[str], title: str, level: int, only: Help | 
 
 def page() -> Page:
     """All commands."""
-    made = Page("Command line", "Every command, as its own `--help` has it.")
+    made = Page("Command line", "Every command, generated from its `--help`.")
     _write(made, [sys.executable, "-m", "timeplane"], "timeplane", 2)
     _write(made, [sys.executable, "-m", "timeplane", "study"], "timeplane study", 3)
     return made

@@ -1,4 +1,4 @@
-"""The page of the daemons' metrics: what their status pages have at `/metrics`."""
+"""Builds the page of the daemons' metrics, from their status pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from generated import Page
 
 
 def metrics(text: str) -> list[tuple[str, str, str]]:
-    """Names as Prometheus stores them, types and meanings, of a text in the format of OpenMetrics."""
+    """Parse OpenMetrics text into names as Prometheus stores them, types and descriptions."""
     found, helps = [], {}
     for line in text.splitlines():
         if said := re.fullmatch(r"# HELP (\w+) (.*)", line):
@@ -25,13 +25,13 @@ def page() -> Page:
     """Controller, then agent."""
     made = Page(
         "Metrics of daemons",
-        "A controller or an agent with `status = \"127.0.0.1:9464\"` in its file has them at `/metrics`, in the text format of OpenMetrics, which Prometheus "
-        "reads; the request carries the token in `status.token` of its runtime folder. Counters begin with 0 at each start of the daemon.",
+        "A controller or an agent with `status = \"127.0.0.1:9464\"` in its file serves these metrics at `/metrics`, in the text format of OpenMetrics. "
+        "Requests carry the token of `status.token` in its runtime folder. Counters start at 0 with the daemon.",
     )
     for daemon in ("controller", "agent"):
         made.add(f"(metrics-{daemon})=", f"## {daemon.capitalize()}")
         rows = metrics(example("metrics", daemon))
         if not rows:
-            raise RuntimeError(f"the {daemon} has no metrics")
+            raise RuntimeError(f"no metrics of the {daemon}: expected at least one")
         made.table(("metric", "type", ""), [(f"`{name}`", kind, about.replace("<", "&lt;")) for name, kind, about in rows])
     return made

@@ -1,7 +1,8 @@
-"""Does what a page asks of its reader, word for word: ``python docs/_ext/follow.py docs/tutorial.md``.
+"""Runs the blocks of a page as its reader would: ``python docs/_ext/follow.py docs/tutorial.md``.
 
-The rules are those of :mod:`blocks`. It is done in a fresh copy of the repository, with the ``timeplane`` of this Python; with ``--bare`` in an empty
-folder, into which the page has to clone the repository and build everything. ``--update`` writes what comes out into the page, to be looked at.
+The rules are those of :mod:`blocks`. The blocks run in a fresh copy of the repository, with the
+``timeplane`` of this Python. With ``--bare`` they run in an empty folder, where the page has to clone
+the repository and build everything. ``--update`` writes the output into the page; review the diff.
 """
 
 from __future__ import annotations
@@ -21,28 +22,28 @@ from pathlib import Path
 from blocks import Block, blocks
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Where pages clone from; a clone from there is one of this repository's last commit.
+#: The address in pages; git is told to clone this repository instead.
 UPSTREAM = "https://github.com/timeplane/timeplane"
-#: No block takes longer, in seconds; those that build may.
+#: Limits for a block in seconds, without and with a build.
 LONGEST, LONGEST_BUILD = 300, 3600
 
 
 class FollowError(AssertionError):
-    """Something else came out than the page says."""
+    """A block failed, or its output differs from the page."""
 
 
 def programs() -> str:
-    """``PATH`` with the commands of this Python first, and the programs that tests have built last."""
+    """Return ``PATH`` with the commands of this Python first and the programs of the tests last."""
     return os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"], str(ROOT / "target" / "debug")))
 
 
 def copy(folder: Path) -> None:
-    """Makes what a clone of the repository with the changes of now would be."""
+    """Copy the repository with its uncommitted changes."""
     listed = ["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
         names = subprocess.run(listed, check=True, capture_output=True, text=True).stdout
     except (OSError, subprocess.CalledProcessError):
-        # No clone, but what somebody has unpacked.
+        # This is an unpacked archive and not a clone.
         made = shutil.ignore_patterns("target", ".venv", "results", "_build", "generated", "__pycache__")
         shutil.copytree(ROOT, folder, ignore=made, dirs_exist_ok=True)
         return
@@ -53,7 +54,7 @@ def copy(folder: Path) -> None:
 
 
 class Shell:
-    """One shell for all of a page, as a reader has."""
+    """One shell for all blocks of a page."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 (it lives as long as the shell)
@@ -78,7 +79,7 @@ class Shell:
         self._errors.close()
 
     def type(self, text: str, stop: bool = True, longest: float = LONGEST) -> tuple[str, int]:
-        """What comes out, and the last code. With ``stop`` the first command that fails ends it all, and raises :class:`FollowError`."""
+        """Return the output and the last exit code. With ``stop`` a failing command raises :class:`FollowError`."""
         assert self._bash.stdin and self._bash.stdout
         mark = f"--{uuid.uuid4().hex}--"
         self._errors.seek(0, os.SEEK_END)
@@ -101,7 +102,7 @@ class Shell:
 
 
 def follow(page: Path, *, bare: bool = False, tell: Callable[[str], object] = lambda _: None) -> list[tuple[Block, str]]:
-    """Does what the page says. Blocks that say what they print are given back with what they did print; whoever asks compares."""
+    """Run a page. Return each block that has an expected output, with its real output."""
     done = []
     environment = dict(os.environ) | {"PYTHONDONTWRITEBYTECODE": "1"}
     with tempfile.TemporaryDirectory(prefix="timeplane-docs-") as name:
@@ -135,7 +136,7 @@ def follow(page: Path, *, bare: bool = False, tell: Callable[[str], object] = la
 
 
 def check(block: Block) -> None:
-    """As much of a block that is not run as can be told without: that Python reads it, and that ``timeplane`` takes its commands."""
+    """Check a block without running it: Python parses it, and ``timeplane`` parses its commands."""
     if block.language == "python":
         compile(block.text, str(block), "exec")
     if block.language != "sh":
@@ -144,14 +145,14 @@ def check(block: Block) -> None:
         if command[1:2] == ["study"]:
             _check_study(block, command)
             continue
-        # What is wrong in front of it is said instead of the help.
+        # An error in the arguments takes precedence over the help.
         asked = subprocess.run([*command, "--help"], capture_output=True, text=True, env=dict(os.environ) | {"PATH": programs()}, timeout=60)
         if asked.returncode != 0:
             raise FollowError(f"{block}: {shlex.join(command)}: {asked.stderr}")
 
 
 def _check_study(block: Block, command: list[str]) -> None:
-    """Python's own part of the command: its parser would say its help before what is wrong."""
+    """Check a command of the Python package, whose parser prints its help before an error."""
     from timeplane.studies import _command, find
 
     try:
@@ -163,7 +164,7 @@ def _check_study(block: Block, command: list[str]) -> None:
 
 
 def commands(text: str) -> list[list[str]]:
-    """The commands of ``timeplane`` in a block, with what they are given; without those around them, such as ``sudo``."""
+    """Return the ``timeplane`` commands of a block with their arguments, without prefixes such as ``sudo``."""
     found = []
     for line in text.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
@@ -175,7 +176,7 @@ def commands(text: str) -> list[list[str]]:
 
 
 def same(said: str, came: str) -> bool:
-    """Whether that came out; ``...`` stands for any lines, blanks at ends of lines count nothing."""
+    """Compare outputs. ``...`` stands for any lines; trailing blanks do not count."""
     said_lines, came_lines = ([line.rstrip() for line in text.strip("\n").splitlines()] for text in (said, came))
 
     def match(i: int, j: int) -> bool:
@@ -191,7 +192,7 @@ def same(said: str, came: str) -> bool:
 
 
 def compare(done: list[tuple[Block, str]]) -> None:
-    """Raises :class:`FollowError` where something else came out than the page says."""
+    """Raise :class:`FollowError` if an output differs from the page."""
     for block, came in done:
         assert block.prints
         if not same(block.prints.text, came):
@@ -202,7 +203,7 @@ def compare(done: list[tuple[Block, str]]) -> None:
 
 
 def update(done: list[tuple[Block, str]]) -> None:
-    """Writes what came out into the page; texts with ``...`` stay, and are compared."""
+    """Write the outputs into the page, except for texts with ``...``."""
     for block, came in reversed(done):
         assert block.prints
         if same(block.prints.text, came) or "...\n" in block.prints.text:
@@ -214,11 +215,11 @@ def update(done: list[tuple[Block, str]]) -> None:
 
 
 def main() -> int:
-    """Follows pages; 1 where something else comes out."""
+    """Follow pages; return 1 if an output differs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pages", nargs="+", type=Path)
-    parser.add_argument("--bare", action="store_true", help="from an empty folder, building everything")
-    parser.add_argument("--update", action="store_true", help="write what comes out into the page")
+    parser.add_argument("--bare", action="store_true", help="start in an empty folder and build everything")
+    parser.add_argument("--update", action="store_true", help="write the output into the page")
     given = parser.parse_args()
     try:
         for page in given.pages:

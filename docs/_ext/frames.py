@@ -1,4 +1,4 @@
-"""The page of frames: one of each as the encoders write it, taken apart by the dissector."""
+"""Builds the page of frames: one of each from the encoders, parsed by the dissector."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from built import ROOT, example
 from generated import Page
 
 _DISSECTOR = ROOT / "data" / "wireshark" / "timeplane.lua"
-#: Of a message whose items are many, so many are shown.
+#: A list shows at most this many items.
 _ITEMS = 3
 
 
@@ -22,7 +22,7 @@ def _packets(capture: Path) -> Iterator[ElementTree.Element]:
     try:
         out = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
     except FileNotFoundError:
-        raise RuntimeError("there is no tshark: `bash install.sh` gets it") from None
+        raise RuntimeError("tshark is not installed: run `bash install.sh`") from None
     yield from ElementTree.fromstring(out)
 
 
@@ -33,7 +33,7 @@ def _fields(proto: ElementTree.Element, depth: int = 0) -> Iterator[tuple[int, E
             continue
         name = field.get("name", "")
         if len(field) and not name.startswith("timeplane."):
-            # An item of a list; its title begins with what it is.
+            # An item of a list; its title starts with its kind.
             kind = field.get("show", field.get("showname", "")).split(" ")[0]
             items[kind] = items.get(kind, 0) + 1
             if items[kind] > _ITEMS:
@@ -46,10 +46,10 @@ def page() -> Page:
     """All frames."""
     made = Page(
         "Frames",
-        "What agents and controllers say to each other, byte by byte: one of each message as the encoders write it (`crates/protocol/src/wire`), taken apart "
-        "by the dissector (`data/wireshark/timeplane.lua`), which is tested against them value by value. All numbers are big-endian. Offsets "
-        "count from the begin of the Ethernet frame, which is without preamble and check sequence. Names are display filters of Wireshark. Of lists, the first items are "
-        "shown; what does not fit into a datagram goes into several.",
+        "The messages of agents and controllers, byte by byte: one of each from the encoders (`crates/protocol/src/wire`), parsed "
+        "by the dissector (`data/wireshark/timeplane.lua`). A test compares both value by value. All numbers are big-endian. Offsets "
+        "count from the start of the Ethernet frame, without preamble and check sequence. Names are display filters of Wireshark. A list shows its first "
+        "items; a message that does not fit into one datagram takes several.",
     )
     seen: set[str] = set()
     with tempfile.TemporaryDirectory() as folder:
@@ -78,7 +78,7 @@ def page() -> Page:
                 rows.append((str(at), str(size) if size else "", indent + (f"`{name}`" if shown else ""), _escape(label)))
             made.table(("at", "bytes", "field", "here"), rows)
     if len(seen) < 12:
-        raise RuntimeError(f"the dissector names {len(seen)} kinds of frames only: {', '.join(sorted(seen))}")
+        raise RuntimeError(f"{len(seen)} kinds of frames from the dissector: expected at least 12: {', '.join(sorted(seen))}")
     return made
 
 
@@ -92,11 +92,11 @@ def _ether_type(protos: dict[str | None, ElementTree.Element]) -> str:
 
 
 def _title(proto: ElementTree.Element, ether_type: str) -> str:
-    """What it is, without the numbers of this one."""
+    """Return the kind of a frame, without its numbers."""
     shown = proto.get("showname", "").removeprefix("timeplane, ")
     what = re.match(r"[A-Za-z ]+?(?=,|:| \d|$)", shown)
     if what is None:
-        raise RuntimeError(f"the dissector calls a frame `{shown}`")
+        raise RuntimeError(f"title `{shown}` of the dissector: expected a kind of frame")
     if what[0] != "Signal":
         return what[0]
     names = {field.get("name") for field in proto.iter("field")}

@@ -1,4 +1,4 @@
-"""Pages of studies: what papers say beside what comes out, from the tables that `timeplane study` writes."""
+"""Builds the pages of studies from the tables that `timeplane study` writes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from timeplane.studies._claims import HEAD, markdown
 
 
 class GalleryError(ValueError):
-    """What a study's folder shows is not what it was compared with."""
+    """The files of a study disagree."""
 
 
 def compared(folder: Path) -> list[list[str]]:
-    """Rows of ``tables/compared.csv``, one per statement of ``published.csv``, with its words; raises :class:`GalleryError` for others."""
+    """Read ``tables/compared.csv``, one row per statement of ``published.csv``. Raise :class:`GalleryError` if they disagree."""
     with (folder / "tables" / "compared.csv").open(newline="", encoding="utf-8") as file:
         head, *rows = csv.reader(file)
     says = f"`timeplane study {folder.name}` writes it anew"
@@ -38,12 +38,12 @@ def compared(folder: Path) -> list[list[str]]:
 
 
 def pages(root: Path) -> dict[str, Page]:
-    """The gallery, and a page for each study, by name."""
+    """Build the gallery, and a page for each study, by name."""
     index = Page(
         "Studies",
-        "Papers done again: what they say beside what comes out here. Each study is a folder of the repository with its scenario, the paper's statements "
-        "(`published.csv`), what finds each of them in the results (`claims.py`), and the tables of a full run, from which this page is made. What "
-        "disagrees is said, with the reason where it is known.",
+        "Reproduced papers: their statements next to the results here. Each study is a folder of the repository. It has a scenario, the paper's statements "
+        "(`published.csv`), the code that finds each in the results (`claims.py`), and the tables of a full run, which this page shows. Each study "
+        "names what disagrees, with the reason if it is known.",
     )
     made = {"index": index}
     rows = []
@@ -55,14 +55,14 @@ def pages(root: Path) -> dict[str, Page]:
         rows.append((f"[{study.name}]({study.name}.md)", study.about, str(len(found)), answer))
         made[study.name] = _study(folder)
     if not rows:
-        raise GalleryError("there is no study")
+        raise GalleryError("no study: expected at least one")
     index.table(("study", "what it asks", "statements", "agrees"), rows)
     names = "\n".join(name for name in made if name != "index")
     index.add(f"```{{toctree}}\n:hidden:\n\n{names}\n```")
     for name in made:
         if name != "index":
             index.add(f"## {name}", find(name).about)
-            # The figure that its README begins with.
+            # The first figure of its README.
             shown = re.search(r"!\[[^\]]*\]\((figures/[^)]+)\)", (root / "studies" / name / "README.md").read_text(encoding="utf-8"))
             index.add(f"![A figure of {name}](../../../studies/{name}/{shown[1]})" if shown else "")
             index.add(f"[All statements and figures]({name}.md)")

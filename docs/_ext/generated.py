@@ -1,4 +1,4 @@
-"""Pages that are made of the code, each time the site is built."""
+"""Builds pages of the reference as Markdown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def cell(text: str) -> str:
-    """As a cell of a Markdown table takes it."""
+    """Escape text for a cell of a Markdown table."""
     return " ".join(text.split()).replace("|", "\\|")
 
 
@@ -18,11 +18,11 @@ class Page:
         self._parts = [f"# {title}", about]
 
     def add(self, *parts: str) -> None:
-        """Adds paragraphs."""
+        """Add paragraphs."""
         self._parts += [part for part in parts if part]
 
     def table(self, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        """Adds a table; an empty head is a table without one to be seen."""
+        """Add a table. An empty head is not shown."""
         lines = [head, ["---"] * len(head), *rows]
         self._parts.append("\n".join("| " + " | ".join(cell(text) for text in line) + " |" for line in lines))
 
@@ -30,7 +30,7 @@ class Page:
         return "\n\n".join(self._parts) + "\n"
 
     def write(self, path: Path) -> None:
-        """Writes it, where it has changed: what has not is not built again."""
+        """Write the page if it has changed, so that Sphinx rebuilds only changed pages."""
         text = str(self)
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text(encoding="utf-8") != text:

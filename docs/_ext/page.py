@@ -1,4 +1,4 @@
-"""What code cells of pages share: a clone to work in, and pictures that are light and dark as the page is."""
+"""Helpers for code cells of pages: a clone to work in, and pictures in the colors of the page."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 
-#: Colours that stand for the page's own until the picture is there.
+#: Placeholders that are replaced by the page's own colors.
 TEXT, LINE = "#010203", "#040506"
 _THEME = {TEXT: "var(--color-foreground-primary)", LINE: "var(--color-foreground-border)"}
 
 
 def clone(*folders: str) -> None:
-    """Brings folders of the repository into the folder in which the page is run, so that a page's paths are those of a clone."""
+    """Copy folders of the repository to where the page runs, so that its paths are those of a clone."""
     root = Path(os.environ["TIMEPLANE_DOCS_CLONE"])
     for folder in folders:
         shutil.copytree(root / folder, folder, dirs_exist_ok=True)
 
 
 class Picture:
-    """An SVG in the page's own colours, with a text for those who do not see it."""
+    """An SVG in the page's own colors, with an alternative text."""
 
     def __init__(self, svg: str, text: str) -> None:
         self.svg, self.text = svg, text
@@ -34,7 +34,7 @@ class Picture:
 
 @contextmanager
 def drawing(name: str, text: str, *, width: float = 7.0, height: float = 2.6, rows: int = 1, columns: int = 1, **more: object) -> Iterator[object]:
-    """Axes of a picture; ``name`` makes its parts' ids, ``text`` says what is in it. Inches."""
+    """Yield the axes of a picture in inches. ``name`` seeds the ids of its parts; ``text`` describes it."""
     import matplotlib
     from IPython.display import display
 
@@ -63,7 +63,7 @@ def drawing(name: str, text: str, *, width: float = 7.0, height: float = 2.6, ro
     svg = svg[svg.index("<svg") :]
     for colour, variable in _THEME.items():
         svg = svg.replace(colour, variable)
-    # As wide as it was drawn, where there is room; texts take the page's font.
+    # At most as wide as drawn; texts use the page's font.
     svg = re.sub(r' (?:height|width)="[^"]*pt"', "", svg, count=2).replace("<svg ", f'<svg style="max-width: {width * 96:.0f}px" ', 1)
     svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
     display(Picture(svg, text))

@@ -1,4 +1,4 @@
-"""A Sphinx extension that makes the pages of the reference and the gallery before the site is read."""
+"""A Sphinx extension that generates the pages of the reference and the gallery."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ def _write(app: Any) -> None:
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """As Sphinx asks for it."""
+    """Register the extension with Sphinx."""
     app.connect("builder-inited", _write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""The page of results: every table and column with its unit and meaning, and the metrics that comparisons, checks and sweeps name."""
+"""Builds the page of results: tables, columns with units, and the metrics of comparisons."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 from generated import Page
 
-#: A run that takes no time: columns are the same for all.
+#: The smallest run; all runs have the same columns.
 _SMALLEST = {
     "fabric": {"topology": {"single_switch": {"hosts": 2}}, "rate": "10 Gb/s"},
     "workload": {"shuffle": {"bytes": "10 kB"}},
     "scheme": {"datagrams": {"transport": {"datagrams": {}}}},
 }
-#: By the end of a name; the longest that fits.
+#: Units by the suffix of a name.
 _UNITS = {
     "_ps": "picoseconds",
     "_bytes": "bytes",
@@ -29,7 +29,7 @@ _UNITS = {
 
 
 def unit(name: str) -> str:
-    """Of a column: names end in it."""
+    """Return the unit of a column, from the suffix of its name."""
     return next((said for end, said in _UNITS.items() if name.endswith(end)), "")
 
 
@@ -41,18 +41,18 @@ def page() -> Page:
     metrics, tables = json.loads(listed)
     made = Page(
         "Results and metrics",
-        "What a folder of results holds. Units are in the names of columns; times are picoseconds since the run's begin, or spans of them. In Python, "
-        "and for all runs of a folder together, each table has the columns `run`, `scheme`, one for each swept key, and `seed` in front.",
+        "All tables of a results folder. The name of a column ends with its unit. Times are picoseconds since the start of the run, or durations. "
+        "In Python, each table has the additional columns `run`, `scheme`, one for each swept key, and `seed`.",
     )
     made.add(
         "(results-metrics)=",
         f"## {metrics['title'].partition(' (')[0]}",
-        "Names for `timeplane compare --metrics`, for `metric` of a `[[check]]` and for `timeplane sweep --until`; the suffix of the unit may be left out.",
+        "Names for `timeplane compare --metrics`, for `metric` of a `[[check]]` and for `timeplane sweep --until`. The suffix of the unit is optional.",
     )
     made.table(("name", "in tables", "unit"), [(f"`{e['name']}`", e["about"], unit(e["name"])) for e in metrics["entries"]])
     with tempfile.TemporaryDirectory() as folder:
         results = tp.Scenario.from_dict(_SMALLEST).run(results=Path(folder))
-        made.add("(results-summary)=", "## summary", "One row per run: `summary.parquet` and `summary.csv`. Metrics among its columns are named as in tables.")
+        made.add("(results-summary)=", "## summary", "One row per run, in `summary.parquet` and `summary.csv`. The last column is the heading in printed tables.")
         labels = {entry["name"]: entry["about"] for entry in metrics["entries"]}
         own = [name for name in results.summary.columns if name not in {"run", "scheme", "seed"}]
         made.table(("column", "unit", "in tables"), [(f"`{name}`", unit(name), labels.get(name, "")) for name in own])
@@ -68,5 +68,5 @@ def _columns(made: Page, table: object) -> None:
     descriptions = table.descriptions
     known = [name for name in table.columns if descriptions.get(name)]
     if not known:
-        raise RuntimeError(f"no column of {table.name} says what it means")
+        raise RuntimeError(f"table {table.name}: no column has a description")
     made.table(("column", "unit", ""), [(f"`{name}`", unit(name), descriptions[name].replace("<", "&lt;")) for name in known])

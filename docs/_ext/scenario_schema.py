@@ -1,4 +1,4 @@
-"""The page of scenario files: every key with type, default and meaning, out of the JSON Schema that the program checks files by."""
+"""Builds the page of scenario files from the JSON Schema: every key with type, default and meaning."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class _Schema:
         self.defs: dict[str, dict[str, Any]] = schema["$defs"]
         #: Types with a section of their own, in the order in which keys lead to them.
         self.sections: list[str] = []
-        #: Where each is first used: the dotted key.
+        #: The dotted key of the first use of each type.
         self.keys: dict[str, str] = {}
 
     def reference(self, name: str, key: str) -> str:
-        """A link to a type's section, which it gets."""
+        """Return a link to the section of a type, and add the section."""
         if name not in self.sections:
             self.sections.append(name)
             self.keys[name] = key
         return f"[{_words(name)}](#scenario-{name.lower()})"
 
     def kind(self, schema: Any, key: str) -> str:
-        """What a value is, in a few words, with links to types."""
+        """Describe a value in a few words, with links to types."""
         if schema is True:
             return "any value"
         if "$ref" in schema:
@@ -63,7 +63,7 @@ class _Schema:
         return f"{words}, from {least}" if least else words
 
     def rows(self, schema: dict[str, Any], key: str) -> Iterator[tuple[str, str, str, str]]:
-        """Keys of a table."""
+        """Yield the keys of a table."""
         required = schema.get("required", [])
         for name, value in schema.get("properties", {}).items():
             place = f"{key}.{name}" if key else name
@@ -82,27 +82,27 @@ def _text(text: str) -> str:
 
 
 def _toml(value: Any) -> str:
-    """A default as a file has it."""
+    """Format a default as TOML."""
     if isinstance(value, dict):
-        # What a file cannot say is missing there.
+        # TOML has no null.
         parts = [f"{key} = {_toml(one)}" for key, one in value.items() if one is not None]
         return "{ " + ", ".join(parts) + " }" if parts else "{}"
     return json.dumps(value, ensure_ascii=False)
 
 
 def _words(name: str) -> str:
-    """`TdmaSpec` as `slots`, `AirQueue` as `air queue`."""
+    """Turn `TdmaSpec` into `tdma`, `AirQueue` into `air queue`."""
     name = name.removesuffix("Spec").removesuffix("Name")
     return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()
 
 
 def page(schema: dict[str, Any]) -> Page:
-    """All keys."""
+    """Build the page."""
     s = _Schema(schema)
     made = Page(
         "Scenario files",
-        f"{_text(schema['description'])} Files are TOML. Quantities are texts with a unit; a key that there is not, a value without a unit or "
-        "a contradiction is refused before anything runs. This page is made of what `timeplane schema` prints, which editors take, too.",
+        f"{_text(schema['description'])} Files are TOML. Quantities are texts with a unit. An unknown key, a value without a unit or "
+        "a contradiction is refused before anything runs. This page is generated from the output of `timeplane schema`, which editors accept as well.",
     )
     made.add("## The whole file")
     made.table(_HEAD, s.rows(schema, ""))
@@ -125,7 +125,7 @@ def page(schema: dict[str, Any]) -> Page:
 
 
 def _choices(made: Page, s: _Schema, choices: list[dict[str, Any]], key: str) -> None:
-    """One of several: a word, or a table with one key."""
+    """Add the alternatives of a value: a word, or a table with one key."""
     rows, tables = [], []
     for choice in choices:
         about = _text(choice.get("description", ""))

@@ -1,4 +1,4 @@
-"""The compiled part of the package, as its stub describes it: with types, which a compiled function does not have."""
+"""Documents the compiled part of the package from its stub, which has types."""
 
 from __future__ import annotations
 import __future__
@@ -11,7 +11,7 @@ import timeplane
 
 
 def take_its_place() -> None:
-    """Puts the stub in the place of the compiled module, in this process: what is described is not called any more."""
+    """Replace the compiled module by its stub in this process, which does not call it again."""
     compiled = sys.modules["timeplane._core"]
     path = Path(timeplane.__file__).with_name("_core.pyi")
     stub = ModuleType("timeplane._core", compiled.__doc__)

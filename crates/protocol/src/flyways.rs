@@ -1,4 +1,9 @@
-//! The controller of flyways: what waits at racks comes in, which links each has and what takes them goes out.
+//! The controller of flyways: backlogs of racks in, links and the traffic that uses them out.
+//!
+//! A rack reports its backlog for each other rack. It hears of all its links, with start and end,
+//! and of the shares of its traffic that use links of any rack. A new link starts when every rack
+//! can have received the plan and its beams are pointed. A rack that misses a message keeps its
+//! links until their lease ends.
 
 use crate::agent::{Address, Agent, Input, Output};
 use crate::host::Reporting;

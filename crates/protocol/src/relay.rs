@@ -1,4 +1,10 @@
-//! What stands between a part of the hosts and the controller of slots, where hosts are too many for one.
+//! A relay between some of the hosts and the TDMA controller, for networks with too many hosts for one.
+//!
+//! One controller plans, because all slots have to belong to one plan. Controllers that each
+//! computed the plan would have to agree on their input in every round, to the last message. A
+//! relay gathers the reports of its hosts, passes on their grants, and sends their signals by its
+//! own clock, which guards have to cover. It keeps nothing that could be missed: a message lost
+//! between controllers costs its hosts the slots of one round.
 
 use crate::agent::{Address, Agent, Input, Output};
 use crate::inbox::{Inbox, ReportCounters};

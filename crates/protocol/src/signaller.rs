@@ -1,4 +1,7 @@
-//! The frames by which a controller of slots opens and closes gates.
+//! The frames by which a TDMA controller opens and closes gates.
+//!
+//! Only the controller's clock counts with signals: times in its messages start at their arrival.
+//! Each frame holds for its slot and the spread of frames, so a lost frame costs at most one slot.
 
 use crate::agent::{Address, Output};
 use crate::message::{Grants, Message, Pfc};

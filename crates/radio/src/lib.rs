@@ -1,4 +1,19 @@
-//! 60 GHz radio: antennas, propagation, the rates, errors and airtime of 802.11ad, beams, and which links between racks may be up.
+//! 60 GHz radio: antennas, propagation, and the rates, errors and airtime of 802.11ad.
+//!
+//! From the antenna to the packet:
+//!
+//! 1. `antenna` gives gains by direction, from a table or a shape. `propagation` gives free space,
+//!    noise, the rays of a room and bodies as screens. `layout` and `field` do so among racks.
+//! 2. `mcs` has the rates. From level to loss there are two ways. `bit_errors` (flyways) compares
+//!    the SINR with that at a rate's sensitivity, which includes noise figure and implementation
+//!    loss. `link_to_system` (the proxy) subtracts the losses of a receiver and uses mutual
+//!    information.
+//! 3. `airtime`, `mac` and `training` give the durations of a frame, an access and a sweep, to the
+//!    picosecond. `goodput` is an independent calculation of one TCP flow, as a check.
+//! 4. `flyways` decides which links can be up together. `first_infeasible` is the definition, and
+//!    the oracle of the tests.
+//! 5. `trace`, `scene` and `testbed` give matrices of beams over time; `link_trace` turns them into
+//!    what a link carries.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 

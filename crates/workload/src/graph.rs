@@ -1,4 +1,7 @@
-//! What is done in a step, and what has to be over before: transfers and computations as a graph without cycles.
+//! The transfers and computations of a step, as a graph without cycles of what waits for what.
+//!
+//! Collectives, Chakra traces and SimAI workloads all become such a graph. A transfer is over for
+//! the nodes that wait for it when its receiver has all of it, not when its sender knows.
 
 use std::ops::Range;
 use timeplane_model::{Bytes, Duration, HostId};

@@ -1,4 +1,20 @@
 //! The event loop: single-threaded, deterministic, ordered by `(time, phase, element)` alone.
+//!
+//! - A hop is one event, the arrival: the departure of a packet is known when it joins a link. A
+//!   link has one pending event, for its first packet in flight.
+//! - The last hop has no event where its arrival makes the host neither send nor wait. This holds
+//!   for all transports but TCP.
+//! - Outside events (flow arrivals, control messages, repair reports, samples) are merged with the
+//!   calendar, not pushed into it. Timers are lazy: a deadline that moved is scheduled again when
+//!   the old one fires.
+//! - As a day of the calendar opens, the records that it needs are read early, so that large
+//!   networks do not wait for memory. Links, packets and what a receiver needs of a flow are a
+//!   cache line each.
+//! - The hot loop is a function of its own. Rare events, such as failures, take no registers from
+//!   it.
+//!
+//! Slots are half-open. A flow that arrives with a packet sees it. A gate that opens at an instant
+//! is seen by the interface that serves at the same instant.
 
 pub mod calendar;
 pub mod event;

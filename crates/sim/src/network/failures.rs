@@ -4,6 +4,15 @@
 //! a node that is down, leaves the fast path for that time. A packet that will arrive at a node while it
 //! is down is marked when the node fails or when the packet joins the link; the node then drops it as it
 //! drops a corrupt packet.
+//!
+//! Only frames on or in the failed element are lost, with its reason. A packet is in a switch once
+//! its last bit has arrived, and on a wire from its first bit on. Behind cut-through, a packet that
+//! has started on its next wire is not caught.
+//!
+//! Other elements learn of a failure, and of the return, after the detection time. Switches then
+//! route over what is left, and packets without a route are lost as `no_route`. A host that cannot
+//! send keeps its flows. A controller that returns is a new one with the next epoch, and stays
+//! quiet until the grants of its predecessor have ended.
 
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::FlowQueue;

@@ -4,6 +4,11 @@
 //! queue for each priority, and an event serves it whenever its link becomes free. Other links know
 //! nothing of this: the link of a port leaves the fast path, and packets fly on it as elsewhere. A host
 //! that is paused stops the queues of that class in its interface.
+//!
+//! A PFC frame waits for the frame in transmission, precedes all other packets, carries the state
+//! of all priorities, and takes effect after its propagation and the reaction time. A switch pauses
+//! an input while less than one more frame fits below `pause_at`. At most the headroom of `Pfc`
+//! then arrives on top of `pause_at`; what still finds no room is lost as `input_full`.
 
 use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;

@@ -4,6 +4,11 @@
 //! Departures are computed when packets join a link. A link that will change therefore leaves the fast
 //! path: for each packet on it this module notes from when on it could be sent. A change recomputes the
 //! departures of all packets that have not begun. Other links pay nothing for it.
+//!
+//! The fabric of a run has the highest rates, so bounds and ideal times hold. A TDMA controller
+//! that knows of changes ahead lets no slot last across one, and plans each round at the rates of
+//! its time. Behind cut-through, with PFC, on hybrid fabrics and under other plans, rates cannot
+//! change yet.
 
 use crate::engine::time::SimTime;
 use crate::network::failures::{Failures, undoomed};

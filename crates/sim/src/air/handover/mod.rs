@@ -1,4 +1,9 @@
 //! Which access point a device uses over time.
+//!
+//! The answer is computed before the run, because levels are known then (event A3: another access
+//! point is better by a hysteresis for some time). A handover closes a link, takes its queue, makes
+//! switches route around all unused links, and opens the new link after the delay. Packets that
+//! arrive meanwhile wait at the new access point, in either direction.
 
 pub(crate) mod access;
 

@@ -1,4 +1,4 @@
-"""A proxy that tells TCP what a 60 GHz link carries: windows by reports of the access point (MASS 2019)."""
+"""A proxy that tells TCP the capacity of a 60 GHz link: windows follow reports of the access point (MASS 2019)."""
 
 from __future__ import annotations
 

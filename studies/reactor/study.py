@@ -1,4 +1,4 @@
-"""Circuit switching under the radar: a packet switch beside circuits, for racks that buffer nothing (REACToR, NSDI 2014)."""
+"""Circuit switching under the radar: circuits alongside a packet switch, for racks without buffers (REACToR, NSDI 2014)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Synchronous or asynchronous central scheme: timeslots against rates (Sviridov, Bianco, Giaccone, IEEE Globecom 2018)."""
+"""Synchronous or asynchronous central control: timeslots against rates (Sviridov, Bianco, Giaccone, IEEE Globecom 2018)."""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@ use crate::fail::Failure;
 use crate::{CompareArgs, output};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use timeplane_results::{Comparison, Folder, Metric, Options, ResultsError, RunSummary};
+use timeplane_experiment::{Comparison, ComparisonOptions};
+use timeplane_results::{Folder, Metric, ResultsError, RunSummary};
 
 pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let folders = read(&args.folders)?;
@@ -22,8 +23,8 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
         })
     };
     let metrics = args.metrics.iter().map(metric).collect::<Result<_, _>>()?;
-    let options =
-        Options { baseline: args.baseline.clone(), metrics, bounds: Folder::bounds(&folders), ..Options::default() };
+    let bounds = Folder::bounds(&folders);
+    let options = ComparisonOptions { baseline: args.baseline.clone(), metrics, bounds, ..Default::default() };
     let all: usize = folders.iter().map(|f| f.manifest.runs.len()).sum();
     let runs: Vec<RunSummary> = folders.into_iter().flat_map(|f| f.runs).map(|r| r.summary).collect();
     let comparison = Comparison::new(&runs, &options);

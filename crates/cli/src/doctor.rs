@@ -2,7 +2,7 @@
 
 use crate::fail::Failure;
 use crate::live::program;
-use crate::{DoctorArgs, exit, output};
+use crate::{DoctorArgs, output};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -61,7 +61,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         };
         output::text(&text)?;
     }
-    if works { Ok(()) } else { Err(Failure::Silent(exit::FAILED)) }
+    if works { Ok(()) } else { Err(Failure::Silent(timeplane_experiment::ExitCode::Failed)) }
 }
 
 fn parts() -> Vec<Part> {

@@ -1,12 +1,12 @@
 //! Why the command ends without an answer, and how that is told.
 
-use crate::exit;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 use serde_json::json;
 use std::fmt::{self, Display};
 use std::io::{self, IsTerminal};
+use timeplane_experiment::{ExitCode, ExperimentError};
 use timeplane_scenario::{Issue, Location, ScenarioError};
-use timeplane_sim::batch::BatchError;
+use timeplane_sim::SimulationError;
 
 /// Why the command ends without an answer.
 #[derive(Debug)]
@@ -14,9 +14,9 @@ pub enum Failure {
     /// Something is wrong with the scenario.
     Scenario(Box<ScenarioError>),
     /// Anything else: an exit code and what to say.
-    Said(u8, String),
+    Said(ExitCode, String),
     /// Everything has been said already.
-    Silent(u8),
+    Silent(ExitCode),
 }
 
 impl From<ScenarioError> for Failure {
@@ -25,15 +25,11 @@ impl From<ScenarioError> for Failure {
     }
 }
 
-impl From<BatchError> for Failure {
-    fn from(e: BatchError) -> Self {
+impl From<SimulationError> for Failure {
+    fn from(e: SimulationError) -> Self {
         match e {
-            BatchError::Scenario(e) => e.into(),
-            e @ (BatchError::Workload(_) | BatchError::Fabric(_) | BatchError::Air(_)) => Self::configuration(e),
-            e @ (BatchError::Results(_)
-            | BatchError::Run { .. }
-            | BatchError::Threads { .. }
-            | BatchError::Other { .. }) => Self::failed(e),
+            ExperimentError::Scenario(e) => e.into(),
+            e => Self::Said(e.exit_code(), e.to_string()),
         }
     }
 }
@@ -41,18 +37,18 @@ impl From<BatchError> for Failure {
 impl Failure {
     /// The scenario or the command line is wrong.
     pub fn configuration(what: impl Display) -> Self {
-        Self::Said(exit::CONFIGURATION, what.to_string())
+        Self::Said(ExitCode::Configuration, what.to_string())
     }
     /// What should have happened did not.
     pub fn failed(what: impl Display) -> Self {
-        Self::Said(exit::FAILED, what.to_string())
+        Self::Said(ExitCode::Failed, what.to_string())
     }
     /// Says on stderr what went wrong, and gives the exit code.
-    pub fn report(self) -> u8 {
+    pub fn report(self) -> ExitCode {
         match self {
             Self::Scenario(e) => {
                 issues(e.issues(), &e, "error");
-                exit::CONFIGURATION
+                ExitCode::Configuration
             }
             Self::Said(code, what) => {
                 eprintln!("error: {what}");

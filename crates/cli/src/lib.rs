@@ -23,22 +23,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use fail::Failure;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use timeplane_experiment::{ExitCode, Shard, Until};
 use timeplane_scenario::{Loaded, split_override};
-use timeplane_sim::sweep::{Shard, Until};
-
-/// What the command's exit code says.
-pub mod exit {
-    /// All is well.
-    pub const OK: u8 = 0;
-    /// A run failed.
-    pub const FAILED: u8 = 1;
-    /// The scenario or the command line is wrong; nothing was run.
-    pub const CONFIGURATION: u8 = 2;
-    /// All ran, and something that had to hold does not.
-    pub const CHECK: u8 = 3;
-    /// Interrupted; complete runs are kept.
-    pub const INTERRUPTED: u8 = 130;
-}
 
 /// Simulates data-center networks whose transmissions are planned in time.
 #[derive(Debug, Parser)]
@@ -326,7 +312,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(e) => {
             // Help and version come this way, too; clap knows where each belongs.
             let _ = e.print();
-            return e.exit_code().try_into().unwrap_or(exit::CONFIGURATION);
+            return e.exit_code().try_into().unwrap_or(ExitCode::Configuration.into());
         }
     };
     let done = match cli.command {
@@ -351,7 +337,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         )),
     };
     match done {
-        Ok(()) => exit::OK,
-        Err(failure) => failure.report(),
+        Ok(()) => ExitCode::Ok.into(),
+        Err(failure) => failure.report().into(),
     }
 }

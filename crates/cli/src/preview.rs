@@ -6,11 +6,11 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::rc::Rc;
+use timeplane_experiment::{ExitCode, PlannedRun, checks};
 use timeplane_model::{Duration, Fabric};
 use timeplane_scenario::{Loaded, Pattern, Point, Scenario, Workload};
 use timeplane_schedule::Schedulers;
-use timeplane_sim::batch::Planned;
-use timeplane_workload::{Source, WorkloadError, checks};
+use timeplane_workload::{Source, WorkloadError};
 
 /// The names that a plan may use.
 pub fn names(schedulers: &Schedulers) -> Vec<&str> {
@@ -58,7 +58,7 @@ pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
         }
         Err(failure) if args.json => {
             let (errors, code) = match &failure {
-                Failure::Scenario(e) => (fail::as_json(e.issues()), crate::exit::CONFIGURATION),
+                Failure::Scenario(e) => (fail::as_json(e.issues()), ExitCode::Configuration),
                 Failure::Said(code, what) => (json!([{ "message": what }]), *code),
                 Failure::Silent(code) => (json!([]), *code),
             };
@@ -95,7 +95,7 @@ fn product(scenario: &Scenario, points: usize) -> String {
 }
 
 /// What would run, for people.
-pub fn dry_run(loaded: &Loaded, points: &[Point], planned: &[Planned]) -> Result<String, Failure> {
+pub fn dry_run(loaded: &Loaded, points: &[Point], planned: &[PlannedRun]) -> Result<String, Failure> {
     let scenario = &points[0].scenario;
     let mut sources = Sources::default();
     let first = sources.of(scenario, loaded)?;

@@ -5,7 +5,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use timeplane_sim::batch::Progress;
+use timeplane_experiment::Progress;
 
 /// Steps of the bar for each run.
 const STEPS: f64 = 1000.0;
@@ -55,7 +55,7 @@ impl Display {
     }
 
     /// Takes one report.
-    pub fn on(&self, progress: Progress) {
+    pub fn on(&self, progress: Progress<'_>) {
         if self.quiet {
             return;
         }
@@ -95,9 +95,9 @@ impl Display {
 }
 
 impl State {
-    fn take(&mut self, progress: Progress) {
+    fn take(&mut self, progress: Progress<'_>) {
         match progress {
-            Progress::Started { .. } => {}
+            Progress::Started { .. } | Progress::LeftOut(_) | Progress::Note(_) => {}
             Progress::Tick { run, fraction, events } => {
                 if let (Some(done), Some(seen)) = (self.done.get_mut(run), self.events.get_mut(run)) {
                     *done = fraction.clamp(*done, 1.0);

@@ -3,14 +3,12 @@
 use crate::fail::{self, Failure};
 use crate::preview::{check, dry_run};
 use crate::progress::Display;
-use crate::{RunArgs, exit, output};
+use crate::{RunArgs, output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use timeplane_experiment::{ExitCode, Options, Progress, Shard, Until, checks};
 use timeplane_scenario::Loaded;
-use timeplane_schedule::Schedulers;
-use timeplane_sim::batch::{self, Progress};
-use timeplane_sim::sweep::{Shard, Until};
-use timeplane_workload::checks;
+use timeplane_sim::Simulator;
 
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
     run_some(args, None, None)
@@ -25,23 +23,23 @@ pub fn run_some(args: &RunArgs, until: Option<Until>, shard: Option<Shard>) -> R
     if !args.quiet {
         fail::warnings(&warnings);
     }
-    let schedulers = Schedulers::built_in();
+    let driver = Simulator::default();
     let jobs = args.jobs.map(|n| n as usize).or_else(|| std::thread::available_parallelism().ok().map(usize::from));
-    let options = batch::Options { until, shard, ..batch::Options::new(jobs.unwrap_or(1), &args.results) };
+    let options = Options { until, shard, ..Options::new(jobs.unwrap_or(1), &args.results) };
     if args.dry_run {
-        return output::text(&dry_run(&loaded, &points, &batch::plan(&loaded, &options)?)?);
+        return output::text(&dry_run(&loaded, &points, &timeplane_experiment::plan(&driver, &loaded, &options)?)?);
     }
     let cancel = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&cancel);
     // A second interrupt does not wait for runs to notice. Where a handler is there already (Python's), it stays.
     let _ = ctrlc::set_handler(move || {
         if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(exit::INTERRUPTED.into());
+            std::process::exit(ExitCode::Interrupted.into());
         }
     });
     let total = points.len() * loaded.scenario.scheme.len() * loaded.scenario.seeds as usize;
     let display = Display::new(total, args.quiet);
-    let outcome = batch::run(&loaded, &schedulers, &options, &cancel, &|p: Progress| display.on(p));
+    let outcome = timeplane_experiment::run(driver, &loaded, &options, &cancel, &|p: Progress<'_>| display.on(p));
     display.end();
     let outcome = outcome?;
     // What an interrupt left, or a share, says nothing about what had to come out.
@@ -76,7 +74,7 @@ pub fn run_some(args: &RunArgs, until: Option<Until>, shard: Option<Shard>) -> R
             outcome.runs,
             outcome.directory.display()
         );
-        return Err(Failure::Silent(exit::INTERRUPTED));
+        return Err(Failure::Silent(ExitCode::Interrupted));
     }
     if !args.quiet {
         let (events, seconds) = display.total();
@@ -106,5 +104,5 @@ pub fn run_some(args: &RunArgs, until: Option<Until>, shard: Option<Shard>) -> R
             );
         }
     }
-    if checks::all_met(&checked) { Ok(()) } else { Err(Failure::Silent(exit::CHECK)) }
+    if checks::all_met(&checked) { Ok(()) } else { Err(Failure::Silent(ExitCode::CheckFailed)) }
 }

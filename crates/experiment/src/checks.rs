@@ -1,8 +1,9 @@
 //! `[[check]]`: whether what had to come out came out, of whichever world.
 
+use crate::comparison::{Comparison, ComparisonOptions};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use timeplane_results::{Bound, Comparison, Metric, Options, RunSummary};
+use timeplane_results::{Bound, Metric, RunSummary};
 use timeplane_scenario::{Check, Limit, Loaded, nearest};
 
 /// A check that cannot be evaluated: where it stands, what is wrong, and what is allowed.
@@ -88,7 +89,7 @@ pub fn left_out(loaded: &Loaded, runs: &[RunSummary]) -> Vec<String> {
 
 /// Evaluates the checks of a scenario at every point, but for those that are [`left_out`]. `metrics` are those that [`validate`] gives.
 pub fn evaluate(loaded: &Loaded, metrics: &[Metric], runs: &[RunSummary], bounds: &[Bound]) -> Vec<Checked> {
-    let options = Options { metrics: metrics.to_vec(), bounds: bounds.to_vec(), ..Options::default() };
+    let options = ComparisonOptions { metrics: metrics.to_vec(), bounds: bounds.to_vec(), ..Default::default() };
     let comparison = Comparison::new(runs, &options);
     let mut all = Vec::new();
     let there = schemes(runs);

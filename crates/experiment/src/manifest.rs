@@ -1,23 +1,16 @@
-//! What a folder of results says of the scenario that it answers, whoever runs it.
+//! The manifest of a results folder, and the theoretical bounds in it.
 
-use crate::{Question, Source, mean_bounds, seeds, values};
+use crate::planned::{seeds, values};
 use timeplane_model::Fabric;
-use timeplane_results::{Bound, FORMAT, Manifest, ManifestRun, Metric, run_key};
+use timeplane_results::{Bound, FORMAT, Manifest, Metric};
 use timeplane_scenario::{Loaded, PlanSpec, Point, Scheme};
+use timeplane_workload::{Source, mean_bounds};
 
-/// Version of the program, part of every run's key.
+/// The version of the program, which is part of every key.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-impl Question {
-    /// The run that answers it, kept under a hash of all that the answer depends on.
-    pub fn run(&self) -> ManifestRun {
-        let Self { scheme, values, seed, .. } = self.clone();
-        ManifestRun { key: run_key(&self.json, seed, VERSION), scheme, point: values, seed }
-    }
-}
-
-/// What a folder of this name is about.
-pub fn manifest(loaded: &Loaded, name: &str, runs: Vec<ManifestRun>, bounds: &[Bound]) -> Manifest {
+/// The manifest of the results folder `name`, without its runs and bounds.
+pub fn manifest(loaded: &Loaded, name: &str) -> Manifest {
     Manifest {
         format: FORMAT,
         name: name.to_owned(),
@@ -25,13 +18,14 @@ pub fn manifest(loaded: &Loaded, name: &str, runs: Vec<ManifestRun>, bounds: &[B
         source: loaded.text().map(str::to_owned),
         set: loaded.overrides().map(|(key, values)| (key.to_owned(), values.to_owned())).collect(),
         scenario: loaded.scenario.to_json(),
-        bounds: bounds.to_vec(),
+        bounds: Vec::new(),
         seeds: seeds(loaded).collect(),
-        runs,
+        runs: Vec::new(),
     }
 }
 
-/// The bounds of every point whose workload ends, mean over seeds, for the comparison. A point comes with its fabric, its workload and its seeds.
+/// The bounds of every point whose workload ends, averaged over seeds. Each point comes with its
+/// fabric, workload and seeds.
 pub fn comparison_bounds<'a, S: IntoIterator<Item = u64>>(
     points: impl IntoIterator<Item = (&'a Point, &'a Fabric, &'a Source, S)>,
 ) -> Vec<Bound> {

@@ -1,31 +1,73 @@
-//! What a scenario asks: one question for each point, scheme and seed, whoever answers it.
+//! The runs of a scenario and their keys.
 
+use crate::manifest::VERSION;
 use indexmap::IndexMap;
 use std::path::Path;
+use timeplane_results::{ManifestRun, run_key};
 use timeplane_scenario::{Loaded, Point, Scenario, ScenarioError, Workload};
+use timeplane_workload::chakra_files;
 
 /// One run of a scenario.
 #[derive(Clone, Debug)]
-pub struct Question {
-    /// Which point, counted from 0.
+pub struct PlannedRun {
+    /// The number of its point, from 0.
     pub point: usize,
-    /// Its values, as text.
+    /// The point's swept values, as text.
     pub values: IndexMap<String, String>,
-    /// Which scheme.
+    /// The name of its scheme.
     pub scheme: String,
-    /// Which seed.
+    /// Its seed.
     pub seed: u64,
-    /// All that the answer depends on, files too, but for the program.
+    /// The name of its folder: a hash of everything that its result depends on.
+    pub key: String,
+    /// Whether it was complete when the plan was made.
+    pub complete: bool,
+}
+
+impl PlannedRun {
+    /// The run as the manifest lists it.
+    pub fn listed(&self) -> ManifestRun {
+        let Self { key, scheme, values, seed, .. } = self.clone();
+        ManifestRun { key, scheme, point: values, seed }
+    }
+
+    /// The run in a line for the user: `load = 0.5, dctcp, seed 1`.
+    pub fn label(&self) -> String {
+        let point: String = self.values.iter().map(|(key, value)| format!("{key} = {value}, ")).collect();
+        format!("{point}{}, seed {}", self.scheme, self.seed)
+    }
+}
+
+/// A run before it has a key.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The number of its point, from 0.
+    pub point: usize,
+    /// The point's swept values, as text.
+    pub values: IndexMap<String, String>,
+    /// The name of its scheme.
+    pub scheme: String,
+    /// Its seed.
+    pub seed: u64,
+    /// Everything that its result depends on, except the version of the program.
     pub json: serde_json::Value,
 }
 
-/// All questions of a scenario, in the order of tables: points, schemes, seeds.
+impl Question {
+    /// The run with its key.
+    pub fn run(&self) -> ManifestRun {
+        let Self { scheme, values, seed, .. } = self.clone();
+        ManifestRun { key: run_key(&self.json, seed, VERSION), scheme, point: values, seed }
+    }
+}
+
+/// All runs of a scenario in the order of tables: points, schemes, seeds.
 ///
 /// # Errors
-/// Where a sweep names what does not exist.
+/// If a sweep names a key that does not exist.
 ///
 /// # Panics
-/// Never: schemes of a point are those of its scenario.
+/// Never: the schemes of a point are those of its scenario.
 pub fn questions(loaded: &Loaded) -> Result<Vec<Question>, ScenarioError> {
     let mut all = Vec::new();
     for (p, point) in loaded.points()?.iter().enumerate() {
@@ -40,8 +82,8 @@ pub fn questions(loaded: &Loaded) -> Result<Vec<Question>, ScenarioError> {
     Ok(all)
 }
 
-/// All that the answer to one question of a point depends on; `None` where there is no such scheme. `base` is the folder in which files that the
-/// scenario names are looked up.
+/// Everything that the result of a run depends on; `None` if the point has no such scheme. File names
+/// in the scenario are relative to `base`.
 pub fn question(point: &Point, scheme: &str, seed: u64, base: &Path) -> Option<serde_json::Value> {
     with_digest(point, scheme, seed, &digest(&point.scenario, scheme, base))
 }
@@ -63,8 +105,8 @@ pub fn values(point: &Point) -> IndexMap<String, String> {
     point.values.iter().map(|(k, v)| (k.clone(), plain(v))).collect()
 }
 
-/// A hash of the files that a workload and a scheme's fabric name, so that a changed trace is a changed question. What is bundled changes with
-/// the version only.
+/// A hash of the files that a workload and a scheme's fabric name: a run with a changed file has
+/// another key. Bundled files change with the version only.
 fn digest(scenario: &Scenario, scheme: &str, base: &Path) -> String {
     let json = serde_json::to_value(&scenario.workload).expect("a workload is JSON");
     let seen = scenario.seen_by(scheme);
@@ -85,8 +127,8 @@ fn digest(scenario: &Scenario, scheme: &str, base: &Path) -> String {
         }
     }
     if let Workload::Chakra(trace) = &scenario.workload {
-        // Many files by one name.
-        for bytes in crate::chakra::files(&trace.prefix, base).values().filter_map(|file| std::fs::read(file).ok()) {
+        // One prefix names many files.
+        for bytes in chakra_files(&trace.prefix, base).values().filter_map(|file| std::fs::read(file).ok()) {
             hash.update(&bytes);
         }
     }

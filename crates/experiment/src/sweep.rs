@@ -1,6 +1,6 @@
 //! Which runs of a batch are wanted: all, a share of them, or no more seeds than it takes.
 
-use crate::batch::Planned;
+use crate::planned::PlannedRun;
 use indexmap::IndexMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -68,7 +68,7 @@ impl FromStr for Shard {
 /// The runs of a batch, and which of them are wanted.
 #[derive(Debug)]
 pub struct Sweep {
-    planned: Vec<Planned>,
+    planned: Vec<PlannedRun>,
     until: Option<Until>,
     shard: Option<Shard>,
     /// By point, then scheme: runs in the order of seeds.
@@ -80,7 +80,7 @@ pub struct Sweep {
 
 impl Sweep {
     /// All of `planned`, which come in the order of points, schemes, seeds.
-    pub fn new(planned: Vec<Planned>, until: Option<Until>, shard: Option<Shard>) -> Self {
+    pub fn new(planned: Vec<PlannedRun>, until: Option<Until>, shard: Option<Shard>) -> Self {
         let mut grouped: Vec<IndexMap<&str, Vec<usize>>> = Vec::new();
         for (i, run) in planned.iter().enumerate() {
             grouped.resize_with(grouped.len().max(run.point + 1), IndexMap::new);
@@ -93,7 +93,7 @@ impl Sweep {
     }
 
     /// All runs, also those that may turn out not to be wanted.
-    pub fn planned(&self) -> &[Planned] {
+    pub fn planned(&self) -> &[PlannedRun] {
         &self.planned
     }
 

@@ -4,10 +4,11 @@
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use timeplane_experiment::{Comparison, ComparisonOptions, Question, comparison_bounds, manifest, seeds};
 use timeplane_model::Fabric;
-use timeplane_results::{Comparison, ManifestRun, ResultsError, RunSummary, Store};
+use timeplane_results::{Manifest, ManifestRun, ResultsError, RunSummary, Store};
 use timeplane_scenario::{Loaded, Point};
-use timeplane_workload::{Question, Source, comparison_bounds, manifest, seeds};
+use timeplane_workload::Source;
 
 /// What happens, for people who wait.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +84,11 @@ impl Asker<'_> {
         let listed: Vec<ManifestRun> = questions.iter().map(|q| q.run()).collect();
         let bounds =
             comparison_bounds(points.map(|(point, fabric, source)| (point, fabric, source, seeds(self.loaded))));
-        store.write_manifest(&manifest(self.loaded, &name, listed.clone(), &bounds))?;
+        store.write_manifest(&Manifest {
+            runs: listed.clone(),
+            bounds: bounds.clone(),
+            ..manifest(self.loaded, &name)
+        })?;
         let mut cached = 0;
         for (number, (question, run)) in questions.iter().zip(&listed).enumerate() {
             if store.is_complete(&run.key) {
@@ -105,7 +110,7 @@ impl Asker<'_> {
             let text = std::fs::read_to_string(store.run_dir(&run.key).join("live.json")).unwrap_or_default();
             live.push(((*question).clone(), serde_json::from_str(&text).unwrap_or_default()));
         }
-        let options = timeplane_results::Options { bounds, ..Default::default() };
+        let options = ComparisonOptions { bounds, ..Default::default() };
         Ok(Outcome {
             directory: store.dir().to_owned(),
             comparison: Comparison::new(&answers, &options),

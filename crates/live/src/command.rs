@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration as Wait;
+use timeplane_experiment::checks;
 use timeplane_results::Metric;
 use timeplane_scenario::{Loaded, ScenarioError, split_override};
-use timeplane_workload::checks;
 
 /// Exit codes, as those of `timeplane`.
 pub mod exit {
@@ -198,7 +198,7 @@ pub fn wrong_scenario(e: &ScenarioError) -> u8 {
 }
 
 /// A run as it is named in lines for people: `rate = 1 Gb/s, slots, seed 1`.
-pub fn named(q: &timeplane_workload::Question) -> String {
+pub fn named(q: &timeplane_experiment::Question) -> String {
     let point: Vec<String> = q.values.values().map(|v| format!("{v}, ")).collect();
     format!("{}{}, seed {}", point.concat(), q.scheme, q.seed)
 }

@@ -11,6 +11,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration as Wait, Instant};
+use timeplane_experiment as experiment;
 use timeplane_live::lab::circuits::CircuitsSeen;
 use timeplane_live::lab::fabric::FabricParameters;
 use timeplane_live::lab::hosts::{Hosts, HostsParameters};
@@ -19,8 +20,7 @@ use timeplane_live::plan::LivePlan;
 use timeplane_model::{Duration, Fabric, HostId};
 use timeplane_protocol::wire::SignalEncoding;
 use timeplane_scenario::Loaded;
-use timeplane_schedule::Schedulers;
-use timeplane_sim::batch;
+use timeplane_sim::Simulator;
 
 const CONTROL: &str = "circuits";
 
@@ -39,9 +39,9 @@ fn lab(place: &Place, loaded: &Loaded) -> Outcome {
 
 /// The one run that the simulator makes of it.
 fn simulated(place: &Place, loaded: &Loaded) -> Run {
-    let options = batch::Options::new(1, place.results());
+    let options = experiment::Options::new(1, place.results());
     let never = AtomicBool::new(false);
-    let outcome = batch::run(loaded, &Schedulers::built_in(), &options, &never, &|_| {});
+    let outcome = experiment::run(Simulator::default(), loaded, &options, &never, &|_| {});
     Run::only(&outcome.unwrap_or_else(|e| panic!("{e}")).directory)
 }
 

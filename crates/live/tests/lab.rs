@@ -12,12 +12,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration as Wait, Instant};
+use timeplane_experiment::{self as experiment, Comparison};
 use timeplane_live::daemons;
 use timeplane_live::lab::run::{self, Options, Progress};
-use timeplane_results::{Comparison, Metric};
+use timeplane_results::Metric;
 use timeplane_scenario::Loaded;
-use timeplane_schedule::Schedulers;
-use timeplane_sim::batch;
+use timeplane_sim::Simulator;
 
 /// Four hosts, slots that are long enough for daemons without real-time priority.
 fn scenario(bytes: &str) -> String {
@@ -150,9 +150,9 @@ fn a_lab_gives_the_tables_of_a_simulation_and_nobody_sends_in_a_foreign_slot() {
     let again = run::run(&loaded, &options, &|| false, &|_| {}).unwrap();
     assert_eq!((again.runs, again.cached), (1, 1));
 
-    let simulated = batch::Options::new(1, options.results.clone());
+    let simulated = experiment::Options::new(1, options.results.clone());
     let never = AtomicBool::new(false);
-    let simulated = batch::run(&loaded, &Schedulers::built_in(), &simulated, &never, &|_| {}).unwrap();
+    let simulated = experiment::run(Simulator::default(), &loaded, &simulated, &never, &|_| {}).unwrap();
     let theirs = runs(&simulated.directory);
     let theirs = theirs.iter().find(|r| summary(r)["scheme"] == "slots").unwrap();
     for entry in std::fs::read_dir(theirs).unwrap().map(|e| e.unwrap().path()) {

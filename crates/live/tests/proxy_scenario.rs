@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration as Wait, Instant};
+use timeplane_experiment as experiment;
 use timeplane_results::Store;
 use timeplane_scenario::Loaded;
-use timeplane_schedule::Schedulers;
-use timeplane_sim::batch;
+use timeplane_sim::Simulator;
 
 /// What a run of the proxy adds to its place.
 trait InPlace {
@@ -75,9 +75,9 @@ fn kernel_tcp_gives_the_tables_of_a_simulation_alone_and_steered() {
 
     let sets = [("window.measure".to_owned(), vec!["3 s".to_owned()])];
     let loaded = Loaded::from_file(scenario(), &sets).unwrap();
-    let simulated = batch::Options::new(1, place.results());
+    let simulated = experiment::Options::new(1, place.results());
     let never = AtomicBool::new(false);
-    let simulated = batch::run(&loaded, &Schedulers::built_in(), &simulated, &never, &|_| {}).unwrap();
+    let simulated = experiment::run(Simulator::default(), &loaded, &simulated, &never, &|_| {}).unwrap();
     let store = |name: &str| Store::open(&place.results(), name).unwrap();
     let (live, theirs) = (store("proxy_live-live"), store("proxy_live"));
     let manifest = live.manifest().unwrap().unwrap();

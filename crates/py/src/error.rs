@@ -2,10 +2,11 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use timeplane_experiment::ExperimentError;
 use timeplane_model::FabricError;
 use timeplane_results::ResultsError;
 use timeplane_scenario::{Issue, ScenarioError};
-use timeplane_sim::batch::BatchError;
+use timeplane_sim::SimulationError;
 use timeplane_workload::WorkloadError;
 
 fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
@@ -82,13 +83,13 @@ pub(crate) fn results(py: Python<'_>, error: &ResultsError) -> PyErr {
     failed(py, &error.to_string(), None, None)
 }
 
-pub(crate) fn batch(py: Python<'_>, error: &BatchError) -> PyErr {
+pub(crate) fn batch(py: Python<'_>, error: &SimulationError) -> PyErr {
     match error {
-        BatchError::Scenario(e) => scenario(py, e),
-        BatchError::Workload(e) => workload(py, e),
-        BatchError::Fabric(e) => fabric(py, e),
-        BatchError::Results(e) => results(py, e),
-        BatchError::Run { scheme, seed, .. } => failed(py, &error.to_string(), Some(scheme), Some(*seed)),
+        ExperimentError::Scenario(e) => scenario(py, e),
+        ExperimentError::Workload(e) => workload(py, e),
+        ExperimentError::Fabric(e) => fabric(py, e),
+        ExperimentError::Results(e) => results(py, e),
+        ExperimentError::Run { scheme, seed, .. } => failed(py, &error.to_string(), Some(scheme), Some(*seed)),
         _ => failed(py, &error.to_string(), None, None),
     }
 }

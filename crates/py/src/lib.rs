@@ -43,7 +43,7 @@ mod _core {
     /// The version of the program.
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
-    const __version__: &str = timeplane_sim::batch::VERSION;
+    const __version__: &str = timeplane_experiment::VERSION;
 
     /// The `timeplane` command: takes the arguments with the program's name in front, returns the exit code.
     #[pyfunction]

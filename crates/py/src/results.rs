@@ -9,9 +9,8 @@ use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use timeplane_results::{
-    CompleteRun, Folder, Manifest, Metric, Options, ResultsError, RunSummary, summary_batch, tables,
-};
+use timeplane_experiment::ComparisonOptions;
+use timeplane_results::{CompleteRun, Folder, Manifest, Metric, ResultsError, RunSummary, summary_batch, tables};
 
 /// The complete runs of a folder of results.
 #[pyclass(frozen, module = "timeplane._core")]
@@ -141,14 +140,15 @@ impl Results {
             })
         };
         let metrics = metrics.iter().map(metric).collect::<PyResult<_>>()?;
-        let options = Options { baseline, metrics, bounds: self.manifest.bounds.clone(), ..Options::default() };
-        Ok(Comparison(timeplane_results::Comparison::new(&self.summaries(), &options)))
+        let bounds = self.manifest.bounds.clone();
+        let options = ComparisonOptions { baseline, metrics, bounds, ..Default::default() };
+        Ok(Comparison(timeplane_experiment::Comparison::new(&self.summaries(), &options)))
     }
 }
 
 /// Schemes side by side.
 #[pyclass(frozen, module = "timeplane._core")]
-pub(crate) struct Comparison(pub timeplane_results::Comparison);
+pub(crate) struct Comparison(pub timeplane_experiment::Comparison);
 
 #[pymethods]
 impl Comparison {

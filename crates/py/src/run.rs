@@ -11,10 +11,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use timeplane_experiment::{Options, PlannedRun, Progress};
 use timeplane_results::{ResultsError, Store};
 use timeplane_scenario::PlanSpec;
 use timeplane_schedule::Schedulers;
-use timeplane_sim::batch::{self, BatchError, Options, Planned, Progress};
+use timeplane_sim::{SimulationError, Simulator};
 
 /// How often signals are looked for.
 const LOOK: Duration = Duration::from_millis(50);
@@ -31,9 +32,9 @@ struct State {
 }
 
 impl State {
-    fn on(&mut self, progress: Progress) {
+    fn on(&mut self, progress: Progress<'_>) {
         match progress {
-            Progress::Started { .. } => {}
+            Progress::Started { .. } | Progress::LeftOut(_) | Progress::Note(_) => {}
             Progress::Tick { run, fraction, events } => {
                 self.fractions[run] = self.fractions[run].max(fraction);
                 self.events[run] = self.events[run].max(events);
@@ -49,7 +50,7 @@ impl State {
 }
 
 /// Whether what a run does depends on Python code, which its key knows nothing of.
-fn is_python(loaded: &timeplane_scenario::Loaded, run: &Planned, schedulers: &HashMap<String, Py<PyAny>>) -> bool {
+fn is_python(loaded: &timeplane_scenario::Loaded, run: &PlannedRun, schedulers: &HashMap<String, Py<PyAny>>) -> bool {
     // A sweep may change the scheduler.
     let swept = run.values.iter().any(|(key, value)| key.ends_with(".scheduler") && schedulers.contains_key(value));
     let plan = loaded.scenario.scheme.get(&run.scheme).and_then(|c| c.plan.as_ref());
@@ -60,11 +61,11 @@ fn is_python(loaded: &timeplane_scenario::Loaded, run: &Planned, schedulers: &Ha
 /// Removes runs of schedulers written in Python, so that they are run again.
 fn forget(
     loaded: &timeplane_scenario::Loaded,
-    planned: &[Planned],
+    planned: &[PlannedRun],
     options: &Options,
     schedulers: &HashMap<String, Py<PyAny>>,
 ) -> Result<(), ResultsError> {
-    let stale: Vec<&Planned> = planned.iter().filter(|p| p.complete && is_python(loaded, p, schedulers)).collect();
+    let stale: Vec<&PlannedRun> = planned.iter().filter(|p| p.complete && is_python(loaded, p, schedulers)).collect();
     if stale.is_empty() {
         return Ok(());
     }
@@ -92,7 +93,8 @@ pub(crate) fn run(
     let loaded = &loaded.0;
     let until = sweep::until(until)?;
     let options = Options { until, ..Options::new(jobs, root) };
-    let planned = py.detach(|| batch::plan(loaded, &options)).map_err(|e| error::scenario(py, &e))?;
+    let planned = py.detach(|| timeplane_experiment::plan(&Simulator::default(), loaded, &options));
+    let planned = planned.map_err(|e| error::batch(py, &e))?;
     py.detach(|| forget(loaded, &planned, &options, &schedulers)).map_err(|e| error::results(py, &e))?;
     let failure = Arc::new(Failure::default());
     let mut known = Schedulers::built_in();
@@ -113,8 +115,8 @@ pub(crate) fn run(
     let waiting = std::thread::current();
     let (outcome, stopped) = std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
-            let observer = |p: Progress| state.lock().expect("no panic").on(p);
-            let outcome = batch::run(loaded, &known, &options, &cancel, &observer);
+            let observer = |p: Progress<'_>| state.lock().expect("no panic").on(p);
+            let outcome = timeplane_experiment::run(Simulator::new(known), loaded, &options, &cancel, &observer);
             waiting.unpark();
             outcome
         });
@@ -145,7 +147,7 @@ pub(crate) fn run(
     }
     let outcome =
         outcome.map_err(|_| error::failed(py, "the simulator panicked; this is a mistake of it", None, None))?;
-    let outcome = outcome.map_err(|e: BatchError| error::batch(py, &e))?;
+    let outcome = outcome.map_err(|e: SimulationError| error::batch(py, &e))?;
     if let Some(progress) = &progress {
         tell(progress)?;
     }

@@ -52,7 +52,7 @@ impl Loaded {
             let built_in = Schedulers::built_in();
             let names: Vec<&str> = built_in.names().chain(schedulers.iter().map(String::as_str)).collect();
             let warnings = self.0.validate(&names)?;
-            timeplane_sim::batch::prepare(&self.0)?;
+            timeplane_experiment::prepare(&timeplane_sim::Simulator::default(), &self.0)?;
             Ok(warnings)
         });
         match warnings {

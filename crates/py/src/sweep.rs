@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-use timeplane_sim::batch::{self, Batch, Options, Planned};
-use timeplane_sim::sweep::Until;
+use timeplane_experiment::{Experiment, Options, PlannedRun, Until};
+use timeplane_sim::Simulator;
 
 /// `fct_mean=5%` as a rule.
 pub(crate) fn until(text: Option<&str>) -> PyResult<Option<Until>> {
@@ -22,18 +22,17 @@ type Files<'py> = Vec<(String, Bound<'py, PyBytes>)>;
 /// All runs of a scenario and the folder that keeps them.
 #[pyclass(frozen, module = "timeplane._core")]
 pub(crate) struct Sweep {
-    loaded: Py<Loaded>,
     /// None once it is closed.
-    batch: Mutex<Option<Batch>>,
+    experiment: Mutex<Option<Experiment<Simulator>>>,
     /// The scenario of every point, as JSON.
     points: Vec<String>,
     base: PathBuf,
 }
 
 impl Sweep {
-    fn with<T>(&self, f: impl FnOnce(&mut Batch) -> T) -> PyResult<T> {
-        let mut batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner);
-        batch.as_mut().map(f).ok_or_else(|| PyValueError::new_err("the sweep is closed"))
+    fn with<T>(&self, f: impl FnOnce(&mut Experiment<Simulator>) -> T) -> PyResult<T> {
+        let mut experiment = self.experiment.lock().unwrap_or_else(PoisonError::into_inner);
+        experiment.as_mut().map(f).ok_or_else(|| PyValueError::new_err("the sweep is closed"))
     }
 }
 
@@ -46,9 +45,10 @@ impl Sweep {
         let scenario = &loaded.get().0;
         let points = scenario.points().map_err(|e| error::scenario(py, &e))?;
         let points = points.iter().map(|p| p.scenario.to_json().to_string()).collect();
-        let batch = py.detach(|| Batch::open(scenario, &options)).map_err(|e| error::batch(py, &e))?;
+        let experiment = py.detach(|| Experiment::open(Simulator::default(), scenario, &options, &|_| {}));
+        let experiment = Mutex::new(Some(experiment.map_err(|e| error::batch(py, &e))?));
         let base = scenario.base.clone();
-        Ok(Self { loaded, batch: Mutex::new(Some(batch)), points, base })
+        Ok(Self { experiment, points, base })
     }
 
     /// Runs in all, also those that may turn out not to be wanted.
@@ -77,19 +77,18 @@ impl Sweep {
     }
 
     /// Keeps runs: by number, their files.
-    fn adopt(&self, py: Python<'_>, runs: Vec<(usize, batch::Files)>) -> PyResult<()> {
+    fn adopt(&self, py: Python<'_>, runs: Vec<(usize, timeplane_experiment::Files)>) -> PyResult<()> {
         py.detach(|| self.with(|b| b.adopt(&runs)))?.map_err(|e| error::results(py, &e))
     }
 
     /// Lets go of the folder, whoever still has this in a traceback.
     fn close(&self) {
-        self.batch.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.experiment.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// Compares what is complete; `over` says that nothing is wanted any more.
     fn conclude(&self, py: Python<'_>, over: bool, keep: Option<Py<PyAny>>) -> PyResult<(Results, Comparison)> {
-        let loaded = &self.loaded.get().0;
-        let outcome = py.detach(|| self.with(|b| b.conclude(loaded, over)))?.map_err(|e| error::batch(py, &e))?;
+        let outcome = py.detach(|| self.with(|e| e.conclude(over)))?.map_err(|e| error::batch(py, &e))?;
         let results = Results::read(&outcome.directory, keep).map_err(|e| error::results(py, &e))?;
         Ok((results, Comparison(outcome.comparison)))
     }
@@ -110,8 +109,10 @@ pub(crate) fn run_elsewhere<'py>(
 ) -> PyResult<Files<'py>> {
     let value = serde_json::from_str(text).map_err(|e| PyValueError::new_err(e.to_string()))?;
     let loaded = timeplane_scenario::Loaded::from_json(&value, base, &[]).map_err(|e| error::scenario(py, &e))?;
-    let run = Planned { point: 0, values: values.into_iter().collect(), scheme, seed, key, complete: false };
-    let files = py.detach(|| batch::run_elsewhere(&loaded, &run, &root)).map_err(|e| error::batch(py, &e))?;
+    let run = PlannedRun { point: 0, values: values.into_iter().collect(), scheme, seed, key, complete: false };
+    let files = py
+        .detach(|| timeplane_experiment::run_remote(&Simulator::default(), &loaded, &run, &root))
+        .map_err(|e| error::batch(py, &e))?;
     Ok(files.into_iter().map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).collect())
 }
 

@@ -2,7 +2,8 @@
 
 use crate::html::escape;
 use std::fmt::Write;
-use timeplane_results::{Cell, Comparison, Line, Metric};
+use timeplane_experiment::{Cell, Comparison, Line};
+use timeplane_results::Metric;
 
 /// Points that sentences are about; the table has all.
 const SENTENCES: usize = 8;

@@ -22,7 +22,8 @@ use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use timeplane_results::{Bound, Comparison, Folder, Options, RunSummary};
+use timeplane_experiment::{Comparison, ComparisonOptions};
+use timeplane_results::{Bound, Folder, RunSummary};
 
 /// Rows of the schedule, and as many of the queues and of the air, that a page holds unless said otherwise: 512 hosts for 4,000 slots.
 pub const ROWS: usize = 2_100_000;
@@ -51,7 +52,7 @@ impl Report {
             return Err(ReportError::Nothing { folders: names.join(" and ") });
         }
         let bounds: Vec<Bound> = Folder::bounds(folders);
-        let comparison = Comparison::new(&summaries, &Options { bounds, ..Options::default() });
+        let comparison = Comparison::new(&summaries, &ComparisonOptions { bounds, ..Default::default() });
         let mut book = tables::Book::new(folders, rows);
         let charts = json!({
             "level": timeplane_results::stats::LEVEL,

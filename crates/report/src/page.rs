@@ -5,7 +5,8 @@ use crate::html::{escape, json};
 use crate::pack::Packed;
 use serde_json::Value;
 use std::fmt::Write;
-use timeplane_results::{Comparison, Folder};
+use timeplane_experiment::Comparison;
+use timeplane_results::Folder;
 use timeplane_viewer::{REPORT, STYLE, UPLOT, UPLOT_LICENCE, UPLOT_STYLE, script, source};
 
 /// Version of the program that makes the page.

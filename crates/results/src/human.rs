@@ -2,7 +2,7 @@
 
 /// What a number is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Quantity {
+pub enum Quantity {
     /// Picoseconds.
     Time,
     /// Bit/s.
@@ -39,7 +39,7 @@ impl Quantity {
     }
 
     /// `12.3 us`, and `12.3 ± 0.4 us` with a half-width, which has the decimals of the value.
-    pub(crate) fn show(self, value: f64, half_width: Option<f64>) -> String {
+    pub fn show(self, value: f64, half_width: Option<f64>) -> String {
         let (factor, unit) = self.scale(value);
         let whole = self == Self::Count && value.fract() == 0.0 && half_width.unwrap_or(0.0) == 0.0;
         let decimals = if whole { 0 } else { decimals(value / factor) };
@@ -48,7 +48,7 @@ impl Quantity {
     }
 
     /// The same with a sign.
-    pub(crate) fn show_difference(self, value: f64, half_width: Option<f64>) -> String {
+    pub fn show_difference(self, value: f64, half_width: Option<f64>) -> String {
         let (factor, unit) = self.scale(value);
         let half_width = half_width.map(|h| h / factor);
         with_half_width(value / factor, half_width, visible(decimals(value / factor), half_width), unit, true)
@@ -56,7 +56,7 @@ impl Quantity {
 }
 
 /// `-12.3 ± 1.1 %` of a relative difference.
-pub(crate) fn show_relative(value: f64, half_width: Option<f64>) -> String {
+pub fn show_relative(value: f64, half_width: Option<f64>) -> String {
     let decimals = if value.abs() >= 9.995 { 0 } else { 1 };
     with_half_width(100.0 * value, half_width.map(|h| 100.0 * h), decimals, "%", true)
 }

@@ -6,14 +6,14 @@
 //! - [`Store`]: `results/NAME/`, where complete runs are kept and only missing ones have to be run.
 //! - [`Folder`] and [`Columns`]: what is complete, and its tables, to be read.
 //! - [`stats`]: percentiles, intervals, paired differences, equivalence.
-//! - [`Comparison`]: the table that answers the question of a scenario.
+//! - [`Metric`]: the numbers of a run that schemes are compared by.
 //! - [`pcapng`] and [`timeline`]: what happened in the formats of Wireshark and Perfetto.
 //!
 //! Everything written is a function of the rows: no wall-clock time, no host name, no order of a hash map.
 
-mod comparison;
 mod error;
 mod human;
+mod metric;
 pub mod pcapng;
 mod perfetto;
 mod reader;
@@ -24,8 +24,9 @@ mod summary;
 pub mod tables;
 pub mod timeline;
 
-pub use comparison::{Bound, Cell, Comparison, Line, Metric, Options};
 pub use error::ResultsError;
+pub use human::{Quantity, show_relative};
+pub use metric::{Bound, Metric, Scope};
 pub use reader::{Columns, CompleteRun, Folder};
 pub use recorder::{ROW_GROUP_ROWS, Recorder, Table, Tables};
 pub use store::{FORMAT, Manifest, ManifestRun, PartialRun, Store, place, run_key};

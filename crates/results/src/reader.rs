@@ -1,7 +1,7 @@
 //! Folders of results and their tables, to be read. Nothing is locked or written: what a run is writing meanwhile is not there yet.
 
-use crate::comparison::Bound;
 use crate::error::ResultsError;
+use crate::metric::Bound;
 use crate::store::{FORMAT, Manifest, ManifestRun, SUMMARY};
 use crate::summary::RunSummary;
 use crate::tables::Row;
@@ -246,7 +246,7 @@ impl Columns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comparison::{Comparison, Metric, Options};
+    use crate::metric::Metric;
     use crate::summary::{RunFacts, Summariser};
     use serde_json::json;
 
@@ -304,12 +304,5 @@ mod tests {
         let bounds = Folder::bounds(&[with("lab", 5.0), with("lab-live", 5.0), with("other", 7.0)]);
         let labels: Vec<&str> = bounds.iter().map(|b| b.label.as_str()).collect();
         assert_eq!(labels, ["busiest link", "busiest link (other)"]);
-        // They bound other questions: a line that both would be for has none.
-        let run = with("lab", 5.0).runs[0].summary.clone();
-        let comparison = |bounds| {
-            let options = Options { metrics: vec![Metric::Completion], bounds, ..Options::default() };
-            Comparison::new(std::slice::from_ref(&run), &options).lines()[0].cells[0].bound
-        };
-        assert_eq!((comparison(bounds[..1].to_vec()), comparison(bounds)), (Some(5.0), None));
     }
 }

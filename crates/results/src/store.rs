@@ -12,8 +12,8 @@
 //! A run is written beside its place and renamed when it is complete: whenever a process is killed, `runs/KEY` is there
 //! as a whole or not at all.
 
-use crate::comparison::Bound;
 use crate::error::ResultsError;
+use crate::metric::Bound;
 use crate::recorder::writer_properties;
 use crate::summary::{RunSummary, summary_batch};
 use arrow::array::{Array, AsArray, RecordBatch};

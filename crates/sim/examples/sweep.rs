@@ -1,6 +1,6 @@
 //! What a sweep of short runs loses to its organisation: `sweep [RUNS [ROUNDS [JOBS]]]`, by default 1000 runs, three rounds, two jobs.
 //!
-//! A round is the same runs twice, once as a sweep (`batch::run`: keys, folders, durable files, the table of all runs) and once alone (`simulate`, with
+//! A round is the same runs twice, once as a sweep (`timeplane_experiment::run`: keys, folders, durable files, the table of all runs) and once alone (`simulate`, with
 //! the files that a run writes itself), so that what else the machine does is in both. Of the rounds that with the median ratio counts.
 //! Results are on the disk of `TMPDIR`: in memory they say what is lost without it. Who else writes to the disk is waited for, too.
 
@@ -8,11 +8,11 @@ use rayon::prelude::*;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
+use timeplane_experiment::{Options, PlannedRun, Prepared, Pulse};
 use timeplane_results::Recorder;
 use timeplane_scenario::Loaded;
 use timeplane_schedule::Schedulers;
-use timeplane_sim::batch::{self, Options, Planned, Prepared};
-use timeplane_sim::engine::Pulse;
+use timeplane_sim::Simulator;
 use timeplane_sim::run::{RunSpec, simulate};
 
 /// Two schemes, some 20,000 packets a run each.
@@ -43,9 +43,9 @@ fn took(what: impl FnOnce()) -> Took {
 }
 
 /// The runs without their organisation.
-fn alone(planned: &[Planned], prepared: &Prepared, root: &Path, pool: &rayon::ThreadPool) {
+fn alone(planned: &[PlannedRun], prepared: &Prepared, root: &Path, pool: &rayon::ThreadPool) {
     let schedulers = Schedulers::built_in();
-    let one = |run: &Planned| {
+    let one = |run: &PlannedRun| {
         let folder = root.join(&run.key);
         std::fs::create_dir_all(&folder).expect("a folder");
         let (scenario, point, base) = (&prepared.point.scenario, run.values.clone(), Path::new("."));
@@ -63,17 +63,18 @@ fn main() {
     let loaded = Loaded::from_str(SCENARIO, "short", ".", &seeds).expect("a scenario");
     let root = std::env::temp_dir().join(format!("timeplane-sweep-{}", std::process::id()));
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().expect("threads");
-    let prepared = batch::prepare(&loaded).expect("a workload");
+    let prepared = timeplane_experiment::prepare(&Simulator::default(), &loaded).expect("a workload");
     let mut measured: Vec<(f64, Took, Took)> = Vec::new();
     for _ in 0..rounds {
         let options = Options::new(jobs, root.join("sweep"));
-        let planned = batch::plan(&loaded, &options).expect("a plan");
+        let planned = timeplane_experiment::plan(&Simulator::default(), &loaded, &options).expect("a plan");
         let never = AtomicBool::new(false);
         let all = took(|| {
-            let outcome = batch::run(&loaded, &Schedulers::built_in(), &options, &never, &|_| {}).expect("runs");
+            let outcome =
+                timeplane_experiment::run(Simulator::default(), &loaded, &options, &never, &|_| {}).expect("runs");
             assert_eq!((outcome.runs, outcome.cached), (planned.len(), 0));
         });
-        let own = took(|| alone(&planned, &prepared[0], &root.join("alone"), &pool));
+        let own = took(|| alone(&planned, &prepared[0].0, &root.join("alone"), &pool));
         let lost = 1.0 - own.wall / all.wall;
         println!(
             "sweep {:.2} s ({:.2} CPU s), runs alone {:.2} s ({:.2} CPU s): {:.1} % lost, {:+.1} % CPU",

@@ -4,15 +4,15 @@
 //! Independent runs share nothing but their workload's parsed files.
 
 pub mod air;
-pub mod batch;
 pub mod bench;
 mod circuit;
 mod control;
+mod driver;
 pub mod engine;
 pub mod hosts;
 pub mod network;
 pub mod record;
 pub mod run;
-pub mod sweep;
 
+pub use driver::{SimulationError, Simulator};
 pub use engine::time::SimTime;

@@ -10,8 +10,8 @@ pub const LAYERS: &[&[&str]] = &[
     &["protocol"],
     &["scenario"],
     &["assembly", "workload", "results", "live"],
-    &["sim", "lab", "report"],
     &["experiment"],
+    &["sim", "lab", "report"],
     &["cli"],
     &["py"],
 ];

@@ -23,8 +23,8 @@ use timeplane_scenario::{ChakraTrace, Collective};
 /// The largest number of a rank in a file's name.
 const MOST_RANKS: u32 = 1 << 16;
 
-/// The files of a trace that are there, by rank.
-pub(crate) fn files(prefix: &str, base: &Path) -> BTreeMap<u32, PathBuf> {
+/// The existing files of a Chakra trace, by rank. File names are relative to `base`.
+pub fn chakra_files(prefix: &str, base: &Path) -> BTreeMap<u32, PathBuf> {
     let path = base.join(prefix);
     let (Some(folder), Some(stem)) = (path.parent(), path.file_name()) else { return BTreeMap::new() };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
@@ -86,7 +86,7 @@ pub(crate) fn load(
 
 /// Reads all ranks' files.
 fn read(spec: &ChakraTrace, base: &Path, hosts: u32) -> Result<Vec<Rank>, WorkloadError> {
-    let found = files(&spec.prefix, base);
+    let found = chakra_files(&spec.prefix, base);
     let file = |rank: u32| base.join(format!("{}.{rank}.et", spec.prefix)).display().to_string();
     let count = match (spec.ranks, found.last_key_value()) {
         (Some(ranks), _) => ranks,

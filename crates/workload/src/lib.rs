@@ -5,18 +5,13 @@
 //! their links, the MTU and the seed; never on the scheme under test, so that schemes are compared on the
 //! same arrivals.
 //!
-//! And what is the same for both drivers: what a scenario asks ([`questions`]), what is said of it in a folder of results ([`manifest`],
-//! [`comparison_bounds`]), and whether its checks are met ([`checks`]).
-//!
 //! Nothing here depends on the machine: integers, IEEE additions, multiplications and divisions, and logarithms
 //! built from these alone.
 
-mod answers;
 mod bounds;
 mod bundled;
 mod cdf;
 mod chakra;
-pub mod checks;
 mod coflows;
 mod collective;
 mod cuts;
@@ -31,7 +26,6 @@ mod moves;
 mod numbers;
 mod packets;
 mod poisson;
-mod questions;
 mod shuffle;
 mod simai;
 mod source;
@@ -39,16 +33,15 @@ mod steps;
 mod streams;
 mod wire;
 
-pub use answers::{VERSION, comparison_bounds, manifest};
 pub use bounds::{Bounds, bounds, mean_bounds};
 pub use bundled::{BUNDLED, Bundled, BundledKind, bundled};
+pub use chakra::chakra_files;
 pub use cuts::{Cut, cuts};
 pub use error::WorkloadError;
 pub use flows::write_flow_list;
 pub use graph::{CollectiveFacts, Graph, MOST_NODES, Node, Work};
 pub use ideal::IdealPath;
 pub use packets::PacketSizer;
-pub use questions::{Question, question, questions, seeds, values};
 pub use source::{Facts, FlowArrival, InputFile, PairDemand, Source};
 pub use steps::Steps;
 pub use streams::Streams;

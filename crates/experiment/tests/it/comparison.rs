@@ -2,7 +2,8 @@
 
 use crate::common::{flow, summary};
 use indexmap::IndexMap;
-use timeplane_results::{Bound, CoflowRow, Comparison, Metric, Options, RunSummary, Summariser};
+use timeplane_experiment::{Comparison, ComparisonOptions};
+use timeplane_results::{Bound, CoflowRow, Metric, RunSummary, Summariser};
 
 const LOAD: &str = "workload.poisson.load";
 
@@ -30,13 +31,13 @@ fn a_sweep_with_bounds() {
         metric: Metric::FctMean,
         values: vec![(point("0.2"), 9_000_000.0), (point("0.8"), 9_500_000.0)],
     };
-    let comparison = Comparison::new(&runs(), &Options { bounds: vec![bound], ..Options::default() });
+    let comparison = Comparison::new(&runs(), &ComparisonOptions { bounds: vec![bound], ..Default::default() });
     insta::assert_snapshot!(comparison.to_text(120));
 }
 
 #[test]
 fn columns_that_do_not_fit_follow_in_another_table() {
-    let comparison = Comparison::new(&runs(), &Options::default());
+    let comparison = Comparison::new(&runs(), &ComparisonOptions::default());
     let text = comparison.to_text(80);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     for metric in Metric::usual(&runs()) {
@@ -76,7 +77,7 @@ fn unfinished(scheme: &str, seed: u64, finishes: impl Fn(u32) -> bool) -> RunSum
 fn nothing_is_left_out_in_silence() {
     let mut runs = vec![unfinished("tcp", 1, |i| i != 7), unfinished("tcp", 2, |_| true)];
     runs.push(unfinished("planned", 2, |_| false));
-    let comparison = Comparison::new(&runs, &Options::default());
+    let comparison = Comparison::new(&runs, &ComparisonOptions::default());
     insta::assert_snapshot!(comparison.to_text(120));
     let text = comparison.to_text(120);
     for part in ["1 of 160", "80 of 80", "did not finish", "Missing: planned has 1 of 2 seeds", "34.0 ± 0.0 ms !"] {
@@ -86,14 +87,14 @@ fn nothing_is_left_out_in_silence() {
 
 #[test]
 fn a_single_run() {
-    let comparison = Comparison::new(&[summary("tcp", &[], 1, 1.0)], &Options::default());
+    let comparison = Comparison::new(&[summary("tcp", &[], 1, 1.0)], &ComparisonOptions::default());
     insta::assert_snapshot!(comparison.to_text(120));
-    assert_eq!(Comparison::new(&[], &Options::default()).to_text(120), "No run is complete.\n");
+    assert_eq!(Comparison::new(&[], &ComparisonOptions::default()).to_text(120), "No run is complete.\n");
 }
 
 #[test]
 fn an_unknown_baseline_is_said() {
-    let options = Options { baseline: Some("nobody".into()), ..Options::default() };
+    let options = ComparisonOptions { baseline: Some("nobody".into()), ..Default::default() };
     let text = Comparison::new(&runs(), &options).to_text(120);
     assert!(text.contains("There is no run of the baseline `nobody`"), "{text}");
 }
@@ -102,7 +103,8 @@ fn an_unknown_baseline_is_said() {
 fn programs_get_the_same() {
     let bound = Bound { label: "ideal".into(), metric: Metric::FctMean, values: vec![(point("0.8"), 10_000_000.0)] };
     let metrics = vec![Metric::FctMean, Metric::named("dropped_packets").unwrap()];
-    let options = Options { bounds: vec![bound], metrics, baseline: Some("tcp".into()), ..Options::default() };
+    let options =
+        ComparisonOptions { bounds: vec![bound], metrics, baseline: Some("tcp".into()), ..Default::default() };
     let comparison = Comparison::new(&runs(), &options);
     let json = comparison.to_json();
     let line = &json["lines"][4];
@@ -124,6 +126,20 @@ fn programs_get_the_same() {
     assert_eq!(rows[8].iter().take(4).collect::<Vec<_>>(), ["0.8", "planned", "fct_mean_ps", "3"]);
     assert_eq!(rows[8][8].parse::<f64>().unwrap(), mean);
     assert_eq!(&rows[8][16], "10000000");
+}
+
+#[test]
+fn a_line_with_two_bounds_shows_none() {
+    let bound =
+        |value| Bound { label: "ideal".into(), metric: Metric::FctMean, values: vec![(IndexMap::new(), value)] };
+    let shown = |bounds: Vec<Bound>| {
+        let options = ComparisonOptions { bounds, ..Default::default() };
+        let comparison = Comparison::new(&[summary("tcp", &[], 1, 1.0)], &options);
+        let at = comparison.lines()[0].cells.iter().position(|c| c.metric == Metric::FctMean).unwrap();
+        comparison.lines()[0].cells[at].bound
+    };
+    assert_eq!(shown(vec![bound(5.0)]), Some(5.0));
+    assert_eq!(shown(vec![bound(5.0), bound(7.0)]), None);
 }
 
 #[test]

@@ -21,11 +21,12 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration as Wait, Instant};
+use timeplane_experiment::{Question, questions};
 use timeplane_model::{Duration, Fabric, HostId};
 use timeplane_protocol::wire::SignalEncoding;
 use timeplane_results::{Recorder, ResultsError, Store};
 use timeplane_scenario::{Loaded, Point, Scenario, ScenarioError, Topology};
-use timeplane_workload::{FlowArrival, Question, Source, WorkloadError, questions};
+use timeplane_workload::{FlowArrival, Source, WorkloadError};
 
 pub use crate::answers::{Outcome, Progress};
 

@@ -13,13 +13,14 @@ use super::workload::{Flow, Programs};
 use crate::plan::LivePlan;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use timeplane_experiment::Question;
 use timeplane_model::{Bytes, CoflowId, Duration, HostId, LinkId, Time};
 use timeplane_results::{
     CoflowRow, ControlRow, DropRow, FlowRow, Recorder, ResultsError, RunFacts, RunSummary, SlotRow, Summariser, Tally,
     WindowSummary,
 };
 use timeplane_scenario::{Scenario, Transport};
-use timeplane_workload::{IdealPath, Question, Source};
+use timeplane_workload::{IdealPath, Source};
 
 /// Bytes of a frame, of the MTU's, that are no payload of a stream.
 const HEADER: u64 = 38;

@@ -9,10 +9,11 @@ use crate::lab::fabric::FabricError;
 use crate::lab::left_over;
 use std::path::PathBuf;
 use std::sync::Arc;
+use timeplane_experiment::{Question, questions};
 use timeplane_model::{Duration, Fabric};
 use timeplane_results::{Recorder, ResultsError, Store};
 use timeplane_scenario::{Loaded, Point, ScenarioError, nearest};
-use timeplane_workload::{FlowArrival, Question, Source, WorkloadError, questions};
+use timeplane_workload::{FlowArrival, Source, WorkloadError};
 
 /// How to run.
 #[derive(Clone, Debug)]

@@ -6,13 +6,14 @@
 
 use super::lab::{Figures, ProxyLab};
 use serde_json::{Value, json};
+use timeplane_experiment::Question;
 use timeplane_model::{Duration, Fabric, NodeId};
 use timeplane_results::{
     ControlRow, Distribution, DropRow, FlowRow, Recorder, ResultsError, RttRow, RunFacts, RunSummary, Summariser,
     Tally, WindowSummary,
 };
 use timeplane_scenario::Scenario;
-use timeplane_workload::{FlowArrival, IdealPath, Question};
+use timeplane_workload::{FlowArrival, IdealPath};
 
 /// IPv4's and TCP's headers, with time stamps.
 const HEADERS: u64 = 52;

@@ -1,7 +1,6 @@
 //! Integration tests of `timeplane-results`, in one binary.
 
 mod common;
-mod comparison;
 mod pcapng;
 mod pcapng_reader;
 mod store;

@@ -32,23 +32,11 @@ use crate::hosts::flow::SenderTransport;
 use crate::network::Network;
 use crate::network::repair_reports::ArrivedReport;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
+pub use timeplane_experiment::Pulse;
 use timeplane_model::{Duration, HostId};
 use timeplane_results::{CollectiveRow, QueueRow, ReceivedRow, StepRow, TcpRow};
 use timeplane_workload::{FlowArrival, Steps};
-
-/// What a run tells the outside while it goes, and is told.
-#[derive(Debug, Default)]
-pub struct Pulse {
-    /// Set from outside: end soon, incomplete.
-    pub cancel: AtomicBool,
-    /// Events handled so far.
-    pub events: AtomicU64,
-    /// Simulated time so far, in ps.
-    pub now_ps: AtomicU64,
-    /// Flows that are over.
-    pub flows: AtomicU64,
-}
 
 /// How the loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,12 +5,11 @@ use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use timeplane_experiment::{Experiment, Options, Outcome, PlannedRun, Shard, Sweep, Until, run, run_remote};
 use timeplane_results::stats::Interval;
 use timeplane_results::{Metric, RunSummary, Store};
 use timeplane_scenario::Loaded;
-use timeplane_schedule::Schedulers;
-use timeplane_sim::batch::{Batch, Options, Outcome, Planned, run, run_elsewhere};
-use timeplane_sim::sweep::{Shard, Sweep, Until};
+use timeplane_sim::Simulator;
 
 const SCENARIO: &str = r#"
     name = "batch"
@@ -59,7 +58,7 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 fn batch(name: &str, jobs: usize) -> Outcome {
     let options = Options::new(jobs, folder().join("batch").join(name));
-    run(&load(SCENARIO), &Schedulers::built_in(), &options, &AtomicBool::new(false), &|_| {}).unwrap()
+    run(Simulator::default(), &load(SCENARIO), &options, &AtomicBool::new(false), &|_| {}).unwrap()
 }
 
 #[test]
@@ -91,7 +90,7 @@ fn shares_at_the_same_time_leave_what_one_run_leaves() {
     let root = folder().join("shares");
     let _ = std::fs::remove_dir_all(&root);
     let never = AtomicBool::new(false);
-    let go = |options: &Options| run(&load(SCENARIO), &Schedulers::built_in(), options, &never, &|_| {}).unwrap();
+    let go = |options: &Options| run(Simulator::default(), &load(SCENARIO), options, &never, &|_| {}).unwrap();
     let share = |number| {
         let shard = Some(Shard { number, of: 3 });
         go(&Options { shard, ..Options::new(1, root.join("shared")) })
@@ -113,7 +112,8 @@ fn runs_of_elsewhere_are_the_same_bytes() {
     let root = folder().join("elsewhere");
     let _ = std::fs::remove_dir_all(&root);
     let loaded = load(SCENARIO);
-    let mut here = Batch::open(&loaded, &Options::new(1, root.join("gathered"))).unwrap();
+    let mut here =
+        Experiment::open(Simulator::default(), &loaded, &Options::new(1, root.join("gathered")), &|_| {}).unwrap();
     let points = loaded.points().unwrap();
     let mut wanted = here.wanted(1).unwrap();
     assert_eq!(wanted.len(), 18);
@@ -124,10 +124,10 @@ fn runs_of_elsewhere_are_the_same_bytes() {
         // All that travels is the scenario of one point.
         let alone = Loaded::from_json(&points[planned.point].scenario.to_json(), &loaded.base, &[]).unwrap();
         let worker = root.join(format!("worker-{place}"));
-        let files = run_elsewhere(&alone, &planned, &worker).unwrap();
-        let other = Planned { key: "0123456789abcdef".into(), ..planned.clone() };
-        let refused = run_elsewhere(&alone, &other, &worker).unwrap_err();
-        assert!(refused.to_string().contains("another run than where it was planned"), "{refused}");
+        let files = run_remote(&Simulator::default(), &alone, &planned, &worker).unwrap();
+        let other = PlannedRun { key: "0123456789abcdef".into(), ..planned.clone() };
+        let refused = run_remote(&Simulator::default(), &alone, &other, &worker).unwrap_err();
+        assert!(refused.to_string().contains("something else than planned"), "{refused}");
         let torn: Vec<_> = files.iter().filter(|f| f.0 != "summary.json").cloned().collect();
         assert!(here.adopt(&[(place, torn)]).is_err(), "a run without a summary is none");
         let outside: Vec<_> = files.iter().cloned().chain([("../x".to_owned(), vec![])]).collect();
@@ -141,9 +141,9 @@ fn runs_of_elsewhere_are_the_same_bytes() {
     assert_eq!(here.wanted(1).unwrap().len(), 17);
     here.adopt(&several).unwrap();
     assert_eq!(here.wanted(1).unwrap(), Vec::<usize>::new());
-    let gathered = here.conclude(&loaded, true).unwrap();
+    let gathered = here.conclude(true).unwrap();
     let never = AtomicBool::new(false);
-    let whole = run(&loaded, &Schedulers::built_in(), &Options::new(2, root.join("whole")), &never, &|_| {}).unwrap();
+    let whole = run(Simulator::default(), &loaded, &Options::new(2, root.join("whole")), &never, &|_| {}).unwrap();
     assert_eq!(of_runs(&gathered.directory), of_runs(&whole.directory));
 }
 
@@ -158,7 +158,7 @@ fn seeds_end_when_enough_is_known_whoever_is_first() {
     let go = |name: &str, jobs, until: &str| {
         let until = Some(until.parse().unwrap());
         let options = Options { until, ..Options::new(jobs, root.join(name)) };
-        run(&loaded, &Schedulers::built_in(), &options, &AtomicBool::new(false), &|_| {}).unwrap()
+        run(Simulator::default(), &loaded, &options, &AtomicBool::new(false), &|_| {}).unwrap()
     };
     let one = go("one", 1, "goodput=30%");
     let many = go("many", 16, "goodput=30%");
@@ -185,14 +185,14 @@ fn seeds_end_when_enough_is_known_whoever_is_first() {
     assert_eq!((strict.runs, strict.unneeded), (48, 0), "where it is never known, all seeds are run");
 }
 
-fn planned(points: usize, schemes: usize, seeds: u64) -> Vec<Planned> {
+fn planned(points: usize, schemes: usize, seeds: u64) -> Vec<PlannedRun> {
     let mut all = Vec::new();
     for point in 0..points {
         for scheme in 0..schemes {
             for seed in 0..seeds {
                 let key = format!("{:016x}", (point * 100 + scheme) as u64 * 1000 + seed);
                 let scheme = format!("c{scheme}");
-                all.push(Planned { point, values: IndexMap::new(), scheme, seed, key, complete: false });
+                all.push(PlannedRun { point, values: IndexMap::new(), scheme, seed, key, complete: false });
             }
         }
     }

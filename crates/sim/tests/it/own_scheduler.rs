@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 // begin: scheduler
 use timeplane_model::{Bytes, Class, Demand, Duration, Fabric, HostId, Plan, Rate, ScheduleEntry, Slot, Transmission};
 use timeplane_schedule::{Scheduler, Schedulers, SlotParameters, Standing};
+use timeplane_sim::Simulator;
 
 /// Host `i` sends to `i + 1`, in the next slot to `i + 2`, and so on, as far as there is something to send.
 struct Rotation {
@@ -73,9 +74,9 @@ fn it_runs_beside_those_that_are_there() {
     let mut schedulers = Schedulers::built_in();
     schedulers.register("rotation", Arc::new(|p| Box::new(Rotation { parameters: *p, shift: 0 })));
 
-    let options = timeplane_sim::batch::Options::new(2, results);
-    let never = AtomicBool::new(false);
-    let outcome = timeplane_sim::batch::run(&load(SCENARIO), &schedulers, &options, &never, &|_| {}).unwrap();
+    let options = timeplane_experiment::Options::new(2, results);
+    let (simulator, never) = (Simulator::new(schedulers), AtomicBool::new(false));
+    let outcome = timeplane_experiment::run(simulator, &load(SCENARIO), &options, &never, &|_| {}).unwrap();
     print!("{}", outcome.comparison.to_text(100));
     // end: run
     let completion = |scheme: &str| {

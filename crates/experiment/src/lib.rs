@@ -1,0 +1,33 @@
+//! All runs of a scenario, whichever driver runs them.
+//!
+//! A scenario asks for one run for each combination of sweep point, scheme and seed. A [`Driver`]
+//! runs one of them: the simulator in virtual time, or a lab in namespaces of this machine. Everything
+//! else is the same for all drivers and stands here:
+//!
+//! - [`PlannedRun`]: the runs and their keys. A run with a known key is never repeated.
+//! - [`Experiment`]: prepares points, runs what is missing, stores and compares the results.
+//! - [`Until`] and [`Shard`]: reduce a sweep to the seeds that are needed, or to a share.
+//! - [`checks`]: evaluates the `[[check]]` tables of a scenario.
+//! - [`Comparison`]: schemes side by side, as text, JSON or CSV.
+//! - [`ExitCode`]: the exit codes of every command that runs a scenario.
+
+pub mod checks;
+mod comparison;
+mod driver;
+mod error;
+mod exit;
+mod experiment;
+mod manifest;
+mod parallel;
+mod planned;
+mod sweep;
+
+pub use comparison::{Cell, Comparison, ComparisonOptions, Line};
+pub use driver::{Driver, Prepared, Progress, Pulse, Watch};
+pub use error::ExperimentError;
+pub use exit::ExitCode;
+pub use experiment::{Experiment, Files, Options, Outcome, plan, prepare, run_remote};
+pub use manifest::{VERSION, comparison_bounds, manifest};
+pub use parallel::run;
+pub use planned::{PlannedRun, Question, question, questions, seeds, values};
+pub use sweep::{Shard, Sweep, Until};

@@ -1,0 +1,5 @@
+//! Integration tests of `timeplane-experiment`, in one binary.
+
+#[path = "../../../results/tests/it/common/mod.rs"]
+mod common;
+mod comparison;

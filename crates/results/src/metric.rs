@@ -1,0 +1,180 @@
+//! The metrics by which schemes are compared, and bounds on them.
+
+use crate::human::Quantity;
+use crate::summary::RunSummary;
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+/// What a metric is computed over. A mean over finished flows or coflows is flagged where some did
+/// not finish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Finished flows.
+    Flows,
+    /// Finished coflows.
+    Coflows,
+    /// The whole run.
+    Run,
+}
+
+macro_rules! metrics {
+    ($($(#[doc = $doc:literal])+ $variant:ident $name:literal, $label:literal, $quantity:ident, $scope:ident, $get:expr;)+) => {
+        /// A number of a run that schemes are compared by.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Metric {
+            $( $(#[doc = $doc])+ $variant, )+
+        }
+
+        impl Metric {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// Its name, with the unit: that of its column in `summary.parquet`.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+            /// Its name for people.
+            pub const fn label(self) -> &'static str {
+                match self { $(Self::$variant => $label),+ }
+            }
+            /// Its value in a run, in the unit of its name; `None` where the run has none.
+            pub fn value(self, run: &RunSummary) -> Option<f64> {
+                let get: fn(&RunSummary) -> Option<f64> = match self { $(Self::$variant => $get),+ };
+                get(run)
+            }
+            /// A value of it for people: three digits and a unit.
+            pub fn show(self, value: f64) -> String {
+                self.quantity().show(value, None)
+            }
+            /// What it measures.
+            pub const fn quantity(self) -> Quantity {
+                match self { $(Self::$variant => Quantity::$quantity),+ }
+            }
+            /// What it is computed over.
+            pub const fn scope(self) -> Scope {
+                match self { $(Self::$variant => Scope::$scope),+ }
+            }
+        }
+    };
+}
+
+metrics! {
+    /// Mean flow completion time.
+    FctMean "fct_mean_ps", "FCT mean", Time, Flows, |r| r.fct_ps.map(|d| d.mean);
+    /// Median flow completion time.
+    FctP50 "fct_p50_ps", "FCT median", Time, Flows, |r| r.fct_ps.map(|d| d.p50);
+    /// 95th percentile of flow completion times.
+    FctP95 "fct_p95_ps", "FCT p95", Time, Flows, |r| r.fct_ps.map(|d| d.p95);
+    /// 99th percentile of flow completion times.
+    FctP99 "fct_p99_ps", "FCT p99", Time, Flows, |r| r.fct_ps.map(|d| d.p99);
+    /// Longest flow completion time.
+    FctMax "fct_max_ps", "FCT max", Time, Flows, |r| r.fct_ps.map(|d| d.max);
+    /// Mean slowdown: completion time over that in an empty network.
+    SlowdownMean "slowdown_mean", "slowdown mean", Ratio, Flows, |r| r.slowdown.map(|d| d.mean);
+    /// Median slowdown.
+    SlowdownP50 "slowdown_p50", "slowdown median", Ratio, Flows, |r| r.slowdown.map(|d| d.p50);
+    /// 99th percentile of slowdowns.
+    SlowdownP99 "slowdown_p99", "slowdown p99", Ratio, Flows, |r| r.slowdown.map(|d| d.p99);
+    /// Mean coflow completion time.
+    CctMean "cct_mean_ps", "CCT mean", Time, Coflows, |r| r.cct_ps.map(|d| d.mean);
+    /// Median coflow completion time.
+    CctP50 "cct_p50_ps", "CCT median", Time, Coflows, |r| r.cct_ps.map(|d| d.p50);
+    /// 95th percentile of coflow completion times.
+    CctP95 "cct_p95_ps", "CCT p95", Time, Coflows, |r| r.cct_ps.map(|d| d.p95);
+    /// Longest coflow completion time.
+    CctMax "cct_max_ps", "CCT max", Time, Coflows, |r| r.cct_ps.map(|d| d.max);
+    /// Mean time of a step.
+    StepMean "step_mean_ps", "step mean", Time, Run, |r| r.step_ps.map(|d| d.mean);
+    /// Longest step.
+    StepMax "step_max_ps", "step max", Time, Run, |r| r.step_ps.map(|d| d.max);
+    /// Mean of steps' times over what no scheme can be faster than.
+    StepStretch "step_stretch", "step over bound", Ratio, Run, |r| r.step_stretch;
+    /// From the first arrival to the last finish; exists where all flows finished.
+    Completion "completion_ps", "completion", Time, Run, |r| r.completion_ps.map(|ps| ps as f64);
+    /// Application bits received per second in the window, all hosts together.
+    Goodput "goodput_bps", "goodput", Rate, Run, |r| r.goodput_bps;
+    /// Jain's index of the hosts' goodput.
+    GoodputJain "goodput_jain", "Jain's index", Ratio, Run, |r| r.goodput_jain;
+    /// Mean time of packets in the network.
+    NetworkLatencyMean "network_latency_mean_ps", "network latency mean", Time, Run, |r| r.network_latency_ps.map(|d| d.mean);
+    /// Median time of packets in the network.
+    NetworkLatencyP50 "network_latency_p50_ps", "network latency median", Time, Run, |r| r.network_latency_ps.map(|d| d.p50);
+    /// 99th percentile of the times of packets in the network.
+    NetworkLatencyP99 "network_latency_p99_ps", "network latency p99", Time, Run, |r| r.network_latency_ps.map(|d| d.p99);
+    /// Mean round-trip time of TCP's segments.
+    RttMean "rtt_mean_ps", "RTT mean", Time, Run, |r| r.rtt_ps.map(|d| d.mean);
+    /// Median round-trip time.
+    RttP50 "rtt_p50_ps", "RTT median", Time, Run, |r| r.rtt_ps.map(|d| d.p50);
+    /// 99th percentile of the round-trip times.
+    RttP99 "rtt_p99_ps", "RTT p99", Time, Run, |r| r.rtt_ps.map(|d| d.p99);
+    /// The round-trip time that all but one segment in 100,000 keep within.
+    RttP99999 "rtt_p99999_ps", "RTT p99.999", Time, Run, |r| r.rtt_p99999_ps;
+    /// Longest round-trip time.
+    RttMax "rtt_max_ps", "RTT max", Time, Run, |r| r.rtt_ps.map(|d| d.max);
+    /// Data packets lost.
+    DroppedPackets "dropped_packets", "dropped packets", Count, Run, |r| Some(r.packets.dropped as f64);
+    /// Packets sent again.
+    Retransmissions "retransmissions", "retransmissions", Count, Run, |r| Some(r.retransmissions as f64);
+    /// Control messages sent.
+    ControlMessages "control_messages", "control messages", Count, Run, |r| Some(r.control_total().messages as f64);
+    /// Wire bytes of control messages.
+    ControlBytes "control_bytes", "control", Bytes, Run, |r| Some(r.control_total().bytes as f64);
+}
+
+impl Metric {
+    /// The metric of this name, with or without the unit (`fct_mean_ps` or `fct_mean`).
+    pub fn named(name: &str) -> Option<Self> {
+        let bare = |m: Self| m.name().trim_end_matches("_ps").trim_end_matches("_bps");
+        Self::ALL.iter().copied().find(|m| m.name() == name || bare(*m) == name)
+    }
+
+    /// What a table shows where nobody says: coflows where there are some, flows otherwise, and what went wrong.
+    pub fn usual(runs: &[RunSummary]) -> Vec<Self> {
+        let has = |metric: Self| runs.iter().any(|r| metric.value(r).is_some());
+        let mut metrics = if has(Self::StepMean) {
+            // A step is what everybody waits for.
+            vec![Self::StepMean, Self::StepStretch, Self::CctMean, Self::CctP95, Self::FctMean]
+        } else if runs.iter().any(|r| r.coflows.measured > 0) {
+            vec![Self::CctMean, Self::CctP95, Self::Completion, Self::FctMean, Self::FctP99]
+        } else if runs.iter().all(|r| r.window.measure_ps.is_none()) {
+            // The workload ends: when it is done is the first question.
+            vec![Self::Completion, Self::FctMean, Self::FctP99, Self::SlowdownMean, Self::Goodput]
+        } else {
+            vec![Self::FctMean, Self::FctP99, Self::SlowdownMean, Self::SlowdownP99, Self::Goodput]
+        };
+        metrics.push(Self::NetworkLatencyP50);
+        metrics.retain(|m| has(*m));
+        if runs.iter().any(|r| r.packets.dropped > 0) {
+            metrics.push(Self::DroppedPackets);
+        }
+        metrics
+    }
+}
+
+/// What theory says that a metric cannot be better than.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bound {
+    /// What the bound is: `ideal`, `max-min rates`, ...
+    pub label: String,
+    /// What it bounds; by its name in files.
+    #[serde(with = "by_name")]
+    pub metric: Metric,
+    /// Its value by sweep point, in the metric's unit (times: ps). Points without one have none.
+    pub values: Vec<(IndexMap<String, String>, f64)>,
+}
+
+/// A metric in a file.
+mod by_name {
+    use super::Metric;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(metric: &Metric, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(metric.name())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Metric, D::Error> {
+        let name = String::deserialize(from)?;
+        Metric::named(&name).ok_or_else(|| D::Error::custom(format!("there is no metric `{name}`")))
+    }
+}

@@ -1,0 +1,74 @@
+//! The simulator as the driver of an experiment.
+
+use crate::air::{AirError, read_beams};
+use crate::run::{RunError, RunSpec, simulate};
+use std::path::Path;
+use timeplane_experiment::{Driver, ExperimentError, PlannedRun, Prepared, Watch};
+use timeplane_results::{Recorder, RunSummary};
+use timeplane_scenario::{Loaded, Scenario};
+use timeplane_schedule::Schedulers;
+
+/// Why an experiment in the simulator has no outcome.
+pub type SimulationError = ExperimentError<RunError>;
+
+/// Runs scenarios in virtual time.
+pub struct Simulator {
+    schedulers: Schedulers,
+}
+
+impl Simulator {
+    /// A simulator whose plans can name these schedulers.
+    pub fn new(schedulers: Schedulers) -> Self {
+        Self { schedulers }
+    }
+}
+
+impl Default for Simulator {
+    /// With the built-in schedulers.
+    fn default() -> Self {
+        Self::new(Schedulers::built_in())
+    }
+}
+
+impl Driver for Simulator {
+    type Setup = ();
+    type Error = RunError;
+
+    fn prepare(&self, loaded: &Loaded, point: &Prepared) -> Result<(), RunError> {
+        Ok(read_traces(&point.point.scenario, &loaded.base)?)
+    }
+
+    fn run(
+        &self,
+        (point, ()): &(Prepared, ()),
+        run: &PlannedRun,
+        folder: &Path,
+        watch: &Watch<'_>,
+    ) -> Result<Option<RunSummary>, RunError> {
+        let spec = RunSpec {
+            scenario: &point.point.scenario,
+            scheme: &run.scheme,
+            point: run.values.clone(),
+            seed: run.seed,
+            base: &point.base,
+        };
+        let recorder = Recorder::files(folder)?;
+        match simulate(&spec, &point.fabric, &point.source, &self.schedulers, recorder, watch.pulse()) {
+            Ok((summary, _)) => Ok(Some(summary)),
+            Err(RunError::Cancelled) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Reads the files of air links' traces, so that invalid ones are rejected before anything runs.
+fn read_traces(scenario: &Scenario, base: &Path) -> Result<(), AirError> {
+    let seen = scenario.scheme.keys().filter_map(|name| scenario.seen_by(name));
+    let links = seen.flat_map(|s| s.fabric.radio.clone().into_iter().flat_map(|r| r.link));
+    for trace in links.filter_map(|l| l.trace) {
+        if let Some(file) = &trace.beams {
+            read_beams(file, base)?;
+        }
+    }
+    Ok(())
+}

@@ -1,7 +1,8 @@
-//! What SINR costs: senders that all hear each other on one channel, against the same ones on a channel each.
+//! The cost of SINR: senders that all hear each other on one channel, against the same senders on a
+//! channel each.
 //!
-//! `cargo run --release -p timeplane-sim --example air [SENDERS]`: CPU time per packet of both, in one run, one after the other, and
-//! what the others add.
+//! `cargo run --release -p timeplane-sim --example air [SENDERS]` prints the CPU time per packet of
+//! both, in one run, one after the other, and the difference.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -13,14 +14,14 @@ use timeplane_sim::air::medium::{Access, AirLink, Medium, MediumSpec, Offered, O
 use timeplane_sim::bench::cpu;
 use timeplane_sim::hosts::discipline::{Discipline, Limit, QueueState};
 
-/// Senders of frames that do not wait for each other, each to a receiver of its own.
+/// Senders that do not wait for each other, each with a receiver of its own.
 fn medium(senders: u32, one_channel: bool) -> Result<Medium, Box<dyn Error>> {
     let n = 2 * senders;
     let mcs = Mcs::numbered(24)?;
     let power = |from: u32, to: u32| match (from / 2 == to / 2, from == to) {
         (_, true) => 0.0,
         (true, _) => Dbm::new(-40.0).milliwatts().get(),
-        // All together are below the noise: nothing is lost, everything is computed.
+        // Together they are below the noise: nothing is lost, and everything is computed.
         _ => Dbm::new(-110.0).milliwatts().get(),
     };
     let spec = MediumSpec {
@@ -42,7 +43,7 @@ fn medium(senders: u32, one_channel: bool) -> Result<Medium, Box<dyn Error>> {
 fn measure(senders: u32, one_channel: bool, packets: u32) -> Result<f64, Box<dyn Error>> {
     let mut medium = medium(senders, one_channel)?;
     let offered = |packet| Offered { packet, bytes: 10_040, acknowledgement: false, ecn_capable: false };
-    // Senders that all begin at once would end at once, too: they begin one after the other.
+    // Senders that all start at once would end at once too, so they start one after the other.
     for packet in 0..32 * senders {
         let sender = packet / 32;
         let at = SimTime::ZERO + Duration::from_ns(731) * i64::from(sender);

@@ -1,8 +1,10 @@
 //! One list of flows through this simulator, as `benches/peers/ns3/peer` takes it through ns-3.
 //!
-//! `peer write NETWORK FLOWS LIST.csv` draws a list of so many flows: Poisson arrivals at load 0.6, exponential sizes of mean 46 kB, uniform pairs.
-//! `peer run NETWORK LIST.csv FCT.csv` simulates it, writes when each flow completed and prints one line of JSON.
-//! NETWORK is `leaf-spine:LEAVESxHOSTSxSPINES` or `tree:EDGESxHOSTS`: hosts at 1 Gb/s, links between switches at 10 Gb/s, 1 us each.
+//! `peer write NETWORK FLOWS LIST.csv` draws a list of so many flows: Poisson arrivals at load 0.6,
+//! exponential sizes of 46 kB on average, uniform pairs. `peer run NETWORK LIST.csv FCT.csv`
+//! simulates it, writes when each flow completed and prints one line of JSON. NETWORK is
+//! `leaf-spine:LEAVESxHOSTSxSPINES` or `tree:EDGESxHOSTS`: hosts at 1 Gb/s, links between switches
+//! at 10 Gb/s, 1 us each.
 
 use arrow::array::AsArray;
 use arrow::datatypes::{Int64Type, UInt32Type};
@@ -44,7 +46,7 @@ fn fabric(network: &str) -> Outcome<Arc<Fabric>> {
     }))
 }
 
-/// The peer takes exactly these columns.
+/// The peer reads exactly these columns.
 fn write(fabric: &Arc<Fabric>, flows: usize, list: &str) -> Outcome<()> {
     let mut out = BufWriter::new(File::create(list)?);
     writeln!(out, "start_ps,source,destination,size_bytes")?;

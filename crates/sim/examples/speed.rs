@@ -1,6 +1,9 @@
-//! Prints the benchmark of the event loop: `speed` in full, `speed quick` a tenth of it, `speed slots` what is planned in slots, `speed trains` ten times as much of it by trains alone, `speed gates` trains without
-//! agents, and `speed datagrams MS` or `speed tcp MS` for one
-//! measurement over 120 hosts, of MS milliseconds of arrivals.
+//! Prints the benchmark of the event loop.
+//!
+//! `speed` runs it in full, `speed quick` a tenth of it. `speed slots` runs what is planned in
+//! slots, `speed trains` ten times as much of it by trains alone, `speed gates` trains without
+//! agents. `speed datagrams MS` or `speed tcp MS` runs one measurement over 120 hosts with MS
+//! milliseconds of arrivals.
 
 use std::sync::Arc;
 use timeplane_model::Duration;

@@ -1,11 +1,13 @@
-//! The engine's speed, measured on one core, for anyone to repeat: `cargo run --release -p timeplane-sim --example speed`.
+//! A benchmark of the engine on one core: `cargo run --release -p timeplane-sim --example speed`.
+//!
+//! It measures the event loop alone, without reading scenarios or writing tables.
 
 use crate::control::Controllers;
 use crate::engine::event::{Event, Key};
 use crate::engine::time::SimTime;
 use crate::engine::{Ended, Engine, Pulse};
 use crate::hosts::endpoints::{Config, Endpoints, Transport};
-use crate::hosts::nic::Window;
+use crate::hosts::nic::GateOpening;
 use crate::network::Network;
 use crate::record::ledger::Ledger;
 use crate::run::{RunSpec, prepare};
@@ -22,43 +24,46 @@ use timeplane_schedule::Schedulers;
 use timeplane_transport::TcpConfig;
 use timeplane_workload::{FlowArrival, Source, Streams, WorkloadError};
 
-/// What one measurement gave.
+/// One measurement.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Measured {
-    /// What was run.
+    /// What was measured.
     pub name: String,
     /// Hosts of the fabric.
     pub hosts: u32,
-    /// Flows that were carried.
+    /// Flows carried.
     pub flows: u64,
-    /// Packets that crossed a link, each counted at every link.
+    /// Packets that crossed a link, counted once for each link.
     pub packet_hops: u64,
     /// Events handled.
     pub events: u64,
     /// CPU time of the event loop, in seconds.
     pub cpu_s: f64,
-    /// Packet-hops in a CPU second.
+    /// Packet hops per CPU second.
     pub packet_hops_per_cpu_s: f64,
     /// Peak resident memory of the process so far, in kB.
     pub peak_rss_kb: u64,
 }
 
-/// A leaf-spine of 1 Gb/s servers and 10 Gb/s uplinks, 1 us of propagation and 2 B of framing: with 28 B of datagram headers, the 30 B
-/// on up to 1470 B of the comparison with other simulators.
+/// A leaf-spine with 1 Gb/s servers, 10 Gb/s uplinks, 1 us of propagation and 2 B of framing. With
+/// 28 B of datagram headers this gives the 30 B on up to 1470 B of the comparison with other
+/// simulators.
 ///
 /// # Errors
-/// Where a dimension is zero.
+///
+/// If a dimension is zero.
 pub fn leaf_spine(leaves: u32, per_leaf: u32, spines: u32) -> Result<Fabric, FabricError> {
     let spec = |rate| LinkSpec { rate, propagation: Duration::from_us(1), framing: Framing::Ppp, bit_error: 0.0 };
     Fabric::leaf_spine(leaves, per_leaf, spines, Switch::default(), spec(Rate::gbps(1)), spec(Rate::gbps(10)))
 }
 
-/// Largest packet of the comparison: 1500 B on the wire.
+/// The largest packet of the comparison, in bytes: 1500 B on the wire.
 pub const MTU: u32 = 1498;
 
-/// Poisson flows of exponential size, mean 46 kB, uniform.
+/// Poisson flows between uniform pairs, with exponential sizes of 46 kB on average.
 ///
 /// # Errors
+///
 /// Never for a load in (0, 1].
 pub fn uniform(fabric: &Fabric, load: f64) -> Result<Source, WorkloadError> {
     let poisson =
@@ -66,13 +71,13 @@ pub fn uniform(fabric: &Fabric, load: f64) -> Result<Source, WorkloadError> {
     Source::load(&Workload::Poisson(poisson), Path::new("."), fabric, Bytes::new(u64::from(MTU)))
 }
 
-/// Runs the flows of a source's first `span` to their end over unbounded queues. They are drawn while it runs, a few at a time, and the
-/// time that it takes to draw them does not count.
+/// Carries the flows of a source's first `span` over unbounded queues until they end. Flows are
+/// drawn while it runs, a few at a time; drawing them does not count.
 pub fn carry(name: &str, fabric: &Arc<Fabric>, source: &Source, span: Duration, transport: Transport) -> Measured {
     measure(name, fabric, source, span, transport, None)
 }
 
-/// The same as datagrams under a plan.
+/// Carries datagrams under a plan.
 pub fn carry_planned(name: &str, fabric: &Arc<Fabric>, source: &Source, span: Duration, plan: &PlanSpec) -> Measured {
     measure(name, fabric, source, span, Transport::Datagrams, Some(plan))
 }
@@ -85,7 +90,8 @@ fn measure(
     transport: Transport,
     plan: Option<&PlanSpec>,
 ) -> Measured {
-    // Linux resets a process's peak memory on request; elsewhere the peak is that of all measurements so far.
+    // Linux resets the peak memory of a process on request. Elsewhere the peak is that of all
+    // measurements so far.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     let mut drawing = 0.0;
     let arrivals = Drawn {
@@ -103,11 +109,13 @@ fn measure(
     Measured { cpu_s, packet_hops_per_cpu_s: found.packet_hops as f64 / cpu_s, ..found }
 }
 
-/// All to all in slots of 100 us and 15 us of guard at 10 Gb/s, in frames of 1500 B as raw datagrams, with all that agents do: 81 frames a slot. As the scenario's
-/// user would run it but for its tables; by `trains`, or by `packets`.
+/// An all-to-all shuffle in slots of 100 us with 15 us of guard at 10 Gb/s. Frames of 1500 B are
+/// raw datagrams, 81 in a slot. Agents do all their work, and only tables are missing. Packets move
+/// by `trains` or one by one, as `packets`.
 ///
 /// # Panics
-/// Where the plan does not keep its promise to trains.
+///
+/// If the plan does not keep senders apart.
 fn slots(name: &str, topology: &str, scheduler: &str, pair_bytes: u64) -> Measured {
     let text = format!(
         "[fabric]\ntopology.{topology}\nrate = \"10 Gb/s\"\n[workload.shuffle]\nbytes = \"{pair_bytes} B\"\n[scheme.slots]\ntransport.datagrams = {{}}\n\
@@ -130,10 +138,12 @@ fn slots(name: &str, topology: &str, scheduler: &str, pair_bytes: u64) -> Measur
     measured(name, &engine.network, &engine.ends, engine.events, cpu_s)
 }
 
-/// The same slots over one switch by trains, with gates that a fixed rotation opens: what trains cost without agents, demand and tables.
+/// The same slots over one switch by trains, with gates that a fixed rotation opens: the cost of
+/// trains without agents, demand and tables.
 ///
 /// # Panics
-/// Where packets of different hosts met.
+///
+/// If packets of different hosts meet.
 pub fn gates(pair_bytes: u64) -> Measured {
     const HOSTS: u32 = 24;
     let spec = LinkSpec {
@@ -171,7 +181,7 @@ pub fn gates(pair_bytes: u64) -> Measured {
         turn = turn % (HOSTS - 1) + 1;
         for host in 0..HOSTS {
             let queue = ((host + turn) % HOSTS, 0);
-            network.open(now, host, Window::slot(queue, now, now + open));
+            network.open(now, host, GateOpening::slot(queue, now, now + open));
         }
         now = now + period;
         let bound = Event { at: now, key: Key::FIRST };
@@ -207,7 +217,7 @@ fn measured(name: &str, network: &Network, ends: &Endpoints, events: u64, cpu_s:
 
 const SOME: usize = 1 << 10;
 
-/// Flows drawn in advance, some at a time, and how long drawing them took.
+/// Flows drawn in advance, some at a time, and the time that drawing took.
 struct Drawn<'a, I> {
     arrivals: I,
     /// The next ones, last first.
@@ -228,10 +238,13 @@ impl<I: Iterator<Item = FlowArrival>> Iterator for Drawn<'_, I> {
     }
 }
 
-/// The benchmark: datagrams and TCP over a leaf-spine of 120 hosts at load 0.6, the flow list of the comparison with other simulators;
-/// datagrams under timeslots and under rates at load 0.8, with all that their agents do; then datagrams over leaf-spines of 128 to 16,384 hosts, 32 a leaf, for about as many packets each.
+/// The benchmark. Datagrams and TCP over a leaf-spine of 120 hosts at load 0.6 carry the flow list
+/// of the comparison with other simulators. Datagrams under timeslots and under rates at load 0.8
+/// include all work of agents. Datagrams over leaf-spines of 128 to 16,384 hosts, 32 per leaf, show
+/// how time scales.
 ///
 /// # Panics
+///
 /// Never: its fabrics and loads are valid.
 pub fn report(quick: bool) -> Vec<Measured> {
     let parts = if quick { 10 } else { 1 };
@@ -253,16 +266,18 @@ pub fn report(quick: bool) -> Vec<Measured> {
     }
     rows.extend(slots_report(40_000_000 / parts as u64, &["packets", "trains"]));
     rows.push(gates(400_000_000 / parts as u64));
-    // Short spans would measure the fabric's filling: two mean flows take 1 ms.
+    // Short spans would measure how the fabric fills: two mean flows take 1 ms.
     for (leaves, span_us) in [(4, 1_000_000), (32, 200_000), (512, 40_000)] {
         rows.push(plain("scaling", leaves, 32, span_us, Transport::Datagrams));
     }
     rows
 }
 
-/// Slots by `packets`, by `trains`, or one after the other, over one switch and over a fat tree, so many bytes for each pair.
+/// Slots by `packets`, by `trains`, or both in turn, over one switch and over a fat tree, with so
+/// many bytes for each pair.
 ///
 /// # Panics
+///
 /// Never: the plans suit their fabrics.
 pub fn slots_report(pair_bytes: u64, how: &[&str]) -> Vec<Measured> {
     let fabrics =
@@ -271,7 +286,8 @@ pub fn slots_report(pair_bytes: u64, how: &[&str]) -> Vec<Measured> {
     how.iter().copied().flat_map(each).collect()
 }
 
-/// The benchmark as a table, one line a measurement; the last column is the time per packet-hop against the smallest fabric's.
+/// The benchmark as a table with a line for each measurement. The last column is the time per
+/// packet hop relative to the smallest fabric.
 pub fn table(rows: &[Measured]) -> String {
     let mut text = format!(
         "{:<10} {:>6} {:>9} {:>12} {:>13} {:>7} {:>8} {:>6}\n",
@@ -296,7 +312,7 @@ pub fn table(rows: &[Measured]) -> String {
     text
 }
 
-/// An engine that carries these flows to their end.
+/// An engine that carries these flows until they end.
 pub fn engine<'a>(
     fabric: &Arc<Fabric>,
     arrivals: &'a [FlowArrival],
@@ -361,7 +377,8 @@ pub fn first(source: &Source, seed: u64, span: Duration) -> Vec<FlowArrival> {
     source.arrivals(seed).take_while(|f| f.at < span).collect()
 }
 
-/// The TCP of the benchmark: NewReno, declared open, every second segment acknowledged.
+/// The TCP of the benchmark: NewReno, open from the start, with an acknowledgement for every second
+/// segment.
 pub fn tcp() -> Transport {
     Transport::Tcp(TcpConfig {
         congestion: timeplane_transport::CongestionKind::NewReno,
@@ -377,14 +394,14 @@ pub fn cpu() -> f64 {
     t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
 }
 
-/// Time on the wall, in seconds: where no thread's CPU time is to be had, the machine should have nothing else to do.
+/// Wall-clock time in seconds. Without CPU time of threads, the machine should be idle otherwise.
 #[cfg(not(unix))]
 pub fn cpu() -> f64 {
     static BEGIN: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
     BEGIN.get_or_init(std::time::Instant::now).elapsed().as_secs_f64()
 }
 
-/// Peak resident memory of the process, in kB; 0 where the system does not say.
+/// Peak resident memory of the process, in kB; 0 where the system does not tell.
 pub fn peak_rss_kb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|l| l.starts_with("VmHWM:"));

@@ -1,7 +1,8 @@
-//! The packet-level simulator: virtual time for the agents of `protocol`, and the network between them.
+//! The packet-level simulator: virtual time for the agents of `protocol`, and the network between
+//! them.
 //!
-//! One run is single-threaded and deterministic: the same scenario, scheme and seed give the same bytes on any machine.
-//! Independent runs share nothing but their workload's parsed files.
+//! A run is single-threaded and deterministic: the same scenario, scheme and seed give the same
+//! bytes on any machine. Independent runs share only the parsed files of their workload.
 
 pub mod air;
 pub mod bench;

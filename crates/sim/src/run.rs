@@ -1,4 +1,7 @@
-//! One run: a scenario's point, one of its schemes, one seed.
+//! One run: a point of a scenario, one of its schemes, one seed.
+//!
+//! A run is prepared from its scenario, simulated, and concluded with its last rows and a check of
+//! its books. This module does not know which runs a scenario has.
 
 use crate::air::flyways;
 use crate::air::{AirError, LinkTraces, set_up};
@@ -31,29 +34,29 @@ use timeplane_schedule::Schedulers;
 use timeplane_transport::{CongestionKind, DelayedAck, RawConfig, TcpConfig};
 use timeplane_workload::{Source, Streams};
 
-/// What is run.
+/// What to run.
 #[derive(Clone, Debug)]
 pub struct RunSpec<'a> {
     /// The scenario, with the values of its point.
     pub scenario: &'a Scenario,
-    /// Which of its schemes.
+    /// The name of the scheme.
     pub scheme: &'a str,
     /// The swept keys and their values, for the summary.
     pub point: IndexMap<String, String>,
     /// The seed.
     pub seed: u64,
-    /// Where files that the fabric names are looked up.
+    /// The folder of files that the fabric names.
     pub base: &'a Path,
 }
 
-/// Why a run has no result.
+/// The reason why a run has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The scenario has no such scheme.
     #[error("there is no scheme `{0}`")]
     Scheme(String),
     /// The scheme's own fabric cannot be built, or has other hosts than the scenario's.
-    #[error("its own fabric: {0}")]
+    #[error("the scheme's fabric: {0}")]
     Fabric(#[from] FabricError),
     /// Its radios cannot be set up.
     #[error(transparent)]
@@ -64,18 +67,18 @@ pub enum RunError {
     /// The scheduler's plan cannot be executed.
     #[error("{0}")]
     Plan(String),
-    /// The results could not be written.
+    /// Results could not be written.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// Packets or bytes are missing, or came from nowhere: a mistake of the simulator.
-    #[error("{what} are not conserved: {tally:?}; this is a mistake of the simulator, its results are void")]
+    /// Packets or bytes are missing, or came from nowhere: a bug in the simulator.
+    #[error("{what} are not conserved: {tally:?}; this is a bug in the simulator, and the results are void")]
     Conservation {
         /// Packets or bytes.
         what: &'static str,
         /// The counts.
         tally: Tally,
     },
-    /// It was told to end.
+    /// The run was canceled.
     #[error("interrupted")]
     Cancelled,
 }
@@ -86,16 +89,19 @@ impl From<AirError> for RunError {
     }
 }
 
-/// The least time in which a host hears of anything beside the network where no plan sets a latency.
+/// How long a message takes at least alongside the network, where no plan sets it.
 const REPORT_LATENCY: Duration = Duration::from_us(20);
 
-/// Runs. Where a plan keeps senders apart their packets move [together](Network::allow_trains), with the same results.
+/// Runs a scheme. Packets move as [trains](Network::allow_trains) where a plan keeps senders apart,
+/// with the same results.
 ///
-/// `fabric` is that of the scenario, which `source` was loaded for and which slowdowns are relative to. A scheme that has its own runs on that:
-/// it is built here.
+/// `fabric` is that of the scenario. `source` was loaded for it, and slowdowns are relative to it.
+/// The own fabric of a scheme is built here.
 ///
 /// # Errors
-/// Where the scenario names what does not exist, results cannot be written, packets are not conserved, or it is cancelled.
+///
+/// If the scenario names something that does not exist, results cannot be written, packets are not
+/// conserved, or the run is canceled.
 pub fn simulate(
     spec: &RunSpec<'_>,
     fabric: &Arc<Fabric>,
@@ -114,10 +120,11 @@ pub fn simulate(
     }
 }
 
-/// The same as [`simulate`], each packet by itself.
+/// As [`simulate`], with each packet by itself.
 ///
 /// # Errors
-/// As there.
+///
+/// As [`simulate`].
 pub fn simulate_by_packets(
     spec: &RunSpec<'_>,
     fabric: &Arc<Fabric>,
@@ -135,7 +142,8 @@ pub fn simulate_by_packets(
 /// A run that is ready to start.
 ///
 /// # Errors
-/// Where the scenario names what does not exist.
+///
+/// If the scenario names something that does not exist.
 pub fn prepare<'a>(
     spec: &RunSpec<'_>,
     fabric: &Arc<Fabric>,
@@ -303,11 +311,12 @@ impl Setup<'_> {
             && self.fabric.circuit_switch().is_none()
     }
 
-    /// The queued interfaces that hosts need, if they do, and whether gates are in front of their queues.
+    /// The queued interfaces that hosts need, if they do, and whether gates are in front of their
+    /// queues.
     fn interfaces(&self) -> Option<(Nic, bool)> {
         let nic = self.scheme.nic;
-        // The next frame of a raw sender depends on the reports that have come: it is asked when the link is
-        // free, not ahead of that.
+        // The next frame of a raw sender depends on the reports that have come: it is asked when
+        // the link is free, not ahead of that.
         let raw = matches!(self.scheme.transport, Transport::Raw(_));
         // A host that can be paused must not have its packets on the link ahead of time.
         let paused = self.scenario.fabric.switch.pfc.is_some();
@@ -421,7 +430,8 @@ impl Setup<'_> {
     }
 }
 
-/// The fabric of a scheme that has its own: `scenario` is what the scheme sees, `shared` the fabric that the workload is made for.
+/// The fabric of a scheme that has its own: `scenario` is what the scheme sees, `shared` the fabric
+/// that the workload is made for.
 fn own_fabric(scenario: &Scenario, shared: &Fabric) -> Result<Fabric, FabricError> {
     let own = scenario.fabric.build()?;
     if own.hosts() == shared.hosts() {
@@ -437,7 +447,7 @@ fn transport(scheme: &Scheme, mtu: u32, report_latency: Duration) -> endpoints::
         Transport::Raw(raw) => {
             let config = RawConfig {
                 report_interval: raw.report_every,
-                // Longer than a report takes, or what is under way is sent twice.
+                // Longer than a report takes, or bytes under way are sent twice.
                 resend_timeout: raw.report_every.max(report_latency * 10),
             };
             endpoints::Transport::Raw { header: raw.header.get() as u32, config }

@@ -1,4 +1,6 @@
-//! What a link carries over time, of a room or a file.
+//! The trace of a link's rate over time, from a room or a file.
+//!
+//! A trace is computed before the run. It does not depend on the traffic.
 
 use super::AirError;
 use crate::air::medium::Quality;
@@ -12,30 +14,31 @@ use timeplane_radio::{BeamTrace, Dbm, ErrorTables, LinkState, LinkTrace, Mcs, Ra
 use timeplane_scenario::{InOutage, LinkTraceSpec};
 use timeplane_workload::Streams;
 
-/// The link trace of a run that has no end; it then begins again.
+/// The length of a link trace in a run without an end; it then repeats.
 const UNBOUNDED: Duration = Duration::from_secs(60);
 
-/// Matrices of a file.
+/// Reads the matrices of a file.
 ///
 /// # Errors
-/// Where it cannot be read or is none.
+///
+/// If the file cannot be read or is invalid.
 pub fn read_beams(file: &str, base: &Path) -> Result<BeamTrace, AirError> {
     let path = base.join(file);
     let text = std::fs::read_to_string(&path).map_err(|source| AirError::File { file: path, source })?;
     Ok(BeamTrace::parse(file, &text)?)
 }
 
-/// What a link carries over time, as the medium and as its access point have it.
+/// A link trace in the forms that the medium and the access point need.
 pub(super) struct Followed {
     pub states: Vec<(SimTime, Option<Quality>)>,
     pub samples: Vec<(SimTime, LinkSample)>,
-    /// The rates that some level chooses.
+    /// The rates that some level selects.
     pub rates: Vec<Rate>,
-    /// How errors follow from levels.
+    /// How error rates follow from levels.
     pub errors: Arc<RateBySignal>,
 }
 
-/// The states of a link, from the run's begin to its end.
+/// The states of a link, from the start of the run to its end.
 pub(super) fn follow(
     link: usize,
     spec: &LinkTraceSpec,
@@ -54,7 +57,7 @@ pub(super) fn follow(
     };
     let parameters = spec.parameters();
     let rates = RateBySignal::new(ErrorTables::bundled(), parameters, Mcs::single_carrier());
-    // A trace of a file that is shorter than the run begins again; a walk is as long as it.
+    // A trace from a file repeats if it is shorter than the run. A walk is as long as the run.
     let trace = LinkTrace::repeating(&trace, &rates, spec.rules(), length);
     let trace = trace.map_err(|source| AirError::LinkTrace { link, source })?;
     let quality = |level: Dbm, l: LinkState| Quality {
@@ -64,7 +67,7 @@ pub(super) fn follow(
         packet_error: l.packet_error,
         packet: spec.packet.get() as u32,
     };
-    // What an access point sends into an outage, if it does.
+    // The rate at which an access point sends during an outage, if it does.
     let slowest = rates.ladder().next().filter(|_| spec.in_outage == InOutage::Lose);
     let into_outage = slowest.map(|(mcs, _)| LinkState { mcs, rate: parameters.rate(mcs), packet_error: 1.0 });
     let (mut states, mut samples) = (Vec::new(), Vec::new());
@@ -80,7 +83,7 @@ pub(super) fn follow(
     Ok(Followed { states, samples, rates: ladder, errors: Arc::new(rates) })
 }
 
-/// Another walk: speed and begin within a tenth of what they were, the crossing within a tenth of the line.
+/// Another walk: its speed and start vary by a tenth, its crossing by a tenth of the line.
 fn vary(walk: Walk, link: usize, streams: &Streams) -> Walk {
     let mut stream = streams.fast("air link", link as u64, "walk");
     let mut within = || ((stream.next_u64() >> 11) as f64 / (1_u64 << 53) as f64 - 0.5) * 0.2;

@@ -1,8 +1,9 @@
 //! Air links as links of the network, with the medium that carries them.
 //!
-//! An air link has a number as wires have: that of the wire which it replaces, or one after all wires. A
-//! packet waits in the medium until it has been received, and then flies for the propagation delay like
-//! all others. This module does not know who points antennas or when devices move.
+//! An air link has a number as wires have: that of the wire which it replaces, or one after all
+//! wires. A packet waits in the medium until it has been received, and then flies for the
+//! propagation delay like all others. This module does not know who points antennas or when devices
+//! move.
 
 use crate::air::handover::access::{Handovers, Use};
 use crate::air::medium::{Medium, Offered, Outcome};
@@ -31,7 +32,8 @@ pub(crate) struct AirLinks {
     pub numbers: Vec<u32>,
     /// Air links that replace wires, by number in the network.
     in_place: BTreeMap<u32, u32>,
-    /// Air links alongside the wires, by switch and the destination's switch, with their shares of flows.
+    /// Air links alongside the wires, by switch and the destination's switch, with their shares of
+    /// flows.
     shares: BTreeMap<(u32, u32), Vec<Share>>,
     /// By host: its switch.
     switches: Vec<u32>,
@@ -43,7 +45,8 @@ pub(crate) struct AirLinks {
 }
 
 impl AirLinks {
-    /// The air links of a scenario, at these rates. Each takes the place of a wire or a number of its own.
+    /// The air links of a scenario, at these rates. Each takes the place of a wire or a number of
+    /// its own.
     pub fn fixed(wires: &mut Wires, radio: &RadioSpec, fabric: &FabricSpec, medium: Medium, rates: &[Mcs]) -> Self {
         let (mut numbers, mut in_place, mut shares) = (Vec::new(), BTreeMap::new(), BTreeMap::<_, Vec<_>>::new());
         for (link, mcs) in radio.link.iter().zip(rates) {
@@ -104,14 +107,15 @@ impl AirLinks {
         !self.shares.is_empty()
     }
 
-    /// The air link alongside the wires that a packet takes from a switch, by number in the network.
+    /// The air link alongside the wires that a packet takes from a switch, by number in the
+    /// network.
     pub fn share(&self, node: u32, packet: &Packet) -> Option<u32> {
         let shares = self.shares.get(&(node, self.switches[packet.destination as usize]))?;
         if self.acknowledgements_by_wire && packet.flags & flags::ACK != 0 {
             return None;
         }
-        // Shares are of flows, so that no flow is split. The hash also chooses among equal-cost paths; mixing
-        // it again makes this choice independent.
+        // Shares are of flows, so that no flow is split. The hash also chooses among equal-cost
+        // paths; mixing it again makes this choice independent.
         let place = timeplane_model::mix64(u64::from(packet.hash)) >> 32;
         shares.iter().find(|share| place < share.1).map(|share| self.numbers[share.0 as usize])
     }
@@ -124,8 +128,8 @@ impl AirLinks {
         }
     }
 
-    /// A packet joins the queue of an air link, given by its number in the network. False where the queue
-    /// drops it.
+    /// A packet joins the queue of an air link, given by its number in the network. False where the
+    /// queue drops it.
     pub fn offer(&mut self, wires: &mut Wires, at: SimTime, number: u32, id: u32) -> bool {
         // Links of flyways have consecutive numbers.
         let first = self.numbers.first().copied().unwrap_or(0);
@@ -181,7 +185,8 @@ impl AirLinks {
     pub fn arrive(&self, wires: &mut Wires, now: SimTime, link: u32, id: u32) {
         let number = self.numbers[link as usize];
         let bytes = wires.packets.get(id).bytes;
-        // The latency of the sending switch is added behind the link, as it is the same for all packets.
+        // The latency of the sending switch is added behind the link, as it is the same for all
+        // packets.
         let latency = wires.latency(wires.ends_of(number).0);
         let arrival = wires.links[number as usize].receive_from_air(now, bytes) + latency;
         wires.fly(number, arrival, id);
@@ -192,7 +197,8 @@ impl AirLinks {
         self.medium.links().iter().flat_map(|l| l.packets())
     }
 
-    /// Packets and bytes in the queue of an air link, and its longest queue so far; `None` for a wire.
+    /// Packets and bytes in the queue of an air link, and its longest queue so far; `None` for a
+    /// wire.
     pub fn queue(&self, number: u32) -> Option<(u64, u64, u64)> {
         let link = self.numbers.iter().position(|&n| n == number)?;
         let (packets, bytes) = self.medium.links()[link].queued();

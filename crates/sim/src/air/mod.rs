@@ -1,4 +1,7 @@
-//! The air links of a scenario, as a medium.
+//! Radio links: the medium of a scenario, with antennas, link traces, handovers and flyways.
+//!
+//! This module reads a scenario's radios and sets up their medium. It does not move packets; the
+//! network does.
 
 pub(crate) mod flyways;
 pub(crate) mod handover;
@@ -25,7 +28,7 @@ use timeplane_radio::{
 use timeplane_scenario::{AccessSpec, AirQueue, RadioLink, RadioSpec};
 use timeplane_workload::Streams;
 
-/// Why a scenario's radios cannot be set up.
+/// The reason why a scenario's radios cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum AirError {
     /// The antenna cannot be read.
@@ -37,92 +40,97 @@ pub enum AirError {
     /// A file of beams cannot be read.
     #[error("{}: {source}", file.display())]
     File {
-        /// Which one.
+        /// The file.
         file: PathBuf,
-        /// Why not.
+        /// The I/O error.
         source: std::io::Error,
     },
-    /// The matrices of a link trace make no sense.
+    /// The matrices of a link trace are invalid.
     #[error("fabric.radio.link.{link}.trace: {source}")]
     Matrix {
-        /// Its place in the list.
+        /// The link's place in the list.
         link: usize,
-        /// Why not.
+        /// The first invalid entry.
         source: MatrixError,
     },
     /// A link trace cannot be computed.
     #[error("fabric.radio.link.{link}.trace: {source}")]
     LinkTrace {
-        /// Its place in the list.
+        /// The link's place in the list.
         link: usize,
-        /// Why not.
+        /// The reason.
         source: LinkTraceError,
     },
-    /// No rate bears a link's signal: it would never carry a packet.
-    #[error("fabric.radio.link.{link}: no rate bears a signal of {level}; MCS 13 of 802.11ad needs -66 dBm")]
+    /// No rate suits the signal of a link, so it would never carry a packet.
+    #[error(
+        "fabric.radio.link.{link}: no rate suits a signal of {level}: expected -66 dBm or more, which MCS 13 of 802.11ad needs"
+    )]
     Weak {
-        /// Its place in the list.
+        /// The link's place in the list.
         link: usize,
-        /// Its signal.
+        /// The signal.
         level: Dbm,
     },
-    /// No rate meets its target at any time, and the run has no end of its own: it would last for ever.
+    /// No rate meets the target of a link at any time, and the run has no end of its own.
     #[error(
-        "fabric.radio.link.{link}.trace: an outage from begin to end: no rate ever meets the target; raise `level_dbm`, or give `window` a \
-         `measure` and a `drain`"
+        "fabric.radio.link.{link}.trace: no rate ever meets the target: expected a higher `level_dbm`, or a \
+         `window` with a `measure` and a `drain`"
     )]
     Outage {
-        /// Its place in the list.
+        /// The link's place in the list.
         link: usize,
     },
-    /// A rate without a sensitivity, or one that does not exist.
-    #[error("fabric.radio.link.{link}: MCS {mcs} is no rate of data")]
+    /// A rate that does not exist or has no sensitivity.
+    #[error("fabric.radio.link.{link}: invalid MCS {mcs}: expected a data rate of 802.11ad")]
     Rate {
-        /// Its place in the list.
+        /// The link's place in the list.
         link: usize,
-        /// What was asked for.
+        /// The rate that was asked for.
         mcs: u8,
     },
 }
 
-/// A medium, and what each of its air links is in the network. The links of a [`RadioLink`] follow each other, there and back.
+/// A medium, and the meaning of its air links in the network. Each [`RadioLink`] has two
+/// consecutive air links, there and back.
 pub struct Air {
     /// The medium.
     pub medium: Medium,
-    /// By scenario's link: the rate of data, the fastest one of a link trace.
+    /// By the scenario's link: its data rate; the fastest one of a link trace.
     pub rates: Vec<Mcs>,
-    /// What access points know of links that follow a link trace.
+    /// What access points know of links with a trace.
     pub traces: LinkTraces,
     /// Devices with several access points.
     pub devices: Vec<DeviceTrace>,
 }
 
-/// Which access point a device uses over time.
+/// The access points of a device over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceTrace {
-    /// Its switch.
+    /// The switch of the device.
     pub node: u32,
-    /// The air links to it, one of each access point. The way back is the next one.
+    /// The air links to it, one from each access point. The link back has the next number.
     pub links: Vec<u32>,
-    /// The place of the first that it uses.
+    /// The place of the first link in use.
     pub first: usize,
-    /// Its changes in order of time.
+    /// Its handovers, in order of time.
     pub handovers: Vec<Handover>,
 }
 
 /// What access points know of their links over time. The access point of a link is its first node.
 #[derive(Clone, Debug, Default)]
 pub struct LinkTraces {
-    /// Air link and what its access point sees, in order of time.
+    /// Each air link with what its access point sees, in order of time.
     pub samples: Vec<(u32, Vec<(SimTime, LinkSample)>)>,
     /// All rates that links may have.
     pub rates: Vec<Rate>,
 }
 
-/// Sets up the medium of a fabric for a run that lasts no longer than `length`; files are looked up in `base`.
+/// Sets up the medium of a fabric for a run that lasts up to `length`. Files are looked up in
+/// `base`.
 ///
 /// # Errors
-/// Where a link cannot carry anything, or an antenna or a file cannot be read.
+///
+/// If a link cannot carry anything, or an antenna or a file cannot be read.
 pub fn set_up(
     radio: &RadioSpec,
     mtu: u32,
@@ -213,7 +221,8 @@ fn access(spec: AccessSpec) -> Access {
     }
 }
 
-/// What stations hear of each other beside what is meant for them, mW by sender and then by who hears; none where nobody does.
+/// The interference between stations in mW, by sender and then by receiver; `None` where there is
+/// none.
 fn disturbances(radio: &RadioSpec, stations: &BTreeMap<(u32, u32), u32>, n: usize) -> Option<Vec<f64>> {
     let mut powers = vec![0.0; n * n];
     for pair in &radio.interference {
@@ -229,7 +238,7 @@ fn disturbances(radio: &RadioSpec, stations: &BTreeMap<(u32, u32), u32>, n: usiz
     (!radio.interference.is_empty()).then_some(powers)
 }
 
-/// Which access points devices use, by what access points see.
+/// The access points of devices, chosen by the levels that access points see.
 fn devices(radio: &RadioSpec, traces: &LinkTraces) -> Vec<DeviceTrace> {
     let Some(spec) = radio.handover else { return Vec::new() };
     let rules = HandoverRules {
@@ -269,7 +278,7 @@ fn signal(link: &RadioLink, budget: &LinkBudget, gain: Db) -> Option<Dbm> {
     link.signal_dbm.map(Dbm::new).or(by_distance)
 }
 
-/// Which switch's hosts a host is one of, by host.
+/// By host, the switch above it.
 pub fn switches(fabric: &Fabric) -> Vec<u32> {
     (0..fabric.hosts()).map(|h| RadioSpec::switch_of(fabric, h).0).collect()
 }

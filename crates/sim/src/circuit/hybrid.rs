@@ -1,7 +1,7 @@
 //! The path of packets through a hybrid fabric: the circuit switch, and the multiplexers of racks.
 //!
-//! This module decides where a packet leaves the circuit switch and which packet a rack sends next to a
-//! host. Which circuits are set is decided by a controller.
+//! This module decides where a packet leaves the circuit switch and which packet a rack sends next
+//! to a host. Which circuits are set is decided by a controller.
 
 use crate::circuit::multiplexer::{Class, Multiplexer};
 use crate::circuit::switch::Circuits;
@@ -39,8 +39,8 @@ pub(crate) enum Multiplexed {
 }
 
 impl Hybrid {
-    /// A circuit switch, and multiplexers that hold so many frames of `largest` wire bytes of each input.
-    /// `None` where the fabric has no circuit switch.
+    /// A circuit switch, and multiplexers that hold so many frames of `largest` wire bytes of each
+    /// input. `None` where the fabric has no circuit switch.
     pub fn new(wires: &Wires, circuits: Circuits, frames: u32, largest: u32) -> Option<Self> {
         let switch = wires.fabric.circuit_switch()?;
         Some(Self {
@@ -98,8 +98,8 @@ impl Hybrid {
             return Err((out.0, Some(reason)));
         }
         wires.packets.get_mut(id).ahead = [down.0, LAST, LAST, LAST];
-        // A rack takes a frame from the circuit bit by bit, as if all frames were as long as the largest.
-        // A short frame therefore does not overtake.
+        // A rack takes a frame from the circuit bit by bit, as if all frames were as long as the
+        // largest. A short frame therefore does not overtake.
         let state = &wires.links[from as usize];
         let shorter = Duration::from_ps(state.line_time(self.largest) - state.line_time(state.wire(bytes)));
         let arrival = wires.links[out.index()].pass(at, bytes) + shorter;
@@ -118,8 +118,8 @@ impl Hybrid {
         let class = if packets { Class::Packets } else { Class::Circuit };
         let link = &wires.links[out as usize];
         let (free_at, wire) = (link.free_at(), link.wire(wires.packets.get(id).bytes));
-        // A frame from a circuit comes as fast as the link sends. Only the part that comes before the link
-        // is free has to be held.
+        // A frame from a circuit comes as fast as the link sends. Only the part that comes before
+        // the link is free has to be held.
         let until_free = link.backlog_bytes(at).min(u64::from(wire)) as u32;
         let wire = if packets { wire } else { until_free };
         let multiplexer = &mut self.multiplexers[link.to as usize];
@@ -136,11 +136,13 @@ impl Hybrid {
         Multiplexed::Hold
     }
 
-    /// The link from a rack to a host is free: the packet that it sends next, and whether more wait.
+    /// The link from a rack to a host is free: the packet that it sends next, and whether more
+    /// wait.
     pub fn next(&mut self, wires: &Wires, at: SimTime, out: u32) -> Option<(u32, bool)> {
         let link = &wires.links[out as usize];
         if link.free_at() > at {
-            // The packets of this event were lost with their rack; later ones have an event of their own.
+            // The packets of this event were lost with their rack; later ones have an event of
+            // their own.
             return None;
         }
         let multiplexer = &mut self.multiplexers[link.to as usize];

@@ -1,5 +1,6 @@
-//! Circuit switching beside a packet network: the switch, and the multiplexers of racks.
-//! Which circuits are set is decided elsewhere, by a controller.
+//! Circuit switching alongside a packet network: the circuit switch, and the multiplexers of racks.
+//!
+//! A controller decides which circuits are set; nothing here does.
 
 pub(crate) mod hybrid;
 pub(crate) mod multiplexer;

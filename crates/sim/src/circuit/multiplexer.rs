@@ -1,18 +1,21 @@
-//! The port of a hybrid rack switch towards a host: circuits go first, and it holds little of each input (REACToR, section 3.2).
+//! The port of a hybrid rack switch towards a host.
+//!
+//! Circuits go first, and the port holds little of each input (REACToR, section 3.2). It does not
+//! know when its link is free.
 
 use crate::network::packet::LAST;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Frames that wait for one host's link, by where they come from.
+/// Frames that wait for the link of one host.
 #[derive(Debug, Default)]
 pub struct Multiplexer {
-    /// From the circuit switch or a host of the rack; then from the packet switch.
+    /// First those from the circuit switch or a host of the rack, then those from the packet
+    /// switch.
     classes: [VecDeque<Frame>; 2],
-    /// Wire bytes of each input, by the link that they came by.
+    /// Wire bytes of each input, by the link of the input.
     held: BTreeMap<u32, u32>,
 }
 
-/// A frame that waits.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     packet: u32,
@@ -20,22 +23,22 @@ struct Frame {
     from: u32,
 }
 
-/// What goes first.
+/// The priority of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The circuit switch, or the rack itself: first.
+    /// From the circuit switch or the rack itself: first.
     Circuit = 0,
-    /// The packet switch.
+    /// From the packet switch.
     Packets = 1,
 }
 
 impl Multiplexer {
-    /// Whether nothing waits.
+    /// Whether no frame waits.
     pub fn is_empty(&self) -> bool {
         self.classes.iter().all(VecDeque::is_empty)
     }
-    /// Holds a frame of `wire` bytes that came by the link `from`, where that input holds at most `most` with it. Small frames that come behind a
-    /// large one wait together.
+    /// Holds a frame of `wire` bytes that came by the link `from`, if that input then holds up to
+    /// `most` bytes. Small frames behind a large one wait together.
     pub fn hold(&mut self, class: Class, from: u32, packet: u32, wire: u32, most: u32) -> bool {
         let held = self.held.entry(from).or_default();
         let fits = *held + wire <= most;
@@ -53,7 +56,7 @@ impl Multiplexer {
         }
         frame.packet
     }
-    /// Takes all frames that wait.
+    /// Removes all frames.
     pub fn drain(&mut self) -> Vec<u32> {
         self.held.clear();
         self.classes.iter_mut().flat_map(|class| class.drain(..)).map(|f| f.packet).collect()
@@ -74,7 +77,7 @@ mod tests {
         assert!(port.hold(Class::Packets, 7, 1, 1000, 1538));
         assert!(!port.hold(Class::Packets, 7, 2, 600, 1538), "its input is full");
         assert!(port.hold(Class::Packets, 7, 3, 500, 1538), "a small one fits beside");
-        // The circuit and a neighbour of the rack at the same time: two inputs.
+        // The circuit and a neighbor of the rack at the same time: two inputs.
         assert!(port.hold(Class::Circuit, 8, 4, 1538, 1538));
         assert!(port.hold(Class::Circuit, 9, 5, 1538, 1538));
         assert_eq!(std::array::from_fn(|_| port.next()), [4, 5, 1, 3, LAST]);

@@ -1,7 +1,7 @@
-//! The circuit switch as glass: what its ports are joined to, which is not always what a schedule says.
+//! The circuit switch as a device: which ports it actually joins, which may differ from a schedule.
 //!
-//! A packet crosses it as light does, without a queue and without waiting for its end. It is lost where its port is dark, or goes dark
-//! while it crosses (REACToR, section 2; Mordia, SIGCOMM 2013).
+//! A packet crosses it as light does, without a queue and without waiting for its end. It is lost
+//! if its port is dark, or goes dark while it crosses (REACToR, section 2; Mordia, SIGCOMM 2013).
 
 use crate::engine::time::SimTime;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -11,43 +11,43 @@ use timeplane_model::{Duration, Fabric, HostId, LinkId, Matching};
 use timeplane_scenario::{Retune, RetuneTimes};
 use timeplane_workload::Streams;
 
-/// [`Packet::path`](crate::network::packet::Packet::path) of a packet that takes a circuit. No path tag plus one is it: a tag names one of 255 links.
+/// [`Packet::path`](crate::network::packet::Packet::path) of a packet that takes a circuit. No path
+/// tag plus one equals it, as a tag names one of 255 links.
 pub const CIRCUIT: u16 = u16::MAX;
 
-/// One port towards a rack.
+/// A port towards a rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Port {
-    /// The port that its light leaves by, if it is joined to one.
+    /// The port where its light leaves, if it is joined to one.
     to: Option<u32>,
-    /// Since when, or until when it is dark.
+    /// Since when it is joined, or until when it is dark.
     since: SimTime,
 }
 
-/// The circuit switch.
 #[derive(Debug)]
 pub struct Circuits {
-    /// Per port: the link from its rack.
+    /// By port: the link from its rack.
     up: Vec<LinkId>,
-    /// By the number of a link from a rack, its port.
+    /// By link from a rack: its port.
     port_of: BTreeMap<u32, u32>,
     ports: Vec<Port>,
-    /// Per rack switch, its ports.
+    /// By rack switch: its ports.
     of_tor: BTreeMap<u32, Vec<u32>>,
-    /// Per host, its switch.
+    /// By host: its switch.
     tor: Vec<u32>,
-    /// Per host, the port of its circuit, and where that leads.
+    /// By host: the port of its circuit, and where it leads.
     port: Vec<Option<(u32, HostId)>>,
     /// Ports whose wires are known to be dead.
     dead: Vec<bool>,
     times: RetuneTimes,
     retune: Retune,
     draws: Xoshiro256PlusPlus,
-    /// Times that it was retuned.
+    /// How often it was retuned.
     pub retunes: u64,
 }
 
 impl Circuits {
-    /// A switch whose ports are all dark, where the fabric has one.
+    /// A switch with all ports dark, if the fabric has one.
     pub fn new(fabric: &Fabric, retune: Retune, times: RetuneTimes, streams: &Streams) -> Option<Self> {
         let switch = fabric.circuit_switch()?;
         let links = fabric.links().iter().enumerate().filter(|(_, l)| l.to == switch);
@@ -71,20 +71,21 @@ impl Circuits {
         })
     }
 
-    /// Gives these links' ports to nobody from the next change on, and all others as it is asked.
+    /// From the next change on, uses the ports of all links but these.
     pub fn avoid(&mut self, links: &[LinkId]) {
         for (dead, up) in self.dead.iter_mut().zip(&self.up) {
             *dead = links.contains(up) || links.contains(&LinkId(up.0 ^ 1));
         }
     }
 
-    /// Joins racks as the matching of their hosts asks, from now on; pairs of one rack need no circuit. Each host's port is the one of its place in its
-    /// rack where that is free, or else any other. A pair for which no port is left gets none.
+    /// Joins racks as the matching of their hosts asks, from now on. Pairs within a rack need no
+    /// circuit. A host uses the port of its place in its rack if that is free, or else any other. A
+    /// pair without a free port gets no circuit.
     pub fn retune(&mut self, now: SimTime, matching: &Matching) {
         let mut to = vec![None; self.ports.len()];
         let mut taken = vec![false; self.ports.len()];
         let mut port = vec![None; self.tor.len()];
-        // A pair that has a circuit keeps its ports, whatever the others do.
+        // A pair with a circuit keeps its ports, whatever the others do.
         for (source, destination) in matching.pairs() {
             if let Some((out, _)) = self.port[source.index()].filter(|p| p.1 == destination)
                 && let Some(back) = self.ports[out as usize].to
@@ -129,7 +130,7 @@ impl Circuits {
         }
     }
 
-    /// The link from a rack that a host's circuit uses now, if that leads to the destination's rack.
+    /// The link from a rack that a host's circuit uses now, if it leads to the destination's rack.
     pub fn uplink(&self, source: HostId, destination: HostId) -> Option<LinkId> {
         let (port, _) = self.port.get(source.index()).copied().flatten()?;
         let to = self.ports[port as usize].to?;
@@ -137,11 +138,12 @@ impl Circuits {
         leads.then_some(self.up[port as usize])
     }
 
-    /// The link by which a packet leaves whose last bit comes at `at`, after `line` of line time; none where it was dark meanwhile.
+    /// The link on which a packet leaves whose last bit comes at `at`, after `line` of line time.
+    /// `None` if the port was dark meanwhile.
     pub fn cross(&self, at: SimTime, link: u32, line: Duration) -> Option<LinkId> {
         let port = self.ports[*self.port_of.get(&link)? as usize];
         let out = self.up[port.to? as usize];
-        // The other direction of that port's wire.
+        // The other direction of the wire of that port.
         (port.since <= at - line).then_some(LinkId(out.0 ^ 1))
     }
 }
@@ -180,7 +182,7 @@ mod tests {
         assert_eq!(fabric.link(out).to, fabric.link(fabric.uplink(HostId(1))).to);
         assert_eq!(circuits.uplink(HostId(0), HostId(1)), Some(up));
         assert_eq!(circuits.uplink(HostId(0), HostId(2)), None);
-        // The same again is no change.
+        // Setting the same matching again changes nothing.
         circuits.retune(at(20), &matching([1, 0, 3, 2]));
         assert!(circuits.cross(at(21), up.0, US).is_some() && circuits.retunes == 1);
     }

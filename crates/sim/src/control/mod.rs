@@ -10,7 +10,7 @@ use crate::control::signals::Signals;
 use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::Endpoints;
-use crate::hosts::nic::Window;
+use crate::hosts::nic::GateOpening;
 use crate::network::{Changes, Controller, Network};
 use crate::record::grants::Grants;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -555,7 +555,7 @@ impl Controllers {
             Medium::Link(_) => CIRCUIT,
             Medium::Fabric => 0,
         };
-        let window = Window {
+        let window = GateOpening {
             queue: (opening.destination.0, opening.class.0),
             from: at,
             until,
@@ -591,7 +591,7 @@ impl Controllers {
         self.planned.iter().rev().find(|p| p.start <= by_then && p.pairs.contains(&pair))
     }
 
-    fn book(&mut self, host: u32, ended: &[Window]) {
+    fn book(&mut self, host: u32, ended: &[GateOpening]) {
         if self.slots.is_some() {
             for w in ended {
                 *self.used.entry((w.opened, host, w.queue.0)).or_default() += w.sent;

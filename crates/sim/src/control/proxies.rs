@@ -1,4 +1,7 @@
-//! The proxy of a run: the agents of access points, the one that makes windows, and the messages between them and senders.
+//! The proxy of a run: the agents of access points, the agent that sets congestion windows, and
+//! their messages to and from senders.
+//!
+//! The agents are those of live hosts. Here they get virtual time, delays and losses.
 
 use crate::air::LinkTraces;
 use crate::engine::time::SimTime;
@@ -24,11 +27,11 @@ use timeplane_workload::Streams;
 enum Message {
     Report(LinkReport),
     Steer(Steer),
-    /// What a sender tells the proxy.
+    /// News from a sender to the proxy.
     Input(ProxyInput),
 }
 
-/// An access point's agent, and what its link will do.
+/// The agent of an access point, and the future of its link.
 #[derive(Debug)]
 struct AccessPoint {
     agent: LinkReporter,
@@ -38,7 +41,7 @@ struct AccessPoint {
     next: usize,
 }
 
-/// How often what was sent and lost.
+/// Counts of messages.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sent {
     messages: u64,
@@ -46,12 +49,13 @@ struct Sent {
     lost: u64,
 }
 
-/// The proxy of a run and all that it talks to.
+/// The proxy of a run with its access points and senders.
 pub struct Proxies {
     spec: ProxySpec,
     proxy: WindowProxy,
     access_points: Vec<AccessPoint>,
-    /// By flow that it steers: what its sender has heard, the least round trip that it has told, and the switch over its destination.
+    /// By steered flow: what its sender has heard, the shortest round trip that it has told, and
+    /// the switch above its destination.
     senders: BTreeMap<u32, (Freshness, Duration, u32)>,
     messages: BTreeMap<(SimTime, u64), Message>,
     sequence: u64,
@@ -61,7 +65,7 @@ pub struct Proxies {
 }
 
 impl Proxies {
-    /// Agents that have heard nothing, and the link traces of the links that they report on.
+    /// Agents that have heard nothing, with the link traces that they report on.
     pub fn new(spec: &ProxySpec, traces: LinkTraces, network: &Network, streams: &Streams) -> Self {
         let ladder = RateLadder::new(traces.rates.iter().copied()).unwrap_or_default();
         let config = WindowProxyConfig {
@@ -96,7 +100,7 @@ impl Proxies {
         self.spec.split_at
     }
 
-    /// When something is due.
+    /// When something is due next.
     pub fn deadline(&self) -> Option<SimTime> {
         let truth = |t: Time| SimTime::from_ps(t.as_ps());
         let message = self.messages.first_key_value().map(|(&(at, _), _)| at);
@@ -107,7 +111,8 @@ impl Proxies {
         message.into_iter().chain(points).chain(self.proxy.deadline().map(truth)).min()
     }
 
-    /// A flow has begun whose packets come to a host under one of these switches; it is steered if its link has an access point.
+    /// A flow has started between hosts under these switches. It is steered if its link has an
+    /// access point.
     pub fn flow_begins(
         &mut self,
         now: SimTime,
@@ -125,13 +130,13 @@ impl Proxies {
         self.say(now, Message::Input(ProxyInput::Join { flow: FlowId(flow), link: LinkId(link) }));
     }
 
-    /// A device goes to another access point: the proxy hears of the new link of the flows to it.
+    /// A device changes its access point: the proxy hears of the new link of its flows.
     pub fn hands_over(&mut self, now: SimTime, access: NewAccess) {
         let to_device = self.senders.iter().filter(|(_, s)| s.2 == access.device);
         let flows: Vec<u32> = to_device.map(|(&flow, _)| flow).collect();
         for flow in flows {
             if let Some(sender) = self.senders.get_mut(&flow) {
-                // The proxy forgets what it knew of the flow's round trip: it is told again.
+                // The proxy forgets the flow's round trip, so it must be told again.
                 sender.1 = Duration::from_ps(i64::MAX);
             }
             self.say(now, Message::Input(ProxyInput::Join { flow: FlowId(flow), link: LinkId(access.link) }));
@@ -179,7 +184,7 @@ impl Proxies {
         steers.into_iter().for_each(|s| self.say(now, Message::Steer(s)));
     }
 
-    /// A sender does as it is told, unless it has heard something newer.
+    /// A sender obeys, unless it has heard something newer.
     fn obey(&mut self, now: SimTime, steer: Steer, network: &mut Network, ends: &mut Endpoints) {
         let Some((freshness, ..)) = self.senders.get_mut(&steer.flow.0) else { return };
         if let Some(capture) = &mut network.capture
@@ -193,7 +198,7 @@ impl Proxies {
         }
     }
 
-    /// Senders tell of their least round trips, and that they are done.
+    /// Senders tell their shortest round trips, and that they are done.
     fn hear_of_flows(&mut self, now: SimTime, ends: &mut Endpoints) {
         let mut told = Vec::new();
         self.senders.retain(|&flow, (_, least, _)| match ends.least_round_trip(flow) {
@@ -234,7 +239,7 @@ impl Proxies {
         self.messages.insert((now + delay, self.sequence), message);
     }
 
-    /// What was said, for the table of control messages.
+    /// The counts for the table of control messages.
     pub fn rows(&self) -> [ControlRow; 2] {
         let row = |kind, sent: Sent| ControlRow {
             kind,

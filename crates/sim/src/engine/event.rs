@@ -1,8 +1,8 @@
 //! Kinds of events, and the order of those that happen at one instant.
 //!
 //! Events order by time, phase, element and detail. Nothing depends on the order in which they were
-//! scheduled, so engines that schedule differently still handle events in the same order. This module
-//! knows what events are called, not what they do.
+//! scheduled, so engines that schedule differently still handle events in the same order. This
+//! module knows what events are called, not what they do.
 
 use crate::engine::time::SimTime;
 
@@ -100,7 +100,8 @@ impl EventKind {
     }
 }
 
-/// An event of the engine's own queues: flows to start, messages, samples. It never enters the calendar.
+/// An event of the engine's own queues: flows to start, messages, samples. It never enters the
+/// calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutsideEvent {
     /// Something fails or returns, a rate changes, or a device changes its access point.

@@ -41,62 +41,63 @@ use timeplane_workload::{FlowArrival, Steps};
 /// How the loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Nothing was left to do, or the time was up.
+    /// Nothing was left to do, or the end of the run was reached.
     Complete,
-    /// It was told to, or its results could not be written.
+    /// The caller asked for it, or results could not be written.
     Cancelled,
-    /// A plan has not kept its senders apart, so that packets cannot move [together](Network::allow_trains): nothing of it counts.
+    /// A plan did not keep its senders apart, so packets cannot move as
+    /// [trains](Network::allow_trains). The run counts for nothing.
     Disturbed,
 }
 
-/// Why the loop looks up from the calendar.
+/// Why the loop stops taking events from the calendar.
 enum Paused {
-    /// It holds nothing more before the bound.
+    /// The calendar holds nothing more before the bound.
     Nothing,
-    /// An outside event may have come nearer.
+    /// An event outside the calendar may have come nearer.
     News,
-    /// The outside waits to be told.
+    /// The caller wants to hear of the progress.
     Long,
-    /// The run is over.
     Done,
 }
 
-/// After so many events the outside is told.
+/// Events between two reports of progress to the caller.
 const LONG: u32 = 1 << 16;
 
 /// A run in progress.
 pub struct Engine<'a> {
-    /// The fabric and everything in flight.
+    /// The network with everything in flight.
     pub network: Network,
     /// Both ends of every flow.
     pub ends: Endpoints,
-    /// The plan, where there is one.
+    /// The agents of the plan.
     pub control: Option<Controllers>,
-    /// The proxy, where there is one, and by host the switch over it.
+    /// The proxy, and by host the switch above it.
     pub proxies: Option<Box<Proxies>>,
     switches: Vec<u32>,
     arrivals: std::iter::Peekable<Box<dyn Iterator<Item = FlowArrival> + Send + 'a>>,
-    /// All flows, where each waits for the one before it.
+    /// Flows of which each waits for the one before it.
     turns: Option<Turns>,
-    /// What begins when, where flows wait for others.
+    /// Flows that wait for other flows and computations.
     steps: Option<Box<Release<'a>>>,
     /// No flow arrives from here on.
     arrivals_end: SimTime,
     stop: SimTime,
     sample_every: Option<Duration>,
     next_sample: SimTime,
-    /// What hosts have received is sampled so often: next when, and what they had received at the last one.
+    /// How often received bytes are sampled, when next, and what each host had received at the last
+    /// sample.
     received_every: Option<Duration>,
     next_received: SimTime,
     received: Vec<u64>,
-    /// TCP's senders are sampled so often, and next when.
+    /// How often TCP senders are sampled, and when next.
     tcp_every: Option<Duration>,
     next_tcp: SimTime,
-    /// Events handled.
+    /// Events handled so far.
     pub events: u64,
-    /// The time of the last one.
+    /// The time of the last event.
     pub now: SimTime,
-    /// Once every flow is over the run is, whatever agents still wait for.
+    /// Whether the run ends with its last flow, even where agents still wait for something.
     until_done: bool,
 }
 
@@ -104,7 +105,7 @@ pub struct Engine<'a> {
 struct Turns {
     /// By host, first to last.
     waiting: Vec<VecDeque<FlowArrival>>,
-    /// When hosts whose last flow is over begin the next one.
+    /// When hosts without a flow start their next one.
     next: BTreeSet<(SimTime, u32)>,
 }
 
@@ -116,14 +117,14 @@ impl Turns {
         turns
     }
 
-    /// A host has nothing under way.
+    /// A host has no flow under way.
     fn over(&mut self, at: SimTime, host: u32) {
         if let Some(arrival) = self.waiting[host as usize].front() {
             self.next.insert((at.max(SimTime::ZERO + arrival.at), host));
         }
     }
 
-    /// The next flow; only where there is one.
+    /// Takes the next flow.
     fn take(&mut self) -> Option<FlowArrival> {
         let (_, host) = self.next.pop_first()?;
         self.waiting[host as usize].pop_front()
@@ -131,7 +132,7 @@ impl Turns {
 }
 
 impl<'a> Engine<'a> {
-    /// A run that has not begun.
+    /// A run that has not started.
     pub fn new(
         network: Network,
         ends: Endpoints,
@@ -165,13 +166,15 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Lets each host's flows wait for the one before them. Before the run; last hops have to be events, and arrivals to come to an end.
+    /// Makes each flow of a host wait for the one before it. Called before the run. Last hops must
+    /// be events, and arrivals must end.
     pub fn take_turns(&mut self) {
         self.turns = Some(Turns::new(self.network.fabric().hosts(), &mut self.arrivals));
         self.ends.notify = NotifyWhen::SenderKnows;
     }
 
-    /// Lets flows begin when all that they wait for has been received, in place of the arrivals. Before the run.
+    /// Starts flows when all that they wait for has been received, in place of the arrivals. Called
+    /// before the run.
     pub fn follow(&mut self, steps: &'a Steps) {
         self.steps = Some(Box::new(Release::new(steps)));
         self.ends.notify = NotifyWhen::Received;
@@ -182,27 +185,28 @@ impl<'a> Engine<'a> {
         self.steps.take().map(|s| s.rows()).unwrap_or_default()
     }
 
-    /// Writes down what each host has received, once in each such interval. Before the run; last hops have to be events.
+    /// Records the bytes that each host receives in every interval. Called before the run. Last
+    /// hops must be events.
     pub fn record_received(&mut self, every: Option<Duration>) {
         self.received_every = every;
         self.next_received = every.map_or(SimTime::MAX, |every| SimTime::ZERO + every);
         self.received = vec![0; self.network.fabric().hosts() as usize];
     }
 
-    /// Has a proxy steer senders. Before the run.
+    /// Lets a proxy steer senders. Called before the run.
     pub fn steer_by(&mut self, proxies: Proxies) {
         self.switches = switches(self.network.fabric());
         self.proxies = Some(Box::new(proxies));
     }
 
-    /// Writes down the state of TCP's senders, once in each such interval. Before the run.
+    /// Records the state of TCP senders at every interval. Called before the run.
     pub fn record_tcp(&mut self, every: Option<Duration>) {
         self.tcp_every = every;
         self.next_tcp = every.map_or(SimTime::MAX, |every| SimTime::ZERO + every);
         self.ends.longest_rtts = every.map(|_| BTreeMap::new());
     }
 
-    /// Runs to the end, or until `pulse.cancel`.
+    /// Runs to the end, or until `pulse.cancel` is set.
     pub fn run(&mut self, pulse: &Pulse) -> Ended {
         let ended = self.run_on(pulse);
         if self.network.is_disturbed() { Ended::Disturbed } else { ended }
@@ -225,7 +229,7 @@ impl<'a> Engine<'a> {
                 Paused::Long => continue,
                 Paused::Done => return Ended::Complete,
             }
-            // A sample was outside only while something was inside.
+            // A sample is due only while the calendar holds events: ask again.
             let outside = self.next_outside();
             let due = outside.filter(|next| next.0.at <= self.stop);
             let Some((event, kind)) = due.filter(|_| !self.is_done()) else {
@@ -247,9 +251,9 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Handles what the calendar holds before `outside`: what does not come from the calendar bounds what does.
+    /// Handles the events of the calendar before `outside`.
     ///
-    /// A function of its own, so that what happens seldom takes no registers from it.
+    /// This is a function of its own, so that rare work takes no registers from it.
     #[inline(never)]
     fn run_before(&mut self, outside: Event) -> Paused {
         let bound = outside.min(Event { at: self.stop, key: Key::LAST });
@@ -258,13 +262,14 @@ impl<'a> Engine<'a> {
                 self.now = at;
                 self.events += 1;
                 self.network.arrive(at, link, &mut self.ends);
-                // Most arrivals cannot bring an outside event nearer.
+                // Most arrivals bring no outside event nearer.
                 if !self.network.news.pending && self.ends.finished.is_empty() {
                     continue;
                 }
             } else {
                 let Some(event) = self.network.wires.calendar.pop_other(bound) else { return Paused::Nothing };
-                // Timers of flows that are over, and agents that ask on, keep no run alive.
+                // Timers of finished flows, and agents that continue to ask, do not keep a run
+                // alive.
                 if matches!(event.key.phase(), Phase::Timer | Phase::Open) && self.is_done() {
                     return Paused::Done;
                 }
@@ -278,7 +283,7 @@ impl<'a> Engine<'a> {
         Paused::Long
     }
 
-    /// Whether every flow of a run that lasts until then is over.
+    /// Whether every flow is over in a run that ends with its flows.
     fn is_done(&mut self) -> bool {
         self.until_done && self.ends.flows.is_empty() && self.next_arrival().is_none()
     }
@@ -316,7 +321,7 @@ impl<'a> Engine<'a> {
         consider(self.network.next_report(), RepairReport);
         consider(self.control.as_ref().and_then(Controllers::next_message), Message);
         let some = consider(self.proxies.as_ref().and_then(|p| p.deadline()), Proxy);
-        // Samples, handovers and changes of rates alone keep no run alive.
+        // Samples, handovers and changes of rates do not keep a run alive.
         if some || !self.network.wires.calendar.is_empty() {
             consider(self.network.next_handover(), Change);
             consider(self.network.next_rate(), Change);
@@ -327,7 +332,8 @@ impl<'a> Engine<'a> {
         first
     }
 
-    /// Handles an event that is not first by its time alone. True where an outside one may have come nearer.
+    /// Handles an event that is more than an arrival in order. True where an outside event may have
+    /// come nearer.
     #[inline(never)]
     fn handle(&mut self, event: Event) -> bool {
         self.now = event.at;
@@ -365,7 +371,7 @@ impl<'a> Engine<'a> {
         false
     }
 
-    /// Agents hear of what has changed in their hosts' queues, and flows of nothing: what interfaces have refused is lost.
+    /// Notifies agents of queue changes and counts packets that interfaces refused.
     #[inline]
     fn tell_changes(&mut self) {
         if !self.ends.finished.is_empty() {
@@ -379,7 +385,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Flows that are over let others begin.
+    /// Finished flows let others start.
     #[cold]
     fn go_on(&mut self) {
         for finished in std::mem::take(&mut self.ends.finished) {
@@ -424,7 +430,7 @@ impl<'a> Engine<'a> {
     fn start_flow(&mut self, at: SimTime) {
         let next = match (&mut self.steps, &mut self.turns) {
             (Some(steps), _) => match steps.take() {
-                // A computation has ended.
+                // A computation ended.
                 None => return,
                 flow => flow,
             },
@@ -441,7 +447,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The first repair report under way arrives, unless its sender is down.
+    /// The next repair report arrives, unless its sender is down.
     fn deliver_report(&mut self) {
         let ArrivedReport { at, flow, key, report } = self.network.pop_report().expect("it was there");
         let down = self.ends.flows.find(key, flow).is_some_and(|f| self.network.is_host_down(f.sender.source));
@@ -470,7 +476,7 @@ impl<'a> Engine<'a> {
         self.next_received = at + self.received_every.expect("only then is it sampled");
     }
 
-    /// A flow begins that a proxy may steer, or split.
+    /// A flow starts that a proxy may steer or split.
     fn start_steered(&mut self, at: SimTime, arrival: &FlowArrival) {
         let Some(proxies) = &mut self.proxies else { return };
         let number = self.ends.started();
@@ -489,7 +495,7 @@ impl<'a> Engine<'a> {
             }
         };
         let switches = [source, arrival.destination].map(|h| self.switches[h.index()]);
-        // The second half of a split connection begins before the first.
+        // The second half of a split connection starts before the first.
         proxies.flow_begins(at, number, switches, &self.network, &mut self.ends);
     }
 
@@ -535,7 +541,8 @@ impl<'a> Engine<'a> {
                 queue_bytes += bytes;
             }
             if queue_bytes > 0 {
-                // Behind cut-through the last packet may have arrived, by its header, while its end is still being sent.
+                // Behind cut-through, the header of the last packet may have arrived while its end
+                // is still being sent.
                 let queue_packets = queue_packets.max(1);
                 let row = QueueRow { time_ps: at.as_ps(), link, node: from, queue_bytes, queue_packets };
                 self.ends.ledger.recorder.queue(&row);

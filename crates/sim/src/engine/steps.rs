@@ -1,7 +1,8 @@
-//! Flows that wait for others: a step's graph while it is done.
+//! Flows that wait for others: the graph of a step while it runs.
 //!
-//! What is over is told with the time at which it is, which may still come: a receiver's last packet can be booked ahead. So each node keeps the latest
-//! time of what it waits for.
+//! A receiver's last packet can be booked ahead, so a node may hear of an end that lies in the
+//! future. Each node therefore keeps the latest end of what it waits for. Steps do not know the
+//! network.
 
 use crate::engine::time::SimTime;
 use std::collections::BTreeSet;
@@ -13,43 +14,42 @@ use timeplane_workload::{FlowArrival, Steps, Work};
 /// A collective in a step.
 #[derive(Clone, Copy, Debug)]
 struct Group {
-    /// Its nodes that are not over.
+    /// Its nodes that have not ended.
     left: u32,
     /// Its transfers, and their bytes.
     flows: u32,
     bytes: u64,
-    /// When its first transfer began.
+    /// When its first transfer started.
     begin: Option<SimTime>,
-    /// When what is over was.
+    /// The latest end of its nodes.
     end: SimTime,
 }
 
 /// Steps in progress.
 pub(crate) struct Release<'a> {
     steps: &'a Steps,
-    /// The step, counted from 0; as many as there are once all are over.
+    /// The step, counted from 0; the number of steps once all have ended.
     step: u32,
     begin: SimTime,
-    /// The latest time of what is over.
+    /// The latest end of the step's nodes.
     end: SimTime,
-    /// Nodes of the step that are not over.
+    /// Nodes of the step that have not ended.
     left: usize,
-    /// By node, how many it still waits for, and the latest time of those that are over.
+    /// By node, how many nodes it still waits for, and their latest end.
     waits: Vec<(u32, SimTime)>,
-    /// What happens next: transfers that begin, computations that end.
+    /// The next transfers that start and computations that end.
     next: BTreeSet<(SimTime, u32)>,
     /// By flow, its node in its step.
     flows: Vec<u32>,
-    /// A node's number of what it waits for, as a step begins; and its collectives then.
+    /// The waits and the collectives of a step at its start.
     fresh: (Vec<(u32, SimTime)>, Vec<Group>),
     groups: Vec<Group>,
-    /// Nodes that are over and whose followers do not know, in the order of their numbers at each place: kept to be used again.
+    /// Nodes that have ended and whose followers do not know it yet; kept to reuse the memory.
     told: Vec<(u32, SimTime)>,
     rows: (Vec<StepRow>, Vec<CollectiveRow>),
 }
 
 impl<'a> Release<'a> {
-    /// Before the first step.
     pub(crate) fn new(steps: &'a Steps) -> Self {
         let graph = steps.graph();
         let waits = |n: u32| (graph.after(n).len() as u32, SimTime::ZERO);
@@ -83,7 +83,6 @@ impl<'a> Release<'a> {
         this
     }
 
-    /// A step begins.
     fn start(&mut self, at: SimTime) {
         self.begin = at;
         self.end = at;
@@ -98,7 +97,7 @@ impl<'a> Release<'a> {
         self.tell();
     }
 
-    /// A node has nothing to wait for any more.
+    /// A node waits for nothing more.
     fn ready(&mut self, node: u32, at: SimTime) {
         let one = self.steps.graph().nodes()[node as usize];
         match one.work {
@@ -116,7 +115,7 @@ impl<'a> Release<'a> {
         }
     }
 
-    /// Followers of what is over learn of it.
+    /// Tells the followers of nodes that have ended.
     fn tell(&mut self) {
         let steps = self.steps;
         let graph = steps.graph();
@@ -141,7 +140,7 @@ impl<'a> Release<'a> {
         }
     }
 
-    /// A node of a collective is over.
+    /// A node of a collective has ended.
     fn close(&mut self, collective: u32, at: SimTime) {
         let group = &mut self.groups[collective as usize];
         group.left -= 1;
@@ -171,7 +170,7 @@ impl<'a> Release<'a> {
         }
     }
 
-    /// All of a step is over.
+    /// A step has ended.
     fn over(&mut self) {
         self.rows.0.push(self.step_row(Some(self.end)));
         self.step += 1;
@@ -189,12 +188,12 @@ impl<'a> Release<'a> {
         }
     }
 
-    /// When something happens next.
+    /// When the next transfer starts or computation ends.
     pub(crate) fn next(&self) -> Option<SimTime> {
         Some(self.next.first()?.0)
     }
 
-    /// What happens next: a flow that begins, or no flow where a computation has ended.
+    /// Takes the next event: a flow that starts, or no flow where a computation has ended.
     pub(crate) fn take(&mut self) -> Option<FlowArrival> {
         let (at, node) = self.next.pop_first()?;
         let one = self.steps.graph().nodes()[node as usize];
@@ -208,13 +207,14 @@ impl<'a> Release<'a> {
         Some(FlowArrival { at: at - SimTime::ZERO, source, destination, bytes, coflow })
     }
 
-    /// The receiver of a flow has all of it, at this time.
+    /// The receiver of a flow has all of it at this time.
     pub(crate) fn received(&mut self, flow: u32, at: SimTime) {
         self.told.push((self.flows[flow as usize], at));
         self.tell();
     }
 
-    /// Steps and collectives in the order in which they ended, and those that had begun and did not end, without a time.
+    /// Steps and collectives in the order in which they ended. Those that started and did not end
+    /// come last, without a time.
     pub(crate) fn rows(mut self) -> (Vec<StepRow>, Vec<CollectiveRow>) {
         if self.step < self.steps.count() {
             let begun = |(_, g): &(u32, &Group)| g.left > 0 && g.begin.is_some();

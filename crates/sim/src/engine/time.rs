@@ -1,32 +1,36 @@
-//! The engine's truth. Agents and transports know only a node's own [`Time`](timeplane_model::Time).
+//! Simulated time.
+//!
+//! [`SimTime`] is the truth of a run, which only the simulator knows. Agents and transports know
+//! their own node's [`Time`](timeplane_model::Time).
 
 use core::fmt;
 use core::ops::{Add, Sub};
 use timeplane_model::{Duration, Time};
 
-/// Picoseconds since the run's begin, the same for everyone. Only the simulator can name it.
+/// Picoseconds since the start of the run, the same at every node.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SimTime(pub(crate) i64);
 
 impl SimTime {
-    /// The run's begin.
+    /// The start of the run.
     pub const ZERO: Self = Self(0);
     /// After everything.
     pub const MAX: Self = Self(i64::MAX);
 
-    /// `ps` picoseconds after the run's begin.
+    /// `ps` picoseconds after the start of the run.
     pub const fn from_ps(ps: i64) -> Self {
         Self(ps)
     }
-    /// Picoseconds since the run's begin.
+    /// Picoseconds since the start of the run.
     pub const fn as_ps(self) -> i64 {
         self.0
     }
-    /// What a perfect clock shows; transports of a host use it, as a wrong clock does not change what they measure.
+    /// The time on a perfect clock. Transports of a host use it, as they measure differences of one
+    /// clock only.
     pub const fn on_perfect_clock(self) -> Time {
         Time::from_ps(self.0)
     }
-    /// What a clock shows that is `ahead` of the truth.
+    /// The time on a clock that is `ahead` of the truth.
     pub fn on_clock(self, ahead: Duration) -> Time {
         Time::from_ps(self.0 + ahead.as_ps())
     }
@@ -56,7 +60,8 @@ impl fmt::Debug for SimTime {
     }
 }
 
-/// How many of `count` times, the first at `first` and each further one after another `step`, lie in a window; `step` is positive.
+/// How many of `count` times lie in a window: the first at `first`, each further one another `step`
+/// later. `step` is positive.
 pub(crate) fn evenly_within(window: &core::ops::Range<SimTime>, first: SimTime, step: Duration, count: u64) -> u64 {
     if count == 0 || window.contains(&first) && window.contains(&(first + step * (count - 1) as i64)) {
         return count;

@@ -1,7 +1,8 @@
 //! Flows in progress: a record for the sender, one for the receiver, and the books of both.
 //!
-//! A flow has a number for the run, and a key while it is in progress. The key is used again once nothing
-//! of the flow is left in the network. Flows do not know hosts or links beyond their numbers.
+//! A flow has a number for the run, and a key while it is in progress. The key is used again once
+//! nothing of the flow is left in the network. Flows do not know hosts or links beyond their
+//! numbers.
 
 use crate::network::packet::Ahead;
 use timeplane_transport::{RawReceiver, RawSender, Receiver, Sender};
@@ -15,7 +16,8 @@ pub const NONE: u32 = u32::MAX;
 /// [`Flow::armed`] of a flow without a pending timer.
 pub const UNARMED: i64 = i64::MAX;
 
-/// A flow in progress, in two cache lines: the first one serves arrivals, the second one departures.
+/// A flow in progress, in two cache lines: the first one serves arrivals, the second one
+/// departures.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Flow {

@@ -1,13 +1,13 @@
 //! The interfaces of all hosts, in one of two forms.
 //!
-//! A plain host queues flows and hands packets to its link first come, first served. A queued host has a
-//! [`Nic`], where gates, priorities or pauses decide what is sent. Interfaces know the link that they send
-//! on, not the network behind it.
+//! A plain host queues flows and hands packets to its link first come, first served. A queued host
+//! has a [`Nic`], where gates, priorities or pauses decide what is sent. Interfaces know the link
+//! that they send on, not the network behind it.
 
 use crate::engine::event::EventKind;
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{Endpoints, FlowQueue};
-use crate::hosts::nic::{Nic, QueueId, Window};
+use crate::hosts::nic::{GateOpening, Nic, QueueId};
 use crate::hosts::receive::ReceiveBuffer;
 use crate::network::News;
 use crate::network::packet::Packet;
@@ -128,10 +128,16 @@ impl Interfaces {
         Ok(())
     }
 
-    /// A gate of a host opens; returns the windows that have ended.
-    pub(crate) fn open(&mut self, wires: &mut Wires, now: SimTime, host: u32, window: Window) -> Vec<Window> {
+    /// A gate of a host opens; returns the openings that have ended.
+    pub(crate) fn open(
+        &mut self,
+        wires: &mut Wires,
+        now: SimTime,
+        host: u32,
+        opening: GateOpening,
+    ) -> Vec<GateOpening> {
         let Some(nics) = &mut self.nics else { return Vec::new() };
-        let ended = nics[host as usize].open(now, window);
+        let ended = nics[host as usize].open(now, opening);
         self.wake(wires, now, host);
         ended
     }
@@ -143,12 +149,13 @@ impl Interfaces {
         }
     }
 
-    /// Takes out the windows of a host that ended by `now`.
-    pub fn expire(&mut self, now: SimTime, host: u32) -> Vec<Window> {
+    /// Takes out the openings of a host that ended by `now`.
+    pub fn expire(&mut self, now: SimTime, host: u32) -> Vec<GateOpening> {
         self.nics.as_mut().map_or_else(Vec::new, |nics| nics[host as usize].expire(now))
     }
 
-    /// The backlog of a host by destination, flow by flow where `bursts`; its clock is `ahead` of the truth.
+    /// The backlog of a host by destination, flow by flow where `bursts`; its clock is `ahead` of
+    /// the truth.
     pub(crate) fn backlog(
         &self,
         wires: &Wires,

@@ -1,7 +1,7 @@
 //! Applies failures, returns and changes of rates to a running network.
 //!
-//! [`Failures`] and [`RateChanges`](super::rate_changes::RateChanges) know what happens when. Here packets
-//! are lost, hosts stop and resume, and routes change with it.
+//! [`Failures`] and [`RateChanges`](super::rate_changes::RateChanges) know what happens when. Here
+//! packets are lost, hosts stop and resume, and routes change with it.
 
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::Endpoints;
@@ -144,7 +144,8 @@ impl Network {
     fn cut(&mut self, at: SimTime, link: u32, all: bool, reason: Loss, ends: &mut Endpoints) {
         let Some(failures) = &self.failures else { return };
         let cut = failures.cut(&mut self.wires, self.rate_changes.as_deref(), at, link, all);
-        // A plain host hands a packet over when it begins to leave, or one packet early. That one still waits.
+        // A plain host hands a packet over when it begins to leave, or one packet early. That one
+        // still waits.
         let host = self.wires.links[link as usize].host;
         let early = host < self.wires.hosts && self.interfaces.nics.is_none() && ends.is_passive();
         for packet in cut {
@@ -235,7 +236,8 @@ impl Network {
         self.refill(at, host, ends);
     }
 
-    /// Puts a packet on a host's link that was there before; whether a bit of it is wrong is already drawn.
+    /// Puts a packet on a host's link that was there before; whether a bit of it is wrong is
+    /// already drawn.
     fn send_again(&mut self, at: SimTime, link: u32, packet: Packet) {
         let state = &mut self.wires.links[link as usize];
         let wire = state.wire(packet.bytes);

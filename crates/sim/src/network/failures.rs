@@ -1,9 +1,9 @@
 //! Elements that fail and return: what is lost then, and which controllers hear of it when.
 //!
-//! The path of a packet asks about failures only where there are some. A link that is down, or leads to
-//! a node that is down, leaves the fast path for that time. A packet that will arrive at a node while it
-//! is down is marked when the node fails or when the packet joins the link; the node then drops it as it
-//! drops a corrupt packet.
+//! The path of a packet asks about failures only where there are some. A link that is down, or
+//! leads to a node that is down, leaves the fast path for that time. A packet that will arrive at a
+//! node while it is down is marked when the node fails or when the packet joins the link; the node
+//! then drops it as it drops a corrupt packet.
 //!
 //! Only frames on or in the failed element are lost, with its reason. A packet is in a switch once
 //! its last bit has arrived, and on a wire from its first bit on. Behind cut-through, a packet that

@@ -1,28 +1,31 @@
-//! One direction of a wire, with the queue at its sending end, as one FIFO whose departures are computed when packets join it.
+//! One direction of a wire, with the queue at its sending end: one FIFO whose departures are
+//! computed when packets join it.
 //!
-//! The queue of a link is what is not yet sent, measured in line time: `free_at - now`. Its bound and its ECN
-//! threshold are line times too, so that no counter has to follow departures. The link keeps one event for all packets in
-//! flight: the arrival of the first.
+//! The queue of a link is its unsent rest, measured in line time: `free_at - now`. Its bound and
+//! its ECN threshold are line times too, so no counter has to follow departures. A link keeps one
+//! event for all packets in flight: the arrival of the first one. A link does not know where its
+//! packets go next.
 
 use crate::engine::time::SimTime;
 use crate::network::packet::{LAST, Packets};
 use std::sync::Arc;
 use timeplane_model::{Buffer, Bytes, CUT_THROUGH_HEADER, Duration, Forwarding, Link, LinkSpec, Rate, Switch};
 
-/// A packet that a queue could not take.
+/// The queue had no room for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// When a packet is sent, as computed when it joined the queue.
+/// The departure of a packet, computed when it joins the queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending {
-    /// Its last bit leaves.
+    /// When its last bit leaves.
     pub departure: SimTime,
-    /// It found at least the ECN threshold in the queue.
+    /// Whether it found at least the ECN threshold in the queue.
     pub mark: bool,
 }
 
-/// What makes a link more than rate and delay, and what its receiving end is. Ordinary links have none of it: one test.
+/// Properties that take a link off the fast path. An ordinary link has none of them, which is one
+/// test.
 mod special {
     pub const BOUND: u16 = 1;
     pub const ECN: u16 = 2;
@@ -30,21 +33,21 @@ mod special {
     pub const CUT_THROUGH: u16 = 8;
     pub const INEXACT: u16 = 16;
     pub const SHARED: u16 = 32;
-    /// It takes nothing now.
+    /// It accepts no packets.
     pub const DOWN: u16 = 64;
-    /// The node at its end takes nothing now.
+    /// The node at its end accepts no packets.
     pub const LEADS_DOWN: u16 = 128;
-    /// Its sending end can be paused.
+    /// Its sending end is a port that can be paused.
     pub const PAUSED: u16 = 256;
-    /// Somebody counts which packets meet on it.
+    /// Packets that meet on it are counted.
     pub const WATCHED: u16 = 512;
-    /// Its rate changes while it runs.
+    /// Its rate changes during the run.
     pub const CHANGING: u16 = 1024;
-    /// It is no wire but air: packets wait for it in the medium.
+    /// It is a radio link: packets wait for it in the medium.
     pub const AIR: u16 = 2048;
 }
 
-/// What a link is. Many are alike and share one of these, which thus is always in the cache.
+/// The properties of a link. Links that are alike share one of these, so it is always in the cache.
 #[derive(Clone, Debug)]
 struct Kind {
     propagation: i64,
@@ -53,9 +56,9 @@ struct Kind {
     overhead: u8,
     minimum: u8,
     special: u16,
-    /// Line time that the queue may hold.
+    /// The line time that the queue may hold.
     limit: i64,
-    /// Line time from which packets are marked.
+    /// The line time from which on packets are marked.
     ecn: i64,
     rate: Rate,
     /// Logarithm of the probability that a byte survives.
@@ -96,27 +99,26 @@ impl Kind {
     }
 }
 
-/// Makes links, and lets those that are alike share what they are.
+/// Makes links; links that are alike share their properties.
 #[derive(Default)]
 pub(crate) struct Kinds {
     made: Vec<(Ends, Arc<Kind>)>,
-    /// Whether somebody counts which packets meet on links of switches.
+    /// Whether packets that meet on links of switches are counted.
     watched: bool,
 }
 
-/// What makes a link's kind: the wire, and the switches at its ends.
+/// What determines the properties of a link: the wire, and the switches at its ends.
 type Ends = (LinkSpec, Option<Switch>, Option<Switch>);
 
 impl Kinds {
-    /// None yet; links of switches are `watched` or not.
     pub fn new(watched: bool) -> Self {
         Self { made: Vec::new(), watched }
     }
 
-    /// A link as the fabric has it, with the switches at its ends.
     pub fn link(&mut self, link: &Link, from: Option<&Switch>, to: Option<&Switch>) -> LinkState {
         let ends = (link.spec, from.copied(), to.copied());
-        // Fabrics have few kinds, and graphs where all links differ have nothing to share.
+        // Most fabrics have few kinds of links. In graphs where all links differ there is nothing
+        // to share.
         let kind = match self.made.iter().rev().take(16).find(|m| m.0 == ends) {
             Some((_, kind)) => Arc::clone(kind),
             None => {
@@ -134,15 +136,15 @@ impl Kinds {
 #[repr(C, align(64))]
 pub struct LinkState {
     kind: Arc<Kind>,
-    /// When the last queued packet will have left.
+    /// When the last queued packet leaves.
     free_at: i64,
-    /// The longest queue, in line time.
+    /// The longest queue so far, in line time.
     longest: i64,
     /// Packets sent.
     pub sent_packets: u64,
     /// Wire bytes sent.
     pub sent_bytes: u64,
-    /// The packets in flight, first and last; the first is `LAST` where there are none.
+    /// The first and the last packet in flight; the first is `LAST` where there are none.
     head: u32,
     tail: u32,
     /// The receiving node.
@@ -152,7 +154,7 @@ pub struct LinkState {
 }
 
 impl LinkState {
-    /// A link as the fabric has it, with the switches at its ends.
+    /// A link of a fabric, with the switches at its ends.
     pub fn new(link: &Link, from: Option<&Switch>, to: Option<&Switch>) -> Self {
         Self::of(Arc::new(Kind::new(&link.spec, from, to, false)), link, from.is_none())
     }
@@ -171,7 +173,7 @@ impl LinkState {
         }
     }
 
-    /// Whether it takes nothing: it, or the node that sends on it, has failed.
+    /// Whether it accepts no packets, because it or its sending node has failed.
     #[inline]
     pub fn is_down(&self) -> bool {
         self.kind.special & special::DOWN != 0
@@ -183,18 +185,17 @@ impl LinkState {
         self.kind.special & special::LEADS_DOWN != 0
     }
 
-    /// Its rate will change.
     pub(crate) fn set_changing(&mut self) {
         self.kind = Arc::new(Kind { special: self.kind.special | special::CHANGING, ..(*self.kind).clone() });
     }
 
-    /// Whether its rate changes while it runs.
+    /// Whether its rate changes during the run.
     #[inline]
     pub(crate) fn is_changing(&self) -> bool {
         self.kind.special & special::CHANGING != 0
     }
 
-    /// It is such a wire from now on, between the same switches. What is in flight stays as it is.
+    /// Changes the wire, between the same switches. Packets in flight stay as they are.
     pub(crate) fn set_spec(&mut self, spec: &LinkSpec, from: Option<&Switch>, to: Option<&Switch>) {
         let kept = special::DOWN | special::LEADS_DOWN | special::WATCHED | special::CHANGING;
         let mut kind = Kind::new(spec, from, to, false);
@@ -202,9 +203,9 @@ impl LinkState {
         self.kind = Arc::new(kind);
     }
 
-    /// It is air from now on, not a wire.
+    /// Replaces the wire by a radio link.
     pub(crate) fn set_air(&mut self) {
-        // A frame of the air is there as a whole.
+        // A radio frame arrives as a whole.
         let special = (self.kind.special | special::AIR) & !special::CUT_THROUGH;
         self.kind = Arc::new(Kind { special, ..(*self.kind).clone() });
     }
@@ -215,29 +216,29 @@ impl LinkState {
         self.kind.special & special::AIR != 0
     }
 
-    /// A packet comes out of the air at `now`: when it is at the other end.
+    /// A packet comes out of the medium at `now`: when it arrives at the other end.
     pub(crate) fn receive_from_air(&mut self, now: SimTime, bytes: u32) -> SimTime {
         self.sent_packets += 1;
         self.sent_bytes += u64::from(bytes);
         SimTime(now.0 + self.kind.propagation)
     }
 
-    /// Its rate now.
+    /// Its current rate.
     pub(crate) fn rate(&self) -> Rate {
         self.kind.rate
     }
 
-    /// What it sends in a time, in wire bytes, rounded up.
+    /// The wire bytes that it sends in a time, rounded up.
     pub(crate) fn bytes_of(&self, time: Duration) -> u64 {
         line_bytes(self.kind.rate, time)
     }
 
-    /// When the last bit of a packet in flight leaves, or has left.
+    /// When the last bit of a packet in flight leaves or left.
     pub(crate) fn departs(&self, id: u32, packets: &Packets) -> SimTime {
         self.departure(packets.arrival(id), self.wire(packets.get(id).bytes))
     }
 
-    /// Something has failed or returned.
+    /// Sets whether the link, and the node at its end, have failed.
     pub(crate) fn set_state(&mut self, down: bool, leads_down: bool) {
         let bit = |set: bool, bit: u16| if set { bit } else { 0 };
         let state = bit(down, special::DOWN) | bit(leads_down, special::LEADS_DOWN);
@@ -247,8 +248,8 @@ impl LinkState {
         }
     }
 
-    /// Takes out, first to last, what has not left at `now`, or `all`, with what is on the wire. It is free then; what had not left was
-    /// not sent.
+    /// Removes the packets that have not left at `now`, or `all` packets, and returns them first to
+    /// last. The link is free then, and its counters forget what had not left.
     pub(crate) fn cut(&mut self, now: SimTime, all: bool, packets: &mut Packets) -> Vec<u32> {
         let ids: Vec<u32> = self.in_flight(packets).collect();
         let has_left = |&id: &u32| self.departs(id, packets) <= now;
@@ -269,17 +270,18 @@ impl LinkState {
         ids[kept..].to_vec()
     }
 
-    /// It sends nothing before `at`.
+    /// Sends nothing before `at`.
     pub(crate) fn free_from(&mut self, at: SimTime) {
         self.free_at = self.free_at.max(at.0);
     }
 
-    /// It is free from `at` on.
+    /// Is free from `at` on.
     pub(crate) fn set_free_at(&mut self, at: SimTime) {
         self.free_at = at.0;
     }
 
-    /// When the first bit of a packet of `wire` bytes is there that arrives at `arrival` and is sent for `line` ps.
+    /// When the first bit arrives of a packet of `wire` bytes that arrives at `arrival` and takes
+    /// `line` ps to send.
     pub(crate) fn first_bit(&self, arrival: SimTime, wire: u32, line: i64) -> SimTime {
         SimTime((arrival + self.tail_lag(wire)).0 - line)
     }
@@ -295,18 +297,18 @@ impl LinkState {
         wait.as_ps() >= self.kind.ecn
     }
 
-    /// A packet has found a queue that with it takes so long.
+    /// A packet has found a queue that takes so long, with itself.
     pub(crate) fn note_queue(&mut self, length: Duration) {
         self.longest = self.longest.max(length.as_ps());
     }
 
-    /// Whether its sending end shares a memory.
+    /// Whether its sending end shares a buffer with other ports.
     #[inline]
     pub fn is_shared(&self) -> bool {
         self.kind.special & special::SHARED != 0
     }
 
-    /// Probability that a frame of `wire` bytes arrives whole; none on a clean link.
+    /// The probability that a frame of `wire` bytes arrives without errors; `None` on a clean link.
     #[inline]
     pub fn survival(&self, wire: u32) -> Option<f64> {
         (self.kind.special & special::ERRORS != 0).then(|| (self.kind.ln_byte_survival * f64::from(wire)).exp())
@@ -337,28 +339,28 @@ impl LinkState {
         }
     }
 
-    /// Line time of what a packet that joins at `at` finds unsent.
+    /// Line time of the unsent rest that a packet finds which joins at `at`.
     #[inline]
     pub fn backlog(&self, at: SimTime) -> Duration {
         Duration::from_ps((self.free_at - at.0).max(0))
     }
 
-    /// What is unsent at `at`, in wire bytes, rounded up.
+    /// The unsent rest at `at`, in wire bytes, rounded up.
     pub fn backlog_bytes(&self, at: SimTime) -> u64 {
         line_bytes(self.kind.rate, self.backlog(at))
     }
 
-    /// Packets not wholly sent at `at`.
+    /// Packets that have not left completely at `at`.
     pub fn backlog_packets(&self, at: SimTime, packets: &Packets) -> u32 {
         self.in_flight(packets).filter(|&id| self.departs(id, packets) > at).count() as u32
     }
 
-    /// The longest queue that a packet has found together with itself, in wire bytes.
+    /// The longest queue that a packet has found with itself, in wire bytes.
     pub fn longest_bytes(&self) -> u64 {
         line_bytes(self.kind.rate, Duration::from_ps(self.longest))
     }
 
-    /// Time spent sending what was accepted.
+    /// The time spent sending.
     pub fn busy(&self) -> Duration {
         if self.kind.special & special::INEXACT == 0 {
             return Duration::from_ps((self.sent_bytes * u64::from(self.kind.ps_per_byte)) as i64);
@@ -366,7 +368,7 @@ impl LinkState {
         self.kind.rate.time_for(Bytes::new(self.sent_bytes))
     }
 
-    /// Packets that were accepted and have not arrived.
+    /// Packets that were accepted and have not arrived, first to last.
     pub fn in_flight<'a>(&self, packets: &'a Packets) -> impl Iterator<Item = u32> + 'a {
         let some = |id: u32| (id != LAST).then_some(id);
         std::iter::successors(some(self.head), move |&id| some(packets.next(id)))
@@ -390,13 +392,13 @@ impl LinkState {
         self.head == LAST
     }
 
-    /// Whether the link is rate and delay and nothing else: packets [`join`](Self::join) it.
+    /// Whether the link is only a rate and a delay, so that packets may [`join`](Self::join) it.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.kind.special == 0
     }
 
-    /// Lets a packet of `bytes` join a plain link at `ready`, and gives its departure and its arrival.
+    /// Lets a packet of `bytes` join a plain link at `ready`: its departure and its arrival.
     #[inline]
     pub fn join(&mut self, ready: SimTime, bytes: u32) -> (SimTime, SimTime) {
         let wire = self.wire(bytes);
@@ -405,7 +407,8 @@ impl LinkState {
         (SimTime(departure), SimTime(departure + self.kind.propagation))
     }
 
-    /// Lets a packet pass whose last bit leaves at `at`, without a queue, as light crosses a circuit switch: its arrival.
+    /// Lets a packet pass without a queue whose last bit leaves at `at`, as light crosses a circuit
+    /// switch: its arrival.
     pub fn pass(&mut self, at: SimTime, bytes: u32) -> SimTime {
         self.free_at = at.0;
         self.sent_packets += 1;
@@ -421,8 +424,9 @@ impl LinkState {
         self.sent_bytes += u64::from(wire);
     }
 
-    /// Lets a packet join at `ready`; `whole` is when its last bit is there to be sent (later than `ready` only
-    /// behind a cut-through switch), `room` a bound in line time beside the link's own.
+    /// Lets a packet join at `ready`. `whole` is when its last bit is there to be sent, later than
+    /// `ready` only behind a cut-through switch. `room` bounds the queue in line time, in addition
+    /// to the link's own bound.
     pub fn accept(&mut self, ready: SimTime, whole: SimTime, wire: u32, room: i64) -> Result<Sending, Full> {
         let line = self.line_time(wire);
         let begin = self.free_at.max(ready.0);
@@ -434,15 +438,15 @@ impl LinkState {
                 return Err(Full);
             }
             mark = wait >= self.kind.ecn;
-            // A faster link than the packet came by must not run dry in its middle.
+            // A link that is faster than the packet's last one must not run dry in its middle.
             departure = departure.max(whole.0);
         }
         self.take(ready, departure, wire);
         Ok(Sending { departure: SimTime(departure), mark })
     }
 
-    /// When a packet departs that is ready at `ready`, wholly there at `whole`, if it is sent at once, and no other thing can happen to it: it is
-    /// not lost, not marked, and nothing is before it. `None` where that is not certain.
+    /// When a packet departs that is ready at `ready` and complete at `whole`, if it certainly
+    /// leaves at once and unmarked. `None` where that is not certain.
     pub(crate) fn departs_alone(&self, ready: SimTime, whole: SimTime, wire: u32) -> Option<SimTime> {
         const ALLOWED: u16 = special::BOUND | special::ECN | special::CUT_THROUGH | special::WATCHED;
         let line = self.line_time(wire);
@@ -455,7 +459,8 @@ impl LinkState {
         Some(SimTime(if waits_for_end { departure.max(whole.0) } else { departure }))
     }
 
-    /// Packets of `wire` bytes pass alone, the first ready at `ready` and gone at `departure`, the last so much `behind` it.
+    /// Books packets of `wire` bytes that pass alone: the first is ready at `ready` and gone at
+    /// `departure`, the last so much `behind` it.
     pub(crate) fn book(&mut self, ready: SimTime, departure: SimTime, behind: Duration, count: u64, wire: u32) {
         self.free_at = (departure + behind).0;
         self.longest = self.longest.max((departure - ready).as_ps());
@@ -484,7 +489,8 @@ impl LinkState {
         }
     }
 
-    /// Puts a packet into flight. True where it is the only one, so that its arrival has to be awaited.
+    /// Puts a packet into flight. True where it is the only one, so that its arrival needs an
+    /// event.
     #[inline(always)]
     pub(crate) fn fly(&mut self, arrival: SimTime, packet: u32, packets: &mut Packets) -> bool {
         packets.depart(packet, arrival);
@@ -498,7 +504,7 @@ impl LinkState {
         first
     }
 
-    /// Takes the packet that arrives, and names the next one in flight, or `LAST`.
+    /// Takes the packet that arrives, and returns it with the next one in flight, or `LAST`.
     #[inline(always)]
     pub(crate) fn land(&mut self, packets: &Packets) -> (u32, u32) {
         let first = self.head;

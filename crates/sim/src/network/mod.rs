@@ -1,9 +1,9 @@
 //! The packet network: how packets hop from link to link.
 //!
-//! A [`Network`] owns wires, interfaces, meters and the state of each feature. This module moves packets
-//! and calls a feature where a packet meets it; a feature receives the parts that it needs and nothing
-//! else. The path of an ordinary packet asks two questions about features: is there something that looks
-//! at every packet, and is there another way than by wire?
+//! A [`Network`] owns wires, interfaces, meters and the state of each feature. This module moves
+//! packets and calls a feature where a packet meets it; a feature receives the parts that it needs
+//! and nothing else. The path of an ordinary packet asks two questions about features: is there
+//! something that looks at every packet, and is there another way than by wire?
 
 mod changes;
 pub(crate) mod failures;
@@ -37,7 +37,7 @@ use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{BACKGROUND, Endpoints, HostAction, Wire};
 use crate::hosts::flow::NONE;
 use crate::hosts::interfaces::QueuedFlow;
-use crate::hosts::nic::{QueueId, Served, Window};
+use crate::hosts::nic::{GateOpening, QueueId, Served};
 use crate::network::failures::Failures;
 use crate::network::packet::{LAST, Packet, flags};
 use crate::network::pfc::{PfcSwitches, PortServed};
@@ -94,7 +94,8 @@ pub struct Network {
     repairs: RepairReports,
     /// What became of packets in the air, kept to be used again.
     outcomes: Vec<Outcome>,
-    /// Whether a feature looks at every packet that arrives: captures, receive buffers or latencies.
+    /// Whether a feature looks at every packet that arrives: captures, receive buffers or
+    /// latencies.
     inspects: bool,
     /// Whether packets have other ways than wires: circuits or air.
     detours: bool,
@@ -154,7 +155,8 @@ impl Network {
 
     /// Puts packets of waiting flows on a host's link while it is idle, or free at `now`.
     ///
-    /// The departure of a packet does not depend on when this is called, only on the flows before it.
+    /// The departure of a packet does not depend on when this is called, only on the flows before
+    /// it.
     #[inline(never)]
     pub fn refill(&mut self, now: SimTime, host: u32, ends: &mut Endpoints) {
         let link = self.wires.uplinks[host as usize];
@@ -212,15 +214,15 @@ impl Network {
         }
     }
 
-    /// A gate of a host opens; returns the windows that have ended.
-    pub fn open(&mut self, now: SimTime, host: u32, window: Window) -> Vec<Window> {
+    /// A gate of a host opens; returns the openings that have ended.
+    pub fn open(&mut self, now: SimTime, host: u32, opening: GateOpening) -> Vec<GateOpening> {
         self.disturb(now, host);
         if self.interfaces.nics.is_some()
             && let Some(capture) = &mut self.capture
         {
-            capture.opened(host, &window);
+            capture.opened(host, &opening);
         }
-        self.interfaces.open(&mut self.wires, now, host, window)
+        self.interfaces.open(&mut self.wires, now, host, opening)
     }
 
     /// A gate of a host closes at `at`.
@@ -229,8 +231,8 @@ impl Network {
         self.interfaces.close(at, host, queue);
     }
 
-    /// Takes out the windows of a host that ended by `now`.
-    pub fn expire(&mut self, now: SimTime, host: u32) -> Vec<Window> {
+    /// Takes out the openings of a host that ended by `now`.
+    pub fn expire(&mut self, now: SimTime, host: u32) -> Vec<GateOpening> {
         self.interfaces.expire(now, host)
     }
 
@@ -295,7 +297,8 @@ impl Network {
         departure
     }
 
-    /// Puts a packet on a host's link that is not plain: its departure and its arrival, unless it is down.
+    /// Puts a packet on a host's link that is not plain: its departure and its arrival, unless it
+    /// is down.
     #[inline(never)]
     fn send_special(&mut self, link: u32, ready: SimTime, id: u32) -> Option<(SimTime, SimTime)> {
         let joined = self.join(link, ready, ready, id);
@@ -307,7 +310,8 @@ impl Network {
         joined.ok()
     }
 
-    /// Lets a packet join a link that is not plain: its departure and its arrival, or why it is lost.
+    /// Lets a packet join a link that is not plain: its departure and its arrival, or why it is
+    /// lost.
     fn join(&mut self, link: u32, ready: SimTime, whole: SimTime, id: u32) -> Result<(SimTime, SimTime), Loss> {
         let changes = LinkChanges { failures: self.failures.as_deref(), rates: self.rate_changes.as_deref_mut() };
         self.wires.join_special(changes, link, ready, whole, id)
@@ -316,7 +320,8 @@ impl Network {
 
 /// Switches: where packets go next.
 impl Network {
-    /// Takes the first arrival that comes before all other events and before `bound`: when, and over which link.
+    /// Takes the first arrival that comes before all other events and before `bound`: when, and
+    /// over which link.
     #[inline(always)]
     pub fn next_arrival(&mut self, bound: SimTime, ends: &Endpoints) -> Option<(SimTime, u32)> {
         self.wires.next_arrival(bound, &self.interfaces.flow_queues, ends)
@@ -431,7 +436,8 @@ impl Network {
         }
     }
 
-    /// Sends a packet on over a link that is not plain: when it arrives, unless it is lost or waits.
+    /// Sends a packet on over a link that is not plain: when it arrives, unless it is lost or
+    /// waits.
     #[inline(never)]
     fn forward_special(
         &mut self,
@@ -582,8 +588,8 @@ impl Network {
         }
     }
 
-    /// A packet comes to the port of a hybrid rack towards its host. The rack's latency is added behind
-    /// the port, as it is the same for all packets.
+    /// A packet comes to the port of a hybrid rack towards its host. The rack's latency is added
+    /// behind the port, as it is the same for all packets.
     #[inline(never)]
     fn multiplex(&mut self, at: SimTime, from: u32, out: u32, id: u32, ends: &mut Endpoints) {
         if self.wires.links[out as usize].is_down() {

@@ -1,9 +1,9 @@
 //! Switches with priority flow control: ports that can be paused.
 //!
-//! The departure of a packet from such a port is not known when the packet joins. So the port keeps a
-//! queue for each priority, and an event serves it whenever its link becomes free. Other links know
-//! nothing of this: the link of a port leaves the fast path, and packets fly on it as elsewhere. A host
-//! that is paused stops the queues of that class in its interface.
+//! The departure of a packet from such a port is not known when the packet joins. So the port keeps
+//! a queue for each priority, and an event serves it whenever its link becomes free. Other links
+//! know nothing of this: the link of a port leaves the fast path, and packets fly on it as
+//! elsewhere. A host that is paused stops the queues of that class in its interface.
 //!
 //! A PFC frame waits for the frame in transmission, precedes all other packets, carries the state
 //! of all priorities, and takes effect after its propagation and the reaction time. A switch pauses
@@ -19,29 +19,29 @@ use timeplane_model::{Duration, Fabric, NodeId, Pfc};
 
 /// All ports and inputs of switches, by link.
 pub(crate) struct PfcSwitches {
-    /// The sending ends.
+    /// Sending ends.
     ports: Vec<Option<Port>>,
-    /// The receiving ends.
+    /// Receiving ends.
     inputs: Vec<Option<Input>>,
     /// PFC frames sent.
     frames: u64,
 }
 
-/// Where a switch sends on a link.
+/// The sending end of a switch on a link.
 struct Port {
     queues: [VecDeque<Waiting>; Pfc::PRIORITIES],
-    /// Priorities that may not send, a bit each.
+    /// Priorities that may not send, one bit each.
     paused: u8,
-    /// What leaves now.
+    /// The room that the packet on the link takes at its input.
     sending: Option<Held>,
-    /// The switch has something new to say to the other end.
+    /// Whether the switch has news for the other end.
     news: bool,
     /// When it is served next.
     armed: SimTime,
     /// Wire bytes in its queues, and their line time in ps.
     queued: u64,
     queue_time: i64,
-    /// When the other end obeys a PFC frame, after the frame's last bit has left.
+    /// How long after the last bit of a PFC frame the other end obeys.
     effect: Duration,
 }
 
@@ -57,7 +57,7 @@ pub(crate) enum PortServed {
 
 /// A packet in a port's queue.
 struct Waiting {
-    /// It has passed the switch.
+    /// When it has passed the switch.
     ready: SimTime,
     id: u32,
     held: Held,
@@ -65,23 +65,23 @@ struct Waiting {
     wire: u32,
 }
 
-/// What a packet takes of an input's room.
+/// The room that a packet takes at an input.
 #[derive(Clone, Copy)]
 struct Held {
-    /// The link that it came by.
+    /// The link of the input.
     from: u32,
     priority: u8,
     wire: u32,
 }
 
-/// Where a switch receives over a link.
+/// The receiving end of a switch on a link.
 struct Input {
     /// Wire bytes in the switch, by priority.
     held: [u64; Pfc::PRIORITIES],
-    /// Priorities that are to pause, and those that the other end has been told of, a bit each.
+    /// Priorities to pause, and those that the other end knows to be paused, one bit each.
     paused: u8,
     told: u8,
-    /// More than this leaves no room for a frame below the bound.
+    /// With more bytes than this, no further frame fits below the bound.
     pause_above: u64,
     resume_at: u64,
     capacity: u64,
@@ -136,8 +136,8 @@ impl PfcSwitches {
         self.ports.iter().flatten().flat_map(|p| p.queues.iter().flatten().map(|w| w.id))
     }
 
-    /// A packet that came over `from` at `at` joins the queue of port `out`. False where its input has no
-    /// room.
+    /// A packet that came over `from` at `at` joins the queue of port `out`. False where its input
+    /// has no room.
     pub fn enqueue(&mut self, wires: &mut Wires, at: SimTime, ready: SimTime, [from, out]: [u32; 2], id: u32) -> bool {
         let packet = wires.packets.get_mut(id);
         let priority = packet.class() & (Pfc::PRIORITIES as u8 - 1);
@@ -244,7 +244,7 @@ impl PfcSwitches {
 }
 
 impl Input {
-    /// A packet comes in: whether there is room for it, and whether who sends is to be told.
+    /// A packet comes: whether its sender is to be told, or `None` without room.
     fn take(&mut self, priority: u8, wire: u32) -> Option<bool> {
         let held = &mut self.held[usize::from(priority)];
         if *held + u64::from(wire) > self.capacity {
@@ -256,7 +256,7 @@ impl Input {
         Some(pause)
     }
 
-    /// A packet has left: whether who sends is to be told.
+    /// A packet has left: whether its sender is to be told.
     fn give(&mut self, priority: u8, wire: u32) -> bool {
         let held = &mut self.held[usize::from(priority)];
         *held -= u64::from(wire);
@@ -267,7 +267,7 @@ impl Input {
 }
 
 impl Port {
-    /// The priority that goes first of those that have a packet and may send it, or when there may be one.
+    /// The first priority with a packet that may be sent, or when there may be one.
     fn choose(&self, now: SimTime) -> Result<usize, SimTime> {
         let mut soonest = SimTime::MAX;
         for (priority, queue) in self.queues.iter().enumerate().filter(|(p, _)| self.paused & 1 << p == 0) {

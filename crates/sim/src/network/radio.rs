@@ -56,7 +56,8 @@ impl Network {
         self.air.as_ref().and_then(|air| air.numbers.get(air_link as usize)).copied()
     }
 
-    /// Packets and bytes in the queue of an air link, and its longest queue so far; `None` for a wire.
+    /// Packets and bytes in the queue of an air link, and its longest queue so far; `None` for a
+    /// wire.
     pub fn air_queue(&self, number: u32) -> Option<(u64, u64, u64)> {
         self.air.as_ref()?.queue(number)
     }

@@ -1,9 +1,9 @@
-//! Links whose rates change: a packet that has begun keeps its rate, a packet that waits is sent at the
-//! new one.
+//! Links whose rates change: a packet that has begun keeps its rate, a packet that waits is sent at
+//! the new one.
 //!
-//! Departures are computed when packets join a link. A link that will change therefore leaves the fast
-//! path: for each packet on it this module notes from when on it could be sent. A change recomputes the
-//! departures of all packets that have not begun. Other links pay nothing for it.
+//! Departures are computed when packets join a link. A link that will change therefore leaves the
+//! fast path: for each packet on it this module notes from when on it could be sent. A change
+//! recomputes the departures of all packets that have not begun. Other links pay nothing for it.
 //!
 //! The fabric of a run has the highest rates, so bounds and ideal times hold. A TDMA controller
 //! that knows of changes ahead lets no slot last across one, and plans each round at the rates of
@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use timeplane_model::{Duration, Fabric, LinkId, LinkSpec, Rate};
 use timeplane_scenario::Change;
 
-/// What happens at one instant, in this order.
+/// What happens, in the order within one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum RateTurn {
     /// The rate holds.
@@ -28,7 +28,7 @@ pub(crate) enum RateTurn {
     Known,
 }
 
-/// Rates in turn.
+/// The rates of a table, in turn.
 struct Rates {
     links: Vec<LinkId>,
     rates: Vec<Rate>,
@@ -38,7 +38,7 @@ struct Rates {
 }
 
 impl Rates {
-    /// When the rate of this turn holds.
+    /// When the rate of this turn starts to hold.
     fn at(&self, turn: u64) -> SimTime {
         let every = self.every.unwrap_or(Duration::ZERO).as_ps();
         SimTime(self.begin.0.saturating_add(every.saturating_mul(i64::try_from(turn).unwrap_or(i64::MAX))))
@@ -48,7 +48,7 @@ impl Rates {
         self.rates[(turn % self.rates.len() as u64) as usize]
     }
 
-    /// When that is known.
+    /// When the rate of this turn becomes known.
     fn known(&self, turn: u64) -> SimTime {
         SimTime((self.at(turn).0 - self.notice.as_ps()).max(0))
     }
@@ -58,29 +58,29 @@ impl Rates {
 #[derive(Clone, Copy, Debug)]
 struct Sending {
     id: u32,
-    /// It could be sent from here on.
+    /// From when on it could be sent.
     ready: SimTime,
-    /// Its last bit leaves.
+    /// When its last bit leaves.
     departure: SimTime,
     /// How long it is sent, in ps.
     line: i64,
 }
 
-/// What a link whose rate changes holds and has done.
+/// The packets and the meters of a link whose rate changes.
 #[derive(Default)]
 struct Track {
     /// First to last.
     sending: VecDeque<Sending>,
-    /// Time spent sending what was accepted, in ps.
+    /// The time spent sending, in ps.
     busy: i64,
-    /// The longest queue, in wire bytes of the rate of its time.
+    /// The longest queue, in wire bytes of the rate at that time.
     longest: u64,
 }
 
-/// Changes of one run.
+/// The changes of rates in one run.
 pub(crate) struct RateChanges {
     rates: Vec<Rates>,
-    /// By time, what, table and turn.
+    /// The next changes, by time, kind, table and turn.
     next: BTreeSet<(SimTime, RateTurn, usize, u64)>,
     tracks: BTreeMap<u32, Track>,
 }
@@ -102,7 +102,7 @@ impl RateChanges {
         Self { rates, next, tracks }
     }
 
-    /// What happens next, if that is at `at`: which links get which rate, and when.
+    /// Takes the next change if it is at `at`: its kind, when it holds, the rate and the links.
     pub fn pop(&mut self, at: SimTime) -> Option<(RateTurn, SimTime, Rate, Vec<LinkId>)> {
         let (_, what, table, turn) = *self.next.first().filter(|n| n.0 == at)?;
         self.next.pop_first();
@@ -202,7 +202,8 @@ impl RateChanges {
         self.tracks.get(&link).map(|t| Duration::from_ps(t.busy))
     }
 
-    /// The longest queue that a packet has found with itself, in wire bytes, where the link's rate changes.
+    /// The longest queue that a packet has found with itself, in wire bytes, where the link's rate
+    /// changes.
     pub fn longest_bytes(&self, link: u32) -> Option<u64> {
         self.tracks.get(&link).map(|t| t.longest)
     }
@@ -212,8 +213,8 @@ impl RateChanges {
 type Moved = (u32, SimTime, SimTime);
 
 impl Track {
-    /// Recomputes the departures of the packets that have not begun: when the link is free then, and
-    /// these packets. `None` where all have begun.
+    /// Recomputes the departures of the packets that have not begun: when the link is free then,
+    /// and these packets. `None` where all have begun.
     fn retime(&mut self, wires: &mut Wires, at: SimTime, link: u32) -> Option<(SimTime, Vec<Moved>)> {
         let state = &wires.links[link as usize];
         let begun = self.sending.partition_point(|s| s.departure.0 - s.line < at.0);

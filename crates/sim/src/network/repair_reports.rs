@@ -1,7 +1,7 @@
 //! Repair reports of raw receivers on their way to the senders.
 //!
-//! Reports travel alongside the network with a fixed latency, and are lost only where an end is down. They
-//! are counted with the bytes that they would take as datagrams.
+//! Reports travel alongside the network with a fixed latency, and are lost only where an end is
+//! down. They are counted with the bytes that they would take as datagrams.
 
 use crate::engine::time::SimTime;
 use std::collections::BTreeMap;

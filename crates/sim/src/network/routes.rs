@@ -1,9 +1,12 @@
-//! The fabric's routes, as the event loop wants them: few loads, in little memory.
+//! Routes of a fabric in the form that the event loop needs: few loads and little memory.
+//!
+//! A table answers which link a switch takes towards a host. It does not know links that are added
+//! to the fabric later.
 
 use crate::network::packet::{Ahead, LAST, UNKNOWN};
 use timeplane_model::{Candidates, Fabric, HostId, LinkId, NodeId, ecmp_index};
 
-/// The links after the first that packets of this hash take from one host to another.
+/// The links after the first one that packets with this hash take from one host to another.
 pub(crate) fn ahead(fabric: &Fabric, from: HostId, to: HostId, hash: u32) -> Ahead {
     let mut ahead = UNKNOWN;
     let mut last = fabric.uplink(from);
@@ -21,18 +24,18 @@ pub(crate) fn ahead(fabric: &Fabric, from: HostId, to: HostId, hash: u32) -> Ahe
     ahead
 }
 
-/// Which link a switch takes towards a host.
+/// The link that each switch takes towards a host.
 ///
-/// A row per switch says how to come to each switch that has hosts. Where all of a row is the same, as on the way up in a tree, it is
-/// kept once: what is left of a large fabric fits into the cache.
+/// A row for each switch says how to reach the switches that have hosts. A row whose entries are
+/// all equal, as on the way up a tree, is stored once. The table of a large fabric then fits into
+/// the cache.
 #[derive(Debug)]
 pub(crate) struct Routes {
     hosts: u32,
-    /// Per host: the number of its switch among those that have hosts, and the link that ends at it.
+    /// By host: the number of its switch among those that have hosts, and the link that ends at it.
     attached: Vec<(u32, u32)>,
     rows: Vec<Row>,
     table: Vec<Set>,
-    /// The links of all sets.
     links: Vec<u32>,
 }
 
@@ -40,13 +43,13 @@ pub(crate) struct Routes {
 struct Row {
     /// The switch's own number among those that have hosts, or `NONE`.
     own: u32,
-    /// Where its row begins in the table.
+    /// The start of the row in the table.
     start: u32,
     /// All ones, or zero where the row is one entry.
     mask: u32,
 }
 
-/// Equal paths: so many links from there on. Where there is none, one that is no link.
+/// Equal-cost links: `count` links from `start` on. Where there is none, one link `LAST`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Set {
     start: u32,
@@ -59,7 +62,7 @@ impl Routes {
     pub fn new(fabric: &Fabric) -> Self {
         let hosts = fabric.hosts();
         let switches = fabric.switches() as u32;
-        // A host of each switch that has some, and the switches' numbers among these.
+        // One host of each switch that has some, and the numbers of these switches.
         let mut ends: Vec<HostId> = Vec::new();
         let mut numbers = vec![NONE; switches as usize];
         let attached = (0..hosts).map(|h| {
@@ -79,7 +82,7 @@ impl Routes {
         let (mut rows, mut table, mut links) = (Vec::new(), Vec::new(), Vec::new());
         for s in 0..switches {
             let start = table.len();
-            // A switch never asks for the way to itself.
+            // A switch never asks for the path to itself.
             let mut last: Option<(&[LinkId], Set)> = None;
             let mut mask = 0;
             for &end in &ends {
@@ -136,7 +139,8 @@ mod tests {
             Fabric::single_switch(3, switch(), spec).unwrap(),
             Fabric::leaf_spine(4, 3, 2, switch(), spec, spec).unwrap(),
             Fabric::fat_tree(4, switch(), spec, spec).unwrap(),
-            // Without an edge's links up and a host's own, and without a spine and one more link.
+            // Without the uplinks of an edge switch and the link of one host, and without a spine
+            // and one more link.
             Fabric::fat_tree(4, switch(), spec, spec).unwrap().without([6, 32, 34].map(LinkId)),
             Fabric::leaf_spine(4, 3, 2, switch(), spec, spec).unwrap().without([24, 28, 32, 36, 30].map(LinkId)),
         ] {

@@ -88,8 +88,8 @@ impl Network {
         }
     }
 
-    /// Lets packets of gates move as trains. Unsupported where the fate of a packet depends on chance, or
-    /// on time alone.
+    /// Lets packets of gates move as trains. Unsupported where the fate of a packet depends on
+    /// chance, or on time alone.
     pub fn allow_trains(&mut self) {
         self.trains = Some(Box::new(Trains::new(self.wires.links.len(), self.stop)));
     }
@@ -99,8 +99,8 @@ impl Network {
         self.trains = None;
     }
 
-    /// Adds the circuit switch of a hybrid fabric, and multiplexers that hold so many frames of `largest`
-    /// wire bytes of each input.
+    /// Adds the circuit switch of a hybrid fabric, and multiplexers that hold so many frames of
+    /// `largest` wire bytes of each input.
     pub fn add_circuits(&mut self, circuits: Circuits, frames: u32, largest: u32) {
         self.hybrid = Hybrid::new(&self.wires, circuits, frames, largest).map(Box::new);
         self.detours |= self.hybrid.is_some();
@@ -144,7 +144,8 @@ impl Network {
         self.repairs.pop()
     }
 
-    /// Packets and wire bytes that wait at a host's interface, beside those that its link has accepted.
+    /// Packets and wire bytes that wait at a host's interface, beside those that its link has
+    /// accepted.
     pub fn waiting(&self, host: u32, ends: &Endpoints) -> (u64, u64) {
         let link = self.wires.uplink(host);
         let add = |a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1);
@@ -188,7 +189,8 @@ impl Network {
         all.fold(self.meters.beyond, |(n, bytes), packet| (n + 1, bytes + u64::from(packet.bytes)))
     }
 
-    /// The backlog of a host by destination, flow by flow where `bursts`; its clock is `ahead` of the truth.
+    /// The backlog of a host by destination, flow by flow where `bursts`; its clock is `ahead` of
+    /// the truth.
     pub fn backlog(&self, now: SimTime, host: u32, ahead: Duration, bursts: bool, ends: &Endpoints) -> Backlog {
         self.interfaces.backlog(&self.wires, now, host, ahead, bursts, ends)
     }

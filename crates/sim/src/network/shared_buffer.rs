@@ -1,7 +1,8 @@
-//! A buffer that all ports of a switch share, bounded by dynamic thresholds (Choudhury and Hahne, 1998).
+//! A buffer that all ports of a switch share, bounded by dynamic thresholds (Choudhury and Hahne,
+//! 1998).
 //!
-//! A port may queue up to `alpha` times the memory that is still free. The buffer measures ports by the
-//! backlog of their links; it does not know packets.
+//! A port may queue up to `alpha` times the memory that is still free. The buffer measures ports by
+//! the backlog of their links; it does not know packets.
 
 use crate::engine::time::SimTime;
 use crate::network::link::LinkState;
@@ -13,11 +14,11 @@ pub(crate) struct SharedBuffer {
     memory: f64,
     alpha: f64,
     ports: Vec<u32>,
-    /// An upper bound of the bytes in use: an exact value and all bytes since then. The ports are asked
-    /// only when this bound leaves no room.
+    /// An upper bound of the bytes in use: an exact value and all bytes since then. The ports are
+    /// asked only when this bound leaves no room.
     at_most: f64,
-    /// Behind cut-through a port may wait for the rest of a packet. Its line time then grows by more than
-    /// the packet, so the bound does not hold.
+    /// Behind cut-through a port may wait for the rest of a packet. Its line time then grows by
+    /// more than the packet, so the bound does not hold.
     always_ask: bool,
 }
 

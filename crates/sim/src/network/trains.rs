@@ -1,20 +1,20 @@
 //! Packets that have their path to themselves move as one: a train.
 //!
-//! Where a TDMA plan keeps senders apart, the packets of an open gate leave back to back and find every
-//! link of their path free. Each follows the first one, later by the line time of those before it. So the
-//! whole train is booked when its first packet leaves, for the cost of one packet, and each arrival is
-//! exact to the picosecond.
+//! Where a TDMA plan keeps senders apart, the packets of an open gate leave back to back and find
+//! every link of their path free. Each follows the first one, later by the line time of those
+//! before it. So the whole train is booked when its first packet leaves, for the cost of one
+//! packet, and each arrival is exact to the picosecond.
 //!
-//! The plan guarantees exclusive use of the path, and this module checks it. A packet that joins a link
-//! before the last packet of a train has joined it disturbs the train. So does a change of the gate or the
-//! flow before the last packet has left. A disturbed run counts for nothing and is repeated packet by
-//! packet. This is optimistic lookahead without rollback: a plan that breaks its guarantee mostly does so
-//! in its first slots.
+//! The plan guarantees exclusive use of the path, and this module checks it. A packet that joins a
+//! link before the last packet of a train has joined it disturbs the train. So does a change of the
+//! gate or the flow before the last packet has left. A disturbed run counts for nothing and is
+//! repeated packet by packet. This is optimistic lookahead without rollback: a plan that breaks its
+//! guarantee mostly does so in its first slots.
 
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::Endpoints;
 use crate::hosts::interfaces::Interfaces;
-use crate::hosts::nic::{Train, Window};
+use crate::hosts::nic::{GateOpening, Train};
 use crate::network::meters::Meters;
 use crate::network::packet::{LAST, Packet};
 use crate::network::wires::Wires;
@@ -61,8 +61,8 @@ impl Trains {
         self.disturbed |= nic.and_then(|nic| nic.train()).is_some_and(|train| at <= train.last());
     }
 
-    /// Sends the packets that may leave a host back to back from `now` on, if there is more than one and
-    /// each has its path to itself. `None` where nothing was sent.
+    /// Sends the packets that may leave a host back to back from `now` on, if there is more than
+    /// one and each has its path to itself. `None` where nothing was sent.
     pub fn send(
         &mut self,
         wires: &mut Wires,
@@ -74,19 +74,19 @@ impl Trains {
     ) -> Option<()> {
         let uplink = wires.uplinks[host as usize];
         let nic = &mut interfaces.nics.as_mut()?[host as usize];
-        let (window, key) = nic.alone(now)?;
+        let (opening, key) = nic.alone(now)?;
         let (mut packet, most) = ends.alike(key)?;
-        window.route(&mut packet);
+        opening.route(&mut packet);
         let link = &wires.links[uplink as usize];
         let wire = link.wire(packet.bytes);
         let line = Duration::from_ps(link.line_time(wire));
-        let count = most.min(fitting(window, now, wire, line));
+        let count = most.min(fitting(opening, now, wire, line));
         if count < 2 || !link.is_idle() {
             return None;
         }
         // No further packet like these fits, and no packet of another size is next.
-        let is_last = count < most && !ends.cuts() && window.certain >= window.until;
-        let train = Train { queue: window.queue, first: now, line, count, wire };
+        let is_last = count < most && !ends.cuts() && opening.certain >= opening.until;
+        let train = Train { queue: opening.queue, first: now, line, count, wire };
         let behind = line * (count - 1) as i64;
         let arrival = self.find_path(wires, now, uplink, line, &packet)?;
         if arrival + behind > self.stop {
@@ -116,8 +116,8 @@ impl Trains {
         Some(())
     }
 
-    /// The path of the first packet of a train: its arrival, if it and those that follow at each `line`
-    /// find all links free.
+    /// The path of the first packet of a train: its arrival, if it and those that follow at each
+    /// `line` find all links free.
     fn find_path(
         &mut self,
         wires: &Wires,
@@ -147,11 +147,11 @@ impl Trains {
     }
 }
 
-/// How many packets of `wire` bytes, `line` each, fit into what is left of a window.
-fn fitting(window: &Window, now: SimTime, wire: u32, line: Duration) -> u64 {
-    let until = window.until.min(window.closes).min(window.certain);
+/// How many packets of `wire` bytes, `line` each, fit into what is left of a opening.
+fn fitting(opening: &GateOpening, now: SimTime, wire: u32, line: Duration) -> u64 {
+    let until = opening.until.min(opening.closes).min(opening.certain);
     let time = ((until - now).as_ps() / line.as_ps().max(1)).max(0) as u64;
-    time.min(u64::from(window.most_packets)).min((window.most - window.sent) / u64::from(wire))
+    time.min(u64::from(opening.most_packets)).min((opening.most - opening.sent) / u64::from(wire))
 }
 
 #[cfg(test)]
@@ -186,7 +186,11 @@ mod tests {
         };
         let action = ends.start(SimTime::ZERO, &flow, &mut network);
         network.hold(SimTime::ZERO, action, &mut ends);
-        network.open(SimTime::ZERO, 0, Window::slot((1, 0), SimTime::ZERO, SimTime::ZERO + Duration::from_us(100)));
+        network.open(
+            SimTime::ZERO,
+            0,
+            GateOpening::slot((1, 0), SimTime::ZERO, SimTime::ZERO + Duration::from_us(100)),
+        );
         network.serve(SimTime::ZERO, 0, &mut ends);
         network.trains.as_ref().map_or(0, |t| t.sent())
     }

@@ -1,7 +1,8 @@
 //! Links with the packets on them, the calendar of their arrivals, and the routes over them.
 //!
 //! Wires know how packets join a link and when they arrive. They do not know hosts' queues, nor who
-//! sends what. Links that can fail or change their rates are told so by the state of these features.
+//! sends what. Links that can fail or change their rates are told so by the state of these
+//! features.
 
 use crate::engine::calendar::Calendar;
 use crate::engine::time::SimTime;
@@ -174,7 +175,8 @@ impl Wires {
         }
     }
 
-    /// Lets a packet join a link that is not plain: its departure and its arrival, or why it is lost.
+    /// Lets a packet join a link that is not plain: its departure and its arrival, or why it is
+    /// lost.
     ///
     /// `whole` is when its last bit is there, later than `ready` only behind a cut-through switch.
     #[inline(never)]
@@ -217,7 +219,8 @@ impl Wires {
         Ok((sending.departure, arrival))
     }
 
-    /// Takes the first arrival that comes before all other events and before `bound`: when, and over which link.
+    /// Takes the first arrival that comes before all other events and before `bound`: when, and
+    /// over which link.
     #[inline(always)]
     pub(crate) fn next_arrival(
         &mut self,
@@ -236,9 +239,9 @@ impl Wires {
 
 /// Reads what the next arrivals need.
 ///
-/// A large network is mostly far from the processor. When a day opens, this reads the links of the day
-/// after the next, the packets of the next day, and what the packets of this day lead to. No read then
-/// waits for another.
+/// A large network is mostly far from the processor. When a day opens, this reads the links of the
+/// day after the next, the packets of the next day, and what the packets of this day lead to. No
+/// read then waits for another.
 #[inline(never)]
 fn prefetch(calendar: &Calendar, links: &[LinkState], packets: &Packets, flow_queues: &[FlowQueue], ends: &Endpoints) {
     let arrivals = |days| calendar.arrivals_in(days).map(|l| &links[l as usize]);

@@ -1,18 +1,21 @@
-//! Packets of slots that meet although a plan keeps them apart.
+//! Collisions: packets of slots that meet although a plan keeps them apart.
+//!
+//! The network reports each packet that joins a link. Nothing here delays a packet.
 
 use crate::engine::time::SimTime;
 
-/// Counts packets that join a link while one of another sender still occupies it. Where all hosts keep to their slots there are none: so this shows
-/// guards that are too short, clocks that are off, and lost frames.
+/// Counts packets that join a link while a packet of another sender still occupies it. There are
+/// none if all hosts keep to their slots. A collision shows a guard that is too short, a clock that
+/// is off, or a lost frame.
 #[derive(Debug)]
 pub struct Collisions {
-    /// Per link, the sender of the packet that joined last, and when it leaves.
+    /// By link, the sender of the packet that joined last, and when it leaves.
     last: Vec<(u32, SimTime)>,
     packets: u64,
 }
 
 impl Collisions {
-    /// None on so many links.
+    /// No collisions on so many links.
     pub fn new(links: usize) -> Self {
         Self { last: vec![(u32::MAX, SimTime::ZERO); links], packets: 0 }
     }
@@ -23,7 +26,7 @@ impl Collisions {
         self.packets += u64::from(busy_until > ready && other != source);
     }
 
-    /// It did, and departs then.
+    /// The packet joined, and departs then.
     pub fn departs(&mut self, link: u32, source: u32, departure: SimTime) {
         self.last[link as usize] = (source, departure);
     }
@@ -33,7 +36,7 @@ impl Collisions {
         self.last[link as usize].1 = departure;
     }
 
-    /// Packets that met another sender's.
+    /// Packets that met a packet of another sender.
     pub fn packets(&self) -> u64 {
         self.packets
     }

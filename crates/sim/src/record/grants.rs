@@ -1,22 +1,25 @@
-//! What hosts were granted, written down where a scenario asks for it: rates of pairs as they change, timeslots one by one.
+//! Grants of hosts, where a scenario records them: rates of pairs as they change, and timeslots one
+//! by one.
+//!
+//! TDMA slots and circuits have rows of their own, which their controllers report.
 
 use crate::engine::time::SimTime;
-use crate::hosts::nic::Window;
+use crate::hosts::nic::GateOpening;
 use std::collections::BTreeMap;
 use timeplane_model::{Duration, Rate};
 use timeplane_protocol::Opening;
 use timeplane_results::{RateRow, Recorder, SlotRow};
 
-/// Writes them down. Slots and circuits have rows of their own: their controllers say what they plan.
+/// Writes grants.
 pub enum Grants {
-    /// The rate of each pair that has one, and when it lapses where none follows.
+    /// The rate of each pair that has one, and when it lapses unless another one follows.
     Rates(BTreeMap<(u32, u32), (Rate, SimTime)>),
     /// Timeslots of this length.
     Timeslots(Duration),
 }
 
 impl Grants {
-    /// A host's gate opens at `at`, until then.
+    /// A gate of a host opens from `at` to `until`.
     pub fn opened(&mut self, at: SimTime, until: SimTime, host: u32, opening: &Opening, recorder: &mut Recorder) {
         let Self::Rates(held) = self else { return };
         let (pair, rate) = ((host, opening.destination.0), opening.rate.unwrap_or_default());
@@ -36,26 +39,26 @@ impl Grants {
         }
     }
 
-    /// Windows of a host are over, in which so much has been sent.
-    pub fn ended(&self, host: u32, line: Rate, ended: &[Window], recorder: &mut Recorder) {
+    /// Windows of a host have ended.
+    pub fn ended(&self, host: u32, line: Rate, ended: &[GateOpening], recorder: &mut Recorder) {
         let Self::Timeslots(length) = *self else { return };
-        for window in ended {
-            let open = window.until - window.from;
+        for opening in ended {
+            let open = opening.until - opening.from;
             recorder.slot(&SlotRow {
-                round: (window.opened.as_ps() / length.as_ps()).unsigned_abs(),
+                round: (opening.opened.as_ps() / length.as_ps()).unsigned_abs(),
                 slot: 0,
-                start_ps: window.opened.as_ps(),
+                start_ps: opening.opened.as_ps(),
                 open_ps: open.as_ps(),
                 gap_ps: 0,
                 source: host,
-                destination: window.queue.0,
+                destination: opening.queue.0,
                 granted_bytes: line.bytes_in(open).get(),
-                sent_bytes: Some(window.sent),
+                sent_bytes: Some(opening.sent),
             });
         }
     }
 
-    /// The run has ended then: rates that have lapsed by then are over.
+    /// The run has ended: rates that lapsed before are over.
     pub fn close(&mut self, end: SimTime, recorder: &mut Recorder) {
         let Self::Rates(held) = self else { return };
         for (&(source, destination), &(rate, lapses)) in held.iter() {

@@ -1,26 +1,27 @@
-//! How long packets spend in the network: from their first bit on the host's link to their last bit at the destination.
+//! Latencies of packets: from the first bit on the host's link to the last bit at the destination.
 //!
-//! A histogram of 64 bins an octave: a bin is told by its lower end, at most 1.6 % below what fell into it.
+//! They are kept in a histogram with 64 bins per octave. A bin is named by its lower end, up to 1.6
+//! % below its values.
 
 use crate::engine::time::{SimTime, evenly_within};
 use std::collections::BTreeMap;
 use timeplane_model::Duration;
 use timeplane_results::Distribution;
 
-/// Linear bins of an octave, as a power of two.
+/// The linear bins of an octave, as a power of two.
 const SUB_BITS: u32 = 6;
 
-/// Times of packets on their way, and the histogram of those that have arrived.
+/// When packets left, and the histogram of those that arrived.
 #[derive(Debug)]
 pub struct Latencies {
-    /// When a packet's first bit left, by its number.
+    /// By packet number, when its first bit left.
     begun: Vec<SimTime>,
-    /// Those that left in this window count.
-    window: core::ops::Range<SimTime>,
+    /// Packets that leave in the measurement count.
+    measurement: core::ops::Range<SimTime>,
     arrived: Histogram,
 }
 
-/// How often which time was measured.
+/// A histogram of times.
 #[derive(Debug, Default)]
 pub struct Histogram {
     bins: BTreeMap<u32, u64>,
@@ -28,19 +29,19 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// A time was measured, so often.
+    /// Adds a time `count` times.
     pub fn add(&mut self, time: Duration, count: u64) {
         let time = time.as_ps().max(0) as u64;
         *self.bins.entry(bin(time)).or_default() += count;
         self.sum += u128::from(time) * u128::from(count);
     }
 
-    /// Lower ends of the bins that are not empty, and how many are in each.
+    /// The lower ends of the bins that are not empty, and their counts.
     pub fn bins(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         self.bins.iter().map(|(&b, &n)| (Duration::from_ps(lower(b) as i64), n))
     }
 
-    /// The bin that this share of all measurements is in or below, by its lower end in ps; none without a measurement.
+    /// The lower end of the bin that holds this share of all values, in ps; `None` without a value.
     pub fn percentile(&self, share: f64) -> Option<f64> {
         let count: u64 = self.bins.values().sum();
         let mut before = 0;
@@ -51,7 +52,7 @@ impl Histogram {
         found.map(|(&b, _)| lower(b) as f64)
     }
 
-    /// In five numbers: the mean is exact, the others are bins.
+    /// A summary: the mean is exact, the percentiles are bins.
     pub fn distribution(&self) -> Option<Distribution> {
         let count: u64 = self.bins.values().sum();
         let (&last, _) = self.bins.last_key_value()?;
@@ -62,12 +63,12 @@ impl Histogram {
 }
 
 impl Latencies {
-    /// Of packets that leave their host in `window`.
-    pub fn new(window: core::ops::Range<SimTime>) -> Self {
-        Self { begun: Vec::new(), window, arrived: Histogram::default() }
+    /// Latencies of packets that leave their host in `measurement`.
+    pub fn new(measurement: core::ops::Range<SimTime>) -> Self {
+        Self { begun: Vec::new(), measurement, arrived: Histogram::default() }
     }
 
-    /// A packet's first bit leaves its host.
+    /// The first bit of a packet leaves its host.
     pub fn begin(&mut self, packet: u32, at: SimTime) {
         let at_least = packet as usize + 1;
         if self.begun.len() < at_least {
@@ -76,23 +77,24 @@ impl Latencies {
         self.begun[packet as usize] = at;
     }
 
-    /// The first of `count` packets leaves at `first`, each further one after another `line`; the first one arrives at `arrival`, and all take as long.
+    /// The first of `count` packets leaves at `first`, each further one another `line` later. The
+    /// first one arrives at `arrival`, and all take as long.
     pub fn train(&mut self, first: SimTime, line: Duration, count: u64, arrival: SimTime) {
-        let counted = evenly_within(&self.window, first, line, count);
+        let counted = evenly_within(&self.measurement, first, line, count);
         if counted > 0 {
             self.arrived.add(arrival - first, counted);
         }
     }
 
-    /// Its last bit arrives.
+    /// The last bit of a packet arrives.
     pub fn end(&mut self, packet: u32, at: SimTime) {
         let begun = self.begun[packet as usize];
-        if self.window.contains(&begun) {
+        if self.measurement.contains(&begun) {
             self.arrived.add(at - begun, 1);
         }
     }
 
-    /// Those that have arrived.
+    /// The latencies of packets that arrived.
     pub fn histogram(&self) -> &Histogram {
         &self.arrived
     }
@@ -104,7 +106,7 @@ fn bin(value: u64) -> u32 {
 }
 
 fn lower(bin: u32) -> u64 {
-    // The leading one of a value above the first octave is in its bin's number, too.
+    // The leading one of a value above the first octave is in its bin's number too.
     let octave = (bin >> SUB_BITS).saturating_sub(1);
     u64::from(bin - (octave << SUB_BITS)) << octave
 }
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_left_in_the_window_counts() {
+    fn what_left_in_the_measurement_counts() {
         let t = SimTime::from_ps;
         let mut l = Latencies::new(t(10)..t(20));
         for (packet, begin, end) in [(0, 9, 99), (1, 10, 40), (7, 19, 29), (0, 15, 35)] {

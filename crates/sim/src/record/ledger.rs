@@ -1,4 +1,6 @@
-//! What happened: every packet and byte accounted for, every flow and coflow written down once.
+//! The books of a run: every packet and byte accounted for, every flow and coflow written once.
+//!
+//! The ledger hears of events from the endpoints. It does not know the network.
 
 use crate::engine::time::{SimTime, evenly_within};
 use crate::hosts::flow::{Flow, FlowFacts, NONE, SenderTransport};
@@ -8,7 +10,7 @@ use std::collections::BTreeMap;
 use timeplane_model::Duration;
 use timeplane_results::{CoflowRow, FlowRow, Recorder, Summariser};
 
-/// A coflow, while the run goes.
+/// A coflow in progress.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     flows: u32,
@@ -21,19 +23,19 @@ struct Group {
 
 /// Counts packets, bytes, flows and coflows.
 pub struct Ledger {
-    /// Packets and bytes (without framing) handed to a first link or queue.
+    /// Packets, and bytes without framing, handed to a first link or queue.
     pub sent: (u64, u64),
-    /// Packets and bytes that arrived at their destination.
+    /// Packets and bytes that arrived at their destinations.
     pub delivered: (u64, u64),
-    /// New application bytes by receiving host, inside the measured window.
+    /// New application bytes within the measurement, by receiving host.
     pub received: Vec<u64>,
-    /// Round-trip times of TCP's segments, where they are recorded.
+    /// Round-trip times of TCP segments, where they are recorded.
     pub rtts: Option<Histogram>,
-    window: core::ops::Range<SimTime>,
+    measurement: core::ops::Range<SimTime>,
     groups: BTreeMap<u32, Group>,
     /// Flows that arrived.
     pub arrived: u64,
-    /// Flows that are over, finished or not.
+    /// Flows that ended, finished or not.
     pub ended: u64,
     /// The tables.
     pub recorder: Recorder,
@@ -42,14 +44,14 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Nothing happened yet.
-    pub fn new(hosts: u32, window: core::ops::Range<SimTime>, recorder: Recorder) -> Self {
+    /// An empty ledger.
+    pub fn new(hosts: u32, measurement: core::ops::Range<SimTime>, recorder: Recorder) -> Self {
         Self {
             sent: (0, 0),
             delivered: (0, 0),
             received: vec![0; hosts as usize],
             rtts: None,
-            window,
+            measurement,
             groups: BTreeMap::new(),
             arrived: 0,
             ended: 0,
@@ -90,35 +92,36 @@ impl Ledger {
         self.delivered.1 += u64::from(bytes);
     }
 
-    /// Packets like this one are sent and arrive, with so much `payload` each: the first at `first`, each further one after another `line`.
+    /// Packets like this one are sent and arrive, each with so much `payload`: the first at
+    /// `first`, each further one another `line` later.
     pub fn carried(&mut self, first: SimTime, line: Duration, count: u64, packet: &Packet, payload: u32) {
         let bytes = count * u64::from(packet.bytes);
         self.sent.0 += count;
         self.sent.1 += bytes;
         self.delivered.0 += count;
         self.delivered.1 += bytes;
-        let counted = evenly_within(&self.window, first, line, count);
+        let counted = evenly_within(&self.measurement, first, line, count);
         self.received[packet.destination as usize] += counted * u64::from(payload);
     }
 
     /// New application bytes arrive.
     #[inline]
     pub fn received(&mut self, at: SimTime, host: u32, bytes: u64) {
-        if self.window.contains(&at) {
+        if self.measurement.contains(&at) {
             self.received[host as usize] += bytes;
         }
     }
 
-    /// The round-trip time of a segment is known.
+    /// A round-trip time was measured.
     pub fn round_trip(&mut self, at: SimTime, rtt: Duration) {
-        if self.window.contains(&at)
+        if self.measurement.contains(&at)
             && let Some(rtts) = &mut self.rtts
         {
             rtts.add(rtt, 1);
         }
     }
 
-    /// A flow is over.
+    /// A flow ended.
     pub fn ended(&mut self, flow: &Flow, facts: &FlowFacts, stop: SimTime) {
         self.ended += 1;
         let (received, last) = (flow.receiver.received, flow.receiver.last);
@@ -152,7 +155,7 @@ impl Ledger {
         }
     }
 
-    /// Writes the coflows down, by number; `name` gives a coflow's number in its trace.
+    /// Writes the coflows by number; `name` gives a coflow's number in its trace.
     pub fn close(&mut self, name: impl Fn(u32) -> u64) {
         for (&coflow, group) in &self.groups {
             let done = group.finished == group.flows;

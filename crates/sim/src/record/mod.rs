@@ -1,4 +1,5 @@
-//! What a run writes down: flows, latencies, collisions, grants and captured frames.
+//! Records of a run: flows, latencies, collisions, grants and captured frames.
+//!
 //! Recording never changes a run.
 
 pub mod capture;

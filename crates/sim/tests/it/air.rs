@@ -1,4 +1,7 @@
-//! TCP over the air: flyways' table 2 from frames on a medium, and what else air links promise.
+//! TCP over the air: table 2 of the flyways paper from frames on a medium, and the guarantees of
+//! air links.
+//!
+//! Hosts exchange data through one radio link each, so that only the air is measured.
 
 use crate::common::{Ran, flow_list, run};
 use timeplane_model::Bytes;
@@ -6,11 +9,12 @@ use timeplane_radio::{
     Access, AckPath, Db, FLYWAYS_DRAFT, IEEE_802_11AD_2012, MacParameters, Mcs, all_right, bit_error_rate, tcp_goodput,
 };
 
-/// Two hosts, each with a radio and a wire to the other: `radio` says what the air does with the data between them.
+/// Two hosts, each with a radio and a wire to the other. `radio` describes the air between them.
 ///
-/// Hosts are their racks: the wires between a host and its radio take no time, so that nothing but the air is measured.
+/// Hosts are their own racks. The wires between a host and its radio take no time, so only the air
+/// is measured.
 fn link(mac: &str, access: &str, acks: &str, mcs: u8, mss: u32, seconds: f64) -> String {
-    // Tests run side by side: each run has a file of its own.
+    // Tests run in parallel, so each run has a file of its own.
     let file = format!("air_{mac}_{access}_{acks}_{mcs}.csv");
     flow_list(&file, &[(0, 0, 1, 4_000_000_000)]);
     format!(
@@ -50,7 +54,8 @@ fn goodput(ran: &Ran) -> f64 {
     ran.summary.goodput_bps.expect("something was received") / 1e6
 }
 
-/// Table 2 of flyways (SIGCOMM 2011): Mb/s with acknowledgements on the air, on the wire, and without DCF, at 693 and 6756.75 Mb/s.
+/// Table 2 of flyways (SIGCOMM 2011) in Mb/s: acknowledgements on the air, on the wire, and without
+/// DCF, at 693 and 6756.75 Mb/s.
 const TABLE_2: [(u8, [f64; 3]); 2] = [(13, [656.0, 672.0, 676.0]), (24, [4580.0, 5360.0, 5620.0])];
 
 const COLUMNS: [(&str, &str, AckPath, Access); 3] = [
@@ -111,7 +116,8 @@ fn the_standard_s_constants_agree_with_their_arithmetic() {
 
 #[test]
 fn shares_are_of_flows_and_transit_goes_on_by_wire() {
-    // Three racks of a host; the air takes half of the flows from rack 4 to rack 5, all others go by the root.
+    // Three racks with one host each. The air takes half of the flows from rack 4 to rack 5; all
+    // others go by the root.
     let flows: Vec<_> = (0..400).flat_map(|i| [(i * 1_000_000, 0, 1, 20_000), (i * 1_000_000, 0, 2, 20_000)]).collect();
     flow_list("air_shares.csv", &flows);
     let text = r#"
@@ -130,7 +136,7 @@ scheme.tcp.transport.tcp = {}
             let of = |i: &usize| (from[*i], to[*i]) == (a, b);
             (0..sent.len()).filter(of).map(|i| sent[i]).sum::<i64>()
         };
-        // With TCP, a SYN beside the data.
+        // With TCP, a SYN in addition to the data.
         let per_flow = if scheme == "tcp" { 1 + 14 } else { 14 };
         let by_air = over(3, 4);
         assert_eq!(by_air % per_flow, 0, "{scheme}: flows are not torn apart");
@@ -163,7 +169,8 @@ scheme.datagrams.transport.datagrams = {{}}
     );
     let dropped = full.summary.dropped_packets["buffer_full"];
     assert!(dropped > sent / 2 && full.summary.packets.delivered == sent - dropped, "{dropped} of {sent}");
-    // 3 dB below the sensitivity of MCS 24 a packet of 1500 B is wrong nine times out of ten, and sent three times.
+    // At 3 dB below the sensitivity of MCS 24, nine of ten packets of 1500 B are wrong. Each is
+    // sent three times.
     let weak = run(&text("retries = 2, link = [{ nodes = [2, 3], mcs = 24, signal_dbm = -50.0 }]"), "datagrams", 1);
     let bits = 8.0 * IEEE_802_11AD_2012.in_frame(Bytes::new(1_500)).get() as f64;
     let wrong = 1.0 - all_right(bit_error_rate(Db::new(-3.0)), bits);

@@ -1,4 +1,6 @@
-//! A batch gives the same bytes in every file, however many runs go on at a time, and asks nothing twice.
+//! A batch writes the same bytes in every file for any number of parallel runs, and repeats no run.
+//!
+//! Shards, stopping rules and interrupted batches are compared with one full batch.
 
 use crate::common::{folder, load};
 use indexmap::IndexMap;
@@ -73,14 +75,14 @@ fn one_at_a_time_or_two_is_the_same() {
     for (path, bytes) in &a {
         assert!(*bytes == b[path], "{} differs", path.display());
     }
-    // Once more: nothing is run, nothing is changed.
+    // A second time nothing runs and nothing changes.
     let again = batch("one", 2);
     assert_eq!((again.runs, again.cached), (18, 18));
     assert_eq!(again.comparison.to_json(), one.comparison.to_json());
     assert_eq!(files(&again.directory), a);
 }
 
-/// The files of runs alone; the folder's own say which process wrote last.
+/// The files of runs alone. The folder's own files name the process that wrote last.
 fn of_runs(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files(folder).into_iter().filter(|(path, _)| !path.starts_with(".timeplane-results")).collect()
 }
@@ -121,7 +123,7 @@ fn runs_of_elsewhere_are_the_same_bytes() {
     let mut came = Vec::new();
     for place in wanted {
         let planned = here.planned()[place].clone();
-        // All that travels is the scenario of one point.
+        // Only the scenario of one point is sent.
         let alone = Loaded::from_json(&points[planned.point].scenario.to_json(), &loaded.base, &[]).unwrap();
         let worker = root.join(format!("worker-{place}"));
         let files = run_remote(&Simulator::default(), &alone, &planned, &worker).unwrap();
@@ -151,7 +153,7 @@ fn runs_of_elsewhere_are_the_same_bytes() {
 fn seeds_end_when_enough_is_known_whoever_is_first() {
     let root = folder().join("until");
     let _ = std::fs::remove_dir_all(&root);
-    // Slots take longer to begin than this window lasts: nothing is known of them but for long runs.
+    // Slots take longer to start than this window lasts, so only long runs know anything of them.
     let (plain, rest) = SCENARIO.split_once("[scheme.slots]").unwrap();
     let text = format!("{plain}[sweep]{}", rest.split_once("[sweep]").unwrap().1).replace("seeds = 3", "seeds = 12");
     let loaded = load(&text.replace("measure = \"2 ms\"", "measure = \"500 us\""));
@@ -166,7 +168,7 @@ fn seeds_end_when_enough_is_known_whoever_is_first() {
     assert_eq!(one.comparison.to_json(), many.comparison.to_json());
     let table = |o: &Outcome| std::fs::read(o.directory.join("summary.csv")).unwrap();
     assert_eq!(table(&one), table(&many));
-    // Each point has the first number of seeds that is enough: with one less, a scheme is not known.
+    // Each point has the least sufficient number of seeds: with one less, a scheme is not known.
     let spread = |runs: &[&RunSummary]| {
         let values: Vec<f64> = runs.iter().map(|r| Metric::Goodput.value(r).unwrap()).collect();
         let interval = Interval::of(&values, 0.95).unwrap();

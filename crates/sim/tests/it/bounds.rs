@@ -1,4 +1,6 @@
-//! What theory allows at best, against packets: nothing is faster, and where packets spread over all paths little is slower.
+//! The bounds of theory against packets.
+//!
+//! Nothing is faster than a bound. Where packets spread over all paths, little is slower.
 
 use crate::common::{folder, load, run};
 use timeplane_workload::{Bounds, Source, mean_bounds};
@@ -35,7 +37,8 @@ fn took(text: &str) -> f64 {
 
 const LEAVES: &str = "leaf_spine = { leaves = 3, hosts_per_leaf = 4, spines = 2 }";
 
-/// Packets that spread over all paths fill the wires of a cut: racks that send twice what gets out take twice as long, as the bound says.
+/// Packets that spread over all paths fill the wires of a cut. Racks that send twice as much as
+/// gets out take twice as long, as the bound says.
 #[test]
 fn spread_packets_take_little_longer_than_the_cut_allows() {
     let spread = "transport.datagrams = {}\necmp = \"packet\"\nnic.discipline = \"round_robin\"";
@@ -46,7 +49,8 @@ fn spread_packets_take_little_longer_than_the_cut_allows() {
         let took = took(&text);
         assert!(took >= bound.completion_ps && took < 1.05 * bound.completion_ps, "{rates}: {took} of {bound:?}");
     }
-    // Of four hosts, 32 of 44 MB leave the rack over two wires, 16 MB each; a host's own wire has 11 MB.
+    // Of four hosts, 32 of 44 MB leave the rack over two wires, 16 MB each. A host's own wire
+    // carries 11 MB.
     let leaves = bound(&scenario(LEAVES, "rate = \"10 Gb/s\"", spread));
     let payload = 16e6 * 8.0 / 10e9 * 1e12;
     assert!(leaves.completion_ps > payload && leaves.completion_ps < 1.04 * payload, "{leaves:?}");

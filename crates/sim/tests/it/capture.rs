@@ -1,4 +1,7 @@
-//! Captures of simulated runs: they change nothing, hold every frame once, and say which flow and slot it is of.
+//! Captures of simulated runs: they change nothing, hold every frame once, and name its flow and
+//! slot.
+//!
+//! A reader that shares no code with the writer compares them with the tables of the run.
 
 use crate::pcapng::Frame;
 use proptest::prelude::*;
@@ -36,7 +39,7 @@ impl Kept {
         crate::pcapng::read(&std::fs::read(self.folder.join(name)).expect("a capture")).1
     }
 
-    /// The summary without how much work it was.
+    /// The summary without the amount of work.
     fn numbers(&self) -> serde_json::Value {
         let mut summary = serde_json::to_value(&self.summary).expect("a summary is JSON");
         summary.as_object_mut().expect("with keys").remove("events").expect("it counts events");
@@ -69,7 +72,7 @@ fn name(path: &Path) -> String {
     path.file_name().expect("a name").to_string_lossy().into_owned()
 }
 
-/// Runs with and without a capture of these places, and asserts that nothing else differs.
+/// Runs with and without a capture of these points, and asserts that nothing else differs.
 fn same(name: &str, text: &str, seed: u64, places: &[String]) -> Kept {
     let without = Kept::run(&format!("{name}-without"), text, seed);
     let list = places.iter().map(|p| format!("{p:?}")).collect::<Vec<_>>().join(", ");
@@ -87,7 +90,7 @@ fn same(name: &str, text: &str, seed: u64, places: &[String]) -> Kept {
     with
 }
 
-/// The number behind a word of a comment.
+/// The number after a word of a comment.
 fn number(frame: &Frame, word: &str) -> Option<i64> {
     let comment = frame.comment.as_deref().expect("every frame has a comment");
     let mut words = comment.split([' ', ',', ':']).filter(|w| !w.is_empty());
@@ -104,10 +107,11 @@ fn picosecond(frame: &Frame) -> i64 {
     ps
 }
 
-/// Ethernet adds preamble, check sequence and gap to what a capture has.
+/// Ethernet adds preamble, check sequence and interframe gap to the length in a capture.
 const BESIDE: u32 = 24;
 
-/// Asserts that a link's capture holds what the table of links says, in order, and nothing at the same time.
+/// Asserts that a link's capture matches its row in the table of links, in order, with no two
+/// frames at the same time.
 fn check_link(kept: &Kept, link: i64, bps: i64) {
     let frames = kept.capture(&format!("link-{link}.pcapng"));
     let rows = kept.rows("links", ["link", "sent_packets", "sent_bytes"]);
@@ -137,7 +141,8 @@ transport.raw = {}
 plan.tdma = { slot = "100 us", guard = "15 us", signals = { reaction = "immediate" } }
 "#;
 
-/// Every frame that a host sends is in the slot that its comment names, and the bytes of a slot are those of the table of slots.
+/// Every frame that a host sends is in the slot that its comment names. The bytes of a slot match
+/// the table of slots.
 #[test]
 fn frames_name_their_slots() {
     // Gates by the clock: with signals a slot can end later.
@@ -167,13 +172,14 @@ fn frames_name_their_slots() {
     assert_eq!(sent, of_table);
     assert!(sent.len() > 3, "{sent:?}");
     check_link(&kept, 0, rate);
-    // What the host sends is what its link carries.
+    // The frames of a host are those of its link.
     let link = kept.capture("link-0.pcapng");
     let without_direction = |f: &Frame| (f.at, f.bytes.clone(), f.length, f.comment.clone());
     assert!(frames.iter().map(without_direction).eq(link.iter().map(without_direction)));
 }
 
-/// Agents' messages are where they are sent and where they come in, as often as the table of control messages counts them.
+/// Messages of agents appear at their sender and at their receiver, as often as the table of
+/// control messages counts them.
 #[test]
 fn messages_are_counted_at_both_ends() {
     let kept = same("messages", SLOTS, 2, &["host 1".to_owned(), "controller 0".to_owned()]);
@@ -211,7 +217,7 @@ fn messages_are_counted_at_both_ends() {
     assert!(to_host.iter().any(|f| f.bytes[12..14] == [0x88, 0xb5]), "signals are among them");
 }
 
-/// Kind and sender of the rows of control messages.
+/// Kind and sender of each row of control messages.
 fn kept_words(kept: &Kept) -> Vec<(String, Option<i64>)> {
     use arrow::array::{Array, AsArray};
     use arrow::datatypes::{DataType, UInt32Type};
@@ -231,7 +237,8 @@ fn kept_words(kept: &Kept) -> Vec<(String, Option<i64>)> {
     rows
 }
 
-/// Wires that fail and change: frames that were cut off had begun, and what never left is not there.
+/// Wires that fail and change: a frame that was cut had started, and a packet that never left is
+/// missing.
 #[test]
 fn what_fails_is_seen_as_far_as_it_went() {
     let text = r#"
@@ -269,18 +276,19 @@ transport.tcp = { min_rto = "2 ms" }
         let frames = kept.capture(&format!("link-{link}.pcapng"));
         let sent = rows.iter().find(|r| r[0] == link).expect("its row")[1];
         let more = frames.len() as i64 - sent;
-        // A link counts what has left it or will. Of what failed while it was leaving there is a frame at each failure, of which there are two.
+        // A link counts packets that have left or will leave. For the packet that was leaving there
+        // is a frame at each of the two failures.
         assert!(more <= 2, "link {link}: {} frames, {sent} sent", frames.len());
         cut += more.max(0);
         queued += (-more).max(0);
         assert!(frames.windows(2).all(|w| picosecond(&w[0]) < picosecond(&w[1])), "link {link}");
     }
-    // What waits for its turn when the run ends has not left.
+    // Packets that wait for their turn when the run ends have not left.
     let in_flight = kept.summary.packets.in_flight as i64;
     assert!(lost > 0 && cut > 0 && queued <= in_flight, "{lost} lost, {cut} cut, {queued} of {in_flight} queued");
 }
 
-/// A switch's pauses are frames of their links, as many as the table of control messages says.
+/// Pauses of a switch are frames of their links, as many as the table of control messages says.
 #[test]
 fn pauses_are_frames() {
     let text = r#"
@@ -315,7 +323,8 @@ const LEAVES: &str = "topology.leaf_spine = { leaves = 2, hosts_per_leaf = 2, sp
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
-    /// Whatever the scheme: nothing changes by a capture, and every link's capture is its row of the table of links.
+    /// For any scheme: a capture changes nothing, and the capture of each link matches its row in
+    /// the table of links.
     #[test]
     fn a_capture_changes_nothing_and_misses_nothing(
         topology in prop::sample::select(vec![SINGLE, LEAVES]),
@@ -342,7 +351,7 @@ proptest! {
         let links = if topology == SINGLE { 8 } else { 16 };
         let kept = same("any", &text, seed, &all("link", 0..links));
         let rows = kept.rows("links", ["link", "sent_packets"]);
-        // A run that ends at a time has packets in flight, some of which were to leave afterwards.
+        // A run that ends at a given time has packets in flight, some of which were to leave later.
         let mut in_flight = kept.summary.packets.in_flight as i64;
         for [link, sent] in rows {
             let frames = kept.capture(&format!("link-{link}.pcapng"));

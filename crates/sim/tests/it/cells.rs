@@ -1,9 +1,12 @@
-//! Several devices and several access points on a channel plan: turns, interference and handovers against arithmetic.
+//! Several devices and access points on a channel plan: turns, interference and handovers against
+//! arithmetic.
+//!
+//! Link traces are constant or change in steps, so that expected rates follow by hand.
 
 use crate::common::{Ran, flow_list, folder, run};
 use timeplane_radio::{Dbm, ErrorTables, LinkParameters, LinkState, Mcs, RateBySignal, all_right};
 
-/// Bytes of a packet on the air, and of these the payload of a datagram.
+/// Bytes of a packet on the air, and the datagram payload in it.
 const PACKET: u32 = 8_180;
 const DATAGRAM: u32 = PACKET - 28;
 
@@ -11,7 +14,7 @@ fn rates() -> RateBySignal {
     RateBySignal::new(ErrorTables::bundled(), LinkParameters::default(), Mcs::single_carrier())
 }
 
-/// What a link does at a level that stays.
+/// The keys of a link with a constant level.
 fn at(level: f64) -> LinkState {
     rates().at(Dbm::new(level)).unwrap_or_else(|| panic!("an outage at {level} dBm"))
 }
@@ -22,19 +25,19 @@ fn packet(link: LinkState) -> (f64, f64) {
     (time, all_right(link.packet_error, f64::from(PACKET) / 8_140.0))
 }
 
-/// A file of one pair of beams whose level makes steps: from when on, and dBm.
+/// A file with one pair of beams whose level changes in steps: start and dBm.
 fn beams(name: &str, steps: &[(f64, f64)]) {
     let mut text = "time_s,tx_deg,rx_deg,power_dbm\n".to_owned();
     for (i, &(from, level)) in steps.iter().enumerate() {
         text += &format!("{from},0,0,{level}\n");
-        // Between two lines levels are linear: a step takes the millisecond before it.
+        // Levels are linear between two lines: a step takes the millisecond before it.
         let until = steps.get(i + 1).map_or(10.0, |s| s.0 - 0.001);
         text += &format!("{until:.3},0,0,{level}\n");
     }
     std::fs::write(folder().join(name), text).expect("a folder that can be written to");
 }
 
-/// Bytes that a host has received from one time to another, seconds.
+/// Bytes that a host received between two times, in seconds.
 fn received(ran: &Ran, host: i64, from: f64, until: f64) -> f64 {
     let (times, hosts) = (ran.column("received", "time_ps"), ran.column("received", "host"));
     let bytes = ran.column("received", "received_bytes");
@@ -42,7 +45,7 @@ fn received(ran: &Ran, host: i64, from: f64, until: f64) -> f64 {
     (0..times.len()).filter(|&i| hosts[i] == host && within(times[i])).map(|i| bytes[i] as f64).sum()
 }
 
-/// Two servers send to two devices, each as fast as it can: an access point for both, or one for each.
+/// Two servers send to two devices, each as fast as it can, over one access point or one each.
 fn two_devices(name: &str, radio: &str, links: [[u32; 2]; 2]) -> String {
     let [[a, b], [c, d]] = links;
     let flows = format!("cells_{name}.csv");
@@ -92,7 +95,8 @@ fn devices_of_an_access_point_take_turns_by_packets_and_an_outage_leaves_all_to_
     let ((t1, p1), (t2, p2)) = (packet(at(fast)), packet(at(slow)));
     assert!(t2 > 3.0 * t1, "{t1} and {t2}: rates that differ");
     for (from, until) in [(0.0, 0.2), (0.3, 0.4)] {
-        // A packet each in turn: both get 1 / (1/R1 + 1/R2). Were they to share airtime, each would get half of its rate.
+        // With one packet each in turn, both get 1 / (1/R1 + 1/R2). With equal airtime, each would
+        // get half of its rate.
         let turns = (until - from) / (t1 + t2);
         for (host, right) in [(2, p1), (3, p2)] {
             let expected = turns * right * f64::from(DATAGRAM);
@@ -114,7 +118,8 @@ fn who_sends_at_the_same_time_on_a_channel_adds_to_the_noise() {
     beams("cells_level.csv", &[(0.0, level)]);
     beams("cells_other.csv", &[(0.0, -55.0)]);
     let (clean, model) = (at(level), rates());
-    // An interferer that costs about a third of the packets: its own level is that of the noise it adds.
+    // An interferer that costs about a third of the packets: its level equals that of the noise
+    // which it adds.
     let lossy = |i: f64| model.packet_error_among(clean.mcs, Dbm::new(level), Dbm::new(i).milliwatts()).unwrap();
     let other = (0..2_000).map(|i| -110.0 + 0.02 * f64::from(i)).find(|&i| lossy(i) > 0.3).expect("loud enough");
     let scenario = |channel: u32, declared: bool| {
@@ -154,7 +159,8 @@ fn who_sends_at_the_same_time_on_a_channel_adds_to_the_noise() {
     }
 }
 
-/// A server, a core, two access points (3 and 4) with a device (5) between them. `flows` are those of a file.
+/// A server, a core, and two access points (3 and 4) with a device (5) between them. `flows` are
+/// those of a file.
 fn two_cells(
     name: &str,
     handover: &str,
@@ -195,7 +201,7 @@ file = "cells_{name}.csv"
     )
 }
 
-/// What became of the link from an access point to the device: milliseconds and state.
+/// The states of the link from an access point to the device, with their times in milliseconds.
 fn states(ran: &Ran, access_point: i64) -> Vec<(i64, String)> {
     let (from, to) = (ran.column("links", "from"), ran.column("links", "to"));
     let number = (0..from.len()).find(|&i| [from[i], to[i]] == [access_point, 5]).unwrap() as i64;
@@ -271,7 +277,7 @@ fn without_a_queue_nothing_is_lost_by_a_handover() {
     let losses: u64 = ran.summary.dropped_packets.values().sum();
     assert_eq!(losses, errors, "{:?}", ran.summary.dropped_packets);
     assert!((errors as f64) < 0.02 * ran.summary.packets.sent as f64);
-    // What comes while nothing is carried waits at the new access point until it is.
+    // Packets that come during the handover wait at the new access point.
     let (starts, times) = (ran.column("flows", "start_ps"), ran.nullable("flows", "fct_ps"));
     let mut waited = 0;
     for (start, time) in starts.iter().zip(times) {
@@ -296,7 +302,7 @@ fn tcp_goes_on_both_ways() {
         assert_eq!(ran.column("flows", "received_bytes"), [100_000_000, 100_000_000]);
         let last = ran.nullable("flows", "fct_ps").into_iter().flatten().max().unwrap();
         assert!(last > 620_000_000_000, "the flows outlive a handover: {last} ps");
-        // Nothing went over a link that was not in use.
+        // Nothing used a link that was not in use.
         let (from, to) = (ran.column("links", "from"), ran.column("links", "to"));
         let sent = |a, b| {
             let i = (0..from.len()).find(|&i| [from[i], to[i]] == [a, b]).unwrap();
@@ -324,13 +330,14 @@ fn a_swing_that_is_smaller_than_the_hysteresis_moves_nobody() {
         (arrivals(3), arrivals(4))
     };
     assert_eq!(count("3.0"), (0, 0));
-    // Every 200 ms the other one is louder by 2.5 dB for long enough, from 0.2 s on; the last time until the run ends.
+    // From 0.2 s on, the other one is louder by 2.5 dB for long enough every 200 ms; the last time
+    // until the run ends.
     assert_eq!(count("2.0"), (3, 3));
 }
 
 #[test]
 fn a_proxy_follows_the_device_to_its_new_access_point() {
-    // The first link falls silent for good, the second one stays as it is.
+    // The first link falls silent for good; the second one stays as it is.
     let (a, b) = ([(0.0, HIGH), (0.5, -150.0)], [(0.0, LOW)]);
     let rest = r#"
 [window]
@@ -346,7 +353,7 @@ report_delay = "1 ms"
 base_rtt = "5 ms"
 "#;
     let flows = [(0, 0, 1, 4_000_000_000)];
-    // Windows are of the least round trip, which has to be more than a packet's.
+    // Congestion windows are set by the shortest round trip, which must exceed that of one packet.
     let text =
         two_cells("proxy", HANDOVER, [&a, &b], &flows, rest).replace("propagation = \"0 s\"", "propagation = \"1 ms\"");
     let ran = run(&text, "steered", 1);
@@ -360,7 +367,8 @@ base_rtt = "5 ms"
 
 #[test]
 fn whatever_levels_do_packets_are_conserved_and_runs_repeat() {
-    // Three devices (hosts 1 to 3 under 8 to 10) among three access points (5 to 7) behind a core (4), all on one channel.
+    // Three devices (hosts 1 to 3 under 8 to 10) among three access points (5 to 7) behind a core
+    // (4), all on one channel.
     let mut state = 1_u64;
     let mut next = || {
         state = timeplane_model::mix64(state);

@@ -1,17 +1,21 @@
-//! Central control packet by packet (timeslots) and by rates, through the whole simulator.
+//! Central control, by timeslots and by rates, through the whole simulator.
+//!
+//! Delays and shares are compared with arithmetic on packets of one size.
 
 use crate::common::{Ran, flow_list, run};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// A full frame on the wire.
+/// A full frame on the wire, in bytes.
 const FRAME: i64 = 1538;
 /// Its time at 1 Gb/s, in ps.
 const SLOT: i64 = FRAME * 8000;
 
-/// 24 servers under 4 leaves; `uplinks` spines of `rate`; flows of ten full packets; timeslots with these parameters.
+/// 24 servers under 4 leaves, with `uplinks` spines of `rate`, flows of ten full packets, and
+/// timeslots with these parameters.
 ///
-/// Packets of one size: a shorter one would be stored and forwarded sooner and could catch up with the one before it.
+/// All packets have one size. A shorter one would be stored and forwarded sooner, and could catch
+/// up with the one before it.
 fn leaf_spine(uplinks: u32, rate: &str, pattern: &str, plan: &str) -> String {
     format!(
         r#"
@@ -33,10 +37,11 @@ fn leaf_spine(uplinks: u32, rate: &str, pattern: &str, plan: &str) -> String {
     )
 }
 
-/// Everybody to everybody.
+/// All to all.
 const UNIFORM: &str = r#"pattern = "uniform""#;
 
-/// The longest queues that a packet has found, itself included, on links from servers, leaves to spines, spines to leaves, leaves to servers.
+/// The longest queue that a packet found with itself: on links from servers, from leaves to spines,
+/// from spines to leaves, and from leaves to servers.
 fn longest(ran: &Ran, servers: i64, leaves: i64) -> [i64; 4] {
     let [from, to, queue] = ["from", "to", "max_queue_bytes"].map(|c| ran.column("links", c));
     let mut most = [0; 4];
@@ -52,7 +57,7 @@ fn longest(ran: &Ran, servers: i64, leaves: i64) -> [i64; 4] {
     most
 }
 
-/// Four hosts that all have a MB for each other, and what they were granted.
+/// Four hosts that all have 1 MB for each other, and their grants.
 fn granted(plan: &str) -> Ran {
     let text = format!(
         r#"
@@ -71,13 +76,14 @@ fn granted(plan: &str) -> Ran {
     run(&text, "c", 1)
 }
 
-/// Wire bytes that hosts have sent.
+/// Wire bytes that hosts sent.
 fn left_hosts(ran: &Ran) -> i64 {
     let (from, sent) = (ran.column("links", "from"), ran.column("links", "sent_bytes"));
     from.iter().zip(sent).filter(|l| *l.0 < 4).map(|l| l.1).sum()
 }
 
-/// Timeslots are written down as slots: each host sends one packet at a time and receives one, and all that is sent is sent in them.
+/// Timeslots are recorded as slots: each host sends and receives one packet at a time, and all
+/// packets are sent in slots.
 #[test]
 fn all_that_is_sent_is_in_the_timeslots_that_were_granted() {
     let ran = granted("timeslots");
@@ -94,7 +100,8 @@ fn all_that_is_sent_is_in_the_timeslots_that_were_granted() {
     assert!(ran.column("rates", "rate_bps").is_empty());
 }
 
-/// Rates are written down as they change: where everybody always has something to send they add up to what was sent, and never to more than a line.
+/// Rates are recorded as they change. With constant demand they add up to the bytes sent, and never
+/// exceed a line.
 #[test]
 fn rates_over_time_are_what_was_sent() {
     let ran = granted("rates");
@@ -116,19 +123,21 @@ fn rates_over_time_are_what_was_sent() {
         }
     }
     bits += now.values().sum::<i64>() as f64 * (end - last) as f64 / 1e12;
-    // To a frame or two of each of the twelve pairs.
+    // Up to a frame or two for each of the twelve pairs.
     let sent = left_hosts(&ran) as f64;
     assert!((bits / 8.0 - sent).abs() < 24.0 * FRAME as f64, "{} of {sent}", bits / 8.0);
     assert!(ran.column("slots", "start_ps").is_empty());
 }
 
-/// With unit links and paths of equal length, every packet finds every link free: nothing waits anywhere in the network.
+/// With unit links and paths of equal length, every packet finds every link free: there is no queue
+/// anywhere in the network.
 #[test]
 fn nothing_waits_behind_anything_on_unit_links() {
     for metric in ["ocf", "srjf", "mmf"] {
         for colouring in ["euler_split", "paull"] {
             let plan = format!(r#"metric = "{metric}", colouring = "{colouring}""#);
-            // Six servers a leaf, six spines; server h sends to server h + 6 k: always to another leaf.
+            // Six servers per leaf, six spines. Server h sends to server h + 6 k: always to another
+            // leaf.
             for by in [6, 12, 18] {
                 let text = leaf_spine(6, "1 Gb/s", &format!("pattern.stride.by = {by}"), &plan);
                 let ran = run(&text, "syn", by);
@@ -145,19 +154,21 @@ fn nothing_waits_behind_anything_on_unit_links() {
     assert_eq!(longest(&ran, 24, 0), [FRAME, 0, 0, FRAME]);
 }
 
-/// Where a packet under the same leaf comes sooner than one from another leaf, only a server's link can be found busy, and by one packet:
-/// arrivals of one slot are less than a slot apart.
+/// A packet under the same leaf comes sooner than one from another leaf. Then only a server's link
+/// can be busy, and by one packet: arrivals of one slot are less than a slot apart.
 #[test]
 fn unequal_paths_meet_at_the_last_link_only() {
     let ran = run(&leaf_spine(6, "1 Gb/s", UNIFORM, ""), "syn", 1);
     let [up, leaf, spine, down] = longest(&ran, 24, 4);
     assert_eq!([up, leaf, spine], [FRAME; 3]);
-    // A packet from another leaf is stored and forwarded twice more, 1 us away each time: so far may two packets that are slots apart come together.
+    // A packet from another leaf is stored and forwarded twice more, 1 us away each time. Packets
+    // that are so many slots apart may come together.
     let longer = 2 * (SLOT + 1_000_000) / 8000;
     assert!(down > FRAME && down <= FRAME + longer, "{down}");
 }
 
-/// A link that stands for `f` unit links gets at most `f` packets at once, and has sent them when the next slot's come.
+/// A link that stands for `f` unit links gets up to `f` packets at once, and has sent them when
+/// those of the next slot come.
 #[test]
 fn faster_links_hold_as_many_packets_as_they_stand_for() {
     for (uplinks, rate, units) in [(3, "2 Gb/s", 2), (2, "3 Gb/s", 3), (1, "6 Gb/s", 6)] {
@@ -167,9 +178,10 @@ fn faster_links_hold_as_many_packets_as_they_stand_for() {
         assert_eq!(up, FRAME);
         // Where a frame takes no whole number of picoseconds, each is rounded up.
         assert!(leaf > FRAME && leaf <= units * (FRAME + 1), "{leaf}");
-        // A slot's packets leave a leaf one after the other, within the slot: those of two slots can meet at a spine, in part.
+        // The packets of a slot leave a leaf one after the other, within the slot. Those of two
+        // slots can meet at a spine, in part.
         assert!(spine <= 2 * units * (FRAME + 1), "{spine}");
-        // Two more hops, and the longest waits at both, against a packet that needs none of it.
+        // Two more hops with the longest wait at both, against a packet without waits.
         let line = SLOT / units;
         let later = 2 * (line + 1_000_000) + (units - 1) * line + (2 * units - 1) * line;
         assert!(down <= FRAME + later / 8000, "{down}");
@@ -184,7 +196,8 @@ fn clock_error_brings_queues_back() {
         longest(&run(&text, "syn", 3), 24, 4)[3]
     };
     assert_eq!(queue("0 s"), FRAME);
-    // One sender to each receiver: a late packet meets nobody but the next one of its own sender. Spread over senders it does.
+    // One sender for each receiver: a late packet meets only the next one of its own sender. With
+    // spread senders it meets others.
     let uniform = |error: &str| {
         let text = leaf_spine(6, "1 Gb/s", UNIFORM, &format!(r#"clock_error = "{error}""#));
         longest(&run(&text, "syn", 3), 24, 4)
@@ -193,7 +206,8 @@ fn clock_error_brings_queues_back() {
     assert!(bad[1] > good[1] && bad[2] > good[2] && bad[3] > good[3], "{good:?} {bad:?}");
 }
 
-/// `n` senders and one receiver: slots and rates both share its link evenly, and lose nothing of it.
+/// `n` senders and one receiver: slots and rates both share its link evenly, and lose nothing of
+/// it.
 #[test]
 fn an_incast_takes_the_time_of_its_bytes() {
     let flows: Vec<_> = (1..=5).map(|h| (0, h, 0, 1472 * 100)).collect();
@@ -234,12 +248,13 @@ fn an_incast_takes_the_time_of_its_bytes() {
     assert_eq!(fct("srjf"), [1, 2, 3, 4, 5].map(|k| (100 * k + 1) * SLOT), "one after the other");
     for scheme in ["asy", "max_min", "proportional"] {
         let fct = fct(scheme);
-        // A fifth of the link each: the last packet of each leaves after 99 intervals of five slots.
+        // A fifth of the link each: the last packet of each leaves after 99 intervals of five
+        // slots.
         assert!(fct.iter().all(|t| (t - 496 * SLOT).abs() <= 6 * SLOT), "{scheme}: {fct:?}");
     }
 }
 
-/// Rates follow demand: the pair that is left gets all of its link.
+/// Rates follow demand: a pair that is left alone gets all of its link.
 #[test]
 fn what_others_leave_is_given_at_once() {
     flow_list("central-leave.csv", &[(0, 1, 0, 1472 * 50), (0, 2, 0, 1472 * 150)]);
@@ -262,7 +277,8 @@ fn what_others_leave_is_given_at_once() {
     assert_eq!(longest(&ran, 3, 0)[0], FRAME);
 }
 
-/// Rates that add up to a receiver's link put no more on it, whatever happens to a pair's rate: a sender is ahead of its rate by a packet at most.
+/// Rates that add up to a receiver's link put no more on it, whatever happens to a pair's rate: a
+/// sender is ahead of its rate by up to one packet.
 #[test]
 fn a_receiver_gets_what_its_rates_add_up_to() {
     for normaliser in ["scale_both", "scale_down", "max_min", "proportional"] {
@@ -288,7 +304,8 @@ fn a_receiver_gets_what_its_rates_add_up_to() {
     }
 }
 
-/// Packets of 40 B and 1500 B, one a slot: the mix fills 0.4 x 84 + 0.6 x 1538 of 1538 B (wire bytes), and no more can be carried.
+/// Packets of 40 B and 1500 B, one per slot: the mix fills 0.4 x 84 + 0.6 x 1538 of 1538 B (wire
+/// bytes), and no more can be carried.
 #[test]
 fn small_packets_waste_their_slots() {
     let text = r#"
@@ -318,7 +335,7 @@ fn small_packets_waste_their_slots() {
         transport.datagrams = {}
         plan.rates = {}
     "#;
-    // Share of the servers' links that is used, over the whole run.
+    // The used share of the servers' links, over the whole run.
     let used = |scheme| {
         let ran = run(text, scheme, 1);
         let (from, busy) = (ran.column("links", "from"), ran.column("links", "busy_ps"));
@@ -363,7 +380,8 @@ const TRANSPORTS: [&str; 3] = [
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
-    /// Whatever is lost, late or wrong on the control network: every packet is accounted for, and every flow ends.
+    /// Whatever is lost, late or wrong on the control network: every packet is accounted for, and
+    /// every flow ends.
     #[test]
     fn nothing_is_lost_or_stranded(
         fabric in select(&CLOS[..]),
@@ -422,7 +440,7 @@ fn what_cannot_work_is_refused() {
     refused("plan.timeslots = {}", mixed, "host 1");
     let slow = "topology.tree = { edges = 2, hosts_per_edge = 2 }\nuplink_rate = \"1500 Mb/s\"";
     refused("plan.rates = {}", slow, "parallel unit links");
-    // A packet of a flow's whole size fits no slot.
+    // A packet as large as its flow fits no slot.
     for plan in ["plan.timeslots = {}", "plan.tdma = {}"] {
         let single = text(plan, four).replace("[window]", "packets = \"single\"\n[window]");
         is_refused(&single, "a flow in one packet");

@@ -1,4 +1,7 @@
-//! Rates that change while a run goes on: when packets leave is what arithmetic says, and slots follow what is known ahead.
+//! Rates that change during a run: packets leave when arithmetic says, and slots follow announced
+//! changes.
+//!
+//! Wires alternate between 10 Gb/s and 1 Gb/s.
 
 use crate::common::{Ran, flow_list, run};
 
@@ -9,7 +12,7 @@ const US: i64 = 1_000_000;
 /// Application bytes of a full datagram.
 const PAYLOAD: u64 = 1472;
 
-/// One flow of 300 packets from host 0 to host 1 under one switch, 5 us of propagation.
+/// One flow of 300 packets from host 0 to host 1 under one switch, with 5 us of propagation.
 fn stream(file: &str, change: &str) -> Ran {
     flow_list(file, &[(0, 0, 1, 300 * PAYLOAD)]);
     let text = format!(
@@ -28,7 +31,8 @@ fn stream(file: &str, change: &str) -> Ran {
     run(&text, "c", 1)
 }
 
-/// When 300 packets have left a link at which packet k is ready at `ready(k)`, whose line time changes as `line` says.
+/// When 300 packets have left a link, where packet k is ready at `ready(k)` and `line` gives the
+/// line time over time.
 fn last_departure(ready: impl Fn(i64) -> i64, line: impl Fn(i64) -> i64) -> i64 {
     let mut free = 0;
     for k in 0..300 {
@@ -47,14 +51,15 @@ fn what_has_begun_ends_at_the_old_rate() {
     let left = last_departure(|_| 0, line);
     let ran = stream("sender.csv", table);
     assert_eq!(ran.summary.simulated_ps, left + FAST + 10 * US);
-    // The line time that its link was busy with, packet by packet.
+    // The line time of its link, packet by packet.
     assert_eq!(ran.column("links", "busy_ps")[..2], [left, 0]);
     assert_eq!(ran.column("flows", "received_bytes"), [(300 * PAYLOAD) as i64]);
 }
 
 #[test]
 fn what_waits_is_sent_at_the_new_rate() {
-    // The receiver's wire is slow until 1 ms: packets queue up in front of it, and leave ten times as fast then.
+    // The receiver's wire is slow until 1 ms: packets queue in front of it, and then leave ten
+    // times as fast.
     let table = "[[change]]\nwires = { between = [2, 1] }\nat = \"0 s\"\nrates = [\"1 Gb/s\"]\n\
                  [[change]]\nwires = { wire = 1 }\nat = \"1 ms\"\nrates = [\"10 Gb/s\"]";
     let ready = |k: i64| (k + 1) * FAST + 5 * US;
@@ -78,7 +83,8 @@ fn what_changes_nothing_changes_nothing() {
     }
 }
 
-/// A flow in slots to a host whose wire has a tenth of its rate every other 2 ms; the switch holds 60 kB.
+/// A flow in slots to a host whose wire has a tenth of its rate every other 2 ms. The switch holds
+/// 60 kB.
 fn slots(notice: &str) -> Ran {
     flow_list("slots.csv", &[(0, 0, 1, 8_000_000)]);
     let text = format!(
@@ -110,10 +116,10 @@ fn slots_follow_what_is_known_ahead() {
     let ran = slots("20 ms");
     assert!(ran.column("drops", "packets").is_empty());
     assert_eq!(ran.column("flows", "received_bytes"), [8_000_000]);
-    // No slot lasts across a change, and none is planned for more than its time carries.
+    // No slot spans a change, and none is planned for more than its time carries.
     let (start, open) = (ran.column("slots", "start_ps"), ran.column("slots", "open_ps"));
     assert!(start.iter().zip(&open).all(|(s, o)| s / (2000 * US) == (s + o + 15 * US - 1) / (2000 * US)));
-    // Windows see the rate of their span, but for guards and what is left before a change.
+    // Slots use the rate of their span, except for guards and the rest before a change.
     let (time, bytes) = (ran.column("received", "time_ps"), ran.column("received", "received_bytes"));
     for (t, b) in time.iter().zip(&bytes).filter(|(t, _)| **t >= 1000 * US) {
         let slow = (t - 1) / (2000 * US) % 2 == 1;
@@ -132,7 +138,8 @@ fn slots_that_hear_too_late_overflow_the_buffer_and_repair_it() {
 
 #[test]
 fn what_waits_behind_slots_is_sent_at_the_new_rate() {
-    // All packets leave in one slot; the receiver's wire becomes slow in the middle of it, which nobody has heard of, and fast again after it.
+    // All packets leave in one slot. The receiver's wire becomes slow in the middle of it,
+    // unannounced, and fast again after it.
     flow_list("behind.csv", &[(0, 0, 1, 300 * PAYLOAD)]);
     let text = r#"
         [fabric]
@@ -191,7 +198,7 @@ fn a_controller_that_returns_knows_the_rates() {
         let of = start.iter().zip(&sent).filter(|(s, _)| (from * US..to * US).contains(*s));
         of.map(|(_, b)| *b).max().unwrap_or(0)
     };
-    // What 200 us carry at 1 Gb/s, before it failed and after, and at 10 Gb/s.
+    // The bytes of 200 us at 1 Gb/s, before it failed and after, and at 10 Gb/s.
     assert_eq!((most(0, 5_000), most(6_000, 20_000)), (25_000, 25_000));
     assert!(most(20_000, 25_000) > 240_000);
 }

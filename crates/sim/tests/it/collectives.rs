@@ -1,4 +1,7 @@
-//! Flows that wait for others: when they begin, how long steps take, and the closed formulas of collectives.
+//! Flows that wait for others: when they start, how long steps take, and the closed formulas of
+//! collectives.
+//!
+//! Hosts share one switch, so that formulas are exact up to the last packet.
 
 use crate::common::{Ran, run, run_by_packets};
 use std::collections::BTreeMap;
@@ -37,7 +40,7 @@ fn all_reduce(algorithm: &str, bytes: &str) -> String {
     format!(r#"collective = {{ operation = "all_reduce", algorithm = "{algorithm}", bytes = "{bytes}" }}"#)
 }
 
-/// The one step's time, in ps.
+/// The time of the only step, in ps.
 fn step(ran: &Ran) -> f64 {
     let steps = ran.column("steps", "step_ps");
     assert_eq!(steps.len(), 1);
@@ -50,19 +53,21 @@ fn datagrams(bytes: u64) -> u64 {
     bytes + bytes.div_ceil(8972) * (28 + 38)
 }
 
-/// `2 (n - 1)` rounds of an n-th of the bytes, each with the latency of a packet over two wires: exact but for the last packet's size.
+/// `2 (n - 1)` rounds of an n-th of the bytes, each with the latency of a packet over two wires:
+/// exact up to the size of the last packet.
 #[test]
 fn a_ring_takes_what_the_formula_says() {
     let bytes = 100_000_000u64;
     let ran = run(&packets(&all_reduce("ring", "100 MB"), "transport.datagrams = {}"), "c", 1);
     let chunk = bytes / 8;
     let line = |wire: u64| wire as f64 * 80.0;
-    // A chunk follows its first packet, which crosses a wire more than the others behind it; two wires of 100 ns.
+    // A chunk follows its first packet, which crosses one wire more than the others behind it; two
+    // wires of 100 ns.
     let last = chunk % 8972 + 66;
     let round = line(datagrams(chunk)) + line(last) + 200_000.0;
     let took = step(&ran);
     assert!((took / (14.0 * round) - 1.0).abs() < 1e-3, "{took} of {}", 14.0 * round);
-    // The formula in the large: 2 (n - 1) / n of the bytes at the rate, and 14 latencies.
+    // The formula for large chunks: 2 (n - 1) / n of the bytes at the rate, and 14 latencies.
     let formula = 2.0 * 7.0 / 8.0 * bytes as f64 * 80.0 + 14.0 * (line(9038) + 200_000.0);
     assert!((took / formula - 1.0).abs() < 0.01, "{took} of {formula}");
     // No scheme is faster than the bound, and this one nearly reaches it.
@@ -81,7 +86,8 @@ fn a_ring_over_the_right_circuits_takes_the_same() {
     assert_eq!(ran.summary.packets.dropped, 0);
 }
 
-/// Halving and doubling sends as much in fewer rounds; directly, all at once, and all links are as busy.
+/// Halving and doubling sends as much in fewer rounds. Direct exchange sends all at once, and all
+/// links are as busy.
 #[test]
 fn other_algorithms_take_as_long_for_large_buffers() {
     for algorithm in ["halving_doubling", "direct"] {
@@ -92,7 +98,8 @@ fn other_algorithms_take_as_long_for_large_buffers() {
     }
 }
 
-/// Every flow begins when the last byte of all that it waits for has come: in a ring, when the flow of the rank before has, that is one round earlier.
+/// Every flow starts when the last byte of all that it waits for has come. In a ring this is the
+/// flow of the previous rank, one round earlier.
 #[test]
 fn a_flow_begins_when_what_it_waits_for_has_come() {
     let workload = all_reduce("ring", "1 MB");
@@ -126,7 +133,7 @@ fn a_flow_begins_when_what_it_waits_for_has_come() {
     }
 }
 
-/// Packets that are booked ahead, one by one or as trains, let others begin at the same picosecond.
+/// Packets that are booked ahead, one by one or as trains, start others at the same picosecond.
 #[test]
 fn trains_change_nothing() {
     for algorithm in ["ring", "halving_doubling", "tree", "direct"] {
@@ -154,7 +161,7 @@ fn steps_follow_each_other_and_compute() {
             assert_eq!(start[step], start[step - 1] + took[step - 1]);
         }
     }
-    // Two groups a step, each after the step's millisecond.
+    // Two groups per step, each after the step's millisecond.
     let [step, begin, ranks] = ["step", "start_ps", "ranks"].map(|c| ran.column("collectives", c));
     assert_eq!((step, ranks), (vec![0, 0, 1, 1, 2, 2], vec![4; 6]));
     assert!(begin.iter().enumerate().all(|(i, b)| *b == start[i / 2] + 1_000_000_000), "{begin:?}");
@@ -164,7 +171,7 @@ fn steps_follow_each_other_and_compute() {
 
 #[test]
 fn what_is_lost_for_good_is_a_step_without_an_end() {
-    // Nothing repairs what bit errors take.
+    // Nothing repairs bit errors.
     let text =
         packets(&all_reduce("ring", "8 MB"), "transport.datagrams = {}").replace("mtu =", "bit_error = 1e-8\nmtu =");
     let ran = run(&text, "c", 1);
@@ -180,9 +187,11 @@ fn the_trace_of_a_ring_takes_its_rounds_and_its_computations() {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/collectives/chakra-ring-allreduce-8/custom_allreduce");
     let workload = format!("chakra.prefix = \"{}\"", prefix.display());
     let ran = run(&packets(&workload, "transport.datagrams = {}"), "c", 1);
-    // 131072 B are 14 full datagrams and one of 5464 B; the last one crosses both wires behind the others.
+    // 131072 B are 14 full datagrams and one of 5464 B. The last one crosses both wires behind the
+    // others.
     let round = 80 * (datagrams(131_072) as i64 + 5_464 + 66) + 200_000;
-    // A last packet that is shorter than those before it waits for them: the second wire is as busy as the first.
+    // A last packet that is shorter than those before it waits for them: the second wire is as busy
+    // as the first.
     let full = 80 * (datagrams(131_072) as i64 + 9_038) + 200_000;
     let took = step(&ran) as i64 - 49_000_000;
     assert!((14 * round..=14 * full).contains(&took), "{took}: {} to {}", 14 * round, 14 * full);

@@ -1,7 +1,7 @@
-//! Random small scenarios: what is sent is delivered, lost with a reason or under way, the same seed gives the same results, and no
-//! scheme changes the arrivals.
+//! Random small scenarios: every packet is delivered, lost with a reason or under way. The same
+//! seed gives the same results, and no scheme changes the arrivals.
 //!
-//! A run itself refuses to end with `Ok` where packets or bytes are missing or came from nowhere.
+//! A run itself does not end with `Ok` where packets or bytes are missing or came from nowhere.
 
 use crate::common::{Ran, load, run, try_run};
 use proptest::prelude::*;
@@ -123,7 +123,7 @@ const PLANS: [&str; 5] = [
     "plan.tdma = { slot = \"60 us\", guard = \"0 s\", round_slots = 5, compute_time = \"0 s\", control_latency = \"1 us\" }",
 ];
 
-/// `[[failure]]` tables, mostly none; what fails exists in every fabric above.
+/// `[[failure]]` tables, mostly none. The elements exist in every fabric above.
 fn failures() -> impl Strategy<Value = String> {
     let element = select(vec![
         "{ wire = 0 }",
@@ -156,8 +156,8 @@ fn arrivals(ran: &Ran) -> Vec<[i64; 5]> {
     rows
 }
 
-/// What a finished run must say of itself.
-/// What holds of every run; `one_path` where a flow's packets all take one path, which is the one of its ideal.
+/// Checks a finished run; `one_path` says that all packets of a flow take the path of its ideal
+/// time.
 ///
 /// A packet that a failure takes off a wire was sent, and did not cross it.
 fn consistent(ran: &Ran, one_path: bool) {
@@ -171,17 +171,18 @@ fn consistent(ran: &Ran, one_path: bool) {
         assert!(received[i] <= size[i]);
         if let Some(fct) = fct[i] {
             assert_eq!(received[i], size[i]);
-            // Nobody is faster than alone on the same path.
+            // No flow is faster than alone on the same path.
             assert!(ideal[i] > 0 && (!one_path || fct >= ideal[i]), "flow {i} took {fct} ps, {} alone", ideal[i]);
         }
     }
-    // Bytes that wait are in packets.
+    // Waiting bytes are in packets.
     let (bytes, packets) = (ran.column("queues", "queue_bytes"), ran.column("queues", "queue_packets"));
     assert!(bytes.iter().zip(&packets).all(|(b, p)| *b > 0 && *p > 0));
     let (sent, busy) = (ran.column("links", "sent_bytes"), ran.column("links", "busy_ps"));
     assert!(sent.iter().zip(&busy).all(|(s, b)| (*s > 0) == (*b > 0)));
     let packets: i64 = ran.column("links", "sent_packets").iter().sum();
-    // What is on a link's wire or in its queue when the run ends was accepted and has not crossed it.
+    // A packet on a link's wire or in its queue when the run ends was accepted and has not crossed
+    // it.
     let fallen = s.dropped_packets.get("link_down").copied().unwrap_or(0);
     assert!(s.packet_hops <= packets as u64 && packets as u64 <= s.packet_hops + s.packets.in_flight + fallen);
 }
@@ -201,7 +202,7 @@ proptest! {
         if sampled {
             text += "[record]\nqueues_every = \"7 us\"\n";
         }
-        // A pause that nobody takes back would last for ever.
+        // A pause that is never lifted would last for ever.
         if !text.contains("pfc") {
             text += &failures;
         }
@@ -231,8 +232,9 @@ proptest! {
     }
 }
 
-/// A raw sender queues frames again that are only late: where they overtake each other on several paths, or wait in a queue for longer than
-/// its timer. The report that all have come then meets a flow that still waits in its host's interface.
+/// A raw sender repeats frames that are only late: because they overtake each other on several
+/// paths, or wait in a queue for longer than its timer. The report that all have come then meets a
+/// flow that still waits in its host's interface.
 #[test]
 fn a_report_may_come_while_a_repair_waits() {
     let paths = r#"
@@ -265,7 +267,7 @@ fn a_report_may_come_while_a_repair_waits() {
     }
 }
 
-/// Packets that were lost spent no time in the network; all others did, at least that of their links.
+/// Lost packets spent no time in the network. All others spent at least the time of their links.
 #[test]
 fn every_packet_that_arrives_has_a_latency() {
     for transport in ["datagrams = {}", "tcp = { min_rto = \"2 ms\" }"] {

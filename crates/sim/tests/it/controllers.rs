@@ -1,4 +1,7 @@
-//! Several controllers of slots, each in charge of a part of the hosts: their clocks, what they say to each other, and what frames save.
+//! Several TDMA controllers, each in charge of a part of the hosts: their clocks, their messages,
+//! and what smaller parts save.
+//!
+//! The root controller plans; relays pass grants on to their hosts.
 
 use crate::common::{Ran, load, run};
 use timeplane_model::{Bytes, Duration};
@@ -8,7 +11,8 @@ use timeplane_scenario::PlanSpec;
 const PAYLOAD: u64 = 9000 - 16;
 const FRAME: u64 = 9038;
 
-/// All to all between twelve hosts below four switches; `keys` are those of the plan beside slots of 300 us.
+/// All to all between twelve hosts under four switches; `keys` are those of the plan, in addition
+/// to slots of 300 us.
 fn shuffle(frames: u64, keys: &str) -> String {
     format!(
         r#"
@@ -42,13 +46,14 @@ fn guard(of: Duration) -> String {
     format!("guard = \"{} ps\"", of.as_ps())
 }
 
-/// The formula's guard is enough for clocks that differ by as much as they may; without their part of it, hosts are in each other's slots.
+/// The guard of the formula suffices for the largest clock difference. Without its part for clocks,
+/// hosts send in each other's slots.
 #[test]
 fn the_guard_covers_the_clocks_of_controllers() {
     let keys = r#"signals = { reaction = "immediate" }, controllers = { count = 4, clock_error = "20 us" }"#;
     let least = least_guard(&shuffle(1, &format!(r#"guard = "1 ms", {keys}"#)));
     let alone = least_guard(&shuffle(1, r#"guard = "1 ms", signals = { reaction = "immediate" }"#));
-    // Twice the error more, and the skew of the frames of 3 hosts instead of 12: 84 B take 67.2 ns.
+    // Twice the error more, and the skew of frames to 3 hosts instead of 12: 84 B take 67.2 ns.
     assert_eq!(least - alone, Duration::from_us(40) - Duration::from_ps(9 * 67_200));
     let with = |of: Duration, seed| collisions(&run(&shuffle(84, &format!("{}, {keys}", guard(of))), "slots", seed));
     let enough: Vec<u64> = (1..=10).map(|seed| with(least, seed)).collect();
@@ -57,12 +62,13 @@ fn the_guard_covers_the_clocks_of_controllers() {
     let met: u64 = (1..=10).map(|seed| with(short, seed)).sum();
     println!("four controllers off by 20 us: no collision with {least}, {met} with {short}");
     assert!(met > 0);
-    // By the hosts' clocks, those of controllers do not count.
+    // With gates by the hosts' clocks, those of controllers do not count.
     let by_clock = r#"guard = "25 us", controllers = { count = 4, clock_error = "20 us" }"#;
     assert_eq!(collisions(&run(&shuffle(84, by_clock), "slots", 1)), 0);
 }
 
-/// A frame every 4 us: those of twelve hosts that leave one after the other need 44 us of guard, those of three 8 us.
+/// A frame every 4 us: frames to twelve hosts one after the other need 44 us of guard, frames to
+/// three hosts 8 us.
 #[test]
 fn frames_leave_side_by_side() {
     let with = |controllers: &str| {
@@ -79,13 +85,13 @@ fn frames_leave_side_by_side() {
     let frame = Duration::from_ps(67_200) + Duration::from_us(4);
     assert_eq!(one - four, frame * 9 - Duration::from_us(2));
     assert!(took(&shared) < took(&alone));
-    // One message to each relay in a round, and one from each with its reports.
+    // One message to each relay per round, and one from each with its reports.
     let peers = &shared.summary.control_messages["peers"];
     let grants = &shared.summary.control_messages["grants"];
     assert!(peers.messages * 12 <= grants.messages * 9, "{} to {}", peers.messages, grants.messages);
 }
 
-/// What is lost between controllers costs slots of their parts, and never a collision.
+/// Lost messages between controllers cost slots of their parts, and never a collision.
 #[test]
 fn losses_between_controllers_cost_slots_alone() {
     for keys in [r#"signals = { reaction = "interface" }"#, r#"clock_error = "2 us""#] {
@@ -107,7 +113,7 @@ fn losses_between_controllers_cost_slots_alone() {
     }
 }
 
-/// The controller that plans is lost, and its standby plans through the same relays.
+/// The planning controller fails, and its standby plans through the same relays.
 #[test]
 fn a_standby_takes_the_relays_over() {
     for keys in [r#"signals = { reaction = "interface" }"#, r#"clock_error = "2 us""#] {
@@ -122,7 +128,7 @@ fn a_standby_takes_the_relays_over() {
             let ran = run(&text, "slots", 1);
             assert_eq!(collisions(&ran), 0, "{keys}, away from {at} ms to {until} ms");
             assert!(ran.summary.completion_ps.unwrap() < 150_000_000_000, "it does not wait for the first one");
-            // Of all messages one of twenty is lost, frames among them.
+            // One of twenty messages is lost, frames among them.
             let lossy = text.replace("standby = {}", "control_loss = 0.05, standby = {}");
             for seed in 2..=4 {
                 let ran = run(&lossy, "slots", seed);
@@ -133,7 +139,8 @@ fn a_standby_takes_the_relays_over() {
     }
 }
 
-/// While one of four is away, its hosts have no slots and the others go on; then it goes on with the next round.
+/// While one of four is away, its hosts have no slots, and the others go on. It resumes with the
+/// next round.
 #[test]
 fn a_relay_that_is_lost_mutes_its_part_alone() {
     for keys in [r#"signals = { reaction = "interface", hold = "400 us" }"#, r#"clock_error = "2 us""#] {
@@ -150,10 +157,11 @@ fn a_relay_that_is_lost_mutes_its_part_alone() {
                 .filter(|&i| source[i] / 3 == part && (from * ms..until * ms).contains(&start[i]) && sent[i] > 0)
                 .count()
         };
-        // By clocks, what it has passed on is still sent: the round that goes on and the next one.
+        // By clocks, slots that it has passed on are still used: the current round and the next
+        // one.
         assert!(used(1, 0, 4) > 0 && used(1, 10, 20) == 0, "{keys}");
         assert!([0, 2, 3].iter().all(|part| used(*part, 10, 20) > 10), "{keys}");
-        // Two rounds after it returned: hosts that have heard nothing report by then.
+        // Two rounds after its return: hosts that have heard nothing report by then.
         assert!(used(1, 20, 30) > 10, "{keys}");
     }
 }

@@ -1,12 +1,16 @@
-//! Switches against closed formulas: cut-through and store-and-forward latency, dynamic thresholds of a shared memory, balance of ECMP.
+//! Switches against closed formulas: cut-through and store-and-forward latency, dynamic thresholds
+//! of a shared buffer, and the balance of ECMP.
+//!
+//! Flows come from files, so that every queue is known.
 
 use crate::common::{Ran, flow_list, run};
 
 /// Bytes that a cut-through switch reads before it sends.
 const HEADER: i64 = 64;
 
-/// Completion time in ps of one packet of `bytes` from host 0 to host 1 over `switches` switches in a row, at `first` Gb/s up to the first switch
-/// and `rest` Gb/s from there, 1 us a wire, 300 ns a switch.
+/// Completion time in ps of one packet of `bytes` from host 0 to host 1 over `switches` switches in
+/// a row. Wires run at `first` Gb/s up to the first switch and at `rest` Gb/s from there, with 1 us
+/// each; a switch takes 300 ns.
 fn one_packet(switches: i64, forwarding: &str, bytes: i64, first: i64, rest: i64) -> i64 {
     flow_list("one.csv", &[(0, 0, 1, (bytes - 28) as u64)]);
     let mut links = vec![format!(r#"{{ nodes = [0, 2], rate = "{first} Gb/s" }}"#)];
@@ -29,14 +33,16 @@ fn one_packet(switches: i64, forwarding: &str, bytes: i64, first: i64, rest: i64
     );
     let ran = run(&text, "open", 1);
     let fct = ran.column("flows", "fct_ps")[0];
-    // Alone in the network, it takes what the table gives as the least time.
+    // Alone in the network, it takes the ideal time of the table.
     assert_eq!(fct, ran.column("flows", "ideal_ps")[0]);
     fct
 }
 
-/// One packet over `n` switches, with `L0` and `H0` the line times of all of it and of its first 64 B on the first wire, `L` and `H` those on
-/// the others, and `n + 1` wires and `n` switches of fixed delay: store-and-forward takes `L0 + n L`, cut-through `H0 + L + (n - 1) H`, but
-/// no less than `L0 + (n - 1) H`, as what goes out on a faster wire cannot end before it has come in.
+/// One packet over `n` switches. `L0` and `H0` are the line times of the whole packet and of its
+/// first 64 B on the first wire, `L` and `H` those on the others. There are `n + 1` wires and `n`
+/// switches of fixed delay. Store-and-forward takes `L0 + n L`. Cut-through takes `H0 + L + (n - 1)
+/// H`, but no less than `L0 + (n - 1) H`, as a packet cannot leave on a faster wire before it has
+/// come in.
 #[test]
 fn latency_of_one_packet() {
     let (d, s) = (1_000_000, 300_000);
@@ -63,14 +69,15 @@ fn longest(ran: &Ran, ports: u32) -> Vec<f64> {
     (0..ports).map(|h| queue[to.iter().position(|t| *t == i64::from(h)).unwrap()] as f64).collect()
 }
 
-/// Dynamic thresholds (Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998, eq. 2): with `n` ports congested, each holds
-/// `alpha / (1 + n alpha)` of the memory, so that `1 / (1 + n alpha)` stays free.
+/// Dynamic thresholds (Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998, eq. 2): with `n` congested
+/// ports, each holds `alpha / (1 + n alpha)` of the memory, and `1 / (1 + n alpha)` stays free.
 #[test]
 fn congested_ports_share_a_memory() {
     let memory = 1e6;
     for alpha in [0.125, 0.5, 1.0, 2.0, 8.0] {
         for ports in [1, 2, 3] {
-            // Four senders each; the first comes a little sooner, so that packets of different ports alternate.
+            // Four senders each. The first one starts a little sooner, so that packets of different
+            // ports alternate.
             let hosts = ports * 5;
             let flows: Vec<_> = (ports..hosts).map(|h| (i64::from(h) * 100_003, h, h % ports, 4_000_000)).collect();
             flow_list("memory.csv", &flows);
@@ -108,7 +115,7 @@ fn congested_ports_share_a_memory() {
                 assert!(queue.len() >= 29);
                 let mean = queue.iter().sum::<f64>() / queue.len() as f64;
                 println!("alpha {alpha}, {ports} ports: {mean:.0} B each, expected {expected:.0}");
-                // Packets do not fit in parts, and those that come one by one leave room for less than one.
+                // Packets do not fit in parts, and single arrivals leave room for less than one.
                 assert!(
                     (mean - expected).abs() < 3000.0,
                     "alpha {alpha}, {ports} ports: {mean} B, expected {expected}"
@@ -129,11 +136,13 @@ fn uplinks(ran: &Ran, leaf: i64, hosts: i64) -> Vec<f64> {
     (0..from.len()).filter(|&i| from[i] == leaf && to[i] >= hosts).map(|i| packets[i] as f64).collect()
 }
 
-/// `n` flows (or packets, path by path) thrown at random on `m` uplinks: the counts' chi-square statistic has `m - 1` degrees of
-/// freedom. With 7 of them it exceeds 24.3 in one of a thousand cases, and is below 0.6 in one of a thousand.
+/// `n` flows (or packets, path by path) on `m` uplinks at random: the chi-square statistic of the
+/// counts has `m - 1` degrees of freedom. With 7 of them it exceeds 24.3 in one of a thousand
+/// cases, and is below 0.6 in one of a thousand.
 #[test]
 fn ecmp_balances_by_flow_and_by_packet() {
-    // 16 hosts a leaf, two leaves, 8 spines; all of leaf 0 send to leaf 1 so that all cross.
+    // 16 hosts per leaf, two leaves, 8 spines. All of leaf 0 send to leaf 1, so that all packets
+    // cross.
     let packets = 100;
     let flows: Vec<_> =
         (0..1600u32).map(|f| (i64::from(f) * 1_000_003, f % 16, 16 + (f / 16) % 16, packets * 1472)).collect();
@@ -159,7 +168,7 @@ fn ecmp_balances_by_flow_and_by_packet() {
         let by_packet = uplinks(&run(text, "packet", seed), 32, 32);
         assert_eq!((by_flow.len(), by_flow.iter().sum::<f64>()), (8, 160_000.0));
         assert_eq!((by_packet.len(), by_packet.iter().sum::<f64>()), (8, 160_000.0));
-        // A flow keeps its path: counts are whole flows.
+        // A flow keeps its path, so counts are whole flows.
         assert!(by_flow.iter().all(|c| c % packets as f64 == 0.0), "{by_flow:?}");
         let flows: Vec<f64> = by_flow.iter().map(|c| c / packets as f64).collect();
         let spread = |c: &[f64]| c.iter().copied().fold(0.0, f64::max) / (c.iter().sum::<f64>() / 8.0);

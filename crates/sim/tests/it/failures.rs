@@ -1,4 +1,7 @@
-//! Links, switches, hosts and the controller fail and return: what is lost is what arithmetic says, and what comes after.
+//! Links, switches, hosts and the controller fail and return: losses are what arithmetic says, and
+//! so is the recovery.
+//!
+//! Small networks have one flow, so that each lost packet is known.
 
 use crate::common::{Ran, flow_list, run};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +22,7 @@ fn lost(ran: &Ran, reason: &str) -> u64 {
     ran.summary.dropped_packets.get(reason).copied().unwrap_or(0)
 }
 
-/// One flow of 300 packets from host 0 to host 1 under one switch, 5 us of propagation.
+/// One flow of 300 packets from host 0 to host 1 under one switch, with 5 us of propagation.
 fn stream(file: &str, failure: &str) -> Ran {
     flow_list(file, &[(0, 0, 1, 300 * PAYLOAD)]);
     let text = format!(
@@ -38,7 +41,8 @@ fn stream(file: &str, failure: &str) -> Ran {
     run(&text, "c", 1)
 }
 
-/// Packets k of 300 that hold `f` of: when it begins to leave the host, when it has come to the switch, and when to the other host.
+/// The packets k of 300 that satisfy `f`: when it starts to leave the host, when it arrives at the
+/// switch, and when at the other host.
 fn count(f: impl Fn(i64, i64, i64) -> bool) -> i64 {
     let p = 5 * US;
     (1..=300).filter(|k| f((k - 1) * LINE, k * LINE + p, (k + 1) * LINE + 2 * p)).count() as i64
@@ -56,10 +60,11 @@ fn a_wire_loses_what_is_on_it_and_what_comes() {
     let expected = count(|_, switch, host| switch < RETURNS && host >= FAILS);
     assert_eq!(drops(&ran), BTreeMap::from([((3, "link_down".to_owned()), expected)]));
     assert_eq!(ran.column("flows", "received_bytes")[0] as u64, (300 - expected as u64) * PAYLOAD);
-    // Both ways at once, by its ends: the same.
+    // Both directions at once, named by its ends: the same.
     let ends = "[[failure]]\nelement = { between = [2, 1] }\nat = \"100 us\"\nuntil = \"200 us\"\ndetection = \"1 ms\"";
     assert_eq!(drops(&stream("ends.csv", ends)), drops(&ran));
-    // Once it is known, the switch has no route: of the same packets, others are lost for this reason.
+    // Once it is known, the switch has no route: of the same packets, others are lost for this
+    // reason.
     let known = "[[failure]]\nelement = { wire = 1 }\nat = \"100 us\"\nuntil = \"200 us\"\ndetection = \"30 us\"";
     let known = drops(&stream("known.csv", known));
     let down = count(|_, switch, host| switch < FAILS + 30 * US && host >= FAILS);
@@ -71,7 +76,8 @@ fn a_wire_loses_what_is_on_it_and_what_comes() {
 #[test]
 fn a_switch_loses_what_is_in_it_and_what_comes_in() {
     let ran = stream("switch.csv", "[[failure]]\nelement = { switch = 0 }\nat = \"100 us\"\nuntil = \"200 us\"");
-    // In it: come in whole, and not left whole. The rest of a packet that was coming in when it returned is no packet.
+    // In the switch: complete when it failed, and not yet gone. A packet that was coming in when it
+    // returned is not complete.
     let inside = count(|_, switch, host| switch < FAILS && host - 5 * US > FAILS);
     let comes = count(|_, switch, _| switch >= FAILS && switch - LINE < RETURNS);
     let both = [((3, "switch_down".to_owned()), inside), ((0, "switch_down".to_owned()), comes)];
@@ -81,14 +87,15 @@ fn a_switch_loses_what_is_in_it_and_what_comes_in() {
 #[test]
 fn a_host_that_returns_goes_on() {
     let ran = stream("sender.csv", "[[failure]]\nelement = { host = 0 }\nat = \"100 us\"\nuntil = \"200 us\"");
-    // Only the packet that was leaving is lost, and the rest comes as much later as the host was away.
+    // Only the packet that was leaving is lost. The rest comes later by the time that the host was
+    // away.
     let leaving = count(|begin, _, _| begin < FAILS && FAILS < begin + LINE);
     assert_eq!((leaving, drops(&ran)), (1, BTreeMap::from([((0, "host_down".to_owned()), 1)])));
     let sent = count(|begin, _, _| begin < FAILS);
     assert_eq!(ran.column("flows", "received_bytes")[0] as u64, 299 * PAYLOAD);
     let end = ran.summary.simulated_ps;
     assert_eq!(end, RETURNS + (300 - sent + 1) * LINE + 10 * US);
-    // As the receiver, it loses what comes.
+    // As the receiver, it loses the packets that come.
     let ran = stream("receiver.csv", "[[failure]]\nelement = { host = 1 }\nat = \"100 us\"\nuntil = \"200 us\"");
     let comes = count(|_, _, host| host >= FAILS && host - LINE < RETURNS);
     assert_eq!(drops(&ran), BTreeMap::from([((3, "host_down".to_owned()), comes)]));
@@ -118,20 +125,20 @@ fn traffic_goes_around_a_dead_spine_and_every_byte_arrives_once() {
     let whole = spines("transport.raw = { report_every = \"200 us\" }", "");
     let ran = spines("transport.raw = { report_every = \"200 us\" }", spine);
     assert_eq!((ran.summary.flows.unfinished, lost(&whole, "switch_down")), (0, 0));
-    // Other reasons than the spine's failure there are none, and each lost frame is sent again.
+    // There are no losses but those of the spine's failure, and each lost frame is sent again.
     let reasons: Vec<&String> = ran.summary.dropped_packets.keys().collect();
     assert_eq!(reasons, ["switch_down"]);
     let again: i64 = ran.column("flows", "retransmissions").iter().sum();
     assert!(lost(&ran, "switch_down") > 50 && again as u64 >= lost(&ran, "switch_down"));
     let took = |ran: &Ran| ran.summary.completion_ps.expect("all flows are done");
     println!("a spine away for 3 ms of {} us: {} us", took(&whole) / US, took(&ran) / US);
-    // TCP's timeouts bring back what it lost.
+    // TCP's timeouts recover its losses.
     let tcp = spines("transport.tcp = { min_rto = \"1 ms\" }", spine);
     assert!(tcp.summary.flows.unfinished == 0 && lost(&tcp, "switch_down") > 0);
-    // Without word of it, all that ECMP sends there is lost for as long as it is away.
+    // If nobody knows of it, all packets that ECMP sends there are lost while it is away.
     let deaf = spines("transport.raw = { report_every = \"200 us\" }", &spine.replace("300 us", "9 ms"));
     assert!(lost(&deaf, "switch_down") > 3 * lost(&ran, "switch_down"));
-    // Without both there is no route, and a run with a drain ends without them.
+    // Without both spines there is no route, and a run with a drain ends without them.
     let both = "[window]\ndrain = \"30 ms\"\n[[failure]]\nelement = { switch = 2 }\nat = \"100 us\"\ndetection = \"0 s\"\n\
                 [[failure]]\nelement = { switch = 3 }\nat = \"200 us\"\ndetection = \"100 us\"\n";
     let cut = spines("transport.raw = { report_every = \"200 us\" }", both);
@@ -181,7 +188,8 @@ fn slots_are_planned_without_what_is_known_to_be_dead() {
         };
         let (start, source) = (ran.column("slots", "start_ps"), ran.column("slots", "source"));
         let destination = ran.column("slots", "destination");
-        // What is known at 4.5 ms, no round that is planned then or later has: two rounds of 16 slots are granted at most.
+        // No round that is planned after 4.5 ms uses an element known to be down then: up to two
+        // rounds of 16 slots are granted.
         let (from, until) = (4_500 * US + 2 * 16 * 105 * US + 500 * US, 20_500 * US);
         let pairs = (0..start.len()).map(|i| (start[i], apart(source[i], destination[i])));
         let (mut during, mut after, mut others) = (0, 0, 0);
@@ -192,7 +200,7 @@ fn slots_are_planned_without_what_is_known_to_be_dead() {
         }
         assert_eq!(during, 0, "{element}: slots over what is dead");
         assert!(after > 0 && (others > 0 || cut), "{element}: {after} slots later, {others} meanwhile");
-        // All that was lost is repaired, nobody stays muted, and what is sent meets nothing in the switches.
+        // All losses are repaired, no host stays muted, and packets do not meet in the switches.
         assert_eq!(ran.summary.flows.unfinished, 0);
         assert!(longest_queue(&ran) <= 1538, "{} B queued", longest_queue(&ran));
         let took = |ran: &Ran| ran.summary.completion_ps.expect("all flows are done") / US;
@@ -229,19 +237,20 @@ fn a_controller_that_is_killed_strands_nobody() {
             took(&whole) / US,
             gap / US
         );
-        // What is granted goes on, and a new one waits until all is over that was: two rounds and their lead.
+        // Granted slots go on. A new controller waits until all of them are over: two rounds and
+        // their lead.
         let memory = 2 * (16 * 105 + 121);
         assert!(took(&ran) > took(&whole) && took(&ran) < took(&whole) + (until - at + 2 * memory) * US);
     }
-    // Without a successor, what is granted is sent, and then nothing.
+    // Without a successor, granted slots are used, and then nothing is sent.
     let ran = tree("[window]\ndrain = \"60 ms\"\n[[failure]]\nelement = \"controller\"\nat = \"3 ms\"\n");
     assert!(ran.summary.flows.unfinished > 0 && ran.summary.dropped_packets.is_empty());
     let last = *ran.column("slots", "start_ps").iter().max().unwrap();
     assert!((3_000 * US..3_000 * US + 2 * (16 * 105 + 121) * US).contains(&last), "{last}");
 }
 
-/// Between leaves whose spines are both away there is no route: once that is known, nothing is sent there, so that what is lost does not grow with the
-/// time that they are away.
+/// Between leaves whose spines are both away there is no route. Once that is known, nothing is sent
+/// there: losses do not grow with the time that they are away.
 #[test]
 fn plans_of_packets_and_of_rates_leave_out_what_has_no_route() {
     for plan in ["timeslots", "rates"] {

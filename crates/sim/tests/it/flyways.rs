@@ -1,8 +1,10 @@
-//! Flyways in the packet network: a controller hears what racks have to send, and points radios.
+//! Flyways in the packet network: a controller hears the demand of racks, and points radios.
+//!
+//! One rack has most of the traffic, so that a flyway helps it.
 
 use crate::common::{Ran, flow_list, run};
 
-/// Sixteen racks of 10 Gb/s on uplinks of 5; rack 0 has most to send, to rack 1.
+/// Sixteen racks of 10 Gb/s on uplinks of 5 Gb/s. Rack 0 has most to send, to rack 1.
 fn scenario(file: &str, flyways: &str) -> String {
     format!(
         r#"
@@ -34,7 +36,7 @@ fn hot(file: &str) {
     flow_list(file, &hot.chain(rest).collect::<Vec<_>>());
 }
 
-/// Packets over the air, to the rack with this switch.
+/// Packets over the air to the rack with this switch.
 fn by_air(ran: &Ran) -> i64 {
     let (link, sent) = (ran.column("links", "link"), ran.column("links", "sent_packets"));
     // Sixteen racks and their uplinks are 32 wires, 64 links.
@@ -48,13 +50,14 @@ fn a_hot_rack_gets_a_link_and_finishes_sooner() {
     let wired = run(&text, "wired", 1);
     let air = run(&text, "flyways", 1);
     let [a, b] = [&wired, &air].map(|r| r.summary.completion_ps.expect("all flows end") as f64);
-    // 94 MB leave rack 0: 150 ms at 5 Gb/s. A link of up to 6.76 Gb/s takes what is for rack 1, one hop more for others.
+    // 94 MB leave rack 0: 150 ms at 5 Gb/s. A link of up to 6.76 Gb/s takes the traffic to rack 1,
+    // one hop more for others.
     assert!(a > 150e9, "{a}");
     assert!(b < 0.62 * a, "{b} with flyways, {a} without");
     assert_eq!(by_air(&wired), 0);
     let all = air.summary.packets.sent;
     assert!(by_air(&air) as u64 > all / 5, "{} of {all}", by_air(&air));
-    // Nothing that a link which comes or goes had is lost.
+    // No packet of a link that goes up or down is lost.
     assert!(!air.summary.dropped_packets.contains_key("air"), "{:?}", air.summary.dropped_packets);
     assert_eq!(air.summary.flows.finished, 54);
 }
@@ -62,7 +65,7 @@ fn a_hot_rack_gets_a_link_and_finishes_sooner() {
 #[test]
 fn links_end_with_their_leases() {
     hot("flyways_lost.csv");
-    // Nine of ten messages are lost: what racks hear is late or never comes, and holds no longer than it says.
+    // Nine of ten messages are lost. Racks hear late or never, and what they hear expires.
     let keys =
         "every = \"2 ms\", report_every = \"1 ms\", lease = \"5 ms\", compute_time = \"100 us\", control_loss = 0.9";
     let ran = run(&scenario("flyways_lost.csv", keys), "flyways", 3);
@@ -79,7 +82,7 @@ fn training_over_the_air_costs_time_before_a_link_carries() {
         run(&scenario("flyways_trained.csv", &keys), "flyways", 1).summary.completion_ps.expect("all flows end")
     };
     let steered = completion("coordinated.steering = \"100 us\"");
-    // Two sweeps of 1024 sectors and their feedback are 33 ms.
+    // Two sweeps of 1024 sectors with their feedback take 33 ms.
     let trained = completion("trained.sectors = 1024");
     assert!(trained > steered + 10_000_000_000, "{trained} against {steered}");
 }

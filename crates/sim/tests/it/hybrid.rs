@@ -1,4 +1,7 @@
-//! Circuits beside packets through the whole simulator: REACToR's arithmetic, its rules, and what happens where they are broken.
+//! Circuits alongside packets through the whole simulator: the arithmetic of REACToR, its rules,
+//! and what happens where they are broken.
+//!
+//! Schemes have no control latency unless a test is about it.
 
 use crate::common::{Ran, flow_list, load, run};
 
@@ -8,7 +11,7 @@ const WIRE: f64 = 1538.0;
 /// A period of 3 ms, in ps.
 const PERIOD: i64 = 3_000_000_000;
 
-/// `tors` racks of `hosts` hosts at 10 Gb/s, the packet switch at 1 Gb/s a host.
+/// `tors` racks of `hosts` hosts at 10 Gb/s, with a packet switch of 1 Gb/s per host.
 fn hybrid(tors: u32, hosts: u32, more: &str, workload: &str, schemes: &str) -> String {
     format!(
         r#"
@@ -26,7 +29,7 @@ fn hybrid(tors: u32, hosts: u32, more: &str, workload: &str, schemes: &str) -> S
     )
 }
 
-/// A scheme without control latencies: what is left is the schedule.
+/// A scheme without control latency, which leaves only the schedule.
 fn ideal(name: &str, plan: &str) -> String {
     format!(
         r#"
@@ -37,7 +40,8 @@ fn ideal(name: &str, plan: &str) -> String {
     )
 }
 
-/// Each host sends, every period, a share of the line to the next one and the rest evenly to the `small` hosts after it.
+/// In every period each host sends a share of the line to the next one, and the rest evenly to the
+/// `small` hosts after it.
 fn skewed(name: &str, hosts: u32, large: f64, small: u32, periods: i64) -> String {
     let full = PERIOD as f64 / 1e12 * 10e9 / 8.0 / WIRE;
     let frames = |share: f64| (share * full) as u64;
@@ -54,7 +58,8 @@ fn skewed(name: &str, hosts: u32, large: f64, small: u32, periods: i64) -> Strin
     format!("flows.file = \"{name}\"")
 }
 
-/// Wire bytes on links into hosts' racks from a node, over what the hosts' links could carry in so many periods.
+/// Wire bytes on links from a node into hosts' racks, relative to what the hosts' links carry in so
+/// many periods.
 fn share(ran: &Ran, from: i64, hosts: i64, periods: i64) -> f64 {
     let [source, to, sent] = ["from", "to", "sent_bytes"].map(|c| ran.column("links", c));
     let on = source.iter().zip(&to).zip(&sent).filter(|((f, t), _)| **f == from && **t < from);
@@ -67,18 +72,19 @@ fn lost(ran: &Ran, reason: &str) -> i64 {
     reasons.iter().zip(packets).filter(|(r, _)| *r == reason).map(|(_, p)| p).sum()
 }
 
-/// A configuration for each of a host's demands, each dark for 30 us: what is open is carried, nothing else is lost.
+/// One configuration for each of a host's demands, each with 30 us of dark time: open circuits are
+/// used, and nothing else is lost.
 #[test]
 fn circuits_carry_what_their_schedule_leaves_open() {
     let hosts = 12;
-    // One configuration that stands costs nothing; n cost n dark times.
+    // One constant configuration costs nothing; n configurations cost n dark times.
     for (small, expected) in [(1, 1.0 - 2.0 * 0.01), (4, 1.0 - 5.0 * 0.01), (7, 1.0 - 8.0 * 0.01)] {
         let workload = skewed(&format!("circuits-{small}.csv"), hosts, 0.75, small, 5);
         let plan = r#"scheduler = "cover_all", packets = false"#;
         let text =
             hybrid(hosts, 1, r#"dark.fixed = "20 us""#, &workload, &ideal("circuits", plan)).replace("100 ms", "15 ms");
         let ran = run(&text, "circuits", 1);
-        // Racks are nodes 12 to 23, then the packet switch, then the circuit switch.
+        // Racks are nodes 12 to 23, then come the packet switch and the circuit switch.
         let carried = share(&ran, 25, 12, 5);
         assert!((carried / expected - 1.0).abs() < 0.01, "{small}: {carried} of {expected}");
         assert_eq!((lost(&ran, "circuit_dark"), lost(&ran, "multiplexer_full")), (0, 0));
@@ -86,8 +92,9 @@ fn circuits_carry_what_their_schedule_leaves_open() {
     }
 }
 
-/// A demand that is one large flow and what the packet switch can carry is carried nearly whole within its period: the large one by a circuit
-/// that stands, the small ones by packets (REACToR, figure 10, at D above 90).
+/// A demand of one large flow and the packet switch's share is carried nearly completely within its
+/// period: the large flow by a constant circuit, the small ones by packets (REACToR, figure 10, at
+/// D above 90).
 #[test]
 fn small_demands_go_by_the_packet_switch() {
     let workload = skewed("circuits-92.csv", 12, 0.92, 9, 4);
@@ -99,7 +106,8 @@ fn small_demands_go_by_the_packet_switch() {
     assert_eq!(lost(&ran, "circuit_dark"), 0);
 }
 
-/// With limits, what a rack holds for a host is small, without them frames are lost however much it holds: more comes than the link carries.
+/// With limits, a rack holds little for a host. Without them frames are lost whatever it holds, as
+/// more come than the link carries.
 #[test]
 fn limits_keep_frames_out_of_each_others_way() {
     let workload = skewed("circuits-limits.csv", 12, 0.9, 9, 3);
@@ -112,12 +120,13 @@ fn limits_keep_frames_out_of_each_others_way() {
     };
     assert_eq!(lost(3, "with").0, 0);
     assert!(lost(3, "without").0 > 100, "{:?}", lost(3, "without"));
-    // One frame each, as REACToR has it, nearly suffices.
+    // One frame each, as in REACToR, nearly suffices.
     let (dropped, sent) = lost(1, "with");
     assert!((dropped as f64) < 1e-3 * sent as f64, "{dropped} of {sent}");
 }
 
-/// The packet switch brings more than one host at a time: only pairs without packets beside their circuits need no more than a frame.
+/// The packet switch brings packets of several hosts at a time. Only pairs without packets
+/// alongside their circuits need no more than a frame.
 #[test]
 fn one_frame_is_enough_where_circuits_come_evenly() {
     // Hosts 0 to 5 send by circuits, 6 to 11 by packets, to the same six.
@@ -137,7 +146,8 @@ fn one_frame_is_enough_where_circuits_come_evenly() {
     assert!(share(&ran, 24, 12, 3) > 0.04, "packets came, too");
 }
 
-/// A switch that is slower than schedules assume loses what is sent into the dark, and only that.
+/// A switch that is slower than schedules assume loses the packets that are sent into the dark, and
+/// only these.
 #[test]
 fn light_that_comes_too_early_is_lost() {
     let workload = skewed("circuits-dark.csv", 8, 0.6, 3, 2);
@@ -151,8 +161,8 @@ fn light_that_comes_too_early_is_lost() {
     }
 }
 
-/// Whatever plans, however few wires there are, and whatever hosts are like: every byte arrives, none is sent into the dark, no rule is broken
-/// (a run whose plan breaks one fails).
+/// For every scheduler, number of wires and kind of host: every byte arrives, none is sent into the
+/// dark, and no rule is broken (a plan that breaks one fails the run).
 #[test]
 fn every_scheduler_serves_everyone() {
     let flows: Vec<(i64, u32, u32, u64)> = (0..60u32)
@@ -188,12 +198,13 @@ fn every_scheduler_serves_everyone() {
     }
 }
 
-/// The table of slots has what each configuration carried, also where a circuit stands for several: together that is what reached the
-/// circuit switch.
+/// The table of slots has the bytes of each configuration, also where a circuit stands for several.
+/// Together they are the bytes at the circuit switch.
 #[test]
 fn what_was_sent_in_slots_is_what_crossed_circuits() {
     let hosts = 6;
-    // Of the second demand two configurations a period; of the first one, which stands from period to period.
+    // Two configurations per period for the second demand, and of the first one, which stands from
+    // period to period.
     for (name, large, small) in [("stands", 1.0, 0), ("turns", 0.6, 1)] {
         let workload = skewed(&format!("slots_{name}.csv"), hosts, large, small, 20);
         for latency in ["0 ns", "5 us"] {
@@ -213,7 +224,8 @@ fn what_was_sent_in_slots_is_what_crossed_circuits() {
     }
 }
 
-/// A flow that begins within a period has no circuit until the next one, and goes by the packet switch meanwhile (figure 8).
+/// A flow that starts within a period has no circuit until the next one, and meanwhile goes by the
+/// packet switch (figure 8).
 #[test]
 fn what_comes_within_a_period_begins_by_packets() {
     flow_list("circuits-late.csv", &[(0, 0, 1, 4000 * PAYLOAD), (1_000_000_000, 2, 3, 4000 * PAYLOAD)]);
@@ -221,17 +233,19 @@ fn what_comes_within_a_period_begins_by_packets() {
     let ran = run(&text, "both", 1);
     let [source, fct] = ["source", "fct_ps"].map(|c| ran.column("flows", c));
     let of = |host: i64| fct[source.iter().position(|&s| s == host).expect("its flow")] as f64 / 1e9;
-    // 4000 frames are 4.92 ms of line. The first has its circuit from the beginning. The second waits 2 ms for a circuit, with a share of
-    // the packet switch, at most a tenth of the line.
+    // 4000 frames are 4.92 ms of line time. The first flow has its circuit from the start. The
+    // second waits 2 ms for a circuit, with a share of the packet switch, up to a tenth of the
+    // line.
     let line = 4000.0 * WIRE * 8.0 / 10e9 * 1e3;
-    // A circuit leaves the packet switch a part of its tenth, whoever may come.
+    // A circuit leaves the packet switch a part of its tenth, for any newcomer.
     let circuit = line / (1.0 - 0.1 * 0.12);
     assert!(of(0) < circuit * 1.02, "{} of {circuit}", of(0));
     assert!(of(2) > line + 2.0 - 2.0 * 0.1 - 0.05 && of(2) < circuit * 1.02 + 2.0, "{} of {circuit}", of(2));
 }
 
-/// TCP one way over a circuit, in frames of 9 kB: bytes received after 50 and after 100 ms, and wire bytes on the way back by the packet switch and
-/// by the circuit switch. Pairs that have asked for nothing may send nothing, so that acknowledgements without a share wait for a plan.
+/// TCP in one direction over a circuit, in frames of 9 kB: bytes received after 50 and after 100
+/// ms, and wire bytes of acknowledgements over the packet switch and over the circuit switch. Pairs
+/// without a demand may send nothing, so acknowledgements without a share wait for a plan.
 fn tcp_one_way(acknowledgements: f64) -> ([f64; 2], [f64; 2]) {
     let name = format!("circuits-tcp-{acknowledgements}.csv");
     flow_list(&name, &[(0, 0, 1, 1_000_000_000)]);
@@ -250,24 +264,28 @@ fn tcp_one_way(acknowledgements: f64) -> ([f64; 2], [f64; 2]) {
     ([half, whole].map(|ran| ran.column("flows", "received_bytes")[0] as f64), back)
 }
 
-/// Acknowledgements need no circuit back: with a share of the packet switch they come at once, and TCP soon fills its circuit. Without, each of
-/// its first windows waits for a plan that knows of its acknowledgements.
+/// Acknowledgements need no circuit: with a share of the packet switch they come at once, and TCP
+/// soon fills its circuit. Without a share, each of its first windows waits for a plan that knows
+/// of its acknowledgements.
 #[test]
 fn acknowledgements_of_a_circuit_go_by_packets() {
-    // An acknowledgement (84 B) for two frames of 9,038 B: 46 Mb/s come back, of which a third of a share of 15 % suffices for one of three hosts.
+    // One acknowledgement (84 B) for two frames of 9,038 B gives 46 Mb/s. A third of a share of 15
+    // % suffices for one of three hosts.
     let ([half, whole], [packets, circuits]) = tcp_one_way(0.15);
     let circuit = 10e9 - (0.15 + 0.02) * 1e9;
     let expected = circuit * (9000.0 - 52.0) / 9038.0 / 8.0;
     let goodput = (whole - half) / 0.05;
-    // Each period's gate begins with a frame, whenever the last one went: at most a frame more.
+    // The gate of each period starts with a frame, whenever the last one went: up to a frame more.
     let frame = 8948.0 / 0.003;
     assert!(goodput > expected * 0.999 && goodput < expected + frame, "{goodput} of {expected} B/s");
-    // The handshake and the first window are a period each, and so is what it takes to be given a circuit.
+    // The handshake and the first congestion window take a period each, and so does the first grant
+    // of a circuit.
     assert!(half > expected * (0.05 - 3.0 * 0.003), "{half} B of {} B", expected * 0.05);
     assert!(packets > 84.0 / (2.0 * 9038.0) * whole && circuits == 0.0, "{packets} B back, {circuits} B by circuits");
     let ([waiting, _], _) = tcp_one_way(0.0);
     assert!(waiting < half / 2.0, "{waiting} of {half} B");
-    // A share is a limit, too: what is too little for so many acknowledgements holds data back, and nothing of it goes by circuits.
+    // A share is also a limit. One that is too small for so many acknowledgements holds data back,
+    // and none of them use circuits.
     let share = 0.03;
     let ([_, little], [packets, circuits]) = tcp_one_way(share);
     let most = share * 1e9 / 3.0 / 8.0 * 0.1;
@@ -278,18 +296,20 @@ fn acknowledgements_of_a_circuit_go_by_packets() {
     );
 }
 
-/// What comes after hosts have reported and before it is planned, only an oracle knows: a period earlier.
+/// Only an oracle knows traffic that comes after hosts have reported and before it is planned: a
+/// period earlier.
 #[test]
 fn an_oracle_is_as_good_as_reports_or_a_period_better() {
-    // Messages take 200 us (and a margin of 1 us): reports are read when the run begins, and by 401 us a period is planned, which begins
-    // when schedules have come and gates are open, before 810 us. The next reports are read at
-    // 3,200 us, as hosts are told when by messages, too, and planned by 3,401 us.
+    // Messages take 200 us, and a margin of 1 us. Reports are read when the run starts. By 401 us a
+    // period is planned, which starts before 810 us, once schedules have come and gates are open.
+    // The next reports are read at 3,200 us, as messages also tell hosts when to report, and are
+    // planned by 3,401 us.
     let flows = [(0, 0, 1), (2_900, 2, 3), (3_250, 4, 5), (3_390, 6, 7), (3_500, 1, 0)];
     let list: Vec<_> = flows.iter().map(|&(us, from, to)| (us * 1_000_000, from, to, 4000 * PAYLOAD)).collect();
     flow_list("circuits-oracle.csv", &list);
     let scheme = |name: &str| {
         let plan = format!("demand = \"{name}\", scheduler = \"cover_all\"");
-        // Pause frames take as long, too, and dark times are for all of it.
+        // Pause frames take as long, and dark times allow for all of it.
         ideal(name, &plan)
             .replace("dark = \"30 us\"", "dark = \"250 us\"")
             .replace("\"0 ns\", compute", "\"200 us\", compute")
@@ -304,7 +324,7 @@ fn an_oracle_is_as_good_as_reports_or_a_period_better() {
     let (reports, oracle) = (took("reports"), took("oracle"));
     for (i, (reports, oracle)) in reports.into_iter().zip(oracle).enumerate() {
         let earlier = if i == 2 || i == 3 { PERIOD } else { 0 };
-        // Who else is served at the same time makes dark times.
+        // Pairs that are served at the same time add dark times.
         assert!(((reports - oracle) - earlier).abs() < PERIOD / 20, "{i}: {reports} and {oracle} ps");
     }
     let [reports, oracle] = [reports, oracle].map(|all| all.iter().sum::<i64>());

@@ -1,4 +1,7 @@
-//! Circuits whose messages are lost, whose controller is killed, and whose wires and switches fail: only what is on the failed element is lost.
+//! Circuits whose messages are lost, whose controller fails, and whose wires and switches fail:
+//! only packets on the failed element are lost.
+//!
+//! Lost frames are reported and sent again.
 
 use crate::common::{Ran, flow_list, run};
 use std::collections::BTreeSet;
@@ -7,14 +10,16 @@ const US: i64 = 1_000_000;
 /// Payload of a full raw frame, and its line time at 10 Gb/s.
 const PAYLOAD: u64 = 1484;
 const LINE: i64 = 1_230_400;
-/// The default plan, in us: its period, and from planning to its begin (computing, a message, opening gates) at the most.
+/// The default plan, in us: its period, and the longest time from planning to its start (computing,
+/// a message, opening gates).
 const PERIOD: i64 = 3_000;
 const LEAD: i64 = 100 + 10;
 /// A host that hears nothing reports again after two periods and their leads.
 const FALLBACK: i64 = 2 * (PERIOD + LEAD);
 
-/// Eight racks of a host, each with a large flow, two that need circuits for a while, and four for the packet switch. Nodes 8 to 15 are the racks,
-/// 16 is the packet switch, 17 the circuit switch. What is lost is reported and sent again.
+/// Eight racks with one host each: one large flow, two that need circuits for a while, and four for
+/// the packet switch. Nodes 8 to 15 are the racks, 16 is the packet switch, 17 the circuit switch.
+/// Losses are reported and sent again.
 fn shuffle(name: &str, plan: &str, failure: &str) -> Ran {
     let frames = |d: u32| {
         if d == 1 {
@@ -28,7 +33,7 @@ fn shuffle(name: &str, plan: &str, failure: &str) -> Ran {
     let pairs = (0..8u32).flat_map(|i| (1..8u32).map(move |d| (0, i, (i + d) % 8, frames(d) * PAYLOAD)));
     let flows: Vec<_> = pairs.collect();
     flow_list(name, &flows);
-    // As many frames as there are inputs: all packets may come at once when a period begins.
+    // As many frames as there are inputs: all packets may come at once when a period starts.
     let text = format!(
         r#"
         [fabric]
@@ -46,7 +51,7 @@ fn shuffle(name: &str, plan: &str, failure: &str) -> Ran {
         "#
     );
     let ran = run(&text, "it", 1);
-    // Every byte, and each once, where all flows are done.
+    // Where all flows have ended, every byte arrived, once.
     if ran.summary.flows.unfinished == 0 {
         let sizes: i64 = flows.iter().map(|f| f.3 as i64).sum();
         assert_eq!(ran.column("flows", "received_bytes").iter().sum::<i64>(), sizes);
@@ -62,8 +67,9 @@ fn reasons(ran: &Ran) -> Vec<&str> {
     ran.summary.dropped_packets.keys().map(String::as_str).collect()
 }
 
-/// A schedule, a heartbeat, a frame or a report that is lost costs time and never a frame: no gate is open beyond its configuration, and no rate
-/// beyond its period, so that the rules of classes and limits hold whoever has not heard. (A plan that breaks them fails the run.)
+/// A lost schedule, heartbeat, frame or report costs time and never a frame. No gate is open beyond
+/// its configuration, and no rate lasts beyond its period. The rules of classes and limits hold for
+/// hosts that have not heard. (A plan that breaks them fails the run.)
 #[test]
 fn lost_messages_lose_no_frame() {
     let whole = shuffle("loss-none.csv", "control_loss = 0.0", "");
@@ -80,7 +86,7 @@ fn lost_messages_lose_no_frame() {
     }
 }
 
-/// The begins of configurations, in us.
+/// Starts of configurations, in us.
 fn begins(ran: &Ran) -> BTreeSet<i64> {
     ran.column("slots", "start_ps").into_iter().map(|t| t / US).collect()
 }
@@ -88,12 +94,13 @@ fn begins(ran: &Ran) -> BTreeSet<i64> {
 #[test]
 fn a_controller_that_is_killed_loses_no_frame() {
     let whole = shuffle("controller-whole.csv", "", "");
-    // Within a configuration, at a period's begin, and before the first one.
+    // Within a configuration, at the start of a period, and before the first one.
     for (at, until) in [(4_000, 4_100), (6_240, 11_000), (50, 2_000)] {
         let failure = format!("[[failure]]\nelement = \"controller\"\nat = \"{at} us\"\nuntil = \"{until} us\"\n");
         let ran = shuffle(&format!("controller-{at}.csv"), "", &failure);
         assert_eq!((ran.summary.flows.unfinished, reasons(&ran)), (0, vec![]), "{at}");
-        // What its predecessor has said is over a period and its lead after its end; it cannot know how much that was.
+        // The schedules of its predecessor are over a period and its lead after its end; the new
+        // one does not know them.
         let begins = begins(&ran);
         let old = begins.range(..until).next_back().copied();
         assert!(old.is_none_or(|old| old < at + LEAD + PERIOD), "{old:?}");
@@ -107,13 +114,13 @@ fn a_controller_that_is_killed_loses_no_frame() {
             "controller away from {at} to {until} us: circuits again at {new} us (at most {most}), done {lost} us later"
         );
     }
-    // Without a successor, what is granted is sent, and then nothing.
+    // Without a successor, grants are used, and then nothing is sent.
     let ran = shuffle("controller-gone.csv", "", "[[failure]]\nelement = \"controller\"\nat = \"4 ms\"\n");
     assert!(ran.summary.flows.unfinished > 0 && reasons(&ran).is_empty());
     assert!(*begins(&ran).last().unwrap() < 4_000 + LEAD + PERIOD);
 }
 
-/// Circuits that a host had and used, as sender or receiver: when they began, in us.
+/// Circuits that a host had and used, as sender or receiver: their starts, in us.
 fn used(ran: &Ran, host: i64) -> Vec<i64> {
     let [start, source, destination, sent] =
         ["start_ps", "source", "destination", "sent_bytes"].map(|c| ran.column("slots", c));
@@ -142,7 +149,8 @@ fn only_what_is_on_a_dead_element_is_lost() {
         assert!(reasons(&ran).iter().all(|r| *r == reason || *r == "no_route"), "{element}: {:?}", reasons(&ran));
         let lost: u64 = ran.summary.dropped_packets.values().sum();
         assert!(lost > 0, "{element}");
-        // Until it is known and the next plan holds; each circuit both ways, of eight hosts at the most, and packets beside.
+        // Until it is known and the next plan holds: each circuit in both directions, of up to
+        // eight hosts, with packets alongside.
         let circuits = match element {
             "{ between = [9, 16] }" | "{ switch = 8 }" => 0,
             "{ switch = 9 }" => 8,
@@ -151,7 +159,8 @@ fn only_what_is_on_a_dead_element_is_lost() {
         let unknown = (detection + PERIOD + LEAD) * US;
         let most = unknown / LINE * circuits + unknown / (10 * LINE) * 8 * 2;
         assert!((lost as i64) < most, "{element}: {lost} of {most}");
-        // Nobody has a circuit over what is known to be dead, and all have again within a period of its return.
+        // No host has a circuit over an element that is known to be dead. All have one again within
+        // a period of its return.
         let known = at + detection + PERIOD + LEAD..until + detection;
         if circuits > 0 {
             let used = used(&ran, 1);
@@ -169,10 +178,11 @@ fn only_what_is_on_a_dead_element_is_lost() {
     }
 }
 
-/// A rack with two wires uses the other one where one is dead: circuits that fit into one go on, without a loss once that is known.
+/// A rack with two wires uses the other one where one is dead. Circuits that fit into one wire go
+/// on without a loss once that is known.
 #[test]
 fn a_rack_uses_the_wire_that_is_left() {
-    // Two racks of two hosts: host 0 alone has something to send, its own wire is the dead one.
+    // Two racks of two hosts. Only host 0 has something to send, and its own wire is the dead one.
     flow_list("wire-left.csv", &[(0, 0, 2, 40_000 * PAYLOAD)]);
     let text = r#"
         [fabric]
@@ -192,7 +202,8 @@ fn a_rack_uses_the_wire_that_is_left() {
         "#;
     let ran = run(text, "it", 1);
     let [from, to, sent] = ["from", "to", "sent_bytes"].map(|c| ran.column("links", c));
-    // Wires 0 to 3 are hosts', 4 to 7 those to the packet switch, 8 to 11 those to the circuit switch.
+    // Wires 0 to 3 belong to hosts, 4 to 7 lead to the packet switch, 8 to 11 to the circuit
+    // switch.
     assert_eq!([(from[16], to[16]), (from[18], to[18])], [(4, 7); 2]);
     assert!(sent[16] > 0 && sent[18] > sent[16], "{} and {} bytes", sent[16], sent[18]);
     assert_eq!((ran.summary.flows.unfinished, reasons(&ran)), (0, vec!["link_down"]));

@@ -1,8 +1,10 @@
 //! A shuffle in which each host sends one flow at a time.
+//!
+//! All hosts stay in step, so that times follow by arithmetic.
 
 use crate::common::run;
 
-/// Four hosts under a switch without a latency, wires of 1 us, 10 Gb/s.
+/// Four hosts under a switch without latency, with wires of 1 us at 10 Gb/s.
 fn shuffle(scheme: &str) -> crate::common::Ran {
     let text = format!(
         r#"
@@ -38,7 +40,8 @@ fn the_next_flow_starts_when_the_last_is_over() {
 
 #[test]
 fn a_sender_waits_until_it_knows() {
-    // TCP's sender knows by the last acknowledgement, one way later than the receiver; raw frames' by a report.
+    // TCP's sender knows it from the last acknowledgement, one way later than the receiver; a raw
+    // sender from a report.
     for scheme in ["transport.tcp = {}", "transport.raw = {}"] {
         let ran = shuffle(scheme);
         let (source, start) = (ran.column("flows", "source"), ran.column("flows", "start_ps"));

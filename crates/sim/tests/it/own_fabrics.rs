@@ -1,9 +1,13 @@
-//! Schemes on fabrics of their own: each carries the flows of the scenario, as it would if its fabric were the scenario's, on one scale.
+//! Schemes with fabrics of their own: each carries the flows of the scenario as if its fabric were
+//! the scenario's, on one scale.
+//!
+//! The scenario's fabric sets arrivals and ideal times.
 
 use crate::common::{Ran, flow_list, run, try_run};
 use timeplane_sim::run::RunError;
 
-/// Fabrics of eight hosts: the scenario's, a faster one that marks elsewhere, one with circuits.
+/// Fabrics of eight hosts: the scenario's, a faster one with another marking threshold, one with
+/// circuits.
 const PLAIN: &str = r#"topology.leaf_spine = { leaves = 2, hosts_per_leaf = 4, spines = 1 }
     rate = "10 Gb/s"
     propagation = "1 us"
@@ -25,7 +29,7 @@ const CONTROLS: [(&str, &str, &str); 4] = [
     ("circuits", "transport.raw = {}\nplan.circuits = { dark = \"40 us\" }", HYBRID),
 ];
 
-/// One scheme's part, with what the test is about as its own fabric or none.
+/// The table of one scheme, with its own fabric or none.
 fn scheme((name, keys, _): (&str, &str, &str), fabric: &str) -> String {
     let own = if fabric.is_empty() { String::new() } else { format!("[scheme.{name}.fabric]\n{fabric}\n") };
     format!("[scheme.{name}]\n{keys}\n{own}")
@@ -35,7 +39,7 @@ fn scenario(fabric: &str, workload: &str, schemes: &str) -> String {
     format!("[fabric]\n{fabric}\n[workload]\n{workload}\n[record]\nlatency = true\n{schemes}")
 }
 
-/// All that a run tells but how ideal a flow could be.
+/// All results of a run but the slowdowns.
 fn told(ran: &Ran) -> Vec<(String, Vec<i64>)> {
     let columns = [
         ("flows", "flow"),
@@ -57,7 +61,7 @@ fn told(ran: &Ran) -> Vec<(String, Vec<i64>)> {
     columns.iter().map(|(t, c)| (format!("{t}.{c}"), ran.column(t, c))).collect()
 }
 
-/// A list of flows, so that the workload is the same whatever the fabric: 300 flows of 1 kB to 400 kB.
+/// A list of 300 flows of 1 kB to 400 kB, so that the workload is the same for any fabric.
 fn list(name: &str) -> String {
     let flows: Vec<_> = (0..300u64)
         .map(|i| {
@@ -88,7 +92,8 @@ fn each_control_runs_as_if_its_fabric_were_the_scenarios() {
     assert_eq!(completions.len(), 4, "the fabrics make a difference: {completions:?}");
 }
 
-/// Line times and delays by hand: one datagram of 1472 B, from rack to rack in the scenario's fabric.
+/// Line times and delays by hand: one datagram of 1472 B, from rack to rack in the scenario's
+/// fabric.
 #[test]
 fn slowdowns_count_from_the_scenarios_fabric() {
     flow_list("own-one.csv", &[(0, 0, 7, 1472)]);
@@ -100,7 +105,8 @@ fn slowdowns_count_from_the_scenarios_fabric() {
     assert_eq!(ran.column("flows", "fct_ps"), [2 * 307_600 + 2_000_000]);
 }
 
-/// A load is that of the scenario's fabric: a scheme on faster links gets the same arrivals, which are a smaller load there.
+/// A load refers to the scenario's fabric. A scheme on faster links gets the same arrivals, which
+/// are a smaller load there.
 #[test]
 fn arrivals_are_those_of_the_scenarios_fabric() {
     let workload = "poisson = { load = 0.5, sizes.exponential = \"50 kB\" }\n[window]\nmeasure = \"3 ms\"";

@@ -1,4 +1,6 @@
-//! A scheduler of one's own, from outside of the workspace's crates: what the guide shows is this file.
+//! A custom scheduler, outside of the workspace's crates.
+//!
+//! The guide shows this file.
 
 use crate::common::{folder, load};
 use std::sync::Arc;
@@ -8,10 +10,10 @@ use timeplane_model::{Bytes, Class, Demand, Duration, Fabric, HostId, Plan, Rate
 use timeplane_schedule::{Scheduler, Schedulers, SlotParameters, Standing};
 use timeplane_sim::Simulator;
 
-/// Host `i` sends to `i + 1`, in the next slot to `i + 2`, and so on, as far as there is something to send.
+/// Host `i` sends to `i + 1`, in the next slot to `i + 2`, and so on, while there is demand.
 struct Rotation {
     parameters: SlotParameters,
-    /// Where the rotation stands: kept from round to round.
+    /// The position of the rotation, kept from round to round.
     shift: u32,
 }
 
@@ -24,7 +26,7 @@ impl Scheduler for Rotation {
         let hosts = demand.hosts();
         let waits = |source, destination| demand.row(HostId(source)).bytes(HostId(destination)) > Bytes::ZERO;
         let mut entries = Vec::new();
-        // Each shift once: who has more than a slot's worth gets the rest in the next round.
+        // Each shift once: a pair with more than a slot's worth gets the rest in the next round.
         for _ in 0..(hosts - 1).min(self.parameters.slots) {
             self.shift = self.shift % (hosts - 1) + 1;
             let pairs = (0..hosts).map(|source| (source, (source + self.shift) % hosts));
@@ -85,7 +87,7 @@ fn it_runs_beside_those_that_are_there() {
         assert!(runs.iter().all(|r| r.dropped_packets.is_empty()), "slots lose nothing");
         runs.iter().map(|r| r.completion_ps.unwrap() as f64).sum::<f64>() / 2.0
     };
-    // All to all is what a rotation is best at.
+    // A rotation suits an all-to-all shuffle best.
     let ratio = completion("rotation") / completion("built_in");
     assert!((0.9..1.1).contains(&ratio), "{ratio}");
 }

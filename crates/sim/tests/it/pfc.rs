@@ -1,4 +1,7 @@
-//! Priority flow control: with the headroom of the formula nothing is lost, with one frame less something is; who is paused, and who is not.
+//! Priority flow control: the headroom of the formula prevents all losses, and one frame less does
+//! not. Also which hosts are paused, and which are not.
+//!
+//! A slow receiver makes queues grow where the test wants them.
 
 use crate::common::{Ran, flow_list, load, run};
 use std::sync::Arc;
@@ -17,8 +20,9 @@ const FRAME: u64 = 1538;
 const LINE: i64 = 1_230_400;
 /// Application bytes of a full datagram.
 const PAYLOAD: u64 = 1472;
-/// Two of these, the reaction of 614.4 ns and the PFC frame's 67.2 ns are one frame's line time and 50 ns: at worst three frames come
-/// after a pause, which is all that the formula has room for.
+/// Two propagations, the reaction of 614.4 ns and the PFC frame's 67.2 ns make one frame's line
+/// time and 50 ns. At worst three frames come after a pause, which is all that the formula has room
+/// for.
 const PROPAGATION: i64 = 299_400;
 
 fn lost(ran: &Ran) -> u64 {
@@ -53,7 +57,8 @@ fn slow_receiver(headroom: Option<u64>, flows: &str) -> String {
     )
 }
 
-/// The formula, written out once more: bytes at 10 Gb/s for two propagations and the reaction, two frames, and the PFC frame.
+/// The formula once more: bytes at 10 Gb/s for two propagations and the reaction, two frames, and
+/// the PFC frame.
 fn formula() -> u64 {
     let time = 2 * PROPAGATION + 614_400;
     (time as u64).div_ceil(800) + 2 * FRAME + 84
@@ -66,8 +71,8 @@ fn nothing_is_lost_with_the_formulas_headroom_and_a_frame_with_one_less() {
     let (propagation, framing) = (Duration::from_ps(PROPAGATION), Framing::Ethernet);
     let link = LinkSpec { rate: Rate::gbps(10), propagation, framing, bit_error: 0.0 };
     assert_eq!(pfc.headroom(&link, 1500), Bytes::new(formula()));
-    // Host 0 sends more than host 2 takes, and is paused. What host 1 sends to host 0 keeps the link back busy: the PFC frame waits for a
-    // frame, for another part of it in each run.
+    // Host 0 sends more than host 2 accepts, and is paused. Traffic from host 1 to host 0 keeps the
+    // link back busy: the PFC frame waits for a frame, for another part of it in each run.
     let (mut worst, mut most) = (0, 0);
     for offset in (0..LINE).step_by(20_000) {
         let file = format!("pfc-{offset}.csv");
@@ -81,7 +86,7 @@ fn nothing_is_lost_with_the_formulas_headroom_and_a_frame_with_one_less() {
     }
     assert!(worst > 0 && most == 1, "{worst} frames lost in all runs, {most} in one");
     println!("with the formula's {} B none lost, with {} B {worst} in 62 runs", formula(), formula() - FRAME);
-    // What is doubtful is said before.
+    // A scenario with doubtful headroom is reported before the run.
     let warns = |h| load(&slow_receiver(h, "pfc-0.csv")).validate(&[]).expect("it is right").len();
     assert_eq!([None, Some(formula()), Some(formula() - 1)].map(warns), [0, 0, 1]);
 }
@@ -95,7 +100,8 @@ fn a_paused_host_holds_back_what_could_go() {
     let from = text.find("switch.pfc").expect("it has");
     let until = text[from..].find('\n').expect("a line") + from;
     let free = run(&format!("{}{}", &text[..from], &text[until..]), "c", 1);
-    // Host 2 takes a frame in 1.23 ms. The other flow comes while host 0 is paused, and waits until ten frames have left, head of line.
+    // Host 2 takes a frame in 1.23 ms. The other flow comes while host 0 is paused, and waits until
+    // ten frames have left: head-of-line blocking.
     let (paused_fct, free_fct) = (fct(&paused, 1), fct(&free, 1));
     assert!(free_fct < 22 * LINE + 4 * PROPAGATION, "{free_fct}");
     assert!(paused_fct > 9 * 1000 * LINE, "{paused_fct}");
@@ -104,16 +110,17 @@ fn a_paused_host_holds_back_what_could_go() {
         free_fct / 1_000_000,
         paused_fct / 1_000_000
     );
-    // A frame that says stop, another that says go, for each ten frames.
+    // For each ten frames, one frame pauses and another one resumes.
     let frames = paused.summary.control_messages["pause"].messages;
     assert!((14..=22).contains(&frames), "{frames}");
-    // No more is in the switch than the bound and what may still come.
+    // The switch never holds more than the bound and what may still come.
     let queues = paused.column("links", "max_queue_bytes").into_iter().zip(paused.column("links", "from"));
     let longest = queues.filter(|(_, from)| *from == 3).map(|q| q.0).max().unwrap();
     assert!(longest as u64 > 20 * FRAME - 10 && longest as u64 <= 20 * FRAME + formula(), "{longest}");
 }
 
-/// The same with the flow to host 1 in a priority of its own: flows of at most so many bytes are of class 0, others of class 1.
+/// The same with the flow to host 1 in a priority of its own: flows up to this size are of class 0,
+/// others of class 1.
 fn with_classes(classes: Vec<Bytes>) -> Vec<i64> {
     let link = |rate| LinkSpec {
         rate,
@@ -170,13 +177,14 @@ fn a_pause_holds_back_its_own_priority_only() {
     let own = with_classes(vec![Bytes::new(10 * PAYLOAD)]);
     let begin = 60_000_000;
     assert!(same[1] - begin > 9 * 1000 * LINE, "{same:?}");
-    // Behind one frame at most that had begun, at once through host and switch.
+    // Behind at most one frame that had started, and at once through host and switch.
     assert!(own[1] - begin <= 12 * LINE + 2 * PROPAGATION, "{own:?}");
-    // The slow flow's last frame comes when it would: its link is the bottleneck in both.
+    // The last frame of the slow flow comes at its usual time: its link is the bottleneck in both.
     assert!((own[0] - same[0]).abs() < 2_000 * LINE, "{own:?} {same:?}");
 }
 
-/// Everybody sends to host 0, from switch to switch, with little room and every transport: nothing is lost, nothing stands still.
+/// All hosts send to host 0, from switch to switch, with little room and every transport: nothing
+/// is lost, and nothing deadlocks.
 #[test]
 fn incast_loses_nothing_and_ends() {
     let shapes = [

@@ -1,9 +1,12 @@
-//! TCP over a link of 60 GHz that somebody walks through: left alone, and steered by a proxy that hears what the link carries.
+//! TCP over a 60 GHz link that is blocked by a walker: alone, and steered by a proxy that hears of
+//! the link's rate.
+//!
+//! Round trips and goodput are compared with arithmetic on the link trace.
 
 use crate::common::{Ran, flow_list, run, try_run};
 
-/// A server, an access point 20 ms away, a device; `link` says what its air link follows, `queue` what its access point does, `more` which
-/// schemes there are.
+/// A server, an access point 20 ms away, and a device. `link` is the trace of its air link, `queue`
+/// the discipline of its access point, `more` the schemes.
 fn scenario(link: &str, queue: &str, more: &str) -> String {
     flow_list("proxy_bulk.csv", &[(0, 0, 1, 100_000_000_000)]);
     format!(
@@ -52,7 +55,7 @@ fn goodput(ran: &Ran) -> f64 {
     ran.summary.goodput_bps.expect("something came") / 1e6
 }
 
-/// The longest round trip, ms.
+/// The longest round trip, in ms.
 fn longest(ran: &Ran) -> f64 {
     ran.summary.rtt_ps.expect("round trips").max / 1e9
 }
@@ -64,12 +67,13 @@ fn where_cubic_fills_the_queue_the_reactive_policy_does_not() {
     let more = scheme("reactive", "policy.reactive = {}");
     let text = scenario(ROOM_B, "drop_tail.packets = 1000", &more);
     let (cubic, reactive) = (run(&text, "cubic", 1), run(&text, "reactive", 1));
-    // 1000 packets at 125 Mb/s are half a second of queue, at 312.5 Mb/s 0.2 s; the wires alone are 40 ms.
+    // 1000 packets at 125 Mb/s are a queue of half a second, at 312.5 Mb/s one of 0.2 s. The wires
+    // alone take 40 ms.
     assert!(longest(&cubic) > 200.0, "{} ms", longest(&cubic));
     let median = reactive.summary.rtt_ps.unwrap().p50 / 1e9;
     assert!((39.0..42.0).contains(&median), "{median} ms");
     assert!(goodput(&reactive) > 1.3 * goodput(&cubic), "{} against {}", goodput(&reactive), goodput(&cubic));
-    // Whoever loses an outage's worth of packets waits for the timer.
+    // A flow that loses an outage's worth of packets waits for its timer.
     assert!(cubic.column("tcp", "timeouts").into_iter().max() >= Some(1));
     for ran in [&cubic, &reactive] {
         let mcs = ran.nullable("air", "mcs");
@@ -99,7 +103,7 @@ fn the_window_is_the_bandwidth_delay_product() {
         run(&scenario(ROOM_B, "drop_tail.packets = 1000", &scheme("reactive", "policy.reactive = {}")), "reactive", 1);
     let (time, window) = (ran.column("tcp", "time_ps"), ran.column("tcp", "window_bytes"));
     let at = |second: f64| window[time.iter().position(|&t| t as f64 >= second * 1e12).unwrap()] as f64;
-    // 1.5 Gb/s times 40 ms and what the access point takes for a packet.
+    // 1.5 Gb/s times 40 ms, and the time of a packet at the access point.
     assert!((at(2.0) / 7.5e6 - 1.0).abs() < 0.01, "{}", at(2.0));
 }
 
@@ -127,7 +131,7 @@ fn lost_messages_heal() {
     let lost = lossy.summary.control_messages["link_report"].lost as f64;
     let all = lossy.summary.control_messages["link_report"].messages as f64;
     assert!((0.25..0.35).contains(&(lost / all)), "{lost} of {all}");
-    // A rate that is 0.2 s old when it is heard of is that of a better link, on the way down.
+    // On the way down, a rate that is heard of 0.2 s late is that of a better link.
     assert!(longest(&late) > longest(&sound), "{} against {}", longest(&late), longest(&sound));
 }
 
@@ -155,8 +159,8 @@ fn a_link_that_never_closes_is_an_outage_and_no_hang() {
         assert_eq!(ran.nullable("air", "mcs"), [None, None], "{name}: an outage both ways, from begin to end");
         assert_eq!(ran.summary.flows.unfinished, 1);
     }
-    // Without an end the run would last for ever: that is said before it begins.
+    // Without an end the run would last for ever, which is reported before it starts.
     let endless = text.replace("measure = \"10 s\"", "").replace("drain = \"0 s\"", "");
     let Err(error) = try_run(&endless, "cubic", 1) else { panic!("it came to an end") };
-    assert!(error.to_string().contains("an outage from begin to end"), "{error}");
+    assert!(error.to_string().contains("no rate ever meets the target"), "{error}");
 }

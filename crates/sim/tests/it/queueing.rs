@@ -1,20 +1,20 @@
-//! Waiting times in one queue against the Pollaczek-Khinchine formula: `W = lambda E[S^2] / (2 (1 - rho))` for Poisson arrivals
-//! (Kleinrock, Queueing Systems I, 1975, eq. 5.70).
+//! Waiting times in one queue against the Pollaczek-Khinchine formula: `W = lambda E[S^2] / (2 (1 -
+//! rho))` for Poisson arrivals (Kleinrock, Queueing Systems I, 1975, eq. 5.70).
 //!
-//! A flow is one packet, so that its completion time less that in an empty network is the time it waited, to the picosecond. Every
-//! datagram has 28 B of headers: a service time is exponential plus a constant, whose second moment is exact below and
-//! differs from that of M/M/1 by less than 1e-3.
+//! A flow is one packet. Its completion time minus that in an empty network is its waiting time, to
+//! the picosecond. Every datagram has 28 B of headers: a service time is exponential plus a
+//! constant. Its second moment is exact below, and differs from that of M/M/1 by less than 1e-3.
 
 use crate::common::run;
 use timeplane_results::stats::{Interval, LEVEL};
 
-/// Bytes of a flow, on average: large beside 28 B of headers.
+/// Mean bytes of a flow: large compared with 28 B of headers.
 const MEAN: f64 = 100_000.0;
 const HEADER: f64 = 28.0;
-/// Rate 8 Gb/s: a byte takes a nanosecond, so that times in ns and sizes in B are the same numbers.
+/// Rate 8 Gb/s: a byte takes a nanosecond, so times in ns and sizes in B are the same numbers.
 const WARMUP_NS: f64 = 1e9;
 
-/// The law of the sizes.
+/// The distribution of sizes.
 #[derive(Clone, Copy, Debug)]
 enum Law {
     Exponential,
@@ -32,7 +32,7 @@ impl Law {
     /// `W` in ns at load `rho`.
     fn waiting(self, rho: f64) -> f64 {
         let mean = MEAN + HEADER;
-        // E[(X + h)^2] = E[X^2] + 2 h E[X] + h^2, with E[X^2] twice the mean's square, or once.
+        // E[(X + h)^2] = E[X^2] + 2 h E[X] + h^2, where E[X^2] is twice the squared mean, or once.
         let factor = match self {
             Self::Exponential => 2.0,
             Self::Fixed => 1.0,
@@ -41,7 +41,7 @@ impl Law {
         rho / mean * second / (2.0 * (1.0 - rho))
     }
 
-    /// The formula of the textbooks, `rho / (1 - rho) E[S]` and half of that.
+    /// The textbook formula, `rho / (1 - rho) E[S]`, and half of it.
     fn textbook(self, rho: f64) -> f64 {
         let full = rho / (1.0 - rho) * (MEAN + HEADER);
         match self {
@@ -93,7 +93,8 @@ fn check(name: &str, law: Law, rho: f64, means: &[f64]) {
     assert!((interval.mean - expected).abs() < half, "theory is outside of the interval");
 }
 
-/// Two hosts on one wire send to each other: two independent queues, each the queue of a host's interface, of load `rho`.
+/// Two hosts on one wire send to each other: two independent queues at the hosts' interfaces, each
+/// with load `rho`.
 fn wire(law: Law, rho: f64, packets: f64, seeds: u64) {
     // Each host sends one packet every MEAN / rho ns.
     let measure = packets / 2.0 / seeds as f64 * (MEAN + HEADER) / rho;
@@ -136,8 +137,9 @@ fn waiting_in_an_interface_at_very_high_load() {
     wire(Law::Fixed, 0.95, 10e6, 10);
 }
 
-/// Sixty-three hosts on links a hundred times as fast send to one: the queue is that of the switch's port. Before it a packet
-/// waits for its own sender's link with probability 1e-4, and for at most a hundredth of a service time.
+/// Sixty-three hosts on links a hundred times as fast send to one: the queue is at the switch's
+/// port. Before it a packet waits for its own sender's link with probability 1e-4, for up to a
+/// hundredth of a service time.
 #[test]
 fn waiting_in_a_switch_port() {
     let hosts = 64;

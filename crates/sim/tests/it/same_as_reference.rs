@@ -1,4 +1,7 @@
-//! On random small networks the engine and the reference engine agree on every packet: when it arrived, marked or not, or that it was lost.
+//! On random small networks the engine and the reference engine agree on every packet: when it
+//! arrived, marked or not, or that it was lost.
+//!
+//! Cases cover failures, changes of rates, pauses and every switch of the fabric.
 
 use crate::reference::Reference;
 use proptest::prelude::*;
@@ -38,9 +41,9 @@ struct Case {
     passive: bool,
     failures: Vec<Drawn>,
     changes: Vec<Rates>,
-    /// Frames that an input may hold before it is paused; without PFC where that is 0.
+    /// Frames that an input holds before it is paused; 0 turns PFC off.
     pfc: u64,
-    /// Bytes of headroom, where it is not the formula's.
+    /// Headroom in bytes, where it is not the formula's.
     headroom: Option<u64>,
 }
 
@@ -48,34 +51,36 @@ struct Case {
 fn pausing() -> impl Strategy<Value = Case> {
     let headroom = prop_oneof![Just(None), Just(None), (0u64..4_000).prop_map(Some)];
     (case(), 1u64..6, headroom).prop_map(|(case, pfc, headroom)| {
-        // Whether a packet is marked is decided when it comes to the switch here, and when it has passed it in the reference.
+        // The engine decides about a mark when the packet comes to the switch, the reference when
+        // it has passed it.
         let latency_ns = if case.ecn { 0 } else { case.latency_ns };
-        // In a tree: where paths make a circle, switches may wait for each other for ever.
+        // In a tree: where paths form a circle, switches may wait for each other for ever.
         Case { pfc, headroom, buffer: 0, cut_through: false, extra: 0, latency_ns, ..case }
     })
 }
 
-/// What fails, when, for how long (for good where that is 0) and how much later it is known; times in ps.
+/// What fails, when, for how long (for good if 0), and how much later it is known; times in ps.
 type Drawn = (u32, i64, i64, i64);
 
 /// A case in which elements fail.
 fn failing() -> impl Strategy<Value = Case> {
-    // Some at the times at which flows arrive, some short, some that overlap.
+    // Some at arrival times of flows, some short, some that overlap.
     let at = prop_oneof![0i64..3_000_000_000, (0i64..200).prop_map(|n| n * 7_000_000)];
     let length = prop_oneof![0i64..300_000_000, (0i64..100).prop_map(|n| n * 7_000_000), 1i64..5_000];
     let detection = prop_oneof![Just(0), 0i64..400_000_000];
     let failures = prop::collection::vec((any::<u32>(), at, length, detection), 1..7);
     (case(), failures).prop_map(|(case, mut failures)| {
-        // Who waits for an answer that never comes waits for ever.
+        // A flow that waits for an answer which never comes waits for ever.
         failures.iter_mut().filter(|f| case.tcp.is_some() && f.2 == 0).for_each(|f| f.2 = 1);
-        // The engine decides whether a packet fits, is marked or is corrupt when it comes to a switch, the reference when it has passed it.
-        // With a failure between these, the packet is lost in both; but for different reasons, and the draws differ.
+        // The engine decides whether a packet fits, is marked or is corrupt when it comes to a
+        // switch, the reference when it has passed it. With a failure in between, both lose the
+        // packet, but for different reasons, and the draws differ.
         let decides = case.buffer > 0 || case.ecn || case.errors;
         Case { failures, latency_ns: if decides { 0 } else { case.latency_ns }, ..case }
     })
 }
 
-/// Which wires change, when, how often (once where that is 0), and in which of some rates; times in ps.
+/// Which wires change, when, how often (once if 0), and to which of some rates; times in ps.
 type Rates = (u32, i64, i64, u32);
 
 /// A case in which rates change, and elements may fail.
@@ -84,7 +89,8 @@ fn changing() -> impl Strategy<Value = Case> {
     let every = prop_oneof![Just(0), 1_000_000i64..200_000_000, (1i64..20).prop_map(|n| n * 7_000_000)];
     let changes = prop::collection::vec((any::<u32>(), at, every, any::<u32>()), 1..5);
     (prop_oneof![case(), failing()], changes).prop_map(|(case, changes)| {
-        // As for failures: with a change between a packet's coming and its passing, the two decide by other rates.
+        // As for failures: with a change between a packet's arrival and its passing, the two decide
+        // by different rates.
         let decides = case.buffer > 0 || case.ecn;
         let latency_ns = if decides { 0 } else { case.latency_ns };
         Case { changes, cut_through: false, latency_ns, ..case }
@@ -100,7 +106,7 @@ fn changes(case: &Case, fabric: &Fabric) -> Vec<Change> {
             2 => Wires::Between([link.from.0, link.to.0]),
             _ => Wires::Wire(which / 8 % (links / 2)),
         };
-        // Some are inexact, some as they were.
+        // Some are inexact, some unchanged.
         let all = [Rate::mbps(100), Rate::gbps(1), Rate::mbps(333), Rate::gbps(10), Rate::mbps(700), Rate::gbps(40)];
         let count = if every > 0 { 1 + rates % 3 } else { 1 };
         Change {
@@ -208,7 +214,7 @@ fn build(case: &Case) -> (Arc<Fabric>, Vec<FlowArrival>) {
         let to = NodeId(case.hosts + draw.next(u64::from(case.switches)) as u32);
         wires.push((NodeId(h), to, spec(&mut draw)));
     }
-    // A random tree of switches, and a few wires more.
+    // A random tree of switches with a few more wires.
     for s in 1..case.switches {
         let to = NodeId(case.hosts + draw.next(u64::from(s)) as u32);
         wires.push((NodeId(case.hosts + s), to, spec(&mut draw)));
@@ -224,7 +230,7 @@ fn build(case: &Case) -> (Arc<Fabric>, Vec<FlowArrival>) {
     let mut at = 0;
     let arrivals = (0..case.flows)
         .map(|_| {
-            // Simultaneous arrivals are wanted, too.
+            // Simultaneous arrivals are wanted too.
             at += draw.next(5) as i64 * 7_000_000;
             let source = draw.next(u64::from(case.hosts)) as u32;
             let other = 1 + draw.next(u64::from(case.hosts) - 1) as u32;
@@ -281,7 +287,7 @@ fn sorted(ends: &mut Endpoints) -> Vec<PacketEvent> {
     log
 }
 
-/// Runs both, and gives the reasons for which packets were lost.
+/// Runs both, and returns the reasons of losses.
 fn both(case: &Case) -> Result<BTreeSet<&'static str>, TestCaseError> {
     let (fabric, arrivals) = build(case);
     let failures = failures(case, &fabric);
@@ -317,12 +323,12 @@ fn both(case: &Case) -> Result<BTreeSet<&'static str>, TestCaseError> {
     }
     prop_assert_eq!(&losses, &slow.losses);
     prop_assert_eq!(fast.network.meters.hops, slow.hops);
-    // What waits for ever at a host may have been asked for one packet.
+    // A flow that waits for ever at a host may have handed over one packet.
     let forever = failures.iter().any(|f| f.until.is_none());
     let (sent, waiting) = (fast.ends.ledger.sent, fast.network.in_flight());
     prop_assert!(waiting == (0, 0) || forever && waiting.0 <= u64::from(case.hosts));
     prop_assert_eq!((sent.0 - waiting.0, sent.1 - waiting.1), slow_ends.ledger.sent);
-    // Open-loop flows that lost packets, and no others, are over without being finished.
+    // Only open-loop flows that lost packets end without being finished.
     prop_assert_eq!(fast.ends.flows.len(), slow_ends.flows.len());
     prop_assert!(fast.ends.flows.is_empty() || forever);
     Ok(losses.keys().map(|&(_, why)| why).collect())

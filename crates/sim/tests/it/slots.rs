@@ -1,5 +1,7 @@
-//! The shuffle of "Practical TDMA for Datacenter Ethernet" (EuroSys 2012, section 6.1, fig. 7): 24 hosts, one switch, 10 Gb/s, slots of
-//! 300 us and guards of 15 us, against what slots cost by arithmetic, and TCP beside it.
+//! The shuffle of "Practical TDMA for Datacenter Ethernet" (EuroSys 2012, section 6.1, fig. 7)
+//! against the arithmetic of slots, and TCP alongside.
+//!
+//! 24 hosts share one switch at 10 Gb/s, with slots of 300 us and guards of 15 us.
 
 use crate::common::{Ran, run};
 use std::collections::BTreeSet;
@@ -35,7 +37,8 @@ fn completion(ran: &Ran) -> f64 {
     ran.summary.completion_ps.expect("all flows are done") as f64
 }
 
-/// Line time in ps at 10 Gb/s of all that a host sends, in full frames: no schedule is faster.
+/// Line time in ps at 10 Gb/s of all frames that a host sends, in full frames: no schedule is
+/// faster.
 fn ideal(pair_bytes: u64) -> f64 {
     let frames = pair_bytes / PAYLOAD;
     let rest = pair_bytes % PAYLOAD;
@@ -50,8 +53,8 @@ fn longest_queue(ran: &Ran) -> i64 {
     queues.into_iter().zip(from).filter(|(_, f)| *f >= HOSTS as i64).map(|(q, _)| q).max().unwrap()
 }
 
-/// No packet waits behind another one in the switch, no slot has a host twice on one side, and what the table of slots
-/// says was sent is what was sent.
+/// No packet waits behind another one in the switch, no slot has a host twice on one side, and the
+/// table of slots has the bytes that were sent.
 fn exclusive(ran: &Ran) {
     assert!(ran.summary.dropped_packets.is_empty(), "{:?}", ran.summary.dropped_packets);
     assert!(longest_queue(ran) <= FRAME as i64, "{} B queued in the switch", longest_queue(ran));
@@ -71,11 +74,12 @@ fn exclusive(ran: &Ran) {
     assert!(ran.column("slots", "sent_bytes").iter().zip(&granted).all(|(s, g)| s <= g));
 }
 
-/// Application bytes that a slot holds: 41 whole frames in 375,000 B, and one cut to the 4,442 B that are left.
+/// Application bytes of a slot: 41 whole frames in 375,000 B, and one cut to the remaining 4,442 B.
 const SLOT_BYTES: u64 = 41 * PAYLOAD + (375_000 - 41 * FRAME - 38 - 16);
 
-/// A guard of 15 us after each slot of 300 us makes a shuffle 1.05 times as long as its bytes. What is left is the time until the first
-/// slot, as the first round is planned on reports that have to be sent first: below 0.5 % here, where each pair fills 160 slots.
+/// A guard of 15 us after each slot of 300 us makes a shuffle 1.05 times as long as its bytes. The
+/// rest is the time until the first slot, as the first round is planned on reports that must be
+/// sent first: below 0.5 % here, where each pair fills 160 slots.
 #[test]
 fn a_shuffle_in_slots_takes_its_bytes_and_the_guards() {
     let pair_bytes = 160 * SLOT_BYTES;
@@ -107,7 +111,7 @@ fn slots_endure_lost_messages_and_wrong_clocks() {
     }
 }
 
-/// The other way round: clocks that are off by more than the guard have two senders meet, and the queue shows it.
+/// The converse: with clock errors beyond the guard two senders meet, and the queue shows it.
 #[test]
 fn clocks_beyond_the_guard_are_seen() {
     let scheme = SLOTS.replace("guard", "clock_error = \"30 us\", guard");
@@ -117,18 +121,19 @@ fn clocks_beyond_the_guard_are_seen() {
     assert_eq!(ran.summary.flows.unfinished, 0);
 }
 
-/// The same bytes under TCP CUBIC with 160 kB of buffer a port and 200 ms of least timeout, the paper's baseline, which finished 22 %
-/// after the ideal with 10 GB a pair, some flows at the expense of others. Here 18 MB a pair: timeouts weigh more.
+/// The same bytes under TCP CUBIC with 160 kB of buffer per port and a least timeout of 200 ms. The
+/// paper's baseline finished 22 % after the ideal with 10 GB per pair, some flows at the expense of
+/// others. With 18 MB per pair here, timeouts weigh more.
 ///
-/// Flows begin at random in 5 ms. All at once, hosts that send in the order of the list are in step with each other, each
-/// at its own receiver, for the whole shuffle: a perfect schedule by chance.
+/// Flows start at random within 5 ms. If all start at once, hosts that send in list order stay in
+/// step, each at its own receiver: a perfect schedule by chance.
 #[test]
 fn tcp_is_slower_and_unfair() {
     let pair_bytes = PAYLOAD * 2000;
     let scheme = format!("{SLOTS}\n[scheme.tcp]\ntransport.tcp = {{ congestion = \"cubic\", min_rto = \"200 ms\" }}\n");
     let text = shuffle(pair_bytes, r#"jitter = "5 ms""#, &scheme);
     let (slots, tcp) = (run(&text, "slots", 1), run(&text, "tcp", 1));
-    // The slowest of a host's flows over its fastest: 1 where all are served alike.
+    // The slowest of a host's flows relative to its fastest: 1 where all are served alike.
     let spread = |ran: &Ran| {
         let fct = ran.column("flows", "fct_ps");
         *fct.iter().max().unwrap() as f64 / *fct.iter().min().unwrap() as f64

@@ -1,4 +1,6 @@
-//! Connections that are split, and senders that are steered, at the ends of a network that is a delay and a loss.
+//! Split connections and steered senders, at the ends of a network with only a delay and losses.
+//!
+//! The test drives the endpoints without the engine.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +19,7 @@ enum Event {
     Timer(u32, u32),
 }
 
-/// Each packet takes a time by its sender, and every so manyth is lost.
+/// Delays each packet by its sender, and loses every n-th.
 #[derive(Default)]
 struct Pipe {
     events: BTreeMap<(SimTime, u64), Event>,
@@ -82,7 +84,7 @@ fn flow(source: u32, destination: u32, bytes: u64) -> FlowArrival {
     }
 }
 
-/// Until nothing is left to do, or `end`. Packets sent and lost.
+/// Runs until nothing is left to do, or until `end`: packets lost.
 fn run(ends: &mut Endpoints, pipe: &mut Pipe, end: SimTime, mut each: impl FnMut(&Endpoints)) -> u64 {
     let mut lost = 0;
     while let Some(entry) = pipe.events.first_entry().filter(|e| e.key().0 <= end) {
@@ -120,7 +122,7 @@ fn a_split_connection_keeps_the_books() {
                 assert!(device <= proxy, "the second half has what the first has not brought");
                 ahead = ahead.max(proxy - device);
             });
-            // What the proxy has is no goodput.
+            // Bytes at the proxy are not goodput.
             assert_eq!(ends.ledger.received, [0, 0, bytes], "{lose}");
             assert_eq!((ends.ledger.arrived, ends.ledger.ended, ends.flows.len()), (2, 2, 0));
             assert_eq!(ends.ledger.sent.0, ends.ledger.delivered.0 + lost);

@@ -1,4 +1,7 @@
-//! Two controllers of slots, of which one is lost: the other takes over in a time that a formula bounds, and never do two of them plan at once.
+//! Two TDMA controllers of which one fails: the other takes over within the time of a formula, and
+//! two of them never plan at once.
+//!
+//! Slots in the tables show which controller planned them.
 
 use crate::common::{Ran, run};
 use timeplane_model::Duration;
@@ -10,7 +13,7 @@ const SLOTS: i64 = 16;
 const LATENCY: Duration = Duration::from_us(20);
 const COMPUTE: Duration = Duration::from_us(100);
 const CLOCK: Duration = Duration::from_us(2);
-/// What a frame may hold a gate open for.
+/// How long a frame may hold a gate open.
 const HOLD: Duration = Duration::from_us(500);
 
 /// Gates by hosts' clocks, and by frames.
@@ -39,7 +42,7 @@ fn away(element: &str, from: i64, until: i64) -> String {
     format!("[[failure]]\nelement = \"{element}\"\nat = \"{from} us\"\nuntil = \"{until} us\"\n")
 }
 
-/// Begin, end, source and bytes of every slot, in the order of begins.
+/// Start, end, source and bytes of every slot, in the order of starts.
 fn slots(ran: &Ran) -> Vec<(i64, i64, i64, i64)> {
     let (start, open) = (ran.column("slots", "start_ps"), ran.column("slots", "open_ps"));
     let (source, sent) = (ran.column("slots", "source"), ran.column("slots", "sent_bytes"));
@@ -48,13 +51,14 @@ fn slots(ran: &Ran) -> Vec<(i64, i64, i64, i64)> {
     all
 }
 
-/// The longest time in which nobody has a slot that is used.
+/// The longest time in which no slot is used.
 fn longest_silence(ran: &Ran) -> Duration {
     let used: Vec<_> = slots(ran).into_iter().filter(|s| s.3 > 0).collect();
     Duration::from_ps(used.windows(2).map(|w| w[1].0 - w[0].1).max().expect("slots"))
 }
 
-/// Every byte came, and once; nobody was in a foreign slot; and no two slots of different plans are at the same time.
+/// Every byte came, once; no host sent in a foreign slot; and no two slots of different plans
+/// overlap.
 fn check(ran: &Ran, what: &str) {
     assert_eq!((ran.summary.flows.unfinished, ran.summary.collisions), (0, Some(0)), "{what}");
     assert!(ran.summary.dropped_packets.is_empty(), "{what}: {:?}", ran.summary.dropped_packets);
@@ -68,11 +72,12 @@ fn check(ran: &Ran, what: &str) {
     assert_eq!(senders.len(), slots.len(), "{what}: a sender has two slots at once");
 }
 
-/// From the loss of a controller until the first slot of its successor begins, at most: until that misses it, until all is over that the
-/// predecessor has granted or opened, and from a question to a slot.
+/// The longest time from the loss of a controller to the first slot of its successor: until the
+/// successor misses it, until all slots are over that it granted or opened, and from a question to
+/// a slot.
 fn bound(by_signal: bool) -> Duration {
     let round = (SLOT + GUARD) * SLOTS;
-    // How long frames differ, by reaction and line time, is not more than this.
+    // Frames differ by no more than this, in reaction and line time.
     let (clock, held) =
         if by_signal { (Duration::ZERO, HOLD + Duration::from_us(10)) } else { (CLOCK, Duration::ZERO) };
     let message = LATENCY + clock * 2 + Duration::from_us(1);
@@ -88,7 +93,7 @@ fn a_standby_takes_over_within_the_bound() {
         let both = format!("{keys}, standby = {{}}");
         let whole = tree(&both, "", 1);
         check(&whole, keys);
-        // Beside the first one, the second changes nothing while all is well.
+        // While all is well, the second one changes nothing.
         let alone = tree(keys, "", 1);
         assert_eq!(whole.summary.completion_ps, alone.summary.completion_ps);
         assert!(
@@ -96,7 +101,8 @@ fn a_standby_takes_over_within_the_bound() {
                 && !alone.summary.control_messages.contains_key("peers")
         );
         let mut longest = Duration::ZERO;
-        // In a slot, in a guard, while grants are on their way; it returns before it is missed, after its successor leads, or not in the run.
+        // In a slot, in a guard, and while grants are under way. It returns before it is missed,
+        // after its successor leads, or not in the run.
         for (at, until) in [(2_000, 2_300), (3_333, 9_000), (4_127, 30_000), (5_050, 900_000), (150, 10_000)] {
             let what = format!("{keys}, away from {at} to {until} us");
             let ran = tree(&both, &away("controller", at, until), 1);
@@ -104,7 +110,7 @@ fn a_standby_takes_over_within_the_bound() {
             let silence = longest_silence(&ran);
             longest = longest.max(silence);
             assert!(silence <= bound(by_signal), "{what}: no slot for {silence}, more than {}", bound(by_signal));
-            // Nobody stays muted.
+            // No host stays muted.
             let later = slots(&ran).into_iter().filter(|s| s.0 > at * US + bound(by_signal).as_ps() && s.3 > 0);
             let senders: std::collections::BTreeSet<i64> = later.map(|s| s.2).collect();
             assert_eq!(senders.len(), 6, "{what}: {senders:?}");
@@ -117,7 +123,8 @@ fn a_standby_takes_over_within_the_bound() {
     }
 }
 
-/// One that returns follows, and leads again when its successor is lost; both may be lost at once.
+/// A controller that returns follows, and leads again when its successor fails. Both may fail at
+/// once.
 #[test]
 fn controllers_take_turns() {
     for (keys, by_signal) in [(BY_CLOCK, false), (BY_SIGNAL, true)] {
@@ -131,13 +138,13 @@ fn controllers_take_turns() {
         // Both return at once, and know nothing.
         let together = away("controller", 2_000, 6_000) + &away("standby", 3_000, 6_000);
         check(&tree(&both, &together, 2), keys);
-        // The one that stood by is lost before it is needed.
+        // The standby fails before it is needed.
         let early = away("standby", 1_000, 5_000) + &away("controller", 8_000, 9_000);
         check(&tree(&both, &early, 2), keys);
     }
 }
 
-/// Where one control message of twenty is lost, and one of five.
+/// One control message of twenty is lost, or one of five.
 #[test]
 fn losses_cost_time_alone() {
     for keys in [BY_CLOCK, BY_SIGNAL] {

@@ -1,4 +1,8 @@
-//! TCP against the formulas of the literature, through the whole simulator: hosts, links, random loss, queues.
+//! TCP against the formulas of the literature, through the whole simulator: hosts, links, random
+//! loss, queues.
+//!
+//! Where a formula is an approximation, its equations are also stepped through without the
+//! simulator.
 
 use std::collections::VecDeque;
 
@@ -9,10 +13,12 @@ use timeplane_results::stats::jain;
 const MSS: f64 = 1460.0;
 const FRAME: f64 = 1538.0;
 
-/// Two long flows, one each way over one wire of 100 Gb/s, on which a full frame is lost with probability `p`. Nothing
-/// queues: the round trip is `rtt` seconds and loss is all that holds a window down. Returns their mean goodput in segments a second.
+/// Two long flows, one in each direction over one wire of 100 Gb/s, on which a full frame is lost
+/// with probability `p`. Nothing queues: the round trip is `rtt` seconds, and only losses limit
+/// congestion windows. Returns their mean goodput in segments per second.
 ///
-/// A bare acknowledgement of 84 B is lost 18 times as rarely as a segment, and the next one makes up for it.
+/// A bare acknowledgement of 84 B is lost 18 times as rarely as a segment, and the next one makes
+/// up for it.
 fn under_loss(congestion: &str, p: f64, rtt: f64, segments_per_ack: u32, segments: u64) -> (f64, Ran) {
     let bit_error = 1.0 - (1.0 - p).powf(1.0 / (8.0 * FRAME));
     let bytes = segments * MSS as u64;
@@ -37,18 +43,20 @@ fn under_loss(congestion: &str, p: f64, rtt: f64, segments_per_ack: u32, segment
     (goodput, ran)
 }
 
-/// Round trip of the tests of NewReno.
+/// The round trip of the NewReno tests.
 const RTT: f64 = 0.01;
 
-/// `C / (RTT sqrt(p))` segments a second for losses that come at random: C = 1.31 where each segment is acknowledged, 0.93 where every
-/// second one is (Mathis, Semke, Mahdavi, Ott, ACM CCR 27(3), 1997, table 1).
+/// `C / (RTT sqrt(p))` segments per second for random losses: C = 1.31 where each segment is
+/// acknowledged, 0.93 where every second one is (Mathis, Semke, Mahdavi, Ott, ACM CCR 27(3), 1997,
+/// table 1).
 fn mathis(p: f64, segments_per_ack: u32) -> f64 {
     let c = if segments_per_ack == 1 { 1.31 } else { 0.93 };
     c / (RTT * p.sqrt())
 }
 
-/// Segments a second of Padhye, Firoiu, Towsley and Kurose (SIGCOMM 1998, eq. 30) without a bound on the window, with a first
-/// timeout of `t0` seconds; 0 leaves their share of timeouts out.
+/// Segments per second of Padhye, Firoiu, Towsley and Kurose (SIGCOMM 1998, eq. 30) without a bound
+/// on the congestion window, with a first timeout of `t0` seconds; 0 leaves out their share of
+/// timeouts.
 fn padhye(p: f64, segments_per_ack: u32, t0: f64) -> f64 {
     let b = f64::from(segments_per_ack);
     let timeouts = t0 * (3.0 * (3.0 * b * p / 8.0).sqrt()).min(1.0) * p * (1.0 + 32.0 * p * p);
@@ -64,16 +72,18 @@ fn uniform() -> impl FnMut() -> f64 {
     }
 }
 
-/// Segments a round trip of NewReno as RFC 5681 (equation 3), RFC 6675 and RFC 3042 describe it, over about `losses` losses and without the
-/// simulator: no bytes, no sequence numbers, no timers. One step is a round trip, in which all that is on its way arrives in order and lets
-/// the sender answer at once. A window without anything on its way is a timeout, of 20 round trips.
+/// Segments per round trip of NewReno as RFC 5681 (equation 3), RFC 6675 and RFC 3042 describe it,
+/// over about `losses` losses and without the simulator: no bytes, no sequence numbers, no timers.
+/// One step is a round trip, in which all segments under way arrive in order and let the sender
+/// answer at once. A congestion window with nothing under way is a timeout of 20 round trips.
 fn ideal_newreno(p: f64, segments_per_ack: usize, losses: u32) -> f64 {
     let mut draw = uniform();
     let mut window: f64 = 10.0;
-    // What is on its way: a segment, and whether it is sent again.
+    // Segments under way, and whether each is a retransmission.
     let mut wire: VecDeque<(u64, bool)> = (0..10).map(|segment| (segment, false)).collect();
     let mut next = 10;
-    // What the receiver lacks, and how many later ones it has by now. Three tell the sender, which then repeats it.
+    // Segments that the receiver lacks, with the number of later ones so far. After three the
+    // sender repeats it.
     let mut holes: Vec<(u64, u32)> = Vec::new();
     let mut repeat: VecDeque<u64> = VecDeque::new();
     let mut recover = None;
@@ -104,7 +114,7 @@ fn ideal_newreno(p: f64, segments_per_ack: usize, losses: u32) -> f64 {
                     holes.push((segment, 0));
                 }
             }
-            // The last of a round is acknowledged by the timer.
+            // The last segment of a round is acknowledged by the timer.
             let at_once = arrives && (repeated || !holes.is_empty() || unacknowledged >= segments_per_ack);
             if !at_once && (left > 0 || unacknowledged == 0) {
                 continue;
@@ -132,7 +142,7 @@ fn ideal_newreno(p: f64, segments_per_ack: usize, losses: u32) -> f64 {
                 if holes.first().is_some_and(|hole| hole.1 >= 3) {
                     window = (window / 2.0).max(2.0);
                     recover = Some(next);
-                    // The first goes at once, whatever the window says.
+                    // The first one goes at once, whatever the congestion window says.
                     wire.extend(repeat.pop_front().map(|segment| (segment, true)));
                 }
             }
@@ -150,16 +160,20 @@ fn ideal_newreno(p: f64, segments_per_ack: usize, losses: u32) -> f64 {
     arrived as f64 / rounds as f64
 }
 
-/// NewReno against the law of the inverse square root, within 10 % from a loss in 10,000 to a loss in 100.
+/// NewReno against the law of the inverse square root, within 10 % from a loss in 10,000 to a loss
+/// in 100.
 ///
-/// The law is that of windows without end. At a loss in 100 the window is a dozen segments, and four things that RFCs 5681 and 6675 ask for
-/// cost up to a tenth: no growth in the round trip of a recovery, only whole segments sent, equation 3 that adds less than a
-/// segment a round trip as the window grows in it, and repetitions, which are no goodput. So the protocol is also stepped through without the
-/// simulator, which has to agree to 3 % whatever the law says; to 5 % with an acknowledgement for two, as the timer of an odd segment splits
-/// windows into bursts, and each burst of an odd length has an acknowledgement more.
+/// The law holds for unbounded windows. At a loss in 100 the window is a dozen segments, and four
+/// rules of RFCs 5681 and 6675 cost up to a tenth. There is no growth in the round trip of a
+/// recovery. Only whole segments are sent. Equation 3 adds less than a segment per round trip as
+/// the window grows in it. Retransmissions are not goodput. So the protocol is also stepped through
+/// without the simulator, which must agree to 3 %. With an acknowledgement for two segments it must
+/// agree to 5 %, as the timer of an odd segment splits windows into bursts, and each odd burst has
+/// one acknowledgement more.
 ///
-/// Padhye's equation has a timeout in every fifth loss at a loss in 100, as there a loss takes the rest of its window with it. Losses that are independent of
-/// each other, and selective acknowledgements, make timeouts rare. It is right to 10 % without that term.
+/// Padhye's equation has a timeout in every fifth loss at a loss in 100, as there a loss takes the
+/// rest of its window with it. Independent losses and selective acknowledgements make timeouts
+/// rare. The equation is right to 10 % without that term.
 #[test]
 fn newreno_follows_the_inverse_square_root_of_loss() {
     for (p, segments) in [(1e-4, 8_000_000), (1e-3, 1_600_000), (1e-2, 1_600_000)] {
@@ -187,8 +201,8 @@ fn newreno_follows_the_inverse_square_root_of_loss() {
     }
 }
 
-/// Mean window of CUBIC as RFC 9438 writes it down, one step a round trip: equations 1, 2 and 4 and fast convergence, with
-/// `gap()` segments from one loss to the next.
+/// The mean window of CUBIC by RFC 9438, one step per round trip: equations 1, 2 and 4 and fast
+/// convergence, with `gap()` segments from one loss to the next.
 fn cubic(rtt: f64, losses: u32, mut gap: impl FnMut() -> f64) -> f64 {
     let (c, beta) = (0.4, 0.7);
     let (mut window, mut w_max): (f64, f64) = (10.0, 0.0);
@@ -203,7 +217,7 @@ fn cubic(rtt: f64, losses: u32, mut gap: impl FnMut() -> f64) -> f64 {
         }
         let (mut left, mut t, mut reno) = (gap(), 0.0, window);
         loop {
-            // The first tenth is the way to the steady state.
+            // The first tenth is the transient.
             if loss > losses / 10 {
                 all += window.min(left);
                 rounds += (left / window).min(1.0);
@@ -220,11 +234,13 @@ fn cubic(rtt: f64, losses: u32, mut gap: impl FnMut() -> f64) -> f64 {
     all / rounds
 }
 
-/// CUBIC over a pipe that is never full: 250 Mb and more in flight would fit. RFC 9438 (section 5.1, eq. 5) gives the mean window where one
-/// segment in `1 / p` is lost at even distances, `(C (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4)`.
+/// CUBIC over a pipe that is never full: 250 Mb and more in flight would fit. RFC 9438 (section
+/// 5.1, eq. 5) gives the mean window where one segment in `1 / p` is lost at even distances, `(C (3
+/// + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4)`.
 ///
-/// Losses at random leave a larger window than that, by 15 to 20 %, as the window's growth is convex in time. So the equations of the RFC are
-/// stepped through twice: at even distances they give its own mean window to 5 %, and at random the simulator's to 10 %.
+/// Random losses leave a larger window than that, by 15 to 20 %, as the window's growth is convex
+/// in time. So the equations of the RFC are stepped through twice: at even distances they give its
+/// own mean window to 5 %, and at random the simulator's to 10 %.
 #[test]
 fn cubic_follows_its_law() {
     let rtt: f64 = 0.1;
@@ -249,8 +265,8 @@ fn cubic_follows_its_law() {
 
 /// `hosts` hosts on links of 10 Gb/s send without end to host 0 on a link of 1 Gb/s.
 ///
-/// With links of one rate, the flow that fills the receiver's link alone would feed its queue at exactly the rate at which it
-/// drains and lock all others out for good.
+/// With links of one rate, a flow that fills the receiver's link alone would feed its queue at
+/// exactly the rate at which it drains, and lock out all others for good.
 fn incast(hosts: u32, congestion: &str, receiver: &str, switch: &str, rest: &str) -> String {
     let name = format!("incast-{hosts}.csv");
     let flows: Vec<_> = (1..=hosts).map(|h| (i64::from(h) * 10_000_019, h, 0, 1_000_000_000_000)).collect();
@@ -276,8 +292,9 @@ fn incast(hosts: u32, congestion: &str, receiver: &str, switch: &str, rest: &str
     )
 }
 
-/// Two senders under DCTCP keep the queue of the link that they share at the marking threshold K. With synchronous flows it swings between
-/// `K + N` and `K + N - A` packets, where `A = sqrt(2 N (C RTT + K)) / 2` (Alizadeh et al., SIGCOMM 2010, eqs. 8, 11 and 12).
+/// Two senders under DCTCP keep the queue of their common link at the marking threshold K. With
+/// synchronous flows it swings between `K + N` and `K + N - A` packets, where `A = sqrt(2 N (C RTT
+/// + K)) / 2` (Alizadeh et al., SIGCOMM 2010, eqs. 8, 11 and 12).
 #[test]
 fn dctcp_keeps_the_queue_at_its_threshold() {
     for (receiver, rate) in [("10 Gb/s", 10e9), ("1 Gb/s", 1e9)] {
@@ -288,11 +305,11 @@ fn dctcp_keeps_the_queue_at_its_threshold() {
         let port = links[to.iter().position(|n| *n == 0).unwrap()];
         let (time, link, bytes) =
             (ran.column("queues", "time_ps"), ran.column("queues", "link"), ran.column("queues", "queue_bytes"));
-        // The second half of the run; a queue that is empty has no row.
+        // The second half of the run; an empty queue has no row.
         let sum: i64 =
             (0..time.len()).filter(|&i| time[i] >= 100_000_000_000 && link[i] == port).map(|i| bytes[i]).sum();
         let mean = sum as f64 / 100_000.0;
-        // Packets, with N = 2 and four wires of 10 us a round trip.
+        // Packets, with N = 2 and four wires of 10 us per round trip.
         let k = 100e3 / FRAME;
         let swing = (2.0 * 2.0 * (rate * 40e-6 / 8.0 / FRAME + k)).sqrt() / 2.0;
         let expected = (k + 2.0 - swing / 2.0) * FRAME;
@@ -308,8 +325,8 @@ fn dctcp_keeps_the_queue_at_its_threshold() {
     }
 }
 
-/// Eight long flows into one link share it evenly: Jain's index above 0.95 (for half of them with twice the rate of the others
-/// it is 0.9).
+/// Eight long flows into one link share it evenly: Jain's index is above 0.95. It is 0.9 if half of
+/// them have twice the rate of the others.
 #[test]
 fn flows_share_a_link() {
     for congestion in ["new_reno", "cubic", "dctcp"] {
@@ -328,11 +345,12 @@ fn flows_share_a_link() {
     }
 }
 
-/// Two long flows, one each way over a wire of 1 Gb/s and 5 ms on which a segment in a hundred is lost: BBR fills it, CUBIC does not.
+/// Two long flows, one in each direction over a wire of 1 Gb/s and 5 ms on which a segment in a
+/// hundred is lost: BBR fills it, CUBIC does not.
 #[test]
 fn bbr_fills_a_wire_that_loses() {
     let bit_error = 1.0 - 0.99f64.powf(1.0 / (8.0 * FRAME));
-    // Long enough for a timeout at the very end, 200 ms, to count for little.
+    // Long enough that a timeout at the very end, 200 ms, counts for little.
     let shares = [("bbr", 300_000), ("cubic", 30_000)].map(|(congestion, segments)| {
         let text = format!(
             r#"
@@ -353,6 +371,7 @@ fn bbr_fills_a_wire_that_loses() {
         f64::from(segments) * FRAME * 8.0 / 1e9 / (slowest as f64 / 1e12)
     });
     println!("BBR {:.3} of the wire, CUBIC {:.3}", shares[0], shares[1]);
-    // Of each wire, the other flow's acknowledgements take up to 6 %: in recovery one of 100 B or so for each segment.
+    // The other flow's acknowledgements take up to 6 % of each wire: in recovery, one of about 100
+    // B for each segment.
     assert!(shares[0] > 0.8 && shares[1] < 0.3, "{shares:?}");
 }

@@ -1,5 +1,8 @@
-//! TDMA as "Practical TDMA for Datacenter Ethernet" (EuroSys 2012) does it: PFC frames open and close gates. What frames cost, how long guards have
-//! to be, clocks that do not matter, and receive buffers.
+//! TDMA as in "Practical TDMA for Datacenter Ethernet" (EuroSys 2012): PFC frames open and close
+//! gates.
+//!
+//! The tests cover the cost of frames, the length of guards, clocks that do not matter, and receive
+//! buffers.
 
 use crate::common::{Ran, load, run};
 use timeplane_model::{Bytes, Duration};
@@ -10,7 +13,8 @@ const PAYLOAD: u64 = 9000 - 16;
 /// Wire bytes of a full frame.
 const FRAME: u64 = 9038;
 
-/// All to all on one switch; `slots` are the keys of the plan beside slots of 300 us and guards of 15 us.
+/// All to all on one switch; `slots` are the keys of the plan, in addition to slots of 300 us and
+/// guards of 15 us.
 fn shuffle(hosts: u64, pair_bytes: u64, slots: &str) -> String {
     format!(
         r#"
@@ -37,8 +41,9 @@ fn slots(text: &str) -> (TdmaSpec, timeplane_model::Fabric) {
     (slots.clone(), loaded.scenario.fabric.build().unwrap())
 }
 
-/// Fig. 7's ratio, 1.05, by frames that are obeyed at once: 24 hosts, 23 partners each. A slot of 375,000 B holds 41.5 frames; the 42nd begins in the
-/// slot and ends in the guard, as a frame that has begun when a gate closes is finished.
+/// The ratio of fig. 7, 1.05, by frames that are obeyed at once: 24 hosts with 23 partners each. A
+/// slot of 375,000 B holds 41.5 frames. The 42nd starts in the slot and ends in the guard, as a
+/// frame under way is finished when a gate closes.
 #[test]
 fn a_shuffle_by_signals_takes_its_bytes_and_the_guards() {
     let frames = 42 * 60;
@@ -50,7 +55,8 @@ fn a_shuffle_by_signals_takes_its_bytes_and_the_guards() {
     assert_eq!(collisions(&ran), 0);
     assert!((completion / ideal / 1.05 - 1.0).abs() < 0.01, "{}", completion / ideal);
 
-    // Section 6.5: two frames per slot and host. The paper counts 60 B each, about 3 Mb/s for each host.
+    // Section 6.5: two frames per slot and host. The paper counts 60 B each, about 3 Mb/s for each
+    // host.
     let pfc = &ran.summary.control_messages["pfc"];
     let seconds = completion * 1e-12;
     let per_host = pfc.messages as f64 / seconds / 24.0;
@@ -65,7 +71,8 @@ fn a_shuffle_by_signals_takes_its_bytes_and_the_guards() {
     assert_eq!(sent, uplinks, "the table of slots knows who sent when");
 }
 
-/// The guard that the formula asks for is enough, for many seeds and all reactions; with less, hosts are in each other's slots.
+/// The guard of the formula suffices for many seeds and all reactions. With less, hosts send in
+/// each other's slots.
 #[test]
 fn the_least_guard_is_just_long_enough() {
     let reactions = [
@@ -94,7 +101,7 @@ fn the_least_guard_is_just_long_enough() {
     }
 }
 
-/// In a tree, what crosses the root arrives later than what does not.
+/// In a tree, packets that cross the root arrive later than others.
 #[test]
 fn the_least_guard_covers_the_paths_of_a_tree() {
     let with = |guard: &str| {
@@ -111,23 +118,26 @@ fn the_least_guard_covers_the_paths_of_a_tree() {
     assert!(collisions(&run(&with("6 us"), "slots", 1)) > 0);
 }
 
-/// Gates by clocks: a guard of twice their error keeps hosts apart, one of less does not. Frames end before a gate closes, so nothing is in progress.
+/// Gates by clocks: a guard of twice their error keeps hosts apart, a smaller one does not. Frames
+/// end before a gate closes, so none is in progress.
 #[test]
 fn clocks_need_twice_their_error() {
     let with = |guard: u32| shuffle(8, 500 * PAYLOAD, &format!(r#"guard = "{guard} us", clock_error = "10 us""#));
     for seed in 1..=12 {
-        // The last frame of a flow is full, but one that is cut to fill a slot leaves a shorter one: up to a frame more.
+        // The last frame of a flow is full, but one that is cut to fill a slot leaves a shorter
+        // one: up to a frame more.
         assert_eq!(collisions(&run(&with(20 + 8), "slots", seed)), 0);
     }
     assert!((1..=12).map(|seed| collisions(&run(&with(5), "slots", seed))).sum::<u64>() > 0);
 }
 
-/// Clocks that part at 100 us/s, as the paper measured: gates by clocks meet after a while, not where beacons set the clocks, and never where
-/// frames open the gates.
+/// Clocks that drift apart at 100 us/s, as the paper measured: gates by clocks meet after a while,
+/// not where beacons set the clocks, and never where frames open the gates.
 #[test]
 fn drifting_clocks_collide_unless_they_are_set_or_not_asked() {
-    // 500 ppm make in 0.2 s what 50 ppm, 100 us/s between two clocks, make in 2 s. Grants come in by twice the error before they begin, so that hosts
-    // which are ahead by more hear of them too late.
+    // 500 ppm have the effect in 0.2 s that 50 ppm, 100 us/s between two clocks, have in 2 s.
+    // Grants come in by twice the error before they start, so hosts that are further ahead hear of
+    // them too late.
     let with = |keys: &str| {
         let text = shuffle(
             6,
@@ -147,7 +157,8 @@ fn drifting_clocks_collide_unless_they_are_set_or_not_asked() {
     assert_eq!(all(r#", signals = { reaction = "interface" }"#), (0, 0));
 }
 
-/// Five hosts send to one whose application takes out 4 Gb/s: nothing overflows, and the application never waits long.
+/// Five hosts send to one whose application reads at 4 Gb/s: nothing overflows, and the application
+/// never waits long.
 #[test]
 fn a_receive_buffer_never_overflows_and_stays_busy() {
     for (signals, round) in [("", 8), (r#", signals = { reaction = "interface" }"#, 8), ("", 32)] {
@@ -171,12 +182,13 @@ fn a_receive_buffer_never_overflows_and_stays_busy() {
     }
 }
 
-/// Short flows beside a shuffle: a share of 500 Mb/s outside of the slots.
+/// Short flows alongside a shuffle: a share of 500 Mb/s outside of the slots.
 fn beside_bulk(name: &str, background: &str) -> (Ran, Ran) {
     let mut flows: Vec<(i64, u32, u32, u64)> = Vec::new();
     for i in 0..6 {
         flows.extend((0..6).filter(|j| *j != i).map(|j| (0, i, j, 1_200 * PAYLOAD)));
-        // A flow every 100 us from each host, to one after the other: 5 kB are 41 us at 1 Gb/s.
+        // A flow every 100 us from each host, to one host after the other: 5 kB are 41 us at 1
+        // Gb/s.
         flows.extend((0..100).map(|k| (100_000_000 * k + 3_000_000, i, (i + 1 + k as u32 % 5) % 6, 5_000)));
     }
     flows.sort_unstable();
@@ -207,7 +219,7 @@ fn short_flows_need_not_wait_for_slots() {
     println!("short flows: {slow} us in slots, {fast} us beside them; the shuffle takes {longer:.3} times as long");
     assert_eq!(with.summary.flows.unfinished, 0);
     assert!(fast < 40 && slow > 10 * fast, "{fast} us, {slow} us");
-    // The share is 5 %; what short flows no longer take of the slots comes off.
+    // The share is 5 %; what short flows no longer take from the slots comes off.
     assert!(longer < 1.06, "{longer}");
     // Queues stay short: two frames of slots and a short packet or two.
     let from = with.column("links", "from");
@@ -216,7 +228,8 @@ fn short_flows_need_not_wait_for_slots() {
     assert!(longest < 3 * FRAME as i64, "{longest} B");
 }
 
-/// What comes outside of the slots asks nobody for room: where it is more than the application takes, it is lost, counted, and sent again.
+/// Traffic outside of the slots does not ask for room. Where it exceeds the rate of the
+/// application, it is lost, counted, and sent again.
 #[test]
 fn what_a_receive_buffer_cannot_take_is_lost_and_repaired() {
     let flows: Vec<_> = (1..6).flat_map(|i| (0..20).map(move |k| (50_000_000 * k, i, 0, 9_000u64))).collect();
@@ -236,8 +249,9 @@ fn what_a_receive_buffer_cannot_take_is_lost_and_repaired() {
     assert_eq!(reasons.into_iter().collect::<Vec<_>>(), ["receive_buffer"]);
 }
 
-/// One host with ten times the rate sends to ten slow ones in each slot, by paced gates, and by frames that open several queues at once. One after the
-/// other, they would take ten times as long; slots, and what a slot of 4.1 frames leaves unused, cost a tenth.
+/// One host with ten times the rate sends to ten slow ones in each slot, by paced gates and by
+/// frames that open several queues at once. One after the other would take ten times as long.
+/// Slots, and the unused part of a slot of 4.1 frames, cost a tenth.
 #[test]
 fn a_fast_host_serves_slow_ones_in_one_slot() {
     let links: String = (0..11)
@@ -264,7 +278,8 @@ fn a_fast_host_serves_slow_ones_in_one_slot() {
     }
 }
 
-/// Slots with paths of their own through a leaf-spine: nobody meets anybody while all have more to send than a slot carries, which ECMP cannot promise.
+/// Slots with paths of their own through a leaf-spine: packets never meet while all have more to
+/// send than a slot carries, which ECMP cannot guarantee.
 #[test]
 fn paths_of_their_own_keep_pairs_apart() {
     let with = |scheduler: &str| {
@@ -281,7 +296,8 @@ fn paths_of_their_own_keep_pairs_apart() {
     assert!(more * 100 > sent * 98);
 }
 
-/// Fig. 8's ratio, 1.05, on three edge switches with eight hosts each and uplinks of 10 Gb/s: what crosses the root takes 128 pairs' line time.
+/// The ratio of fig. 8, 1.05, on three edge switches with eight hosts each and uplinks of 10 Gb/s:
+/// the traffic across the root takes the line time of 128 pairs.
 #[test]
 fn a_tree_by_signals_takes_what_its_uplinks_take_and_the_guards() {
     // Just below 20 slots of 375,000 B.

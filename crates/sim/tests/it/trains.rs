@@ -1,9 +1,12 @@
-//! Packets that move together are where they would be one by one: every table and every number of a run is the same, to the picosecond.
+//! Trains give the same results as single packets: every table and every number of a run is the
+//! same, to the picosecond.
+//!
+//! Runs are compared both ways; only the amount of work differs.
 
 use crate::common::{Ran, run, run_by_packets};
 use proptest::prelude::*;
 
-/// All of a run but how much work it was.
+/// All results of a run but the amount of work.
 fn results(ran: &Ran) -> String {
     let mut summary = serde_json::to_value(&ran.summary).expect("a summary is JSON");
     summary.as_object_mut().expect("with keys").remove("events").expect("it counts events");
@@ -11,7 +14,8 @@ fn results(ran: &Ran) -> String {
     format!("{summary:#}\n{}", tables.collect::<String>())
 }
 
-/// Runs a scenario both ways, asserts that nothing differs, and gives events by packets over events.
+/// Runs a scenario both ways, asserts that nothing differs, and returns events by packets over
+/// events.
 fn same(text: &str, seed: u64) -> f64 {
     let (together, each) = (run(text, "slots", seed), run_by_packets(text, "slots", seed));
     let (a, b) = (results(&together), results(&each));
@@ -64,7 +68,8 @@ fn a_shuffle_is_the_same_by_trains_and_by_packets() {
     }
 }
 
-/// Frames open and close gates: until when a slot surely lasts is known when it opens, and the rest is sent packet by packet.
+/// Frames open and close gates: the certain end of a slot is known when it opens, and the rest is
+/// sent packet by packet.
 #[test]
 fn signals_are_the_same_by_trains_and_by_packets() {
     for reaction in ["immediate", "interface"] {
@@ -75,7 +80,8 @@ fn signals_are_the_same_by_trains_and_by_packets() {
     }
 }
 
-/// Clocks that are off by twice the guard: somebody comes between, and the run is done again packet by packet.
+/// Clock errors of twice the guard: a packet comes in between, and the run is repeated packet by
+/// packet.
 #[test]
 fn a_plan_that_keeps_nobody_apart_moves_packets_one_by_one() {
     let slots = r#"slot = "100 us", guard = "15 us", clock_error = "30 us""#;
@@ -86,7 +92,8 @@ fn a_plan_that_keeps_nobody_apart_moves_packets_one_by_one() {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
-    /// Whatever the plan, and whether it keeps its promises or not: with clocks that are off by more than a guard, or paths that cross, packets meet.
+    /// For any plan, whether it keeps its guarantee or not: with clock errors beyond a guard, or
+    /// paths that cross, packets meet.
     #[test]
     fn nothing_differs_whatever_the_plan(
         topology in prop::sample::select(vec![ONE_SWITCH, TREE, CLOS]),
@@ -114,7 +121,7 @@ proptest! {
         let slots = format!(
             "slot = \"{slot_us} us\", guard = \"{guard_us} us\", control_loss = {loss}, scheduler = \"{scheduler}\"{signals}{drift}"
         );
-        // One switch has no uplinks.
+        // A single switch has no uplinks.
         let fabric = if topology == ONE_SWITCH && fabric.starts_with("uplink") { "" } else { fabric };
         let mut text = scenario(topology, &format!("mtu = \"{mtu} B\"\n{fabric}"), workload, transport, &slots);
         // A plan that does not suit its network may never end.

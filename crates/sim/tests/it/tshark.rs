@@ -1,6 +1,7 @@
-//! tshark with our dissector reads captures: every message that agents can say, by the values that were encoded, and frames of a run.
+//! tshark with our dissector reads captures: every message of agents, with the encoded values, and
+//! frames of a run.
 //!
-//! Needs the Debian package tshark, which `install.sh` brings.
+//! Needs the Debian package tshark, which `install.sh` installs.
 
 #[allow(dead_code)]
 #[path = "../../../protocol/examples/frames.rs"]
@@ -28,7 +29,7 @@ use timeplane_protocol::{
 };
 use timeplane_results::pcapng::{Frame, Interface, PcapngWriter};
 
-/// What a dissector has to find: values by field, in the order of the bytes.
+/// The values that a dissector must find, by field, in the order of the bytes.
 type Found = BTreeMap<String, Vec<String>>;
 
 fn dissector() -> PathBuf {
@@ -44,14 +45,14 @@ fn tshark(arguments: &[&str]) -> String {
     text.into_owned()
 }
 
-/// All fields of the dissector, by the names that it gives them.
+/// All fields of the dissector, by their names in it.
 fn fields() -> Vec<String> {
     let script = std::fs::read_to_string(dissector()).expect("the dissector");
     let names = script.lines().filter_map(|l| l.strip_prefix("field(\"")?.split('"').next());
     names.map(|name| format!("timeplane.{name}")).collect()
 }
 
-/// Fields that say how others are encoded: values of a whole message do not tell them.
+/// Fields that say how others are encoded: the values of a whole message do not determine them.
 const LAYOUT: [&str; 3] = ["timeplane.flags", "timeplane.grant.flags", "timeplane.grant.end_kind"];
 
 /// Reads frames, each with the values of our fields.
@@ -89,7 +90,7 @@ fn dissect(name: &str, frames: &[Vec<u8>]) -> Vec<Found> {
     rows
 }
 
-/// Values that have to be found.
+/// The expected values.
 #[derive(Default)]
 struct Expected(Found);
 
@@ -284,7 +285,7 @@ impl Expected {
     }
 }
 
-/// Times whose differences fit.
+/// Times whose differences fit their fields.
 fn time() -> impl Strategy<Value = Time> {
     (-1i64 << 60..1i64 << 60).prop_map(Time::from_ps)
 }
@@ -301,7 +302,7 @@ fn grant() -> impl Strategy<Value = Grant> {
     let limits = (any::<Option<u64>>(), any::<Option<u64>>(), any::<Option<u32>>());
     (0u32..1 << 30, any::<u8>(), medium, limits, trigger(), trigger(), soon(), soon()).prop_map(
         |(destination, class, medium, (rate, bytes, packets), start, end, open, lease)| {
-            // Most grants end soon after they begin, and leases soon after that.
+            // Most grants end soon after they start, and leases soon after that.
             let end = match (start, end) {
                 (Trigger::At(start), Trigger::At(_)) => Trigger::At(start + Duration::from_ps(open)),
                 (_, end) => end,
@@ -346,7 +347,7 @@ fn report(most: usize) -> impl Strategy<Value = Report> {
     })
 }
 
-/// A report flow by flow.
+/// A backlog report flow by flow.
 fn bursts() -> impl Strategy<Value = Report> {
     let burst = (any::<u8>(), any::<u32>(), 1u64..1 << 40, time());
     (report(1), proptest::collection::btree_map(0u32..1 << 30, burst, 1..90)).prop_map(|(report, bursts)| {
@@ -488,11 +489,12 @@ where
     (0..count).map(|_| strategy.new_tree(&mut runner).expect("nothing is rejected").current()).collect()
 }
 
-/// All kinds of messages with random content, in as many datagrams as it takes: every value that was encoded is found, and no other one.
+/// All kinds of messages with random content, in as many datagrams as it takes: the dissector finds
+/// every encoded value, and no other.
 #[test]
 fn every_value_of_every_message_is_found() {
     let mut controls = samples(controls(), 400);
-    // Of the same sender, messages are told apart by their numbers: random ones are.
+    // Messages of one sender differ by their numbers, which are random here.
     controls.extend(samples(schedule(), 5).into_iter().map(Control::Schedule));
     let end =
         |last, ip| Endpoint { mac: MacAddress([2, 0, 0, 0, 0, last]), ip: Ipv4Addr::new(10, 0, 0, ip), port: PORT };
@@ -541,7 +543,7 @@ fn every_value_of_every_message_is_found() {
     }
 }
 
-/// Signals in every encoding: what opens, for how long, by whose count, and that they are sealed.
+/// Signals in every encoding: what opens, for how long, in which units, and that they are sealed.
 #[test]
 fn signals_are_read_in_every_encoding() {
     let (controller, host) = (MacAddress([2, 1, 0, 0, 0, 0]), MacAddress([2, 0, 0, 0, 0, 7]));
@@ -585,7 +587,7 @@ fn signals_are_read_in_every_encoding() {
     assert_eq!(dissect("signals", &frames), expected);
     assert_eq!(ETHER_TYPE_EXPERIMENTAL, 0x88b5);
 
-    // As a datagram it has Ethernet, IPv4 and UDP before it, and the same content.
+    // As a datagram it has Ethernet, IPv4 and UDP headers, and the same content.
     let pfc = Pfc { epoch: 3, sequence: 1 << 40, open: Some(5), hold: Duration::from_us(9) };
     let payload = pfc.seal(SignalEncoding::Udp, &key, controller, host).expect("it fits");
     let sealed = pfc.seal(SignalEncoding::Experimental, &key, controller, host).expect("it fits");
@@ -596,7 +598,7 @@ fn signals_are_read_in_every_encoding() {
     assert_eq!(found[0], found[1]);
 }
 
-/// Data frames of live agents, with the gaps of repairs.
+/// Data frames of live agents, with the gaps of repair reports.
 #[test]
 fn data_frames_are_read() {
     let frame = |kind, payload: &[u8], class, length| {
@@ -644,7 +646,7 @@ fn data_frames_are_read() {
     assert_eq!(dissect("data", &frames), expected);
 }
 
-/// One of each frame: a person reads which it is.
+/// One of each frame: the text tells a reader which one it is.
 #[test]
 fn every_kind_has_its_name() {
     let path = crate::common::folder().join(format!("kinds-{}.pcap", std::process::id()));
@@ -670,7 +672,7 @@ fn every_kind_has_its_name() {
         "Steer, sequence 17",
         "Flyways, round 5",
     ];
-    // Before them, PAUSE and PFC, which Wireshark knows.
+    // PAUSE and PFC frames, which Wireshark knows, come first.
     assert_eq!(told[4..], ours);
     assert!(told[0].contains("pause_time: 65535"), "{}", told[0]);
 }
@@ -681,7 +683,8 @@ struct Shown {
     of: BTreeMap<&'static str, String>,
 }
 
-/// Runs three hosts that exchange 50 kB each under a control, and reads what host 0 sent and received, with both readers.
+/// Runs three hosts that exchange 50 kB each under a scheme, and reads the frames of host 0 with
+/// both readers.
 fn captured(name: &str, control: &str) -> Vec<Shown> {
     let text = format!(
         "[fabric]\ntopology.single_switch = {{ hosts = 3 }}\nrate = \"10 Gb/s\"\n[workload.shuffle]\nbytes = \"50 kB\"\n[record]\n\
@@ -721,7 +724,8 @@ fn captured(name: &str, control: &str) -> Vec<Shown> {
     seen.into_iter().zip(shown).map(|(seen, of)| Shown { seen, of }).collect()
 }
 
-/// What holds for every frame: nothing is malformed, times are nanoseconds, comments and lengths come through.
+/// Holds for every frame: nothing is malformed, times are in nanoseconds, and comments and lengths
+/// are read.
 fn check_shown(all: &[Shown]) {
     assert!(all.len() > 100, "{}", all.len());
     for Shown { seen, of } in all {
@@ -733,7 +737,7 @@ fn check_shown(all: &[Shown]) {
     }
 }
 
-/// Bytes by stream, of those frames that have both.
+/// Bytes by stream, of frames that have both.
 fn by_stream(all: &[Shown], stream: &str, bytes: &str, header: u64) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     for Shown { of, .. } in all.iter().filter(|s| !s.of[stream].is_empty() && !s.of[bytes].is_empty()) {
@@ -750,7 +754,7 @@ fn tcp_of_a_run_is_tcp() {
     // Two flows out and two in, of 50 kB each, without losses.
     let sums = by_stream(&all, "tcp.stream", "tcp.len", 0);
     assert_eq!(sums.into_values().collect::<Vec<_>>(), [50_000; 4]);
-    // All of an acknowledgement is there, so that its checksum can be checked.
+    // An acknowledgement is complete, so its checksum can be verified.
     let acknowledgements: Vec<_> = all.iter().filter(|s| s.of["tcp.len"] == "0").collect();
     assert!(acknowledgements.len() > 20 && acknowledgements.iter().all(|s| s.of["tcp.checksum.status"] == "1"));
 }
@@ -772,7 +776,7 @@ fn slots_of_a_run_have_our_frames() {
     let of_host: Vec<Shown> = all;
     let interface = |name: &str| of_host.iter().filter(|s| s.of["frame.interface_name"] == name).count();
     assert!(interface("host0") > 100 && interface("host0-agent") > 10);
-    // Reports and grants have kinds, signals have none.
+    // Reports and grants have kinds; signals have none.
     let kinds: std::collections::BTreeSet<&str> = of_host.iter().map(|s| s.of["timeplane.kind"].as_str()).collect();
     assert_eq!(kinds.into_iter().collect::<Vec<_>>(), ["", "1", "2"]);
     let data: Vec<Shown> = of_host.into_iter().filter(|s| s.of["frame.interface_name"] == "host0").collect();

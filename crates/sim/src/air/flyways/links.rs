@@ -1,8 +1,9 @@
 //! Flyways: air links that a controller sets up between racks, and the traffic that takes them.
 //!
-//! A rack has an air link for each channel. The link is down until the controller has told both of its
-//! ends the same link, with one time from which on it carries. Packets that wait for a link that goes down
-//! continue by wire. A packet flies at most once, so shares of several racks never send it in a circle.
+//! A rack has an air link for each channel. The link is down until the controller has told both of
+//! its ends the same link, with one time from which on it carries. Packets that wait for a link
+//! that goes down continue by wire. A packet flies at most once, so shares of several racks never
+//! send it in a circle.
 
 use crate::air::links::AirLinks;
 use crate::engine::event::EventKind;
@@ -17,14 +18,15 @@ use timeplane_radio::{Db, Field, Mcs};
 
 /// [`Packet::path`] of a packet that has flown.
 pub(crate) const FLOWN: u16 = u16::MAX;
-/// [`Packet::path`] of a packet that goes by wire to the rack with this number more, and flies from there.
+/// [`Packet::path`] of a packet that goes by wire to a rack and flies from there: this plus the
+/// rack's number.
 pub(crate) const VIA: u16 = 0x8000;
 
-/// What a network knows of its flyways.
+/// The flyways of a network.
 pub(crate) struct FlywayLinks {
     field: Arc<Field>,
     channels: u32,
-    /// By rack: what it was told last.
+    /// By rack: what the controller told it last.
     told: Vec<RackFlyways>,
     /// By rack and channel: the rack at the other end and the rate, where the link is up.
     up: Vec<Option<(u32, Mcs)>>,
@@ -33,9 +35,9 @@ pub(crate) struct FlywayLinks {
     rack_of: BTreeMap<u32, u32>,
 }
 
-/// Which way a packet takes from a rack's switch.
+/// The way of a packet from a rack's switch.
 pub(crate) enum Way {
-    /// By wire, as its route is.
+    /// By wire, on its route.
     Wire,
     /// The air link with this number in the network.
     Air(u32),
@@ -58,7 +60,7 @@ impl FlywayLinks {
         (rack * self.channels + channel) as usize
     }
 
-    /// What a rack wants of a channel: the other end and the rate, if what it was told holds now.
+    /// What a rack wants of a channel now: the other end and the rate.
     fn wants(&self, now: SimTime, rack: u32, channel: u32) -> Option<(u32, Mcs)> {
         let told = &self.told[rack as usize];
         let now = now.on_perfect_clock();
@@ -70,13 +72,14 @@ impl FlywayLinks {
         Some((link.peer.0, mcs))
     }
 
-    /// The link of a rack to another one on a channel, if it is up.
+    /// The link from a rack to another one on a channel, if it is up.
     fn link(&self, rack: u32, to: u32, channel: u32) -> Option<usize> {
         let place = self.place(rack, channel);
         self.up.get(place).copied().flatten().filter(|l| l.0 == to).map(|_| place)
     }
 
-    /// Where a packet goes from a rack's switch: over which of its air links, or to which rack by wire first.
+    /// Where a packet goes from a rack's switch: over which air link of the rack, or to which rack
+    /// by wire first.
     fn way(&self, now: SimTime, rack: u32, to: u32, packet: &Packet) -> (Option<usize>, Option<u32>) {
         if packet.path == FLOWN || rack == to {
             return (None, None);
@@ -91,7 +94,7 @@ impl FlywayLinks {
         if packet.path != 0 || now.on_perfect_clock() >= told.lease {
             return (None, None);
         }
-        // As shares are of flows, all packets of one take the same way while shares last.
+        // Shares are of flows, so all packets of a flow take the same way while shares last.
         let mut place = ((mix64(u64::from(packet.hash)) >> 32) * 1_000_000) >> 32;
         let of = |s: &&timeplane_protocol::RackShare| s.destination == HostId(to);
         for share in told.shares.iter().filter(of) {
@@ -144,7 +147,8 @@ impl FlywayLinks {
         }
     }
 
-    /// The way of a packet from a rack's switch. Notes in the packet what the next switch has to know.
+    /// The way of a packet from a rack's switch. Notes in the packet what the next switch has to
+    /// know.
     pub fn choose(&self, wires: &mut Wires, air: &AirLinks, now: SimTime, switch: u32, id: u32) -> Way {
         let Some(rack) = self.rack_of.get(&switch).copied() else { return Way::Wire };
         let packet = wires.packets.get_mut(id);
@@ -173,11 +177,12 @@ impl FlywayLinks {
         }
     }
 
-    /// What the station of a rack that points at `peer` is heard with by all stations of its channel, and hears of them, in mW.
+    /// The power at which all stations of its channel hear a rack that points at `peer`, and at
+    /// which it hears them, in mW.
     fn powers(&self, rack: u32, peer: u32, channel: u32) -> (Vec<f64>, Vec<f64>) {
         let racks = self.told.len();
         let (mut sends, mut hears) = (vec![0.0; self.up.len()], vec![0.0; self.up.len()]);
-        // Off a signal for destructive multipath, never off interference.
+        // The margin for destructive multipath is taken off signals, never off interference.
         let margin = Db::new(-3.0).ratio();
         for other in 0..racks as u32 {
             let place = self.place(other, channel);

@@ -1,4 +1,6 @@
 //! Flyways of a scenario: the field of its radios, their medium, and their controller.
+//!
+//! This module sets them up from a scenario. `links` carries packets over them.
 
 pub(crate) mod links;
 

@@ -1,8 +1,8 @@
 //! Devices that change their access point: links that close and open, and routes that follow.
 //!
-//! When a device leaves its access point, both directions of the old link close. The link to the new one
-//! opens once the handover is over. This module knows when that happens, not why: levels decide it before
-//! the run.
+//! When a device leaves its access point, both directions of the old link close. The link to the
+//! new one opens once the handover is over. This module knows when that happens, not why: levels
+//! decide it before the run.
 
 use crate::air::DeviceTrace;
 use crate::air::links::AirLinks;
@@ -10,18 +10,18 @@ use crate::engine::time::SimTime;
 use timeplane_model::LinkId;
 use timeplane_scenario::QueuedSpec;
 
-/// What a link is to its device.
+/// The role of a link for its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// It is the one in use.
+    /// It is in use.
     Used,
-    /// It is not.
+    /// It is not in use.
     Unused,
-    /// It will be the one in use, once the handover is over.
+    /// It will be in use once the handover is over.
     Awaited,
 }
 
-/// At one instant, in this order.
+/// What happens, in the order within one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Turn {
     Opens,
@@ -30,14 +30,15 @@ enum Turn {
 
 /// All devices that may change their access point.
 pub(crate) struct Handovers {
-    /// By device: its node, and of its links the first of the two air links.
+    /// By device: its node, and the first of the two air links of each of its links.
     devices: Vec<(u32, Vec<u32>)>,
     /// By device: the place of the link in use.
     used: Vec<usize>,
-    /// In order, the next one last: when, what, which device, the new link's place, and when that opens.
+    /// In order, the next one last: when, what, which device, the place of the new link, and when
+    /// that opens.
     turns: Vec<(SimTime, Turn, usize, usize, SimTime)>,
     pub queued: QueuedSpec,
-    /// Air link and what it is to its device from a time on.
+    /// Each change of a role: when, which air link, and its role from then on.
     history: Vec<(SimTime, u32, Use)>,
 }
 
@@ -64,13 +65,13 @@ impl Handovers {
         Self { devices, used, turns, queued, history }
     }
 
-    /// What an air link is to its device over time; nothing where it is the only one.
+    /// The role of an air link over time; empty where it is the only one of its device.
     pub(crate) fn uses(&self, air_link: u32) -> impl Iterator<Item = (SimTime, Use)> + '_ {
         // Both directions are used together.
         self.history.iter().filter(move |h| h.1 == air_link & !1).map(|h| (h.0, h.2))
     }
 
-    /// Of every device the air links that are not in use.
+    /// The air links of all devices that are not in use.
     pub fn unused(&self) -> impl Iterator<Item = u32> + '_ {
         self.devices.iter().zip(&self.used).flat_map(|((_, links), &used)| {
             let others = links.iter().enumerate().filter(move |l| l.0 != used);
@@ -83,7 +84,8 @@ impl Handovers {
         !self.unused().any(|l| air.numbers[l as usize] == number)
     }
 
-    /// Links on which switches must not send to devices. The other direction goes with each of them.
+    /// Links on which switches must not send to devices. The other direction goes with each of
+    /// them.
     pub fn dead(&self, air: &AirLinks) -> Vec<LinkId> {
         self.unused().map(|l| LinkId(air.numbers[l as usize])).collect()
     }

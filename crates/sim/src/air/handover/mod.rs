@@ -10,38 +10,40 @@ pub(crate) mod access;
 use crate::engine::time::SimTime;
 use timeplane_model::Duration;
 
-/// What levels have to do before a device changes its access point.
+/// The conditions for a handover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandoverRules {
-    /// By how much another one has to be louder, hundredths of a decibel.
+    /// How much louder another access point must be, in hundredths of a decibel.
     pub hysteresis_cdb: i32,
-    /// For how long.
+    /// How long it must be louder.
     pub trigger: Duration,
-    /// How long nothing is carried, nor compared, then.
+    /// How long nothing is carried or compared during the handover.
     pub delay: Duration,
 }
 
-/// A device changes its access point.
+/// A change of a device's access point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handover {
-    /// When it leaves the old one.
+    /// When the device leaves the old one.
     pub at: SimTime,
     /// When the new one carries.
     pub until: SimTime,
-    /// The place of the new one's link among the device's.
+    /// The place of the new link among the device's links.
     pub to: usize,
 }
 
-/// A level in hundredths of a dBm from a time on.
+/// A time, and the level in hundredths of a dBm from then on.
 pub type Level = (SimTime, i32);
 
-/// The first link of a device, and its handovers: `levels` are what its links receive over time, in order, a level lasting until
-/// the next.
+/// The first link of a device, and its handovers. `levels` holds the received levels of each link
+/// in order of time; a level lasts until the next.
 ///
-/// At the begin the loudest link is used, of equal ones the first. Another link's condition holds while its level is above that of the one
-/// in use and the hysteresis (event A3 of 3GPP TS 38.331, clause 5.5.4.4, without offsets). Once it has held for the trigger time without a
-/// break, the device goes over; of several links for which it has, to the loudest. Conditions begin anew when a handover is done. What holds
-/// up to the instant at which the time is over, and not in it, has not held for long enough.
+/// At the start the loudest link is used; among equals, the first. The condition of another link
+/// holds while its level exceeds that of the link in use by more than the hysteresis (event A3 of
+/// 3GPP TS 38.331, clause 5.5.4.4, without offsets). A handover follows once a condition has held
+/// for the trigger time without a break; among several such links, to the loudest. Conditions
+/// restart when a handover is done. A condition that ends at the very instant of the trigger time
+/// has not held long enough.
 pub fn associate(levels: &[Vec<Level>], rules: HandoverRules) -> (usize, Vec<Handover>) {
     let mut next = vec![0; levels.len()];
     let mut now = vec![i32::MIN; levels.len()];
@@ -107,7 +109,7 @@ mod tests {
     fn the_louder_one_is_used_once_it_was_for_long_enough() {
         let a = levels(&[(0, -5_000), (500, -6_000), (900, -5_000)]);
         let b = levels(&[(0, -5_500)]);
-        // From 500 ms on it is louder by 5 dB, from 900 ms on the first by as much.
+        // It is louder by 5 dB from 500 ms on; the first one is by as much from 900 ms on.
         assert_eq!(associate(&[a, b], RULES), (0, vec![to(600, 1), to(1_000, 0)]));
     }
 
@@ -117,7 +119,8 @@ mod tests {
         let equal = levels(&[(0, -6_000), (100, -4_700)]);
         assert_eq!(associate(&[a.clone(), equal], RULES), (0, vec![]));
         let broken = levels(&[(0, -4_000), (50, -4_800), (51, -4_000), (151, -6_000), (200, -4_600), (299, -4_699)]);
-        // At the begin the louder one is used at once; then a has 100 ms less an instant, then exactly 100.
+        // At the start the louder one is used at once. Then a has 100 ms less an instant, then
+        // exactly 100 ms.
         assert_eq!(associate(&[a.clone(), broken.clone()], RULES).0, 1);
         let quiet = levels(&[(0, -7_000), (10, -4_000), (60, -4_800), (61, -4_000), (161, -6_000), (200, -4_600)]);
         assert_eq!(associate(&[a, quiet], RULES), (0, vec![to(300, 1)]));
@@ -140,7 +143,7 @@ mod tests {
         // Both have been louder for as long.
         let c = levels(&[(0, -7_000), (150, -5_500)]);
         assert_eq!(associate(&[a.clone(), b.clone(), c], RULES), (0, vec![to(200, 2)]));
-        // The third comes later, and is compared with the second once that carries.
+        // The third one comes later, and is compared with the second once that carries.
         let c = levels(&[(0, -9_000), (150, -5_500)]);
         assert_eq!(associate(&[a, b, c], RULES), (0, vec![to(200, 1), to(320, 2)]));
     }

@@ -1,4 +1,7 @@
-//! Frames in the air, and how loud everything is beside them.
+//! Frames in the air, and the power of everything else at their receivers.
+//!
+//! A frame collects the bit errors of its parts as the interference changes. It does not know the
+//! queues of links.
 
 use super::MediumSpec;
 use crate::engine::time::SimTime;
@@ -7,7 +10,8 @@ use rand_xoshiro::rand_core::Rng;
 use timeplane_model::Duration;
 use timeplane_radio::{Mcs, PhyTiming, all_right, bit_error_rate_of_ratio, required_sinr};
 
-/// Power over what a rate needs from which on no bit of any frame is wrong: there the bit error rate is below 1e-16.
+/// Above this power ratio over what a rate needs, no bit of any frame is wrong: the bit error rate
+/// is below 1e-16.
 const CLEAN: f64 = 2.75;
 
 /// What a frame carries.
@@ -27,21 +31,21 @@ struct Noisy {
     bit_errors: f64,
 }
 
-/// A frame from its begin to its end.
+/// A frame from start to end.
 #[derive(Debug)]
 pub(super) struct Frame {
     pub content: Content,
     pub to: u32,
     begin: SimTime,
     end: SimTime,
-    /// Rate and octets; none where frames neither disturb nor are disturbed.
+    /// Rate and octets; `None` where frames neither disturb nor are disturbed.
     coded: Option<(Mcs, u32)>,
     overhead: Duration,
-    /// The receiver cannot tell that it began.
+    /// Whether the receiver missed its start.
     missed: bool,
     met: bool,
     signal: f64,
-    /// The SINR at the rate's sensitivity.
+    /// The SINR at the sensitivity of the rate.
     required: f64,
     /// The bit error rate since `since`.
     bit_errors: f64,
@@ -50,12 +54,12 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// Another frame came into it at its receiver, after its begin.
+    /// Whether another frame reached its receiver after its start.
     pub fn was_met(&self) -> bool {
         self.met
     }
 
-    /// The probability that the octets from `first` to `last` (not included) are all right.
+    /// The probability that the octets from `first` up to, not including, `last` are all right.
     pub fn success(&self, first: u32, last: u32) -> f64 {
         let Some((_, psdu)) = self.coded else { return 1.0 };
         if self.missed {
@@ -75,13 +79,13 @@ impl Frame {
             .product()
     }
 
-    /// Whether all of it is right.
+    /// Draws whether all of it is right.
     pub fn is_received(&self, stream: &mut Xoshiro256PlusPlus) -> bool {
         let octets = self.coded.map_or(0, |c| c.1);
         happens(self.success(0, octets), stream)
     }
 
-    /// Another mixture of powers is in the air from `now` on.
+    /// The interference changes at `now`.
     fn turn(&mut self, now: SimTime, others: f64) {
         if self.bit_errors > 0.0 && self.since < now {
             self.noisy.push(Noisy { from: self.since, to: now, bit_errors: self.bit_errors });
@@ -92,7 +96,7 @@ impl Frame {
     }
 }
 
-/// Draws whether something of this probability happens. What is certain costs no number.
+/// Draws whether an event with this probability happens. A certain event draws no number.
 pub(super) fn happens(probability: f64, stream: &mut Xoshiro256PlusPlus) -> bool {
     if probability >= 1.0 || probability <= 0.0 {
         return probability >= 1.0;
@@ -106,19 +110,19 @@ pub(super) struct Frames {
     n: usize,
     channels: Vec<u32>,
     noise: f64,
-    /// mW by sender, then by who hears: 0 for other channels.
+    /// Power in mW by sender, then by receiver: 0 for other channels.
     powers: Vec<f64>,
     timing: PhyTiming,
-    /// What a frame's begin needs to be told from what else is in the air: the SINR at the sensitivity of MCS 1, the lowest with this
-    /// preamble.
+    /// The SINR that the start of a frame needs to be detected: that at the sensitivity of MCS 1,
+    /// the lowest rate with this preamble.
     begins: f64,
     /// By sender.
     sending: Vec<Option<Frame>>,
-    /// Those that send, by number.
+    /// The stations that send, by number.
     active: Vec<u32>,
-    /// By who hears: mW of all that send on its channel.
+    /// By receiver: the power of all senders on its channel, in mW.
     heard: Vec<f64>,
-    /// Space that frames which are over have left.
+    /// Memory of frames that are over, to be reused.
     spare: Vec<Vec<Noisy>>,
 }
 
@@ -147,14 +151,15 @@ impl Frames {
         }
     }
 
-    /// A station points elsewhere. What it has in the air is heard by others as it points now, and received as it was.
+    /// A station points elsewhere. Others hear its frame in the air as it points now; the frame is
+    /// received as it was.
     pub fn point(&mut self, station: u32, heard_by: &[f64], hears: &[f64]) {
         let (n, s) = (self.n, station as usize);
         for other in (0..n).filter(|&o| o != s && self.channels[o] == self.channels[s]) {
             self.powers[s * n + other] = heard_by[other];
             self.powers[other * n + s] = hears[other];
         }
-        // Summed anew: what is taken off at a frame's end has to be what it counts for.
+        // Summed anew: the power taken off at a frame's end must be the power that counts for it.
         for (r, heard) in self.heard.iter_mut().enumerate() {
             *heard = self.active.iter().map(|&a| self.powers[a as usize * n + r]).sum();
         }
@@ -162,14 +167,14 @@ impl Frames {
 
     fn others(&self, from: u32, to: u32) -> f64 {
         if self.sending[to as usize].is_some() {
-            // Who sends is deaf.
+            // A sender hears nothing.
             return f64::INFINITY;
         }
         let own = self.powers[from as usize * self.n + to as usize];
         self.noise + (self.heard[to as usize] - own).max(0.0)
     }
 
-    /// A frame begins. Whether its receiver sends, or hears another one that is not of this pair.
+    /// A frame starts. Whether its receiver sends, or hears a frame of another pair.
     pub fn begin(
         &mut self,
         now: SimTime,
@@ -215,7 +220,7 @@ impl Frames {
         met
     }
 
-    /// A station's frame ends, with all that has come into it.
+    /// A station's frame ends, with all the interference that it met.
     pub fn end(&mut self, now: SimTime, from: u32) -> Frame {
         let mut frame = self.sending[from as usize].take().expect("a frame that ends has begun");
         if frame.coded.is_some() {
@@ -226,11 +231,11 @@ impl Frames {
         frame
     }
 
-    /// What a station sends is added to what others hear, or taken off.
+    /// Adds the power of a station to what others hear, or takes it off.
     fn hear(&mut self, now: SimTime, from: u32, sign: f64) {
         let row = &self.powers[from as usize * self.n..][..self.n];
         if self.active.is_empty() {
-            // Nothing is left of who has stopped.
+            // No power remains from stations that stopped.
             self.heard.fill(0.0);
         }
         if sign > 0.0 || !self.active.is_empty() {
@@ -254,7 +259,7 @@ impl Frames {
         }
     }
 
-    /// Keeps the space of a frame that is over.
+    /// Keeps the memory of a frame that is over.
     pub fn keep(&mut self, mut frame: Frame) {
         frame.noisy.clear();
         self.spare.push(frame.noisy);
@@ -285,7 +290,8 @@ mod tests {
         for (from, to) in [(0, 1), (2, 3)] {
             frames.begin(at(0), from, to, Content::Data { link: from }, coded, Duration::from_us(10));
         }
-        // While its frame is in the air it is pointed elsewhere: others hear it a thousand times as loud.
+        // It is pointed elsewhere while its frame is in the air: others hear it a thousand times as
+        // loud.
         frames.point(0, &[1.0, 1e-3, 2e-3, 3e-3], &[0.0; 4]);
         assert_eq!(frames.heard[1], 1e-3 + spec.powers[2 * n + 1]);
         frames.end(at(10), 0);

@@ -1,20 +1,22 @@
-//! What planned links make of each other's packets: errors by SINR, for as long as others send.
+//! Interference between planned links: packet errors by SINR, for as long as others send.
+//!
+//! Only stations whose links have traces interfere here. Frames with a fixed rate are in `frame`.
 
 use super::link::Quality;
 use crate::engine::time::SimTime;
 use std::sync::Arc;
 use timeplane_radio::{Milliwatts, RateBySignal, all_right};
 
-/// Who hears whom among stations whose links follow link traces, and the packets in the air.
+/// Powers between stations whose links have traces, and the packets in the air.
 ///
-/// A packet is lost as if each of its code words had the SINR of its moment: of noise and all that others send on the channel then. The
-/// link's own level is that of the packet's begin.
+/// A packet is lost as if each of its code words had the SINR of its moment: against noise and all
+/// others on the channel. The level of the link itself is that of the packet's start.
 #[derive(Debug)]
 pub struct Interference {
     n: usize,
-    /// mW by sender, then by who hears.
+    /// Power in mW by sender, then by receiver.
     powers: Vec<f64>,
-    /// By link: how its errors follow from its levels; none where it follows no link trace.
+    /// By link: how its errors follow from its levels; `None` without a trace.
     errors: Vec<Option<Arc<RateBySignal>>>,
     /// By sender: its packet in the air.
     sending: Vec<Option<Planned>>,
@@ -26,35 +28,36 @@ struct Planned {
     link: u32,
     to: u32,
     quality: Quality,
-    /// Its bytes over those of the packets that errors are known for.
+    /// Its bytes relative to the packets of the error rates.
     share: f64,
     begin: SimTime,
     since: SimTime,
-    /// mW of others since then.
+    /// Power of others since then, in mW.
     others: f64,
-    /// Spans, and mW of others in them.
+    /// Spans of time with the power of others, in mW.
     parts: Vec<(SimTime, SimTime, f64)>,
 }
 
 impl Interference {
-    /// Nobody sends. Powers in mW by sender, then by who hears, 0 for who does not.
+    /// No station sends yet. Powers in mW by sender, then by receiver; 0 where it hears nothing.
     ///
     /// # Panics
-    /// Where `powers` is no square.
+    ///
+    /// If `powers` is not a square.
     pub fn new(powers: Vec<f64>, errors: Vec<Option<Arc<RateBySignal>>>) -> Self {
         let n = powers.len().isqrt();
         assert_eq!(n * n, powers.len(), "a power for each pair of stations");
         Self { n, powers, errors, sending: (0..n).map(|_| None).collect() }
     }
 
-    /// What a station hears of all that send, but of one that it listens to.
+    /// The power of all senders at a station, without the one that it listens to.
     fn others(&self, from: u32, to: u32) -> f64 {
         let senders = (0..self.n).filter(|&s| s != from as usize && s != to as usize && self.sending[s].is_some());
-        // In the order of stations, so that the sum does not depend on who began first.
+        // In the order of stations, so that the sum does not depend on who started first.
         senders.map(|s| self.powers[s * self.n + to as usize]).sum()
     }
 
-    /// A station has begun or ended: what others hear beside their senders changes.
+    /// A station started or stopped: the interference of others changes.
     fn turn(&mut self, now: SimTime, station: u32) {
         for s in 0..self.n as u32 {
             let Some(to) = self.sending[s as usize].as_ref().map(|p| p.to) else { continue };
@@ -68,7 +71,7 @@ impl Interference {
         }
     }
 
-    /// A station begins a packet of `bytes` on a link of this quality.
+    /// A station starts a packet of `bytes` on a link of this quality.
     pub(super) fn begin(&mut self, now: SimTime, link: u32, [from, to]: [u32; 2], quality: Quality, bytes: u32) {
         let others = self.others(from, to);
         let share = f64::from(bytes) / f64::from(quality.packet.max(1));
@@ -77,7 +80,8 @@ impl Interference {
         self.turn(now, from);
     }
 
-    /// A station's packet ends: the probability that all of it is right, if anybody disturbed it.
+    /// A station's packet ends: the probability that it is intact, if any other station disturbed
+    /// it.
     pub(super) fn end(&mut self, now: SimTime, from: u32) -> Option<f64> {
         let mut packet = self.sending[from as usize].take()?;
         self.turn(now, from);
@@ -127,14 +131,16 @@ mod tests {
         let link = errors.at(level).unwrap();
         let quality =
             Quality { level, mcs: link.mcs, rate: Rate::gbps(1), packet_error: link.packet_error, packet: 8_140 };
-        // Station 1 hears 2 with one power and 4 with another; 3 and 5 hear nobody but who sends to them.
+        // Station 1 hears 2 with one power and 4 with another. Stations 3 and 5 hear only their
+        // senders.
         let [x, y] = [Dbm::new(-88.0).milliwatts(), Dbm::new(-90.0).milliwatts()];
         let mut powers = vec![0.0; 36];
         (powers[2 * 6 + 1], powers[4 * 6 + 1]) = (x.get(), y.get());
         let among = |others: f64| errors.packet_error_among(link.mcs, level, Milliwatts::new(others)).unwrap();
         let known = Some(Arc::new(errors.clone()));
         let mut air = Interference::new(powers, vec![known.clone(), known.clone(), known]);
-        // A packet of half the size in 100 us: from 20 to 60 beside one, from 50 to the end beside the other.
+        // A packet of half the size in 100 us: from 20 to 60 against one sender, from 50 to the end
+        // against the other.
         air.begin(us(0), 0, [0, 1], quality, 4_070);
         air.begin(us(20), 1, [2, 3], quality, 8_140);
         air.begin(us(50), 2, [4, 5], quality, 8_140);

@@ -1,16 +1,20 @@
-//! The air: stations that share channels, and what becomes of their frames.
+//! The wireless medium: stations that share channels, and the fate of their frames.
 //!
-//! A medium knows stations, the air links between them with their queues, and who hears whom how loudly. It is driven like an agent:
-//! packets are offered, [`Medium::deadline`] says when it wants to go on, [`Medium::step`] what has come of it. It draws its random numbers
-//! from streams that it was given.
+//! A medium knows stations, the air links between them with their queues, and the power at which
+//! stations hear each other. It is driven like an agent: the network offers packets,
+//! [`Medium::deadline`] says when to call again, and [`Medium::step`] tells what became of packets.
+//! It draws random numbers only from the streams that it was given.
 //!
-//! - A frame holds what fits of one link's queue. It is received by its SINR, part by part, as others begin and end: a packet (or a frame
-//!   that has one check sum) arrives if all of its bits are right. A station that sends hears nothing, and a frame whose begin cannot be told from
-//!   what else is in the air is missed.
-//! - Whoever hears a frame keeps silent until its answer must have come: what the frame says to those who can read it, and what those do who
-//!   cannot (EIFS), comes to the same.
-//! - Carrier sense takes no time. Stations that begin at the same instant collide; one that begins later is heard.
-//! - Packets come out of a link in the order in which they went in: what has come behind a gap waits for it.
+//! - A frame holds what fits of one link's queue. It is received by its SINR, part by part, as
+//!   other frames start and end. A packet, or a frame with a single checksum, arrives if all its
+//!   bits are right. A sending station hears nothing. A frame is missed if its start cannot be told
+//!   from the interference.
+//! - A station that hears a frame keeps silent until the answer must have come. The reservation in
+//!   the frame and EIFS, for stations that cannot read it, amount to the same.
+//! - Carrier sense takes no time. Stations that start at the same instant collide; a station that
+//!   starts later is heard.
+//! - Packets come out of a link in the order in which they went in. A packet behind a gap waits for
+//!   it.
 
 mod frame;
 mod interference;
@@ -34,50 +38,53 @@ use std::collections::BinaryHeap;
 use timeplane_model::{Bytes, Duration};
 use timeplane_radio::{MacParameters, Mcs, Milliwatts};
 
-/// No frame holds more packets: 262,143 octets of 64.
+/// The most packets of a frame: 262,143 octets hold no more of 64 octets.
 const LONGEST_FRAME: usize = 4_096;
 
-/// Who sends when.
+/// How stations share a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Carrier sense and back-off: the distributed coordination function, with the collisions that it has.
+    /// Carrier sense and back-off: the distributed coordination function, with its collisions.
     Dcf,
-    /// The same where nobody collides: of stations that hear each other and would begin at the same instant one does, and frames of nothing but
-    /// acknowledgements need no back-off and go first. No protocol does that: it is what published figures without collisions assume.
+    /// DCF without collisions. Of stations that hear each other and would start at the same
+    /// instant, one does. Frames with only acknowledgements need no back-off and go first. No
+    /// protocol works like this; published figures without collisions assume it.
     DcfWithoutCollisions,
-    /// AIFS and no back-off, for links that carry data one way. Two ends that both have something take turns.
+    /// AIFS without back-off, for links that carry data one way. Two ends that both have packets
+    /// take turns.
     NoBackoff,
-    /// The two ends of a link pass a token with their answers: a frame is answered, a SIFS later, by one of the other end's or by a bare
-    /// answer, after which the sender goes on. At rest either may begin after AIFS.
+    /// The two ends of a link pass a token with their answers. A frame is answered a SIFS later, by
+    /// a frame of the other end or by a bare answer, after which the sender continues. At rest
+    /// either end may start after AIFS.
     Token,
-    /// Each station is its own: no carrier sense, no answer, one frame a packet, as long as its bits at the link's rate. Links of a station
-    /// take turns, a packet each.
+    /// No carrier sense and no answers. Each packet is a frame that lasts as long as its bits at
+    /// the link's rate. The links of a station take turns, one packet each.
     Planned,
 }
 
-/// What all stations share.
+/// The parameters of all stations.
 #[derive(Clone, Debug)]
 pub struct MediumSpec {
-    /// Gaps, back-off, aggregation and answers.
+    /// Interframe spaces, back-off, aggregation and answers.
     pub mac: MacParameters,
-    /// Who sends when.
+    /// How stations share a channel.
     pub access: Access,
-    /// How often a packet is sent again at most; 0 turns retransmission off.
+    /// How often a packet is repeated at most; 0 turns retransmission off.
     pub retries: u32,
-    /// In every channel, what SINR is over.
+    /// The noise of each channel, to which SINR refers.
     pub noise: Milliwatts,
-    /// What a station takes for a busy channel.
+    /// The power from which on a channel counts as busy.
     pub senses: Milliwatts,
     /// By station: its channel. Channels do not disturb each other.
     pub channels: Vec<u32>,
-    /// What a station hears of another one: by sender, then by who hears.
+    /// The power between stations in mW, by sender, then by receiver.
     pub powers: Vec<f64>,
 }
 
-/// What has become of a packet.
+/// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It has come out at the link's other end.
+    /// It came out at the other end of the link.
     Arrived {
         /// The air link.
         link: u32,
@@ -90,27 +97,27 @@ pub enum Outcome {
         link: u32,
         /// The packet.
         packet: u32,
-        /// By the queue's discipline, not by the air after all its retries.
+        /// Whether the queue discipline dropped it, rather than the air after all retries.
         shed: bool,
     },
-    /// Its link is down: it has not been received.
+    /// Its link is down and it was not received.
     Returned {
         /// The air link.
         link: u32,
         /// The packet.
         packet: u32,
     },
-    /// The queue's discipline marks it.
+    /// The queue discipline marks it.
     Marked {
         /// The packet.
         packet: u32,
     },
 }
 
-/// What is due: of one instant in this order.
+/// Pending actions, in the order within one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
-    /// What a link carries changes.
+    /// The state of a link changes.
     Change { link: u32 },
     /// A station's frame ends.
     End { station: u32 },
@@ -118,18 +125,18 @@ enum Due {
     Answer { station: u32 },
     /// A station's frame has been answered by now, or will not be.
     Verdict { station: u32 },
-    /// A station may begin, unless its turn has changed since.
+    /// A station may start, unless its turn has changed since.
     Try { station: u32, turn: u32 },
 }
 
-/// What stations have done, in frames.
+/// Counts of frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Frames of data begun.
+    /// Data frames started.
     pub frames: u64,
-    /// Of these, those that met another frame at their receiver, or a receiver that sent.
+    /// Data frames that met another frame at their receiver, or a receiver that sent.
     pub met: u64,
-    /// Frames of data that were not answered.
+    /// Data frames that were not answered.
     pub unanswered: u64,
 }
 
@@ -139,7 +146,7 @@ pub struct Medium {
     stations: Vec<Station>,
     links: Vec<AirLink>,
     frames: Frames,
-    /// Among planned links, where they disturb each other.
+    /// Interference among planned links, where they disturb each other.
     interference: Option<Box<Interference>>,
     due: BinaryHeap<Reverse<(SimTime, Due)>>,
     outcomes: Vec<Outcome>,
@@ -147,10 +154,12 @@ pub struct Medium {
 }
 
 impl Medium {
-    /// An idle medium. Every station draws its back-offs from a stream of its own, as every link does its losses.
+    /// An idle medium. Every station draws its back-offs, and every link its losses, from a stream
+    /// of its own.
     ///
     /// # Panics
-    /// Where a link's station does not exist or `powers` is no square.
+    ///
+    /// If the station of a link does not exist, or `powers` is not a square.
     pub fn new(spec: MediumSpec, links: Vec<AirLink>, backoffs: Vec<Xoshiro256PlusPlus>) -> Self {
         let n = spec.channels.len();
         assert_eq!(spec.powers.len(), n * n, "a power for each pair of stations");
@@ -176,27 +185,27 @@ impl Medium {
         }
     }
 
-    /// Lets planned links disturb each other. Before anything is sent.
+    /// Lets planned links disturb each other. Called before anything is sent.
     pub fn disturb(&mut self, interference: Interference) {
         self.interference = Some(Box::new(interference));
     }
 
-    /// When it wants to go on.
+    /// When to call [`Medium::step`] next.
     pub fn deadline(&self) -> Option<SimTime> {
         self.due.peek().map(|d| d.0.0)
     }
 
-    /// The links.
+    /// All links.
     pub fn links(&self) -> &[AirLink] {
         &self.links
     }
 
-    /// What stations have done so far.
+    /// Counts of frames so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// A packet joins a link's queue, if its discipline takes it.
+    /// A packet joins the queue of a link, if the queue discipline takes it.
     pub fn offer(&mut self, now: SimTime, link: u32, offered: Offered) -> OnArrival {
         let octets = match self.spec.access {
             Access::Planned => offered.bytes,
@@ -211,7 +220,8 @@ impl Medium {
         let s = l.from;
         let station = &mut self.stations[s as usize];
         if station.state == State::Free && !station.is_contending() {
-            // Who finds the channel busy, or not idle for long enough, waits for a back-off.
+            // A station that finds the channel busy, or not idle for long enough, waits for a
+            // back-off.
             let too_early = station.busy > 0 || now < station.idle_since + self.spec.mac.aifs();
             if too_early && station.backoff == 0 {
                 self.draw_backoff(s);
@@ -221,14 +231,16 @@ impl Medium {
         verdict
     }
 
-    /// A link carries nothing from now on, but for the frame in the air and its answer; what waits is returned then.
+    /// Takes a link down, after the frame in the air and its answer. Waiting packets are returned
+    /// then.
     pub fn take_down(&mut self, link: u32) {
         let l = &mut self.links[link as usize];
         l.take_down();
         l.return_all(link, &mut self.outcomes);
     }
 
-    /// A station points elsewhere: what others hear of it, and what it hears of them, in mW by station.
+    /// Points a station elsewhere: the power at which others hear it, and at which it hears them,
+    /// in mW by station.
     pub fn point(&mut self, station: u32, heard_by: &[f64], hears: &[f64]) {
         let n = self.stations.len();
         for other in 0..n {
@@ -238,7 +250,8 @@ impl Medium {
         self.frames.point(station, heard_by, hears);
     }
 
-    /// A link that was down goes to this station from now on, at this rate; at once, or when the frame in the air is over.
+    /// Points a link that was down at a station, with a rate; at once, or when the frame in the air
+    /// is over.
     pub fn set_up(&mut self, now: SimTime, link: u32, to: u32, mcs: Mcs) {
         let l = &mut self.links[link as usize];
         l.set_up(to, mcs);
@@ -246,7 +259,7 @@ impl Medium {
         self.contend(now, s);
     }
 
-    /// Does what is due at `now`, and tells what has become of packets. To be called at [`Medium::deadline`].
+    /// Does what is due at `now`, and tells what became of packets. Called at [`Medium::deadline`].
     pub fn step(&mut self, now: SimTime) -> impl Iterator<Item = Outcome> + '_ {
         while let Some(&Reverse((at, due))) = self.due.peek()
             && at <= now
@@ -272,14 +285,14 @@ impl Medium {
         let station = &mut self.stations[s as usize];
         station.backoff = match self.spec.access {
             Access::Dcf | Access::DcfWithoutCollisions => {
-                // Windows are powers of two less one.
+                // Contention windows are powers of two minus one.
                 station.stream.next_u64() as u32 & self.spec.mac.contention_window(station.failures)
             }
             _ => 0,
         };
     }
 
-    /// A station that is free and has something to send asks for its turn.
+    /// A free station with something to send asks for its turn.
     fn contend(&mut self, now: SimTime, s: u32) {
         let has_traffic = self.next_link(s).is_some();
         let only_answers = self.has_only_answers(s);
@@ -303,7 +316,7 @@ impl Medium {
         self.stations[s as usize].links.iter().all(|&l| self.links[l as usize].has_only_acknowledgements())
     }
 
-    /// A station's turn has come.
+    /// The turn of a station has come.
     fn attempt(&mut self, now: SimTime, s: u32) {
         if matches!(self.spec.access, Access::DcfWithoutCollisions | Access::NoBackoff | Access::Token) {
             let rank = |medium: &Self, s: u32| (!medium.has_only_answers(s), medium.stations[s as usize].last_sent, s);
@@ -311,7 +324,7 @@ impl Medium {
                 .filter(|&r| r != s && self.hears(r, s) && self.stations[r as usize].is_due(now));
             let best = rivals.chain([s]).min_by_key(|&r| rank(self, r)).unwrap_or(s);
             if best != s {
-                // It gets its turn now, and makes this one wait.
+                // The other one gets its turn now, and makes this one wait.
                 self.send(now, best);
                 return;
             }
@@ -333,7 +346,7 @@ impl Medium {
         let planned = self.spec.access == Access::Planned;
         link.admit(now, l, if planned { 1 } else { LONGEST_FRAME }, &mut self.outcomes);
         if !link.can_send() {
-            // Its discipline has lost all of it.
+            // The queue discipline dropped all of it.
             return self.contend(now, s);
         }
         let (mcs, length) = match link.fill(&self.spec.mac, planned) {
@@ -355,7 +368,7 @@ impl Medium {
         self.wake(now + length, Due::End { station: s });
     }
 
-    /// A frame begins.
+    /// A frame starts.
     fn begin(&mut self, now: SimTime, s: u32, to: u32, content: Content, mcs: Option<(Mcs, u32)>, length: Duration) {
         self.stations[s as usize].state = State::Sends;
         let aside = self.frames.begin(now, s, to, content, mcs, length);
@@ -385,7 +398,8 @@ impl Medium {
 
     fn hears(&self, h: u32, s: u32) -> bool {
         if matches!(self.spec.access, Access::NoBackoff | Access::Token) {
-            // Who has no back-off listens to the other end of its link, and to nobody else: links are planned not to disturb each other.
+            // A station without back-off listens only to the other end of its link: such links are
+            // planned not to disturb each other.
             let joins =
                 |a: u32, b: u32| self.stations[a as usize].links.iter().any(|&l| self.links[l as usize].to == b);
             return joins(s, h) || joins(h, s);
@@ -438,7 +452,7 @@ impl Medium {
         if planned {
             return self.contend(now, s);
         }
-        // Links may have changed since: those that heard its begin.
+        // Links may have changed since, so this takes the stations that heard the start.
         let mut listeners = std::mem::take(&mut self.stations[s as usize].listeners);
         for h in listeners.drain(..) {
             self.stations[h as usize].hears_end(now);
@@ -459,7 +473,7 @@ impl Medium {
         self.wake(now + length, Due::End { station: s });
     }
 
-    /// The answer to a station's frame has come or not.
+    /// The answer to a station's frame has come, or has not.
     fn verdict(&mut self, now: SimTime, s: u32) {
         let station = &mut self.stations[s as usize];
         let answered = station.answered;
@@ -485,7 +499,8 @@ impl Medium {
         self.contend(now, s);
     }
 
-    /// With its answer the other end has got the token: it goes on if it has something to send, or else gives it back.
+    /// With the answer the other end has the token. It continues if it has something to send, or
+    /// gives the token back.
     fn pass_token(&mut self, now: SimTime, s: u32, answered: bool) {
         let Some(&l) = self.stations[s as usize].links.first() else { return };
         let peer = self.links[l as usize].to;

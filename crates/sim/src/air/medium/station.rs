@@ -1,15 +1,18 @@
-//! A radio: when its turn to send is.
+//! A radio station: when its turn to send comes.
+//!
+//! A station counts its back-off and knows when it hears others. It does not know what its links
+//! hold.
 
 use crate::engine::time::SimTime;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use timeplane_model::Duration;
 
-/// What a radio does.
+/// The state of a radio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// It may begin, or waits to.
+    /// It may start, or waits for its turn.
     Free,
-    /// A frame of its own is in the air.
+    /// It sends a frame.
     Sends,
     /// It waits for the answer to its frame.
     Waits,
@@ -17,31 +20,31 @@ pub(super) enum State {
     Owes { link: u32 },
 }
 
-/// A radio. It sends or receives, never both.
+/// A radio station, which sends or receives, never both.
 #[derive(Debug)]
 pub(super) struct Station {
     pub state: State,
     /// Frames of others that it hears.
     pub busy: u32,
-    /// From when on the channel is idle for it, while `busy` is 0.
+    /// Since when the channel has been idle for it, while `busy` is 0.
     pub idle_since: SimTime,
-    /// Until when frames that it heard have the channel.
+    /// Until when frames that it heard reserve the channel.
     pub reserved: SimTime,
-    /// Slots that it still waits.
+    /// Back-off slots left.
     pub backoff: u32,
-    /// Attempts in a row that failed.
+    /// Failed attempts in a row.
     pub failures: u32,
-    /// Its links, and the one that is next.
+    /// Its links, and the next one to send.
     pub links: Vec<u32>,
     pub next: usize,
-    /// Of the tries that are due the one with this number counts.
+    /// The number of the only valid request for a turn.
     pub turn: u32,
     /// When its turn comes, where it asked for one.
     due_at: SimTime,
     pub last_sent: SimTime,
     pub answered: bool,
     pub has_token: bool,
-    /// Who heard the begin of its frame.
+    /// Stations that heard the start of its frame.
     pub listeners: Vec<u32>,
     pub stream: Xoshiro256PlusPlus,
 }
@@ -75,20 +78,21 @@ impl Station {
         self.due_at == now
     }
 
-    /// Asks for a turn at `at`, and gives its number.
+    /// Asks for a turn at `at`, and returns the number of the request.
     pub fn ask(&mut self, at: SimTime) -> u32 {
         self.due_at = at;
         self.turn += 1;
         self.turn
     }
 
-    /// It sends, or waits for something else.
+    /// Its turn is over: it sends, or waits for something else.
     pub fn turn_is_over(&mut self) {
         self.due_at = SimTime::MAX;
         self.turn += 1;
     }
 
-    /// Another one begins to send. Slots that have passed are counted; a turn that has come by now is not taken back where stations collide.
+    /// Another station starts to send. Passed slots count. A turn that comes at this instant stays
+    /// where stations collide.
     pub fn becomes_busy(&mut self, now: SimTime, aifs: Duration, slot: Duration, collides: bool) {
         self.busy += 1;
         if self.busy == 1 {

@@ -1,4 +1,7 @@
-//! The medium against closed formulas: airtime, Bianchi's fixed point, and the loss of a packet that is hit in part.
+//! The medium against closed formulas: airtime, Bianchi's fixed point, and the loss of a packet
+//! that is hit in part.
+//!
+//! Back-offs and losses are drawn, so ratios have tolerances.
 
 use super::*;
 use crate::hosts::discipline::{Discipline, Limit, QueueState};
@@ -13,7 +16,7 @@ fn stream(n: u64) -> Xoshiro256PlusPlus {
     Xoshiro256PlusPlus::seed_from_u64(n)
 }
 
-/// Without a bound.
+/// A queue without a bound.
 fn queue() -> QueueState {
     QueueState::new(Discipline::DropTail { limit: Limit::Packets(u64::MAX) }, 10_040)
 }
@@ -28,7 +31,7 @@ fn at_us(us: i64) -> SimTime {
 
 const NOISE: Dbm = Dbm::new(-81.0);
 
-/// Stations that hear each other at this level; links from and to these stations, at this rate.
+/// Stations that hear each other at this level, with links between these stations at this rate.
 fn medium(mac: MacParameters, access: Access, n: u32, level: Dbm, mcs: u8, ends: &[(u32, u32)]) -> Medium {
     let powers = (0..n * n).map(|i| if i / n == i % n { 0.0 } else { level.milliwatts().get() }).collect();
     let spec = MediumSpec {
@@ -46,7 +49,7 @@ fn medium(mac: MacParameters, access: Access, n: u32, level: Dbm, mcs: u8, ends:
     Medium::new(spec, links, (0..u64::from(n)).map(stream).collect())
 }
 
-/// Keeps links full of packets of `bytes` until `end`: what arrived by link.
+/// Keeps links full of packets of `bytes` until `end`: the packets that arrived, by link.
 fn saturate(medium: &mut Medium, bytes: u32, end: SimTime) -> Vec<u64> {
     let links = medium.links().len();
     let (mut arrived, mut next) = (vec![0; links], 0);
@@ -86,21 +89,22 @@ fn one_sender_gets_what_airtime_leaves() {
             let rate = Mcs::numbered(mcs).unwrap();
             let expected = timeplane_radio::tcp_goodput(&mac, rate, timeplane_radio::AckPath::Wire, formula);
             let ratio = goodput / expected.as_bps() as f64;
-            // Back-offs are drawn; what is left is the frame that the end cuts.
+            // Back-offs are drawn. The rest is the frame that the end cuts.
             assert!((0.994..1.006).contains(&ratio), "{} {access:?} MCS {mcs}: {ratio}", mac.name);
             assert_eq!(m.counts().unanswered, 0);
         }
     }
 }
 
-/// Probability to send in a slot and to collide, of `n` saturated stations: Bianchi, IEEE JSAC 18(3), 2000, equations 7 and 9.
+/// The probabilities that one of `n` saturated stations sends in a slot, and that it collides
+/// (Bianchi, IEEE JSAC 18(3), 2000, equations 7 and 9).
 fn bianchi(n: u32, w: f64, stages: i32) -> (f64, f64) {
     let sends = |p: f64| 2.0 * (1.0 - 2.0 * p) / ((1.0 - 2.0 * p) * (w + 1.0) + p * w * (1.0 - (2.0 * p).powi(stages)));
     let collides = |tau: f64| 1.0 - (1.0 - tau).powi(n as i32 - 1);
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..200 {
         let p = 0.5 * (low + high);
-        // `p = 0.5` is a hole in the formula, not in the curve.
+        // `p = 0.5` is a gap of the formula, not of the curve.
         let p = if (p - 0.5_f64).abs() < 1e-12 { 0.5 + 1e-9 } else { p };
         if collides(sends(p)) > p { low = p } else { high = p }
     }
@@ -119,7 +123,7 @@ fn saturated_stations_meet_bianchi() {
         let (tau, _) = bianchi(n, 16.0, 6);
         let some = 1.0 - (1.0 - tau).powi(n as i32);
         let alone = f64::from(n) * tau * (1.0 - tau).powi(n as i32 - 1) / some;
-        // The formula's slot after a frame begins with AIFS.
+        // The slot of the formula after a frame starts with AIFS.
         let mcs = Mcs::numbered(24).unwrap();
         let packets = mac.fill(mcs, core::iter::repeat_n(Bytes::new(1_500), 1_000)) as f64;
         let psdu = mac.psdu(core::iter::repeat_n(Bytes::new(1_500), packets as usize));
@@ -127,7 +131,8 @@ fn saturated_stations_meet_bianchi() {
         let slot = mac.slot.as_secs_f64();
         let expected = some * alone * packets / ((1.0 - some) * slot + some * busy);
         let ratio = arrived as f64 / end / expected;
-        // Bianchi has stations freeze a slot longer, and knows no first slot after a frame that only its sender may take.
+        // In Bianchi's model stations freeze one slot longer, and no first slot after a frame
+        // belongs to its sender alone.
         assert!((0.97..1.03).contains(&ratio), "{n} stations: {ratio}");
         let collided = m.counts().unanswered as f64 / m.counts().frames as f64;
         let (_, p) = bianchi(n, 16.0, 6);
@@ -137,7 +142,8 @@ fn saturated_stations_meet_bianchi() {
 
 #[test]
 fn a_packet_hit_in_part_is_lost_with_the_probability_of_the_formula() {
-    // Link 0 -> 1; station 2 cannot be heard by 0, but by 1: it sends to 3 over and over, and begins in the middle of 0's frames.
+    // Link 0 -> 1. Station 2 is heard by 1 but not by 0. It sends to 3 all the time, and starts in
+    // the middle of 0's frames.
     let mac = MacParameters {
         aggregation: timeplane_radio::Aggregation { max_packets: Some(1), ..FLYWAYS_DRAFT.aggregation },
         ..FLYWAYS_DRAFT
@@ -145,7 +151,7 @@ fn a_packet_hit_in_part_is_lost_with_the_probability_of_the_formula() {
     let mcs = Mcs::numbered(17).unwrap();
     let (signal, noise) = (Dbm::new(-50.0), NOISE);
     let needed = required_sinr(mcs, noise).unwrap();
-    // So loud that the part which is hit has a bit error rate of 2e-5 or so.
+    // So loud that the part which is hit has a bit error rate of about 2e-5.
     let excess = Db::new(-1.5);
     let others = (signal - needed - excess).milliwatts().get();
     let interference = others - noise.milliwatts().get();
@@ -200,7 +206,7 @@ fn a_packet_hit_in_part_is_lost_with_the_probability_of_the_formula() {
 
 #[test]
 fn packets_come_once_and_in_order_whatever_is_lost() {
-    // 1.5 dB below sensitivity many packets of a frame are wrong, and some answers.
+    // At 1.5 dB below sensitivity many packets of a frame are wrong, and some answers.
     for (mac, access) in [
         (IEEE_802_11AD_2012, Access::Dcf),
         (IEEE_802_11AD_2012, Access::Token),
@@ -252,7 +258,8 @@ fn without_retransmission_what_is_wrong_is_lost() {
     while let Some(now) = m.deadline() {
         lost += m.step(now).filter(|o| matches!(o, Outcome::Lost { .. })).count();
     }
-    // 3e-7 a bit, of a packet with its headers; and all 63 of a frame where the answer matters to nobody.
+    // 3e-7 per bit, for a packet with its headers, and for all 63 of a frame whose answer does not
+    // matter.
     let octets = IEEE_802_11AD_2012.in_frame(Bytes::new(4_096)).get() as f64;
     let expected = 1.0 - (1.0 - 3e-7_f64).powf(8.0 * octets);
     let measured = lost as f64 / 1e5;

@@ -1,11 +1,14 @@
-//! Pending events in a calendar queue that adapts the length of its days (Brown, CACM 31(10), 1988).
+//! Pending events in a calendar queue that adapts the length of its days (Brown, CACM 31(10),
+//! 1988).
 //!
-//! Events order by `(time, phase, element)`, never by insertion, so that engines which schedule differently order alike. The
-//! calendar is a ring of days, each a cache line of unordered events, or several; a day is sorted as a whole when it opens. A bitmap
-//! finds the next day with events, and events beyond the ring wait in a heap. While days are shorter than the shortest hop, hardly an
-//! event falls into the open one. The days' length follows the number of events found in them. How it adapts changes no order.
+//! The calendar is a ring of days. A day holds unordered events in one cache line, or in several,
+//! and is sorted as a whole when it opens. A bitmap finds the next day with events. Events beyond
+//! the ring wait in a heap. While days are shorter than the shortest hop, hardly any event falls
+//! into the open day. The length of days follows the number of events found in them, and never
+//! changes the order of events.
 //!
-//! Most events are arrivals over links: these are a link and a time, and in eight bytes.
+//! Most events are arrivals over links. Such an event is a link and a time, in eight bytes. The
+//! calendar does not know what other events mean.
 
 #[cfg(test)]
 mod tests;
@@ -15,20 +18,21 @@ use crate::engine::time::SimTime;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// No block, no place.
+/// No block, or no place.
 const NONE: u32 = u32::MAX;
 
 /// Events of a block.
 const ROOM: usize = 7;
-/// Marks an entry that is no arrival over a link; what remains is its place in `others`.
+/// Marks an entry that is not an arrival; the other bits are its place in `others`.
 const OTHER: u32 = 1 << 31;
 /// An entry after all others.
 const NOTHING: u64 = u64::MAX;
 
-/// A day's events in one cache line, and where there are more of them.
+/// Up to seven events of a day in one cache line, and a link to the others.
 ///
-/// An entry is one number to compare: the lower half of its time above, in which no day has a carry; below a link, or
-/// [`OTHER`] and a place, which comes after all links as its phase does. Entries not in use are [`NOTHING`].
+/// An entry is one number to compare. Its upper half is the lower half of the time, in which no day
+/// has a carry. Its lower half is a link, or [`OTHER`] and a place; these come after all links, as
+/// their phases do. Unused entries are [`NOTHING`].
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Block {
@@ -58,47 +62,48 @@ const fn time(begin: i64, entry: u64) -> SimTime {
     SimTime(begin >> 32 << 32 | (entry >> 32) as i64)
 }
 
-/// Events of a day that the calendar aims at: enough to share the cost of opening it, and hardly ever more than a block.
+/// The number of events that a day should hold: enough to share the cost of opening it, and hardly
+/// ever more than a block.
 const WANTED: u32 = 3;
-/// No day is longer than `2^LONGEST` ps, so that 32 bits tell the times within it.
+/// No day is longer than `2^LONGEST` ps, so that 32 bits distinguish the times within it.
 const LONGEST: u32 = 32;
 /// No day is shorter than `2^SHORTEST` ps.
 const SHORTEST: u32 = 8;
 const SMALLEST: usize = 64;
 const LARGEST: usize = 1 << 15;
-/// So many events left today are few: another one is put among them, otherwise into the heap.
+/// Up to this many events left today, a new event is put among them; otherwise into the heap.
 const FEW: usize = 48;
 
 /// The queue of pending events.
 pub struct Calendar {
-    /// The ring.
     days: Vec<Block>,
-    /// One bit per day: whether it has events.
+    /// One bit for each day that has events.
     occupied: Vec<u64>,
-    /// The further blocks of crowded days, and the first free one.
+    /// Further blocks of crowded days, and the first free one.
     blocks: Vec<Block>,
     free_block: u32,
-    /// The keys of events that are no arrivals, and free places among them.
+    /// Keys of events that are not arrivals, and free places among them.
     others: Vec<Key>,
     free_others: Vec<u32>,
     /// The entries of the open day in order, taken up to `next`; `NOTHING` at `end`.
     today: Vec<u64>,
     next: usize,
     end: usize,
-    /// Up to here entries are in the order of their events too, if this is beyond `next`: all of the first instant.
+    /// The end of the entries of the first instant, which are in the order of their events too.
+    /// Invalid unless beyond `next`.
     sorted: usize,
-    /// When the open day began, in ps.
+    /// The start of the open day, in ps.
     begin: i64,
     /// A day lasts `2^shift` ps.
     shift: u32,
-    /// The open day, counted from time zero: the ring holds later days only.
+    /// The open day, counted from time zero. The ring holds later days only.
     day: i64,
-    /// Events beyond the ring, and those that came into a crowded day while it was open.
+    /// Events beyond the ring, and events that came into a crowded day while it was open.
     far: BinaryHeap<Reverse<Event>>,
     /// The first of them, or `Event::NEVER`.
     far_first: Event,
-    /// What the days are adapted to, since the last look: days opened, events found in them, events put into an
-    /// open day, and into the heap.
+    /// What the days adapt to, since the last adaptation: days opened, events found in them, events
+    /// put into an open day, events put into the heap.
     opened: u32,
     found: u32,
     inserted: u32,
@@ -132,21 +137,21 @@ impl Default for Calendar {
 }
 
 impl Calendar {
-    /// How many events are pending.
+    /// The number of pending events.
     pub fn len(&self) -> usize {
         let ahead: u32 = self.days.iter().flat_map(|&d| self.chain(d)).map(|b| b.count).sum();
         ahead as usize + self.end - self.next + self.far.len()
     }
-    /// Whether none is.
+    /// Whether no event is pending.
     pub fn is_empty(&self) -> bool {
         self.next == self.end && self.far.is_empty() && self.next_occupied().is_none()
     }
 
-    /// Adds an event, not before the last one taken.
+    /// Adds an event that is not before the last one taken.
     pub fn push(&mut self, at: SimTime, key: Key) {
         match key.phase() {
             Phase::Arrive => self.push_arrival(at, key.element()),
-            // The order of entries has no place for what comes before arrivals.
+            // Entries cannot order events that come before arrivals.
             Phase::Retune => self.defer(Event { at, key }),
             _ => {
                 let place = self.free_others.pop().unwrap_or(self.others.len() as u32);
@@ -184,7 +189,7 @@ impl Calendar {
         }
     }
 
-    /// Moves the full block of a day away and begins another one.
+    /// Moves the full block of a day away and starts another one.
     #[inline(never)]
     fn put_crowded(&mut self, d: usize, entry: u64) {
         let full = self.days[d];
@@ -207,7 +212,7 @@ impl Calendar {
         if today && self.end - self.next < FEW {
             let entry = entry(at, what);
             let place = self.place_today(entry);
-            // Where all happens at one instant, shorter days would not help.
+            // Where all events happen at one instant, shorter days would not help.
             let alike = |p: usize| self.today.get(p).is_some_and(|e| e >> 32 == entry >> 32);
             self.inserted += u32::from(!alike(place) && !alike(place.wrapping_sub(1)));
             self.today.insert(place, entry);
@@ -220,7 +225,7 @@ impl Calendar {
         }
     }
 
-    /// Where an entry belongs among those of the open day.
+    /// The place of an entry among those of the open day.
     fn place_today(&mut self, entry: u64) -> usize {
         let in_order = |e: &u64| *e <= entry;
         let first = self.today[self.next];
@@ -239,7 +244,7 @@ impl Calendar {
         place
     }
 
-    /// Takes an arrival out that was put in for this time and will not happen. False where there is none.
+    /// Removes an arrival that was added for this time. False where there is none.
     pub fn remove_arrival(&mut self, at: SimTime, link: u32) -> bool {
         let key = EventKind::Arrival { link }.key();
         let wanted = entry(at, link);
@@ -264,7 +269,8 @@ impl Calendar {
         self.far.len() < before
     }
 
-    /// Takes an entry out of a day of the ring; the last one of its first block fills the gap.
+    /// Removes an entry from a day of the ring. The last entry of the day's first block takes its
+    /// place.
     fn remove_from_day(&mut self, d: usize, wanted: u64) -> bool {
         let place = |b: &Block| b.entries[..b.count as usize].iter().position(|e| *e == wanted);
         let mut found = place(&self.days[d]).map(|p| (NONE, p));
@@ -324,7 +330,7 @@ impl Calendar {
         Event { at: time(begin, entry), key: self.key(entry as u32) }
     }
 
-    /// Takes the first event, if it comes before `bound`.
+    /// Takes the first event if it comes before `bound`.
     pub fn pop_before(&mut self, bound: Event) -> Option<Event> {
         match self.pop_arrival(bound.at, |_| ()) {
             Some((at, link)) => Some(Event { at, key: Key::new(Phase::Arrive, link, 0) }),
@@ -332,8 +338,8 @@ impl Calendar {
         }
     }
 
-    /// Takes the first event, if it is an arrival, and the first by its time alone, and before `bound`: when, and over which link.
-    /// Where a day opens for it, `opened` is told.
+    /// Takes the first event if it is an arrival, is first by its time alone, and comes before
+    /// `bound`: when, and over which link. Calls `opened` where it opens a day for that.
     #[inline(always)]
     pub fn pop_arrival(&mut self, bound: SimTime, opened: impl FnOnce(&Self)) -> Option<(SimTime, u32)> {
         let mut entry = self.today[self.next];
@@ -343,7 +349,7 @@ impl Calendar {
             entry = self.today[self.next];
         }
         let at = time(self.begin, entry);
-        // As `NOTHING` is.
+        // `NOTHING` has the bit too.
         let other = entry as u32 & OTHER != 0;
         if other || at >= bound || at >= self.far_first.at {
             return None;
@@ -352,7 +358,8 @@ impl Calendar {
         Some((at, entry as u32))
     }
 
-    /// The links over which something arrives so many days after the open one, as far as they are in the day's first block.
+    /// The links of the arrivals so many days after the open one, as far as they are in the first
+    /// block of that day.
     pub(crate) fn arrivals_in(&self, days: usize) -> impl Iterator<Item = u32> {
         let entries = if days == 0 {
             &self.today[self.next..self.end]
@@ -363,7 +370,8 @@ impl Calendar {
         entries.iter().map(|&e| e as u32).filter(|what| what & OTHER == 0)
     }
 
-    /// Takes the first event, if it comes before `bound`, where [`pop_arrival`](Self::pop_arrival) gave none.
+    /// Takes the first event if it comes before `bound`, where [`pop_arrival`](Self::pop_arrival)
+    /// took none.
     #[inline(never)]
     pub fn pop_other(&mut self, bound: Event) -> Option<Event> {
         self.sort_first();
@@ -381,7 +389,8 @@ impl Calendar {
         Some(first)
     }
 
-    /// Brings the entries of the first instant into the order of their events: those that are no arrivals are in order by time only.
+    /// Puts the entries of the first instant into the order of their events. Until then, entries
+    /// that are not arrivals are in the order of time only.
     fn sort_first(&mut self) {
         if self.next < self.sorted || self.next == self.end {
             return;
@@ -395,7 +404,6 @@ impl Calendar {
         }
     }
 
-    /// The open day's first event.
     fn first_today(&self) -> Option<Event> {
         let left = &self.today[self.next..self.end];
         let time = left.first()? >> 32;
@@ -408,12 +416,12 @@ impl Calendar {
         }
         let Reverse(event) = self.far.pop()?;
         self.far_first = self.far.peek().map_or(Event::NEVER, |r| r.0);
-        // The ring turns; the event's own day is not open yet.
+        // The ring turns. The day of the event itself is not open yet.
         self.day = self.day.max((event.at.0 >> self.shift) - 1);
         Some(event)
     }
 
-    /// The first event, without taking it.
+    /// The first event, which stays pending.
     pub fn peek(&self) -> Option<Event> {
         let mut first = self.far_first;
         if let Some(today) = self.first_today() {
@@ -427,12 +435,12 @@ impl Calendar {
         (first != Event::NEVER).then_some(first)
     }
 
-    /// A block and those with the rest of its day.
+    /// A block, and the blocks with the rest of its day.
     fn chain(&self, first: Block) -> impl Iterator<Item = Block> {
         std::iter::successors(Some(first), |b| self.blocks.get(b.more as usize).copied())
     }
 
-    /// The next day with events, as a place of the ring and counted from time zero.
+    /// The next day with events: its place in the ring, and its number from time zero.
     #[inline]
     fn next_occupied(&self) -> Option<(usize, i64)> {
         let mask = self.days.len() - 1;
@@ -453,7 +461,7 @@ impl Calendar {
         Some((d, self.day + (d.wrapping_sub(open) & mask) as i64))
     }
 
-    /// Opens the next day, unless it begins after `bound`.
+    /// Opens the next day, unless it starts after `bound`.
     #[inline(never)]
     fn open(&mut self, bound: SimTime) {
         if self.opened == 1 << 10 {
@@ -481,7 +489,7 @@ impl Calendar {
         }
     }
 
-    /// Adds the further blocks of a crowded day to the first one's.
+    /// Adds the further blocks of a crowded day to the first one.
     #[inline(never)]
     fn open_crowded(&mut self, mut more: u32) {
         self.today.truncate(self.end);
@@ -493,12 +501,13 @@ impl Calendar {
         }
         self.end = self.today.len();
         self.today.sort_unstable();
-        // Of events of one instant, one counts: no length of a day parts them.
+        // Events of one instant count once: no length of a day separates them.
         self.found += self.today.chunk_by(|a, b| a >> 32 == b >> 32).count() as u32;
         self.today.push(NOTHING);
     }
 
-    /// Fits the days' length to the events found in them, and the ring to how far events lie ahead.
+    /// Fits the length of days to the events found in them, and the ring to how far ahead events
+    /// lie.
     #[cold]
     #[inline(never)]
     fn adapt(&mut self) {
@@ -537,7 +546,7 @@ impl Calendar {
         *self = Self {
             days: vec![Block::EMPTY; size],
             occupied: vec![0; size / 64],
-            // No event is left before the open day's begin.
+            // No event is left before the start of the open day.
             day: ((self.day << self.shift) >> shift) - 1,
             shift,
             ..Self::default()
@@ -548,9 +557,10 @@ impl Calendar {
     }
 }
 
-/// The entries of a block, of which `count` are in use, in order, and `NOTHING` behind them.
+/// The `count` entries of a block in order, and `NOTHING` behind them.
 ///
-/// Sorting networks (Knuth, The Art of Computer Programming 3, section 5.3.4): they compare without branches.
+/// These are sorting networks (Knuth, The Art of Computer Programming 3, section 5.3.4), which
+/// compare without branches.
 #[inline]
 fn in_order(entries: &[u64; ROOM], count: u32) -> [u64; ROOM + 1] {
     let [a, b, c, d, e, f, g] = *entries;

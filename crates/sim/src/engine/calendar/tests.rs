@@ -21,7 +21,8 @@ fn networks_sort() {
     }
 }
 
-/// Operations on the calendar and on a binary heap side by side: pops, and pushes at or after the last pop.
+/// Operations on the calendar and on a binary heap side by side: pops, and pushes at or after the
+/// last pop.
 fn same_as_heap(steps: &[(u8, i64)], stretch: impl Fn(usize) -> i64) {
     let mut calendar = Calendar::default();
     let mut heap = BinaryHeap::new();
@@ -71,7 +72,8 @@ fn pops_like_a_heap_while_time_scales_change() {
 
 #[test]
 fn pops_like_a_heap_as_links_use_it() {
-    // Each event brings the next of its link; some links wait long; a bound stops the loop now and then.
+    // Each event brings the next of its link; some links wait long; a bound stops the loop now and
+    // then.
     let (mut calendar, mut heap) = (Calendar::default(), BinaryHeap::new());
     let mut x = 3u64;
     let mut draw = |below: i64| {

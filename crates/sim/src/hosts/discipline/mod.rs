@@ -1,92 +1,97 @@
-//! Queue disciplines of an access point, as state machines: what becomes of a packet when it comes, and when it is about to leave.
+//! Queue disciplines of an access point, as state machines.
+//!
+//! A discipline decides what happens to a packet when it comes and when it is about to leave. The
+//! queue with its packets and times belongs to the caller.
 
 use crate::engine::time::SimTime;
 use timeplane_model::{Bytes, Duration};
 
-/// How much a queue may hold. A packet that would not fit is lost.
+/// The bound of a queue. A packet that does not fit is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
-    /// So many packets.
+    /// In packets.
     Packets(u64),
-    /// So many bytes.
+    /// In bytes.
     Bytes(Bytes),
 }
 
 /// A queue discipline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Discipline {
-    /// Loses what does not fit.
+    /// Drops packets that do not fit.
     DropTail {
-        /// What it may hold.
+        /// The bound.
         limit: Limit,
     },
-    /// Marks ECN-capable packets that find at least so many others (DCTCP, SIGCOMM 2010, section 3.1).
+    /// Marks ECN-capable packets that find at least so many others (DCTCP, SIGCOMM 2010, section
+    /// 3.1).
     EcnThreshold {
-        /// From how many packets on it marks.
+        /// The threshold.
         packets: u64,
-        /// What it may hold.
+        /// The bound.
         limit: Limit,
     },
-    /// Controlled delay (RFC 8289): loses, or marks, packets where the least wait of an interval was too long.
+    /// Controlled delay (RFC 8289): drops or marks packets while the shortest wait of an interval
+    /// is too long.
     CoDel {
-        /// An acceptable wait. The RFC has 5 ms.
+        /// The acceptable wait: 5 ms in the RFC.
         target: Duration,
-        /// About the longest round trip of what passes. The RFC has 100 ms.
+        /// About the longest round trip of the traffic: 100 ms in the RFC.
         interval: Duration,
-        /// What it may hold.
+        /// The bound.
         limit: Limit,
-        /// ECN-capable packets are marked where others are lost.
+        /// Whether ECN-capable packets are marked instead of dropped.
         ecn: bool,
     },
 }
 
-/// What a discipline looks at of a packet.
+/// What a discipline reads of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Item {
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
     /// Whether it is ECN-capable.
     pub ect: bool,
 }
 
-/// What becomes of a packet that comes.
+/// The fate of a packet that comes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OnArrival {
     /// It joins the queue.
     Take,
     /// It joins the queue, marked.
     Mark,
-    /// It is lost.
+    /// It is dropped.
     Drop,
 }
 
-/// What becomes of the packet at the head.
+/// The fate of the packet at the head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OnDeparture {
     /// It leaves.
     Send,
     /// It leaves, marked.
     Mark,
-    /// It is lost: ask at the same time for the next one.
+    /// It is dropped; ask at the same time for the next one.
     Drop,
 }
 
-/// A queue's discipline with what it remembers. The queue itself, its packets and the times at which they came, are the caller's.
+/// A discipline with its state.
 #[derive(Clone, Debug)]
 pub struct QueueState {
     discipline: Discipline,
-    /// Largest packet, bytes.
+    /// Largest packet, in bytes.
     mtu: u64,
     codel: CoDel,
 }
 
 impl QueueState {
-    /// For an empty queue of packets of at most `mtu` bytes.
+    /// The discipline of an empty queue of packets of at most `mtu` bytes.
     pub fn new(discipline: Discipline, mtu: u64) -> Self {
         Self { discipline, mtu, codel: CoDel::default() }
     }
 
-    /// A packet comes, and finds so many `packets` and `bytes` waiting.
+    /// A packet comes and finds so many `packets` and `bytes`.
     pub fn arrive(&self, item: Item, packets: u64, bytes: u64) -> OnArrival {
         let (Discipline::DropTail { limit } | Discipline::EcnThreshold { limit, .. } | Discipline::CoDel { limit, .. }) =
             self.discipline;
@@ -101,8 +106,8 @@ impl QueueState {
         }
     }
 
-    /// The packet at the head could leave at `now`; it has waited for `waited`, and leaves `bytes` behind it. To be asked for
-    /// each packet of the queue, in the order of time.
+    /// The packet at the head could leave at `now`. It has waited for `waited`, and leaves `bytes`
+    /// behind it. Called for each packet of the queue, in the order of time.
     pub fn depart(&mut self, now: SimTime, item: Item, waited: Duration, bytes: u64) -> OnDeparture {
         let Discipline::CoDel { target, interval, ecn, .. } = self.discipline else { return OnDeparture::Send };
         let too_late = self.codel.is_too_late(now, waited >= target && bytes > self.mtu, interval);
@@ -119,17 +124,20 @@ struct CoDel {
     count: u64,
     last_count: u64,
     dropping: bool,
-    /// The packet before was lost by the control law: what becomes of the next one says when the next drop is.
+    /// The control law dropped the packet before. The fate of the next one decides when the next
+    /// drop is.
     unsettled: bool,
 }
 
-/// `interval / sqrt(count)` after `t` (section 3.3). The square root of IEEE 754 is the same everywhere.
+/// `interval / sqrt(count)` after `t` (section 3.3). The square root of IEEE 754 is the same
+/// everywhere.
 fn control_law(t: SimTime, interval: Duration, count: u64) -> SimTime {
     t + Duration::from_ps((interval.as_ps() as f64 / (count as f64).sqrt()) as i64)
 }
 
 impl CoDel {
-    /// Section 5.6: whether waits have been too long for an interval. A queue of no more than a packet is never too long.
+    /// Section 5.6: whether waits have been too long for an interval. A queue of at most one packet
+    /// is never too long.
     fn is_too_late(&mut self, now: SimTime, above: bool, interval: Duration) -> bool {
         if !above {
             self.first_above = None;
@@ -164,7 +172,8 @@ impl CoDel {
             return OnDeparture::Send;
         }
         self.dropping = true;
-        // Where it stopped dropping not long ago, it goes on at nearly the rate that was right then.
+        // Where it stopped dropping not long ago, it continues at nearly the rate that was right
+        // then.
         let delta = self.count.saturating_sub(self.last_count);
         let recently = now - self.drop_next < interval * 16;
         self.count = if delta > 1 && recently { delta } else { 1 };

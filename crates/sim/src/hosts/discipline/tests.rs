@@ -1,3 +1,6 @@
+//! Queue disciplines against their specifications: the times of drops, and the procedure of RFC
+//! 8289. The tests drive one queue with packets at fixed intervals.
+
 use super::*;
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -19,7 +22,8 @@ fn us(us: i64) -> SimTime {
     SimTime::from_ps(us * 1_000_000)
 }
 
-/// A packet each 100 us from `begin` to `end`, all of which have waited for `waited`: when one is not sent.
+/// The times at which a packet is not sent, with a packet each 100 us from `begin` to `end`, all of
+/// which have waited for `waited`.
 fn hits(queue: &mut QueueState, begin: i64, end: i64, waited: Duration, ect: bool) -> Vec<(i64, OnDeparture)> {
     let mut hits = Vec::new();
     for now in (begin..end).step_by(100) {
@@ -57,7 +61,8 @@ fn marks_from_the_threshold_on() {
     assert_eq!(queue.depart(us(9), item(true), Duration::from_secs(1), 9 * MTU), OnDeparture::Send);
 }
 
-/// Section 3.3: the first drop when the wait was too long for an interval, the next ones by the inverse square root of their count.
+/// Section 3.3: the first drop comes when the wait was too long for an interval. The next ones
+/// follow by the inverse square root of their count.
 #[test]
 fn drops_come_faster_by_the_square_root() {
     let drops = hits(&mut codel(false), 1_000, 2_000_000, TARGET, true);
@@ -95,7 +100,8 @@ fn short_waits_and_short_queues_lose_nothing() {
     }
 }
 
-/// Section 5.5: back within 16 intervals it drops at nearly the rate at which it stopped, later it begins anew.
+/// Section 5.5: within 16 intervals it drops again at nearly the rate at which it stopped. Later it
+/// starts anew.
 #[test]
 fn the_count_is_used_again() {
     for (pause, reused) in [(500_000, true), (3_000_000, false)] {
@@ -107,7 +113,7 @@ fn the_count_is_used_again() {
         assert_eq!(hits(&mut queue, 1_000_000, again, Duration::ZERO, false), []);
         let second = hits(&mut queue, again, again + 101_000, TARGET, false);
         assert_eq!(second[0].0, again + 100_000);
-        // One drop of a count of one came first.
+        // One drop with a count of one came first.
         let expected = if reused { count - 1 } else { 1 };
         assert_eq!((queue.codel.count, queue.codel.last_count), (expected, expected));
         let next = hits(&mut queue, again + 101_000, again + 300_000, TARGET, false)[0].0;
@@ -116,7 +122,7 @@ fn the_count_is_used_again() {
     }
 }
 
-/// RFC 8289's queue, written down as its sections 5.5 and 5.6 describe it, packets and all.
+/// The queue of RFC 8289, written as its sections 5.5 and 5.6 describe it, with its packets.
 #[derive(Default)]
 struct Rfc {
     queue: VecDeque<(i64, u32)>,
@@ -181,7 +187,8 @@ impl Rfc {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The same packets lost and sent as by the RFC's own procedure, whatever comes and however fast it leaves.
+    /// The same packets are dropped and sent as by the procedure of the RFC, for any arrivals and
+    /// any speed.
     #[test]
     fn is_the_rfcs_procedure(phases in prop::collection::vec((1u32..40, 1i64..4_000, 1usize..800), 1..12)) {
         let (mut rfc, mut queue, mut ours) = (Rfc::default(), codel(false), VecDeque::new());

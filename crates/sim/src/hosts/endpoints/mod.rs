@@ -1,7 +1,8 @@
 //! Both ends of every flow: what hosts put on the wire, and what they do with what arrives.
 //!
-//! The network is behind the [`Wire`] trait. The engine and the reference engine of the tests therefore
-//! drive the very same ends. [`sending`] works on the senders of flows, [`receiving`] on their receivers.
+//! The network is behind the [`Wire`] trait. The engine and the reference engine of the tests
+//! therefore drive the very same ends. [`sending`] works on the senders of flows, [`receiving`] on
+//! their receivers.
 
 mod queue;
 mod receiving;
@@ -62,7 +63,8 @@ pub trait Wire {
     fn transmit(&mut self, now: SimTime, host: u32, packet: Packet);
     /// Asks for [`Endpoints::timer`] at `at`.
     fn arm(&mut self, at: SimTime, flow: u32, key: FlowKey);
-    /// Carries a receiver's report to the sender, alongside the network: from the one host to the other.
+    /// Carries a receiver's report to the sender, alongside the network: from the one host to the
+    /// other.
     fn report(&mut self, now: SimTime, hosts: [u32; 2], flow: u32, key: FlowKey, report: Report);
 }
 
@@ -156,7 +158,8 @@ pub struct Endpoints {
     /// SACK blocks under way.
     sacks: Vec<SackBlocks>,
     free_sacks: Vec<u32>,
-    /// The second half of each split connection by its first half, until the first half has arrived.
+    /// The second half of each split connection by its first half, until the first half has
+    /// arrived.
     relays: BTreeMap<FlowKey, FlowKey>,
     arrived: u32,
     /// The fabric of ideal completion times.
@@ -199,7 +202,8 @@ impl Endpoints {
         }
     }
 
-    /// Takes ideal completion times from another fabric with the same hosts. Packets keep their sizes.
+    /// Takes ideal completion times from another fabric with the same hosts. Packets keep their
+    /// sizes.
     pub fn ideals_of(&mut self, fabric: Arc<Fabric>) {
         self.ideals = fabric;
     }
@@ -209,7 +213,8 @@ impl Endpoints {
         &self.config
     }
 
-    /// Whether arrivals at a host never make it send or wait at that instant. A last hop then needs no event.
+    /// Whether arrivals at a host never make it send or wait at that instant. A last hop then needs
+    /// no event.
     pub fn is_passive(&self) -> bool {
         !matches!(self.config.transport, Transport::Tcp(_))
     }
@@ -256,11 +261,13 @@ impl Endpoints {
         self.begin(now, arrival, u64::MAX, wire).1
     }
 
-    /// A split connection starts: two TCP flows, of which the second sends what the first has delivered in
-    /// order. Both start now and appear in all tables. The completion time of the second is that of both.
+    /// A split connection starts: two TCP flows, of which the second sends what the first has
+    /// delivered in order. Both start now and appear in all tables. The completion time of the
+    /// second is that of both.
     ///
     /// # Panics
-    /// Unless the transport is TCP, and the second flow starts where the first one ends and is as long.
+    /// Unless the transport is TCP, and the second flow starts where the first one ends and is as
+    /// long.
     pub fn start_split(&mut self, now: SimTime, first: &FlowArrival, second: &FlowArrival, wire: &mut impl Wire) {
         assert!(matches!(self.config.transport, Transport::Tcp(_)), "only TCP is split");
         assert!(first.destination == second.source && first.bytes == second.bytes, "not the halves of a connection");
@@ -280,15 +287,15 @@ impl Endpoints {
         }
     }
 
-    /// The shortest round trip of a flow that is [watched](Self::watch_round_trips), `Some(None)` before its
-    /// first one. `None` once the flow is over.
+    /// The shortest round trip of a flow that is [watched](Self::watch_round_trips), `Some(None)`
+    /// before its first one. `None` once the flow is over.
     pub fn least_round_trip(&self, number: u32) -> Option<Option<Duration>> {
         self.least_rtts.get(&number).copied()
     }
 
-    /// Sets the congestion window of a TCP sender from outside, as [`Sender::steer`] does, or returns it to
-    /// its own congestion control. It sends at once what it then may. `false` where no such TCP flow is in
-    /// progress.
+    /// Sets the congestion window of a TCP sender from outside, as [`Sender::steer`] does, or
+    /// returns it to its own congestion control. It sends at once what it then may. `false` where
+    /// no such TCP flow is in progress.
     pub fn steer(&mut self, at: SimTime, number: u32, steering: Option<Steering>, wire: &mut impl Wire) -> bool {
         let Some(key) = self.flows.key_of(number) else { return false };
         let SenderTransport::Tcp(sender) = &mut self.flows.get_mut(key).sender.transport else { return false };

@@ -1,7 +1,8 @@
-//! What hosts do with packets that arrive: data at receivers, acknowledgements and reports at senders.
+//! What hosts do with packets that arrive: data at receivers, acknowledgements and reports at
+//! senders.
 //!
-//! A receiver answers with acknowledgements (TCP) or repair reports (raw frames); datagrams are only
-//! counted. Receivers do not know what their senders hold.
+//! A receiver answers with acknowledgements (TCP) or repair reports (raw frames); datagrams are
+//! only counted. Receivers do not know what their senders hold.
 
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{

@@ -1,7 +1,7 @@
 //! What senders put on the wire: packets that interfaces ask for, and segments that TCP hands over.
 //!
-//! Datagrams and raw frames wait at their source until an interface asks for one. TCP sends as soon as it
-//! may. Senders do not know when a packet arrives; acknowledgements and reports tell them.
+//! Datagrams and raw frames wait at their source until an interface asks for one. TCP sends as soon
+//! as it may. Senders do not know when a packet arrives; acknowledgements and reports tell them.
 
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{DATAGRAM_HEADER, Endpoints, PacketEvent, Transport, Wire, path_hash};
@@ -28,8 +28,9 @@ fn data_packet(key: FlowKey, flow: &Flow, hash: u32, bytes: u32, seq: u64, flags
 }
 
 impl Endpoints {
-    /// The next packet of a flow that holds bytes, of at most `largest` bytes without framing, as it begins
-    /// to leave at `at`. `None` where it holds none, or where the next one is larger and cannot be divided.
+    /// The next packet of a flow that holds bytes, of at most `largest` bytes without framing, as
+    /// it begins to leave at `at`. `None` where it holds none, or where the next one is larger and
+    /// cannot be divided.
     pub fn next_packet(&mut self, at: SimTime, key: FlowKey, largest: u32) -> Option<Packet> {
         self.take_packet(at, key, largest).map(|p| p.0)
     }
@@ -71,8 +72,8 @@ impl Endpoints {
         !matches!(self.config.transport, Transport::Datagrams) || self.config.fragments
     }
 
-    /// The next packet of a flow that holds bytes, and how many like it come next, without the flow's last
-    /// one. `None` where that depends on what happens meanwhile.
+    /// The next packet of a flow that holds bytes, and how many like it come next, without the
+    /// flow's last one. `None` where that depends on what happens meanwhile.
     pub(crate) fn alike(&self, key: FlowKey) -> Option<(Packet, u64)> {
         let config = &self.config;
         let flow = self.flows.get(key);
@@ -96,8 +97,8 @@ impl Endpoints {
         Some((data_packet(key, flow, flow.sender.hash, bytes, seq, 0), count))
     }
 
-    /// Packets that are [alike](Self::alike) leave and arrive: the first one at `first`, each further one
-    /// another `line` later.
+    /// Packets that are [alike](Self::alike) leave and arrive: the first one at `first`, each
+    /// further one another `line` later.
     pub(crate) fn carry_alike(&mut self, key: FlowKey, first: SimTime, line: Duration, count: u64, packet: &Packet) {
         let flow = self.flows.get_mut(key);
         let payload = packet.bytes - self.config.transport.header();

@@ -1,11 +1,12 @@
-//! A host's interface with a queue per destination behind gates.
+//! A host's interface with a queue for each destination, behind gates.
 //!
-//! It is used where something decides which queue sends next: a plan's gates, a round robin, or bursts of segmentation offload. A plain
-//! first-come interface needs none of it, its packets go straight to the link.
+//! It is used where something decides which queue sends next: the gates of a plan, a round robin,
+//! or bursts of segmentation offload. A plain interface is first come, first served, and its
+//! packets go straight to the link. An interface does not know the network behind its link.
 
-mod window;
+mod opening;
 
-pub use window::{Train, Window};
+pub use opening::{GateOpening, Train};
 
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::{BACKGROUND, Endpoints};
@@ -20,15 +21,15 @@ use timeplane_scenario::{Discipline, Nic as NicSpec};
 /// A queue of an interface: destination and class.
 pub type QueueId = (u32, u8);
 
-/// [`Nic::armed`] of an interface that may not send at all: it is served at no time, and not armed for any.
+/// [`Nic::armed`] of an interface that may not send at all, so that it is never served.
 const STOPPED: SimTime = SimTime(i64::MIN);
 
-/// What waits for one destination.
+/// The backlog for one destination.
 #[derive(Debug, Default)]
 struct Queue {
-    /// Packets handed over by TCP, with the time they came.
+    /// Packets that TCP handed over, with the times at which they came.
     packets: VecDeque<(SimTime, Packet)>,
-    /// Flows that hold bytes, with the time they came.
+    /// Flows that hold bytes, with the times at which they came.
     flows: VecDeque<(SimTime, FlowKey)>,
 }
 
@@ -49,55 +50,57 @@ pub struct Nic {
     spec: NicSpec,
     gated: bool,
     queues: BTreeMap<QueueId, Queue>,
-    windows: Vec<Window>,
-    /// Windows with a rate, in the order of queues: of each at most one that a signal opened, and one other.
-    rates: Vec<Window>,
-    /// The last one that has left, or is leaving.
+    openings: Vec<GateOpening>,
+    /// Windows with a rate, in the order of queues. A queue has at most one that a signal opened,
+    /// and one other.
+    rates: Vec<GateOpening>,
+    /// The last train that has left or is leaving.
     train: Option<Train>,
-    /// Classes that the network has paused, a bit each.
+    /// Classes that the network has paused, one bit each.
     paused: u8,
-    /// When an event will serve it next; others that are still pending are stale.
+    /// When an event serves it next; later pending events are stale.
     pub armed: SimTime,
-    /// Queue of the burst that is being sent, and what is left of it in bytes.
+    /// The queue of the current burst, and the bytes that are left of it.
     burst: Option<(QueueId, u64)>,
-    /// Where the round robin goes on: after this queue.
+    /// The queue after which the round robin continues.
     last: QueueId,
-    /// Whether a queue that was empty has paid for its last packet since this was asked last.
+    /// Whether an empty queue has paid for its last packet since this was last asked.
     drained: bool,
-    /// How fast queues of the class [`BACKGROUND`] send together, whatever gates are open, and when they may send next.
+    /// The rate that all queues of the class [`BACKGROUND`] share, outside of gates, and when they
+    /// may send next.
     background: Option<(Rate, SimTime)>,
-    /// The class that is no demand: what waits in it waits for no plan.
+    /// The class that is left out of backlog reports, because it waits for no plan.
     unreported: Option<u8>,
-    /// Wire bytes that have ever been queued, by destination; where the controller asks for them.
+    /// Wire bytes that were ever queued, by destination, where the controller asks for them.
     arrived: Option<BTreeMap<u32, u64>>,
 }
 
 /// What an interface did when it was served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
-    /// It sends this packet.
+    /// It sends a packet.
     Packet {
-        /// What it sends.
+        /// The packet.
         packet: Packet,
-        /// The flow that has now handed over its last byte.
+        /// The flow that handed over its last byte with it.
         emptied: Option<FlowKey>,
-        /// Its queue is empty now, and has no rate to pay it with.
+        /// Whether its queue is now empty, and has no rate to pay for the packet with.
         last: bool,
     },
-    /// Nothing may be sent before this time, unless a new packet or window comes.
+    /// Nothing may be sent before this time, unless a packet comes or a gate opens.
     Wait(SimTime),
-    /// Nothing may be sent. Woken by a new packet or window.
+    /// Nothing may be sent until a packet comes or a gate opens.
     Idle,
 }
 
 impl Nic {
-    /// An empty interface. A gated one sends only in windows.
+    /// An empty interface. A gated one sends only while a gate is open.
     pub fn new(spec: NicSpec, gated: bool) -> Self {
         Self {
             spec,
             gated,
             queues: BTreeMap::new(),
-            windows: vec![],
+            openings: vec![],
             rates: vec![],
             train: None,
             paused: 0,
@@ -117,12 +120,12 @@ impl Nic {
         self.unreported = Some(BACKGROUND);
     }
 
-    /// Leaves what waits in a class out of reports.
+    /// Leaves the backlog of a class out of reports.
     pub fn leave_unreported(&mut self, class: u8) {
         self.unreported = Some(class);
     }
 
-    /// Counts what arrives from now on.
+    /// Counts the bytes that arrive from now on.
     pub fn count_arrivals(&mut self) {
         self.arrived = Some(BTreeMap::new());
     }
@@ -133,7 +136,7 @@ impl Nic {
         }
     }
 
-    /// A packet joins its queue; whether that was empty.
+    /// A packet joins its queue. Whether the queue was empty.
     pub fn push_packet(&mut self, now: SimTime, packet: Packet, link: &LinkState) -> bool {
         self.arrives(packet.destination, u64::from(link.wire(packet.bytes)));
         let queue = self.queues.entry((packet.destination, packet.class())).or_default();
@@ -141,7 +144,8 @@ impl Nic {
         queue.packets.len() + queue.flows.len() == 1
     }
 
-    /// A flow holds bytes for a destination; nothing changes where it is queued already. Whether the queue was empty.
+    /// A flow holds bytes for a destination; nothing changes where it is queued already. Whether
+    /// the queue was empty.
     pub fn push_flow(
         &mut self,
         now: SimTime,
@@ -161,7 +165,7 @@ impl Nic {
         queue.packets.len() + queue.flows.len() == 1
     }
 
-    /// Takes a flow out of a destination's queue. Whether that is empty now.
+    /// Removes a flow from the queue of a destination. Whether the queue is empty now.
     pub fn withdraw(&mut self, destination: u32, key: FlowKey, ends: &mut Endpoints) -> bool {
         let id = (destination, ends.flows.get(key).sender.class);
         ends.unqueued(key);
@@ -174,80 +178,82 @@ impl Nic {
         empty
     }
 
-    /// A gate opens. Windows that have ended are given back.
-    pub fn open(&mut self, now: SimTime, window: Window) -> Vec<Window> {
-        if let Some(rate) = window.rate.filter(|_| !window.paced) {
-            self.pace(now, window, rate);
+    /// A gate opens. Returns the openings that have ended.
+    pub fn open(&mut self, now: SimTime, opening: GateOpening) -> Vec<GateOpening> {
+        if let Some(rate) = opening.rate.filter(|_| !opening.paced) {
+            self.pace(now, opening, rate);
             return Vec::new();
         }
         let mut ended = self.expire(now);
-        // The same queue, medium and time twice is one window: a repeated grant changes nothing.
-        if self.windows.iter().any(|w| (w.queue, w.from) == (window.queue, window.from)) {
+        // A repeated grant for the same queue and time changes nothing.
+        if self.openings.iter().any(|w| (w.queue, w.from) == (opening.queue, opening.from)) {
             return ended;
         }
-        // A signal that is repeated prolongs what it opened.
-        let same = |w: &&mut Window| w.is_open(now) && (w.queue, w.path) == (window.queue, window.path);
-        if window.by_signal
-            && let Some(w) = self.windows.iter_mut().find(same)
+        // A repeated signal prolongs the opening that it made.
+        let same = |w: &&mut GateOpening| w.is_open(now) && (w.queue, w.path) == (opening.queue, opening.path);
+        if opening.by_signal
+            && let Some(w) = self.openings.iter_mut().find(same)
         {
-            w.until = w.until.max(window.until);
-            w.rate = window.rate;
-            if w.opened != window.opened {
-                // It goes on for another slot: what was sent so far is that of the one before.
+            w.until = w.until.max(opening.until);
+            w.rate = opening.rate;
+            if w.opened != opening.opened {
+                // The opening continues for another slot: the bytes sent so far count for the slot
+                // before.
                 ended.push(*w);
                 w.most = w.most.saturating_sub(w.sent);
                 w.sent = 0;
-                w.opened = window.opened;
+                w.opened = opening.opened;
             }
-            w.most = w.most.saturating_add(window.most);
+            w.most = w.most.saturating_add(opening.most);
             return ended;
         }
-        self.windows.push(window);
+        self.openings.push(opening);
         ended.sort_unstable_by_key(|w| (w.from, w.queue));
         ended
     }
 
-    /// Replaces a queue's rate. What its bucket still holds drains at the new one.
-    fn pace(&mut self, now: SimTime, mut window: Window, mut rate: Rate) {
-        let at = self.rates.binary_search_by_key(&(window.queue, window.by_signal), |w| (w.queue, w.by_signal));
+    /// Replaces the rate of a queue. What its bucket still holds drains at the new rate.
+    fn pace(&mut self, now: SimTime, mut opening: GateOpening, mut rate: Rate) {
+        let at = self.rates.binary_search_by_key(&(opening.queue, opening.by_signal), |w| (w.queue, w.by_signal));
         if let Ok(i) = at {
             let old = &self.rates[i];
-            window.owes = old.owes;
+            opening.owes = old.owes;
             let owed = old.owed_bits(now);
             if owed > 0 {
-                // What is owed is not forgotten where there is no rate to pay it with: it is kept at next to none, 1 b/s.
+                // A debt stays where there is no rate to pay it with: it is kept at 1 b/s.
                 rate = rate.max(Rate::bps(1));
-                window.rate = Some(rate);
+                opening.rate = Some(rate);
                 let wait = owed.div_ceil(u128::from(rate.as_bps()));
-                window.eligible = now + Duration::from_ps(i64::try_from(wait).unwrap_or(i64::MAX / 4));
+                opening.eligible = now + Duration::from_ps(i64::try_from(wait).unwrap_or(i64::MAX / 4));
             } else if rate > Rate::ZERO {
-                // A packet that is overdue stays so, by the bits that it could have sent: not more of them at a higher rate.
+                // A packet that is overdue stays overdue by the bits that it could have sent, not
+                // by more at a higher rate.
                 let overdue = (now - old.eligible).as_ps() as u128;
                 let bits = overdue * u128::from(old.rate.map_or(0, Rate::as_bps));
                 let since = (bits / u128::from(rate.as_bps())).min(overdue);
-                window.eligible = now - Duration::from_ps(since as i64);
+                opening.eligible = now - Duration::from_ps(since as i64);
             }
         }
         match at {
             Ok(i) if rate == Rate::ZERO => drop(self.rates.remove(i)),
-            Ok(i) => self.rates[i] = window,
+            Ok(i) => self.rates[i] = opening,
             Err(_) if rate == Rate::ZERO => {}
-            Err(i) => self.rates.insert(i, window),
+            Err(i) => self.rates.insert(i, opening),
         }
     }
 
-    /// Begins no more frames of a queue from `at` on, in windows that are open then.
+    /// Starts no more frames of a queue from `at` on, in its current openings.
     pub fn close(&mut self, at: SimTime, queue: QueueId) {
-        let windows = self.windows.iter_mut().chain(&mut self.rates);
-        for window in windows.filter(|w| w.by_signal && w.queue == queue && w.from <= at) {
-            window.closes = window.closes.min(at);
+        let openings = self.openings.iter_mut().chain(&mut self.rates);
+        for opening in openings.filter(|w| w.by_signal && w.queue == queue && w.from <= at) {
+            opening.closes = opening.closes.min(at);
         }
     }
 
-    /// Takes out windows that have ended at `now`.
-    pub fn expire(&mut self, now: SimTime) -> Vec<Window> {
+    /// Removes and returns the openings that have ended at `now`.
+    pub fn expire(&mut self, now: SimTime) -> Vec<GateOpening> {
         let mut ended = Vec::new();
-        self.windows.retain(|w| {
+        self.openings.retain(|w| {
             let over = w.is_over(now);
             if over {
                 ended.push(*w);
@@ -257,21 +263,22 @@ impl Nic {
         ended
     }
 
-    /// Wire bytes waiting, per destination; flow by flow where `bursts`.
+    /// The backlog in wire bytes by destination; flow by flow where `bursts`.
     pub fn backlog(&self, now: SimTime, link: &LinkState, ahead: Duration, bursts: bool, ends: &Endpoints) -> Backlog {
         let entry = |(destination, (_, bytes))| BacklogEntry {
             destination: HostId(destination),
             bytes: Bytes::new(bytes),
             arrived: self.arrived.as_ref().map(|a| Bytes::new(a.get(&destination).copied().unwrap_or(0))),
         };
-        // What is sent and not paid for counts as if it waited, or its share would be given away twice.
-        let reported = |w: &&Window| self.unreported != Some(w.queue.1);
+        // Bytes that are sent and not paid for count as backlog, or their share would be given away
+        // twice.
+        let reported = |w: &&GateOpening| self.unreported != Some(w.queue.1);
         let owing = self.rates.iter().filter(|w| w.owes && !self.queues.contains_key(&w.queue)).filter(reported);
         let owed = owing.map(|w| (w.queue.0, (0, w.owed_bits(now).div_ceil(8_000_000_000_000) as u64)));
         let gated = self.queues.iter().filter(|(id, _)| self.unreported != Some(id.1));
         let waiting = gated.map(|(id, q)| {
             let (packets, bytes) = Self::held(q, link, ends);
-            // What is booked and has not left waits.
+            // Booked packets that have not left count as backlog.
             let booked = self.train.filter(|train| train.queue == *id).map_or((0, 0), |train| {
                 let packets = train.waiting(now);
                 (packets, packets * u64::from(train.wire))
@@ -285,7 +292,7 @@ impl Nic {
         backlog
     }
 
-    /// What waits, flow by flow, as it will leave its queue.
+    /// The backlog flow by flow, in the order in which it will leave its queue.
     fn bursts(&self, link: &LinkState, ahead: Duration, ends: &Endpoints) -> Vec<Burst> {
         let mut bursts: Vec<Burst> = Vec::new();
         for (&(destination, class), queue) in &self.queues {
@@ -310,50 +317,50 @@ impl Nic {
         bursts
     }
 
-    /// Packets and their wire bytes that wait, per destination.
+    /// The backlog by destination, in packets and their wire bytes.
     pub fn waiting(&self, link: &LinkState, ends: &Endpoints) -> impl Iterator<Item = (u32, (u64, u64))> {
         self.queues.iter().map(|(&(d, _), q)| (d, Self::held(q, link, ends)))
     }
 
-    /// Packets of a queue and their wire bytes.
+    /// The backlog of one queue, in packets and their wire bytes.
     fn held(queue: &Queue, link: &LinkState, ends: &Endpoints) -> (u64, u64) {
         let packets = queue.packets.iter().map(|(_, p)| (1, u64::from(link.wire(p.bytes))));
         let flows = queue.flows.iter().map(|f| ends.unsent(f.1, link));
         packets.chain(flows).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
     }
 
-    /// The window and the flow that alone may send at `now`, and on until the window ends.
-    pub fn alone(&self, now: SimTime) -> Option<(&Window, u32)> {
+    /// The opening and the flow that alone may send from `now` until the opening ends.
+    pub fn alone(&self, now: SimTime) -> Option<(&GateOpening, u32)> {
         if !self.gated || self.background.is_some() || !self.rates.is_empty() || self.paused != 0 {
             return None;
         }
-        let mut windows = self.windows.iter().filter(|w| !w.is_over(now));
-        let window = windows.next().filter(|w| w.is_open(now) && w.rate.is_none())?;
-        let queue = self.queues.get(&window.queue).filter(|q| q.packets.is_empty() && windows.next().is_none())?;
-        Some((window, queue.flows.front()?.1))
+        let mut openings = self.openings.iter().filter(|w| !w.is_over(now));
+        let opening = openings.next().filter(|w| w.is_open(now) && w.rate.is_none())?;
+        let queue = self.queues.get(&opening.queue).filter(|q| q.packets.is_empty() && openings.next().is_none())?;
+        Some((opening, queue.flows.front()?.1))
     }
 
-    /// A train leaves by the open window.
+    /// A train leaves through the open gate.
     pub fn book(&mut self, train: Train) {
-        let open = |w: &&mut Window| w.queue == train.queue && w.is_open(train.first);
-        if let Some(window) = self.windows.iter_mut().find(open) {
-            window.sent += train.count * u64::from(train.wire);
-            window.most_packets = window.most_packets.saturating_sub(u32::try_from(train.count).unwrap_or(u32::MAX));
+        let open = |w: &&mut GateOpening| w.queue == train.queue && w.is_open(train.first);
+        if let Some(opening) = self.openings.iter_mut().find(open) {
+            opening.sent += train.count * u64::from(train.wire);
+            opening.most_packets = opening.most_packets.saturating_sub(u32::try_from(train.count).unwrap_or(u32::MAX));
         }
         self.train = Some(train);
     }
 
-    /// The last train that has left, or is leaving.
+    /// The last train that has left or is leaving.
     pub fn train(&self) -> Option<&Train> {
         self.train.as_ref()
     }
 
-    /// Whether anything waits.
+    /// Whether no queue has a backlog.
     pub fn is_empty(&self) -> bool {
         self.queues.is_empty()
     }
 
-    /// The interface is free at `now`: what does it send?
+    /// Serves the interface, which is free at `now`.
     pub fn serve(&mut self, now: SimTime, link: &LinkState, rate: Rate, ends: &mut Endpoints) -> Served {
         if self.gated {
             return self.serve_gated(now, link, rate, ends);
@@ -368,17 +375,17 @@ impl Nic {
         Served::Packet { packet, emptied, last: !more }
     }
 
-    /// Of the queues whose gates are open, that sends whose window ends first and holds its next packet; then that whose rate has been waited
-    /// for longest.
+    /// Serves the queue with an open gate whose opening ends first and holds its next packet.
+    /// Otherwise serves the queue whose rate has waited longest.
     fn serve_gated(&mut self, now: SimTime, link: &LinkState, rate: Rate, ends: &mut Endpoints) -> Served {
         let (background, outside) = self.serve_background(now, link, ends);
         if let Some(served) = background {
             return served;
         }
-        // Refused: windows in which the next packet does not fit.
+        // The last opening in which the next packet does not fit.
         let mut after = None;
         loop {
-            let best = self.windows.iter().enumerate().filter(|(_, w)| {
+            let best = self.openings.iter().enumerate().filter(|(_, w)| {
                 w.is_open(now)
                     && w.eligible <= now
                     && after.is_none_or(|a| (w.until, w.queue) > a)
@@ -390,21 +397,21 @@ impl Nic {
             let room = if w.most_packets == 0 { 0 } else { rate.bytes_in(w.until - now).get().min(w.most - w.sent) };
             let (queue, largest) = (w.queue, link.payload_within(room));
             let Some((mut packet, emptied)) = self.take(now, queue, largest, ends) else { continue };
-            let window = &mut self.windows[i];
-            window.route(&mut packet);
+            let opening = &mut self.openings[i];
+            opening.route(&mut packet);
             let wire = u64::from(link.wire(packet.bytes));
-            window.sent += wire;
-            if let Some(rate) = window.rate {
-                // As below: where another packet was in the way, it catches up.
+            opening.sent += wire;
+            if let Some(rate) = opening.rate {
+                // As below: a packet that had to wait for another one catches up.
                 let line = rate.time_for(Bytes::new(wire));
-                let since = if now - window.eligible < line { window.eligible } else { now };
-                window.eligible = since + line;
+                let since = if now - opening.eligible < line { opening.eligible } else { now };
+                opening.eligible = since + line;
             }
-            window.most_packets = window.most_packets.saturating_sub(1);
+            opening.most_packets = opening.most_packets.saturating_sub(1);
             return Served::Packet { packet, emptied, last: !self.queues.contains_key(&queue) };
         }
-        // Slots whose rate lets nothing go yet.
-        let paced = self.windows.iter().filter(|w| w.is_open(now) && w.eligible > now && w.eligible < w.until);
+        // Slots whose rate allows nothing yet.
+        let paced = self.openings.iter().filter(|w| w.is_open(now) && w.eligible > now && w.eligible < w.until);
         let waiting = paced.filter(|w| self.queues.contains_key(&w.queue));
         let mut wait = waiting.map(|w| w.eligible).min().unwrap_or(SimTime::MAX).min(outside);
         let mut best: Option<(SimTime, usize)> = None;
@@ -431,7 +438,8 @@ impl Nic {
             let largest = link.payload_within(rate.bytes_in(w.until - now).get());
             let (mut packet, emptied) = self.take(now, w.queue, largest, ends)?;
             w.route(&mut packet);
-            // Where another packet was in the way, the bucket has drained meanwhile; it never holds more than a packet's credit.
+            // Where another packet was in the way, the bucket has drained meanwhile. It never holds
+            // more than the credit of one packet.
             let line = w.rate?.time_for(Bytes::new(u64::from(link.wire(packet.bytes))));
             let since = if now - w.eligible < line { w.eligible } else { now };
             self.rates[i].eligible = since + line;
@@ -441,7 +449,8 @@ impl Nic {
         sent.unwrap_or(if wait == SimTime::MAX { Served::Idle } else { Served::Wait(wait) })
     }
 
-    /// What is sent outside of all gates, first come, first served; or when something may be.
+    /// Serves the background queues outside of all gates, first come, first served: the packet, or
+    /// when one may be sent.
     fn serve_background(&mut self, now: SimTime, link: &LinkState, ends: &mut Endpoints) -> (Option<Served>, SimTime) {
         let Some((rate, eligible)) = self.background else { return (None, SimTime::MAX) };
         let queues = self.queues.iter().filter(|(id, _)| id.1 == BACKGROUND);
@@ -457,19 +466,19 @@ impl Nic {
         (Some(Served::Packet { packet, emptied, last: !self.queues.contains_key(&id) }), SimTime::MAX)
     }
 
-    /// Whether a queue has drained since this was asked last: it is empty, and paid for.
+    /// Whether a queue has drained since this was last asked: it is empty, and paid for.
     pub fn take_drained(&mut self) -> bool {
         std::mem::take(&mut self.drained)
     }
 
-    /// When a rate's queue that is empty will have paid for its last packet.
+    /// When an empty queue with a rate will have paid for its last packet.
     pub fn next_drain(&self) -> Option<SimTime> {
         self.rates.iter().filter(|w| w.owes).map(|w| w.eligible).min()
     }
 
     /// The queue to serve where no gate decides.
     fn choose(&mut self) -> Option<QueueId> {
-        // What was withdrawn has no burst to finish.
+        // A withdrawn queue has no burst to finish.
         self.burst = self.burst.filter(|b| self.queues.contains_key(&b.0));
         if let Some((queue, _)) = self.burst.filter(|b| self.may_send(b.0)) {
             return Some(queue);
@@ -518,7 +527,7 @@ impl Nic {
         packet.map(|p| (p, emptied))
     }
 
-    /// The network wants no packets of these classes, a bit each, and takes those of all others.
+    /// The network accepts no packets of these classes, one bit each, and packets of all others.
     pub fn pause(&mut self, classes: u8) {
         self.paused = classes;
     }
@@ -527,7 +536,8 @@ impl Nic {
         self.paused & 1 << (queue.1 & 7) == 0
     }
 
-    /// Its link or its host has failed: it sends nothing, and gives the packets back that wait here. Flows stay.
+    /// The link or the host has failed: sends nothing, and returns the packets that wait. Flows
+    /// stay.
     pub fn stop(&mut self) -> Vec<Packet> {
         self.armed = STOPPED;
         self.burst = None;
@@ -536,7 +546,7 @@ impl Nic {
         lost
     }
 
-    /// It may send again.
+    /// Sends again.
     pub fn resume(&mut self) {
         self.armed = SimTime::MAX;
     }
@@ -546,7 +556,7 @@ impl Nic {
         self.armed == STOPPED
     }
 
-    /// Packets that wait here.
+    /// Packets in all queues.
     pub fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.queues.values().flat_map(|q| q.packets.iter().map(|p| &p.1))
     }

@@ -1,7 +1,9 @@
-//! What simulated packets are as bytes: Ethernet, IPv4, UDP and TCP headers, and the header of live agents' data frames.
+//! Simulated packets as bytes: Ethernet, IPv4, UDP and TCP headers, and the header of the agents'
+//! data frames.
 //!
-//! Payloads have no content in the simulator. Frames are cut off where they begin, and checksums are those of a payload of zeros. Ethernet's
-//! header stands before every packet, whatever framing the fabric has.
+//! Payloads have no content in the simulator. Frames end where the payload starts, and checksums
+//! are those of a payload of zeros. Every packet gets an Ethernet header, whatever the fabric's
+//! framing.
 
 use crate::hosts::endpoints::{DATAGRAM_HEADER, Transport};
 use crate::hosts::flow::Flow;
@@ -16,30 +18,30 @@ const IPV4: usize = 20;
 const TCP_PROTOCOL: u8 = 6;
 const UDP_PROTOCOL: u8 = 17;
 
-/// The first port of those that are never assigned (RFC 6335), from which flows have theirs.
+/// The first of the ports that are never assigned (RFC 6335), which flows use.
 const FIRST_PORT: u32 = 49_152;
-/// How many there are, without that of agents.
+/// The number of these ports, without that of agents.
 const PORTS: u32 = (1 << 16) - FIRST_PORT - 1;
 
-/// A frame as far as it has content.
+/// The part of a frame that has content.
 pub struct Captured {
-    /// Its first bytes, without preamble.
+    /// The first bytes, without preamble.
     pub bytes: Vec<u8>,
-    /// All of it, without preamble and check sequence.
+    /// The full length, without preamble and check sequence.
     pub length: u32,
 }
 
-/// The address of a host: 10.0.0.0 and its number.
+/// The IPv4 address of a host: 10.0.0.0 plus its number.
 pub fn host_ip(host: u32) -> Ipv4Addr {
     Ipv4Addr::from(0x0a00_0000 | host & 0x00ff_ffff)
 }
 
-/// A locally administered address: that of a host. Other nodes have a second byte that no vendor is known by.
+/// The locally administered address of a host. Other nodes differ in the second byte.
 pub fn host_mac(host: u32) -> MacAddress {
     mac(0, host)
 }
 
-/// That of a switch, by its node's number.
+/// The address of a switch, by node number.
 pub fn switch_mac(node: u32) -> MacAddress {
     mac(0xf2, node)
 }
@@ -49,32 +51,32 @@ fn mac(kind: u8, number: u32) -> MacAddress {
     MacAddress([2, kind, a, b, c, d])
 }
 
-/// Where a host's agent is reached.
+/// The endpoint of a host's agent.
 pub fn host_agent(host: u32) -> Endpoint {
     Endpoint { mac: host_mac(host), ip: host_ip(host), port: PORT }
 }
 
-/// Where a controller is reached: the first, then a standby and relays.
+/// The endpoint of a controller: the first, then a standby and relays.
 pub fn controller(number: u32) -> Endpoint {
     Endpoint { mac: mac(0xf1, number), ip: Ipv4Addr::from(0x0aff_0001 + number), port: PORT }
 }
 
-/// Where a proxy is reached.
+/// The endpoint of a proxy.
 pub fn proxy() -> Endpoint {
     Endpoint { mac: mac(0xf3, 0), ip: Ipv4Addr::new(10, 254, 0, 1), port: PORT }
 }
 
-/// The ports of a flow at its source and its destination: no two flows among 268 million have the same.
+/// The ports of a flow at its source and its destination. They are unique among 268 million flows.
 pub fn ports(flow: u32) -> (u16, u16) {
     let port = |n: u32| {
         let port = FIRST_PORT + n % PORTS;
-        // That of agents is nobody else's.
+        // The port of agents is left out.
         (if port >= u32::from(PORT) { port + 1 } else { port }) as u16
     };
     (port(flow), port(flow / PORTS))
 }
 
-/// A packet of a flow. `gated`: gates are in front of hosts' queues.
+/// A packet of a flow. `gated` says that gates are in front of hosts' queues.
 pub fn frame(packet: &Packet, flow: &Flow, sacks: &SackBlocks, transport: &Transport, gated: bool) -> Captured {
     let forth = packet.flags & flags::ACK == 0;
     let (from, to) =
@@ -125,13 +127,13 @@ pub fn repair(from: u32, to: u32, flow: u32, report: &Report) -> Captured {
     whole([&header.encode()[..], &payload].concat())
 }
 
-/// A frame of which every byte is known.
+/// A frame whose bytes are all known.
 pub fn whole(mut bytes: Vec<u8>) -> Captured {
     bytes.resize(bytes.len().max(MIN_FRAME), 0);
     Captured { length: bytes.len() as u32, bytes }
 }
 
-/// Ethernet and IPv4 before a transport's header, whose checksum is at `checksum_at`.
+/// Ethernet and IPv4 headers before a transport header with its checksum at `checksum_at`.
 fn ip_frame(packet: &Packet, from: u32, to: u32, protocol: u8, transport: &[u8], checksum_at: usize) -> Vec<u8> {
     let mut frame = Vec::with_capacity(ETHERNET + IPV4 + transport.len());
     frame.extend_from_slice(&host_mac(to).0);
@@ -139,13 +141,13 @@ fn ip_frame(packet: &Packet, from: u32, to: u32, protocol: u8, transport: &[u8],
     frame.extend_from_slice(&0x0800u16.to_be_bytes());
     let mut ip = [0; IPV4];
     ip[0] = 0x45;
-    // ECN (RFC 3168): a mark, or that there may be one.
+    // ECN (RFC 3168): marked, or ECN-capable.
     ip[1] = match packet.flags {
         f if f & flags::CE != 0 => 0b11,
         f if f & flags::ECT != 0 => 0b10,
         _ => 0,
     };
-    // A packet that no IPv4 header can name has zero, as those that an interface will cut.
+    // A packet that is too long for an IPv4 header has length zero, as before segmentation offload.
     ip[2..4].copy_from_slice(&u16::try_from(packet.bytes).unwrap_or(0).to_be_bytes());
     ip[6] = 0x40;
     ip[8] = 64;
@@ -158,7 +160,7 @@ fn ip_frame(packet: &Packet, from: u32, to: u32, protocol: u8, transport: &[u8],
     let length = packet.bytes.saturating_sub(IPV4 as u32);
     let pseudo = [&ip[12..20], &[0, protocol], &(length as u16).to_be_bytes()].concat();
     let sum = match checksum(&[&pseudo, &transport]) {
-        // UDP has another word for zero, which means none.
+        // In UDP a zero means no checksum.
         0 if protocol == UDP_PROTOCOL => u16::MAX,
         sum => sum,
     };
@@ -171,13 +173,13 @@ fn ip_frame(packet: &Packet, from: u32, to: u32, protocol: u8, transport: &[u8],
 /// A UDP header (RFC 768) without its checksum.
 fn udp(flow: u32, payload: u32) -> Vec<u8> {
     let (source, destination) = ports(flow);
-    // Zero is the length of a datagram that is longer than the field can say (RFC 2675).
+    // A datagram that is too long for the field has length zero (RFC 2675).
     let length = u16::try_from(payload.saturating_add(8)).unwrap_or(0);
     [source, destination, length, 0].iter().flat_map(|n| n.to_be_bytes()).collect()
 }
 
-/// A TCP header (RFC 9293) without its checksum. Sequence numbers begin with zero, the first byte's is one. The window is the largest one: none is
-/// simulated as bytes of a header.
+/// A TCP header (RFC 9293) without its checksum. Sequence numbers start at zero; the first byte has
+/// number one. The window is the largest one, as no header field is simulated.
 fn tcp(packet: &Packet, flow: u32, forth: bool, sacks: &SackBlocks) -> Vec<u8> {
     let [syn_bit, ack_bit, ece_bit, cwr_bit] = [0x02, 0x10, 0x40, 0x80u8];
     let (a, b) = ports(flow);
@@ -193,7 +195,7 @@ fn tcp(packet: &Packet, flow: u32, forth: bool, sacks: &SackBlocks) -> Vec<u8> {
     };
     let mut options = Vec::new();
     if !sacks.is_empty() {
-        // RFC 2018, with two no-operations before it, as it is sent.
+        // RFC 2018, after two no-operations, as common senders write it.
         options.extend_from_slice(&[1, 1, 5, 2 + 8 * sacks.len() as u8]);
         for block in sacks.iter() {
             options.extend_from_slice(&number(block.start).to_be_bytes());

@@ -1,13 +1,16 @@
-//! Frames of a run as others would see them with a tap: captures of hosts, links and controllers.
+//! Captures: the frames of a run as a tap on hosts, links and controllers would see them.
 //!
-//! A run is not changed by it. What is written down of a packet is known when it lands: when its first bit left, over which link, and what has come
-//! of it, failures and changed rates on its way included. So nothing is asked of the network that it does not know by itself, and a capture is
-//! what the run has done, not what it planned. Packets that move [together](crate::network::Network::allow_trains) are seen by nobody; they move one
-//! by one where there is a capture, with the same results.
+//! A capture does not change a run. It notes a packet when it lands: when its first bit left, over
+//! which link, and its fate. It thus shows what the run did, not what was planned. Packets of a
+//! [train](crate::network::Network::allow_trains) would be invisible, so trains are not used where
+//! there is a capture; results are the same.
 //!
-//! - What a host or a link sends has the time of its first bit, what a host receives that of its last bit.
-//! - Messages of agents travel beside the network. They have an interface of their own in the file.
-//! - Files count nanoseconds. The picosecond is in the comment of each frame, with flow, slot and round.
+//! - A frame that a host or a link sends has the time of its first bit. A frame that a host
+//!   receives has the time of its last bit.
+//! - Messages of agents travel alongside the network, and have an interface of their own in the
+//!   file.
+//! - Files count nanoseconds. The comment of each frame has the picosecond, the flow, the slot and
+//!   the round.
 
 mod frames;
 pub(crate) mod taps;
@@ -17,7 +20,7 @@ pub use frames::ports;
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::Transport;
 use crate::hosts::flow::Flow;
-use crate::hosts::nic::Window;
+use crate::hosts::nic::GateOpening;
 use crate::network::packet::{Packet, flags};
 use frames::{Captured, controller, host_agent, proxy, repair, switch_mac, whole};
 use std::cmp::Reverse;
@@ -45,24 +48,24 @@ struct Gate {
     from: SimTime,
     until: SimTime,
     opened: Time,
-    /// Round and slot, where it is one of a plan of slots.
+    /// Round and slot of a TDMA plan.
     slot: Option<(u64, u32)>,
 }
 
-/// A frame that waits for those before it.
+/// A frame that waits for earlier ones.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
     at: SimTime,
     sequence: u64,
     place: Place,
-    /// `true`: it came in. None on a link, which has one direction.
+    /// Whether it was received. `None` on a link, which has one direction.
     incoming: Option<bool>,
     length: u32,
     bytes: Vec<u8>,
     comment: String,
 }
 
-/// A packet that is written down.
+/// A packet to write.
 pub(crate) struct Seen<'a> {
     pub packet: &'a Packet,
     /// Its number.
@@ -70,43 +73,46 @@ pub(crate) struct Seen<'a> {
     pub flow: &'a Flow,
     pub sacks: SackBlocks,
     pub transport: &'a Transport,
-    /// The link that it took, and when its first bit left the sending end and its last one came to the other.
+    /// The link that it took, when its first bit left, and when its last bit arrived at the other
+    /// end.
     pub link: u32,
     pub left: SimTime,
     pub landed: SimTime,
     /// The host that sends on the link, or `u32::MAX`.
     pub by_host: u32,
-    /// The node at the link's end.
+    /// The node at the end of the link.
     pub to: u32,
 }
 
 /// All captures of a run.
 pub struct Capture {
     files: Vec<PcapngFile>,
-    /// What leaves over a link.
+    /// The places of frames that leave over a link.
     links: BTreeMap<u32, Vec<(Place, Option<bool>)>>,
-    /// What comes to a host.
+    /// The place of frames that a host receives.
     hosts: BTreeMap<u32, Place>,
-    /// Messages of a host or a controller, by node.
+    /// The place of messages of a host or a controller, by node.
     agents: BTreeMap<u32, Place>,
     controllers_from: u32,
-    /// Gates are in front of hosts' queues.
+    /// Whether gates are in front of hosts' queues.
     gated: bool,
-    /// By host, destination and class; in the order of their begin.
+    /// Gates by host, destination and class, in the order of their openings.
     gates: BTreeMap<(u32, u32, u8), VecDeque<Gate>>,
-    /// Round and number of slots, by begin, source and destination, while gates may open for them.
+    /// Round and number of slots by start, source and destination, while gates may open for them.
     slots: BTreeMap<(Time, u32, u32), (u64, u32)>,
-    /// By number of the packet, the gate that it left through.
+    /// By packet number, the gate through which it left.
     through: Vec<Option<Gate>>,
     waiting: BinaryHeap<Reverse<Waiting>>,
     sequence: u64,
 }
 
 impl Capture {
-    /// Captures of these places, as files in a folder. `ends` are the nodes at the ends of a link, and its rate where it is a wire.
+    /// Captures of these points, as files in a folder. `ends` gives the nodes at the ends of a
+    /// link.
     ///
     /// # Errors
-    /// Where a file cannot be written.
+    ///
+    /// If a file cannot be written.
     pub(crate) fn create(
         folder: &Path,
         points: impl Iterator<Item = CapturePoint>,
@@ -164,7 +170,7 @@ impl Capture {
         Ok(capture)
     }
 
-    /// Links of which every frame is written down.
+    /// Links whose frames are all captured.
     pub(crate) fn links(&self) -> impl Iterator<Item = u32> + '_ {
         self.links.keys().copied()
     }
@@ -176,22 +182,22 @@ impl Capture {
         }
     }
 
-    /// No gate will be opened for a slot any more.
+    /// No gate will open for a slot any more.
     pub(crate) fn is_over(&mut self, start: Time, pairs: &[(HostId, HostId)]) {
         for (source, destination) in pairs {
             self.slots.remove(&(start, source.0, destination.0));
         }
     }
 
-    /// A gate of a host is opened.
-    pub(crate) fn opened(&mut self, host: u32, window: &Window) {
-        let (destination, class) = window.queue;
-        let slot = self.slots.get(&(window.opened, host, destination)).copied();
-        let gate = Gate { from: window.from, until: window.until, opened: window.opened, slot };
+    /// A gate of a host opens.
+    pub(crate) fn opened(&mut self, host: u32, opening: &GateOpening) {
+        let (destination, class) = opening.queue;
+        let slot = self.slots.get(&(opening.opened, host, destination)).copied();
+        let gate = Gate { from: opening.from, until: opening.until, opened: opening.opened, slot };
         self.gates.entry((host, destination, class)).or_default().push_back(gate);
     }
 
-    /// A packet has landed, or is lost behind its link's sending end.
+    /// A packet has landed, or was lost after it left the sending end of its link.
     pub(crate) fn landed(&mut self, seen: &Seen<'_>) {
         if seen.by_host != u32::MAX {
             let gate = self.gate(seen.by_host, seen.packet, seen.left);
@@ -219,8 +225,8 @@ impl Capture {
         }
     }
 
-    /// The gate that a packet of a host left through at `at`. Those that were over before the packet of its queue that is next to land left are
-    /// forgotten: packets of a queue land in the order in which they leave.
+    /// The gate through which a packet of a host left at `at`. Forgets gates that ended before.
+    /// Packets of a queue land in the order in which they leave.
     fn gate(&mut self, host: u32, packet: &Packet, at: SimTime) -> Option<Gate> {
         let gates = self.gates.get_mut(&(host, packet.destination, packet.class()))?;
         while gates.get(1).is_some_and(|second| second.from <= at) {
@@ -236,7 +242,7 @@ impl Capture {
         }
     }
 
-    /// An agent gets a message.
+    /// An agent receives a message.
     pub(crate) fn heard(&mut self, at: SimTime, from: u32, to: u32, message: &Message) {
         if let Some(place) = self.agents.get(&to).copied() {
             self.message(place, true, at, (from, to), message, "");
@@ -275,7 +281,7 @@ impl Capture {
         }
     }
 
-    /// A sender of TCP hears of its window from a proxy.
+    /// A proxy sets the congestion window of a TCP sender.
     pub(crate) fn steered(&mut self, at: SimTime, host: u32, steer: &Steer) {
         if let Some(place) = self.agents.get(&host).copied() {
             let about = format!("flow {}: window {} B, {} ps", steer.flow.0, steer.window.get(), at.as_ps());
@@ -283,7 +289,7 @@ impl Capture {
         }
     }
 
-    /// A receiver of raw frames reports to their sender: it leaves the one host, or comes to the other.
+    /// A receiver of raw frames sends a repair report, or its sender receives it.
     pub(crate) fn repair(&mut self, at: SimTime, incoming: bool, [from, to]: [u32; 2], flow: u32, report: &Report) {
         if let Some(place) = self.agents.get(if incoming { &to } else { &from }).copied() {
             let frame = repair(from, to, flow, report);
@@ -293,7 +299,8 @@ impl Capture {
         }
     }
 
-    /// A switch pauses priorities, a bit each, of who sends on the other direction of a link. `nodes` are at the ends of the link that the frame takes.
+    /// A switch pauses priorities, one bit each, at the sender on the other direction of a link.
+    /// `nodes` are the ends of the link that the frame takes.
     pub(crate) fn paused(&mut self, sent: SimTime, lands: SimTime, link: u32, nodes: (u32, u32), paused: u8) {
         let times = core::array::from_fn(|p| Some(if paused >> p & 1 == 1 { Quanta::MAX } else { Quanta::ZERO }));
         let source = switch_mac(nodes.0);
@@ -313,7 +320,7 @@ impl Capture {
         self.waiting.push(Reverse(Waiting { at, sequence: self.sequence, place, incoming, length, bytes, comment }));
     }
 
-    /// Writes what came before `before`: nothing that comes later is earlier.
+    /// Writes all frames before `before`; no earlier frame can come.
     pub(crate) fn write(&mut self, before: SimTime) {
         while self.waiting.peek().is_some_and(|first| first.0.at < before) {
             let Some(Reverse(first)) = self.waiting.pop() else { return };
@@ -328,17 +335,18 @@ impl Capture {
         }
     }
 
-    /// Writes what is left.
+    /// Writes the rest.
     ///
     /// # Errors
-    /// The first error of a file, if there was one.
+    ///
+    /// The first error of a file.
     pub(crate) fn finish(mut self) -> Result<(), ResultsError> {
         self.write(SimTime::MAX);
         self.files.into_iter().try_for_each(PcapngFile::finish)
     }
 }
 
-/// What there is to say of a packet: its flow, what it carries, its slot, and the picosecond.
+/// The comment of a packet: its flow, its content, its slot and the picosecond.
 fn about(seen: &Seen<'_>, gate: Option<Gate>, at: SimTime) -> String {
     let Seen { packet, flow, transport, .. } = seen;
     let is = |bit: u16| packet.flags & bit != 0;
@@ -348,7 +356,7 @@ fn about(seen: &Seen<'_>, gate: Option<Gate>, at: SimTime) -> String {
     };
     let payload = u64::from(packet.bytes.saturating_sub(header));
     let mut text = format!("flow {}: ", flow.number);
-    // Writing to a text never fails.
+    // Writing to a string never fails.
     let _ = match (is(flags::ACK), is(flags::SYN)) {
         (true, true) => write!(text, "accepts the connection"),
         (true, false) => write!(text, "acknowledges {} of {} B", packet.seq, flow.bytes),
@@ -370,7 +378,7 @@ fn about(seen: &Seen<'_>, gate: Option<Gate>, at: SimTime) -> String {
     text
 }
 
-/// What there is to say of a message.
+/// The comment of a message.
 fn what(message: &Message) -> String {
     match message {
         Message::Report(r) => {

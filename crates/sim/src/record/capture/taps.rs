@@ -1,7 +1,7 @@
 //! What a network tells a [`Capture`]: which packet took which link, and when its first bit left.
 //!
-//! A tap reads the network and changes nothing in it. A packet is known when it lands, so a tap works out
-//! from its arrival when it left.
+//! A tap reads the network and changes nothing in it. A packet is known when it lands, so a tap
+//! works out from its arrival when it left.
 
 use crate::air::links::AirLinks;
 use crate::circuit::hybrid::Hybrid;
@@ -33,7 +33,8 @@ pub(crate) struct Carried<'a> {
 }
 
 impl Tap<'_> {
-    /// When the first bit of a packet left that arrives at `arrival`; over the air, when it came out of it.
+    /// When the first bit of a packet left that arrives at `arrival`; over the air, when it came
+    /// out of it.
     fn left(&self, on: Carried<'_>, arrival: SimTime) -> SimTime {
         let state = &self.wires.links[on.link as usize];
         let wire = state.wire(on.packet.bytes);

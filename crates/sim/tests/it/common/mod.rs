@@ -1,4 +1,6 @@
 //! Runs of a scenario's text, as a user would start them, and their tables as plain numbers.
+//!
+//! Files of tests are in one folder, so each test uses names of its own.
 
 // Each test file is a crate of its own and uses a part of this.
 #![allow(dead_code)]
@@ -16,14 +18,14 @@ use timeplane_sim::engine::Pulse;
 use timeplane_sim::run::{RunError, RunSpec, simulate, simulate_by_packets};
 use timeplane_workload::Source;
 
-/// A run that is over.
+/// A run that has ended.
 pub struct Ran {
     pub summary: RunSummary,
     pub tables: Tables,
 }
 
 impl Ran {
-    /// A column that may be null.
+    /// A column with nulls.
     pub fn nullable(&self, table: &str, column: &str) -> Vec<Option<i64>> {
         let table = self.tables.get(table).expect("a table");
         let mut values = Vec::new();
@@ -39,7 +41,7 @@ impl Ran {
         self.nullable(table, column).into_iter().map(|v| v.expect("not null")).collect()
     }
 
-    /// A column of words.
+    /// A column of strings.
     pub fn words(&self, table: &str, column: &str) -> Vec<String> {
         let table = self.tables.get(table).expect("a table");
         let mut values = Vec::new();
@@ -52,7 +54,7 @@ impl Ran {
     }
 }
 
-/// Where files that a test writes for its scenarios are kept, and looked up.
+/// The folder of files that tests write for their scenarios.
 pub fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
@@ -79,12 +81,12 @@ pub fn run(text: &str, scheme: &str, seed: u64) -> Ran {
     try_run(text, scheme, seed).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// Runs one scheme with one seed, or says why not.
+/// Runs one scheme with one seed.
 pub fn try_run(text: &str, scheme: &str, seed: u64) -> Result<Ran, RunError> {
     run_as(text, scheme, seed, false)
 }
 
-/// Runs one scheme with one seed; tables and captures in a folder that is made anew.
+/// Runs one scheme with one seed; tables and captures go to a new folder.
 pub fn run_in(folder: &Path, text: &str, scheme: &str, seed: u64) -> RunSummary {
     let _ = std::fs::remove_dir_all(folder);
     std::fs::create_dir_all(folder).expect("a folder that can be written to");

@@ -1,6 +1,9 @@
-//! A second engine, written to be obviously right and slow: a binary heap, a queue of packets at every port, and two events a
-//! hop (the last bit leaves; the packet arrives). Whether something works it asks the list of failures, each time, and what rate a link has the
-//! list of changes. It shares the hosts' ends with the engine under test, and nothing of the network.
+//! A second engine, written to be obviously right and slow: a binary heap, a queue of packets at
+//! every port, and two events per hop (the last bit leaves; the packet arrives).
+//!
+//! It asks the list of failures each time whether something works, and the list of changes which
+//! rate a link has. It shares the hosts' endpoints with the engine under test, and nothing of the
+//! network.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
@@ -15,14 +18,14 @@ use timeplane_sim::network::packet::{Packet, flags};
 use timeplane_transport::Report;
 use timeplane_workload::{FlowArrival, Streams};
 
-/// In the order in which they happen at one instant.
+/// Events, in the order within one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
-    /// Something fails or returns, or word of it comes.
+    /// Something fails or returns, or becomes known.
     Change,
-    /// A PFC frame takes effect: who sends on a link may not send these priorities.
+    /// A PFC frame takes effect: the sender on a link pauses these priorities.
     Obey(u32, u8),
-    /// The last bit of the packet that a link sends leaves.
+    /// The last bit of the packet on a link leaves.
     Depart(u32, u32),
     /// A packet may be acted on at the far end of a link.
     Arrive(u32, u32),
@@ -30,7 +33,7 @@ enum What {
     Join(u32, u32, u32),
     Start(u32),
     Report(u32, u32),
-    /// With PFC: a host, or the port of a link beyond all hosts, may be free.
+    /// With PFC, a host or the port of a link behind all hosts may be free.
     Send(u32),
     Timer(u32, u32),
 }
@@ -43,10 +46,10 @@ struct Waiting {
     held: Option<Held>,
 }
 
-/// What a packet takes of an input's room: the link that it came by, its priority, and wire bytes.
+/// The room that a packet takes at an input: its link, its priority, and wire bytes.
 type Held = (u32, u8, u32);
 
-/// A packet in a switch: from when on it is whole, and its number.
+/// A packet in a switch: when it is complete, and its number.
 type Passing = (Packet, i64, u32);
 
 struct Flying {
@@ -54,25 +57,25 @@ struct Flying {
     wire: u32,
     id: u32,
     departure: i64,
-    /// When its first bit is at the far end.
+    /// When its first bit arrives at the far end.
     first: i64,
 }
 
 #[derive(Default)]
 struct Port {
     queue: VecDeque<Waiting>,
-    /// When the last bit of the packet that is being sent leaves.
+    /// When the last bit of the current packet leaves.
     departure: Option<i64>,
-    /// Flows that a host's interface asks for packets, and since when.
+    /// Flows that a host's interface asks for packets, with the times at which they came.
     flows: VecDeque<(u32, i64)>,
-    /// With PFC: what leaves now, priorities that may not send, and of what comes in over the link: bytes held by priority, priorities that are to
-    /// pause, and those that the sender knows of.
+    /// With PFC: the packet that leaves, the priorities that may not send, the bytes held by
+    /// priority of the link's input, the priorities to pause, and those that the sender knows of.
     leaving: Option<Held>,
     obeys: u8,
     held: [u64; 8],
     asked: u8,
     told: u8,
-    /// Which of the departures that were expected still is.
+    /// Which of the expected departures is still valid.
     generation: u32,
     /// Packets that are being sent or are on the wire.
     flying: VecDeque<Flying>,
@@ -85,15 +88,15 @@ pub struct Reference {
     now: i64,
     ports: Vec<Port>,
     joining: BTreeMap<(u32, u32), VecDeque<Passing>>,
-    /// Numbers packets on wires and in switches.
+    /// The next number of a packet on a wire or in a switch.
     number: u32,
     failures: Vec<Failure>,
     changes: Vec<Change>,
-    /// What switches route on.
+    /// The fabric as switches know it.
     view: Fabric,
     /// The MTU, where switches have PFC.
     pfc: Option<u32>,
-    /// Packets that hosts handed over while they could not be sent.
+    /// Packets that hosts handed over while they could not send.
     refused: Vec<(u32, &'static str, Packet)>,
     reports: BTreeMap<(u32, u32), (u32, Report)>,
     report_sequence: u32,
@@ -142,7 +145,8 @@ impl Reference {
         self.changes = changes.to_vec();
     }
 
-    /// A link's rate now: of the changes that have come, the last; of those at one instant, that written last.
+    /// The current rate of a link: the latest change, and of simultaneous changes the one that was
+    /// written last.
     fn rate(&self, link: u32) -> Rate {
         let at = self.fabric.link(LinkId(link));
         let of = |wires: Wires| match wires {
@@ -156,7 +160,7 @@ impl Reference {
             turn.map(|t| (c.at.as_ps() + t * c.every.map_or(0, Duration::as_ps), c.rates[t as usize % c.rates.len()]))
         };
         let changes = self.changes.iter().filter(|c| of(c.wires)).filter_map(now);
-        // Of equal times the last wins.
+        // Among equal times the last one wins.
         changes.max_by_key(|c| c.0).map_or(at.spec.rate, |c| c.1)
     }
 
@@ -214,7 +218,7 @@ impl Reference {
         }
     }
 
-    /// Whether an element is one of these wires' or nodes'.
+    /// Whether an element is one of these wires or nodes.
     fn is(&self, element: Element, part: Result<u32, u32>) -> bool {
         let node = |n: u32| self.fabric.hosts() + n;
         match (element, part) {
@@ -229,7 +233,8 @@ impl Reference {
         }
     }
 
-    /// Whether a wire (`Ok`) or a node (`Err`) is down at some time from the first to the second, both included, as seen so much later.
+    /// Whether a wire (`Ok`) or a node (`Err`) is down at some time in the closed interval, as seen
+    /// with this delay.
     fn down(&self, part: Result<u32, u32>, from: i64, to: i64, detected: bool) -> bool {
         self.failures.iter().any(|f| {
             let later = if detected { f.detection.as_ps() } else { 0 };
@@ -238,7 +243,7 @@ impl Reference {
         })
     }
 
-    /// Why a link takes nothing now.
+    /// Why a link accepts nothing now.
     fn link_down(&self, link: u32) -> Option<&'static str> {
         let from = self.fabric.link(LinkId(link)).from.0;
         if self.down(Err(from), self.now, self.now, false) {
@@ -266,7 +271,7 @@ impl Reference {
                 }
             }
         }
-        // What waited at hosts goes on.
+        // Packets and flows that waited at hosts continue.
         for host in (0..self.fabric.hosts()).map(HostId) {
             self.begin(self.fabric.uplink(host).0, ends);
         }
@@ -277,7 +282,7 @@ impl Reference {
         self.view = self.fabric.without(dead);
     }
 
-    /// A port loses all that has not left it, and all that is on the wire where `all`.
+    /// A port loses all packets that have not left it, and those on the wire where `all`.
     fn cut(&mut self, link: u32, all: bool, reason: &'static str, ends: &mut Endpoints) {
         let now = self.now;
         let port = &mut self.ports[link as usize];
@@ -301,7 +306,7 @@ impl Reference {
         }
     }
 
-    /// A link begins with its next packet, if it is free.
+    /// A link that is free starts with its next packet.
     fn begin(&mut self, link: u32, ends: &mut Endpoints) {
         let departure = self.ports[link as usize].departure;
         if self.pfc.is_some() {
@@ -313,12 +318,12 @@ impl Reference {
         }
     }
 
-    /// Switches pause; before the run.
+    /// Lets switches pause. Called before the run.
     pub fn pause(&mut self, mtu: u32) {
         self.pfc = Some(mtu);
     }
 
-    /// What an input pauses at, goes on at, and holds at most.
+    /// Where an input pauses, where it resumes, and how much it holds.
     fn bounds(&self, link: u32) -> (u64, u64, u64) {
         let at = self.fabric.link(LinkId(link));
         let pfc = self.fabric.switch(at.to).unwrap().pfc.unwrap();
@@ -329,7 +334,8 @@ impl Reference {
         (pfc.pause_at.get() - frame, pfc.resume_at.get(), pfc.pause_at.get() + headroom)
     }
 
-    /// A port that is free says what is new, or sends the first packet of the first priority that may go. A host's interface takes what came first.
+    /// A free port sends its news, or the first packet of the first priority that may go. A host's
+    /// interface takes the packet that came first.
     fn serve(&mut self, link: u32, ends: &mut Endpoints) {
         let (now, hosts) = (self.now, self.fabric.hosts());
         let at = *self.fabric.link(LinkId(link));
@@ -393,7 +399,7 @@ impl Reference {
         self.begin(link, ends);
     }
 
-    /// A packet comes into a switch with PFC. False where there is no room for it.
+    /// A packet comes to a switch with PFC. False where there is no room for it.
     fn take(&mut self, link: u32, packet: &Packet, wire: u32, ends: &mut Endpoints) -> bool {
         let (pause_above, _, most) = self.bounds(link);
         let priority = packet.class();
@@ -414,7 +420,7 @@ impl Reference {
         self.heap.push(Reverse((at, what)));
     }
 
-    /// A flow joins the host's queue: its packets follow each other.
+    /// A flow joins its host's queue.
     fn hold(&mut self, action: HostAction, ends: &mut Endpoints) {
         if let HostAction::Queue { host, key, .. } = action {
             let link = self.fabric.uplink(HostId(host)).0;
@@ -431,7 +437,7 @@ impl Reference {
         self.rate(link).time_for(Bytes::new(u64::from(wire))).as_ps()
     }
 
-    /// How long a link still sends what it has.
+    /// How long a link still sends.
     fn backlog(&self, link: u32) -> i64 {
         let port = &self.ports[link as usize];
         let mut free = port.departure.unwrap_or(self.now);
@@ -492,7 +498,7 @@ impl Reference {
         }
     }
 
-    /// A free link begins with the next packet.
+    /// A free link starts with the next packet.
     fn next(&mut self, link: u32, ends: &mut Endpoints) {
         if self.link_down(link).is_some() {
             return;

@@ -1,4 +1,6 @@
-//! An air link: from one station to another, with its queue and what has become of what it sent.
+//! An air link: from one station to another, with its queue and the fate of what it sent.
+//!
+//! A link knows its own packets. It does not know when its station may send.
 
 mod planned;
 
@@ -14,19 +16,21 @@ use timeplane_radio::{Dbm, MacParameters, Mcs, all_right};
 /// What a link carries at some time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quality {
-    /// What is received.
+    /// The received level.
     pub level: Dbm,
-    /// The rate in use.
+    /// The modulation and coding scheme.
     pub mcs: Mcs,
-    /// Its bits per second.
+    /// The rate in bits per second.
     pub rate: Rate,
-    /// The probability that a packet of [`Quality::packet`] bytes is lost; one of another length as if each byte were as likely to be wrong.
+    /// The probability that a packet of [`Quality::packet`] bytes is lost. Other lengths count as
+    /// if each byte were as likely to be wrong.
     pub packet_error: f64,
-    /// The packets that the error rate is for, bytes.
+    /// The packet size of the error rate, in bytes.
     pub packet: u32,
 }
 
-/// What a link carries over time: its states in order, each until the next; none in an outage, and before the first.
+/// The states of a link over time. Each lasts until the next; `None` is an outage, also before the
+/// first.
 #[derive(Clone, Debug, Default)]
 pub struct LinkTrace {
     states: Vec<(SimTime, Option<Quality>)>,
@@ -35,22 +39,24 @@ pub struct LinkTrace {
 }
 
 impl LinkTrace {
-    /// States by when they begin.
+    /// States in the order of their starts.
     ///
     /// # Panics
-    /// Where they are not in order.
+    ///
+    /// If they are not in order.
     pub fn new(states: Vec<(SimTime, Option<Quality>)>) -> Self {
         assert!(states.is_sorted_by(|a, b| a.0 < b.0), "states are in order");
         Self { states, next: 0, now: None }
     }
 }
 
-/// What a link's frames are made of.
+/// How a link makes frames.
 #[derive(Clone, Debug)]
 pub enum Way {
-    /// Packets are put together into frames at this rate, which are received by their SINR.
+    /// Aggregates packets into frames at this rate, received by their SINR.
     Coded(Mcs),
-    /// Each packet is a frame, received with the probability of the link's state when it begins.
+    /// Sends each packet as a frame, received with the probability of the link's state when it
+    /// starts.
     LinkTrace(LinkTrace),
 }
 
@@ -59,18 +65,18 @@ pub enum Way {
 pub struct Offered {
     /// Its number.
     pub packet: u32,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u32,
-    /// It is nothing but an acknowledgement.
+    /// Whether it is only an acknowledgement.
     pub acknowledgement: bool,
-    /// It may be marked in place of being lost.
+    /// Whether it may be marked instead of dropped.
     pub ecn_capable: bool,
 }
 
 /// A frame that a link sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Sent {
-    /// Of so many octets.
+    /// A frame of so many octets.
     Frame { mcs: Mcs, psdu: u32 },
     /// A packet that takes so long.
     Packet { length: Duration },
@@ -81,66 +87,66 @@ struct Entry {
     packet: u32,
     since: SimTime,
     bytes: u32,
-    /// What it takes of frames, and what of that the receiver has where packets are cut.
+    /// The octets that it takes in frames, and how many of them have arrived where packets are cut.
     octets: u32,
     done: u32,
     attempts: u32,
     acknowledgement: bool,
     ecn_capable: bool,
-    /// The queue's discipline has let it go.
+    /// Whether the queue discipline let it go.
     admitted: bool,
-    /// The receiver has it.
+    /// Whether the receiver has it.
     arrived: bool,
-    /// It was given up, or lost by the queue's discipline.
+    /// Whether it was given up, or dropped by the queue discipline.
     lost: bool,
     shed: bool,
-    /// The sender knows.
+    /// Whether the sender knows its fate.
     settled: bool,
 }
 
-/// A frame that has not been judged.
+/// A frame whose answer is pending.
 #[derive(Clone, Debug, Default)]
 struct Outstanding {
-    /// Packets by number, and their octets in this frame.
+    /// Packets by number, with their octets in this frame.
     parts: Vec<(u64, u32)>,
     psdu: u32,
     attempts: u32,
-    /// The receiver has it.
+    /// Whether the receiver has it.
     came: bool,
-    /// Probability that a planned packet arrives.
+    /// The probability that a planned packet arrives.
     success: f64,
 }
 
 /// A link and its queue.
 #[derive(Debug)]
 pub struct AirLink {
-    /// The station that sends.
+    /// The sending station.
     pub from: u32,
-    /// The station that it sends to.
+    /// The receiving station.
     pub to: u32,
     way: Way,
     queue: VecDeque<Entry>,
-    /// The number of the queue's first packet, and of the first that has not come out.
+    /// The numbers of the queue's first packet, and of the first one that has not come out.
     first: u64,
     released: u64,
-    /// Packets, bytes, and packets other than acknowledgements, that are not settled.
+    /// Unsettled packets, their bytes, and how many of them are not acknowledgements.
     open: usize,
     open_bytes: u64,
     open_data: usize,
     outstanding: Outstanding,
     discipline: QueueState,
-    /// It carries nothing; and what it is to be once the frame in the air is over.
+    /// Whether it carries nothing, and what it becomes once the frame in the air is over.
     down: bool,
     pending: Option<(u32, Mcs)>,
-    /// Of the frame in the air, or before its answer.
+    /// Whether a frame is in the air, or waits for its answer.
     in_air: bool,
-    /// No frame may begin.
+    /// Whether no frame may start.
     closed: bool,
     pub(super) stream: Xoshiro256PlusPlus,
 }
 
 impl AirLink {
-    /// A link with nothing to send. Losses are drawn from `stream`.
+    /// An idle link. Losses are drawn from `stream`.
     pub fn new(from: u32, to: u32, way: Way, discipline: QueueState, stream: Xoshiro256PlusPlus) -> Self {
         Self {
             from,
@@ -162,7 +168,7 @@ impl AirLink {
         }
     }
 
-    /// Packets and their bytes that are to be sent, with those that are being sent.
+    /// Packets and bytes to be sent, including those being sent.
     pub fn queued(&self) -> (usize, u64) {
         (self.open, self.open_bytes)
     }
@@ -172,7 +178,7 @@ impl AirLink {
         self.queue.iter().skip((self.released - self.first) as usize).map(|e| e.packet)
     }
 
-    /// What it carries now, where it follows a link trace.
+    /// Its current state, where it has a trace.
     pub fn quality(&self) -> Option<Quality> {
         match &self.way {
             Way::LinkTrace(trace) => trace.now,
@@ -180,7 +186,7 @@ impl AirLink {
         }
     }
 
-    /// All states of its link trace, where it follows one.
+    /// All states of its trace; empty without one.
     pub fn trace(&self) -> &[(SimTime, Option<Quality>)] {
         match &self.way {
             Way::LinkTrace(trace) => &trace.states,
@@ -205,7 +211,7 @@ impl AirLink {
         }
     }
 
-    /// What the queue does with a packet that comes.
+    /// The fate of a packet that comes.
     pub(super) fn arrive(&self, offered: &Offered) -> OnArrival {
         let item = Item { bytes: u64::from(offered.bytes), ect: offered.ecn_capable };
         self.discipline.arrive(item, self.open as u64, self.open_bytes)
@@ -252,8 +258,8 @@ impl AirLink {
         self.in_air
     }
 
-    /// Asks the queue's discipline about packets that are about to leave for the first time, `most` of them: what it loses is out, what it marks is
-    /// told.
+    /// Asks the queue discipline about up to `most` packets that are about to leave for the first
+    /// time. Reports those that it drops or marks.
     pub(super) fn admit(&mut self, now: SimTime, link: u32, most: usize, outcomes: &mut Vec<Outcome>) {
         let (mut admitted, mut i) = (0, 0);
         while let Some(&entry) = self.queue.get(i)
@@ -282,7 +288,7 @@ impl AirLink {
         self.release(link, outcomes);
     }
 
-    /// Puts a frame together of what is next, or takes the one again that was not answered.
+    /// Aggregates the next packets into a frame, or repeats the frame that was not answered.
     pub(super) fn fill(&mut self, mac: &MacParameters, planned: bool) -> Sent {
         self.in_air = true;
         match &self.way {
@@ -345,7 +351,7 @@ impl AirLink {
         frame.psdu = psdu;
     }
 
-    /// The receiver's side of a frame that has ended: whether there is something to answer.
+    /// The receiver handles the end of a frame. Whether there is something to answer.
     pub(super) fn receive(&mut self, frame: &Frame, mac: &MacParameters, planned: bool, retries: u32) -> bool {
         let Self { queue, first, outstanding, stream, .. } = self;
         let entry = |number: u64| (number - *first) as usize;
@@ -385,7 +391,7 @@ impl AirLink {
         came
     }
 
-    /// The sender's side: it has got its answer, or has not.
+    /// The sender learns whether its frame was answered.
     pub(super) fn judge(&mut self, answered: bool, retries: u32, mac: &MacParameters) {
         self.in_air = false;
         let parts = std::mem::take(&mut self.outstanding.parts);
@@ -429,13 +435,13 @@ impl AirLink {
         }
     }
 
-    /// It carries nothing from now on.
+    /// Carries nothing from now on.
     pub(super) fn take_down(&mut self) {
         self.down = true;
         self.pending = None;
     }
 
-    /// It goes to another station at another rate; later, where a frame is in the air.
+    /// Points the link at another station with another rate, once no frame is in the air.
     pub(super) fn set_up(&mut self, to: u32, mcs: Mcs) {
         if self.in_air {
             self.pending = Some((to, mcs));
@@ -444,7 +450,8 @@ impl AirLink {
         }
     }
 
-    /// Gives back what waits for a link that is down, unless a frame is in the air; then it may be set up again.
+    /// Returns the packets that wait for a link that is down, unless a frame is in the air. The
+    /// link may then be set up again.
     pub(super) fn return_all(&mut self, link: u32, outcomes: &mut Vec<Outcome>) {
         if !self.down || self.in_air {
             return;
@@ -466,7 +473,7 @@ impl AirLink {
         }
     }
 
-    /// Lets out, in order, what has come or was given up.
+    /// Lets out, in order, packets that have arrived or were given up.
     pub(super) fn release(&mut self, link: u32, outcomes: &mut Vec<Outcome>) {
         while let Some(e) = self.queue.get((self.released - self.first) as usize) {
             let packet = e.packet;

@@ -1,4 +1,5 @@
-"""timeplane: data-center networks whose transmissions are planned in time, simulated packet by packet.
+"""timeplane: packet-level simulation of data-center networks whose transmissions are planned in
+time.
 
 >>> import timeplane as tp
 >>> scenario = tp.Scenario.from_file("scenarios/shuffle.toml", set={"seeds": 3})
@@ -6,10 +7,11 @@
 >>> print(results)
 >>> flows = results.flows.to_polars()
 
-Scenarios are described with the classes of :mod:`timeplane.scenario` or read from TOML files; they run in Rust, on all
-cores, with the interpreter free. Results are columns that polars, pandas, pyarrow and DuckDB take without a copy.
+Describe scenarios with the classes of :mod:`timeplane.scenario` or read them from TOML files. They
+run in Rust on all cores, without the interpreter's lock. polars, pandas, pyarrow and DuckDB read
+results without a copy.
 
-Nothing but the compiled part is imported before it is used.
+Modules are imported on first use, except for the compiled part.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import importlib
 
 from timeplane._core import __version__
 
-# Tools that look at types take it as true. To import `typing` takes longer than all the rest.
+# Type checkers take it as true. Importing `typing` would take longer than everything else.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from timeplane.results import Comparison, Results, Run
     from timeplane.scenario import *  # noqa: F403
 
-#: Where every name is, by module: modules are imported when a name of them is first used.
+#: Names by module. A module is imported when one of its names is first used.
 _PLACES = {
     "timeplane._core": ("SlotParameters", "Table"),
     "timeplane._errors": ("Issue", "RunError", "ScenarioError", "ScenarioWarning", "TimeplaneError"),

@@ -1,4 +1,4 @@
-"""The ``timeplane`` command: that of the compiled program, studies, and sweeps on Dask."""
+"""The ``timeplane`` command: the compiled program, studies, and sweeps on Dask."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from timeplane import _core
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command with these arguments, without the program's name in front; returns its exit code."""
+    """Run the command with ``arguments`` (without the program's name) and return its exit code."""
     if arguments is None:
         arguments = sys.argv[1:]
     if arguments[:1] == ["study"]:
@@ -19,7 +19,7 @@ def main(arguments: list[str] | None = None) -> int:
         from timeplane import _sweep
 
         return _sweep.command(arguments[1:])
-    # Rust writes to the same place: what Python holds back comes first.
+    # Rust writes to the same stream: flush Python's buffer first.
     sys.stdout.flush()
     return _core.main(["timeplane", *arguments])
 

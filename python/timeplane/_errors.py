@@ -1,4 +1,4 @@
-"""What can go wrong, and what is doubtful."""
+"""Exceptions, warnings, and the issues of a scenario."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from typing import NamedTuple
 
 
 class Issue(NamedTuple):
-    """One thing that is wrong with a scenario, or doubtful."""
+    """One error in a scenario, or one warning about it."""
 
-    #: The dotted key of the value; empty for the whole scenario.
+    #: Dotted key of the value; empty for the whole scenario.
     key: str
-    #: What is wrong.
     message: str
-    #: What to do about it.
+    #: How to fix it.
     help: str | None
-    #: The file, or the override, that it stands in; ``None`` for scenarios that were made in Python.
+    #: File or override that contains it; ``None`` for scenarios made in Python.
     file: str | None
-    #: Its line, counted from 1.
+    #: Counted from 1.
     line: int | None
-    #: Its column, counted from 1.
+    #: Counted from 1.
     column: int | None
 
     def __str__(self) -> str:
@@ -28,13 +27,13 @@ class Issue(NamedTuple):
 
 
 class TimeplaneError(Exception):
-    """Any error of timeplane."""
+    """Base class of all errors of timeplane."""
 
 
 class ScenarioError(TimeplaneError, ValueError):
-    """A scenario, or a file that it names, is wrong; nothing was run."""
+    """A scenario, or a file that it names, is invalid; nothing was run."""
 
-    #: Everything that is wrong, in the order of the file.
+    #: All errors, in the order of the file.
     issues: tuple[Issue, ...]
 
     def __init__(self, message: str, issues: Sequence[Issue] = ()) -> None:
@@ -43,14 +42,14 @@ class ScenarioError(TimeplaneError, ValueError):
 
 
 class RunError(TimeplaneError, RuntimeError):
-    """A run failed, or its results cannot be written or read. Runs that are complete are kept.
+    """A run failed, or results cannot be written or read. Complete runs are kept.
 
-    Where a scheduler written in Python raised an exception, that one is the ``__cause__``.
+    If a scheduler written in Python raised an exception, ``__cause__`` is that exception.
     """
 
-    #: The scheme of the run that failed, where it is known.
+    #: Scheme of the failed run, if known.
     scheme: str | None
-    #: Its seed.
+    #: Seed of the failed run, if known.
     seed: int | None
 
     def __init__(self, message: str, scheme: str | None = None, seed: int | None = None) -> None:
@@ -60,4 +59,4 @@ class RunError(TimeplaneError, RuntimeError):
 
 
 class ScenarioWarning(UserWarning):
-    """Something about a scenario is doubtful; it is run all the same."""
+    """A scenario is doubtful; it runs nevertheless."""

@@ -1,4 +1,4 @@
-"""The comparison as a table for notebooks."""
+"""The comparison as an HTML table for notebooks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _decimals(value: float) -> int:
 
 
 def quantity(metric: str, value: float, half_width: float | None = None) -> str:
-    """``12.3 ± 0.4 us``: three digits that count, in the unit in which they are short."""
+    """``12.3 ± 0.4 us``: three significant digits, in the unit that keeps the number short."""
     units = next((u for end, u in _UNITS.items() if metric.endswith(f"_{end}")), ("",))
     power = 0
     while power + 1 < len(units) and abs(value) >= 999.5 * 1000**power:
@@ -52,7 +52,7 @@ def _difference(metric: str, cell: Mapping[str, Any]) -> str:
 
 
 def comparison(values: Mapping[str, Any], labels: Mapping[str, str], notes: Sequence[str]) -> str:
-    """The table with its notes."""
+    """The table with its notes, as HTML."""
     lines = values["lines"]
     if not lines:
         return "<p>No run is complete.</p>"

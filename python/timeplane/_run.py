@@ -1,4 +1,4 @@
-"""Reading, checking and running scenarios: what :class:`timeplane.Scenario` can do beside holding values."""
+"""Reading, checking and running scenarios: the methods of :class:`timeplane.Scenario`."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
 
 
 class Progress(NamedTuple):
-    """How far a scenario's runs are."""
+    """Progress of a scenario's runs."""
 
-    #: Share that is done, 0 to 1, over all runs.
+    #: Share of all runs that is done, 0 to 1.
     fraction: float
-    #: Runs that are complete.
+    #: Complete runs.
     done: int
-    #: Of them, complete before.
+    #: Complete runs that were reused.
     cached: int
-    #: Runs in all.
+    #: All runs.
     total: int
-    #: Events simulated.
+    #: Simulated events.
     events: int
-    #: Seconds since the beginning.
+    #: Seconds since the start.
     elapsed: float
 
     @property
     def remaining(self) -> float | None:
-        """Seconds that are left, as far as that can be told."""
+        """Estimated seconds left; ``None`` before the first progress."""
         return self.elapsed * (1 - self.fraction) / self.fraction if self.fraction > 0 else None
 
 
 def _text(value: Any) -> str:
-    """A value as TOML writes it."""
+    """A value in TOML syntax."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Mapping):
@@ -58,13 +58,13 @@ def _quoted(value: Any) -> str:
 
 
 def _overrides(changes: Mapping[str, Any] | None) -> list[tuple[str, list[str]]]:
-    """Dotted keys with one value, or with several that are swept."""
+    """Dotted keys, each with one value or with several to sweep."""
     several = lambda value: value if isinstance(value, (list, tuple)) else [value]
     return [(key, [_text(v) for v in several(value)]) for key, value in (changes or {}).items()]
 
 
 class _Folder:
-    """A folder that goes when nobody needs it any more."""
+    """A temporary folder that is removed with the last reference to it."""
 
     def __init__(self) -> None:
         import shutil
@@ -75,7 +75,7 @@ class _Folder:
 
 
 class Bar:
-    """One line on stderr: how far it is and how long it takes."""
+    """A progress line on stderr."""
 
     def __init__(self, file: TextIO | None = None) -> None:
         self.file = file or sys.stderr
@@ -95,14 +95,14 @@ class Bar:
         self.written = True
 
     def close(self) -> None:
-        """Ends the line."""
+        """End the line."""
         if self.live and self.written:
             self.file.write("\n")
             self.file.flush()
 
 
 def _place(results: str | os.PathLike[str] | None) -> tuple[str, _Folder | None]:
-    """Where results go; and the temporary folder that this is, if it is one."""
+    """The folder of results, and its owner if it is temporary."""
     if results is not None:
         return os.fspath(results), None
     folder = _Folder()
@@ -110,24 +110,24 @@ def _place(results: str | os.PathLike[str] | None) -> tuple[str, _Folder | None]
 
 
 class Runnable:
-    """What a scenario can do."""
+    """Base class of :class:`timeplane.Scenario` with its methods."""
 
     base: str
 
     if TYPE_CHECKING:
-        # The generated class has them.
+        # The generated class defines them.
         @classmethod
         def _from_values(cls, values: Any) -> Self: ...
         def to_dict(self) -> dict[str, Any]: ...
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], set: Mapping[str, Any] | None = None) -> Self:
-        """Reads a TOML file.
+        """Read a TOML file.
 
-        ``set`` changes values by dotted key: ``{"workload.poisson.load": 0.5}``. A list of values becomes a dimension of the
-        sweep.
+        ``set`` changes values by dotted key: ``{"workload.poisson.load": 0.5}``. A list of values
+        becomes a dimension of the sweep.
 
-        Raises :class:`ScenarioError` with file, line and key of everything that is wrong.
+        Raises :class:`ScenarioError` with file, line and key of all errors.
         """
         loaded = _core.Loaded.from_file(os.fspath(path), _overrides(set))
         return cls._of(loaded)
@@ -139,9 +139,10 @@ class Runnable:
         set: Mapping[str, Any] | None = None,
         base: str | os.PathLike[str] = ".",
     ) -> Self:
-        """Takes nested dicts and lists, with the keys of a TOML file.
+        """Read nested dicts and lists with the keys of a TOML file.
 
-        ``base`` is the folder in which files that the scenario names are looked up.
+        ``base`` is the folder that relative file names in the scenario refer to. ``set`` is as for
+        :meth:`from_file`.
         """
         loaded = _core.Loaded.from_json(json.dumps(values), os.fspath(base), _overrides(set))
         return cls._of(loaded)
@@ -150,12 +151,12 @@ class Runnable:
     def _of(cls, loaded: _core.Loaded) -> Self:
         scenario = cls._from_values(json.loads(loaded.to_json()))
         scenario.base = os.fspath(loaded.base)
-        # As long as nothing is changed, messages name the place in the file, and results hold its text.
+        # While the values are unchanged, messages name the place in the file, and results hold its text.
         scenario.__dict__["_loaded"] = (scenario.to_dict(), scenario.base, loaded)
         return scenario
 
     def __getstate__(self) -> dict[str, Any]:
-        # Copies and pickles hold values; places in the file stay behind.
+        # Copies and pickles hold values only, without places in the file.
         return {key: value for key, value in self.__dict__.items() if key != "_loaded"}
 
     def _load(self) -> _core.Loaded:
@@ -166,13 +167,13 @@ class Runnable:
         return _core.Loaded.from_json(json.dumps(values), os.fspath(self.base), [])
 
     def resolved(self) -> dict[str, Any]:
-        """All values in one canonical form, defaults written out: equal for scenarios that ask the same."""
+        """All values in one canonical form with defaults; equal for equivalent scenarios."""
         return json.loads(self._load().to_json())
 
     def validate(self) -> list[Issue]:
-        """Checks everything, also the files that it names; returns what is doubtful.
+        """Check the scenario and the files that it names, and return warnings.
 
-        Raises :class:`ScenarioError` where it cannot be run.
+        Raises :class:`ScenarioError` if it cannot be run.
         """
         return self._load().validate(list(_schedulers.registered()))
 
@@ -183,20 +184,23 @@ class Runnable:
         progress: bool | Callable[[Progress], object] | None = None,
         until: str | None = None,
     ) -> Results:
-        """Runs every scheme at every point with every seed, and compares them.
+        """Run every scheme at every point with every seed, and compare them.
 
-        Runs that are complete in ``results`` are not run again. Ctrl-C ends the runs in progress and raises
-        ``KeyboardInterrupt``; those that are complete stay, and the next call goes on from there. Other Python threads go on meanwhile.
+        Complete runs in ``results`` are reused. Ctrl-C stops the runs in progress and raises
+        ``KeyboardInterrupt``. Complete runs stay, and the next call continues from there. Other
+        Python threads keep running.
 
         jobs:
-            Runs at the same time; one per processor where it is missing.
+            Number of concurrent runs; by default one per processor.
         results:
-            The folder in which the folder ``NAME`` of this scenario is made; ``None``: a temporary folder that goes with the last reference
-            to the results.
+            The parent of this scenario's folder ``NAME``. ``None`` is a temporary folder that is
+            removed with the last reference to the results.
         progress:
-            ``True`` for a line on stderr; or something to call with a :class:`Progress` a few times a second.
+            ``True`` for a progress line on stderr, or a callable that gets a :class:`Progress` a
+            few times a second.
         until:
-            Ends each point when a metric is known well enough, as ``"fct_mean=5%"``; see :func:`timeplane.sweep`.
+            End each point when a metric is precise enough, as ``"fct_mean=5%"``; see
+            :func:`timeplane.sweep`.
         """
         from timeplane.results import Comparison, Results
 
@@ -206,7 +210,7 @@ class Runnable:
         if jobs is None:
             jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         elif jobs < 1:
-            raise ValueError("jobs is at least 1")
+            raise ValueError(f"jobs is {jobs}: expected at least 1")
         root, folder = _place(results)
         bar = Bar() if progress is True else None
         call = bar or (progress if callable(progress) else None)

@@ -1,4 +1,4 @@
-"""Sweeps whose runs other processes run, on this machine or on many."""
+"""Sweeps whose runs are spread over processes, on one machine or many."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from timeplane._run import Bar, Progress, Runnable, _place
 if TYPE_CHECKING:
     from timeplane.results import Results
 
-#: Tasks that a wave of runs is cut into, at most: few enough to be handed out quickly, enough to keep many workers equally busy.
+#: Most tasks per wave of runs: few enough to submit quickly, enough to balance many workers.
 _TASKS = 512
 
 
 def _work(version: str, tasks: Sequence[tuple[Any, ...]]) -> list[list[tuple[str, bytes]]]:
-    """What a worker does: runs, each with its files."""
+    """Run tasks in a worker; return the files of each run."""
     if version != _core.__version__:
         raise RunError(
-            f"a worker has timeplane {_core.__version__}, and this program {version}: their runs are not the same. "
-            "Install the same version on all workers, and start them again"
+            f"a worker has timeplane {_core.__version__}, this program {version}: expected the same version. "
+            "Install it on all workers and restart them"
         )
     files = []
     for task in tasks:
@@ -46,33 +46,36 @@ def sweep(
     at_once: int | None = None,
     progress: bool | Callable[[Progress], object] | None = None,
 ) -> Results:
-    """Runs every scheme at every point with every seed, wherever ``executor`` has processors, and compares them.
+    """Run every scheme at every point with every seed on the workers of ``executor``, and compare
+    them.
 
-    A run's key is a hash of its scenario, its seed and the version, and the same run has the same bytes everywhere: on any machine, in any order
-    and after any interruption the tables are those of :meth:`Scenario.run <timeplane.Scenario.run>`. Runs that are complete in ``results`` are
-    not run again.
+    A run's key is a hash of its scenario, its seed and the version. The same run has the same bytes
+    on any machine, in any order and after any interruption. Tables therefore equal those of
+    :meth:`Scenario.run <timeplane.Scenario.run>`. Complete runs in ``results`` are reused.
 
     >>> from dask.distributed import Client
     >>> results = tp.sweep("scenarios/load.toml", Client("tcp://head:8786").get_executor(), until="fct_mean=5%")
 
     scenario:
-        One that was read or made, or a file. Files that it names are read by the workers, in the same folder.
+        A scenario or a file. Workers read the files that it names from the same folder.
     executor:
-        Any :class:`concurrent.futures.Executor` of processes, as those of Dask; ``None``: the threads of this process.
+        A :class:`concurrent.futures.Executor` of processes, such as Dask's; ``None``: threads of
+        this process.
     results:
-        The folder in which the folder ``NAME`` of this scenario is made; ``None``: a temporary one that goes with the last reference to the
-        results. Only this process writes there.
+        The parent of this scenario's folder ``NAME``. ``None`` is a temporary folder that is
+        removed with the last reference to the results. Only this process writes there.
     until:
-        Ends each point at the seed with which a metric is known for all schemes: ``"fct_mean=5%"`` is known when half of the 95 % interval of its
-        mean over seeds is no more than 5 % of the mean. Seeds are looked at in order, from the third on, so that it does not matter which run
-        is complete first.
+        End each point at the seed where a metric is known for all schemes. ``"fct_mean=5%"`` is
+        known when half of the 95 % interval of its mean over seeds is at most 5 % of the mean.
+        Seeds count in order, from the third on, so the order of completion does not matter.
     at_once:
-        Runs that ``until`` may run at the same time, some of which may turn out not to be needed; by default one per processor of this machine.
+        Number of concurrent runs with ``until``, some of which may turn out to be unnecessary; by
+        default one per processor of this machine.
     progress:
         As in :meth:`Scenario.run <timeplane.Scenario.run>`.
 
-    Raises :class:`RunError` where a run fails, a worker has another version, or workers die again and again. Complete runs stay, and the next call
-    goes on from there.
+    Raises :class:`RunError` if a run fails, a worker has another version, or workers die
+    repeatedly. Complete runs stay, and the next call continues from there.
     """
     if not isinstance(scenario, Runnable):
         from timeplane.scenario import Scenario
@@ -86,7 +89,7 @@ def sweep(
     known = _core.schedulers()
     for name in _schedulers.registered():
         if name not in known and f'"{name}"' in loaded.to_json():
-            raise ValueError(f"the scheduler {name!r} is written in Python and known in this process only: sweep without an executor")
+            raise ValueError(f"the scheduler {name!r} is written in Python and known only in this process: sweep without an executor")
     for issue in loaded.validate([]):
         warnings.warn(str(issue), ScenarioWarning, stacklevel=2)
     root, folder = _place(results)
@@ -117,7 +120,9 @@ def sweep(
 
 
 def _wave(executor: Executor, core: _core.Sweep, wanted: Sequence[int]) -> Iterator[list[tuple[int, list[tuple[str, bytes]]]]]:
-    """Runs some runs, and gives each with its files as they come: those together that are there, as they are made durable together."""
+    """Run some runs and yield them with their files, grouped as they complete, so that each group
+    is made durable at once.
+    """
     size = -(-len(wanted) // _TASKS)
     parts = [wanted[at : at + size] for at in range(0, len(wanted), size)]
     futures: dict[Future[list[list[tuple[str, bytes]]]], Sequence[int]] = {}
@@ -127,7 +132,7 @@ def _wave(executor: Executor, core: _core.Sweep, wanted: Sequence[int]) -> Itera
         pending = set(futures)
         while pending:
             done, pending = wait(pending, return_when=FIRST_COMPLETED)
-            # What is whole is kept before a failure is told.
+            # Keep complete runs before raising a failure.
             for whole in (True, False):
                 chosen = [future for future in done if (not future.cancelled() and future.exception() is None) is whole]
                 runs = [run for future in chosen for run in zip(futures[future], _result(future), strict=True)]
@@ -139,22 +144,24 @@ def _wave(executor: Executor, core: _core.Sweep, wanted: Sequence[int]) -> Itera
 
 
 def _result(future: Future[list[list[tuple[str, bytes]]]]) -> list[list[tuple[str, bytes]]]:
-    """What a task answered; raises what says why it did not."""
+    """The answer of a task; raises an error that explains why there is none."""
     try:
         return future.result()
     except (BrokenExecutor, CancelledError) as e:
-        raise RunError(f"workers ended before their runs: {e or type(e).__name__}. Complete runs stay; call again to go on") from e
+        raise RunError(f"workers ended before their runs: {e or type(e).__name__}. Complete runs stay; call again to continue") from e
     except Exception as e:
         if type(e).__name__ == "KilledWorker":
             raise RunError(
-                "worker after worker died with the same runs, perhaps for want of memory; their logs say more. Complete runs stay; "
-                "call again to go on"
+                "several workers died with the same runs, possibly out of memory; see their logs. Complete runs stay; "
+                "call again to continue"
             ) from e
         raise
 
 
 def command(arguments: Sequence[str]) -> int:
-    """``timeplane sweep FILE --dask ADDRESS``: runs what is missing on workers; then the compiled command finds everything complete."""
+    """``timeplane sweep FILE --dask ADDRESS``: run what is missing on workers, then call the
+    compiled command, which finds complete runs.
+    """
     parser = argparse.ArgumentParser(prog="timeplane sweep", add_help=False, allow_abbrev=False)
     parser.add_argument("file")
     parser.add_argument("--dask", required=True)
@@ -182,7 +189,7 @@ def command(arguments: Sequence[str]) -> int:
         try:
             loaded = _core.Loaded.from_file(args.file, [_core.split_override(change) for change in changes])
         except ValueError:
-            # The compiled command says it better.
+            # The compiled command prints a better message.
             return _core.main(["timeplane", "sweep", *rest])
         scenario = Scenario._of(loaded)
         try:
@@ -191,7 +198,7 @@ def command(arguments: Sequence[str]) -> int:
             print(f"error: no Dask scheduler answers at {args.dask}: {e}", file=sys.stderr)
             return 2
         with client, warnings.catch_warnings():
-            # The compiled command says what is doubtful.
+            # The compiled command prints warnings.
             warnings.simplefilter("ignore", ScenarioWarning)
             workers = sum(client.nthreads().values())
             if not workers:
@@ -201,7 +208,7 @@ def command(arguments: Sequence[str]) -> int:
                     scenario, client.get_executor(), results=args.results, until=args.until, at_once=workers or None, progress=not args.quiet
                 )
             except KeyboardInterrupt:
-                print("interrupted; complete runs stay, and the same command goes on from there", file=sys.stderr)
+                print("interrupted; complete runs stay, and the same command continues from there", file=sys.stderr)
                 return 130
             except RunError as e:
                 print(f"error: {e}", file=sys.stderr)

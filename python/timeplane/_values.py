@@ -1,4 +1,4 @@
-"""From objects of :mod:`timeplane.scenario` to JSON and back."""
+"""Conversion between objects of :mod:`timeplane.scenario` and JSON."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ def _plain(value: Any) -> Any:
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(v) for v in value]
-    # Numbers of numpy know their Python equals.
+    # numpy's numbers convert themselves.
     return value.item() if hasattr(value, "item") and not isinstance(value, (str, bytes)) else value
 
 
 def _read(value: Any, how: str, names: Mapping[str, Any]) -> Any:
-    """`how` is a class, a table of alternatives, a list of one (`[name]`) or a dict of one (`{name}`)."""
+    """Read JSON as ``how`` says: a class, a table of alternatives, a list (``[name]``) or a dict
+    (``{name}``).
+    """
     if value is None:
         return None
     if how[0] == "[":
@@ -37,17 +39,19 @@ def _read(value: Any, how: str, names: Mapping[str, Any]) -> Any:
 
 
 class Values:
-    """A table of a scenario."""
+    """Base class of all tables of a scenario."""
 
-    #: The key that chooses this alternative.
+    #: The key that selects this alternative.
     _key: ClassVar[str | None] = None
-    #: Whether it is one value instead of a table.
+    #: Whether it is a single value instead of a table.
     _bare: ClassVar[bool] = False
-    #: Fields that hold other tables, and how these are read.
+    #: Fields that hold other tables, and how to read these.
     _reads: ClassVar[Mapping[str, str]] = {}
 
     def to_dict(self) -> dict[str, Any]:
-        """As nested dicts and lists, with the keys of a scenario file; what is ``None`` is left out."""
+        """Nested dicts and lists with the keys of a scenario file, without values that are
+        ``None``.
+        """
         if self._bare:
             inner = _plain(self.value)  # type: ignore[attr-defined]
         else:

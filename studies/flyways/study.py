@@ -9,7 +9,7 @@ from timeplane import studies
 from timeplane.studies import Options
 
 from .completion import shares
-from .experiments import FOLDER, Experiment, experiments
+from .experiments import Experiment
 
 Outcome = studies.Outcome[Experiment]
 
@@ -33,15 +33,5 @@ def table(outcome: Outcome) -> Iterator[Sequence[str]]:
 
 
 def run(options: Options) -> dict[str, Outcome]:
-    """Runs what the figures need, draws them and writes tables."""
-    from . import claims, figures
-
-    return studies.run(
-        options,
-        FOLDER,
-        experiments=experiments(options.quick),
-        simulate=simulate,
-        figures=figures.FIGURES,
-        claims=claims.CLAIMS,
-        table=table,
-    )
+    """Run the chosen figures' experiments; draw, tabulate and compare them."""
+    return studies.reproduce(options, __name__, simulate, table)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import itertools
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from timeplane.studies import base_scenario
 
 FOLDER = Path(__file__).resolve().parent
 
@@ -48,11 +49,6 @@ NAMES: Mapping[str, str] = {
 }
 
 
-def base() -> dict[str, Any]:
-    """``scenario.toml``."""
-    return tomllib.loads((FOLDER / "scenario.toml").read_text(encoding="utf-8"))
-
-
 def tcp(**changes: Any) -> dict[str, Any]:
     """Nobody steers it. An acknowledgement a packet."""
     return {"transport": {"tcp": {"min_rto": "1 s", "delayed_ack": {"segments": 1}} | changes}}
@@ -81,7 +77,7 @@ def split(policy: str, values: Mapping[str, Any] | None = None) -> dict[str, Any
     """The same, at the second half of a split connection. The proxy of the simulator takes all that the server sends, so the server's wire is
     little faster than the air, and the proxy's is no bottleneck.
     """
-    graph = copy.deepcopy(base()["fabric"]["topology"]["graph"])
+    graph = base_scenario(FOLDER)["fabric"]["topology"]["graph"]
     server, proxy, *_ = graph["links"]
     server["rate"], proxy["rate"] = "2 Gb/s", "100 Gb/s"
     return steered(policy, values, split_at=2) | {"fabric": {"topology": {"graph": graph}}}
@@ -157,7 +153,7 @@ class Experiment:
 
     def scenario(self, seeds: int) -> dict[str, Any]:
         """As nested dicts, with the keys of a scenario file."""
-        values = base()
+        values = base_scenario(FOLDER)
         values |= {"name": self.name, "seeds": seeds, "description": self.name}
         values["window"]["measure"] = f"{self.seconds:g} s"
         link_trace = values["fabric"]["radio"]["link"][0]["trace"]

@@ -13,7 +13,7 @@ from timeplane import studies
 from timeplane.studies import Options
 
 from . import measures, settings
-from .experiments import FOLDER, Experiment, experiments
+from .experiments import FOLDER, Experiment
 
 
 @dataclass
@@ -60,15 +60,5 @@ def table(outcome: Outcome) -> Iterator[Sequence[Any]]:
 
 
 def run(options: Options) -> dict[str, Outcome]:
-    """Runs what the figures need, draws them and writes tables."""
-    from . import claims, figures
-
-    return studies.run(
-        options,
-        FOLDER,
-        experiments=experiments(options.quick),
-        simulate=simulate,
-        figures=figures.FIGURES,
-        claims=claims.CLAIMS,
-        table=table,
-    )
+    """Run the chosen figures' experiments; draw, tabulate and compare them."""
+    return studies.reproduce(options, __name__, simulate, table)

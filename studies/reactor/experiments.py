@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from timeplane.studies import write_flows
+from timeplane.studies import base_scenario, write_flows
 
 from . import workloads
 from .workloads import US, Row
@@ -73,7 +71,7 @@ class Experiment:
 
     def scenario(self, seeds: int) -> dict[str, Any]:
         """As nested dicts, with the keys of a scenario file."""
-        values = copy.deepcopy(base())
+        values = base_scenario(FOLDER)
         values |= {"name": self.name, "seeds": seeds, "description": self.name}
         values["fabric"] |= self.fabric
         values["workload"] = {"flows": {"file": self.file(next(iter(self.flows)))}}
@@ -85,11 +83,6 @@ class Experiment:
             name: {"transport": dict(c.transport)} | ({"plan": dict(c.plan)} if c.plan else {}) for name, c in self.schemes.items()
         }
         return values
-
-
-def base() -> dict[str, Any]:
-    """``scenario.toml``."""
-    return tomllib.loads((FOLDER / "scenario.toml").read_text(encoding="utf-8"))
 
 
 # Section 5.4: figures 10 and 11.

@@ -13,7 +13,7 @@ from timeplane.studies import Options
 
 from . import measures
 from .arithmetic import TABLE1
-from .experiments import FLOWS, FOLDER, HOSTS, LINE, MTU54, PERIOD54, Experiment, experiments
+from .experiments import FLOWS, HOSTS, LINE, MTU54, PERIOD54, Experiment
 
 
 @dataclass
@@ -68,16 +68,7 @@ def transceivers() -> Iterator[Sequence[str]]:
 
 
 def run(options: Options) -> dict[str, Outcome]:
-    """Runs what the figures need, draws them and writes tables."""
-    from . import claims, figures
-
-    outcomes = studies.run(
-        options,
-        FOLDER,
-        experiments=experiments(options.quick),
-        simulate=simulate,
-        figures=figures.FIGURES,
-        claims=claims.CLAIMS,
-    )
+    """Run the chosen figures' experiments; draw, tabulate and compare them."""
+    outcomes = studies.reproduce(options, __name__, simulate)
     studies.write_csv(options.out / "tables" / "table1.csv", transceivers())
     return outcomes

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from timeplane.studies import base_scenario
 
 FOLDER = Path(__file__).resolve().parent
 LOAD = "workload.poisson.load"
@@ -42,7 +42,7 @@ class Experiment:
 
     def scenario(self, seeds: int) -> dict[str, Any]:
         """As nested dicts, with the keys of a scenario file."""
-        values = copy.deepcopy(base())
+        values = base_scenario(FOLDER)
         values |= {"name": self.name, "seeds": seeds, "sweep": {LOAD: list(self.loads)}}
         values["window"] = dict(zip(("warmup", "measure", "drain"), self.window, strict=True))
         values["scheme"] = {
@@ -59,11 +59,6 @@ def _set(values: dict[str, Any], key: str, value: Any) -> None:
     for part in path:
         values = values.setdefault(part, {})
     values[last] = value
-
-
-def base() -> dict[str, Any]:
-    """``scenario.toml``."""
-    return tomllib.loads((FOLDER / "scenario.toml").read_text(encoding="utf-8"))
 
 
 BOTH = {"syn": syn(), "asy": asy()}

@@ -10,7 +10,7 @@ from timeplane import studies
 from timeplane.studies import Options, digits
 
 from . import measures
-from .experiments import FOLDER, LOAD, Experiment, experiments
+from .experiments import FOLDER, LOAD, Experiment
 
 
 @dataclass
@@ -56,15 +56,5 @@ def table(outcome: Outcome) -> Iterator[Sequence[str]]:
 
 
 def run(options: Options) -> dict[str, Outcome]:
-    """Runs what the figures need, draws them and writes tables."""
-    from . import claims, figures
-
-    return studies.run(
-        options,
-        FOLDER,
-        experiments=experiments(options.quick),
-        simulate=simulate,
-        figures=figures.FIGURES,
-        claims=claims.CLAIMS,
-        table=table,
-    )
+    """Run the chosen figures' experiments; draw, tabulate and compare them."""
+    return studies.reproduce(options, __name__, simulate, table)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 import math
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from timeplane.studies import write_flows
+from timeplane.studies import base_scenario, write_flows
 
 from . import workloads
 from .arithmetic import least_guard
@@ -95,7 +94,7 @@ class Experiment:
 
     def scenario(self, seeds: int) -> dict[str, Any]:
         """As nested dicts, with the keys of a scenario file."""
-        values = copy.deepcopy(base())
+        values = base_scenario(FOLDER)
         values |= {"name": self.name, "seeds": seeds, "description": self.name}
         values["fabric"] |= self.fabric
         sweep: dict[str, Any] = {}
@@ -118,10 +117,6 @@ class Experiment:
         values["scheme"] = {name: copy.deepcopy(dict(of)) for name, of in self.schemes.items()}
         return values
 
-
-def base() -> dict[str, Any]:
-    """``scenario.toml``."""
-    return tomllib.loads((FOLDER / "scenario.toml").read_text(encoding="utf-8"))
 
 #: Of pairs where TCP runs too; the full size would take it half an hour.
 TCP_SIZE, SMALL_SIZE = 500 * MB, 100 * MB

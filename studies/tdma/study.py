@@ -10,7 +10,7 @@ from timeplane import studies
 from timeplane.studies import Options
 
 from . import measures
-from .experiments import FOLDER, Experiment, experiments
+from .experiments import Experiment
 
 Outcome = studies.Outcome[Experiment]
 
@@ -30,15 +30,5 @@ def _measure(outcome: Outcome, results: tp.Results) -> None:
 
 
 def run(options: Options) -> dict[str, Outcome]:
-    """Runs what the figures need, draws them and writes tables."""
-    from . import claims, figures
-
-    return studies.run(
-        options,
-        FOLDER,
-        experiments=experiments(options.quick),
-        simulate=simulate,
-        figures=figures.FIGURES,
-        claims=claims.CLAIMS,
-        table=partial(studies.table, count=7),
-    )
+    """Run the chosen figures' experiments; draw, tabulate and compare them."""
+    return studies.reproduce(options, __name__, simulate, partial(studies.table, count=7))

@@ -15,7 +15,7 @@ from timeplane.studies._claims import Claims, Found, published, yes_or_no
 from timeplane.studies._command import main
 from timeplane.studies._find import Study, find, places, studies
 from timeplane.studies._outcome import Experiment, Outcome, by_run, simulate
-from timeplane.studies._run import Options, run
+from timeplane.studies._run import Options, base_scenario, reproduce, run
 from timeplane.studies._statistics import Difference, Estimate, difference, estimate, jain
 from timeplane.studies._tables import digits, table, write_csv, write_flows
 
@@ -28,6 +28,7 @@ __all__ = [
     "Options",
     "Outcome",
     "Study",
+    "base_scenario",
     "by_run",
     "difference",
     "digits",
@@ -37,6 +38,7 @@ __all__ = [
     "main",
     "places",
     "published",
+    "reproduce",
     "run",
     "simulate",
     "studies",

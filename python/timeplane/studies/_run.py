@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import time
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +70,35 @@ def run(
     options.tell(f"{time.monotonic() - begin:.0f} s in all; figures and tables are in {options.out}")
     _claims.show(rows)
     return outcomes
+
+
+def reproduce(
+    options: Options,
+    package: str,
+    simulate: Callable[[E, Options, Mapping[str, O]], O],
+    table: Callable[[O], Iterable[Sequence[str]]] = plain_table,
+) -> dict[str, O]:
+    """Call :func:`run` with the modules of a study.
+
+    ``package`` is the ``__name__`` of its ``study.py``. Its submodules hold ``FOLDER`` and ``experiments(quick)``
+    (``experiments.py``), ``FIGURES`` (``figures.py``) and ``CLAIMS`` (``claims.py``). Figures are imported here
+    because they need matplotlib, which listing and loading studies does not.
+    """
+    parts, figures, claims = (import_module(f"{package}.{part}") for part in ("experiments", "figures", "claims"))
+    return run(
+        options,
+        parts.FOLDER,
+        experiments=parts.experiments(options.quick),
+        simulate=simulate,
+        figures=figures.FIGURES,
+        claims=claims.CLAIMS,
+        table=table,
+    )
+
+
+def base_scenario(folder: Path) -> dict[str, Any]:
+    """Read ``scenario.toml`` of a study's folder as nested dicts; every call returns new ones."""
+    return tomllib.loads((folder / "scenario.toml").read_text(encoding="utf-8"))
 
 
 def _chosen(options: Options, known: Mapping[str, Any]) -> list[str]:

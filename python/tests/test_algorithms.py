@@ -409,7 +409,7 @@ def test_what_is_wrong_is_refused():
         algorithms.greedy(2, [(0.5, 1.0)])
     with pytest.raises(ValueError, match="1 to 64"):
         algorithms.allocate(2, [(0, 1)], 1, slots=65)
-    with pytest.raises(ValueError, match="3 are wanted"):
+    with pytest.raises(ValueError, match="expected 3"):
         algorithms.scale_both(np.ones((3, 3)), send=[1, 1])
     with pytest.raises(ValueError, match="not negative"):
         algorithms.scale_down([[-1.0]])

@@ -143,7 +143,7 @@ def test_a_statement_that_no_claim_is_about_is_told_of(folder, tmp_path, capsys)
     with (folder / "published.csv").open("a", encoding="utf-8") as file:
         file.write("third,fig 3,a,b,c,text\n")
     assert main(["study", "small-flows", "--figures", "one", "--out", str(tmp_path / "out")]) == 2
-    assert "error: published.csv has a statement `third` that no claim is about" in capsys.readouterr().err
+    assert "error: statement `third` of published.csv: expected a claim for it" in capsys.readouterr().err
 
 
 class Two:

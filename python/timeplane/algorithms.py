@@ -1,11 +1,12 @@
-"""The planning algorithms alone, without a network: colourings, matchings, rates, circuits and flyways, from and to numpy arrays.
+"""The planning algorithms without a network, on numpy arrays: colorings, matchings, rates, circuits
+and flyways.
 
 >>> rng = np.random.default_rng(1)
 >>> slot = tp.algorithms.greedy(120, rng.integers(0, 120, (500, 2)))
 >>> edges = slot[:, 1:] // 30  # from leaf to leaf
 >>> colours, number = tp.algorithms.colour(4, 4, edges)
 
-They are what controllers use, so they can be checked, compared and drawn by themselves. Everything is deterministic.
+Controllers use the same code. All functions are deterministic.
 """
 
 from __future__ import annotations
@@ -47,36 +48,43 @@ __all__ = [
 
 
 def colour(left: int, right: int, edges: ArrayLike) -> tuple[NDArray[np.uint16], int]:
-    """Colours the edges of a bipartite multigraph, so that no vertex has two of one colour, with the fewest colours.
+    """Color the edges of a bipartite multigraph with the fewest colors, so that edges at a vertex
+    differ.
 
-    ``edges`` has a row (left vertex, right vertex) for each edge. Returns the colour of each and how many there are: the
-    largest degree (Koenig). Vertices are leaves and edges the transmissions of a slot; colours are then spines, or unit links to them.
+    ``edges`` has a row (left vertex, right vertex) for each edge. Returns the color of each edge
+    and the number of colors, which is the largest degree (Koenig). For a slot, vertices are leaves,
+    edges are transmissions, and colors are spines or unit links to them.
     """
     return _core.colour(left, right, _pairs(edges))
 
 
 def colour_within(left: int, right: int, edges: ArrayLike, colours: int) -> NDArray[np.uint16]:
-    """Spreads edges evenly over ``colours``, a power of two: of d edges at a vertex, each colour has d / ``colours``, rounded up
-    or down. This is how Fastpass chooses among paths of equal rate."""
+    """Distribute edges evenly over ``colours``, a power of two.
+
+    Of d edges at a vertex, each color gets d / ``colours``, rounded up or down. Fastpass chooses
+    among paths of equal rate this way.
+    """
     return _core.colour_within(left, right, _pairs(edges), colours)
 
 
 def colour_one_by_one(
     left: int, right: int, edges: ArrayLike, colours: int
 ) -> tuple[NDArray[np.int32], NDArray[np.uintp]]:
-    """Colours edges in their order, as circuits arrive (Paull, 1962).
+    """Color edges in their order, as circuits arrive (Paull, 1962).
 
-    Returns the colours that they have at last (-1 where all were in use at an end), and how many earlier edges each
-    one moved: fewer than there are vertices on the smaller side.
+    Returns the final colors (-1 if an end had no free color), and how many earlier edges each edge
+    moved. That number is less than the number of vertices on the smaller side.
     """
     return _core.colour_one_by_one(left, right, _pairs(edges), colours)
 
 
 def greedy(nodes: int, pairs: ArrayLike, wanted: ArrayLike = 1, *, slots: int = 1) -> NDArray[np.int64]:
-    """Maximal matchings of ``slots`` slots (64 at most): each pair in turn gets the first slots that are free at both ends.
+    """Maximal matchings for ``slots`` slots (at most 64): each pair in turn gets the first slots
+    that are free at both ends.
 
-    ``pairs`` has a row (source, destination) for each, the most important first; ``wanted`` says how many slots, one number or
-    one for each pair. Returns rows (slot, source, destination).
+    ``pairs`` has a row (source, destination) for each pair, the most important first. ``wanted`` is
+    the number of slots, one for all pairs or one per pair. Returns rows (slot, source,
+    destination).
     """
     pairs = _pairs(pairs)
     return _core.greedy(nodes, pairs, _each(wanted, len(pairs), np.uint32), slots)
@@ -85,23 +93,25 @@ def greedy(nodes: int, pairs: ArrayLike, wanted: ArrayLike = 1, *, slots: int = 
 def allocate(
     nodes: int, pairs: ArrayLike, wanted: ArrayLike, *, slots: int = 64, batches: int = 1
 ) -> NDArray[np.int64]:
-    """Timeslots as Fastpass's arbiter allocates them: maximal matchings, least recently served pairs first.
+    """Timeslots as Fastpass's arbiter allocates them: maximal matchings, least recently served
+    pairs first.
 
-    ``pairs`` and ``wanted`` are as for :func:`greedy`; a pair that comes again wants more. A batch is ``slots`` slots (64 at most).
-    Returns rows (slot, source, destination), slots numbered through all batches.
+    ``pairs`` and ``wanted`` are as for :func:`greedy`; repeated pairs add up. A batch is ``slots``
+    slots (at most 64). Returns rows (slot, source, destination), with slots numbered through all
+    batches.
     """
     pairs = _pairs(pairs)
     return _core.allocate(nodes, pairs, _each(wanted, len(pairs), np.uint32), slots, batches)
 
 
 class Scaled(NamedTuple):
-    """A matrix of rates, and how good it is."""
+    """A matrix of rates and its quality."""
 
     #: ``rates[i, j]`` from host ``i`` to host ``j``.
     rates: NDArray[np.float64]
-    #: What no matrix of rates of the same pairs exceeds in total.
+    #: Upper bound on the total of any matrix of rates of the same pairs.
     bound: float
-    #: Rounds of row and column scaling that it took.
+    #: Rounds of row and column scaling.
     rounds: int
 
 
@@ -113,37 +123,44 @@ def scale_both(
     tolerance: float = 1e-3,
     rounds: int = 1000,
 ) -> Scaled:
-    """Rates by scaling rows and columns up and down in turn (Sinkhorn), towards the highest total; at last down only.
+    """Rates by scaling rows and columns up and down in turn (Sinkhorn) towards the highest total;
+    the last scaling is down only.
 
-    ``offered[i, j]`` is what host ``i`` offers to host ``j``, not negative; only its proportions count. ``send`` and ``receive`` are the
-    hosts' capacities, one number or one for each. Row and column sums of the result do not exceed them. Rounds end when the total
-    is within ``tolerance`` (relative) of a bound, or after ``rounds``.
+    ``offered[i, j]`` is the nonnegative load that host ``i`` offers to host ``j``; only proportions
+    matter. ``send`` and ``receive`` are the hosts' capacities, one number or one per host. Row and
+    column sums of the result do not exceed them. Scaling ends when the total is within
+    ``tolerance`` (relative) of a bound, or after ``rounds``.
     """
     return Scaled(*_core.scale_both(*_matrix(offered, send, receive), tolerance, rounds))
 
 
 def scale_down(offered: ArrayLike, send: ArrayLike = 1.0, receive: ArrayLike = 1.0) -> NDArray[np.float64]:
-    """Rates by scaling rows down where they exceed what a host sends, then columns where they exceed what one receives."""
+    """Rates by scaling down rows that exceed a sender's capacity, then columns that exceed a
+    receiver's.
+    """
     return _core.scale_down(*_matrix(offered, send, receive))
 
 
 def max_min(
     capacity: ArrayLike, paths: Iterable[Sequence[int]], *, weight: ArrayLike = 1.0, demand: ArrayLike = np.inf
 ) -> NDArray[np.float64]:
-    """Weighted max-min fair rates of flows over links: none can have more without taking from one that has no more (per weight).
+    """Weighted max-min fair rates of flows over links: raising one lowers another with at most the
+    same rate per weight.
 
-    ``capacity`` is each link's; ``paths`` has each flow's links, by number. ``weight`` and ``demand`` (the most a flow can use) are
-    one number or one for each flow.
+    ``capacity`` is per link; ``paths`` holds each flow's links by number. ``weight`` and ``demand``
+    (the highest useful rate) are one number or one per flow.
     """
     return _core.max_min(*_flows(capacity, paths, weight, demand))
 
 
 def max_min_matrix(demand: ArrayLike, send: ArrayLike = 1.0, receive: ArrayLike = 1.0) -> NDArray[np.float64]:
-    """Max-min fair rates of pairs of hosts, bounded by the hosts' capacities and by ``demand[i, j]``, which may be infinite."""
+    """Max-min fair rates of pairs of hosts, bounded by the hosts' capacities and by ``demand[i,
+    j]``, which may be infinite.
+    """
     demand = np.asarray(demand, dtype=np.float64)
     n = len(demand)
     if demand.shape != (n, n):
-        raise ValueError(f"a matrix of shape {demand.shape}: as many rows as columns")
+        raise ValueError(f"a matrix of shape {demand.shape}: expected as many rows as columns")
     capacity = np.concatenate([_each(send, n, np.float64), _each(receive, n, np.float64)])
     i, j = np.nonzero(demand)
     rates = np.zeros((n, n))
@@ -160,28 +177,30 @@ def proportional(
     demand: ArrayLike = np.inf,
     iterations: int = 200,
 ) -> tuple[NDArray[np.float64], float]:
-    """Weighted proportionally fair rates (the highest sum of weight times log of rate) by prices of links, as Flowtune's.
+    """Weighted proportionally fair rates (the highest sum of weight times log rate) by link prices,
+    as in Flowtune.
 
-    Arguments are as for :func:`max_min`; capacities are positive. Returns the rates, none of which exceeds a link however few the
-    iterations, and by how much links were off before that was made so, as a share of their capacity: 0 at the optimum.
+    Arguments are as for :func:`max_min`; capacities are positive. Returns the rates, which never
+    exceed a link, and the largest relative error of a link before the final correction: 0 at the
+    optimum.
     """
     return _core.proportional(*_flows(capacity, paths, weight, demand), iterations)
 
 
 class CircuitSchedule(NamedTuple):
-    """What a circuit switch does, configuration by configuration. Times are in seconds."""
+    """Configurations of a circuit switch. Times are in seconds."""
 
-    #: ``matchings[k, i]`` is the host that host ``i`` is joined to in configuration ``k``, or -1.
+    #: ``matchings[k, i]`` is host ``i``'s partner in configuration ``k``, or -1.
     matchings: NDArray[np.int64]
-    #: How long the switch is dark before each, or those of its ports that have moved.
+    #: Dark time before each configuration, of the switch or of its moved ports.
     dark: NDArray[np.float64]
-    #: How long each is open after that.
+    #: Open time of each configuration after its dark time.
     open: NDArray[np.float64]
-    #: When the last byte is through, with the packet switch at work beside it; ``None`` if it never is.
+    #: Completion of the last byte, with the packet switch alongside; ``None`` if it never completes.
     finish: float | None
-    #: No schedule finishes earlier: the longest row or column sum over both rates together.
+    #: Lower bound on ``finish``: the largest row or column sum over both rates together.
     bound: float
-    #: The share of bytes that circuits carry.
+    #: Share of bytes that circuits carry.
     share: float
 
 
@@ -200,29 +219,34 @@ def circuit_schedule(
     day: str | float | None = None,
     granularity: int | None = None,
 ) -> CircuitSchedule:
-    """Plans a circuit switch, with a packet switch beside it that carries what circuits leave.
+    """Plan a circuit switch, with a packet switch alongside that carries the rest.
 
-    ``demand[i, j]`` is the wire bytes that host ``i`` has for host ``j``; parts of bytes are rounded up. :func:`circuit_schedulers` has the
-    names of algorithms. ``circuit`` and ``packet`` are the rates of a port, ``dark`` is how long ports carry nothing when they are joined
-    anew, all of them or, with ``moved_only``, those with another partner. A configuration is open for ``least_open`` or longer. All of them
-    fit into ``window``, and are ``most`` or fewer; without a window the schedule goes on until the packet switch can have carried the
-    rest. ``standing`` is the matching that is up at the begin, as a row of :attr:`CircuitSchedule.matchings`. ``day`` is the length of
-    a configuration of ``max_weight``, ``granularity`` the lambda of ``adjust``.
+    ``demand[i, j]`` is host ``i``'s backlog for host ``j`` in wire bytes, rounded up to whole
+    bytes. :func:`circuit_schedulers` lists the algorithms. ``circuit`` and ``packet`` are the rates
+    of a port. ``dark`` is how long reconfigured ports carry nothing: all ports, or with
+    ``moved_only`` those with a new partner.
 
-    Rates and times are text with a unit (``"100 Gb/s"``, ``"20 us"``), or numbers of bits per second and of seconds.
+    A configuration is open for at least ``least_open``. There are at most ``most`` configurations,
+    and all fit into ``window``. Without a window, the schedule continues until the packet switch
+    can carry the rest. ``standing`` is the matching at the start, as a row of
+    :attr:`CircuitSchedule.matchings`. ``day`` is the length of a configuration of ``max_weight``,
+    ``granularity`` the lambda of ``adjust``.
+
+    Rates and times are text with a unit (``"100 Gb/s"``, ``"20 us"``), or numbers in bit/s and
+    seconds.
     """
     demand = np.asarray(demand, dtype=np.float64)
     if demand.ndim != 2 or demand.shape[0] != demand.shape[1]:
-        raise ValueError(f"a demand of shape {demand.shape}: as many rows as columns")
+        raise ValueError(f"a demand of shape {demand.shape}: expected as many rows as columns")
     if not (np.isfinite(demand).all() and (demand >= 0).all() and (demand <= 2**53).all()):
-        raise ValueError("a demand has bytes from 0 to 2^53")
+        raise ValueError("invalid demand: expected bytes from 0 to 2^53")
     if standing is not None:
         standing = np.ascontiguousarray(standing)
         if standing.ndim != 1 or not np.issubdtype(standing.dtype, np.integer):
-            raise ValueError("a matching is a host or -1 for each host")
+            raise ValueError("invalid matching: expected a host or -1 for each host")
         standing = standing.astype(np.int64)
     if not 0 <= most < 1 << 32:
-        raise ValueError(f"at most {most} configurations: from 1 to 2^32 - 1")
+        raise ValueError(f"at most {most} configurations: expected 1 to 2^32 - 1")
     bytes_ = np.ascontiguousarray(np.ceil(demand).astype(np.uint64))
     rest = (least_open, window, most, moved_only, standing, day, granularity)
     return CircuitSchedule(*_core.circuit_schedule(bytes_, algorithm, circuit, packet, dark, *rest))
@@ -234,28 +258,28 @@ def circuit_schedulers() -> list[str]:
 
 
 class FlywayPlan(NamedTuple):
-    """Links between racks, and what goes over them. Times are in seconds."""
+    """Links between racks, and the traffic that they carry. Times are in seconds."""
 
-    #: Rows (a, b, channel). Channels of circuits begin at 65536.
+    #: Rows (a, b, channel). Channels of circuits start at 65536.
     links: NDArray[np.int64]
-    #: Bits per second of each.
+    #: Bit/s of each link.
     rates: NDArray[np.float64]
-    #: How long each is set up before it carries.
+    #: Setup time of each link before it carries traffic.
     setup: NDArray[np.float64]
-    #: Rows (from, to, link): traffic between two racks that takes a link, by the link's row.
+    #: Rows (from, to, link): traffic between two racks over a link, by the link's row.
     routes: NDArray[np.int64]
-    #: What share of the pair's traffic each route takes.
+    #: Share of the pair's traffic on each route.
     shares: NDArray[np.float64]
     #: Completion time of demands.
     ctd: float
-    #: By wire alone.
+    #: Completion time by wire alone.
     wired: float
-    #: Without oversubscription: the racks' hosts alone.
+    #: Completion time without oversubscription, limited by the racks' hosts alone.
     unsubscribed: float
 
     @property
     def relative(self) -> float:
-        """Completion time over that without oversubscription; 1 where there is no demand."""
+        """Completion time relative to the network without oversubscription; 1 without demand."""
         return self.ctd / self.unsubscribed if self.unsubscribed else 1.0
 
 
@@ -263,11 +287,11 @@ class FlywayPhase(NamedTuple):
     """A phase of :func:`flyway_phases`."""
 
     plan: FlywayPlan
-    #: Links between racks that had one in the phase before.
+    #: Links between racks that were linked in the previous phase.
     kept: int
-    #: Others.
+    #: New links.
     begun: int
-    #: Links of the phase before whose racks have none now.
+    #: Links of the previous phase between racks that are not linked now.
     ended: int
 
 
@@ -283,18 +307,24 @@ def flyways(
     core: bool = True,
     circuits: tuple[int, str | float] | None = None,
 ) -> FlywayPlan:
-    """Links between racks that relieve an oversubscribed tree, and what share of the traffic takes them: 60 GHz flyways (Halperin et
-    al., SIGCOMM 2011), circuits, or both.
+    """Links between racks that relieve an oversubscribed tree, and the share of traffic that each
+    carries.
 
-    ``demand[i, j]`` is the bytes that rack ``i`` has for rack ``j``, none on the diagonal; parts of bytes are rounded up. ``layout`` has x
-    and y of each rack in metres; without it racks stand as the first ones of the published 160. ``antenna`` is ``narrow_beam``,
-    ``wide_beam``, ``geofencing`` or ``isotropic``, or ``None`` for no radios; racks have ``radios`` of them, on ``channels`` channels.
-    :func:`flyway_policies` has the policies' names. Under 1:k ``oversubscription`` a rack has 10 k hosts of 1 Gb/s on 10 Gb/s, and with
-    ``core`` 4 k racks share 40 Gb/s to the core; without, uplinks alone are oversubscribed. ``circuits`` is how many ports a rack has
-    for circuits, and their rate, each way: ``(1, "10 Gb/s")``.
+    Links are 60 GHz flyways (Halperin et al., SIGCOMM 2011), circuits, or both. ``demand[i, j]`` is
+    rack ``i``'s demand for rack ``j`` in bytes, rounded up, with a zero diagonal. ``layout`` has x
+    and y of each rack in meters; by default racks take the first of the published 160 positions.
+    ``antenna`` is ``narrow_beam``, ``wide_beam``, ``geofencing`` or ``isotropic``, or ``None`` for
+    no radios. Racks have ``radios`` radios on ``channels`` channels. :func:`flyway_policies` lists
+    the policies.
 
-    Links are feasible together by the rules of flyways, at the PHY's rates: protocols take some of it. The two directions of a flyway
-    share its rate. Traffic flows as a fluid, and is over when the busiest place has carried its bytes.
+    With ``oversubscription`` 1:k, a rack has 10 k hosts of 1 Gb/s on an uplink of 10 Gb/s. With
+    ``core``, 4 k racks share 40 Gb/s to the core; otherwise only uplinks are oversubscribed.
+    ``circuits`` is the number of circuit ports per rack and their rate in each direction: ``(1, "10
+    Gb/s")``.
+
+    Links must be jointly feasible by the flyway rules, at PHY rates without protocol overhead. The
+    two directions of a flyway share its rate. Traffic is a fluid, and completes when the busiest
+    resource has carried its bytes.
     """
     plan = _core.flyways(_bytes(demand, 2), *_setting(layout, antenna, radios, channels, policy, oversubscription, core, circuits))
     return _plan(plan)
@@ -313,23 +343,27 @@ def flyway_phases(
     core: bool = True,
     circuits: tuple[int, str | float] | None = None,
 ) -> list[FlywayPhase]:
-    """The same phase by phase: ``demands[t]`` is what a phase has to carry.
+    """Plan flyways phase by phase: ``demands[t]`` is the demand of a phase. Other arguments are as
+    for :func:`flyways`.
 
-    A link between racks that had one in the phase before carries at once, any other one after ``setup`` (text with a unit, or seconds):
-    :func:`beam_training` where ends search each other, the steering alone where the wires tell them. Links stay where they help; where a
-    plan from nothing is faster, that is taken.
+    A link between racks that were linked in the previous phase carries at once, any other after
+    ``setup`` (text with a unit, or seconds). Use :func:`beam_training` if the ends search each
+    other, and the steering time alone if the wires coordinate them. Links stay if they help, unless
+    a plan from nothing is faster.
     """
     setting = _setting(layout, antenna, radios, channels, policy, oversubscription, core, circuits)
     return [FlywayPhase(_plan(plan), *count) for plan, count in _core.flyway_phases(_bytes(demands, 3), setup, *setting)]
 
 
 def flyway_policies() -> dict[str, str]:
-    """The policies of :func:`flyways`, with a line about each."""
+    """The policies of :func:`flyways`, each with a one-line description."""
     return dict(_core.flyway_policies())
 
 
 def beam_training(sectors: int = 36, mac: str = "11ad-2012") -> float:
-    """Seconds that two radios take to find each other over the air: sector sweeps of both and feedback, as IEEE 802.11ad does it."""
+    """Seconds that two radios take to find each other over the air: sector sweeps of both and
+    feedback (IEEE 802.11ad).
+    """
     return _core.beam_training(sectors, mac)
 
 
@@ -339,8 +373,11 @@ def antenna_gain(antenna: str, degrees: ArrayLike) -> NDArray[np.float64]:
 
 
 def link_rate(antenna: str, metres: ArrayLike) -> NDArray[np.float64]:
-    """OFDM rates in bit/s over distances, by the link budget of flyways: 10 mW, 3 dB of margin, antennas pointed at each other, and
-    nobody else who sends; 0 beyond the range."""
+    """OFDM rates in bit/s over distances in meters, 0 beyond the range.
+
+    The link budget is that of flyways: 10 mW, 3 dB of margin, antennas pointed at each other, no
+    interference.
+    """
     return _core.link_rate(antenna, np.ascontiguousarray(metres, dtype=np.float64))
 
 
@@ -355,9 +392,9 @@ def _plan(found: tuple[Any, ...]) -> FlywayPlan:
 def _bytes(demand: ArrayLike, dimensions: int) -> NDArray[np.uint64]:
     demand = np.asarray(demand, dtype=np.float64)
     if demand.ndim != dimensions:
-        raise ValueError(f"a demand of shape {demand.shape}: {dimensions} dimensions are wanted")
+        raise ValueError(f"a demand of shape {demand.shape}: expected {dimensions} dimensions")
     if not (np.isfinite(demand).all() and (demand >= 0).all() and (demand <= 2**53).all()):
-        raise ValueError("a demand has bytes from 0 to 2^53")
+        raise ValueError("invalid demand: expected bytes from 0 to 2^53")
     return np.ascontiguousarray(np.ceil(demand).astype(np.uint64))
 
 
@@ -368,26 +405,26 @@ def _pairs(pairs: ArrayLike) -> NDArray[np.uint32]:
 def _unsigned(values: Any) -> NDArray[np.uint32]:
     values = np.asarray(values)
     if values.size and not np.issubdtype(values.dtype, np.integer):
-        raise TypeError(f"whole numbers are wanted, not {values.dtype}")
+        raise TypeError(f"values of type {values.dtype}: expected whole numbers")
     if values.size and (values.min() < 0 or values.max() >= 1 << 32):
-        raise ValueError("numbers from 0 to 2^32 - 1 are wanted")
+        raise ValueError("number out of range: expected 0 to 2^32 - 1")
     return np.asarray(values, dtype=np.uint32, order="C")
 
 
 def _each(values: ArrayLike, n: int, kind: type) -> NDArray[Any]:
-    """One value for all, or one for each."""
+    """One value for all, or one per item."""
     values = _unsigned(values) if kind is np.uint32 else np.asarray(values, dtype=kind)
     if values.ndim == 0:
         return np.full(n, values, dtype=kind)
     if values.shape != (n,):
-        raise ValueError(f"{values.shape} values where {n} are wanted")
+        raise ValueError(f"values of shape {values.shape}: expected {n}")
     return np.ascontiguousarray(values)
 
 
 def _matrix(offered: ArrayLike, send: ArrayLike, receive: ArrayLike) -> tuple[Any, Any, Any]:
     offered = np.ascontiguousarray(offered, dtype=np.float64)
     if offered.ndim != 2:
-        raise ValueError(f"a matrix is wanted, not {offered.ndim} dimensions")
+        raise ValueError(f"{offered.ndim} dimensions: expected a matrix")
     n = len(offered)
     return offered, _each(send, n, np.float64), _each(receive, n, np.float64)
 

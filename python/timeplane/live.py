@@ -1,4 +1,4 @@
-"""Streams of programs through an agent on a real host: what a socket is to the kernel.
+"""Byte streams through the agent of a real host, used like sockets.
 
 >>> agent = timeplane.live.Agent("/run/timeplane/host-3.sock")
 >>> with agent.send(to=5, port=7) as stream:
@@ -6,16 +6,17 @@
 >>> stream.delivered
 9
 
-and on the other host
+On the other host:
 
 >>> with agent.receive(port=7) as stream:
 ...     data = stream.read()
 >>> stream.source
 3
 
-What is written waits for its slots at the agent, and counts as delivered once the receiving host has acknowledged it. Streams that break raise
-:class:`AgentError`: no stream ends early without an exception, as far as its length is known. There is the same client for Rust
-(``timeplane_live::client``), which describes what goes over the socket.
+Written bytes wait for their slots at the agent, and count as delivered when the receiving host has
+acknowledged them. A broken stream raises :class:`AgentError`. If its length is known, no stream
+ends early without an exception. The Rust client (``timeplane_live::client``) works the same way and
+documents the protocol on the socket.
 """
 
 from __future__ import annotations
@@ -32,21 +33,22 @@ from timeplane._errors import TimeplaneError
 
 __all__ = ["Agent", "AgentError", "Receiver", "Sender"]
 
-#: The longest line of an agent, in bytes.
+#: Longest line of an agent, in bytes.
 _LINE = 64 << 10
-#: What is read at a time, in bytes.
+#: Bytes per read.
 _CHUNK = 64 << 10
 
 
 class AgentError(TimeplaneError, OSError):
-    """A stream failed: there is no agent, it refuses, it has gone, or not all bytes have come."""
+    """A stream failed: the agent is missing, refused or exited, or bytes are missing."""
 
 
 class Agent:
     """An agent's socket.
 
-    ``timeout`` (seconds) bounds each wait for the agent, as :meth:`socket.socket.settimeout` does: a stream that nobody sends, or nobody takes, then
-    raises :class:`TimeoutError`. ``None`` waits for ever.
+    ``timeout`` (seconds) bounds each wait for the agent, as :meth:`socket.socket.settimeout` does.
+    A stream without a sender or a receiver then raises :class:`TimeoutError`. ``None`` waits
+    forever.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, timeout: float | None = None) -> None:
@@ -57,9 +59,10 @@ class Agent:
         return f"Agent({self.path!r})"
 
     def send(self, to: int, port: int = 0, length: int | None = None) -> Sender:
-        """Begins a stream to a port of a host.
+        """Start a stream to a port of a host.
 
-        ``length`` is how many bytes will be written, where that is known: the receiver learns it, and it is held to.
+        ``length`` is the number of bytes that will be written, if known. The receiver learns it,
+        and writing more or fewer bytes is an error.
         """
         _check("port", port, 0xFFFF)
         _check("to", to, 0xFFFF_FFFF)
@@ -69,7 +72,7 @@ class Agent:
         return Sender(_Connection(self, request), length)
 
     def receive(self, port: int = 0) -> Receiver:
-        """Listens for one stream to a port. As this returns, senders find it."""
+        """Listen for one stream to a port. Senders can reach it once this returns."""
         _check("port", port, 0xFFFF)
         return Receiver(_Connection(self, {"receive": {"port": port}}))
 
@@ -80,7 +83,8 @@ def _check(name: str, value: int, most: int) -> None:
 
 
 class _Connection:
-    """Lines of JSON and bytes on one socket. Bytes that came with a line are kept for who reads on."""
+    """JSON lines and bytes on one socket. Bytes received after a line are kept for the next read.
+    """
 
     def __init__(self, agent: Agent, request: dict[str, Any]) -> None:
         self.rest = b""
@@ -98,7 +102,7 @@ class _Connection:
             try:
                 self.socket.sendall(json.dumps(request).encode() + b"\n")
             except (BrokenPipeError, ConnectionResetError) as e:
-                # One that refuses may be gone before it has read this; what it said counts.
+                # An agent that refuses may exit before it reads this; its answer counts.
                 failed = e
             answer = self.answer("it took the stream")
             if "ok" not in answer:
@@ -123,7 +127,7 @@ class _Connection:
         return self.socket.recv_into(buffer)
 
     def answer(self, before: str) -> dict[str, Any]:
-        """The next line. An error in it is raised."""
+        """The next line; raises an error that it reports."""
         parts: list[bytes] = []
         length = 0
         while True:
@@ -159,9 +163,10 @@ def _nonsense(said: Any) -> AgentError:
 
 
 class Sender:
-    """A stream that is being sent.
+    """A stream being sent.
 
-    Leaving a ``with`` block waits until everything is delivered, as :meth:`close` does; leaving it by an exception breaks the stream off.
+    Leaving a ``with`` block waits until everything is delivered, as :meth:`close` does. Leaving it
+    by an exception aborts the stream.
     """
 
     def __init__(self, connection: _Connection, length: int | None) -> None:
@@ -169,7 +174,7 @@ class Sender:
         self._length = length
         self._written = 0
         self._open = True
-        #: How many bytes the receiver has acknowledged; ``None`` until the stream is closed, and where it failed.
+        #: Bytes that the receiver has acknowledged; ``None`` before the stream is closed and if it failed.
         self.delivered: int | None = None
 
     def __enter__(self) -> Self:
@@ -183,15 +188,15 @@ class Sender:
 
     @property
     def written(self) -> int:
-        """How many bytes have been written."""
+        """Number of bytes written so far."""
         return self._written
 
     def fileno(self) -> int:
-        """For :mod:`select`; -1 once it is closed."""
+        """For :mod:`select`; -1 once closed."""
         return self._connection.socket.fileno()
 
     def write(self, data: bytes | bytearray | memoryview) -> int:
-        """Writes all of it, and says how many bytes that were. Waits while the agent's memory is full."""
+        """Write all of ``data`` and return its length. Blocks while the agent's memory is full."""
         view = memoryview(data).cast("B")
         if not self._open:
             raise ValueError("the stream is closed")
@@ -208,11 +213,11 @@ class Sender:
         return total
 
     def sendall(self, data: bytes | bytearray | memoryview) -> None:
-        """The same under a socket's name."""
+        """The same as :meth:`write`, under a socket's name."""
         self.write(data)
 
     def _lost(self) -> AgentError:
-        """What to say of an agent that takes no more; it may have told."""
+        """The error to raise if the agent accepts no more bytes; the agent may have reported it."""
         try:
             return _nonsense(self._connection.answer("all was written"))
         except AgentError as e:
@@ -221,7 +226,9 @@ class Sender:
             self.abort()
 
     def close(self) -> None:
-        """Ends the stream, and waits until the receiver has acknowledged all of it. Closed once, it stays closed."""
+        """End the stream and wait until the receiver has acknowledged all of it. Further calls do
+        nothing.
+        """
         if not self._open:
             return
         if self._length is not None and self._written < self._length:
@@ -240,13 +247,15 @@ class Sender:
             self._connection.socket.close()
 
     def abort(self) -> None:
-        """Breaks the stream off: nothing is waited for."""
+        """Abort the stream without waiting."""
         self._open = False
         self._connection.socket.close()
 
 
 class Receiver:
-    """A stream that is being received. Reading it waits until it comes; iterating gives its bytes as they come."""
+    """A stream being received. Reading blocks until data arrives; iterating yields bytes as they
+    arrive.
+    """
 
     def __init__(self, connection: _Connection) -> None:
         self._connection = connection
@@ -260,7 +269,9 @@ class Receiver:
         self.close()
 
     def fileno(self) -> int:
-        """For :mod:`select`; -1 once it is closed. Bytes that came with the stream's head are there without the socket being readable."""
+        """For :mod:`select`; -1 once closed. Bytes that arrived with the stream's head do not make
+        the socket readable.
+        """
         return self._connection.socket.fileno()
 
     def _came(self) -> tuple[int, int | None]:
@@ -274,16 +285,16 @@ class Receiver:
 
     @property
     def source(self) -> int:
-        """The host that sends. Waits until a stream comes."""
+        """The sending host. Blocks until a stream arrives."""
         return self._came()[0]
 
     @property
     def length(self) -> int | None:
-        """How many bytes the stream has, where the sender has told. Waits until it comes."""
+        """Number of bytes of the stream, if the sender gave it. Blocks until a stream arrives."""
         return self._came()[1]
 
     def recv_into(self, buffer: bytearray | memoryview) -> int:
-        """Reads what is there into a buffer, at least a byte; 0 at the end."""
+        """Read available bytes into a buffer, at least one; 0 at the end."""
         _, length = self._came()
         view = memoryview(buffer).cast("B")
         try:
@@ -296,12 +307,12 @@ class Receiver:
         return read
 
     def recv(self, most: int) -> bytes:
-        """Reads what is there, at least a byte and so many at most; empty at the end."""
+        """Read available bytes, 1 to ``most``; empty at the end."""
         buffer = bytearray(most)
         return bytes(memoryview(buffer)[: self.recv_into(buffer)])
 
     def read(self, most: int = -1) -> bytes:
-        """Reads so many bytes, or fewer where the stream ends; all of it where no number is given."""
+        """Read ``most`` bytes, or fewer if the stream ends; by default all of it."""
         parts: list[bytes] = []
         while most != 0:
             data = self.recv(_CHUNK if most < 0 else min(most, _CHUNK))
@@ -317,5 +328,5 @@ class Receiver:
             yield data
 
     def close(self) -> None:
-        """Stops listening, or breaks the stream off where it is not over."""
+        """Stop listening, or abort an unfinished stream."""
         self._connection.socket.close()

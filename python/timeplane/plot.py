@@ -1,7 +1,9 @@
-"""Figures for papers: 3.33 inch columns, 7 pt text, fonts that journals take, colours and lines that differ for everyone.
+"""Figures for papers: columns of 3.33 inches, text of 7 to 8 pt, embedded fonts, and colors and
+lines that are distinct in gray.
 
-Every function draws into ``axes`` or makes a figure, and returns the axes. Lines are means over seeds; bands are 95 % confidence
-intervals of these means (Student's t), where there are at least two seeds and nothing else is said.
+Each function draws into ``axes`` or creates a figure, and returns the axes. Unless stated
+otherwise, lines are means over seeds, and bands are 95 % confidence intervals of these means
+(Student's t) for two or more seeds.
 
 >>> axes = tp.plot.cct_cdf(results)
 >>> axes.figure.savefig("cct.pdf")
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STYLE", "cct_cdf", "fct_cdf", "queue_over_time", "slowdown_by_size", "style"]
 
-#: Okabe and Ito's colours, in an order that differs in grey, too; without yellow, which is lost on white.
+#: Okabe and Ito's colors, in an order that is distinct in gray; without yellow, which is invisible on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", "-.", (0, (1, 1.2)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (3, 1)))
@@ -63,7 +65,7 @@ _BYTES = (("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12))
 
 
 def style() -> Any:
-    """A context in which everything is drawn as here: ``with tp.plot.style(): ...``."""
+    """A context that applies :data:`STYLE`: ``with tp.plot.style(): ...``."""
     import matplotlib
 
     settings: Any = dict(STYLE)
@@ -93,19 +95,19 @@ def _runs(
     points = list({tuple(r.point.items()): r.point for r in runs}.values())
     if len(points) > 1:
         shown = ", ".join(str(dict(p)) for p in points)
-        raise ValueError(f"the sweep has several points here, choose one with point=...: {shown}")
+        raise ValueError(f"several points match, choose one with point=...: {shown}")
     names = list(dict.fromkeys(r.scheme_name for r in runs))
     for name in schemes or []:
         if name not in names:
             raise ValueError(f"there is no run of a scheme `{name}`; there are {', '.join(names) or 'none'}")
     groups = {name: [r for r in runs if r.scheme_name == name] for name in schemes or names}
     if not groups:
-        raise ValueError("there is no run of this point")
+        raise ValueError("no run matches this point")
     return groups
 
 
 def _looks(results: Results, name: str) -> dict[str, Any]:
-    """Colour, line and marker of a scheme: the same in all figures of these results."""
+    """Color, line and marker of a scheme, the same in all figures of these results."""
     i = results.schemes.index(name)
     return {
         "color": COLOURS[i % len(COLOURS)],
@@ -115,7 +117,7 @@ def _looks(results: Results, name: str) -> dict[str, Any]:
 
 
 def _band(curves: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """Mean over the rows that have a value, and half of its 95 % interval where there are two."""
+    """Mean of each column's known values, and half of its 95 % interval (``None`` for one row)."""
     count = np.sum(~np.isnan(curves), axis=0)
     total = np.nansum(curves, axis=0)
     mean = np.divide(total, count, out=np.full(count.shape, np.nan), where=count > 0)
@@ -149,7 +151,7 @@ def _draw(
 
 
 def _legend(axes: Axes) -> None:
-    """Above the axes, where it covers no line."""
+    """Place the legend above the axes, where it covers no line."""
     labels = axes.get_legend_handles_labels()[1]
     if len(labels) > 1:
         row = sum(len(label) + 7 for label in labels) <= 54
@@ -180,12 +182,12 @@ def _cdf(
         raise ValueError(f"no measured row of the table {table} has a {column}")
     low, high = min(v[0] for v in finite), max(v[-1] for v in finite)
     unit, factor = _scale(_TIMES, float(np.sqrt(max(low, 1.0) * high)))
-    # A margin at the left, where every line begins at 0.
+    # A margin at the left shows that every line starts at 0.
     grid = np.geomspace(max(low, 1.0) / 1.05, high * 1.05, 400)
     axes = _axes(axes)
     with style():
         for i, (name, samples) in enumerate(times.items()):
-            # What did not finish is in the denominator: the line ends below 1.
+            # Unfinished flows are in the denominator: the line ends below 1.
             curves = np.array([np.searchsorted(v, grid, side="right") / n for v, n in samples])
             missing = sum(n - v.size for v, n in samples)
             text = f"{name} ({missing:,} unfinished)" if missing else name
@@ -201,7 +203,7 @@ def _cdf(
 
 
 def _log_ticks(axis: Any) -> None:
-    """Ticks as plain numbers (0.1, 1, 10), also between powers of ten where there are few of them."""
+    """Label ticks with plain numbers (0.1, 1, 10), also between powers of ten if these are few."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     low, high = axis.get_view_interval()
@@ -218,10 +220,10 @@ def fct_cdf(
     point: Mapping[str, Any] | None = None,
     schemes: Sequence[str] | None = None,
 ) -> Axes:
-    """The distribution of flow completion times, one line per scheme; time is logarithmic.
+    """Draw the distribution of flow completion times, one line per scheme, on a logarithmic axis.
 
-    Flows that did not finish count as slower than all others. ``point`` chooses among a sweep's points (``{"workload.poisson.load": 0.5}``);
-    ``schemes`` are drawn, all of them where it is missing.
+    Unfinished flows count as slower than all others. ``point`` selects a point of the sweep
+    (``{"workload.poisson.load": 0.5}``), ``schemes`` the schemes to draw (default: all).
     """
     return _cdf(results, "flows", "fct_ps", "Flow completion time", axes, point, schemes)
 
@@ -232,7 +234,7 @@ def cct_cdf(
     point: Mapping[str, Any] | None = None,
     schemes: Sequence[str] | None = None,
 ) -> Axes:
-    """The distribution of coflow completion times; see :func:`fct_cdf`."""
+    """Draw the distribution of coflow completion times; arguments as for :func:`fct_cdf`."""
     return _cdf(results, "coflows", "cct_ps", "Coflow completion time", axes, point, schemes)
 
 
@@ -244,10 +246,11 @@ def slowdown_by_size(
     statistic: str | float = 99.0,
     bins: int = 8,
 ) -> Axes:
-    """Slowdown (completion time over that in an empty network) of finished flows over flow size.
+    """Draw the slowdown of finished flows over flow size.
 
-    ``statistic`` is a percentile or ``"mean"``. Sizes are divided into ``bins`` with about as many flows each; a bin is drawn at the
-    geometric mean of its sizes.
+    Slowdown is the completion time relative to an empty network. ``statistic`` is a percentile or
+    ``"mean"``. Sizes are divided into ``bins`` of about as many flows each, drawn at the geometric
+    mean of their sizes.
     """
     reduce: Callable[[np.ndarray], float]
     if statistic == "mean":
@@ -303,12 +306,13 @@ def queue_over_time(
     hosts: bool = False,
     bins: int = 200,
 ) -> Axes:
-    """Length of the queue in front of a link over time; without ``link`` the longest of all switches at each moment.
+    """Draw the queue of a link over time; without ``link``, the longest queue of all switches at
+    each moment.
 
-    With ``hosts`` it is the longest of all hosts: what waits for its turn there is no queue in the network.
-
-    Needs ``record.queues_every``. Of the samples in each of ``bins`` spans the longest is shown. Bands are the least and
-    the most of all seeds: an interval could be wider than a buffer.
+    ``hosts`` selects the longest queue of all hosts instead: backlog that waits for its slot there
+    is not in the network. Requires ``record.queues_every``. Time is divided into ``bins``, and each
+    shows its longest sample. Bands are minimum and maximum over seeds, because an interval could
+    exceed a buffer.
     """
     data: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
     end = 0
@@ -320,7 +324,7 @@ def queue_over_time(
             if link is not None:
                 use = queues["link"] == link
             else:
-                # A host has one link out.
+                # A host has one outgoing link.
                 nodes, links = np.unique(run.links["from"], return_counts=True)
                 use = np.isin(queues["node"], nodes[links == 1]) == hosts
             data.setdefault(scheme, []).append((time[use], length[use]))

@@ -1,4 +1,4 @@
-"""What came out of runs."""
+"""Results of runs: tables, comparisons, and single runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 class _Tables:
-    """Tables by name. All have the columns ``run``, ``scheme``, one per swept key, and ``seed`` in front."""
+    """Tables by name. Each starts with the columns ``run``, ``scheme``, one per swept key, and
+    ``seed``.
+    """
 
     def table(self, name: str) -> Table:
         """The table of this name."""
@@ -30,47 +32,49 @@ class _Tables:
 
     @property
     def coflows(self) -> Table:
-        """One row per group of flows that counts as done when its last flow is."""
+        """One row per coflow, which completes with its last flow."""
         return self.table("coflows")
 
     @property
     def steps(self) -> Table:
-        """One row per step; only where flows wait for others are there any."""
+        """One row per step; empty unless flows wait for others."""
         return self.table("steps")
 
     @property
     def collectives(self) -> Table:
-        """One row per collective of a group in a step; only where flows wait for others are there any."""
+        """One row per collective of a group in a step; empty unless flows wait for others."""
         return self.table("collectives")
 
     @property
     def queues(self) -> Table:
-        """One row per queue that is not empty at a sample; without ``record.queues_every`` there are none."""
+        """One row per nonempty queue at each sample; empty without ``record.queues_every``."""
         return self.table("queues")
 
     @property
     def received(self) -> Table:
-        """One row per sample and host that has received something since the last one; without ``record.received_every`` there are none."""
+        """One row per sample and host that received bytes since the last sample; empty without
+        ``record.received_every``.
+        """
         return self.table("received")
 
     @property
     def tcp(self) -> Table:
-        """One row per sample and TCP flow that is under way; without ``record.tcp_every`` there are none."""
+        """One row per sample and active TCP flow; empty without ``record.tcp_every``."""
         return self.table("tcp")
 
     @property
     def rates(self) -> Table:
-        """One row whenever a host may send to another one at another rate (`record.grants`)."""
+        """One row per change of a rate granted to a pair of hosts (``record.grants``)."""
         return self.table("rates")
 
     @property
     def air(self) -> Table:
-        """One row whenever what an air link carries changes."""
+        """One row per change of an air link's rate."""
         return self.table("air")
 
     @property
     def drops(self) -> Table:
-        """One row per link and reason for which packets were lost."""
+        """One row per link and drop reason."""
         return self.table("drops")
 
     @property
@@ -90,25 +94,23 @@ class _Tables:
 
     @property
     def latency(self) -> Table:
-        """Packets by the time that they spent in the network; without ``record.latency`` there are none."""
+        """Packets by their time in the network; empty without ``record.latency``."""
         return self.table("latency")
 
     @property
     def rtt(self) -> Table:
-        """TCP's segments by their round-trip time; without ``record.rtt`` there are none."""
+        """TCP segments by their round-trip time; empty without ``record.rtt``."""
         return self.table("rtt")
 
 
 class Run(_Tables):
     """One run: a point of the sweep, a scheme, a seed."""
 
-    #: Names its folder.
+    #: Name of its folder, a hash.
     key: str
-    #: Name of its scheme.
     scheme_name: str
-    #: The swept keys and their values, as texts.
+    #: Swept keys and their values, as text.
     point: Mapping[str, str]
-    #: Its seed.
     seed: int
 
     def __init__(self, core: _core.Results, index: int, key: str, scheme: str, point: Mapping[str, str], seed: int) -> None:
@@ -129,17 +131,21 @@ class Run(_Tables):
 
 
 class Comparison:
-    """Schemes side by side: means over seeds with 95 % intervals, differences to the first scheme seed by seed, bounds."""
+    """Schemes side by side: means over seeds with 95 % intervals, paired differences to the first
+    scheme, and bounds.
+    """
 
     def __init__(self, core: _core.Comparison) -> None:
         self._core = core
 
     def to_text(self, width: int | None = None) -> str:
-        """As a table for a terminal of so many columns; by default of this one."""
+        """A table for a terminal of ``width`` columns; by default this terminal's width."""
         return self._core.text(width or shutil.get_terminal_size((100, 24)).columns)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything in nested dicts: ``["lines"][i]["metrics"]["fct_mean_ps"]["value"]["mean"]``. Times are picoseconds."""
+        """Nested dicts: ``["lines"][i]["metrics"]["fct_mean_ps"]["value"]["mean"]``. Times are in
+        picoseconds.
+        """
         return json.loads(self._core.json())
 
     def to_csv(self) -> str:
@@ -148,7 +154,7 @@ class Comparison:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader has to know beside the numbers: window, seeds, what did not finish."""
+        """Notes that qualify the numbers: measurement, seeds, unfinished flows."""
         text = self._core.text(1_000_000)
         return text.rstrip("\n").rpartition("\n\n")[2].splitlines()
 
@@ -164,14 +170,14 @@ class Comparison:
 class Results(_Tables):
     """All complete runs of a scenario.
 
-    ``print(results)`` shows the comparison, as does the last line of a notebook's cell. Tables (:attr:`flows`, :attr:`coflows`, ...) hold
-    the rows of all runs, those of :attr:`runs` the rows of one.
+    ``print(results)`` and the last line of a notebook's cell show the comparison. Tables
+    (:attr:`flows`, :attr:`coflows`, ...) hold the rows of all runs; tables of :attr:`runs` hold the
+    rows of one.
 
     >>> results = tp.Results.open("results/fb2010")
     >>> results.coflows.to_polars().group_by("scheme").agg(pl.col("cct_ps").mean())
     """
 
-    #: Schemes side by side.
     comparison: Comparison
 
     def __init__(self, core: _core.Results, comparison: Comparison | None = None) -> None:
@@ -180,22 +186,23 @@ class Results(_Tables):
 
     @classmethod
     def open(cls, directory: str | os.PathLike[str]) -> Results:
-        """Opens a folder of results, such as ``results/fb2010``."""
+        """Open a folder of results, such as ``results/fb2010``."""
         return cls(_core.Results.open(os.fspath(directory)))
 
     @property
     def directory(self) -> str:
-        """The folder; a temporary one goes with the last reference to these results and their tables."""
+        """The folder; a temporary one is removed with the last reference to the results and their
+        tables.
+        """
         return os.fspath(self._core.directory)
 
     @property
     def name(self) -> str:
-        """The scenario's name."""
         return self._core.name
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What was asked: scenario, seeds, version, all runs."""
+        """The manifest: scenario, seeds, version, all runs."""
         return json.loads(self._core.manifest())
 
     @property
@@ -205,17 +212,17 @@ class Results(_Tables):
 
     @property
     def schemes(self) -> list[str]:
-        """Names of the schemes, in the order of the scenario."""
+        """Names of the schemes, in the scenario's order."""
         return list(dict.fromkeys(scheme for _, scheme, _, _ in self._core.runs()))
 
     @property
     def points(self) -> list[dict[str, str]]:
-        """All points of the sweep; one empty one where nothing is swept."""
+        """All points of the sweep; one empty point without a sweep."""
         return list({tuple(point.items()): dict(point) for _, _, point, _ in self._core.runs()}.values())
 
     @property
     def is_complete(self) -> bool:
-        """Whether all runs are there."""
+        """Whether all planned runs are complete."""
         return len(self._core.runs()) == self._core.planned
 
     def table(self, name: str) -> Table:
@@ -228,9 +235,10 @@ class Results(_Tables):
         return self._core.summary()
 
     def to_xarray(self) -> xr.Dataset:
-        """The summary as labelled arrays: a dimension for each swept key, for schemes and for seeds; one variable per column.
+        """The summary as labeled arrays, with one variable per column.
 
-        Where no run is, such as at points of keys that change together, values are missing. Needs xarray and pandas.
+        Its dimensions are the swept keys, schemes and seeds. Values are missing where no run
+        exists, for example if keys change together. Requires xarray and pandas.
 
         >>> results.to_xarray().fct_mean_ps.mean("seed").sel(scheme="dctcp")
         """
@@ -241,18 +249,20 @@ class Results(_Tables):
         dataset = frame.set_index(dimensions).to_xarray()
         labels = self.comparison._core.labels()
         for name, values in dataset.data_vars.items():
-            # The names that xarray's plots look for.
+            # xarray's plots use these attributes.
             values.attrs |= {"long_name": labels[name]} if name in labels else {}
             unit = str(name).rpartition("_")[2]
             values.attrs |= {"units": {"ps": "ps", "bps": "bit/s", "bytes": "B"}[unit]} if unit in ("ps", "bps", "bytes") else {}
         return dataset
 
     def compare(self, baseline: str | None = None, metrics: Sequence[str] = ()) -> Comparison:
-        """Compares again: to another scheme, by other metrics (names of the summary's columns, as ``"fct_p99_ps"``)."""
+        """Compare with another baseline or other metrics (columns of the summary, as
+        ``"fct_p99_ps"``).
+        """
         return Comparison(self._core.compare(baseline, list(metrics)))
 
     def to_dict(self) -> dict[str, Any]:
-        """The comparison in nested dicts."""
+        """The comparison in nested dicts; see :meth:`Comparison.to_dict`."""
         return self.comparison.to_dict()
 
     def __str__(self) -> str:

@@ -1,12 +1,15 @@
-"""Studies: papers done again, each a folder with a ``study.py``.
+"""Studies: reproductions of papers, each a folder with a ``study.py``.
 
-``timeplane study`` lists them, ``timeplane study NAME`` runs one. A study's folder has the paper's numbers (``published.csv``), its
-scenario, and a ``study.py`` whose first line says what it asks and whose ``run(options)`` does it. What studies share is here:
+``timeplane study`` lists them, ``timeplane study NAME`` runs one. A study's folder holds the
+paper's numbers (``published.csv``), its scenario, and a ``study.py``. The first line of
+``study.py`` names the question, and its ``run(options)`` runs the study. Studies share these parts:
 
-- :func:`run`: all experiments that the chosen figures need, then tables, figures, and the paper's statements beside what comes out;
-- :func:`simulate`: one experiment, whose numbers an :class:`Outcome` keeps by place on the axis, scheme, quantity and seed;
-- :func:`estimate` and :func:`difference`: statistics over seeds that follow the rules of the comparison;
-- :mod:`timeplane.studies.figures`: axes, legends and colours, which need matplotlib.
+- :func:`reproduce` runs all experiments of the chosen figures, writes tables and figures, and
+  compares results with the paper's statements;
+- :func:`simulate` runs one experiment, whose numbers an :class:`Outcome` keeps by axis value,
+  scheme, quantity and seed;
+- :func:`estimate` and :func:`difference` compute statistics over seeds by the comparison's rules;
+- :mod:`timeplane.studies.figures` provides axes, legends and colors, and needs matplotlib.
 """
 
 from __future__ import annotations

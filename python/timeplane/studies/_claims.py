@@ -1,4 +1,4 @@
-"""A paper's statements beside what comes out here."""
+"""Comparison of a paper's statements with results."""
 
 from __future__ import annotations
 
@@ -7,32 +7,35 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-#: What comes out, and whether that is what the paper says: ``yes``, ``no``, or words such as ``in part``.
+#: A result and its verdict: ``yes``, ``no``, or words such as ``in part``.
 Found = tuple[str, str]
 
-#: By the ``id`` of ``published.csv``: names of the experiments that it takes, and what finds it in their outcomes.
+#: By the ``id`` in ``published.csv``: the necessary experiments, and a function of their outcomes.
 Claims = Mapping[str, tuple[Sequence[str], Callable[[Any], Found]]]
 
 HEAD = ("id", "figure", "quantity", "condition", "paper", "ours", "agrees")
 
 
 def yes_or_no(agrees: bool) -> str:
-    """The second half of a :data:`Found` that has no in-between."""
+    """The verdict of a :data:`Found` that is either ``yes`` or ``no``."""
     return "yes" if agrees else "no"
 
 
 def published(folder: Path) -> list[dict[str, str]]:
-    """What the paper says, row by row: ``published.csv`` of a study's folder."""
+    """The paper's statements: the rows of ``published.csv`` in a study's folder."""
     with (folder / "published.csv").open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
 def compare(rows: Sequence[Mapping[str, str]], claims: Claims, outcomes: Mapping[str, Any]) -> list[list[str]]:
-    """One row, with the columns of ``HEAD``, per statement whose experiments were run; raises ``LookupError`` for one that no claim is about."""
+    """One row with the columns of ``HEAD`` for each statement whose experiments were run.
+
+    Raises ``LookupError`` for a statement without a claim.
+    """
     found = []
     for row in rows:
         if row["id"] not in claims:
-            raise LookupError(f"published.csv has a statement `{row['id']}` that no claim is about")
+            raise LookupError(f"statement `{row['id']}` of published.csv: expected a claim for it")
         needs, find = claims[row["id"]]
         if all(need in outcomes for need in needs):
             found.append([*(row[column] for column in HEAD[:5]), *find(outcomes)])
@@ -40,13 +43,13 @@ def compare(rows: Sequence[Mapping[str, str]], claims: Claims, outcomes: Mapping
 
 
 def show(rows: Sequence[Sequence[str]]) -> None:
-    """On the terminal."""
+    """Print rows of :func:`compare` on the terminal."""
     for _, figure, quantity, condition, paper, ours, agrees in rows:
         print(f"{figure}: {quantity} ({condition})\n    paper: {paper}\n    here:  {ours}\n    agrees: {agrees}")
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """As a table of a README."""
+    """Rows of :func:`compare` as a table for a README."""
     lines = ["| figure | quantity | paper | here | agrees |", "| --- | --- | --- | --- | --- |"]
     for _, figure, quantity, condition, paper, ours, agrees in rows:
         lines.append(f"| {figure} | {quantity}; {condition} | {paper} | {ours} | {agrees} |")

@@ -1,4 +1,4 @@
-"""``timeplane study``."""
+"""The command ``timeplane study``."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from timeplane.studies._run import Options
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="timeplane study", description="Runs a study of a paper; without a name, lists them.")
-    parser.add_argument("name", nargs="?", help="which one")
-    parser.add_argument("--quick", action="store_true", help="a small version of everything, in less than a minute")
-    parser.add_argument("--jobs", type=_positive, metavar="N", help="runs at the same time [default: one per processor]")
-    parser.add_argument("--seeds", type=_positive, metavar="N", help="seeds of every run, instead of the study's own number")
-    parser.add_argument("--figures", default="", metavar="NAME,..", help="only these figures")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where figures, tables and runs go [default: results/NAME]")
+    parser = argparse.ArgumentParser(prog="timeplane study", description="Run a study of a paper; without a name, list the studies.")
+    parser.add_argument("name", nargs="?", help="run this study")
+    parser.add_argument("--quick", action="store_true", help="run a small version of everything, in less than a minute")
+    parser.add_argument("--jobs", type=_positive, metavar="N", help="run N runs concurrently [default: one per processor]")
+    parser.add_argument("--seeds", type=_positive, metavar="N", help="run N seeds instead of the study's own number")
+    parser.add_argument("--figures", default="", metavar="NAME,..", help="make only these figures")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write figures, tables and runs to DIR [default: results/NAME]")
     return parser
 
 
 def _positive(text: str) -> int:
     value = int(text)
     if value < 1:
-        raise argparse.ArgumentTypeError("at least 1")
+        raise argparse.ArgumentTypeError(f"{value}: expected at least 1")
     return value
 
 
 def main(arguments: Sequence[str]) -> int:
-    """``timeplane study`` with these arguments; returns the exit code."""
+    """Run ``timeplane study`` with these arguments and return the exit code."""
     try:
         given = _parser().parse_args(arguments)
     except SystemExit as exit_:
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
             print(f"{study.name}  {study.about}")
         if not found:
             print(
-                "error: there are no studies here: they are in a clone of timeplane, in the folder `studies`; TIMEPLANE_STUDIES names another one",
+                "error: no studies found: expected the folder `studies` of a clone of timeplane, or the folder that TIMEPLANE_STUDIES names",
                 file=sys.stderr,
             )
         return 0 if found else 2

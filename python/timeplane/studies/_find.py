@@ -1,4 +1,4 @@
-"""Where studies are."""
+"""Discovery of studies."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Study:
     folder: Path
 
     def load(self) -> ModuleType:
-        """Its module; other files of the folder are its submodules."""
+        """Import its ``study.py``; other files of the folder are submodules."""
         name = "timeplane_study_" + self.name.replace("-", "_")
         if name in sys.modules:
             return sys.modules[name]
         place = self.folder / "study.py"
         spec = importlib.util.spec_from_file_location(name, place, submodule_search_locations=[str(self.folder)])
         if spec is None or spec.loader is None:
-            raise ImportError(f"{place} cannot be imported")
+            raise ImportError(f"{place}: cannot be imported")
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         try:
@@ -38,14 +38,14 @@ class Study:
 
     @property
     def about(self) -> str:
-        """What it asks, in a line: the first one of its ``study.py``."""
+        """Its question in one line: the first line of its ``study.py``."""
         with (self.folder / "study.py").open(encoding="utf-8") as file:
             return file.readline().strip().strip('"').rstrip(".")
 
 
 def places() -> list[Path]:
-    """Folders in which studies are looked for: one that ``TIMEPLANE_STUDIES`` names, that of the repository, and ``studies`` in the current
-    folder.
+    """Folders to search: the one that ``TIMEPLANE_STUDIES`` names, the repository's, and
+    ``studies`` in the current folder.
     """
     repository = Path(__file__).resolve().parents[3]
     named = os.environ.get("TIMEPLANE_STUDIES")
@@ -55,7 +55,7 @@ def places() -> list[Path]:
 
 
 def studies() -> list[Study]:
-    """All that are found, by name."""
+    """All studies found, sorted by name."""
     found: dict[str, Study] = {}
     for place in places():
         for file in sorted(place.glob("*/study.py")):
@@ -64,7 +64,7 @@ def studies() -> list[Study]:
 
 
 def find(name: str) -> Study:
-    """The study of this name; raises ``LookupError`` with the nearest right name."""
+    """The study of this name; raises ``LookupError`` with the nearest name."""
     known = {study.name: study for study in studies()}
     if name in known:
         return known[name]

@@ -1,4 +1,4 @@
-"""One experiment of a study: it is run, and its numbers are kept."""
+"""Experiments of a study, and the numbers of their runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 class Experiment(Protocol):
-    """What :func:`simulate` asks of an experiment: one scenario of a study, with all its points, schemes and seeds."""
+    """The attributes of an experiment that :func:`simulate` needs: one scenario with all its
+    points, schemes and seeds.
+    """
 
     @property
     def name(self) -> str:
@@ -31,10 +33,10 @@ class Experiment(Protocol):
 
     @property
     def seeds(self) -> int:
-        """Seeds of every run; 1 where nothing is random."""
+        """Seeds of every run; 1 if nothing is random."""
 
     def scenario(self, seeds: int) -> Mapping[str, Any]:
-        """As nested dicts, with the keys of a scenario file."""
+        """Nested dicts with the keys of a scenario file."""
 
 
 E = TypeVar("E", bound=Experiment)
@@ -42,43 +44,45 @@ E = TypeVar("E", bound=Experiment)
 
 @dataclass
 class Outcome(Generic[E]):
-    """Numbers of all runs of an experiment: by place on the axis, scheme and quantity one per seed."""
+    """Numbers of all runs of an experiment, by axis value, scheme, quantity and seed."""
 
     experiment: E
     values: dict[tuple[float, str, str], dict[int, float]] = field(default_factory=dict)
 
     def add(self, x: float, scheme: str, seed: int, numbers: Mapping[str, float]) -> None:
-        """Takes the numbers of a run, by quantity."""
+        """Add a run's numbers, by quantity."""
         for quantity, value in numbers.items():
             self.values.setdefault((x, scheme, quantity), {})[seed] = value
 
     @property
     def places(self) -> list[float]:
-        """On the axis, in order."""
+        """Axis values in order."""
         return sorted({x for x, _, _ in self.values})
 
     @property
     def quantities(self) -> list[str]:
-        """Their names, in the order in which they came."""
+        """Names of quantities in the order of their first appearance."""
         return list(dict.fromkeys(quantity for _, _, quantity in self.values))
 
     def estimate(self, x: float, scheme: str, quantity: str) -> Estimate:
-        """Mean over seeds; of no seed where nothing is known."""
+        """Mean over seeds with its interval; zero seeds if nothing is known."""
         return estimate(self.values.get((x, scheme, quantity), {}).values())
 
     def mean(self, x: float, scheme: str, quantity: str) -> float:
-        """The same, without its interval; ``nan`` where nothing is known."""
+        """Mean over seeds; ``nan`` if nothing is known."""
         return self.estimate(x, scheme, quantity).mean
 
     def difference(self, x: float, scheme: str, quantity: str, to: str | None = None) -> Difference:
-        """Relative difference to the first scheme, or to that one, of the seeds that both have."""
+        """Relative difference to the scheme ``to`` (default: the first), paired by the seeds of
+        both.
+        """
         own = self.values.get((x, scheme, quantity), {})
         other = self.values.get((x, to or next(iter(self.experiment.schemes)), quantity), {})
         seeds = sorted(own.keys() & other.keys())
         return difference([own[s] for s in seeds], [other[s] for s in seeds])
 
     def curve(self, scheme: str, quantity: str) -> tuple[np.ndarray, np.ndarray]:
-        """Places and means of what was run."""
+        """Axis values and means of the runs of a scheme."""
         points = [(x, self.mean(x, scheme, quantity)) for x in self.places if (x, scheme, quantity) in self.values]
         return np.array([p[0] for p in points]), np.array([p[1] for p in points])
 
@@ -87,14 +91,15 @@ O = TypeVar("O", bound=Outcome[Any])  # noqa: E741 (as E is for experiments)
 
 
 def simulate(outcome: O, options: Options, measure: Callable[[O, Results], None], base: Path) -> O:
-    """Runs the experiment of ``outcome``, or takes runs that are complete, and has ``measure`` fill it with their numbers.
+    """Run the experiment of ``outcome``, reusing complete runs, and call ``measure`` to add its
+    numbers.
 
-    ``base`` is the folder from which the scenario's files are named. More seeds than one are run only where the experiment has more.
+    The scenario's file names are relative to ``base``. Experiments with one seed are not random,
+    and ignore ``options.seeds``.
     """
     from timeplane.scenario import Scenario
 
     experiment = outcome.experiment
-    # What nothing in is random needs no more seeds.
     seeds = (options.seeds or experiment.seeds) if experiment.seeds > 1 else 1
     begin = time.monotonic()
     scenario = Scenario.from_dict(experiment.scenario(seeds), base=base)
@@ -105,6 +110,6 @@ def simulate(outcome: O, options: Options, measure: Callable[[O, Results], None]
 
 
 def by_run(summary: Table) -> dict[str, dict[str, Any]]:
-    """Rows of a summary (:attr:`timeplane.Results.summary`), as dicts by column, by the key of the run."""
+    """Rows of a summary (:attr:`timeplane.Results.summary`) by run key, each a dict by column."""
     columns = {name: summary[name] for name in summary.columns}
     return {str(key): {name: column[i] for name, column in columns.items()} for i, key in enumerate(columns["run"])}

@@ -1,4 +1,4 @@
-"""What a study's ``run`` does."""
+"""Running a study: experiments, tables, figures, comparison."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says."""
+    """Options of the command line."""
 
-    #: Where figures, tables and runs go.
+    #: Folder for figures, tables and runs.
     out: Path
-    #: A small version of everything, in less than a minute.
+    #: Run a small version of everything, in less than a minute.
     quick: bool = False
-    #: Runs at the same time; ``None``: one per processor.
+    #: Number of concurrent runs; ``None``: one per processor.
     jobs: int | None = None
-    #: Seeds instead of the study's own number.
+    #: Number of seeds instead of the study's own.
     seeds: int | None = None
-    #: Figures to make; all where it is empty.
+    #: Figures to make; all if empty.
     figures: tuple[str, ...] = ()
-    #: Hears what is going on.
+    #: Receives progress messages.
     tell: Callable[[str], object] = print
 
 
@@ -48,11 +48,14 @@ def run(
     claims: _claims.Claims,
     table: Callable[[O], Iterable[Sequence[str]]] = plain_table,
 ) -> dict[str, O]:
-    """Runs what the chosen figures need, draws these, and compares; returns what came out, by experiment.
+    """Run the experiments of the chosen figures, draw these, and compare; return outcomes by
+    experiment.
 
-    Into ``options.out`` come ``runs``, ``tables`` with a file per experiment (rows of ``table``, the head first) and ``compared.csv`` and
-    ``.md``, and ``figures``. ``folder`` is the study's, with ``published.csv``. ``simulate`` runs one experiment; it gets the outcomes of
-    those before it, which are in the order in which figures ask for them. Raises ``LookupError`` for a figure that there is not.
+    Writes ``runs``, ``tables`` and ``figures`` into ``options.out``. ``tables`` has one file per
+    experiment (rows of ``table``, the header first) and ``compared.csv`` and ``.md``. ``folder`` is
+    the study's, with ``published.csv``. ``simulate`` runs one experiment, and gets the outcomes of
+    all earlier ones in the order in which figures need them. Raises ``LookupError`` for an unknown
+    figure.
     """
     from timeplane.studies.figures import save
 
@@ -110,7 +113,7 @@ def _chosen(options: Options, known: Mapping[str, Any]) -> list[str]:
 
 
 def _wanted(drawings: Sequence[Drawing], experiments: Mapping[str, Any]) -> list[str]:
-    """Experiments, each once; optional ones where they exist."""
+    """Necessary experiments, each once, and optional ones that exist."""
     wanted: dict[str, None] = {}
     for drawing in drawings:
         wanted |= dict.fromkeys((*drawing.needs, *(name for name in drawing.optional if name in experiments)))

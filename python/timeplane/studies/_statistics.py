@@ -1,4 +1,4 @@
-"""Statistics over seeds that follow the rules of the comparison."""
+"""Statistics over seeds by the rules of the comparison."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from timeplane import _core
 
-#: Two means are called the same where they are proved to be within this share of the baseline.
+#: Two means are the same if proved to differ by at most this share of the baseline.
 MARGIN = 0.1
 LEVEL = 0.95
 
@@ -20,26 +20,27 @@ class Estimate:
     """A mean over seeds."""
 
     mean: float
-    #: Half of the 95 % confidence interval (Student's t); ``nan`` of one seed.
+    #: Half of the 95 % confidence interval (Student's t); ``nan`` for one seed.
     half: float
-    #: Seeds.
+    #: Number of seeds.
     n: int
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A relative difference of two schemes, seed by seed on the same arrivals."""
+    """A relative difference of two schemes, paired by seed on the same arrivals."""
 
     mean: float
     half: float
     n: int
-    #: Of two one-sided t-tests against the margin; ``nan`` of one seed.
+    #: Of two one-sided t-tests against the margin; ``nan`` for one seed.
     p_equivalent: float
 
     @property
     def verdict(self) -> str:
-        """``same`` within the margin, ``differs`` beyond chance, ``both`` (a difference that is proved, and proved to be small), or
-        ``unknown``.
+        """``same`` within the margin, ``differs`` if significant, ``both``, or ``unknown``.
+
+        ``both`` is a significant difference that is proved to be within the margin.
         """
         if math.isnan(self.half):
             return "unknown"
@@ -48,15 +49,18 @@ class Difference:
 
 
 def estimate(values: Iterable[float]) -> Estimate:
-    """Mean and interval of one number per seed; seeds without a value (``nan``) are left out and lower ``n``."""
+    """Mean and interval of one number per seed; seeds without a value (``nan``) do not count."""
     known = [v for v in values if not math.isnan(v)]
     mean, half = _core.interval(known, LEVEL) or (math.nan, None)
     return Estimate(mean, math.nan if half is None else half, len(known))
 
 
 def difference(values: Sequence[float], baseline: Sequence[float], margin: float = MARGIN) -> Difference:
-    """How far ``values`` are above ``baseline``, relative to it: means of paired differences, and a test of equivalence (two one-sided
-    t-tests).
+    """Mean of paired differences of ``values`` from ``baseline``, relative to it, and a test of
+    equivalence.
+
+    The test is two one-sided t-tests against ``margin``. Pairs with a missing value or a zero
+    baseline do not count.
     """
     pairs = [(v, b) for v, b in zip(values, baseline, strict=True) if not (math.isnan(v) or math.isnan(b) or b == 0)]
     of = estimate(v / b - 1 for v, b in pairs)
@@ -65,6 +69,8 @@ def difference(values: Sequence[float], baseline: Sequence[float], margin: float
 
 
 def jain(values: np.ndarray) -> float:
-    """Jain's index of fairness: 1 where all are equal, 1/n where one has everything; ``nan`` where nobody has anything."""
+    """Jain's index of fairness: 1 if all values are equal, 1/n if one has everything; ``nan`` for
+    zeros.
+    """
     square = float((values**2).sum())
     return float(values.sum()) ** 2 / (len(values) * square) if square > 0 else math.nan

@@ -1,4 +1,6 @@
-"""What the figures of studies share: two columns wide, one legend above all panels, the colours and lines of :mod:`timeplane.plot`."""
+"""Shared parts of figures: two columns wide, one legend above all panels, colors and lines of
+:mod:`timeplane.plot`.
+"""
 
 from __future__ import annotations
 
@@ -33,33 +35,35 @@ __all__ = [
     "save",
 ]
 
-#: Inches: two columns of a paper.
+#: Width of two columns of a paper, in inches.
 WIDE = 6.9
 BLUE, RED, GREEN, PINK, SKY, ORANGE, BLACK = COLOURS
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure, and the experiments that it needs; ``optional`` ones are drawn if they were run."""
+    """A figure and its experiments; ``optional`` ones are drawn if they were run."""
 
-    #: Gets outcomes by the names of experiments.
+    #: Called with outcomes by experiment name.
     draw: Callable[[Any], Figure]
     needs: Sequence[str]
     optional: Sequence[str] = ()
 
 
-#: By the names that ``--figures`` takes.
+#: By the names that ``--figures`` accepts.
 Figures = Mapping[str, Drawing]
 
 
 def panels(count: int, width: float = WIDE, height: float = 2.15, **options: Any) -> tuple[Figure, Sequence[Axes]]:
-    """Axes side by side, in inches; ``options`` are those of ``Figure.subplots``."""
+    """A figure of ``width`` by ``height`` inches with ``count`` axes side by side; ``options`` are
+    those of ``Figure.subplots``.
+    """
     figure = Figure(figsize=(width, height))
     return figure, list(figure.subplots(1, count, squeeze=False, **options)[0])
 
 
 def legend(figure: Figure, axes: Iterable[Axes], columns: int = 4) -> None:
-    """One above all panels, where it covers no line; a label that several have is there once."""
+    """Place one legend above all panels, with each label once."""
     entries: dict[str, Any] = {}
     for a in axes:
         for handle, label in zip(*a.get_legend_handles_labels(), strict=True):
@@ -68,13 +72,15 @@ def legend(figure: Figure, axes: Iterable[Axes], columns: int = 4) -> None:
 
 
 def letter(axes: Sequence[Axes], titles: Sequence[str]) -> None:
-    """Names the panels: (a), (b), ..."""
+    """Name the panels (a), (b), ..."""
     for i, (a, title) in enumerate(zip(axes, titles, strict=True)):
         a.set_title(f"({chr(97 + i)}) {title}", fontsize=8)
 
 
 def save(name: str, drawing: Drawing, outcomes: Mapping[str, Any], folder: Path, salt: str) -> None:
-    """Draws a figure as ``name.png`` and ``name.svg``, the same bytes for the same numbers; ``salt`` goes into ids of the SVG."""
+    """Draw a figure as ``name.png`` and ``name.svg``, with the same bytes for the same numbers.
+    ``salt`` is part of the SVG's ids.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with style(), matplotlib.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none", "savefig.dpi": 200}):
         figure = drawing.draw(outcomes)

@@ -4,8 +4,8 @@
 #[path = "common/place.rs"]
 mod place;
 
-use arrow::array::AsArray;
-use arrow::datatypes::{UInt32Type, UInt64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{UInt32Type, UInt64Type};
 use place::{PROGRAM, Place};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};

@@ -103,8 +103,8 @@ fn numbers<const N: usize>(table: &Path, names: [&str; N]) -> Vec<[u64; N]> {
     let mut rows = Vec::new();
     for batch in reader.map(Result::unwrap) {
         let columns = names.map(|name| {
-            let column = arrow::compute::cast(batch.column_by_name(name).unwrap(), &arrow::datatypes::DataType::UInt64);
-            column.unwrap().as_any().downcast_ref::<arrow::array::UInt64Array>().unwrap().clone()
+            let column = arrow_cast::cast(batch.column_by_name(name).unwrap(), &arrow_schema::DataType::UInt64);
+            column.unwrap().as_any().downcast_ref::<arrow_array::UInt64Array>().unwrap().clone()
         });
         rows.extend((0..batch.num_rows()).map(|row| std::array::from_fn(|c| columns[c].value(row))));
     }

@@ -2,8 +2,8 @@
 
 use crate::error;
 use crate::table::{Label, Part, Table};
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::datatypes::{Field, Schema};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{Field, Schema};
 use indexmap::{IndexMap, IndexSet};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;

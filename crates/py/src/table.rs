@@ -1,15 +1,17 @@
 //! Tables as Arrow streams: read from Parquet a row group at a time, with the run, the scheme, the point and the seed in front.
 
 use crate::error;
-use arrow::array::{
-    Array, ArrayRef, AsArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, RecordBatchIterator,
+use arrow_array::cast::AsArray;
+use arrow_array::ffi::FFI_ArrowSchema;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, RecordBatchIterator,
     RecordBatchReader, StringArray, UInt64Array,
 };
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, Schema, SchemaRef, UInt32Type, UInt64Type};
-use arrow::error::ArrowError;
-use arrow::ffi::FFI_ArrowSchema;
-use arrow::ffi_stream::FFI_ArrowArrayStream;
+use arrow_cast::cast;
+use arrow_schema::ArrowError;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use numpy::PyArray1;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
@@ -84,7 +86,7 @@ impl Label {
     /// The value of one run, `rows` times.
     fn repeat(&self, run: usize, rows: usize) -> Result<ArrayRef, ArrowError> {
         let run = run as u32;
-        arrow::compute::take(&self.values, &arrow::array::UInt32Array::from_value(run, rows), None)
+        arrow_select::take::take(&self.values, &arrow_array::UInt32Array::from_value(run, rows), None)
     }
 }
 

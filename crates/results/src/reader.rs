@@ -5,9 +5,11 @@ use crate::metric::Bound;
 use crate::store::{FORMAT, Manifest, ManifestRun, SUMMARY};
 use crate::summary::RunSummary;
 use crate::tables::Row;
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchReader};
-use arrow::compute::{cast, concat_batches};
-use arrow::datatypes::{DataType, Int64Type, UInt64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader, StringArray};
+use arrow_schema::DataType;
+use arrow_select::concat::concat_batches;
 use indexmap::IndexMap;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -218,11 +220,13 @@ impl Columns {
     /// Where the column was not read, or holds words.
     pub fn nullable(&self, name: &str) -> Vec<Option<i64>> {
         let column = self.column(name);
-        if *column.data_type() == DataType::UInt64 {
-            return column.as_primitive::<UInt64Type>().iter().map(|v| i64::try_from(v?).ok()).collect();
+        match column.data_type() {
+            DataType::Boolean => column.as_boolean().iter().map(|v| v.map(i64::from)).collect(),
+            DataType::Int64 => column.as_primitive::<Int64Type>().iter().collect(),
+            DataType::UInt32 => column.as_primitive::<UInt32Type>().iter().map(|v| v.map(i64::from)).collect(),
+            DataType::UInt64 => column.as_primitive::<UInt64Type>().iter().map(|v| i64::try_from(v?).ok()).collect(),
+            other => panic!("the column `{name}` holds {other}: expected numbers"),
         }
-        let column = cast(column, &DataType::Int64).expect("a number");
-        column.as_primitive::<Int64Type>().iter().collect()
     }
 
     /// The numbers of a column that is not nullable; truths are 0 and 1.
@@ -238,8 +242,9 @@ impl Columns {
     /// # Panics
     /// Where the column was not read, or holds numbers.
     pub fn words(&self, name: &str) -> Vec<String> {
-        let column = cast(self.column(name), &DataType::Utf8).expect("words");
-        column.as_string::<i32>().iter().map(|v| v.unwrap_or_default().to_owned()).collect()
+        let column = self.column(name).as_dictionary::<Int32Type>();
+        let words = column.downcast_dict::<StringArray>().expect("words");
+        words.into_iter().map(|v| v.unwrap_or_default().to_owned()).collect()
     }
 }
 

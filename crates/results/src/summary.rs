@@ -2,8 +2,8 @@
 
 use crate::stats::{jain, percentile};
 use crate::tables::{CoflowRow, ControlRow, DropRow, FlowRow, StepRow};
-use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
-use arrow::datatypes::{Field, Schema};
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_schema::{Field, Schema};
 use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -7,10 +7,10 @@
 //! Times are picoseconds since the beginning of the run, in signed 64 bits; ids are those of the run (`HostId`, `LinkId`,
 //! ...). `Option` is a nullable column.
 
-use arrow::array::{
-    ArrayRef, BooleanArray, Int64Array, RecordBatch, StringDictionaryBuilder, UInt32Array, UInt64Array,
-};
-use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef};
+use arrow_array::builder::StringDictionaryBuilder;
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, UInt32Array, UInt64Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 

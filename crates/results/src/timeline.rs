@@ -6,8 +6,10 @@
 use crate::error::ResultsError;
 use crate::perfetto::{TraceWriter, Track, Unit};
 use crate::tables::{LinkRow, QueueRow, Row, SlotRow, TcpRow};
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::DataType;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -6,8 +6,8 @@
 //! `leaf-spine:LEAVESxHOSTSxSPINES` or `tree:EDGESxHOSTS`: hosts at 1 Gb/s, links between switches
 //! at 10 Gb/s, 1 us each.
 
-use arrow::array::AsArray;
-use arrow::datatypes::{Int64Type, UInt32Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt32Type};
 use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Write};

@@ -4,7 +4,7 @@ use crate::cdf::LARGEST;
 use crate::error::{WorkloadError, shown};
 use crate::input::Input;
 use crate::source::{Facts, FlowArrival, LATEST};
-use arrow::array::{Array, ArrayRef, Int32Array, Int64Array, UInt32Array, UInt64Array};
+use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, UInt32Array, UInt64Array};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::collections::HashMap;

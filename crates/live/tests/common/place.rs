@@ -75,7 +75,7 @@ pub fn summary(run: &Path) -> serde_json::Value {
 pub fn columns(table: &Path) -> (Vec<String>, u64) {
     let file = std::fs::File::open(table).unwrap();
     let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
-    let schema = arrow::record_batch::RecordBatchReader::schema(&reader);
+    let schema = arrow_array::RecordBatchReader::schema(&reader);
     let fields =
         schema.fields().iter().map(|f| format!("{} {} {}", f.name(), f.data_type(), f.is_nullable())).collect();
     (fields, reader.map(|b| b.unwrap().num_rows() as u64).sum())

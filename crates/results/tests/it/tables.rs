@@ -1,9 +1,10 @@
 //! What is recorded is what is read, and always in the same bytes.
 
 use crate::common::{Scratch, flow, record};
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::compute::concat_batches;
-use arrow::datatypes::{Int64Type, UInt32Type, UInt64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
+use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs::{self, File};
 use std::path::Path;
@@ -86,8 +87,7 @@ fn rows_come_back_value_by_value() {
         assert_eq!(column("measured").as_boolean().value(at), row.measured);
     }
     let drops = read(tables.get("drops").unwrap().path.as_ref().unwrap());
-    let reasons =
-        arrow::compute::cast(drops.column_by_name("reason").unwrap(), &arrow::datatypes::DataType::Utf8).unwrap();
+    let reasons = arrow_cast::cast(drops.column_by_name("reason").unwrap(), &arrow_schema::DataType::Utf8).unwrap();
     assert_eq!(
         reasons.as_string::<i32>().iter().take(3).collect::<Vec<_>>(),
         [Some("queue full"), Some("bit error"), Some("queue full")]

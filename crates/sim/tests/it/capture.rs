@@ -48,8 +48,9 @@ impl Kept {
 
     /// Columns of a table, by rows.
     fn rows<const N: usize>(&self, table: &str, columns: [&str; N]) -> Vec<[i64; N]> {
-        use arrow::array::AsArray;
-        use arrow::datatypes::{DataType, Int64Type};
+        use arrow_array::cast::AsArray;
+        use arrow_array::types::Int64Type;
+        use arrow_schema::DataType;
         let file = std::fs::File::open(self.folder.join(table).with_extension("parquet")).expect("a table");
         let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).expect("Parquet");
         let mut rows = Vec::new();
@@ -57,7 +58,7 @@ impl Kept {
             let batch = batch.expect("rows");
             let columns = columns.map(|c| {
                 let column = batch.column_by_name(c).expect("a column");
-                arrow::compute::cast(column, &DataType::Int64).expect("numbers")
+                arrow_cast::cast(column, &DataType::Int64).expect("numbers")
             });
             rows.extend((0..batch.num_rows()).map(|i| {
                 let value = |c: usize| columns[c].as_primitive::<Int64Type>().value(i);
@@ -219,15 +220,16 @@ fn messages_are_counted_at_both_ends() {
 
 /// Kind and sender of each row of control messages.
 fn kept_words(kept: &Kept) -> Vec<(String, Option<i64>)> {
-    use arrow::array::{Array, AsArray};
-    use arrow::datatypes::{DataType, UInt32Type};
+    use arrow_array::Array;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::UInt32Type;
+    use arrow_schema::DataType;
     let file = std::fs::File::open(kept.folder.join("control.parquet")).expect("a table");
     let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).expect("Parquet");
     let mut rows = Vec::new();
     for batch in reader.build().expect("Parquet") {
         let batch = batch.expect("rows");
-        let kinds =
-            arrow::compute::cast(batch.column_by_name("kind").expect("a column"), &DataType::Utf8).expect("text");
+        let kinds = arrow_cast::cast(batch.column_by_name("kind").expect("a column"), &DataType::Utf8).expect("text");
         let senders = batch.column_by_name("sender").expect("a column").as_primitive::<UInt32Type>().clone();
         rows.extend((0..batch.num_rows()).map(|i| {
             let sender = senders.is_valid(i).then(|| i64::from(senders.value(i)));

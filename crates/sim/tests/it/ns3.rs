@@ -5,8 +5,8 @@
 //! hosts at 1 Gb/s, links between switches at 10 Gb/s, 1 us each, and ECMP by the flow's hash with
 //! salt 0. `benches/peers/ns3/compare.py` does the same with lists of any length and both programs.
 
-use arrow::array::AsArray;
-use arrow::datatypes::{Int64Type, UInt32Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt32Type};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use timeplane_model::{Bytes, Duration, Fabric, Framing, LinkSpec, Rate, Switch};

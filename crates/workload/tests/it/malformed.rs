@@ -153,10 +153,10 @@ proptest! {
 }
 
 fn parquet_file() -> Vec<u8> {
-    use arrow::array::{ArrayRef, Int64Array};
+    use arrow_array::{ArrayRef, Int64Array};
     use std::sync::Arc;
     let column = |values: Vec<i64>| Arc::new(Int64Array::from(values)) as ArrayRef;
-    let batch = arrow::record_batch::RecordBatch::try_from_iter([
+    let batch = arrow_array::RecordBatch::try_from_iter([
         ("start_ps", column((0..50).collect())),
         ("source", column((0..50).map(|i| i % 5).collect())),
         ("destination", column((0..50).map(|i| (i + 1) % 5).collect())),

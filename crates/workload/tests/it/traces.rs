@@ -1,8 +1,8 @@
 //! Traces, flow lists and shuffles.
 
 use crate::common::{file, load, trace};
-use arrow::array::{ArrayRef, Int32Array, Int64Array, UInt64Array};
-use arrow::record_batch::RecordBatch;
+use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, Int32Array, Int64Array, UInt64Array};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use timeplane_model::{Bytes, CoflowId, Duration};

@@ -9,6 +9,6 @@ python=${PYTHON:-.venv/bin/python}
 if [ "${1:-}" = --built ]; then
     shift
 else
-    cargo build --workspace --locked --quiet --bin timeplane-live --example frames --example metrics
+    cargo build --workspace --locked --quiet --bin timeplane-lab --example frames --example metrics
 fi
 exec "$python" -m sphinx -W --keep-going --quiet -j auto -b html "$@" docs docs/_build/html

@@ -12,7 +12,7 @@ from follow import programs
 from generated import Page
 
 #: The program of `timeplane live` is built apart.
-_LIVE = "there is no timeplane-live to ask: `cargo build --workspace --locked --bin timeplane-live` (after `bash install.sh`) builds it"
+_LIVE = "there is no timeplane-lab to ask: `cargo build --workspace --locked --bin timeplane-lab` (after `bash install.sh`) builds it"
 
 
 @dataclass
@@ -32,7 +32,7 @@ def ask(command: list[str]) -> Help:
     environment = dict(os.environ) | {"PATH": programs(), "COLUMNS": "100"}
     asked = subprocess.run([*command, "--help"], capture_output=True, text=True, env=environment, timeout=60)
     if asked.returncode != 0:
-        raise RuntimeError(_LIVE if "there is no `timeplane-live`" in asked.stderr else f"{command}: {asked.stderr}")
+        raise RuntimeError(_LIVE if "neither `timeplane-lab` nor" in asked.stderr else f"{command}: {asked.stderr}")
     return read(asked.stdout)
 
 

@@ -1,4 +1,4 @@
-"""The page of a controller at work, in a browser, against a lab of real daemons. Needs Chromium, root, and the program ``timeplane-live``."""
+"""The page of a controller at work, in a browser, against a lab of real daemons. Needs Chromium, root, and the program ``timeplane-lab``."""
 
 import json
 import os
@@ -40,11 +40,11 @@ KILLED = 3
 
 
 def program() -> Path:
-    """``timeplane-live``: as the Rust tests have built it, or as it is installed."""
-    built = Path(__file__).parents[2] / "target" / "debug" / "timeplane-live"
-    found = built if built.is_file() else shutil.which("timeplane-live")
+    """``timeplane-lab``: as the Rust tests have built it, or as it is installed."""
+    built = Path(__file__).parents[2] / "target" / "debug" / "timeplane-lab"
+    found = built if built.is_file() else shutil.which("timeplane-lab")
     if found is None:
-        pytest.fail(f"there is no timeplane-live, neither at {built} nor in PATH: `cargo build --workspace` makes it")
+        pytest.fail(f"there is no timeplane-lab, neither at {built} nor in PATH: `cargo build --workspace` makes it")
     return Path(found)
 
 

@@ -84,7 +84,7 @@ def test_a_source_distribution_is_a_workspace_of_its_own(sdist: dict[str, bytes]
     command = ["cargo", "tree", "--offline", "--package", "timeplane-py", "--edges", "normal", "--prefix", "none"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert "timeplane-cli v" in done.stdout and "timeplane-live" not in done.stdout
+    assert "timeplane-cli v" in done.stdout and "timeplane-lab" not in done.stdout
     versions = lambda text: set(re.findall(r'name = "([^"]+)"\nversion = "([^"]+)"', text))
     assert versions((tmp_path / "Cargo.lock").read_text()) <= versions((ROOT / "Cargo.lock").read_text())
 

@@ -44,7 +44,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
             env!("CARGO_PKG_VERSION"),
             output::count(cores as u64, "core")
         );
-        text += "To build timeplane-live (`bash install.sh` installs what is missing, on Debian):\n";
+        text += "To build timeplane-lab and timeplane-live (`bash install.sh` installs what is missing, on Debian):\n";
         for part in &parts {
             let (mark, found) = match &part.found {
                 Ok(found) => ("works", found),
@@ -56,7 +56,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         text += &match &examined {
             Ok(output) => String::from_utf8_lossy(&output.stdout).into_owned(),
             Err(e) => {
-                format!("MISSING  timeplane-live: {e}; `cargo install --path crates/live` in a clone builds it\n")
+                format!("MISSING  timeplane-lab: {e}; run `cargo install --path crates/lab` in a clone\n")
             }
         };
         output::text(&text)?;

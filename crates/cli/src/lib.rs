@@ -272,7 +272,7 @@ struct ListArgs {
 
 #[derive(Debug, Args)]
 struct LiveArgs {
-    /// A command of `timeplane-live`, and its arguments
+    /// A command of `timeplane-lab` or `timeplane-live`, and its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
 }

@@ -1,40 +1,45 @@
-//! `live`: a program of its own, as it needs Linux, clang and libelf, and nothing else does.
+//! `timeplane live`: starts `timeplane-lab` or `timeplane-live`. They are separate programs because only
+//! they need Linux, clang and libelf.
 
 use crate::LiveArgs;
 use crate::fail::Failure;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const PROGRAM: &str = "timeplane-live";
+/// The program with all commands, and the one with the daemons only.
+const PROGRAMS: [&str; 2] = ["timeplane-lab", "timeplane-live"];
 
-/// The program: beside this one, or of that name in `PATH`.
+/// The first of the programs that lies next to this one or in `PATH`.
 pub fn program() -> PathBuf {
-    let beside = std::env::current_exe().ok().map(|own| own.with_file_name(PROGRAM)).filter(|path| path.is_file());
-    beside.unwrap_or_else(|| PathBuf::from(PROGRAM))
+    let own = std::env::current_exe().ok().and_then(|own| own.parent().map(Path::to_owned));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = own.into_iter().chain(std::env::split_paths(&path)).collect();
+    let found = |program: &str| folders.iter().map(|f| f.join(program)).find(|file| file.is_file());
+    PROGRAMS.iter().find_map(|program| found(program)).unwrap_or_else(|| PathBuf::from(PROGRAMS[0]))
 }
 
-/// Becomes the program.
+/// Replaces this process by the program.
 pub fn live(args: &LiveArgs) -> Result<(), Failure> {
     let program = program();
-    match become_it(Command::new(&program).args(&args.arguments)) {
-        e if e.kind() == io::ErrorKind::NotFound => Err(Failure::configuration(format!(
-            "there is no `{PROGRAM}` beside this program or in PATH: `cargo install --path crates/live` in a clone of timeplane builds it, on \
-             Linux, with clang and libelf, which `bash install.sh` gets"
-        ))),
+    match exec(Command::new(&program).args(&args.arguments)) {
+        e if e.kind() == io::ErrorKind::NotFound => Err(Failure::configuration(
+            "neither `timeplane-lab` nor `timeplane-live` is next to this program or in PATH: run \
+             `bash install.sh && cargo install --path crates/lab` in a clone of timeplane, on Linux",
+        )),
         e => Err(Failure::failed(format!("{}: {e}", program.display()))),
     }
 }
 
-/// Comes back only with an error.
+/// Returns only if the program cannot be started.
 #[cfg(unix)]
-fn become_it(command: &mut Command) -> io::Error {
+fn exec(command: &mut Command) -> io::Error {
     use std::os::unix::process::CommandExt;
     command.exec()
 }
 
-/// The program needs Linux.
+/// The programs need Linux.
 #[cfg(not(unix))]
-fn become_it(_: &mut Command) -> io::Error {
+fn exec(_: &mut Command) -> io::Error {
     io::ErrorKind::NotFound.into()
 }

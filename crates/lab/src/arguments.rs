@@ -1,7 +1,6 @@
 //! What the commands that answer a scenario's questions have in common: arguments, progress, the answer, and the exit code.
 
 use crate::answers::{Outcome, Progress};
-use crate::service::Stop;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
@@ -9,6 +8,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration as Wait;
 use timeplane_experiment::checks;
+use timeplane_live::service::Stop;
 use timeplane_results::Metric;
 use timeplane_scenario::{Loaded, ScenarioError, split_override};
 
@@ -56,27 +56,34 @@ pub struct ScenarioArgs {
 pub type Lines<'a> = &'a dyn Fn(&Outcome) -> String;
 
 impl ScenarioArgs {
-    /// Reads the scenario, runs it as `run` does, and answers on stdout, everything else on stderr; the exit code. Of what is in `live.json`, `long`
-    /// stays in the files where JSON is asked for.
+    /// Reads the scenario with the changes asked for.
+    ///
+    /// # Errors
+    /// With the exit code, once the error has been printed.
+    pub fn load(&self, file: &Path) -> Result<Loaded, u8> {
+        let mut overrides = self.set.clone();
+        overrides.extend(self.seeds.map(|n| ("seeds".to_owned(), vec![n.to_string()])));
+        Loaded::from_file(file, &overrides).map_err(|e| wrong_scenario(&e))
+    }
+
+    /// Runs a scenario by `run` and prints the comparison on stdout; everything else goes to stderr.
+    /// With `--json`, the fields `long` of `live.json` stay in the files. Returns the exit code.
     pub fn answer<E: std::fmt::Display>(
         &self,
-        file: &Path,
-        run: impl FnOnce(&Loaded, &Stop, &dyn Fn(Progress<'_>)) -> Result<Outcome, E>,
+        loaded: &Loaded,
+        run: impl FnOnce(&Stop, &dyn Fn(Progress<'_>)) -> Result<Outcome, E>,
         refused: impl FnOnce(E) -> u8,
         lines: Lines<'_>,
         long: &[&str],
     ) -> u8 {
-        let mut overrides = self.set.clone();
-        overrides.extend(self.seeds.map(|n| ("seeds".to_owned(), vec![n.to_string()])));
-        let (loaded, stop) = match (Loaded::from_file(file, &overrides), Stop::on_signals()) {
-            (Ok(loaded), Ok(stop)) => (loaded, stop),
-            (Err(e), _) => return wrong_scenario(&e),
-            (_, Err(e)) => {
+        let stop = match Stop::on_signals() {
+            Ok(stop) => stop,
+            Err(e) => {
                 eprintln!("error: {e}");
                 return exit::FAILED;
             }
         };
-        let metrics = match checks::validate(&loaded) {
+        let metrics = match checks::validate(loaded) {
             Ok(metrics) => metrics,
             Err(e) => {
                 eprintln!("error: {e}");
@@ -85,10 +92,10 @@ impl ScenarioArgs {
         };
         let bar = bar(self.quiet);
         let told = |progress: Progress<'_>| self.told(&bar, progress);
-        let outcome = run(&loaded, &stop, &told);
+        let outcome = run(&stop, &told);
         bar.finish_and_clear();
         match outcome {
-            Ok(outcome) => self.say(&loaded, &metrics, &outcome, stop.is_set(), lines, long),
+            Ok(outcome) => self.say(loaded, &metrics, &outcome, stop.is_set(), lines, long),
             Err(_) if stop.is_set() => {
                 eprintln!("interrupted");
                 exit::INTERRUPTED

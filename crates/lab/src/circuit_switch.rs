@@ -14,15 +14,9 @@
 //! - An XDP program that does not say that it takes frames in pieces (`xdp.frags`) is refused from an MTU of some 3500 bytes on. This one says so;
 //!   full frames were whole up to an MTU of 65,000.
 //! - A sender sees no loss: what is dark, unconnected or too fast for the output's ring (256 frames at a veth) is gone.
-//! - Frames of circuits never reach the tc programs at the ports: an [`Observer`](crate::observer::Observer) there does not see them.
-
-mod tuner;
-
-pub use tuner::Tuner;
+//! - Frames of circuits never reach the tc programs at the ports: an [`Observer`](timeplane_live::observer::Observer) there does not see them.
 
 use crate::bpf::circuit::{CircuitSkelBuilder, types};
-use crate::bpf::{self, BpfError};
-use crate::plain::{self, Plain};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle};
 use nix::libc;
@@ -30,58 +24,10 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use timeplane_live::bpf::{self, BpfError};
+use timeplane_live::plain::{self, Plain};
+use timeplane_live::tuner::{self, CircuitError, Darkens, MOST_PORTS, Settings, Tuner};
 use timeplane_model::{Duration, Matching, Time};
-use tuner::Settings;
-
-/// The most ports.
-pub const MOST_PORTS: usize = 1024;
-/// Which ports are dark while the switch is retuned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Darkens {
-    /// Inputs that get another output; circuits that stay carry on.
-    #[default]
-    Moved,
-    /// All of them.
-    All,
-}
-
-/// Why there is no switch, or not the permutation asked for.
-#[derive(Debug, thiserror::Error)]
-pub enum CircuitError {
-    /// The program or its maps.
-    #[error("the circuit switch's BPF program: {0}")]
-    Bpf(#[from] libbpf_rs::Error),
-    /// An interface.
-    #[error("the circuit switch at {interface}: {source}")]
-    Attach {
-        /// Its name.
-        interface: String,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// No ports, too many, or one twice.
-    #[error("a circuit switch has 1 to {MOST_PORTS} interfaces, each once; there are {0}")]
-    Interfaces(String),
-    /// Not an output for each input.
-    #[error("{found} outputs for a circuit switch of {ports} ports")]
-    Outputs {
-        /// How many there are.
-        found: usize,
-        /// How many there should be.
-        ports: usize,
-    },
-    /// An output is no port, or that of two inputs.
-    #[error("output {0} is that of two inputs, or no port")]
-    Output(usize),
-    /// There is none.
-    #[error("there is no circuit switch in {}: {source}", folder.display())]
-    Missing {
-        /// Where it should be.
-        folder: PathBuf,
-        /// What libbpf says.
-        source: libbpf_rs::Error,
-    },
-}
 
 /// A switch; dropped, its ports are ordinary ones.
 #[derive(Debug)]

@@ -6,13 +6,13 @@
 
 use super::fabric::{Fabric, FabricError, INTERFACE, PortLimit, controller_ip, host_port};
 use super::hosts::LabError;
-use crate::agent::Pace;
-use crate::bpf::PINS;
 use crate::circuit_switch::{CircuitCounters, CircuitSwitch, prepare_receiver};
-use crate::netns::{self, NetError};
 use crate::plan::CircuitFabric;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use timeplane_live::agent::Pace;
+use timeplane_live::bpf::PINS;
+use timeplane_live::netns::{self, NetError};
 use timeplane_model::{Bytes, Rate};
 use timeplane_protocol::wire::ETHER_TYPE_DATA;
 

@@ -2,11 +2,12 @@
 
 use super::report::line;
 use super::run::{self, Options, RunError};
-use crate::command::{ScenarioArgs, exit, named, wrong_scenario};
-use crate::config::encoding_named;
-use crate::gate::SafeState;
+use crate::arguments::{ScenarioArgs, exit, named, wrong_scenario};
+use crate::proxy;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
+use timeplane_live::config::encoding_named;
+use timeplane_live::gate::SafeState;
 use timeplane_model::Duration;
 use timeplane_protocol::wire::SignalEncoding;
 
@@ -43,8 +44,15 @@ enum Safe {
     Open,
 }
 
-/// Runs it: answers on stdout, everything else on stderr; its exit code.
+/// Runs a scenario in the lab that fits it, and prints the comparison; returns the exit code.
 pub fn lab(args: &LabArgs) -> u8 {
+    let loaded = match args.scenario.load(&args.file) {
+        Ok(loaded) => loaded,
+        Err(code) => return code,
+    };
+    if loaded.scenario.fabric.radio.is_some() {
+        return proxy::command::proxy(&args.scenario, &loaded);
+    }
     let program = match std::env::current_exe() {
         Ok(program) => program,
         Err(e) => {
@@ -57,12 +65,12 @@ pub fn lab(args: &LabArgs) -> u8 {
         outcome.live.iter().map(line).collect()
     };
     args.scenario.answer(
-        &args.file,
-        |loaded, stop, told| {
+        &loaded,
+        |stop, told| {
             let options = Options {
                 program,
                 results: args.scenario.results.clone(),
-                name: args.scenario.lab_name(loaded),
+                name: args.scenario.lab_name(&loaded),
                 schemes: args.scenario.scheme.clone(),
                 encoding: args.encoding,
                 lease: args.lease,
@@ -74,7 +82,7 @@ pub fn lab(args: &LabArgs) -> u8 {
                 keep: args.keep,
                 page: args.page,
             };
-            run::run(loaded, &options, &|| stop.is_set(), told)
+            run::run(&loaded, &options, &|| stop.is_set(), told)
         },
         |e| match e {
             RunError::Scenario(e) => wrong_scenario(&e),

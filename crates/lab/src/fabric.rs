@@ -5,10 +5,10 @@
 //! has which address, is set once, so that no frame is on a link but those that somebody meant.
 
 use super::left_over::{self, Lock};
-use crate::netns::{self, Namespace, NetError};
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use timeplane_live::netns::{self, Namespace, NetError};
 use timeplane_model::{Bytes, Duration, Rate};
 use timeplane_protocol::wire::{ETHER_TYPE_EXPERIMENTAL, ETHER_TYPE_MAC_CONTROL, MacAddress};
 
@@ -38,7 +38,7 @@ pub struct FabricParameters {
 /// neither slowed nor lost: a signal in the queue of what it rules over would be late by all of it.
 ///
 /// What waits here still counts as under way at the socket that sent it: one with the usual 200 kB is held back
-/// ([`PacketSocket::set_send_buffer`](crate::packet_socket::PacketSocket::set_send_buffer)) before a larger buffer is full.
+/// ([`PacketSocket::set_send_buffer`](timeplane_live::packet_socket::PacketSocket::set_send_buffer)) before a larger buffer is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortLimit {
     /// Of frames with their header, without preamble, FCS and gap: 8 kbit/s to 100 Gbit/s. A bound that a busy machine falls short of: where eight

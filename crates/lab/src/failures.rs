@@ -5,9 +5,9 @@
 
 use super::fabric::host_port;
 use super::hosts::{Hosts, LabError};
-use crate::agent::Snapshot;
 use crate::plan::LivePlan;
 use std::collections::BTreeMap;
+use timeplane_live::agent::Snapshot;
 use timeplane_model::Duration;
 use timeplane_scenario::{Element, Failure, Loaded};
 

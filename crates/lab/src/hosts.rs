@@ -3,12 +3,6 @@
 use super::circuits::Circuits;
 use super::fabric::{self, Fabric, FabricError, FabricParameters, INTERFACE};
 use super::metrics;
-use crate::agent::Snapshot;
-use crate::circuit_switch::CircuitError;
-use crate::client;
-use crate::config;
-use crate::gate::{Mode, SafeState, Scope};
-use crate::keys::{Authority, KeyError};
 use crate::plan::CircuitFabric;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -19,6 +13,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration as Wait, Instant};
+use timeplane_live::agent::Snapshot;
+use timeplane_live::client;
+use timeplane_live::config;
+use timeplane_live::gate::{Mode, SafeState, Scope};
+use timeplane_live::keys::{Authority, KeyError};
+use timeplane_live::tuner::CircuitError;
 use timeplane_model::Duration;
 use timeplane_protocol::wire::{PORT, SignalEncoding};
 
@@ -102,7 +102,7 @@ pub enum LabError {
     Circuits(#[from] CircuitError),
     /// Where others find it.
     #[error(transparent)]
-    Pin(#[from] crate::bpf::BpfError),
+    Pin(#[from] timeplane_live::bpf::BpfError),
     /// A file or a process.
     #[error("{what}: {source}")]
     Io {
@@ -437,7 +437,7 @@ impl Drop for Hosts {
         self.stop();
         for host in self.fabric.hosts() {
             // Those of agents that were killed; there is none where they ended in good order.
-            let _ = host.enter(|| crate::daemons::release(INTERFACE).is_ok());
+            let _ = host.enter(|| timeplane_live::daemons::release(INTERFACE).is_ok());
         }
     }
 }

@@ -1,8 +1,6 @@
 //! One lab of a name at a time, and what a lab that was killed has left: processes in its namespaces, and their gates.
 
 use super::fabric::{FabricError, INTERFACE};
-use crate::daemons;
-use crate::netns::{self, Namespace, NetError};
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -10,6 +8,8 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use timeplane_live::daemons;
+use timeplane_live::netns::{self, Namespace, NetError};
 
 /// Says what a lab may be called: its namespaces, files and locks are named after it.
 pub(crate) fn check_name(name: &str) -> Result<(), FabricError> {

@@ -1,8 +1,8 @@
 //! What was on the links of a lab, as the kernel counts it at the switch's ports.
 
 use super::fabric::{Fabric, host_port};
-use crate::netns::NetError;
 use serde_json::Value;
+use timeplane_live::netns::NetError;
 use timeplane_model::{Bytes, HostId};
 use timeplane_results::LinkRow;
 

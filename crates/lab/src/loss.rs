@@ -1,8 +1,8 @@
 //! Control frames that get lost on their way to hosts.
 
-use crate::bpf::{self, BpfError};
-use crate::tcx;
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, ObjectBuilder};
+use timeplane_live::bpf::{self, BpfError};
+use timeplane_live::tcx;
 
 /// Loses a share of the signals that leave through some ports, until it is dropped.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl Loss {
     /// Where there is no such port, or the kernel refuses.
     pub fn attach<S: AsRef<str>>(ports: &[S]) -> Result<Self, BpfError> {
         let loading = || BpfError::refused("loading the loss of signals");
-        let object = ObjectBuilder::default().open_memory(bpf::LOSS).and_then(|o| o.load()).map_err(loading())?;
+        let object = ObjectBuilder::default().open_memory(crate::bpf::LOSS).and_then(|o| o.load()).map_err(loading())?;
         let losses = object.maps().find(|m| m.name() == "losses").expect("a map of the object it was compiled from");
         let losses = MapHandle::try_from(&losses).map_err(loading())?;
         let attach = |port: &S| {

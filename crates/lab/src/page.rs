@@ -6,10 +6,6 @@
 //!
 //! What an observer at the switch sees only the lab knows; it tells the controllers' pages.
 
-use crate::keys::files;
-use crate::observer::Report;
-use crate::status::{StatusError, Token};
-use crate::thread::Background;
 use nix::sched::{CloneFlags, setns};
 use std::fs::File;
 use std::io;
@@ -17,6 +13,10 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use timeplane_live::keys::files;
+use timeplane_live::observer::Report;
+use timeplane_live::status::{StatusError, Token};
+use timeplane_live::thread::Background;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
@@ -50,7 +50,7 @@ pub enum PageError {
     Token(#[from] StatusError),
     /// The token cannot be written.
     #[error(transparent)]
-    Keys(#[from] crate::keys::KeyError),
+    Keys(#[from] timeplane_live::keys::KeyError),
 }
 
 /// Where a lab's controllers are, while a run lasts.

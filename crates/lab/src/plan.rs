@@ -4,12 +4,14 @@ mod circuits;
 
 pub use circuits::CircuitFabric;
 
-use crate::watch::Kind;
 use std::sync::Arc;
 use timeplane_assembly::{AssemblyError, PlanAgents, Role, Site, Start, assemble};
-use timeplane_model::{Duration, Fabric, FabricError, HostId, Rate, Time};
+use timeplane_live::controller::{HostPlan, Plan};
+use timeplane_live::daemons::Failure;
+use timeplane_live::watch::Kind;
+use timeplane_model::{Duration, Fabric, FabricError, HostId, Time};
+use timeplane_protocol::Agent;
 use timeplane_protocol::wire::SignalEncoding;
-use timeplane_protocol::{Agent, Reporting};
 use timeplane_scenario::{PlanSpec, RateEstimator, Scenario, Topology, nearest};
 use timeplane_schedule::Schedulers;
 
@@ -67,21 +69,6 @@ pub struct LivePlan {
     mtu: u32,
 }
 
-/// What every host of a plan is told when it joins: it needs no scenario.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct HostPlan {
-    /// How many hosts there are.
-    pub hosts: u32,
-    /// See [`HostConfig::fallback`](timeplane_protocol::HostConfig::fallback).
-    pub fallback: Duration,
-    /// When it reports beside that.
-    pub reporting: Reporting,
-    /// Classes below are destinations; `None` where no signals are sent.
-    pub signals: Option<u16>,
-    /// How fast hosts' links are: frames leave no faster, whatever the interface could do.
-    pub rate: Rate,
-}
-
 impl LivePlan {
     /// Of a scheme of a scenario.
     ///
@@ -133,37 +120,18 @@ impl LivePlan {
         matches!(self.spec, PlanSpec::Tdma(_))
     }
 
-    /// By how much a controller may be late before its schedule slips: a quarter of what lies between two slots, or of what the dark time of a plan of
-    /// circuits has to spare. Rates have no gaps to keep: what is late is late.
-    pub fn tolerance(&self) -> Duration {
-        match (&self.spec, &self.circuits) {
-            (PlanSpec::Tdma(slots), _) => slots.guard / 4,
-            (PlanSpec::Circuits(spec), Some(of)) => circuits::spare(spec, of, &self.fabric, self.mtu) / 4,
-            _ => Duration::MAX,
-        }
-    }
-
     /// The circuit switch of a plan of circuits, and the packet switch beside it.
     pub fn circuits(&self) -> Option<&CircuitFabric> {
         self.circuits.as_ref()
     }
 
     /// The share of signals that get lost on their way to hosts; 0 to 1. Reports and grants go over TCP, which loses none; of circuits, schedules and
-    /// heartbeats are lost as well, as they are datagrams in the paper (see [`HostsParameters`](crate::lab::hosts::HostsParameters)).
+    /// heartbeats are lost as well, as they are datagrams in the paper (see [`HostsParameters`](crate::hosts::HostsParameters)).
     pub fn control_loss(&self) -> f64 {
         match &self.spec {
             PlanSpec::Tdma(slots) => slots.control_loss,
             PlanSpec::Circuits(circuits) => circuits.control_loss,
             _ => 0.0,
-        }
-    }
-
-    /// What it plans, for a page of its controller.
-    pub fn kind(&self) -> Kind {
-        match self.spec {
-            PlanSpec::Circuits(_) => Kind::Circuits,
-            PlanSpec::Rates(_) => Kind::Rates,
-            _ => Kind::Slots,
         }
     }
 
@@ -182,34 +150,56 @@ impl LivePlan {
         };
         assemble(&self.spec, &site)
     }
+}
 
-    /// What hosts are told.
-    ///
-    /// # Errors
-    /// Where an encoding cannot name all of them.
-    pub fn host(&self, encoding: SignalEncoding) -> Result<HostPlan, PlanError> {
+impl Plan for LivePlan {
+    fn scheme(&self) -> &str {
+        &self.scheme
+    }
+
+    fn fabric(&self) -> &Fabric {
+        &self.fabric
+    }
+
+    fn kind(&self) -> Kind {
+        match self.spec {
+            PlanSpec::Circuits(_) => Kind::Circuits,
+            PlanSpec::Rates(_) => Kind::Rates,
+            _ => Kind::Slots,
+        }
+    }
+
+    /// A quarter of the guard between two slots, or of what the dark time of a plan of circuits has to
+    /// spare. Rates have no guards: the schedule never slips.
+    fn tolerance(&self) -> Duration {
+        match (&self.spec, &self.circuits) {
+            (PlanSpec::Tdma(slots), _) => slots.guard / 4,
+            (PlanSpec::Circuits(spec), Some(of)) => circuits::spare(spec, of, &self.fabric, self.mtu) / 4,
+            _ => Duration::MAX,
+        }
+    }
+
+    fn most_dark(&self) -> Option<Duration> {
+        self.circuits.as_ref().map(|c| c.most_dark)
+    }
+
+    fn host(&self, encoding: SignalEncoding) -> Result<HostPlan, Failure> {
         let (hosts, terms) = (self.fabric.hosts(), self.agents().terms());
         let (classes, needed, signals) = (encoding.classes(), terms.least_classes, terms.signal_classes);
         if u32::from(classes) < needed || signals == Some(0) {
-            return Err(PlanError::Classes { classes, hosts, needed });
+            return Err(PlanError::Classes { classes, hosts, needed }.into());
         }
         let rate = self.fabric.link(self.fabric.uplink(HostId(0))).spec.rate;
         Ok(HostPlan { hosts, fallback: terms.fallback, reporting: terms.reporting, signals, rate })
     }
 
-    /// The controller, as the `place`-th of all; the first leads at once.
-    ///
-    /// `after_restart`: others may still hold what a controller before this one granted, so that nothing is granted before that is over.
-    ///
-    /// # Errors
-    /// Where the scheduler does not exist, or the plan does not suit the fabric.
-    pub fn controller(
+    fn agent(
         &self,
         epoch: u32,
         start: Time,
         place: u32,
         after_restart: bool,
-    ) -> Result<Box<dyn Agent + Send>, PlanError> {
+    ) -> Result<Box<dyn Agent + Send>, Failure> {
         let start = Start { epoch, at: start, after_restart };
         Ok(self.agents().controller(Role::Planner(place), start, &Schedulers::built_in())?)
     }

@@ -5,11 +5,11 @@ use super::failures::Failures;
 use super::hosts::Hosts;
 use super::tables::RecordError;
 use super::workload::{Ended, Programs};
-use crate::agent::Snapshot;
-use crate::observer::Report;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use timeplane_live::agent::Snapshot;
+use timeplane_live::observer::Report;
 use timeplane_model::Rate;
 
 /// A slot as a controller has written it down.

@@ -10,11 +10,7 @@ use super::report::{Counted, live_json};
 use super::tables::{Done, RecordError, measured};
 use super::workload::{self, Ended, MOST_FLOWS};
 use crate::answers::Asker;
-use crate::client::Agent;
-use crate::config;
-use crate::gate::SafeState;
-use crate::lab::fabric::controller_mac;
-use crate::observer::{Observer, ObserverError};
+use crate::fabric::controller_mac;
 use crate::plan::{LivePlan, PlanError};
 use serde_json::json;
 use std::cell::Cell;
@@ -22,6 +18,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration as Wait, Instant};
 use timeplane_experiment::{Question, questions};
+use timeplane_live::client::Agent;
+use timeplane_live::config;
+use timeplane_live::controller::Plan;
+use timeplane_live::gate::SafeState;
+use timeplane_live::observer::{Observer, ObserverError};
 use timeplane_model::{Duration, Fabric, HostId};
 use timeplane_protocol::wire::SignalEncoding;
 use timeplane_results::{Recorder, ResultsError, Store};
@@ -109,13 +110,13 @@ pub enum OneError {
     Lab(#[from] LabError),
     /// A namespace.
     #[error(transparent)]
-    Net(#[from] crate::netns::NetError),
+    Net(#[from] timeplane_live::netns::NetError),
     /// The observer.
     #[error(transparent)]
     Observer(#[from] ObserverError),
     /// The loss of signals.
     #[error(transparent)]
-    Loss(#[from] crate::bpf::BpfError),
+    Loss(#[from] timeplane_live::bpf::BpfError),
     /// What happened.
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -253,9 +254,8 @@ fn plan(
         let plan = if scheme.is_some_and(|c| c.fabric.is_some()) {
             Err(format!("scheme `{}` has a fabric of its own, and a lab has one for all", question.scheme))
         } else {
-            let plan = LivePlan::new(scenario, &question.scheme);
-            let plan = plan.and_then(|plan| plan.host(options.encoding).map(|_| plan));
-            plan.map_err(|e| e.to_string())
+            let plan = LivePlan::new(scenario, &question.scheme).map_err(|e| e.to_string());
+            plan.and_then(|plan| plan.host(options.encoding).map(|_| plan).map_err(|e| e.to_string()))
         };
         match plan {
             Ok(plan) => {

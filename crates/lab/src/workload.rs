@@ -3,14 +3,14 @@
 //! What they send is a pattern that depends on the flow and the place in it, and what comes out is compared with it, byte by byte. Both ends
 //! read the same clock.
 
-use crate::client::{Agent, ClientError};
-use crate::clock;
 use std::io::{Read, Write};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration as Wait;
+use timeplane_live::client::{Agent, ClientError};
+use timeplane_live::clock;
 use timeplane_model::{Duration, Time, mix64};
 use timeplane_workload::FlowArrival;
 

@@ -7,8 +7,6 @@ use std::path::Path;
 pub const PINS: &str = "/run/timeplane/bpf";
 /// XDP parser of control frames, and tc egress program that is the gate.
 pub(crate) const GATE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/gate.o"));
-/// Loses signals.
-pub(crate) const LOSS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/loss.o"));
 
 /// Why a program is not in the kernel.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +33,8 @@ pub enum BpfError {
 }
 
 impl BpfError {
-    pub(crate) fn refused(what: impl Into<String>) -> impl FnOnce(libbpf_rs::Error) -> Self {
+    /// Wraps an error of libbpf; `what` was tried.
+    pub fn refused(what: impl Into<String>) -> impl FnOnce(libbpf_rs::Error) -> Self {
         let what = what.into();
         move |source| Self::Refused { what, source }
     }
@@ -50,7 +49,7 @@ pub fn interface_index(name: &str) -> Result<i32, BpfError> {
 }
 
 /// A program of an object, by its function's name.
-pub(crate) fn program<'o>(object: &'o Object, name: &str) -> ProgramMut<'o> {
+pub fn program<'o>(object: &'o Object, name: &str) -> ProgramMut<'o> {
     object
         .progs_mut()
         .find(|p| p.name() == name)
@@ -61,7 +60,7 @@ pub(crate) fn program<'o>(object: &'o Object, name: &str) -> ProgramMut<'o> {
 ///
 /// # Errors
 /// Where it can neither be found nor made.
-pub(crate) fn pin_folder(root: &Path, name: &str) -> Result<std::path::PathBuf, BpfError> {
+pub fn pin_folder(root: &Path, name: &str) -> Result<std::path::PathBuf, BpfError> {
     let pin = |source| BpfError::Pin { path: root.display().to_string(), source };
     std::fs::create_dir_all(root).map_err(pin)?;
     let is_bpf = nix::sys::statfs::statfs(root).is_ok_and(|s| s.filesystem_type() == nix::sys::statfs::BPF_FS_MAGIC);
@@ -77,11 +76,6 @@ pub(crate) fn pin_folder(root: &Path, name: &str) -> Result<std::path::PathBuf, 
 /// tcx programs that watch a switch's ports for frames outside of their slots.
 pub mod observer {
     include!(concat!(env!("OUT_DIR"), "/observer.skel.rs"));
-}
-
-/// XDP program that is an optical circuit switch.
-pub mod circuit {
-    include!(concat!(env!("OUT_DIR"), "/circuit.skel.rs"));
 }
 
 /// A congestion control whose window is set by socket.

@@ -6,19 +6,20 @@
 
 mod circuits;
 mod losses;
+mod plan;
 mod signals;
 
 use crate::channel::{Client, Event as Word, PeerId, Record, Server};
-use crate::circuit_switch::{CircuitError, Tuner};
 use crate::clock;
 use crate::counters::shared_counters;
 use crate::notes::{Note, Welcome, key_of};
-use crate::plan::{HostPlan, LivePlan, PlanError};
 use crate::service::{Pulse, Stop};
 use crate::slipping::Slipping;
 use crate::timed::{self, Inbox};
+use crate::tuner::{CircuitError, Tuner};
 use crate::watch::{Planned, Watch};
 use losses::Losses;
+pub use plan::{HostPlan, Plan};
 pub use signals::SignalInterface;
 use signals::{Ear, Signals};
 use std::collections::BTreeMap;
@@ -35,7 +36,7 @@ use timeplane_protocol::{Address, Agent, Event, Input, Message, Output, Report};
 pub enum ControllerError {
     /// The plan.
     #[error(transparent)]
-    Plan(#[from] PlanError),
+    Plan(#[from] crate::daemons::Failure),
     /// A socket.
     #[error("{what}: {source}")]
     Io {
@@ -188,7 +189,7 @@ pub type SlotLog = Box<dyn FnMut(&Event) + Send>;
 pub struct Controller {
     config: ControllerConfig,
     agent: Box<dyn Agent + Send>,
-    plan: LivePlan,
+    plan: Box<dyn Plan>,
     host_plan: HostPlan,
     signals: Signals,
     clock: Slipping,
@@ -225,19 +226,19 @@ impl Controller {
     /// Where the interface cannot be used, or the plan is impossible.
     pub fn new(
         config: ControllerConfig,
-        plan: LivePlan,
+        plan: Box<dyn Plan>,
         server: Server,
         clients: Vec<Client>,
         inbox: Arc<Inbox<(Origin, Word)>>,
     ) -> Result<Self, ControllerError> {
         let start = clock::now();
-        let agent = plan.controller(config.epoch, start, config.place, config.after_restart)?;
+        let agent = plan.agent(config.epoch, start, config.place, config.after_restart)?;
         let host_plan = plan.host(config.encoding)?;
         let counters: Arc<ControllerCounters> = Arc::default();
         let signals = Signals::new(&config.interfaces, config.encoding, Arc::clone(&counters))?;
         let mut controller = Self {
             clock: Slipping::new(plan.tolerance()),
-            tuner: circuits::tuner(&plan, config.circuits.as_deref())?,
+            tuner: circuits::tuner(&*plan, config.circuits.as_deref())?,
             losses: Losses::new(config.control_loss),
             agent,
             host_plan,
@@ -499,7 +500,7 @@ impl Controller {
 
     /// Links of hosts that have not joined carry nothing.
     fn tell_links(&mut self) {
-        let fabric = &self.plan.fabric;
+        let fabric = self.plan.fabric();
         let missing: Vec<HostId> = (0..fabric.hosts()).map(HostId).filter(|h| !self.hosts.contains_key(h)).collect();
         let dead = |node| missing.iter().any(|h| h.node() == node);
         let links = fabric.links().iter().enumerate();

@@ -3,10 +3,9 @@
 use crate::agent::{AgentConfig, Api, LiveAgent, Shared, Streams, StreamsConfig, ip_of, mac_of, new_key};
 use crate::channel::{Client, Server};
 use crate::config::{self, AgentFile, ControllerFile};
-use crate::controller::{Controller, ControllerConfig, Origin, SignalInterface};
+use crate::controller::{Controller, ControllerConfig, Origin, Plan, SignalInterface};
 use crate::gate::{Allowed, GateConfig};
 use crate::keys::Identity;
-use crate::plan::LivePlan;
 use crate::service::{self, Stop, Watchdog};
 use crate::status::{self, StatusPage, Token};
 use crate::timed::Inbox;
@@ -18,7 +17,6 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use timeplane_model::HostId;
 use timeplane_protocol::Event;
-use timeplane_scenario::Loaded;
 
 /// Why a daemon ends: for people, with what to do.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -47,20 +45,26 @@ fn at<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> Failure {
     move |e| format!("{path}: {e}").into()
 }
 
-/// Runs a controller until it is told to stop.
+/// Runs a controller until `stop` is set.
+///
+/// `read_plan` gets the path of a scenario and the name of one of its schemes; it returns the
+/// scenario's name and the scheme's plan.
 ///
 /// # Errors
-/// With what is wrong, for people.
-pub fn controller(path: &Path, stop: &Stop) -> Result<(), Failure> {
+/// With an explanation for the user.
+pub fn controller(
+    path: &Path,
+    stop: &Stop,
+    read_plan: impl FnOnce(&Path, &str) -> Result<(String, Box<dyn Plan>), Failure>,
+) -> Result<(), Failure> {
     let file: ControllerFile = config::read(path)?;
-    let loaded = Loaded::from_file(config::beside(path, &file.scenario), &[])?;
-    let plan = LivePlan::new(&loaded.scenario, &file.scheme)?;
-    file.check_interfaces(path, plan.fabric.hosts())?;
+    let (scenario, plan) = read_plan(&config::beside(path, &file.scenario), &file.scheme)?;
+    file.check_interfaces(path, plan.fabric().hosts())?;
     let identity = Identity::load(config::beside(path, &file.keys), &format!("controller-{}", file.place))?;
     let (epoch, after_restart) = next_epoch(&file.runtime).map_err(at(&file.runtime))?;
     let inbox = Inbox::new()?;
     let heard = Arc::clone(&inbox);
-    let about = file.status.map(|_| about(&file, loaded.name(), &plan, epoch)).transpose()?;
+    let about = file.status.map(|_| about(&file, scenario, &*plan, epoch)).transpose()?;
     let watch = about.map(Watch::new);
     let page = watch.as_ref().map(|w| Arc::clone(&w.0));
     let hear = move |word| {
@@ -136,7 +140,7 @@ pub fn controller(path: &Path, stop: &Stop) -> Result<(), Failure> {
 }
 
 /// What the controller's page says of it.
-fn about(file: &ControllerFile, scenario: String, plan: &LivePlan, epoch: u32) -> Result<About, Failure> {
+fn about(file: &ControllerFile, scenario: String, plan: &dyn Plan, epoch: u32) -> Result<About, Failure> {
     let hosts = plan.host(file.encoding)?;
     // Where hosts report every round, or after some rounds of silence: that is not missed four times by chance.
     let late = (hosts.fallback * 4).max(timeplane_model::Duration::from_secs(1));
@@ -148,7 +152,7 @@ fn about(file: &ControllerFile, scenario: String, plan: &LivePlan, epoch: u32) -
         rate: hosts.rate,
         place: file.place,
         epoch,
-        dark: plan.circuits().map_or(timeplane_model::Duration::ZERO, |c| c.most_dark),
+        dark: plan.most_dark().unwrap_or_default(),
         late_after: (!hosts.reporting.on_change).then_some(late),
     })
 }

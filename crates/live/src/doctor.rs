@@ -4,17 +4,15 @@
 //! daemons are loaded and attached, in namespaces of this process's own, which are gone afterwards.
 
 use crate::acks::AckRedirect;
-use crate::circuit_switch::{CircuitSwitch, Darkens};
 use crate::gate::{Gate, GateConfig};
 use crate::netns::{Namespace, veth};
 use crate::observer::Observer;
 use crate::packet_socket::PacketSocket;
-use crate::proxy::{WindowControl, tun};
+use crate::proxy::WindowControl;
 use crate::timed;
 use clap::Args;
 use serde::Serialize;
 use std::fmt::Display;
-use timeplane_model::Duration;
 use timeplane_protocol::wire::{ETHER_TYPE_EXPERIMENTAL, MacAddress, SignalKey};
 
 /// Arguments of `doctor`.
@@ -42,11 +40,13 @@ pub struct Trial {
     pub remedy: &'static str,
 }
 
-const OLD_KERNEL: &str =
+/// Remedy if the kernel refuses a BPF program.
+pub const OLD_KERNEL: &str =
     "Linux 6.6 or newer with CONFIG_BPF_SYSCALL, and the capabilities BPF, NET_ADMIN and PERFMON, are needed";
 const NOT_ROOT: &str = "run it as root, or with the capabilities NET_ADMIN, NET_RAW and SYS_ADMIN";
 
-fn trial<T, E: Display>(
+/// Describes what came of a trial.
+pub fn trial<T, E: Display>(
     what: &'static str,
     needed_for: &'static str,
     remedy: &'static str,
@@ -60,12 +60,20 @@ fn trial<T, E: Display>(
     Trial { what, needed_for, works, required: true, found, remedy: if works { "" } else { remedy } }
 }
 
-fn optional(trial: Trial) -> Trial {
+/// The same, if something else can take its place.
+pub fn optional(trial: Trial) -> Trial {
     Trial { required: false, ..trial }
 }
 
-/// Tries everything; nothing is left of it. Takes a second or two.
+/// Tries what the daemons need and removes it again. Takes a second or two.
 pub fn examine() -> Vec<Trial> {
+    examine_with(&|_, _| Vec::new())
+}
+
+/// Tries what the daemons need, then `more` between two namespaces that are joined by `eth0` and `eth1`.
+pub fn examine_with(more: &dyn Fn(&Namespace, &Namespace) -> Vec<Trial>) -> Vec<Trial> {
+    // The trials tell what libbpf says.
+    libbpf_rs::set_print(None);
     let none = |()| String::new();
     let mut trials = vec![kernel(), capabilities(), type_information()];
     // A thread that is gone afterwards, and its priority with it.
@@ -105,10 +113,6 @@ pub fn examine() -> Vec<Trial> {
         trial("observer (tcx, ring buffer)", "`observe`, and figures of labs", OLD_KERNEL, observer, |_| String::new())
     }));
     trials.push(inside(&|| {
-        let switch = CircuitSwitch::attach(&["eth0", "eth1"], Duration::from_us(10), Darkens::default());
-        trial("circuit switch (XDP)", "plans of circuits in labs", OLD_KERNEL, switch, |_| String::new())
-    }));
-    trials.push(inside(&|| {
         let redirect = AckRedirect::attach("eth0", "eth1", None);
         optional(trial("redirect (tcx)", "acknowledgements on another wire", OLD_KERNEL, redirect, |_| String::new()))
     }));
@@ -118,22 +122,17 @@ pub fn examine() -> Vec<Trial> {
         let name = |c: WindowControl| format!("registered as {}", c.name());
         optional(trial("congestion control (struct_ops)", "windows that the proxy sets exactly", remedy, scheme, name))
     }));
-    let device = tun(&a, "air0", "10.99.0.1/24", 1500);
-    let remedy = "/dev/net/tun is needed: `modprobe tun`, and in a container the device";
-    trials.push(trial("TUN", "unmodified programs under slots; emulated links", remedy, device, |_| String::new()));
-    let limits = [
-        "qdisc add dev eth0 root handle 1: htb default 2",
-        "class add dev eth0 parent 1: classid 1:2 htb rate 10mbit",
-        "qdisc add dev eth0 parent 1:2 handle 2: bfifo limit 100000",
-        "filter add dev eth0 parent 1: protocol 0x88b5 prio 1 u32 match u32 0 0 flowid 1:2",
-    ];
-    let limited = limits.iter().try_for_each(|line| b.tc(line).map(drop));
-    let remedy = "the kernel modules sch_htb, sch_fifo and cls_u32 are needed";
-    trials.push(optional(trial("port limits (htb)", "slow switch ports in labs", remedy, limited, none)));
+    trials.push(inside(&|| {
+        let device = tun_rs::DeviceBuilder::new().name("tun0").ipv4("10.99.0.1", 24, None).build_sync();
+        let remedy = "/dev/net/tun is needed: `modprobe tun`, and in a container the device";
+        trial("TUN", "unmodified programs under slots; emulated links", remedy, device, |_| String::new())
+    }));
+    trials.extend(more(&a, &b));
     trials
 }
 
-fn unexpected(e: &dyn Display) -> Trial {
+/// A trial whose namespace could not be entered.
+pub fn unexpected(e: &dyn Display) -> Trial {
     trial("a namespace", "labs on one machine", NOT_ROOT, Err::<(), _>(e), |()| String::new())
 }
 
@@ -168,15 +167,17 @@ fn type_information() -> Trial {
     trial("BTF", "the proxy's congestion control, the redirect", remedy, found, |m| format!("{} kB", m.len() / 1000))
 }
 
-/// Runs it: the answer on stdout; 0 where all that is required works, 1 otherwise.
-pub fn doctor(args: &DoctorArgs) -> Result<u8, serde_json::Error> {
-    // What libbpf says is in the answers.
-    libbpf_rs::set_print(None);
-    let trials = examine();
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&trials)?);
-    } else {
-        for trial in &trials {
+impl DoctorArgs {
+    /// Prints the trials on stdout; returns 0 if all that is required works, otherwise 1.
+    ///
+    /// # Errors
+    /// If a trial cannot be written as JSON.
+    pub fn print(&self, trials: &[Trial]) -> Result<u8, serde_json::Error> {
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(trials)?);
+            return Ok(code(trials));
+        }
+        for trial in trials {
             let mark = match (trial.works, trial.required) {
                 (true, _) => "works",
                 (false, true) => "MISSING",
@@ -187,8 +188,12 @@ pub fn doctor(args: &DoctorArgs) -> Result<u8, serde_json::Error> {
                 println!("{:<8} {:<32} without it: no {}; {}", "", "", trial.needed_for, trial.remedy);
             }
         }
+        Ok(code(trials))
     }
-    Ok(u8::from(trials.iter().any(|t| t.required && !t.works)))
+}
+
+fn code(trials: &[Trial]) -> u8 {
+    u8::from(trials.iter().any(|t| t.required && !t.works))
 }
 
 #[cfg(test)]

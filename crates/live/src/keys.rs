@@ -8,7 +8,7 @@
 
 mod authority;
 mod command;
-pub(crate) mod files;
+pub mod files;
 mod identity;
 mod signal;
 

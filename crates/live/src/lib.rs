@@ -4,13 +4,11 @@
 
 pub mod acks;
 pub mod agent;
-pub mod answers;
 pub mod bpf;
 pub mod channel;
-pub mod circuit_switch;
 pub mod client;
 pub mod clock;
-pub mod command;
+pub mod commands;
 pub mod config;
 pub mod controller;
 mod counters;
@@ -18,13 +16,11 @@ pub mod daemons;
 pub mod doctor;
 pub mod gate;
 pub mod keys;
-pub mod lab;
 pub mod netns;
 pub mod notes;
 pub mod observer;
 pub mod packet_socket;
-mod plain;
-pub mod plan;
+pub mod plain;
 pub mod proxy;
 #[cfg(test)]
 mod scratch;
@@ -32,6 +28,7 @@ pub mod service;
 pub mod slipping;
 pub mod status;
 pub mod tcx;
-mod thread;
+pub mod thread;
 pub mod timed;
+pub mod tuner;
 pub mod watch;

@@ -121,11 +121,11 @@ impl Namespace {
         Ok(namespace)
     }
     /// One that a killed process has left.
-    pub(crate) fn of_nobody(name: &str) -> Self {
+    pub fn of_nobody(name: &str) -> Self {
         Self { name: name.to_owned() }
     }
     /// Removes it, and says where that fails.
-    pub(crate) fn remove(self) -> Result<(), NetError> {
+    pub fn remove(self) -> Result<(), NetError> {
         let removed = ip(&format!("netns del {}", self.name)).map(drop);
         std::mem::forget(self);
         removed
@@ -218,7 +218,7 @@ pub fn veth(a: (&Namespace, &str, &str), b: (&Namespace, &str, &str)) -> Result<
 }
 
 /// Waits until something that links become on their own is so, for 10 s at most. What is sent before is lost, and no error tells it.
-pub(crate) fn until(ready: impl Fn() -> Result<bool, NetError>, what: &str) -> Result<(), NetError> {
+pub fn until(ready: impl Fn() -> Result<bool, NetError>, what: &str) -> Result<(), NetError> {
     let start = Instant::now();
     while !ready()? {
         if start.elapsed().as_secs() >= 10 {

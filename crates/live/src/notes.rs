@@ -1,6 +1,6 @@
 //! What controllers and hosts say to each other on the demand channel beside the messages of the protocol.
 
-use crate::plan::HostPlan;
+use crate::controller::HostPlan;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 use timeplane_protocol::wire::SignalKey;

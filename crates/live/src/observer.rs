@@ -263,6 +263,3 @@ fn histogram(map: &MapHandle) -> Result<Histogram, ObserverError> {
     }
     Ok(histogram)
 }
-
-#[cfg(test)]
-mod tests;

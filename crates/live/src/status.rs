@@ -237,7 +237,7 @@ impl Token {
         Ok(Self(token.to_owned()))
     }
     /// Its 64 hexadecimal digits.
-    pub(crate) fn digits(&self) -> &str {
+    pub fn digits(&self) -> &str {
         &self.0
     }
     /// A new one: 256 bits.

@@ -8,14 +8,14 @@ use tokio::sync::Notify;
 
 /// Work on a thread of its own. It ends when this is dropped, which waits for it.
 #[derive(Debug)]
-pub(crate) struct Background {
+pub struct Background {
     stop: Arc<Notify>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Background {
     /// Begins; the name is of the thread, at most 15 bytes.
-    pub(crate) fn start(name: &str, work: impl Future<Output = ()> + Send + 'static) -> io::Result<Self> {
+    pub fn start(name: &str, work: impl Future<Output = ()> + Send + 'static) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
         let stop = Arc::new(Notify::new());
         let stopped = stop.clone();

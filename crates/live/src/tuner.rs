@@ -1,23 +1,74 @@
 //! What sets a circuit switch: the process that has made it, or another one of the machine.
 
-use super::{CircuitError, Darkens};
 use crate::bpf::BpfError;
 use crate::clock;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use timeplane_model::{Duration, Matching, Time};
 
+/// The most ports.
+pub const MOST_PORTS: usize = 1024;
+
+/// Which ports are dark while the switch is retuned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Darkens {
+    /// Inputs that get another output; circuits that stay carry on.
+    #[default]
+    Moved,
+    /// All of them.
+    All,
+}
+
+/// Why there is no switch, or not the permutation asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum CircuitError {
+    /// The program or its maps.
+    #[error("the circuit switch's BPF program: {0}")]
+    Bpf(#[from] libbpf_rs::Error),
+    /// An interface.
+    #[error("the circuit switch at {interface}: {source}")]
+    Attach {
+        /// Its name.
+        interface: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// No ports, too many, or one twice.
+    #[error("a circuit switch has 1 to {MOST_PORTS} interfaces, each once; there are {0}")]
+    Interfaces(String),
+    /// Not an output for each input.
+    #[error("{found} outputs for a circuit switch of {ports} ports")]
+    Outputs {
+        /// How many there are.
+        found: usize,
+        /// How many there should be.
+        ports: usize,
+    },
+    /// An output is no port, or that of two inputs.
+    #[error("output {0} is that of two inputs, or no port")]
+    Output(usize),
+    /// There is none.
+    #[error("there is no circuit switch in {}: {source}", folder.display())]
+    Missing {
+        /// Where it should be.
+        folder: PathBuf,
+        /// What libbpf says.
+        source: libbpf_rs::Error,
+    },
+}
+
 /// In place of an output's number, as in `bpf/circuit.bpf.c`.
-pub(super) const UNCONNECTED: u64 = u32::MAX as u64;
+pub const UNCONNECTED: u64 = u32::MAX as u64;
 /// Names of the pinned maps.
 const CIRCUITS: &str = "circuits";
 const SETTINGS: &str = "settings";
 
 /// What a switch is like, as in `bpf/circuit.bpf.c`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Settings {
+pub struct Settings {
     least_ns: u64,
     most_ns: u64,
     all: u64,
@@ -25,20 +76,23 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    pub(super) fn new(least: Duration, most: Duration, darkens: Darkens, ports: usize) -> Self {
+    /// Of a switch whose ports stay dark for `least` to `most`.
+    pub fn new(least: Duration, most: Duration, darkens: Darkens, ports: usize) -> Self {
         let ns = |d: Duration| (d.as_ps() / 1000).max(0) as u64;
         let least_ns = ns(least);
         Self { least_ns, most_ns: ns(most).max(least_ns), all: u64::from(darkens == Darkens::All), ports: ports as u64 }
     }
-    pub(super) fn darkens(&self) -> Darkens {
+    /// Which ports a retune darkens.
+    pub fn darkens(&self) -> Darkens {
         if self.all == 0 { Darkens::Moved } else { Darkens::All }
     }
-    pub(super) fn ports(&self) -> usize {
+    /// Number of ports.
+    pub fn ports(&self) -> usize {
         self.ports as usize
     }
 }
 
-/// Connects the ports of a [`CircuitSwitch`](super::CircuitSwitch).
+/// Connects the ports of a circuit switch.
 #[derive(Debug)]
 pub struct Tuner {
     circuits: MapHandle,
@@ -51,13 +105,17 @@ impl Tuner {
         Self { circuits, settings, draws: Xoshiro256PlusPlus::seed_from_u64(clock::monotonic_ns()) }
     }
 
-    pub(super) fn first(circuits: MapHandle, settings: MapHandle, first: Settings) -> Result<Self, CircuitError> {
+    /// The tuner of a new switch, whose maps are these.
+    ///
+    /// # Errors
+    /// If the system refuses the settings.
+    pub fn first(circuits: MapHandle, settings: MapHandle, first: Settings) -> Result<Self, CircuitError> {
         let tuner = Self::new(circuits, settings);
         tuner.write_settings(&first)?;
         Ok(tuner)
     }
 
-    /// That of a switch that is [pinned](super::CircuitSwitch::pin) in this folder. One tuner should be used at a time: two that retune at once leave what
+    /// That of a switch that is pinned in this folder. One tuner should be used at a time: two that retune at once leave what
     /// neither has asked for.
     ///
     /// # Errors
@@ -70,20 +128,32 @@ impl Tuner {
         Ok(Self::new(map(CIRCUITS)?, map(SETTINGS)?))
     }
 
-    pub(super) fn pin(&mut self, folder: &Path) -> Result<(), BpfError> {
+    /// Pins the maps in this folder of a BPF file system.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn pin(&mut self, folder: &Path) -> Result<(), BpfError> {
         let refused = || BpfError::refused(format!("pinning a circuit switch in {}", folder.display()));
         self.circuits.pin(folder.join(CIRCUITS)).map_err(refused())?;
         self.settings.pin(folder.join(SETTINGS)).map_err(refused())
     }
 
-    pub(super) fn settings(&self) -> Result<Settings, CircuitError> {
+    /// The settings of the switch.
+    ///
+    /// # Errors
+    /// If the map cannot be read.
+    pub fn settings(&self) -> Result<Settings, CircuitError> {
         let value = self.settings.lookup(&[0; 4], MapFlags::ANY)?.unwrap_or_default();
         let number =
             |at: usize| value.get(at..at + 8).map_or(0, |b| u64::from_ne_bytes(b.try_into().unwrap_or_default()));
         Ok(Settings { least_ns: number(0), most_ns: number(8), all: number(16), ports: number(24) })
     }
 
-    pub(super) fn write_settings(&self, s: &Settings) -> Result<(), CircuitError> {
+    /// Changes the settings of the switch.
+    ///
+    /// # Errors
+    /// If the map cannot be written.
+    pub fn write_settings(&self, s: &Settings) -> Result<(), CircuitError> {
         let value = [s.least_ns, s.most_ns, s.all, s.ports].map(u64::to_ne_bytes).concat();
         Ok(self.settings.update(&[0; 4], &value, MapFlags::ANY)?)
     }
@@ -163,14 +233,14 @@ impl Tuner {
 }
 
 /// Takes away what is pinned in a folder, so that nobody finds the switch any more.
-pub(super) fn remove(folder: &Path) {
+pub fn remove(folder: &Path) {
     for name in [CIRCUITS, SETTINGS] {
         let _ = std::fs::remove_file(folder.join(name));
     }
 }
 
 /// Writes a circuit; the output is there before the time, in the order in which the program reads them.
-pub(super) fn write(circuits: &impl MapCore, port: u32, output: u64, lit_at: u64) -> Result<(), libbpf_rs::Error> {
+pub fn write(circuits: &impl MapCore, port: u32, output: u64, lit_at: u64) -> Result<(), libbpf_rs::Error> {
     let value = [output.to_ne_bytes(), lit_at.to_ne_bytes()].concat();
     circuits.update(&port.to_ne_bytes(), &value, MapFlags::ANY)
 }

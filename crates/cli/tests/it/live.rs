@@ -30,7 +30,7 @@ fn live_is_a_program_beside_this_one() {
     };
     let (code, out, err) = run();
     assert_eq!((code, out.as_str()), (Some(2), ""));
-    assert!(err.contains("cargo install --path crates/live") && err.contains("bash install.sh"), "{err}");
+    assert!(err.contains("cargo install --path crates/lab") && err.contains("bash install.sh"), "{err}");
     let program = folder.join("timeplane-live");
     install_script("#!/bin/sh\nprintf '%s|' \"$@\"\nexit 7\n", &program);
     assert_eq!(run(), (Some(7), "lab|--help|a b|".to_owned(), String::new()));
@@ -50,7 +50,7 @@ fn doctor_asks_the_program_for_real_hosts_and_is_well_where_that_is() {
     };
     let (code, out) = run(&[]);
     assert_eq!(code, Some(1), "{out}");
-    assert!(out.contains("MISSING  clang for BPF") && out.contains("MISSING  timeplane-live"), "{out}");
+    assert!(out.contains("MISSING  clang for BPF") && out.contains("MISSING  timeplane-lab"), "{out}");
     let program = folder.join("timeplane-live");
     let script = "#!/bin/sh\n[ \"$*\" = \"doctor --json\" ] && echo '[{\"what\": \"gate\"}]' || echo \"works: $*\"\n";
     install_script(script, &program);

@@ -1,7 +1,7 @@
 use super::*;
-use crate::lab::fabric::{Fabric, FabricParameters, INTERFACE, host_mac};
-use crate::packet_socket::{Frames, PacketSocket};
+use crate::fabric::{Fabric, FabricParameters, INTERFACE, host_mac};
 use std::time::Instant;
+use timeplane_live::packet_socket::{Frames, PacketSocket};
 use timeplane_model::HostId;
 use timeplane_protocol::numbering::CIRCUIT;
 
@@ -155,7 +155,7 @@ fn what_moves_is_dark_and_what_stays_carries_on() {
 #[test]
 fn a_retune_under_traffic_loses_what_it_counts_and_nothing_after_it() {
     let mut rig = Rig::start("tune", 3, Duration::from_ms(20), Darkens::Moved);
-    let now = crate::clock::now;
+    let now = timeplane_live::clock::now;
     // Per frame: where to the circuit went, and whether it was sent after light, by the sender's clock, which is the switch's.
     let mut sent: Vec<(usize, bool)> = vec![];
     for output in [1, 2, 1, 2, 1, 2] {

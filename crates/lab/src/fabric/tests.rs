@@ -1,9 +1,9 @@
 use super::*;
-use crate::packet_socket::{Batch, Frames, PacketSocket};
 use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
 use std::process::{Command, Stdio};
 use std::time::Instant;
+use timeplane_live::packet_socket::{Batch, Frames, PacketSocket};
 
 fn parameters(test: &str, hosts: u16) -> FabricParameters {
     FabricParameters { name: format!("tpf{test}{}", std::process::id()), hosts, mtu: 1500, limit: None }
@@ -32,7 +32,7 @@ fn everybody_reaches_everybody_and_nothing_else_is_on_the_links() {
         let sockets: Vec<_> = stations.iter().map(|&(namespace, ip)| socket(namespace, ip)).collect();
         // What host 4 hears of all this is what is sent to it: no ARP, and nothing flooded.
         let tap = fabric.hosts()[4]
-            .enter(|| PacketSocket::open(INTERFACE, crate::packet_socket::ALL_ETHER_TYPES))
+            .enter(|| PacketSocket::open(INTERFACE, timeplane_live::packet_socket::ALL_ETHER_TYPES))
             .unwrap()
             .unwrap();
         for (from, sender) in sockets.iter().enumerate() {
@@ -75,7 +75,7 @@ fn a_limited_port_takes_its_time_holds_its_buffer_and_lets_signals_pass() {
     let limit = Some(PortLimit { rate: Rate::mbps(8), buffer: Bytes::new(300_000) });
     let mut fabric = Fabric::start(&FabricParameters { limit, ..parameters("rate", 2) }).unwrap();
     let [from, to] = [0, 1].map(|h| {
-        let open = || PacketSocket::open(INTERFACE, crate::packet_socket::ALL_ETHER_TYPES).unwrap();
+        let open = || PacketSocket::open(INTERFACE, timeplane_live::packet_socket::ALL_ETHER_TYPES).unwrap();
         fabric.hosts()[h].enter(open).unwrap()
     });
     // Else the sender's own buffer holds it back before the switch is full.

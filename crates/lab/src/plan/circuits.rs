@@ -1,6 +1,6 @@
 //! What plans of circuits mean on real hosts.
 
-use crate::circuit_switch::Darkens;
+use timeplane_live::tuner::Darkens;
 use timeplane_model::{Duration, Fabric, Rate};
 use timeplane_scenario::{CircuitDemand, CircuitsSpec, Retune, Topology};
 

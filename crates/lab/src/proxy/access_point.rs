@@ -1,8 +1,6 @@
 //! The access point's side on the real clock: what the emulated link does becomes reports to a proxy.
 
-use super::clock::Clock;
 use super::rate_trace::RateTrace;
-use crate::timed::real_time;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -10,6 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
+use timeplane_live::proxy::Clock;
+use timeplane_live::timed::real_time;
 use timeplane_model::{Duration, Time};
 use timeplane_protocol::wire::Control;
 use timeplane_protocol::{LinkReport, LinkReporter, LinkReporterConfig, QueueSample, ReporterInput};

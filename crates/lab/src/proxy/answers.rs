@@ -1,15 +1,15 @@
 //! A scenario in the proxy's lab: all its schemes, every point and seed, one after the other, with the results of a simulation.
 
-use super::actuator::Actuator;
 use super::experiment::{Experiment, ExperimentError};
 use super::lab::{LabError, LabScheme};
 use super::tables::{Done, RecordError, live_json};
 use crate::answers::{Asker, Outcome, Progress};
-use crate::lab::fabric::FabricError;
-use crate::lab::left_over;
+use crate::fabric::FabricError;
+use crate::left_over;
 use std::path::PathBuf;
 use std::sync::Arc;
 use timeplane_experiment::{Question, questions};
+use timeplane_live::proxy::Actuator;
 use timeplane_model::{Duration, Fabric};
 use timeplane_results::{Recorder, ResultsError, Store};
 use timeplane_scenario::{Loaded, Point, ScenarioError, nearest};

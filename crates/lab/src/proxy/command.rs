@@ -1,43 +1,28 @@
-//! `timeplane live proxy`.
+//! `timeplane live lab` for a scenario of the proxy.
 
-use super::actuator::Actuator;
 use super::answers::{self, Options, RunError};
-use super::daemon::{DaemonArgs, daemon};
 use crate::answers::Outcome;
-use crate::command::{ScenarioArgs, exit, named, width, wrong_scenario};
-use clap::Args;
+use crate::arguments::{ScenarioArgs, exit, named, width, wrong_scenario};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::Value;
-use std::path::PathBuf;
 use std::sync::Arc;
+use timeplane_live::proxy::Actuator;
+use timeplane_scenario::Loaded;
 
-/// Arguments of `proxy`.
-#[derive(Clone, Debug, Args)]
-pub struct ProxyArgs {
-    /// The scenario of a lab, a TOML file
-    #[arg(required_unless_present = "listen", conflicts_with = "listen")]
-    file: Option<PathBuf>,
-    #[command(flatten)]
-    scenario: ScenarioArgs,
-    #[command(flatten)]
-    daemon: DaemonArgs,
-}
-
-/// Runs it: answers on stdout, everything else on stderr; its exit code.
-pub fn proxy(args: &ProxyArgs) -> u8 {
+/// Runs a scenario in the lab of the proxy and prints the comparison; returns the exit code.
+pub fn proxy(args: &ScenarioArgs, loaded: &Loaded) -> u8 {
     let (actuator, why) = Actuator::best();
     if let Some(why) = why {
-        eprintln!("{why}; the send buffer's size it is");
+        eprintln!("{why}; using the send buffer's size instead");
     }
     let actuator = Arc::new(actuator);
-    let Some(file) = &args.file else { return daemon(&args.daemon, actuator) };
-    args.scenario.answer(
-        file,
-        |loaded, stop, told| {
+    args.answer(
+        loaded,
+        |stop, told| {
             let options = Options {
-                results: args.scenario.results.clone(),
-                name: args.scenario.lab_name(loaded),
-                schemes: args.scenario.scheme.clone(),
+                results: args.results.clone(),
+                name: args.lab_name(loaded),
+                schemes: args.scheme.clone(),
                 actuator,
             };
             answers::run(loaded, &options, &|| stop.is_set(), told)

@@ -5,23 +5,23 @@
 //! ```
 
 use super::access_point::{AccessPoint, AccessPointConfig};
-use super::actuator::Actuator;
-use super::clock::Clock;
-use super::connections::Halves;
 use super::delays::Delays;
 use super::emulator::{Direction, Emulator, EmulatorError, LinkSpec, Measured, tun};
 use super::fifo::Count;
 use super::rate_trace::RateTrace;
-use super::split::{SplitConfig, SplitProxy};
-use super::steering::{Steering, SteeringConfig, SteeringCounters};
 use super::stream::{receive, send, watch};
-use crate::netns::{Namespace, NetError, veth};
 use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, SockRef, Socket, Type};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use timeplane_live::netns::{Namespace, NetError, veth};
+use timeplane_live::proxy::Actuator;
+use timeplane_live::proxy::Clock;
+use timeplane_live::proxy::Halves;
+use timeplane_live::proxy::{SplitConfig, SplitProxy};
+use timeplane_live::proxy::{Steering, SteeringConfig, SteeringCounters};
 use timeplane_model::{Bytes, Duration, LinkId, Rate, Time};
 use timeplane_protocol::{LinkReporterConfig, Policy, QueueSample, WindowProxyConfig};
 
@@ -270,7 +270,7 @@ impl ProxyLab {
         let server = hosts.server.enter(|| connect(scheme)).map_err(LabError::from)?;
         let server = server.map_err(at("the server's connection"))?;
         // The limit is one of accepting, too.
-        let patience = super::clock::wall(PATIENCE);
+        let patience = timeplane_live::proxy::wall(PATIENCE);
         SockRef::from(&listener).set_read_timeout(Some(patience)).map_err(at("the device's socket"))?;
         let (device, _) = listener.accept().map_err(at("the device's connection"))?;
         // Whose round trips are those of the link.

@@ -1,11 +1,11 @@
 //! A stream of bytes that its receiver knows, and how fast it comes.
 
-use super::clock::Clock;
 use super::delays::Delays;
-use super::sockets::TcpInfo;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
+use timeplane_live::proxy::Clock;
+use timeplane_live::proxy::TcpInfo;
 use timeplane_model::{Duration, Time};
 
 /// Bytes that are written at a time.
@@ -111,7 +111,7 @@ pub(super) fn watch(
             delays.add(info.srtt);
         }
         again = info.sent_again;
-        std::thread::sleep(super::clock::wall(every));
+        std::thread::sleep(timeplane_live::proxy::wall(every));
     }
     Ok((delays, again))
 }

@@ -4,13 +4,8 @@
 //! for holds in both: everything arrives, nobody sends in a foreign slot, nobody is muted for good. Times are counted in rounds, which a world
 //! has as long as it likes.
 
-#[path = "agents/bodies.rs"]
 mod bodies;
-#[path = "common/scenario.rs"]
-mod scenario;
-#[path = "agents/veth.rs"]
 mod veth;
-#[path = "agents/virtual_time.rs"]
 mod virtual_time;
 
 /// Where agents live.
@@ -46,7 +41,7 @@ macro_rules! in_both_worlds {
             $(#[test] fn $body() { super::bodies::$body(&mut super::virtual_time::world(false $(|| stringify!($option) == "standby")?)); })+
         }
         mod over_veth {
-            $(#[test] fn $body() { super::bodies::$body(&mut super::veth::world(stringify!($body), false $(|| stringify!($option) == "standby")?)); })+
+            $(#[test] fn $body() { let _turn = crate::turn(); super::bodies::$body(&mut super::veth::world(stringify!($body), false $(|| stringify!($option) == "standby")?)); })+
         }
     };
 }

@@ -1,8 +1,6 @@
 //! With `scope = "all"` everything waits for slots but what keeps a host within reach: SSH and ARP never stop, whatever daemons do.
 
-mod common;
-
-use common::{Lab, Traffic, pairs, until};
+use crate::common::{Lab, Traffic, pairs, until};
 use nix::sys::socket::getsockopt;
 use nix::{getsockopt_impl, libc, sockopt_impl};
 use std::io::{Read, Write};
@@ -10,8 +8,8 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration as Wait, Instant};
+use timeplane_lab::fabric::host_ip;
 use timeplane_live::gate::{SafeState, Scope};
-use timeplane_live::lab::fabric::host_ip;
 use timeplane_live::netns::Namespace;
 
 mod option {
@@ -125,6 +123,7 @@ fn arp(lab: &Lab, from: usize, to: u16) -> bool {
 
 #[test]
 fn ssh_and_arp_never_stop_where_all_other_traffic_waits() {
+    let _turn = crate::turn();
     let mut lab = Lab::start("all", 1, |p| {
         p.scope = Scope::All;
         p.safe = SafeState::Closed;
@@ -171,11 +170,11 @@ fn ssh_and_arp_never_stop_where_all_other_traffic_waits() {
 
     // What agents have left behind is taken away.
     for host in lab.hosts.fabric().hosts() {
-        let released = host.command(env!("CARGO_BIN_EXE_timeplane-live")).args(["release", "eth0"]).output().unwrap();
+        let released = host.command(env!("CARGO_BIN_EXE_timeplane-lab")).args(["release", "eth0"]).output().unwrap();
         assert!(released.status.success(), "{}", String::from_utf8_lossy(&released.stderr));
     }
     assert!(gets_through(&lab.hosts.fabric().hosts()[2], to(1, 8080), Wait::from_secs(10)), "released");
     let again =
-        lab.hosts.fabric().hosts()[2].command(env!("CARGO_BIN_EXE_timeplane-live")).args(["release", "eth0"]).output();
+        lab.hosts.fabric().hosts()[2].command(env!("CARGO_BIN_EXE_timeplane-lab")).args(["release", "eth0"]).output();
     assert!(!again.unwrap().status.success(), "there is nothing left to release");
 }

@@ -1,22 +1,20 @@
 //! Circuits on real interfaces: a controller sets a circuit switch in the kernel, hosts send over it while their circuit is up, and the rest over the bridge
 //! beside it.
 
-#[path = "common/place.rs"]
-mod place;
-
+use crate::common::place::{PROGRAM, Place};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
-use place::{PROGRAM, Place};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration as Wait, Instant};
 use timeplane_experiment as experiment;
-use timeplane_live::lab::circuits::CircuitsSeen;
-use timeplane_live::lab::fabric::FabricParameters;
-use timeplane_live::lab::hosts::{Hosts, HostsParameters};
-use timeplane_live::lab::run::{self, Outcome};
-use timeplane_live::plan::LivePlan;
+use timeplane_lab::circuits::CircuitsSeen;
+use timeplane_lab::fabric::FabricParameters;
+use timeplane_lab::hosts::{Hosts, HostsParameters};
+use timeplane_lab::plan::LivePlan;
+use timeplane_lab::run::{self, Outcome};
+use timeplane_live::controller::Plan;
 use timeplane_model::{Duration, Fabric, HostId};
 use timeplane_protocol::wire::SignalEncoding;
 use timeplane_scenario::Loaded;
@@ -53,9 +51,9 @@ struct Run {
 
 impl Run {
     fn only(results: &Path) -> Self {
-        let runs = place::runs(results);
+        let runs = crate::common::place::runs(results);
         let [folder] = &runs[..] else { panic!("{runs:?}") };
-        Self { folder: folder.clone(), summary: place::summary(folder) }
+        Self { folder: folder.clone(), summary: crate::common::place::summary(folder) }
     }
     /// Frames that were lost for this reason.
     fn dropped(&self, reason: &str) -> u64 {
@@ -95,6 +93,7 @@ impl Run {
 /// The file of `scenarios/`, as it is: what is simulated is what the lab does.
 #[test]
 fn a_lab_of_circuits_does_what_the_simulator_says() {
+    let _turn = crate::turn();
     let place = Place::new("crun");
     let loaded = loaded(&[]);
     let outcome = lab(&place, &loaded);
@@ -125,6 +124,7 @@ fn a_lab_of_circuits_does_what_the_simulator_says() {
 /// A switch that is dark for longer than it is said to be: what is lost is counted, with its reason, and comes all the same. So does the simulator say.
 #[test]
 fn a_switch_that_is_dark_for_too_long_costs_frames_and_no_byte() {
+    let _turn = crate::turn();
     let place = Place::new("cdark");
     let loaded = loaded(&[("fabric.topology.hybrid.dark.fixed", "24 ms")]);
     let outcome = lab(&place, &loaded);
@@ -145,6 +145,7 @@ fn a_switch_that_is_dark_for_too_long_costs_frames_and_no_byte() {
 /// Schedules, heartbeats and signals get lost: each costs time, and none a frame, as a gate closes with its configuration and a rate with its period.
 #[test]
 fn lost_schedules_heartbeats_and_signals_cost_time_and_no_frame() {
+    let _turn = crate::turn();
     let place = Place::new("closs");
     let outcome = lab(&place, &loaded(&[("scheme.circuits.plan.circuits.control_loss", "0.15")]));
     let [(_, live)] = &outcome.live[..] else { panic!("{:?}", outcome.live) };
@@ -199,6 +200,7 @@ impl Drop for Lab {
 /// A controller that is killed leaves no gate open: nobody sends, into the dark or elsewhere, until another start of it plans again.
 #[test]
 fn a_killed_controller_leaves_nobody_sending_into_the_dark() {
+    let _turn = crate::turn();
     const BYTES: usize = 3_000_000;
     let place = Place::new("ckill");
     let mut lab = Lab::start(&place);
@@ -239,6 +241,7 @@ fn a_killed_controller_leaves_nobody_sending_into_the_dark() {
 
 #[test]
 fn what_real_hosts_do_not_do_is_refused_with_its_reason() {
+    let _turn = crate::turn();
     for (set, said) in [
         (("fabric.topology.hybrid.hosts_per_tor", "2"), "`hosts_per_tor` and uplinks have to be 1"),
         (("scheme.circuits.plan.circuits.demand", "oracle"), "it plans by an oracle"),

@@ -1,13 +1,12 @@
 //! Slots work in every encoding of signals, from the controller to the kernels of the hosts.
 
-mod common;
-
-use common::{HOSTS, Lab};
+use crate::common::{HOSTS, Lab};
 use std::time::Duration as Wait;
 use timeplane_protocol::wire::SignalEncoding;
 
 #[test]
 fn every_encoding_carries_slots() {
+    let _turn = crate::turn();
     for (short, encoding) in ["x", "m", "p", "u", "i"].into_iter().zip(SignalEncoding::ALL) {
         let mut lab = Lab::start(&format!("e{short}"), 1, |p| p.encoding = encoding);
         lab.exchange(1, Wait::from_secs(30));

@@ -1,9 +1,12 @@
-use super::*;
-use crate::lab::fabric::{Fabric, FabricParameters, INTERFACE, controller_mac, host_mac};
-use crate::packet_socket::PacketSocket;
+//! The observer at a switch of namespaces: which frames count as violations of which slots.
+
 use std::time::Instant;
+use timeplane_lab::fabric::{Fabric, FabricParameters, INTERFACE, controller_mac, host_mac};
+use timeplane_live::observer::{Observer, PortCounters};
+use timeplane_live::packet_socket::PacketSocket;
+use timeplane_model::Duration;
 use timeplane_protocol::Pfc;
-use timeplane_protocol::wire::{Endpoint, SignalEncoding, UdpFrame};
+use timeplane_protocol::wire::{Endpoint, PORT, SignalEncoding, SignalKey, UdpFrame};
 
 /// A watched switch, and sockets of those at its ports. What is sent has been counted before anything else is done, so that the order of frames
 /// is the order of lines, however busy the machine is.
@@ -79,6 +82,7 @@ impl Rig {
 
 #[test]
 fn hosts_that_keep_to_their_slots_violate_none() {
+    let _turn = crate::turn();
     let mut rig = Rig::start("good", 3);
     for round in 0..4 {
         for host in 0..3 {
@@ -122,6 +126,7 @@ fn hosts_that_keep_to_their_slots_violate_none() {
 
 #[test]
 fn a_frame_in_the_guard_is_a_reaction_and_one_in_the_next_slot_a_violation() {
+    let _turn = crate::turn();
     let mut rig = Rig::start("bad", 3);
     rig.open(0, Some(1));
     rig.send(0, 1, 1);
@@ -166,6 +171,7 @@ fn a_frame_in_the_guard_is_a_reaction_and_one_in_the_next_slot_a_violation() {
 
 #[test]
 fn a_hold_ends_a_slot_and_what_no_host_obeys_opens_none() {
+    let _turn = crate::turn();
     let mut rig = Rig::start("hold", 2);
     rig.open_for(0, Some(1), Duration::from_us(1));
     std::thread::sleep(std::time::Duration::from_millis(1));
@@ -196,6 +202,7 @@ fn a_hold_ends_a_slot_and_what_no_host_obeys_opens_none() {
 
 #[test]
 fn who_ignores_its_slots_is_named_and_a_full_log_is_told() {
+    let _turn = crate::turn();
     let mut rig = Rig::start("name", 3);
     for _ in 0..3 {
         for host in 0..2 {
@@ -227,6 +234,7 @@ fn who_ignores_its_slots_is_named_and_a_full_log_is_told() {
 
 #[test]
 fn wrong_interfaces_are_told() {
+    let _turn = crate::turn();
     let said = |interfaces: &[&str]| Observer::attach(interfaces, controller_mac()).unwrap_err().to_string();
     assert!(said(&["no-such-port"]).contains("no-such-port"));
     assert!(said(&["lo", "lo"]).contains("two of the name lo"));
@@ -235,6 +243,7 @@ fn wrong_interfaces_are_told() {
 
 #[test]
 fn signals_are_read_in_every_encoding_and_those_with_a_wrong_tag_are_none() {
+    let _turn = crate::turn();
     let mut rig = Rig::start("enc", 2);
     let (key, wrong) = (SignalKey([7; 16]), SignalKey([8; 16]));
     let frame = |encoding, sequence, open, key: &SignalKey| {

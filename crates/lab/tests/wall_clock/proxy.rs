@@ -7,11 +7,13 @@ use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration as Wall, Instant};
+use timeplane_lab::proxy::{
+    AccessPoint, AccessPointConfig, Direction, Emulator, Figures, LabScheme, LinkSpec, ProxyLab, RateTrace, tun,
+};
 use timeplane_live::acks::{AckError, AckRedirect};
 use timeplane_live::netns::{Namespace, veth};
 use timeplane_live::proxy::{
-    AccessPoint, AccessPointConfig, Actuator, Clock, Direction, Emulator, Figures, LabScheme, LinkSpec, Order,
-    ProxyLab, RateTrace, SplitConfig, SplitProxy, Steering, SteeringConfig, TcpInfo, WindowControl, WindowError, tun,
+    Actuator, Clock, Order, SplitConfig, SplitProxy, Steering, SteeringConfig, TcpInfo, WindowControl, WindowError,
 };
 use timeplane_model::{Bytes, Duration, LinkId, Rate, Time};
 use timeplane_protocol::wire::MacAddress;
@@ -67,6 +69,7 @@ fn sound(figures: &Figures) {
 
 #[test]
 fn the_proxy_keeps_round_trips_short_where_cubic_fills_the_queue() {
+    let _turn = crate::turn();
     let (actuator, why) = Actuator::best();
     assert!(why.is_none(), "{}", why.unwrap());
     let actuator = Arc::new(actuator);
@@ -88,6 +91,7 @@ fn the_proxy_keeps_round_trips_short_where_cubic_fills_the_queue() {
 
 #[test]
 fn without_bpf_the_send_buffer_bounds_what_is_under_way() {
+    let _turn = crate::turn();
     let lab = ProxyLab::new(&name("b"), steps(), ms(3_000));
     let figures = lab.run(&LabScheme::Proxy(Policy::Reactive), &Arc::new(Actuator::SendBuffer)).unwrap();
     eprintln!("send buffer: {}", described(&figures));
@@ -99,6 +103,7 @@ fn without_bpf_the_send_buffer_bounds_what_is_under_way() {
 
 #[test]
 fn an_emulated_link_delays_bounds_and_conserves() {
+    let _turn = crate::turn();
     let prefix = name("e");
     let [a, b] = ["a", "b"].map(|letter| Namespace::create(&format!("{prefix}{letter}")).unwrap());
     let near = tun(&a, "air", "10.92.0.1/24", 1500).unwrap();
@@ -147,6 +152,7 @@ fn an_emulated_link_delays_bounds_and_conserves() {
 
 #[test]
 fn windows_are_the_kernels_again_when_reports_stop() {
+    let _turn = crate::turn();
     let scheme = WindowControl::load().unwrap();
     let actuator = Arc::new(Actuator::Bpf(scheme));
     let asked = || match &*actuator {
@@ -213,6 +219,7 @@ fn windows_are_the_kernels_again_when_reports_stop() {
 
 #[test]
 fn the_kernel_follows_a_window_while_it_holds() {
+    let _turn = crate::turn();
     let scheme = WindowControl::load_as(&name("tpf")).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let here = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -276,6 +283,7 @@ fn eventually(what: impl Fn() -> bool) -> bool {
 #[test]
 #[ignore = "the process that another test kills"]
 fn holds_a_control_until_it_is_killed() {
+    let _turn = crate::turn();
     if let Ok(name) = std::env::var("TIMEPLANE_HOLDS_A_CONTROL") {
         let scheme = WindowControl::load_as(&name).unwrap();
         println!("\nregistered {}", scheme.name());
@@ -296,6 +304,7 @@ impl Drop for Killed {
 
 #[test]
 fn a_control_does_not_outlive_its_process() {
+    let _turn = crate::turn();
     let [theirs, ours] = ["tpa", "tpb"].map(name);
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "holds_a_control_until_it_is_killed", "--ignored", "--nocapture"])
@@ -354,6 +363,7 @@ fn came(namespace: &Namespace, interface: &str) -> u64 {
 
 #[test]
 fn acknowledgements_take_another_wire_and_data_do_not() {
+    let _turn = crate::turn();
     let prefix = name("k");
     let [a, b] = ["a", "b"].map(|letter| Namespace::create(&format!("{prefix}{letter}")).unwrap());
     veth((&a, "data", "02:00:00:00:93:01"), (&b, "data", "02:00:00:00:93:02")).unwrap();
@@ -391,6 +401,7 @@ fn acknowledgements_take_another_wire_and_data_do_not() {
 
 #[test]
 fn acknowledgements_of_an_emulated_link_come_back_by_wire() {
+    let _turn = crate::turn();
     let prefix = name("w");
     let [a, b] = ["a", "b"].map(|letter| Namespace::create(&format!("{prefix}{letter}")).unwrap());
     let near = tun(&a, "air", "10.94.0.1/24", 1500).unwrap();

@@ -7,12 +7,13 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration as Wait, Instant};
+use timeplane_lab::proxy::{AccessPoint, AccessPointConfig, RateTrace};
 use timeplane_live::netns::{Namespace, veth};
-use timeplane_live::proxy::{AccessPoint, AccessPointConfig, Clock, RateTrace};
+use timeplane_live::proxy::Clock;
 use timeplane_model::{Duration, LinkId, Rate};
 use timeplane_protocol::{LinkReporterConfig, QueueSample};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_timeplane-live");
+const PROGRAM: &str = env!("CARGO_BIN_EXE_timeplane-lab");
 const PATIENCE: Wait = Wait::from_secs(20);
 
 /// A client, an edge that forwards, and a server behind it.
@@ -115,6 +116,7 @@ const TO_THE_EDGE: &str = "10.97.0.1";
 
 #[test]
 fn what_is_turned_to_it_goes_where_it_was_meant_to_go() {
+    let _turn = crate::turn();
     let edge = Edge::new("r");
     assert_eq!(edge.exchange(7000).to_string(), "10.96.0.1", "without a proxy the edge forwards");
     let proxy = edge.proxy(&["--original-destination"]);
@@ -138,6 +140,7 @@ fn what_is_turned_to_it_goes_where_it_was_meant_to_go() {
 
 #[test]
 fn what_tproxy_gives_it_goes_where_it_was_meant_to_go() {
+    let _turn = crate::turn();
     let edge = Edge::new("t");
     let proxy = edge.proxy(&["--original-destination", "--transparent"]);
     edge.edge.ip("rule add fwmark 1 lookup 100").unwrap();
@@ -151,6 +154,7 @@ fn what_tproxy_gives_it_goes_where_it_was_meant_to_go() {
 
 #[test]
 fn windows_towards_the_radio_follow_reports() {
+    let _turn = crate::turn();
     let edge = Edge::new("w");
     let (reports, access_point) = ("127.0.0.1:6001", "127.0.0.1:6002");
     let policy =
@@ -179,9 +183,10 @@ fn windows_towards_the_radio_follow_reports() {
 
 #[test]
 fn what_makes_no_sense_is_refused() {
+    let _turn = crate::turn();
     for (arguments, said) in [
-        (&["proxy", "--listen", "127.0.0.1:0"][..], "--to or --original-destination"),
-        (&["proxy"], "<FILE>"),
+        (&["proxy", "--listen", "127.0.0.1:0"][..], "--to <ADDRESS>"),
+        (&["proxy"], "--listen <ADDRESS>"),
         (
             &["proxy", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:1", "--policy", "best"],
             "there are reactive, proactive, predicted",

@@ -1,11 +1,8 @@
 //! A scenario of the proxy as `timeplane live proxy` runs it: what comes out, and what is left when it goes.
 
-#[path = "common/place.rs"]
-mod place;
-
+use crate::common::place::{PROGRAM, Place, columns};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use place::{PROGRAM, Place, columns};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
@@ -26,7 +23,7 @@ trait InPlace {
 impl InPlace for Place {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
-        command.args(["proxy", "--quiet", "--name", &self.name, "--results"]).arg(self.results());
+        command.args(["lab", "--quiet", "--name", &self.name, "--results"]).arg(self.results());
         command.arg(scenario()).args(arguments);
         command
     }
@@ -48,6 +45,7 @@ fn scenario() -> PathBuf {
 
 #[test]
 fn kernel_tcp_gives_the_tables_of_a_simulation_alone_and_steered() {
+    let _turn = crate::turn();
     let place = Place::new("xrun");
     let arguments = ["--scheme", "cubic,reactive", "--set", "window.measure=3 s", "--json"];
     let out = place.command(&arguments).output().unwrap();
@@ -109,6 +107,7 @@ fn kernel_tcp_gives_the_tables_of_a_simulation_alone_and_steered() {
 
 #[test]
 fn what_a_killed_lab_has_left_is_removed_by_the_next_one_and_an_interrupt_leaves_nothing() {
+    let _turn = crate::turn();
     let place = Place::new("xkill");
     let mut first = place.start(&["--scheme", "reactive", "--set", "window.measure=60 s"]);
     place.until_it_runs();
@@ -132,6 +131,7 @@ fn what_a_killed_lab_has_left_is_removed_by_the_next_one_and_an_interrupt_leaves
 
 #[test]
 fn what_the_lab_has_not_is_refused_before_anything_runs() {
+    let _turn = crate::turn();
     let place = Place::new("xnot");
     for (arguments, said) in [
         (&["--scheme", "reactiv"][..], "did you mean `reactive`?"),

@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 use std::time::{Duration as Wait, Instant};
-use timeplane_live::lab::fabric::FabricParameters;
-use timeplane_live::lab::hosts::{Hosts, HostsParameters};
+use timeplane_lab::fabric::FabricParameters;
+use timeplane_lab::hosts::{Hosts, HostsParameters};
 use timeplane_model::HostId;
 
 const SCENARIO: &str = r#"
@@ -24,6 +24,7 @@ report_every = "10 ms"
 /// Two hosts send to a third one: each gets half of its link.
 #[test]
 fn two_senders_share_a_receiver_as_the_controller_says() {
+    let _turn = crate::turn();
     let name = format!("tprates{}", std::process::id());
     let folder = std::env::temp_dir().join(&name);
     std::fs::create_dir_all(&folder).unwrap();
@@ -31,7 +32,7 @@ fn two_senders_share_a_receiver_as_the_controller_says() {
     std::fs::write(&file, SCENARIO).unwrap();
     let parameters = HostsParameters {
         real_time: false,
-        ..HostsParameters::new(env!("CARGO_BIN_EXE_timeplane-live"), &folder, &file, "rates")
+        ..HostsParameters::new(env!("CARGO_BIN_EXE_timeplane-lab"), &folder, &file, "rates")
     };
     let hosts = Hosts::start(parameters, &FabricParameters { name, hosts: 3, mtu: 1500, limit: None }).unwrap();
     const BYTES: usize = 2_000_000;

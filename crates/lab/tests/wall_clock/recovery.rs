@@ -1,16 +1,14 @@
 //! What happens when a controller or an agent dies, or signals are lost or tampered with: what is promised holds, and how long it takes is printed.
 
-mod common;
-
-use common::{GAP, HOSTS, Lab, SLOT, Traffic, pairs, until};
+use crate::common::{GAP, HOSTS, Lab, SLOT, Traffic, pairs, until};
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration as Wait, Instant};
+use timeplane_lab::fabric::{MANAGER_PORT, controller_mac, host_mac, host_port};
+use timeplane_lab::loss::Loss;
 use timeplane_live::clock;
 use timeplane_live::gate::SafeState;
-use timeplane_live::lab::fabric::{MANAGER_PORT, controller_mac, host_mac, host_port};
-use timeplane_live::lab::loss::Loss;
 use timeplane_live::packet_socket::{ALL_ETHER_TYPES, Frames, PacketSocket};
 use timeplane_model::{Duration, HostId};
 
@@ -99,6 +97,7 @@ fn goes_on(traffic: &Traffic) {
 
 #[test]
 fn a_standby_leads_soon_and_no_byte_is_lost() {
+    let _turn = crate::turn();
     let mut lab = Lab::start("rsb", 2, |_| {});
     let (timeline, traffic) = (Timeline::start(&lab), begun(&lab));
     let (before, killed) = (timeline.epoch(), Instant::now());
@@ -116,6 +115,7 @@ fn a_standby_leads_soon_and_no_byte_is_lost() {
 
 #[test]
 fn closed_gates_wait_for_a_controller_to_come_back() {
+    let _turn = crate::turn();
     let mut lab = Lab::start("rcl", 1, |_| {});
     let (timeline, traffic) = (Timeline::start(&lab), begun(&lab));
     let before = timeline.epoch();
@@ -137,6 +137,7 @@ fn closed_gates_wait_for_a_controller_to_come_back() {
 
 #[test]
 fn open_gates_send_plainly_until_a_controller_is_back() {
+    let _turn = crate::turn();
     let mut lab = Lab::start("rop", 1, |p| p.safe = SafeState::Open);
     let traffic = begun(&lab);
     let unscheduled = |lab: &Lab| (0..HOSTS as usize).map(|h| lab.settled(h).gate.unscheduled).sum::<u64>();
@@ -163,6 +164,7 @@ fn open_gates_send_plainly_until_a_controller_is_back() {
 
 #[test]
 fn a_killed_agent_gets_no_slot_and_its_programs_an_error() {
+    let _turn = crate::turn();
     let mut lab = Lab::start("rag", 1, |_| {});
     let among_others = [(0, 2), (2, 0), (1, 0), (1, 2)];
     let traffic = Traffic::start(&lab, 1, &among_others, 60_000);
@@ -227,6 +229,7 @@ const DISTURBED: usize = 200;
 
 #[test]
 fn lost_doubled_late_cut_and_forged_signals_are_counted_and_cost_no_byte() {
+    let _turn = crate::turn();
     let mut lab = Lab::start("rdi", 1, |_| {});
     let ports = lab.hosts.fabric().ports();
     let loss = lab.hosts.fabric().switch().enter(|| Loss::attach(&ports).unwrap()).unwrap();

@@ -1,20 +1,17 @@
 //! A scenario in a lab of namespaces: what comes out, and what is left when it goes.
 
-#[path = "common/place.rs"]
-mod place;
-
+use crate::common::place::{PROGRAM, Place, columns, runs, summary};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use place::{PROGRAM, Place, columns, runs, summary};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration as Wait, Instant};
 use timeplane_experiment::{self as experiment, Comparison};
+use timeplane_lab::run::{self, Options, Progress};
 use timeplane_live::daemons;
-use timeplane_live::lab::run::{self, Options, Progress};
 use timeplane_results::Metric;
 use timeplane_scenario::Loaded;
 use timeplane_sim::Simulator;
@@ -45,6 +42,7 @@ fn scenario(bytes: &str) -> String {
 /// `control_loss` of a scenario holds in a lab as well: signals get lost, slots with them, and no byte.
 #[test]
 fn signals_get_lost_as_the_scenario_says() {
+    let _turn = crate::turn();
     let place = Place::new("lloss");
     let set = ("scheme.slots.plan.tdma.control_loss".to_owned(), vec!["0.2".to_owned()]);
     let loaded = Loaded::from_file(place.file("50 kB"), &[set]).unwrap();
@@ -120,6 +118,7 @@ fn completion(outcome: &Comparison) -> f64 {
 
 #[test]
 fn a_lab_gives_the_tables_of_a_simulation_and_nobody_sends_in_a_foreign_slot() {
+    let _turn = crate::turn();
     let place = Place::new("lrun");
     let set = ("record.queues_every".to_owned(), vec!["1 ms".to_owned()]);
     let loaded = Loaded::from_file(place.file("100 kB"), &[set]).unwrap();
@@ -212,6 +211,7 @@ fn is_up(place: &Place) -> bool {
 
 #[test]
 fn what_a_killed_lab_has_left_is_removed_by_the_next_one() {
+    let _turn = crate::turn();
     let place = Place::new("lkill");
     let mut first = start(&place, &place.file("50 MB"));
     until("the first lab", || is_up(&place));
@@ -243,6 +243,7 @@ fn what_a_killed_lab_has_left_is_removed_by_the_next_one() {
 
 #[test]
 fn an_interrupt_takes_everything_down() {
+    let _turn = crate::turn();
     let place = Place::new("lstop");
     let mut lab = start(&place, &place.file("50 MB"));
     until("the lab", || is_up(&place));
@@ -255,6 +256,7 @@ fn an_interrupt_takes_everything_down() {
 
 #[test]
 fn what_a_lab_has_not_is_refused_before_anything_runs() {
+    let _turn = crate::turn();
     let place = Place::new("lnot");
     let file = place.file("10 kB");
     for (set, said) in [
@@ -276,6 +278,7 @@ fn what_a_lab_has_not_is_refused_before_anything_runs() {
 
 #[test]
 fn checks_of_a_scenario_hold_in_a_lab_too() {
+    let _turn = crate::turn();
     let place = Place::new("lcheck");
     let check = |scheme: &str, most: &str| {
         format!("[[check]]\nmetric = \"completion\"\nscheme = \"{scheme}\"\nat_most = \"{most}\"\n")
@@ -307,6 +310,7 @@ fn checks_of_a_scenario_hold_in_a_lab_too() {
 /// A host's agent, a wire and the controller fail and return, while the others go on: what is delivered is whole, and nobody sends in a foreign slot.
 #[test]
 fn what_a_scenario_has_fail_fails_and_returns() {
+    let _turn = crate::turn();
     let place = Place::new("lfail");
     let file = place.folder.join("small.toml");
     let failure = |element: &str, at: u32, until: u32| {

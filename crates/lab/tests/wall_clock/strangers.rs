@@ -1,8 +1,6 @@
 //! Strangers on the network of running daemons: what they send is counted, and changes nothing.
 
-mod common;
-
-use common::{HOSTS, Lab, Traffic, pairs, until};
+use crate::common::{HOSTS, Lab, Traffic, pairs, until};
 use rustls::pki_types::{ServerName, pem::PemObject};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,11 +9,11 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration as Wait, Instant};
+use timeplane_lab::fabric::{MANAGER_PORT, controller_ip, host_mac};
 use timeplane_live::agent::Snapshot;
 use timeplane_live::channel::{Client, Event, Record};
 use timeplane_live::gate::GateCounters;
 use timeplane_live::keys::{Authority, Identity};
-use timeplane_live::lab::fabric::{MANAGER_PORT, controller_ip, host_mac};
 use timeplane_live::netns::{Namespace, bridge, veth};
 use timeplane_live::notes::{Hello, Note};
 use timeplane_live::packet_socket::{ALL_ETHER_TYPES, Frames, PacketSocket};
@@ -242,6 +240,7 @@ fn counted(lab: &Lab, before: &Snapshot, kinds: &[(&'static str, Shows, Vec<Vec<
 
 #[test]
 fn a_flood_of_what_no_controller_says_is_counted_and_opens_nothing() {
+    let _turn = crate::turn();
     let mut lab = Lab::start("str", 1, |_| {});
     // Of a controller that has been replaced.
     let (earlier, traffic) = (Heard::listen(&lab), Traffic::start(&lab, 1, &pairs(), 60_000));
@@ -319,6 +318,7 @@ fn handshake(address: SocketAddr, config: Arc<ClientConfig>) -> std::io::Result<
 
 #[test]
 fn strangers_at_the_demand_channel_are_refused_and_counted() {
+    let _turn = crate::turn();
     let mut lab = Lab::start("sch", 1, |p| p.status = true);
     let traffic = Traffic::start(&lab, 1, &pairs(), 60_000);
     let address = SocketAddr::from((controller_ip(), PORT));

@@ -1,20 +1,20 @@
 //! The circuit switch of a controller that plans circuits.
 
+use super::Plan;
 use super::{ControllerCounters, ControllerError};
-use crate::circuit_switch::Tuner;
-use crate::plan::LivePlan;
+use crate::tuner::Tuner;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use timeplane_model::Matching;
 
 /// Opens the switch of a plan of circuits; plans without circuits need none.
-pub(super) fn tuner(plan: &LivePlan, folder: Option<&Path>) -> Result<Option<Tuner>, ControllerError> {
-    if plan.circuits().is_none() {
+pub(super) fn tuner(plan: &dyn Plan, folder: Option<&Path>) -> Result<Option<Tuner>, ControllerError> {
+    if plan.most_dark().is_none() {
         return Ok(None);
     }
-    let folder = folder.ok_or_else(|| ControllerError::NoCircuits { scheme: plan.scheme.clone() })?;
+    let folder = folder.ok_or_else(|| ControllerError::NoCircuits { scheme: plan.scheme().to_owned() })?;
     let tuner = Tuner::open(folder)?;
-    let (ports, hosts) = (tuner.ports()?, plan.fabric.hosts());
+    let (ports, hosts) = (tuner.ports()?, plan.fabric().hosts());
     if ports != hosts as usize {
         return Err(ControllerError::Ports { ports, hosts });
     }

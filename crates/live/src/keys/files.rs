@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// A certificate, for everybody.
 pub(super) const PUBLIC: u32 = 0o644;
 /// A private key.
-pub(crate) const PRIVATE: u32 = 0o600;
+pub const PRIVATE: u32 = 0o600;
 
 pub(super) fn error(path: &Path) -> impl FnOnce(std::io::Error) -> KeyError {
     let path = path.to_owned();
@@ -22,7 +22,7 @@ pub(super) fn folder(dir: &Path) -> Result<(), KeyError> {
 }
 
 /// Writes a file as a whole, or not at all.
-pub(crate) fn write(path: &Path, mode: u32, text: &str, replace: bool) -> Result<(), KeyError> {
+pub fn write(path: &Path, mode: u32, text: &str, replace: bool) -> Result<(), KeyError> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.new", std::process::id()));
     let beside = PathBuf::from(beside);

@@ -6,7 +6,6 @@ use super::clock::Clock;
 use super::sockets::set_transparent;
 use super::split::{SplitConfig, SplitProxy, Target};
 use super::steering::{Steering, SteeringConfig};
-use crate::command::exit;
 use crate::service::{self, Stop};
 use clap::Args;
 use serde_json::json;
@@ -19,16 +18,20 @@ use timeplane_protocol::{Policy, RateLadder, WindowProxyConfig};
 
 /// Arguments of the daemon.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Without a scenario: the proxy of a real edge")]
-pub struct DaemonArgs {
+pub struct ProxyArgs {
     /// Splits connections that come here, until it is told to end
     #[arg(long, value_name = "ADDRESS")]
-    listen: Option<SocketAddr>,
+    listen: SocketAddr,
     /// Where all connections go
-    #[arg(long, value_name = "ADDRESS", requires = "listen", conflicts_with = "original_destination")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        required_unless_present = "original_destination",
+        conflicts_with = "original_destination"
+    )]
     to: Option<SocketAddr>,
     /// Connections go where they were meant to before netfilter has turned them here
-    #[arg(long, requires = "listen")]
+    #[arg(long)]
     original_destination: bool,
     /// Takes what TPROXY turns here, too
     #[arg(long, requires = "original_destination")]
@@ -63,27 +66,27 @@ fn policy_named(name: &str) -> Result<Policy, String> {
 }
 
 /// Runs it until it is told to end; a line of JSON now and then on stdout. Its exit code.
-pub(super) fn daemon(args: &DaemonArgs, actuator: Arc<Actuator>) -> u8 {
-    match serve(args, actuator) {
+pub fn proxy(args: &ProxyArgs) -> u8 {
+    let (actuator, why) = Actuator::best();
+    if let Some(why) = why {
+        eprintln!("{why}; using the send buffer's size instead");
+    }
+    match serve(args, Arc::new(actuator)) {
         Ok(code) => code,
         Err(e) => {
             eprintln!("error: {e}");
-            exit::FAILED
+            1
         }
     }
 }
 
-fn serve(args: &DaemonArgs, actuator: Arc<Actuator>) -> Result<u8, Box<dyn std::error::Error>> {
+fn serve(args: &ProxyArgs, actuator: Arc<Actuator>) -> Result<u8, Box<dyn std::error::Error>> {
     let wrong = |what: &str| {
         eprintln!("error: {what}");
-        Ok(exit::CONFIGURATION)
+        Ok(2)
     };
-    let Some(listen) = args.listen else { return wrong("--listen says where connections come in") };
-    let target = match (args.to, args.original_destination) {
-        (Some(to), _) => Target::Fixed(to),
-        (None, true) => Target::Original,
-        (None, false) => return wrong("--to or --original-destination says where connections go"),
-    };
+    let listen = args.listen;
+    let target = args.to.map_or(Target::Original, Target::Fixed);
     let steered = match (args.policy, args.reports, args.access_point) {
         (Some(policy), Some(reports), Some(access_point)) => {
             let Some(ladder) = RateLadder::new(args.rates.iter().copied()) else {
@@ -140,7 +143,7 @@ fn serve(args: &DaemonArgs, actuator: Arc<Actuator>) -> Result<u8, Box<dyn std::
         println!("{line}");
         if over {
             service::stopping();
-            return Ok(exit::OK);
+            return Ok(0);
         }
     }
 }

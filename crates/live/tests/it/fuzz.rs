@@ -2,14 +2,11 @@
 //!
 //! Each target in its own test. The demand channel's records are fuzzed beside their parser, which is not public.
 
-#[path = "fuzz/engine.rs"]
 mod engine;
-#[path = "../../protocol/examples/frames.rs"]
+#[path = "../../../protocol/examples/frames.rs"]
 #[allow(dead_code, reason = "an example, of which only its frames are needed")]
 mod frames;
-#[path = "fuzz/programs.rs"]
 mod programs;
-#[path = "fuzz/streams.rs"]
 mod streams;
 
 use engine::fuzz;

@@ -106,7 +106,9 @@ fn systemd_reads_them() {
     let result = std::panic::catch_unwind(|| {
         for unit in [MANAGER, AGENT, MOUNT] {
             // It looks for the program, too.
-            let text = text(unit).replace("/usr/bin/timeplane-live", env!("CARGO_BIN_EXE_timeplane-live"));
+            let program = env!("CARGO_BIN_EXE_timeplane-live");
+            let text =
+                text(unit).replace("/usr/bin/timeplane-live", program).replace("/usr/bin/timeplane-lab", program);
             std::fs::write(dir.join(unit), text).unwrap();
         }
         std::fs::write(dir.join("broken.service"), text(MANAGER).replace("Type=notify", "Typ=notify")).unwrap();

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration as Wait, Instant};
+use timeplane_lab::fabric::{FabricParameters, MANAGER_PORT, controller_mac};
+use timeplane_lab::hosts::{Hosts, HostsParameters};
+use timeplane_lab::loss::Loss;
 use timeplane_live::client::Agent;
-use timeplane_live::lab::fabric::{FabricParameters, MANAGER_PORT, controller_mac};
-use timeplane_live::lab::hosts::{Hosts, HostsParameters};
-use timeplane_live::lab::loss::Loss;
 use timeplane_live::observer::Observer;
 use timeplane_live::packet_socket::{ALL_ETHER_TYPES, Frames, PacketSocket};
 use timeplane_model::{Duration, HostId};
@@ -45,12 +45,12 @@ pub fn world(name: &str, standby: bool) -> Veth {
     let folder = std::env::temp_dir().join(&name);
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("scenario.toml");
-    std::fs::write(&file, super::scenario::scenario(HOSTS, SLOT.as_millis() as u64, standby)).unwrap();
+    std::fs::write(&file, crate::common::scenario(HOSTS, SLOT.as_millis() as u64, standby)).unwrap();
     let parameters = HostsParameters {
         controllers: if standby { 2 } else { 1 },
         lease: Duration::from_ms(500),
         real_time: false,
-        ..HostsParameters::new(env!("CARGO_BIN_EXE_timeplane-live"), &folder, &file, "slots")
+        ..HostsParameters::new(env!("CARGO_BIN_EXE_timeplane-lab"), &folder, &file, "slots")
     };
     let fabric = FabricParameters { name, hosts: HOSTS as u16, mtu: 1500, limit: None };
     let hosts = Hosts::start(parameters, &fabric).unwrap_or_else(|e| panic!("{e}"));

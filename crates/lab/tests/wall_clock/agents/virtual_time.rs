@@ -1,6 +1,6 @@
 //! The world in virtual time: the one that the protocol's own tests use.
 
-#[path = "../../../protocol/tests/it/common/mod.rs"]
+#[path = "../../../../protocol/tests/it/common/mod.rs"]
 mod common;
 
 use super::World;

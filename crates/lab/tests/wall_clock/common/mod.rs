@@ -1,6 +1,7 @@
 //! A lab of real daemons in namespaces, and programs that send streams over it all the while and compare every byte.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
+pub mod place;
 mod scenario;
 
 pub use scenario::scenario;
@@ -11,9 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration as Wait, Instant};
+use timeplane_lab::fabric::{FabricParameters, controller_mac};
+use timeplane_lab::hosts::{Hosts, HostsParameters};
 use timeplane_live::client::Agent;
-use timeplane_live::lab::fabric::{FabricParameters, controller_mac};
-use timeplane_live::lab::hosts::{Hosts, HostsParameters};
 use timeplane_live::observer::Observer;
 use timeplane_model::{Duration, HostId};
 
@@ -43,7 +44,7 @@ impl Lab {
             controllers,
             lease: Duration::from_ms(500),
             real_time: false,
-            ..HostsParameters::new(env!("CARGO_BIN_EXE_timeplane-live"), &folder, &file, "slots")
+            ..HostsParameters::new(env!("CARGO_BIN_EXE_timeplane-lab"), &folder, &file, "slots")
         };
         change(&mut parameters);
         let fabric = FabricParameters { name, hosts: HOSTS as u16, mtu: 1500, limit: None };

@@ -3,13 +3,13 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use timeplane_lab::run::Options;
 use timeplane_live::gate::SafeState;
-use timeplane_live::lab::run::Options;
 use timeplane_model::Duration;
 use timeplane_protocol::wire::SignalEncoding;
 
 /// The program of this package.
-pub const PROGRAM: &str = env!("CARGO_BIN_EXE_timeplane-live");
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_timeplane-lab");
 
 /// A folder, gone with it, and a name that namespaces begin with.
 pub struct Place {

@@ -1,0 +1,26 @@
+//! Labs: a scenario's network on one machine, of namespaces and the daemons of `timeplane-live`.
+//!
+//! [`run`] answers a scenario whose schemes plan slots, rates or circuits; [`proxy`] one whose schemes
+//! are kernel TCP over an emulated radio link. Labs need Linux 6.6 or newer and root.
+
+pub mod answers;
+pub mod arguments;
+pub mod bpf;
+pub mod circuit_switch;
+pub mod circuits;
+pub mod command;
+pub mod fabric;
+pub mod failures;
+pub mod hosts;
+pub(crate) mod left_over;
+pub mod links;
+pub mod loss;
+mod metrics;
+pub mod page;
+pub mod plan;
+pub mod proxy;
+pub mod report;
+pub mod run;
+pub mod tables;
+pub mod trials;
+pub mod workload;

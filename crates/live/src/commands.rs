@@ -1,0 +1,100 @@
+//! The commands of `timeplane-live`. `timeplane-lab` has them too, besides its own.
+
+use crate::daemons::{self, Failure};
+use crate::doctor::{self, DoctorArgs};
+use crate::keys::KeysCommand;
+use crate::observer::Observer;
+use crate::proxy::{self, ProxyArgs};
+use crate::service::Stop;
+use clap::Subcommand;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use timeplane_protocol::wire::MacAddress;
+
+/// A command that needs no scenario.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the proxy of a real edge: split TCP connections and set their windows by an access point's reports
+    Proxy(ProxyArgs),
+    /// Run the agent of this host until it is told to stop
+    Agent {
+        /// Its configuration, a TOML file
+        file: PathBuf,
+    },
+    /// Make keys and certificates: an authority, and one of each for controllers and hosts
+    Keys {
+        /// Whose keys
+        #[command(subcommand)]
+        what: KeysCommand,
+    },
+    /// Watch a switch's ports and report hosts that send outside their slots, until told to stop
+    Observe {
+        /// The ports towards hosts
+        #[arg(required = true)]
+        interfaces: Vec<String>,
+        /// MAC address of the controller that sends the signals
+        #[arg(long, value_name = "MAC")]
+        controller: MacAddress,
+        /// Seconds between reports
+        #[arg(long, default_value_t = 10)]
+        every: u64,
+        /// Print one line of JSON per report
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check which features work on this machine
+    Doctor(DoctorArgs),
+    /// Remove the gate that an agent left at an interface; all traffic passes again
+    Release {
+        /// The interface
+        interface: String,
+    },
+}
+
+impl Command {
+    /// Runs the command; returns its exit code.
+    ///
+    /// # Errors
+    /// With an explanation for the user.
+    pub fn run(self) -> Result<ExitCode, Failure> {
+        match self {
+            Self::Proxy(args) => return Ok(ExitCode::from(proxy::proxy(&args))),
+            Self::Doctor(args) => return Ok(ExitCode::from(args.print(&doctor::examine())?)),
+            Self::Agent { file } => daemons::agent(&file, &Stop::on_signals()?)?,
+            Self::Keys { what } => println!("{}", what.run()?),
+            Self::Observe { interfaces, controller, every, json } => observe(&interfaces, controller, every, json)?,
+            Self::Release { interface } => daemons::release(&interface)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn observe(interfaces: &[String], controller: MacAddress, every: u64, json: bool) -> Result<(), Failure> {
+    let observer = Observer::attach(interfaces, controller)?;
+    let stop = Stop::on_signals()?;
+    loop {
+        let over = stop.wait(std::time::Duration::from_secs(every.max(1)));
+        let report = observer.report()?;
+        if json {
+            println!("{}", serde_json::to_string(&report)?)
+        } else {
+            println!("{report}")
+        }
+        if over {
+            return Ok(());
+        }
+    }
+}
+
+/// Prints an error and its causes on stderr; returns the exit code of a command.
+pub fn exit_code(result: Result<ExitCode, Failure>) -> ExitCode {
+    result.unwrap_or_else(|e| {
+        eprintln!("error: {e}");
+        let mut cause = e.source();
+        while let Some(c) = cause {
+            eprintln!("  because: {c}");
+            cause = c.source();
+        }
+        ExitCode::from(1)
+    })
+}

@@ -1,10 +1,11 @@
-// Tables that the page holds as text: gzip in base64 of planes of bytes. `crates/report/src/pack.rs` is the other end and has the format.
+// Decoder of the page's tables, which are gzip in base64 of planes of bytes.
+// `crates/report/src/pack.rs` encodes them and documents the format.
 
-/** Why this browser cannot unpack tables; nothing where it can. */
+/** Why this browser cannot unpack tables; null if it can. */
 export function cannotUnpack() {
   if (typeof DecompressionStream === "function") return null;
-  return "This browser has no DecompressionStream, which unpacks the data of the charts. It came with Chrome and Edge 80, Safari 16.4 and " +
-    "Firefox 113: open this file with one of these or newer. The answer and how the results were made need nothing of it.";
+  return "This browser lacks DecompressionStream, which the charts need: open this file with Chrome or Edge 80, Safari 16.4, " +
+    "Firefox 113, or newer. The comparison and the description of the run do not need it.";
 }
 
 function fromBase64(text) {
@@ -15,13 +16,15 @@ function fromBase64(text) {
   return all;
 }
 
-/** The bytes of a gzip stream. */
 async function gunzip(packed) {
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** An array that holds whole numbers from `base` to `most`. Beyond 2^32 and below 0 they are doubles, exact up to 2^53. */
+/**
+ * The smallest array type for whole numbers from `base` to `most`; doubles if negative or above
+ * 2^32.
+ */
 function room(rows, base, most) {
   if (base < 0 || most > 0xffffffff) return new Float64Array(rows);
   return most > 0xffff ? new Uint32Array(rows) : most > 0xff ? new Uint16Array(rows) : new Uint8Array(rows);
@@ -32,8 +35,8 @@ function readColumn(bytes, at, rows, head) {
   const known = nullable ? bytes.subarray(at, at + rows) : null;
   let from = at + (nullable ? rows : 0);
   const end = from + width * rows;
-  if (end > bytes.length) throw new Error(`the column ${head.name} is cut off`);
-  // Most columns have one or two planes, and long ones matter: planes are added one by one, in integers while they fit.
+  if (end > bytes.length) throw new Error(`column ${head.name} is truncated`);
+  // Most columns have one or two planes. Planes are added in turn, as integers while they fit.
   let numbers = width <= 1 ? bytes.subarray(from, end) : width <= 4 ? new Uint32Array(rows) : new Float64Array(rows);
   if (width === 0) numbers = new Uint8Array(rows);
   for (let plane = 0; width > 1 && plane < width; plane += 1, from += rows) {
@@ -49,7 +52,7 @@ function readColumn(bytes, at, rows, head) {
     let sum = 0;
     for (let i = 0; i < rows; i += 1) {
       const n = numbers[i];
-      // Zigzag: even numbers are 0, 1, 2..., odd ones -1, -2...
+      // Zigzag: even numbers are 0, 1, 2, ..., odd ones -1, -2, ...
       sum += n % 2 === 0 ? n / 2 : -(n + 1) / 2;
       sums[i] = sum;
     }
@@ -65,8 +68,10 @@ function readColumn(bytes, at, rows, head) {
 
 const unpacked = new Map();
 
-/** A table of the page by its number: how many rows, and columns by name, each with its unit, its values (NaN for null) and, where values are
- * numbers of words, the words. It is unpacked once. */
+/**
+ * A table of the page by number, unpacked once: `rows`, and `columns` by name. A column has its
+ * `unit`, its `values` (NaN for null) and, if values are indices of words, its `words`.
+ */
 export function table(number) {
   if (!unpacked.has(number)) unpacked.set(number, unpack(number));
   return unpacked.get(number);
@@ -83,8 +88,8 @@ async function unpack(number) {
     columns[one.name] = { unit: one.unit, words: one.words, values };
     at = end;
   }
-  if (at !== bytes.length) throw new Error(`table ${number} has ${bytes.length} B, its columns have ${at}`);
-  // The text is of no use any more.
+  if (at !== bytes.length) throw new Error(`table ${number} has ${bytes.length} B: expected ${at}`);
+  // Release the text.
   element.textContent = "";
   return { rows: head.rows, columns };
 }

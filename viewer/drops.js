@@ -1,4 +1,4 @@
-// Packets lost by reason: a bar for each scheme, means over seeds.
+// Dropped packets by reason: one bar per scheme, means over seeds.
 
 import { colour, onTheme } from "./colours.js";
 import { digits, percent } from "./format.js";
@@ -13,7 +13,10 @@ export class Drops {
     onTheme(() => this.draw(), this.bars);
   }
 
-  /** Shows these: `scheme`, `sent` packets, and for every reason `mean` and `half` of the interval. */
+  /**
+   * Show rows with `scheme`, `sent` packets and `reasons`, each with a `mean` and `half` an
+   * interval.
+   */
   update(rows) {
     this.rows = rows;
     this.draw();
@@ -31,14 +34,14 @@ export class Drops {
     this.legend.replaceChildren(...this.reasons.map(key));
     const bar = (row) => {
       const part = (reason, i) => {
-        const one = make("span", { class: "part", title: `${this.reasons[i].replaceAll("_", " ")}: ${digits(reason.mean)} packets a run` });
+        const one = make("span", { class: "part", title: `${this.reasons[i].replaceAll("_", " ")}: ${digits(reason.mean)} packets per run` });
         one.style.width = `${(reason.mean / most) * 100}%`;
         one.style.background = colour(i);
         return one;
       };
       const lost = total(row);
-      const share = row.sent ? ` (${percent(lost / row.sent)} of what was sent)` : "";
-      const text = lost === 0 ? "nothing was lost" : `${digits(lost)} packets a run${share}`;
+      const share = row.sent ? ` (${percent(lost / row.sent)} of all sent packets)` : "";
+      const text = lost === 0 ? "no drops" : `${digits(lost)} packets per run${share}`;
       return [
         make("span", { class: "name" }, row.scheme),
         make("span", { class: "track" }, ...row.reasons.map(part)),

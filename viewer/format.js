@@ -1,4 +1,4 @@
-// Numbers for people: three digits that count, and the unit in which they are short.
+// Numbers as text: three significant digits, in the unit that keeps them short.
 
 const TIMES = ["ps", "ns", "us", "ms", "s"];
 const RATES = ["b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s"];
@@ -14,7 +14,7 @@ function scaled(value, units) {
   return digits(short) + " " + units[at];
 }
 
-/** Three digits; more where the number is whole and longer. */
+/** Three significant digits; more for longer whole numbers. */
 export function digits(value) {
   if (value === 0 || !Number.isFinite(value)) return String(value);
   const magnitude = Math.floor(Math.log10(Math.abs(value) * 1.0005001));
@@ -22,18 +22,18 @@ export function digits(value) {
   return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 }
 
-/** Picoseconds. */
+/** A time in picoseconds. */
 export const time = (ps) => scaled(ps, TIMES);
-/** Bit/s. */
+/** A rate in bit/s. */
 export const rate = (bps) => scaled(bps, RATES);
-/** Octets. */
+/** A size in bytes. */
 export const bytes = (n) => scaled(n, BYTES);
 /** `12,345`. */
 export const count = (n) => n.toLocaleString("en-US");
-/** A share of 1. */
+/** A share from 0 to 1. */
 export const percent = (share) => digits(100 * share) + " %";
 
-/** A value of a column with this unit, as `decode.js` tells it. */
+/** A value of a column with this unit, as in `decode.js`. */
 export function quantity(value, unit) {
   if (value === null || Number.isNaN(value)) return "-";
   if (unit === "ps") return time(value);
@@ -42,7 +42,7 @@ export function quantity(value, unit) {
   return count(value) + (unit ? " " + unit : "");
 }
 
-/** Round values for an axis from `from` to `to`, about `most` of them. */
+/** About `most` round values for an axis between two values. */
 export function ticks(from, to, most) {
   const rough = (to - from) / Math.max(most, 1);
   if (!(rough > 0)) return [];
@@ -53,7 +53,7 @@ export function ticks(from, to, most) {
   return all;
 }
 
-/** A tick's time: all ticks of an axis in one unit, with the digits that tell them apart. */
+/** Label of a tick: one unit for the whole axis, with enough digits to distinguish ticks. */
 export function tickTime(ps, span) {
   let at = 0;
   let factor = 1;

@@ -1,6 +1,6 @@
-// When charts draw.
+// Scheduling of drawing.
 
-/** What asks for `draw` in the next frame; once, however often it is called until then. */
+/** A function that requests `draw` for the next frame, once for any number of calls until then. */
 export function nextFrame(draw) {
   let asked = false;
   return () => {

@@ -1,13 +1,13 @@
-// A schedule as a Gantt chart: a lane per sender or link, a bar for what is open in it. Bars come in slots, which share their times; what is not
-// open is guard (light stripes, after a bar) or dark (dense stripes, before it). Where bars are narrower than pixels, the shade says for which
-// share of its time a lane is used.
+// A schedule as a Gantt chart: one lane per sender or link, one bar per opening. Bars of a slot
+// share their times. Light stripes after a bar are the guard, dense stripes before it the dark
+// time. If bars are narrower than pixels, the shade is the share of time in which a lane is used.
 
 import { colour, mixed, parts, pixel, rampPixels, ramp, styleParts } from "./colours.js";
 import { percent, quantity, time } from "./format.js";
 import { Lanes } from "./lanes.js";
 import { make } from "./table.js";
 
-/** A column that grows. */
+/** A typed array that grows. */
 class Growing {
   constructor(Type) {
     this.values = new Type(0);
@@ -25,19 +25,20 @@ class Growing {
     this.length = length;
   }
 
-  /** Takes so many from its begin. */
+  /** Remove the first `count` values. */
   drop(count) {
     this.values.copyWithin(0, count, this.length);
     this.length -= count;
   }
 }
 
-const SENT_WORDS = { bars: "Colour: receiver. Full: sent; pale: open, not used.", share: "Used share of a pixel's time: " };
+const SENT_WORDS = { bars: "Color: receiver. Full: sent; pale: open but unused.", share: "Used share of a pixel's time: " };
 
 export class Gantt extends Lanes {
   /**
-   * `kinds` are names of what bars can be (destinations, states); `tell(bar)` says more about one. `moved` is whether a bar that goes on
-   * with the same kind is lit while others are dark; `label(bar)` is what stands in it where there is room; `words` are those of the legend.
+   * `kinds` names the kinds of bars (destinations, states). `tell(bar)` describes a bar. `moved`
+   * means that a bar of the same kind as the last one stays lit while others are dark. `label(bar)`
+   * is text for bars with enough room. `words` are those of the legend.
    */
   constructor(place, names, about, { kinds, tell, label = null, moved = false, shades = false, words = SENT_WORDS }) {
     super(place, names, about);
@@ -51,9 +52,9 @@ export class Gantt extends Lanes {
   }
 
   /**
-   * Adds slots, in order of their begins, and their bars. Of slots: `begin`, `open`, `gap` after it and `dark` before it, in ps, and `pairs`,
-   * how many bars each has; of bars: `lane`, `kind`, and `level`, from 0 to 1: how much of it is used (NaN where that is not known), or, with
-   * `shades`, which shade it has.
+   * Add slots in order of their start, and their bars. Slots have `begin`, `open`, `gap` (the guard
+   * after it) and `dark` (before it) in ps, and `pairs`, their number of bars. Bars have `lane`,
+   * `kind` and `level`: the used share from 0 to 1 (NaN if unknown), or with `shades` the shade.
    */
   update({ begin, open, gap, dark, pairs, lane, kind, level }) {
     const firsts = new Uint32Array(begin.length);
@@ -81,12 +82,12 @@ export class Gantt extends Lanes {
     this.draw();
   }
 
-  /** Where the chart begins whose first slot begins at `first`: with the run. */
+  /** Start of the chart whose first slot starts at `first`: the start of the run. */
   origin(first) {
     return Math.min(0, first);
   }
 
-  /** Takes the first so many slots out, with their bars; how many bars those were. */
+  /** Remove the first `count` slots with their bars; return the number of bars. */
   forget(count) {
     const { slots, bars } = this;
     const gone = count < slots.first.length ? slots.first.values[count] : bars.lane.length;
@@ -96,7 +97,7 @@ export class Gantt extends Lanes {
     return gone;
   }
 
-  /** The first slot that begins at or after a time. */
+  /** Index of the first slot that starts at or after a time. */
   after(at) {
     const { begin } = this.slots;
     let [low, high] = [0, begin.length];
@@ -108,20 +109,20 @@ export class Gantt extends Lanes {
     return low;
   }
 
-  /** Bars of a slot: from, until. */
+  /** Range of a slot's bars, without its end. */
   range(slot) {
     const { first } = this.slots;
     return [first.values[slot], slot + 1 < first.length ? first.values[slot + 1] : this.bars.lane.length];
   }
 
-  /** The bar of a lane in a slot; -1 where it has none. */
+  /** The bar of a lane in a slot; -1 if none. */
   barOf(slot, lane) {
     const [from, until] = this.range(slot);
     for (let bar = from; bar < until; bar += 1) if (this.bars.lane.values[bar] === lane) return bar;
     return -1;
   }
 
-  /** What is in a lane at a time: `{ slot, bar, part }`, where the part is `open`, `gap` or `dark`; null where there is nothing. */
+  /** `{ slot, bar, part }` in a lane at a time, or null; `part` is `open`, `gap` or `dark`. */
   find(lane, at) {
     const { begin, open, gap, dark } = this.slots;
     let found = null;
@@ -140,13 +141,13 @@ export class Gantt extends Lanes {
 
   describe(lane, at) {
     const found = this.find(lane, at);
-    if (!found) return "nothing is planned";
+    if (!found) return "no slot";
     const { begin, open, gap, dark } = this.slots;
     const { slot, bar, part } = found;
     const times = `from ${time(begin.values[slot])}, open ${time(open.values[slot])}`;
-    const rest = [[gap, "then a gap of "], [dark, "dark before for "]].filter(([c]) => c.values[slot] > 0);
+    const rest = [[gap, "then a guard of "], [dark, "after a dark time of "]].filter(([c]) => c.values[slot] > 0);
     const more = rest.map(([c, text]) => `, ${text}${time(c.values[slot])}`).join("");
-    const now = part === "open" ? "" : part === "gap" ? "in the gap after: " : "dark before: ";
+    const now = part === "open" ? "" : part === "gap" ? "guard after: " : "dark time before: ";
     return `${now}${this.kinds[this.bars.kind.values[bar]] ?? "?"}, ${times}${more}${this.tellMore(bar, slot)}`;
   }
 
@@ -166,7 +167,7 @@ export class Gantt extends Lanes {
     const scale = w / (to - from);
     const first = this.after(from - this.longest);
     const end = Math.min(this.after(to + this.longest), begin.length);
-    // How wide a slot is, with what is around it.
+    // Mean duration of a slot with its guard and dark time.
     let typical = 0;
     for (let slot = first; slot < end; slot += 1) typical += open.values[slot] + gap.values[slot] + dark.values[slot];
     this.dense = end > first && (typical / (end - first)) * scale < 3;
@@ -175,7 +176,9 @@ export class Gantt extends Lanes {
     this.explain();
   }
 
-  /** For each pixel the share of its time that the lane is used; open, where it is not known what was sent. */
+  /**
+   * Paint for each pixel the used share of its time, or the open share if sent bytes are unknown.
+   */
   paintShares(pixels, w, edges, first, end, scale) {
     const { begin, open } = this.slots;
     const { from, top, count } = this.view;
@@ -193,7 +196,7 @@ export class Gantt extends Lanes {
           const row = lanes[bar] - top;
           if (row < 0 || row >= count) continue;
           const level = levels[bar];
-          // A level that is not known is no number, and not below 1.
+          // An unknown level is NaN, which is not below 1.
           shares[row * w + x] += level < 1 ? share * level : share;
         }
       }
@@ -238,7 +241,7 @@ export class Gantt extends Lanes {
         if (row < 0 || row >= count) continue;
         const stays = this.moved && rows[lane.values[bar]] === kind.values[bar];
         rows[lane.values[bar]] = kind.values[bar];
-        // A line between lanes where there is room for it.
+        // Separate lanes by a line if there is room.
         const tall = edges[row + 1] - edges[row];
         const [y0, y1] = [edges[row] + (tall > 6 ? 1 : 0), edges[row + 1]];
         const [full, pale] = both(kind.values[bar]);
@@ -256,7 +259,7 @@ export class Gantt extends Lanes {
     }
   }
 
-  /** Names in bars that have room for them. */
+  /** Write names into bars with enough room. */
   overlay(context, left, w, h) {
     const each = h / this.view.count;
     if (this.dense || each < 14) return;
@@ -295,7 +298,7 @@ export class Gantt extends Lanes {
     };
     if (this.dense) {
       const steps = [0.05, 0.5, 1].map((s) => shade(s, percent(s)));
-      this.legend.replaceChildren(this.words.share, ...steps, " Zoom in for single slots.");
+      this.legend.replaceChildren(this.words.share, ...steps, " Zoom in to see single slots.");
     } else if (this.shades) {
       this.legend.replaceChildren(...this.scaleOf.map(([s, text]) => (s > 0 ? shade(s, text) : key("none", text))));
     } else {
@@ -305,12 +308,12 @@ export class Gantt extends Lanes {
     }
   }
 
-  /** What shades mean: pairs of a level and its text. */
+  /** Set the legend of shades: pairs of a level and its text. */
   setScale(scale) {
     this.scaleOf = scale;
   }
 }
 
-/** What a bar says of bytes. */
+/** Description of a bar's bytes. */
 export const bytesOf = (granted, sent) =>
-  `; granted ${quantity(granted, "B")}, ${Number.isNaN(sent) ? "sent is not known" : `sent ${quantity(sent, "B")}`}`;
+  `; granted ${quantity(granted, "B")}, ${Number.isNaN(sent) ? "sent unknown" : `sent ${quantity(sent, "B")}`}`;

@@ -1,4 +1,4 @@
-// A heat map over time: lanes of samples, the darker (in the light) the more. Where several samples share a pixel, the largest is seen.
+// A heat map over time: lanes of samples. A pixel shows the largest of its samples.
 
 import { rampPixels, ramp } from "./colours.js";
 import { quantity } from "./format.js";
@@ -7,20 +7,21 @@ import { make } from "./table.js";
 
 export class Heat extends Lanes {
   /**
-   * `unit` is that of values, as of a column; `missing` what a lane without a value in a sample says, where that is not 0. A sample lasts for the
-   * shortest time between two; where they come as they come, until the next, and for `lasts` ps at most.
+   * `unit` is the values' unit. `missing` is the text for a lane without a value in a sample, if
+   * that does not mean 0. A sample lasts for the shortest interval of all samples; with `lasts`
+   * (irregular samples), until the next one, and at most `lasts` ps.
    */
   constructor(place, names, about, unit, { missing = null, lasts = null } = {}) {
     super(place, names, about);
     Object.assign(this, { unit, missing, lasts });
     this.most = 0;
-    this.times = []; // of samples, ascending
-    this.samples = []; // for each time a Map from lane to value
+    this.times = []; // ascending
+    this.samples = []; // a Map from lane to value for each time
     this.scale = make("p", { class: "legend" });
     this.tools.after(this.scale);
   }
 
-  /** Adds samples: columns of one length, in order of time; lanes that are not named are empty. */
+  /** Add samples as columns in order of time; other lanes are empty at these times. */
   update(times, lanes, values) {
     for (let i = 0; i < times.length; i += 1) {
       if (this.times.at(-1) !== times[i]) {
@@ -36,7 +37,7 @@ export class Heat extends Lanes {
     this.draw();
   }
 
-  /** When a sample is over. */
+  /** End of a sample. */
   end(i) {
     const { times, lasts } = this;
     if (lasts === null) return times[i] + this.every;
@@ -44,7 +45,7 @@ export class Heat extends Lanes {
     return times[i] + Math.min(next, lasts);
   }
 
-  /** Number of the last sample at or before a time; -1 before the first. */
+  /** Index of the last sample at or before a time; -1 before the first. */
   before(at) {
     let [low, high] = [0, this.times.length];
     while (low < high) {
@@ -62,7 +63,7 @@ export class Heat extends Lanes {
     return value === undefined && this.missing !== null ? this.missing : quantity(value ?? 0, this.unit);
   }
 
-  /** Keeps so many samples at most, the last ones. */
+  /** Keep at most the last `most` samples. */
   keep(most) {
     const count = Math.max(this.times.length - most, 0);
     this.times.splice(0, count);

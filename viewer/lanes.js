@@ -1,5 +1,6 @@
-// Lanes over time on a canvas: what the Gantt chart and the heat map share. A range of time and a range of lanes are in view; buttons, keys,
-// wheel and pointer change it, and what is under the pointer or the cursor is told in words. Who extends this paints pixels.
+// Lanes over time on a canvas, the base of the Gantt chart and the heat map. Buttons, keys, wheel
+// and pointer change the visible range of time and lanes. A status line describes the spot below
+// the pointer or the cursor. Subclasses paint pixels.
 
 import { isDark, onTheme, pixel, style, styleParts } from "./colours.js";
 import { nextFrame } from "./frame.js";
@@ -9,16 +10,16 @@ import { make } from "./table.js";
 const LEFT = 74;
 const BOTTOM = 24;
 const TALLEST = 560;
-const KEYS = "Keys: arrows move, Shift and an arrow go from one entry to the next, + and - zoom, Page keys show fewer or more lanes, Home and End go to the ends, 0 shows all.";
+const KEYS = "Keys: arrows move; Shift and an arrow jump to the next entry; + and - zoom; Page keys show fewer or more lanes; Home and End jump to the ends; 0 shows all.";
 
 export class Lanes {
-  /** `names` are those of the lanes, from top to bottom; `about` says what the chart is. */
+  /** `names` are the lanes' names from top to bottom; `about` describes the chart. */
   constructor(place, names, about) {
     this.names = names;
     this.draw = nextFrame(() => this.drawNow());
     this.extent = [0, 1];
     this.view = { from: 0, to: 1, top: 0, count: Math.max(names.length, 1) };
-    this.cursor = null; // { lane, at }: where keys are
+    this.cursor = null; // { lane, at }, moved by keys
     this.hover = null;
     const button = (label, title, act) => make("button", { type: "button", title, "aria-label": title, click: act }, label);
     this.tools = make(
@@ -34,7 +35,7 @@ export class Lanes {
       this.tools.append(button("↕−", "More lanes", () => this.fewer(2)), button("↕+", "Fewer lanes", () => this.fewer(0.5)));
     }
     this.canvas = make("canvas", { tabindex: 0, role: "application", "aria-label": `${about} ${KEYS}` });
-    this.status = make("p", { class: "status", role: "status" }, `${names.length} lanes. Click or tab into the chart for keys; wheel zooms then.`);
+    this.status = make("p", { class: "status", role: "status" }, `${names.length} lanes. Click or tab into the chart to use keys and the wheel.`);
     place.append(this.tools, this.canvas, this.status);
     this.height = Math.min(TALLEST, Math.max(names.length * 20, 60)) + BOTTOM;
     this.canvas.style.height = `${this.height}px`;
@@ -43,7 +44,7 @@ export class Lanes {
     onTheme(() => this.draw(), this.canvas);
   }
 
-  /** What there is to see; shows all of it where nothing has been chosen, which `update` with later rows keeps. */
+  /** Set the range of time. The view follows it if it showed the whole previous range. */
   setExtent(from, to) {
     const [first, last] = this.extent;
     const all = this.view.from <= first && this.view.to >= last;
@@ -55,7 +56,7 @@ export class Lanes {
     const { canvas } = this;
     canvas.addEventListener("keydown", (event) => this.key(event));
     canvas.addEventListener("wheel", (event) => {
-      // A page has to scroll past a chart that nobody uses.
+      // The wheel scrolls the page unless the chart has the focus.
       if (document.activeElement !== canvas && !event.ctrlKey) return;
       event.preventDefault();
       this.zoom(event.deltaY > 0 ? 1.25 : 0.8, this.timeAt(event.offsetX));
@@ -64,7 +65,7 @@ export class Lanes {
     canvas.addEventListener("pointerdown", (event) => {
       canvas.focus();
       grip = { x: event.offsetX, from: this.view.from, moved: false };
-      // Where the pointer is let go outside; not all pointers can be held.
+      // The pointer may be released outside. Synthetic pointers cannot be captured.
       if (event.isTrusted) canvas.setPointerCapture(event.pointerId);
     });
     canvas.addEventListener("pointermove", (event) => {
@@ -118,7 +119,7 @@ export class Lanes {
     act();
   }
 
-  /** Width of what is painted, in CSS pixels. */
+  /** Width of the painted area, in CSS pixels. */
   width() {
     return Math.max(this.canvas.clientWidth - LEFT, 1);
   }
@@ -134,7 +135,7 @@ export class Lanes {
     return event.offsetX < LEFT || lane < 0 || lane >= this.names.length ? null : { lane, at };
   }
 
-  /** Shows `span` from `from` on, as far as there is something. */
+  /** Show `span` from `from` on, within the extent. */
   move(from, span) {
     const [first, last] = this.extent;
     const length = Math.min(Math.max(span, (last - first) * 1e-9, 1), last - first);
@@ -143,7 +144,7 @@ export class Lanes {
     this.draw();
   }
 
-  /** Shows `factor` times as much time; `at` stays where it is. */
+  /** Show `factor` times as much time; `at` keeps its position. */
   zoom(factor, at = this.focus()) {
     const { from, to } = this.view;
     const span = Math.min((to - from) * factor, this.extent[1] - this.extent[0]);
@@ -166,7 +167,7 @@ export class Lanes {
     this.move(this.extent[0], this.extent[1] - this.extent[0]);
   }
 
-  /** Shows `factor` times as many lanes, around the cursor. */
+  /** Show `factor` times as many lanes around the cursor. */
   fewer(factor) {
     const all = this.names.length;
     const count = Math.min(Math.max(Math.round(this.view.count * factor), Math.min(4, all)), all);
@@ -176,14 +177,14 @@ export class Lanes {
     this.draw();
   }
 
-  /** Moves the cursor to another lane. */
+  /** Move the cursor by `by` lanes. */
   choose(by) {
     const at = this.focus();
     const lane = Math.min(Math.max((this.cursor?.lane ?? this.view.top - by) + by, 0), this.names.length - 1);
     this.put(lane, at);
   }
 
-  /** Moves the cursor to the next or previous entry of its lane. */
+  /** Move the cursor to the next or previous entry of its lane. */
   step(by) {
     const lane = this.cursor?.lane ?? this.view.top;
     const at = this.neighbour(lane, this.cursor?.at ?? this.view.from, by);

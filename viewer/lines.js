@@ -1,4 +1,4 @@
-// Lines with bands: distributions of completion times, and slowdown by size. uPlot draws them.
+// Lines with bands, drawn by uPlot: distributions of completion times, and slowdown by size.
 
 import { colour, dash, onTheme, style } from "./colours.js";
 import { digits, ticks } from "./format.js";
@@ -6,16 +6,16 @@ import { make } from "./table.js";
 
 const HEIGHT = 300;
 
-/** `#rrggbb` with a transparency. */
+/** `#rrggbb` made transparent. */
 const faint = (text) => `${text}33`;
 
-/** 1, 2 and 5 times powers of ten within two values; powers alone where these are many. */
+/** 1, 2 and 5 times powers of ten within two values; powers only if these are many. */
 function between(min, max) {
   const all = [];
   const [first, last] = [Math.floor(Math.log10(min)), Math.ceil(Math.log10(max))];
   for (let power = first; power <= last; power += 1) {
     for (const digit of last - first > 4 ? [1] : [1, 2, 5]) {
-      // Powers below 1 are quotients: 0.1 is, 10 ** -1 may not be, the nearest number.
+      // Divide for powers below 1: 10 ** -1 may differ from 0.1.
       const value = power < 0 ? digit / 10 ** -power : digit * 10 ** power;
       if (value >= min && value <= max) all.push(value);
     }
@@ -24,8 +24,9 @@ function between(min, max) {
 }
 
 /**
- * A chart of lines over a logarithmic axis. `x` are its places; `lines` have a `name`, a `number` (which gives the colour), `y`, and `low` and
- * `high` where they have a band (nulls where there is no value). `showX` and `showY` make texts of values.
+ * A chart of lines over a logarithmic axis. `x` holds the positions. `lines` have a `name`, a
+ * `number` for the color, `y`, and `low` and `high` for a band (null if unknown). `showX` and
+ * `showY` format values.
  */
 export class Lines {
   constructor(place, about, { x, lines, labelX, labelY, showX, showY, logY = false }) {
@@ -40,7 +41,7 @@ export class Lines {
       button("+", "Zoom in", () => this.zoom(0.5)),
       button("All", "Show all", () => this.all()),
     );
-    const keys = "Keys: arrows move the cursor, + and - zoom, 0 shows all, Home and End go to the ends.";
+    const keys = "Keys: arrows move the cursor; + and - zoom; 0 shows all; Home and End jump to the ends.";
     this.canvas = make("div", { class: "lines", tabindex: 0, role: "application", "aria-label": `${about} ${keys}`, keydown: (e) => this.key(e) });
     this.status = make("p", { class: "status", role: "status" }, "Drag to zoom in. Point at the chart, or click it and use the arrow keys, to read values.");
     place.append(tools, this.legend, this.canvas, this.status);
@@ -49,7 +50,7 @@ export class Lines {
     new ResizeObserver(() => this.size()).observe(this.canvas);
   }
 
-  /** Other lines in place of these. */
+  /** Replace the lines. */
   update(x, lines) {
     Object.assign(this, { x, lines });
     this.build();
@@ -75,9 +76,10 @@ export class Lines {
       series.push({ stroke, width: 2, dash: dash(line.number), points, spanGaps: true, show });
     }
     const axis = { stroke: style("--quiet"), grid: { stroke: style("--line"), width: 1 }, ticks: { stroke: style("--line"), width: 1 } };
-    // A logarithmic axis has round values: of a wide one powers of ten and what is between them, of a narrow one what fits.
+    // Ticks of a logarithmic axis: powers of ten and values between on a wide axis, round values on
+    // a narrow one.
     const splits = (u, axis_, min, max) => (max / min < 12 ? ticks(min, max, 6) : between(min, max));
-    // uPlot would leave out values that are no powers of ten; texts() says which are shown.
+    // uPlot would omit values that are not powers of ten; texts() selects the labels.
     const filter = (u, values) => values;
     const texts = (show) => (u, values) => {
       const round = values.filter((v) => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9);
@@ -104,7 +106,7 @@ export class Lines {
     this.keys();
   }
 
-  /** Names of lines, as switches. */
+  /** Draw the legend, whose names toggle lines. */
   keys() {
     const one = (line) => {
       const patch = make("span", { class: "patch" });
@@ -150,7 +152,7 @@ export class Lines {
     }
   }
 
-  /** Shows `factor` times as much of the axis, by its logarithm. */
+  /** Show `factor` times as much of the axis, by logarithm. */
   zoom(factor) {
     const { min, max } = this.plot.scales.x;
     const idx = this.plot.cursor.idx;
@@ -166,8 +168,9 @@ export class Lines {
 }
 
 /**
- * Mean over runs of the share that is over by each time, with the interval that chance leaves. `counts` are by run, `measured` how many each
- * run measured (those that never finish are in it: a line that does not reach 1 says so), `t` factors of Student's t from two runs on.
+ * Mean over runs of the completed share by each time, with its 95 % interval. `counts` and
+ * `measured` are per run. `measured` includes unfinished flows, so that their line ends below 1.
+ * `t` holds factors of Student's t from two runs on.
  */
 export function shares(counts, measured, t) {
   const runs = counts.length;
@@ -188,5 +191,4 @@ export function shares(counts, measured, t) {
   return line;
 }
 
-/** A ratio. */
 export const ratio = (value) => digits(value);

@@ -1,4 +1,4 @@
-// The page of a controller at work: what it says is kept here, and shown by the same charts as a report.
+// The status page of a controller: keeps its events and shows them by the report's charts.
 
 import { count, digits, percent, quantity, time } from "./format.js";
 import { Heat } from "./heat.js";
@@ -8,25 +8,25 @@ import { Stream } from "./stream.js";
 import { make, tableBehind } from "./table.js";
 import { themeButton } from "./theme.js";
 
-/** Samples of fill that are kept: ten minutes. */
+/** Number of kept samples of fill: ten minutes. */
 const SAMPLES = 1200;
-/** A host's fill is believed for so long, ps. */
+/** How long a host's fill is valid, in ps. */
 const LASTS = 2e12;
 const HELD_WORDS = {
-  bars: "Colour: receiver. How much of each slot was sent in is not known slot by slot: below it is told by host. Dashed line: now.",
-  share: "Share of a pixel's time that is planned: ",
+  bars: "Color: receiver. Sent bytes are known only per host, see below. Dashed line: now.",
+  share: "Planned share of a pixel's time: ",
 };
 const byId = (id) => document.getElementById(id);
 
-/** What is shown, for whoever looks at a page by program. `slots` counts those that have come, `events` what was heard. */
+/** State for programs that inspect the page. `slots` and `events` count received ones. */
 const timeplane = { charts: {}, about: null, hosts: new Map(), demand: [], counters: {}, observed: null, slots: 0, held: [], events: 0, state: "connecting" };
 window.timeplane = timeplane;
 let tables = [];
 let cells = null;
-/** What the browser's clock shows when a controller has run for so many ns: from the last event. */
+/** The browser's clock at a controller's time in ns, by the last event. */
 let wallOf = () => 0;
 
-/** What is planned: who holds it may send. */
+/** Noun of a planned opening. */
 const held = (about) => (about.plan === "circuits" ? "circuit" : "slot");
 const host = (number) => `host ${number}`;
 const clockTime = (ms) => new Date(ms).toLocaleTimeString("en-GB");
@@ -38,7 +38,7 @@ const section = (id, title, about) => {
 };
 const column = (name, unit, at) => ({ name, unit, at });
 
-/** Everything anew: another controller may speak, and there is nothing of the last one that it goes on with. */
+/** Rebuild the page: the events may come from another controller. */
 function begin(data) {
   const { about } = data;
   Object.assign(timeplane, { about, hosts: new Map(), demand: Array.from({ length: about.hosts }, () => new Map()), charts: {} });
@@ -51,11 +51,11 @@ function begin(data) {
   const names = Array.from({ length: about.hosts }, (_, n) => host(n));
   schedule(about, names);
   if (about.plan !== "rates") {
-    section("fill", `How full ${held(about)}s are`, `Per host: what its agent has sent in the last seconds, of what its ${held(about)}s, as planned, and the link's rate had room for. Agents count, and tell once a second. It is more than 100 % where a ${held(about)} lasted longer than planned.`)
-      .append(make("p", { class: "quiet" }, "Not known yet: no agent has told twice what it has sent."));
+    section("fill", `How full ${held(about)}s are`, `Per host: bytes that its agent sent in the last seconds, relative to the capacity of its planned ${held(about)}s. Agents report once a second. More than 100 % means that a ${held(about)} lasted longer than planned.`)
+      .append(make("p", { class: "quiet" }, "Unknown yet: no agent has reported twice."));
   }
-  const demand = section("demand", "What waits", "Wire bytes by sender and receiver, as hosts last reported.");
-  timeplane.charts.demand = new Matrix(demand, names, "Matrix of what waits: a row per sender, a column per receiver.", "B");
+  const demand = section("demand", "Backlog", "Wire bytes by sender and receiver, as last reported by hosts.");
+  timeplane.charts.demand = new Matrix(demand, names, "Matrix of the backlog: a row per sender, a column per receiver.", "B");
   let pairs = [];
   const rows = () => (pairs = timeplane.demand.flatMap((row, from) => [...row].map(([to, bytes]) => [from, to, bytes])));
   tables.push(tableBehind(demand, "demand.csv", [
@@ -68,18 +68,18 @@ function begin(data) {
 }
 
 function schedule(about, names) {
-  const place = section("schedule", `Who holds which ${held(about)}`, null);
+  const place = section("schedule", `Schedule of ${held(about)}s`, null);
   if (about.plan === "rates") {
-    place.append(make("p", {}, "Nobody holds a slot: this scheme plans rates."));
+    place.append(make("p", {}, "This scheme plans rates and has no slots."));
     return;
   }
-  place.append(make("p", { class: "about" }, `A lane per sender. Each ${held(about)} is shown as it is planned, since this page was opened; times count from the controller's start.`));
+  place.append(make("p", { class: "about" }, `A lane per sender. Shows each ${held(about)} planned since this page was opened. Times count from the controller's start.`));
   place.append(make("p", { id: "left-out", class: "warning", hidden: true }));
   const options = { kinds: names.map((n) => `to ${n}`), tell: (_, slot) => `; round ${chart.numbers[slot].join(", slot ")}`, words: HELD_WORDS };
-  const chart = new Rolling(place, names, "Gantt chart of slots as they are planned: a lane per sending host.", options);
+  const chart = new Rolling(place, names, "Gantt chart of planned slots: a lane per sending host.", options);
   timeplane.charts.schedule = chart;
   const { slots, bars } = chart;
-  // The newest first.
+  // Newest first.
   const bar = (row) => bars.lane.length - 1 - row;
   const slot = (row) => chart.slotOf(bar(row));
   tables.push(tableBehind(place, "slots.csv", [
@@ -94,7 +94,7 @@ function schedule(about, names) {
 }
 
 function hostTable(about) {
-  const place = section("hosts", "Hosts", "Silent: its connection to the controller has ended, or nothing has come on it for a second; its slots go to others from the next round on. Late: it is there, and a report that was due has not come.");
+  const place = section("hosts", "Hosts", "Silent: the connection to the controller ended, or was idle for a second. Other hosts get its slots from the next round on. Late: the host is connected, but a report is overdue.");
   const heads = ["host", "state", "last report", "waits", `${held(about)}s`, "fill", "late grants", "late frames", "sent"];
   const body = make("tbody");
   cells = Array.from({ length: about.hosts }, (_, n) => {
@@ -108,7 +108,7 @@ function hostTable(about) {
 
 const STATES = { absent: "not there yet", joined: "there", late: "late", silent: "silent" };
 
-/** Texts of a host's row, but for its name. */
+/** Texts of a host's row without its name. */
 function hostRow(number) {
   const of = timeplane.hosts.get(number);
   if (!of) return [];
@@ -130,7 +130,7 @@ function hostRow(number) {
 
 const ago = (ms) => time(Math.max(Date.now() - ms, 0) * 1e9);
 
-/** Writes where something else is written; who reads aloud hears what has changed. */
+/** Write a text if it changed: screen readers announce changes. */
 const write = (element, text) => element.textContent !== text && (element.textContent = text);
 
 function showHosts() {
@@ -154,7 +154,7 @@ function addSlots(columns, nowPs) {
   if (!chart) return;
   const ps = (name) => Float64Array.from(columns[name], (ns) => ns * 1000);
   const [begins, open, gap] = ["begin_ns", "open_ns", "gap_ns"].map(ps);
-  // Of circuits it is told from when on they carry: what lies before, up to the switch's dark time, is dark.
+  // Circuits start when they carry; the time before, up to the switch's dark time, is dark.
   const { slots } = chart;
   const last = slots.begin.length - 1;
   let end = last < 0 ? Infinity : slots.begin.values[last] + slots.open.values[last];
@@ -176,7 +176,7 @@ function showFill(nowPs) {
   if (!timeplane.charts.fill) {
     byId("fill").lastChild.remove();
     const names = Array.from({ length: timeplane.about.hosts }, (_, n) => host(n));
-    timeplane.charts.fill = new Heat(byId("fill"), names, "Heat map of how full slots are: a lane per host.", "%", { missing: "not known", lasts: LASTS });
+    timeplane.charts.fill = new Heat(byId("fill"), names, "Heat map of the used share of slots: a lane per host.", "%", { missing: "unknown", lasts: LASTS });
     timeplane.charts.fill.most = 100;
   }
   const chart = timeplane.charts.fill;
@@ -184,31 +184,31 @@ function showFill(nowPs) {
   chart.keep(SAMPLES);
 }
 
-/** What the controller and an observer have counted, a line each: name, value, and what it means. */
+/** Counters of the controller and of an observer: name, value, and meaning. */
 function lagLines() {
   const { counters, observed, about } = timeplane;
   const of = (name) => count(counters[name] ?? 0);
   const lines = [
-    ["planned", about.plan === "rates" ? `${of("grants")} messages of rates` : `${of("slots")} ${about.plan === "circuits" ? "configurations" : "slots"} in ${of("rounds")} rounds`, "since the controller began"],
-    ["slipped", `${of("slips")} times, ${time((counters.slipped_ns ?? 0) * 1000)} in all`, "the controller was woken late, and its schedule was put off"],
-    ["plans refused", of("refused_plans"), "rounds that could not be granted, and stayed empty"],
+    ["planned", about.plan === "rates" ? `${of("grants")} messages of rates` : `${of("slots")} ${about.plan === "circuits" ? "configurations" : "slots"} in ${of("rounds")} rounds`, "since the controller's start"],
+    ["slipped", `${of("slips")} times, ${time((counters.slipped_ns ?? 0) * 1000)} in total`, "the controller woke late and delayed its schedule"],
+    ["rejected plans", of("refused_plans"), "rounds that could not be granted and stayed empty"],
   ];
   const reports = [...timeplane.hosts.entries()].filter(([, h]) => (h.state === "joined" || h.state === "late") && h.reported_ns !== null);
   if (reports.length) {
     const [number, oldest] = reports.reduce((a, b) => (a[1].reported_ns <= b[1].reported_ns ? a : b));
-    lines.push(["oldest report", `${ago(wallOf(oldest.reported_ns))} ago, of ${host(number)}`, "of hosts that are there"]);
+    lines.push(["oldest report", `${ago(wallOf(oldest.reported_ns))} ago, from ${host(number)}`, "of connected hosts"]);
   }
   if (!observed) {
-    lines.push(["violations", "not known", "no observer at the switch tells this controller what it sees"]);
+    lines.push(["violations", "unknown", "no observer at the switch reports to this controller"]);
     return lines;
   }
   const us = (value) => (value === null ? "-" : time(value * 1e6));
   const used = observed.slots ? percent((observed.slots - observed.empty_slots) / observed.slots) : "-";
   lines.push(
-    ["violations", `${count(observed.violations)} of ${count(observed.frames)} frames`, "frames that came when another host's slot had begun, as an observer at the switch has seen"],
-    ["reaction of hosts", `median ${us(observed.reaction.p50_us)}, 99th percentile ${us(observed.reaction.p99_us)}`, "from a slot's end to the last frame of it"],
-    ["slots used", used, "those in which a frame came"],
-    ["filled", observed.filled === null ? "-" : percent(observed.filled), "of what could have been sent while slots were open, at all ports"],
+    ["violations", `${count(observed.violations)} of ${count(observed.frames)} frames`, "frames during another host's slot, counted by an observer at the switch"],
+    ["reaction time of hosts", `median ${us(observed.reaction.p50_us)}, 99th percentile ${us(observed.reaction.p99_us)}`, "from a slot's end to its last frame"],
+    ["slots used", used, "slots with at least one frame"],
+    ["filled", observed.filled === null ? "-" : percent(observed.filled), "of the capacity of open slots at all ports"],
   );
   return lines;
 }
@@ -221,7 +221,7 @@ function showLag() {
   }
   lines.forEach((line, i) => line.forEach((text, j) => write(body.children[i].children[j], text)));
   const bad = timeplane.observed?.ports.filter((p) => p.violations > 0) ?? [];
-  const text = (p) => `At ${p.interface}: ${count(p.violations)} of ${count(p.frames)} frames came in foreign slots${p.ignores_slots ? "; that host ignores its slots" : ""}.`;
+  const text = (p) => `At ${p.interface}: ${count(p.violations)} of ${count(p.frames)} frames in other hosts' slots${p.ignores_slots ? "; this host ignores its slots" : ""}.`;
   const texts = bad.map(text);
   const shown = [...byId("ports").children].map((p) => p.textContent);
   if (texts.join("\n") !== shown.join("\n")) byId("ports").replaceChildren(...texts.map((t) => make("p", { class: "warning" }, t)));
@@ -241,7 +241,7 @@ function heard(kind, data) {
   if (data.slots?.begin_ns.length) addSlots(data.slots, data.now_ns * 1000);
   if (data.left_out && byId("left-out")) {
     byId("left-out").hidden = false;
-    write(byId("left-out"), `${count(data.left_out)} slots are not in the chart: more were planned than a page is told.`);
+    write(byId("left-out"), `${count(data.left_out)} slots are not in the chart: more were planned than the controller sends to a page.`);
   }
   if (!data.hosts) return;
   showHosts();
@@ -258,7 +258,7 @@ function state(now, why) {
   const texts = {
     connected: () => `Connected: scheme ${about.scheme}, ${count(about.hosts)} hosts.`,
     gone: () => `${about ? "The controller is gone" : "No controller answers"} (${why}): reconnecting.`,
-    refused: () => "The controller does not take this page's token. It makes a new one at each start.",
+    refused: () => "The controller rejected this page's token. It creates a new one at each start.",
   };
   write(line, texts[now]());
   line.className = now === "connected" ? "about" : "warning";
@@ -266,7 +266,7 @@ function state(now, why) {
   if (now === "refused") ask();
 }
 
-/** Asks for the token where there is none that holds. */
+/** Ask for a valid token. */
 function ask() {
   const field = make("input", { id: "token-field", autocomplete: "off", spellcheck: "false", size: 40 });
   const go = () => {
@@ -276,14 +276,14 @@ function ask() {
     listen(token);
   };
   field.addEventListener("keydown", (event) => event.key === "Enter" && go());
-  const label = make("label", { for: "token-field" }, "Token, from the file that the controller names as it starts (status.token): ");
+  const label = make("label", { for: "token-field" }, "Token, from the file that the controller names at its start (status.token): ");
   byId("token").replaceChildren(make("p", {}, label, field, " ", make("button", { type: "button", click: go }, "Connect")));
 }
 
 let stream = null;
 
 function listen(token) {
-  // Kept for this tab, so that the page can be loaded again; not in its address, which others see.
+  // Keep the token for reloads of this tab. The address would be visible to others.
   sessionStorage.setItem("token", token);
   write(byId("state"), "Connecting.");
   stream = new Stream("events", token, heard, state);
@@ -293,7 +293,7 @@ function show() {
   themeButton(() => timeplane.charts);
   setInterval(() => {
     const last = stream?.last;
-    const text = last && timeplane.state !== "connected" ? `Last heard ${digits(Math.round((Date.now() - last) / 1000))} s ago, at ${clockTime(last)}. What is below was then.` : "";
+    const text = last && timeplane.state !== "connected" ? `Last heard ${digits(Math.round((Date.now() - last) / 1000))} s ago, at ${clockTime(last)}. The data below is from that time.` : "";
     write(byId("heard"), text);
   }, 500);
   const given = location.hash.slice(1);

@@ -1,4 +1,4 @@
-// A matrix of numbers, rows to columns: the darker (in the light) the more.
+// A matrix of numbers as shades.
 
 import { isDark, onTheme, pixel, ramp, rampPixels, style, styleParts } from "./colours.js";
 import { nextFrame } from "./frame.js";
@@ -10,14 +10,14 @@ const TOP = 22;
 const WIDEST = 640;
 
 export class Matrix {
-  /** `names` are those of rows and of columns; `unit` is that of values. */
+  /** `names` are those of rows and columns; `unit` is the values' unit. */
   constructor(place, names, about, unit) {
     Object.assign(this, { names, unit, rows: [], most: 0, spot: null });
     this.draw = nextFrame(() => this.drawNow());
-    const keys = "Keys: arrows go from one pair to the next.";
+    const keys = "Keys: arrows move to the next pair.";
     this.scale = make("p", { class: "legend" });
     this.canvas = make("canvas", { tabindex: 0, role: "application", "aria-label": `${about} ${keys}` });
-    this.status = make("p", { class: "status", role: "status" }, "Rows send, columns receive. Point at a pair, or click or tab into it for keys.");
+    this.status = make("p", { class: "status", role: "status" }, "Rows send, columns receive. Point at a pair, or click or tab into the matrix to use keys.");
     place.append(this.scale, this.canvas, this.status);
     this.canvas.style.maxWidth = `${WIDEST}px`;
     this.canvas.addEventListener("pointermove", (event) => this.point(event));
@@ -30,7 +30,7 @@ export class Matrix {
     onTheme(() => this.draw(), this.canvas);
   }
 
-  /** Of each row a Map from column to value. */
+  /** Show `rows`, each a Map from column to value. */
   update(rows) {
     this.rows = rows;
     this.most = rows.reduce((most, row) => [...row.values()].reduce((a, b) => Math.max(a, b), most), 0);
@@ -66,14 +66,14 @@ export class Matrix {
     this.draw();
   }
 
-  /** What a pair has, in words. */
+  /** Description of a pair. */
   describe(row, column) {
     return `${this.names[row]} to ${this.names[column]}: ${quantity(this.rows[row]?.get(column) ?? 0, this.unit)}`;
   }
 
   tell() {
     const text = this.describe(...this.spot);
-    // Said once: what has not changed is not said again.
+    // Screen readers announce every assignment.
     if (this.status.textContent !== text) this.status.textContent = text;
   }
 
@@ -86,7 +86,7 @@ export class Matrix {
     canvas.style.height = `${Math.ceil(TOP + high * count)}px`;
     const size = [Math.round(canvas.clientWidth * scale), Math.round((TOP + high * count) * scale)];
     if (canvas.width !== size[0] || canvas.height !== size[1]) Object.assign(canvas, { width: size[0], height: size[1] });
-    // A pixel for each pair, made larger.
+    // One pixel per pair, scaled up.
     const small = document.createElement("canvas");
     Object.assign(small, { width: count, height: count });
     const image = new ImageData(count, count);
@@ -125,7 +125,7 @@ export class Matrix {
     context.textAlign = "right";
     for (let i = 0; i < count; i += Math.ceil(14 / high)) context.fillText(this.names[i], EDGE - 6, TOP + (i + 0.5) * high, EDGE - 10);
     context.textAlign = "center";
-    // Columns have room for numbers only.
+    // Columns have room only for numbers.
     for (let i = 0; i < count; i += Math.ceil(26 / wide)) context.fillText(String(i), EDGE + (i + 0.5) * wide, TOP / 2);
     if (!this.spot) return;
     const [row, column] = this.spot;
@@ -137,7 +137,7 @@ export class Matrix {
 
   explain() {
     if (this.most === 0) {
-      this.scale.replaceChildren("Nothing waits.");
+      this.scale.replaceChildren("No backlog.");
       return;
     }
     const patch = (share) => {

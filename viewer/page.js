@@ -1,4 +1,4 @@
-// The page: which charts there are, of which data, and when all of them are drawn.
+// The report's page: its charts, their data, and when all are drawn.
 
 import { cannotUnpack, table } from "./decode.js";
 import { bytes, digits, percent, rate, time } from "./format.js";
@@ -12,7 +12,10 @@ import { Topology, nodeName } from "./topology.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const state = document.getElementById("state");
-/** What is drawn, for whoever looks at a page by program: charts by name, `table(number)`, and `ready`, when all were drawn, in ms. */
+/**
+ * State for programs that inspect the page: charts by name, `table(number)`, and `ready`, the time
+ * in ms when all were drawn.
+ */
 const timeplane = { data, table, charts: {}, ready: null };
 window.timeplane = timeplane;
 
@@ -24,7 +27,7 @@ const nameOf = (number) => {
   return data.schemes[run.scheme] + (point ? `, ${point}` : "") + (seed ? `, seed ${run.seed}` : "");
 };
 
-/** A section with a title; what it shows goes into the place that comes back. */
+/** Append a section with a title; return the element for its content. */
 function section(id, title, about) {
   const place = make("section", { id }, make("h2", {}, title));
   if (about) place.append(make("p", { class: "about" }, about));
@@ -32,7 +35,10 @@ function section(id, title, about) {
   return place;
 }
 
-/** A chart that shows one of several things, the first one at once; `show(place, number)` draws it. */
+/**
+ * A chart with a selection of `options`, of which the first is shown; `show(place, value)` draws
+ * it.
+ */
 async function oneOf(place, label, options, show) {
   const body = make("div");
   const chosen = async (value) => {
@@ -43,10 +49,10 @@ async function oneOf(place, label, options, show) {
   await chosen(options[0].value);
 }
 
-/** Of one run: its lines, one after the other, for the table behind. */
+/** A column of the table behind a chart; `at(row)` is a value. */
 const column = (name, unit, at) => ({ name, unit, at });
 const known = (value) => (Number.isNaN(value) ? null : value);
-/** A column of a table of the page. */
+/** The same for a column of one of the page's tables. */
 const plain = (columns, name) => {
   const { unit, values, words } = columns[name];
   return column(name, unit, words ? (row) => words[values[row]] : (row) => known(values[row]));
@@ -65,12 +71,12 @@ async function distributions(kind, title, about) {
       const counts = line.measured.map((_, run) => columns[names[line.first + run]].values);
       return { name: line.scheme, number: schemeNumber(line.scheme), ...shares(counts, line.measured, data.distributions.t) };
     });
-    const labels = { labelX: title, labelY: "share that is done", showX: time, showY: percent };
+    const labels = { labelX: title, labelY: "completed share", showX: time, showY: percent };
     timeplane.charts[kind] = new Lines(body, `${title}, a line per scheme.`, { x, lines, ...labels });
     for (const line of one.lines) {
       const [measured, finished] = [line.measured, line.finished].map((list) => list.reduce((a, b) => a + b, 0));
       if (finished < measured) {
-        body.append(make("p", { class: "warning" }, `${line.scheme}: ${measured - finished} of ${measured} did not finish; its line ends below 100 %.`));
+        body.append(make("p", { class: "warning" }, `${line.scheme}: ${measured - finished} of ${measured} did not finish, so its line ends below 100 %.`));
       }
     }
     tableBehind(body, `${kind}.csv`, names.map((name) => plain(columns, name)), () => rows);
@@ -79,7 +85,7 @@ async function distributions(kind, title, about) {
 
 async function slowdown() {
   if (!data.slowdown.length) return;
-  const place = section("slowdown", "Slowdown by size", "Completion time over that in an empty network, of finished flows in thirds of a decade of bytes. Bands: intervals over seeds.");
+  const place = section("slowdown", "Slowdown by size", "Completion time relative to an empty network, of finished flows, in three bins per decade of bytes. Bands: 95 % intervals over seeds.");
   const options = data.slowdown.flatMap((one) =>
     [["p99", "99th percentile"], ["p50", "median"]].map(([stat, text]) => {
       const point = data.points[one.point];
@@ -93,7 +99,7 @@ async function slowdown() {
         const bin = line.bins.find((b) => b.from_bytes === edge);
         return bin ? pick(bin[stat]) : null;
       });
-      // On a logarithmic axis an interval has to end above 0.
+      // A logarithmic axis needs intervals above 0.
       const least = (v) => (v[1] === null ? v[0] : Math.max(v[0] - v[1], v[0] / 100));
       const bands = line.bins.some((b) => b[stat][1] !== null);
       const band = bands ? { low: at(least), high: at((v) => v[0] + (v[1] ?? 0)) } : { low: null, high: null };
@@ -118,7 +124,7 @@ async function slowdown() {
 
 const runOptions = (all) => all.map((one) => ({ value: one, text: nameOf(one.run) }));
 
-/** Slots or circuits: lanes are senders. */
+/** Draw slots or circuits with a lane per sender. */
 async function slotted(body, one) {
   const [slots, pairs] = await Promise.all(one.tables.map(table));
   const column_ = (from, name) => from.columns[name].values;
@@ -135,7 +141,7 @@ async function slotted(body, one) {
   const [begin, open, gap, dark, count_] = ["start_ps", "open_ps", "gap_ps", "dark_ps", "pairs"].map((n) => column_(slots, n));
   chart.update({ begin, open, gap, dark, pairs: count_, lane: source, kind: destination, level });
   timeplane.charts.schedule = chart;
-  // Which slot each row is of, when somebody asks.
+  // The slot of each row, computed on first use.
   let slotOf = null;
   const slot = (row) => {
     if (!slotOf) {
@@ -152,14 +158,17 @@ async function slotted(body, one) {
   tableBehind(body, `${what}.csv`, [...ofSlot, ...ofPair], () => pairs.rows);
 }
 
-/** Rates of lanes: a bar from each change to the next, its shade the rate. `carries` says which of them send; `naming` names a lane. */
+/**
+ * Draw rates of lanes: a bar from each change to the next, shaded by rate. `carries(row)` is
+ * whether it sends; `naming` names a lane.
+ */
 function shaded(body, one, { columns, rows, lane, naming, about, kinds, kind, tell, label = null, carries = () => true }) {
   const [at, bps] = ["time_ps", "rate_bps"].map((name) => columns[name].values);
   const numbers = [...new Set(lane)].sort((a, b) => a - b);
   const laneOf = new Map(numbers.map((number, place) => [number, place]));
-  // A state lasts until the next one of its lane, or the end of the run.
+  // A state lasts until the lane's next one or the end of the run.
   const end = data.runs[one.run].simulated_ps;
-  // Rows come lane by lane or as things happened; bars in order of time.
+  // Rows are ordered by lane or by time, bars by time.
   const order = Array.from({ length: rows }, (_, row) => row).sort((a, b) => at[a] - at[b] || a - b);
   const open = new Float64Array(rows);
   const next = new Map();
@@ -187,7 +196,7 @@ function shaded(body, one, { columns, rows, lane, naming, about, kinds, kind, te
   tableBehind(body, `${one.kind}.csv`, Object.keys(columns).map((name) => plain(columns, name)), () => rows);
 }
 
-/** What pairs of hosts may send at. */
+/** Draw granted rates of pairs of hosts. */
 async function rates(body, one) {
   const { columns, rows } = await table(one.tables[0]);
   const [source, destination, bps] = ["source", "destination", "rate_bps"].map((name) => columns[name].values);
@@ -198,7 +207,7 @@ async function rates(body, one) {
     rows,
     lane: Float64Array.from(source, (from, row) => from * hosts + destination[row]),
     naming: (pair) => `${Math.floor(pair / hosts)} to ${pair % hosts}`,
-    about: "Gantt chart of rates: a lane per pair of hosts, the shade is what it may send at.",
+    about: "Gantt chart of rates: a lane per pair of hosts, shaded by its granted rate.",
     kinds: ["closed", "open"],
     kind: (row) => (bps[row] > 0 ? 1 : 0),
     tell: (row) => `; ${rate(bps[row])}`,
@@ -206,7 +215,7 @@ async function rates(body, one) {
   });
 }
 
-/** Air links and what they carry. */
+/** Draw the rates of air links. */
 async function air(body, one) {
   const { columns, rows } = await table(one.tables[0]);
   const [link, bps, state_, mcs, lost] = ["link", "rate_bps", "state", "mcs", "lost_ppm"].map((n) => columns[n].values);
@@ -217,12 +226,12 @@ async function air(body, one) {
     rows,
     lane: link,
     naming: await linkNames(one.run),
-    about: "Gantt chart of air links: a lane per link, the shade is its rate.",
+    about: "Gantt chart of air links: a lane per link, shaded by its rate.",
     kinds: words,
     kind: (row) => state_[row],
     tell: (row) => `; ${Number.isNaN(mcs[row]) ? "no rate" : `MCS ${mcs[row]}, ${rate(bps[row])}, ${percent(lost[row] / 1e6)} lost`}`,
     label: (row) => (used(row) && !Number.isNaN(mcs[row]) ? `MCS ${mcs[row]}` : null),
-    // What is not used carries nothing, whatever its rate would be.
+    // An unused link carries nothing, whatever its rate.
     carries: used,
   });
 }
@@ -230,10 +239,10 @@ async function air(body, one) {
 async function schedules() {
   const place = section("schedule", "The schedule", null);
   if (!data.schedules.length) {
-    place.append(make("p", {}, "No scheme of these results plans slots or circuits, and there are no air links. Rates and timeslots are written down where the scenario has ", make("code", {}, "record.grants = true"), "."));
+    place.append(make("p", {}, "These results have no planned slots or circuits and no air links. To record rates and timeslots, set ", make("code", {}, "record.grants = true"), " in the scenario."));
     return;
   }
-  place.append(make("p", { class: "about" }, "Of each scheme the first seed. Slots and circuits: who sends to whom, and when. Rates: how fast pairs may send. Air links: which rate they have."));
+  place.append(make("p", { class: "about" }, "The first seed of each scheme. Slots and circuits: sender, receiver and time. Rates: granted rates of pairs. Air links: their rates."));
   const several = (one) => data.schedules.filter((s) => s.run === one.run).length > 1;
   const options = data.schedules.map((one) => ({ value: one, text: nameOf(one.run) + (several(one) ? `: ${one.kind}` : "") }));
   await oneOf(place, "Run", options, async (body, one) => {
@@ -242,7 +251,7 @@ async function schedules() {
   });
 }
 
-/** What the link that a queue feeds is called. */
+/** A function that names the link of a queue. */
 async function linkNames(run) {
   const links = data.links.find((l) => l.run === run);
   if (!links) return (link) => `link ${link}`;
@@ -255,10 +264,10 @@ async function linkNames(run) {
 async function queues() {
   const place = section("queues", "Queues over time", null);
   if (!data.queues.length) {
-    place.append(make("p", {}, "Queues were not recorded, or all were empty at each sample: ", make("code", {}, "record.queues_every = \"50 us\""), " in the scenario records them."));
+    place.append(make("p", {}, "No queues were recorded, or all were empty at each sample. To record them, set ", make("code", {}, "record.queues_every = \"50 us\""), " in the scenario."));
     return;
   }
-  place.append(make("p", { class: "about" }, "Wire bytes that wait in front of a link (hosts h, switches s), at each sample. Links whose queue was always empty are left out."));
+  place.append(make("p", { class: "about" }, "Queued wire bytes of each link (hosts h, switches s) at each sample. Links with an empty queue throughout are omitted."));
   await oneOf(place, "Run", runOptions(data.queues), async (body, one) => {
     const { columns, rows } = await table(one.table);
     const link = columns.link.values;
@@ -273,7 +282,7 @@ async function queues() {
 
 async function links() {
   if (!data.links.length) return;
-  const place = section("links", "Topology and load", "Of each scheme the first seed, over the whole run.");
+  const place = section("links", "Topology and load", "The first seed of each scheme, over the whole run.");
   await oneOf(place, "Run", runOptions(data.links), async (body, one) => {
     const { columns, rows } = await table(one.table);
     const values = Object.fromEntries(Object.entries(columns).map(([name, c]) => [name, c.values]));
@@ -292,10 +301,10 @@ async function drops() {
   const { reasons, means, tables } = data.drops;
   const place = section("drops", "Drops by reason", null);
   if (!reasons.length) {
-    place.append(make("p", {}, "No packet was lost in any run."));
+    place.append(make("p", {}, "No packet was dropped in any run."));
     return;
   }
-  place.append(make("p", { class: "about" }, "Packets lost in the whole run, mean over seeds."));
+  place.append(make("p", { class: "about" }, "Dropped packets in the whole run, mean over seeds."));
   const points = [...new Set(means.map((m) => m.point))].map((point) => ({ value: point, text: data.points[point] }));
   await oneOf(place, "Point", points, async (body, point) => {
     const rows = means.filter((m) => m.point === point);
@@ -327,7 +336,7 @@ async function show() {
     return;
   }
   try {
-    const about = "Over all measured flows; those that did not finish count as never done. Bands: intervals of the mean over seeds.";
+    const about = "Over all measured flows; unfinished flows count as never completed. Bands: 95 % intervals of the mean over seeds.";
     await distributions("fct", "Flow completion time", about);
     await distributions("cct", "Coflow completion time", about.replace("flows", "coflows"));
     await slowdown();
@@ -335,13 +344,13 @@ async function show() {
     await schedules();
     await links();
     await drops();
-    // Drawn, and on the screen.
+    // All charts are drawn and on the screen.
     await frame();
     timeplane.ready = performance.now();
     state.hidden = true;
   } catch (error) {
-    // Said where it is read. The console has it too: it is a fault of the file or of ours.
-    state.textContent = `The data of the charts cannot be read (${error.message}). The file was changed or cut on its way: copy it again, or make it again with the command at its end.`;
+    // Show the error in the page, and rethrow it for the console.
+    state.textContent = `The charts' data cannot be read (${error.message}). The file was changed or truncated: copy it again, or make it again with the command at its end.`;
     console.error(error);
   }
 }

@@ -1,18 +1,19 @@
-// A Gantt chart of slots as they are planned: it follows the newest ones, and forgets the oldest. Whoever goes back in it is left there.
+// A Gantt chart of slots as they are planned. It follows the newest slots unless the user has moved
+// back, and forgets the oldest ones.
 
 import { style } from "./colours.js";
 import { Gantt } from "./gantt.js";
 import { make } from "./table.js";
 
-/** Bars that are kept. */
+/** Most kept bars. */
 const MOST = 200_000;
-/** Slots that are seen at first. */
+/** Visible slots at first. */
 const SLOTS = 40;
 
 export class Rolling extends Gantt {
   constructor(place, names, about, options) {
     super(place, names, about, options);
-    // Of slots, beside what is drawn.
+    // `[round, slot]` of each slot.
     this.numbers = [];
     this.follows = true;
     this.span = null;
@@ -21,7 +22,7 @@ export class Rolling extends Gantt {
     this.tools.append(this.button);
   }
 
-  /** Adds slots as `update` does, each with its `[round, slot]`; `now` is the time in ps. */
+  /** Add slots as `update` does, each with its `[round, slot]`; `now` is the time in ps. */
   add(slots, numbers, now) {
     if (this.bars.lane.length > MOST) {
       const count = this.slots.first.values.subarray(0, this.slots.first.length).findIndex((first) => first > MOST / 2);
@@ -69,7 +70,7 @@ export class Rolling extends Gantt {
 
   overlay(context, left, w, h) {
     super.overlay(context, left, w, h);
-    // What is right of this line is planned, and has not begun.
+    // Slots to the right of this line have not started.
     const { from, to } = this.view;
     const x = left + ((this.now - from) / (to - from)) * w;
     if (x < left || x > left + w) return;
@@ -82,7 +83,7 @@ export class Rolling extends Gantt {
     context.setLineDash([]);
   }
 
-  /** The slot that a bar is of. */
+  /** The slot of a bar. */
   slotOf(bar) {
     const { first } = this.slots;
     let [low, high] = [0, first.length];

@@ -1,15 +1,16 @@
-// Events of a controller: text/event-stream over `fetch`, as the browser's own reader of such streams cannot show a token. A stream that ends, or on
-// which nothing comes, is asked for again; each begins with all there is.
+// Events of a controller: text/event-stream over `fetch`, because the browser's EventSource cannot
+// send a token. A stream that ends or is idle is requested again; each one starts with a snapshot.
 
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 5000;
-/** A controller says something twice a second. */
+/** A controller sends events twice a second. */
 const SILENCE = 3000;
 
 export class Stream {
   /**
-   * `heard(kind, data)` gets events. `state(now, why)` hears how it goes: `connected`, `gone` (it tries again, and `why` says what happened),
-   * `refused` (the token is wrong: it has ended).
+   * `heard(kind, data)` receives events. `state(now, why)` receives the connection's state:
+   * `connected`, `gone` (it reconnects; `why` is the reason) or `refused` (the token is wrong; the
+   * stream has ended).
    */
   constructor(address, token, heard, state) {
     Object.assign(this, { address, token, heard, state, last: null });
@@ -22,7 +23,7 @@ export class Stream {
       try {
         if (await this.listen(() => (pause = FIRST_PAUSE))) return;
       } catch (error) {
-        // What browsers say of a connection that cannot be had is different in each, and a TypeError in all.
+        // Browsers word failed connections differently, but all raise a TypeError.
         why = error.name === "AbortError" ? "nothing has come for 3 s" : error instanceof TypeError ? "it cannot be reached" : error.message;
       }
       this.state("gone", why);
@@ -30,7 +31,7 @@ export class Stream {
     }
   }
 
-  /** Until the stream ends; true where it is not worth another try. */
+  /** Read until the stream ends; true if a retry is pointless. */
   async listen(begun) {
     const abort = new AbortController();
     let watchdog = setTimeout(() => abort.abort(), SILENCE);

@@ -1,10 +1,10 @@
-// The table behind a chart: made when it is opened, some rows at a time, and as CSV.
+// The table behind a chart: built when opened, some rows at a time, and saved as CSV.
 
 import { quantity } from "./format.js";
 
 const STEP = 200;
 
-/** An element with attributes and children; texts are text. */
+/** Create an element with attributes, listeners and children; strings become text nodes. */
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -22,8 +22,9 @@ function csvCell(value) {
 }
 
 /**
- * Puts a table behind a chart. `columns` have a `name`, a `unit` and `at(row)`: a number, a text, or null; `rows()` says how many there are.
- * `file` names the CSV. Where rows change, `refresh()` of what comes back shows them.
+ * Append the table behind a chart. `columns` have a `name`, a `unit` and `at(row)`: a number, a
+ * text, or null. `rows()` is the number of rows, `file` the name of the CSV. Call `refresh()` of
+ * the result if rows change.
  */
 export function tableBehind(place, file, columns, rows) {
   const body = make("tbody");
@@ -43,7 +44,7 @@ export function tableBehind(place, file, columns, rows) {
     more.hidden = shown >= rows();
     state.textContent = ` ${shown.toLocaleString("en-US")} of ${rows().toLocaleString("en-US")} rows `;
   }
-  /** Rows anew, as many as there were. */
+  /** Rebuild the shown rows. */
   function refresh() {
     const count = Math.max(shown, STEP);
     body.replaceChildren();
@@ -69,7 +70,9 @@ export function tableBehind(place, file, columns, rows) {
   return details;
 }
 
-/** A select of some choices, which calls `chosen` with the value of one. Nothing where there is no choice. */
+/**
+ * A select that calls `chosen` with the value of the chosen option; hidden if there is only one.
+ */
 export function choice(label, options, chosen) {
   const select = make("select", { change: () => chosen(options[select.selectedIndex].value) });
   select.append(...options.map((o) => make("option", {}, o.text)));

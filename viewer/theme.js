@@ -1,8 +1,8 @@
-// The button for light and dark, and what paper asks of charts.
+// The button for light and dark, and redrawing for print.
 
 import { isDark, onTheme } from "./colours.js";
 
-/** Makes the page's button work; `charts()` are those that are there, by name. */
+/** Connect the page's button; `charts()` returns the current charts by name. */
 export function themeButton(charts) {
   const button = document.getElementById("theme");
   const label = () => (button.textContent = isDark() ? "Light" : "Dark");
@@ -13,7 +13,7 @@ export function themeButton(charts) {
   });
   onTheme(label, button);
   label();
-  // Paper is light; what is on canvases has to be drawn again for it.
+  // Paper is light, so canvases are redrawn for it.
   const paper = (is) => () => {
     if (is) document.documentElement.dataset.paper = "yes";
     else delete document.documentElement.dataset.paper;

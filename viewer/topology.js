@@ -1,4 +1,5 @@
-// Nodes and wires in layers, hosts below; the wider and darker a wire, the busier its busier direction.
+// Nodes and wires in layers with hosts at the bottom. Width and shade of a wire show the load of
+// its busier direction.
 
 import { onTheme, ramp } from "./colours.js";
 import { bytes, percent } from "./format.js";
@@ -15,7 +16,7 @@ const draw = (tag, attributes, ...children) => {
   return element;
 };
 
-/** How many wires every node is away from the hosts; `near` are the neighbours of each. */
+/** Distance of each node from the hosts in wires; `near` lists the neighbors of each node. */
 function layers(near, nodes, hosts) {
   const layer = new Array(nodes).fill(-1);
   let edge = [];
@@ -38,7 +39,7 @@ function layers(near, nodes, hosts) {
   return layer.map((l) => Math.max(l, 0));
 }
 
-/** Places of nodes: hosts in their order, switches above the middle of what is below them. */
+/** Positions of nodes: hosts in order, switches above the middle of their lower neighbors. */
 function places(wires, nodes, hosts) {
   const near = Array.from({ length: nodes }, () => []);
   for (const { a, b } of wires) {
@@ -63,19 +64,19 @@ function places(wires, nodes, hosts) {
   return { x, layer, depth };
 }
 
-/** What a node is called: hosts and switches are numbered on. */
+/** Name of a node; switches are numbered after hosts. */
 export const nodeName = (node, hosts) => (node < hosts ? `host ${node}` : `switch ${node - hosts}`);
 
 export class Topology {
   constructor(place) {
     this.picture = make("div", { class: "topology scroll", tabindex: 0 });
     this.scale = make("p", { class: "legend" });
-    this.status = make("p", { class: "status", role: "status" }, "Point at a wire or a node, or go through them with Tab, to read what it carried.");
+    this.status = make("p", { class: "status", role: "status" }, "Point at a wire or a node, or move with Tab, to read its traffic.");
     place.append(this.scale, this.picture, this.status);
     onTheme(() => this.links && this.draw(), this.picture);
   }
 
-  /** Shows links (columns of the table, by name) of a run with so many hosts that took so many ps. */
+  /** Show `links` (columns by name) of a run with `hosts` hosts that took `spanPs`. */
   update(links, hosts, spanPs) {
     Object.assign(this, { links, hosts, spanPs });
     this.draw();
@@ -103,7 +104,7 @@ export class Topology {
       for (const event of ["pointerenter", "focus"]) element.addEventListener(event, () => (this.status.textContent = text));
       return element;
     };
-    // Hundreds of wires are no stops of the Tab key: the table has them.
+    // Tab skips wires if there are hundreds; the table lists them.
     const stop = wires.length <= 150 ? { tabindex: 0 } : {};
     const lines = wires.map((wire) => {
       const most = Math.max(...wire.links.map(load));
@@ -111,7 +112,7 @@ export class Topology {
       const ends = { x1: x[wire.a], y1: y(wire.a), x2: x[wire.b], y2: y(wire.b) };
       const thick = Math.min(1 + 7 * most, 8) * (wires.length > 200 ? 0.5 : 1);
       const line = draw("line", { ...ends, stroke: `rgb(${ramp(0.12 + 0.88 * Math.min(most, 1)).join(",")})`, "stroke-width": thick });
-      // Something wider to point at.
+      // A wider target for the pointer.
       const wide = draw("line", { ...ends, class: "wire", stroke: "transparent", "stroke-width": 12, role: "img", ...stop });
       return draw("g", {}, line, listen(wide, wire.links.map(one).join(". ")));
     });
@@ -139,6 +140,6 @@ export class Topology {
       one.style.background = `rgb(${ramp(0.12 + 0.88 * share).join(",")})`;
       return make("span", { class: "key" }, one, ` ${percent(share)}`);
     };
-    this.scale.replaceChildren("Busy share of the run, of the busier direction: ", ...[0, 0.25, 0.5, 0.75, 1].map(patch));
+    this.scale.replaceChildren("Busy share of the run in the busier direction: ", ...[0, 0.25, 0.5, 0.75, 1].map(patch));
   }
 }

@@ -261,7 +261,7 @@ def test_a_bar_says_what_it_is_under_the_pointer_and_by_keys(slots, opened):
     page.page.mouse.move(x, y)
     text = status.text_content()
     assert text.startswith(f"host {lane}, ") and f"to host {chosen['destination']}, " in text, text
-    assert f"open {digits('100')} us" in text and "then a gap of 10 us" in text, text
+    assert f"open {digits('100')} us" in text and "then a guard of 10 us" in text, text
     # The same by keys: the lane by arrows, its bars by Shift and an arrow.
     canvas.focus()
     page.page.keyboard.press("Escape")
@@ -405,7 +405,7 @@ def test_circuits_have_dark_times(circuits, opened):
             return timeplane.charts.schedule.describe(pairs.source.values[first], columns.start_ps.values[slot] - 15e6);
         }"""
     )
-    assert text.startswith("dark before: to host ") and "dark before for 30 us" in text, text
+    assert text.startswith("dark time before: to host ") and "after a dark time of 30 us" in text, text
     page.quiet()
 
 

@@ -151,7 +151,8 @@ class Runnable:
     def _of(cls, loaded: _core.Loaded) -> Self:
         scenario = cls._from_values(json.loads(loaded.to_json()))
         scenario.base = os.fspath(loaded.base)
-        # While the values are unchanged, messages name the place in the file, and results hold its text.
+        # While the values are unchanged, messages name the place in the file, and results hold its
+        # text.
         scenario.__dict__["_loaded"] = (scenario.to_dict(), scenario.base, loaded)
         return scenario
 

@@ -196,7 +196,8 @@ class CircuitSchedule(NamedTuple):
     dark: NDArray[np.float64]
     #: Open time of each configuration after its dark time.
     open: NDArray[np.float64]
-    #: Completion of the last byte, with the packet switch alongside; ``None`` if it never completes.
+    #: Completion of the last byte, with the packet switch alongside; ``None`` if it never
+    #: completes.
     finish: float | None
     #: Lower bound on ``finish``: the largest row or column sum over both rates together.
     bound: float

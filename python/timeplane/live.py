@@ -174,7 +174,8 @@ class Sender:
         self._length = length
         self._written = 0
         self._open = True
-        #: Bytes that the receiver has acknowledged; ``None`` before the stream is closed and if it failed.
+        #: Bytes that the receiver has acknowledged; ``None`` before the stream is closed and if it
+        #: failed.
         self.delivered: int | None = None
 
     def __enter__(self) -> Self:

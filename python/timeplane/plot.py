@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["STYLE", "cct_cdf", "fct_cdf", "queue_over_time", "slowdown_by_size", "style"]
 
-#: Okabe and Ito's colors, in an order that is distinct in gray; without yellow, which is invisible on white.
+#: Okabe and Ito's colors, in an order that is distinct in gray; without yellow, which is invisible
+#: on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", "-.", (0, (1, 1.2)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (3, 1)))

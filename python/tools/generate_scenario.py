@@ -15,7 +15,7 @@ import textwrap
 from pathlib import Path
 
 TARGET = Path(__file__).resolve().parent.parent / "timeplane" / "scenario.py"
-WIDTH = 110
+WIDTH = 100
 #: Python names of types whose Rust names say more than a reader needs.
 NAMES = {"FabricSpec": "Fabric", "PlanSpec": "Plan"}
 #: Python names of alternatives whose keys alone say too little, or name another class.

@@ -1,27 +1,85 @@
-//! Clocks of hosts, which may be wrong: off by an offset, and more and more off by a drift.
+//! Clocks of agents: each has an offset from the true time, and may drift further away from it.
+//!
+//! Beacons set hosts' clocks at intervals, up to an error. A clock never goes back: one that was ahead
+//! stands still until the truth has caught up.
 
+use super::nodes::Nodes;
 use crate::engine::time::SimTime;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::Rng;
+use timeplane_assembly::{ClockTerms, PlanTerms};
 use timeplane_model::{Duration, Time};
+use timeplane_workload::Streams;
 
-/// A clock: what it shows, and when it shows what.
+/// The clocks of all agents. Planners' clocks show the true time.
+pub struct Clocks {
+    clocks: Vec<Clock>,
+    terms: ClockTerms,
+    beacons: Xoshiro256PlusPlus,
+}
+
+impl Clocks {
+    /// Draws offsets and drifts.
+    pub fn new(nodes: &Nodes, terms: &PlanTerms, streams: &Streams) -> Self {
+        let host = |h: u32| {
+            let draw = |purpose| either_way(&mut streams.fast("host", u64::from(h), purpose));
+            let drift = if terms.clocks.drift_ppm > 0.0 { draw("clock drift") * terms.clocks.drift_ppm } else { 0.0 };
+            Clock::new(terms.clocks.error.scale(draw("clock error")), drift)
+        };
+        let planners = nodes.planners().map(|_| Clock::new(Duration::ZERO, 0.0));
+        let relays = terms.relays.iter().flat_map(|relays| {
+            // The stream's name is part of every result.
+            let draw = |number: u32| either_way(&mut streams.fast("deputy", u64::from(number), "clock error"));
+            (0..relays.count).map(move |number| Clock::new(relays.clock_error.scale(draw(number)), 0.0))
+        });
+        Self {
+            clocks: nodes.hosts().map(host).chain(planners).chain(relays).collect(),
+            terms: terms.clocks,
+            beacons: streams.fast("control", 0, "beacons"),
+        }
+    }
+
+    pub fn of(&self, node: u32) -> &Clock {
+        &self.clocks[node as usize]
+    }
+
+    /// How often beacons come, if they do.
+    pub fn beacon_interval(&self) -> Option<Duration> {
+        self.terms.resync
+    }
+
+    /// A beacon sets a host's clock.
+    pub fn set(&mut self, at: SimTime, host: u32) {
+        let error = self.terms.error.scale(either_way(&mut self.beacons));
+        self.clocks[host as usize].set(at, error);
+    }
+}
+
+/// Draws uniformly from -1 to 1.
+fn either_way(stream: &mut Xoshiro256PlusPlus) -> f64 {
+    let uniform = (stream.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+    2.0 * uniform - 1.0
+}
+
+/// One clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// How much it was ahead of the truth at `since`.
+    /// Its offset from the truth at `since`, in ps.
     ahead: i64,
     since: i64,
-    /// Parts per thousand million by which it runs fast.
+    /// Parts per billion by which it runs fast.
     drift: i64,
-    /// It never shows less than this: set right backwards, it stands still until the truth has caught up.
+    /// It never shows less than this, in ps.
     floor: i64,
 }
 
 impl Clock {
-    /// A clock that was ahead by so much at the begin and runs fast by so many parts per million.
+    /// A clock with this offset at the start, which runs fast by `drift_ppm` parts per million.
     pub fn new(ahead: Duration, drift_ppm: f64) -> Self {
         Self { ahead: ahead.as_ps(), since: 0, drift: (drift_ppm * 1e3).round() as i64, floor: i64::MIN }
     }
 
-    /// How much it is ahead of the truth at `at`.
+    /// Its offset from the truth at `at`.
     pub fn ahead(&self, at: SimTime) -> Duration {
         self.read(at) - Time::from_ps(at.0)
     }
@@ -31,12 +89,12 @@ impl Clock {
         at.saturating_add(self.ahead).saturating_add(parted.div_euclid(1_000_000_000) as i64)
     }
 
-    /// What it shows.
+    /// The time that it shows.
     pub fn read(&self, at: SimTime) -> Time {
         Time::from_ps(self.unbounded(at.0).max(self.floor))
     }
 
-    /// The first instant at which it shows `time` or later, unless it is set meanwhile.
+    /// The first instant at which it shows `time` or later, if it is not set before that.
     pub fn truth(&self, time: Time) -> SimTime {
         let time = time.as_ps();
         if self.drift == 0 {
@@ -55,7 +113,7 @@ impl Clock {
         SimTime(guess)
     }
 
-    /// A beacon at `at` sets it right, up to `error`.
+    /// Sets it to the true time plus `error`.
     pub fn set(&mut self, at: SimTime, error: Duration) {
         self.floor = self.read(at).as_ps();
         self.ahead = error.as_ps();

@@ -1,7 +1,7 @@
-//! The proxy of a run: the agents of access points, the agent that sets congestion windows, and
-//! their messages to and from senders.
+//! The proxy that steers TCP senders, agents of access points that report to it, and their messages.
 //!
-//! The agents are those of live hosts. Here they get virtual time, delays and losses.
+//! Each access point follows the trace of its link and reports rate and queue. The proxy computes
+//! congestion windows from these reports; senders apply the newest one.
 
 use crate::air::LinkTraces;
 use crate::engine::time::SimTime;
@@ -22,23 +22,39 @@ use timeplane_scenario::ProxySpec;
 use timeplane_transport::Steering;
 use timeplane_workload::Streams;
 
-/// A message under way.
+/// A message in flight.
 #[derive(Clone, Copy, Debug)]
 enum Message {
     Report(LinkReport),
     Steer(Steer),
-    /// News from a sender to the proxy.
+    /// A sender's word to the proxy.
     Input(ProxyInput),
 }
 
-/// The agent of an access point, and the future of its link.
+/// An access point's agent and the trace of its link.
 #[derive(Debug)]
 struct AccessPoint {
     agent: LinkReporter,
-    /// The link towards the device, by its number in the network.
+    /// The number of the link to the device.
     link: u32,
     trace: Vec<(SimTime, LinkSample)>,
     next: usize,
+}
+
+/// The sender of a steered flow.
+#[derive(Debug)]
+struct Sender {
+    freshness: Freshness,
+    /// The least round trip that the proxy has heard of.
+    least_rtt: Duration,
+    /// The switch above the flow's destination.
+    device: u32,
+}
+
+impl Sender {
+    fn new(device: u32) -> Self {
+        Self { freshness: Freshness::default(), least_rtt: Duration::from_ps(i64::MAX), device }
+    }
 }
 
 /// Counts of messages.
@@ -49,14 +65,12 @@ struct Sent {
     lost: u64,
 }
 
-/// The proxy of a run with its access points and senders.
+/// The proxy and all that it communicates with.
 pub struct Proxies {
     spec: ProxySpec,
     proxy: WindowProxy,
     access_points: Vec<AccessPoint>,
-    /// By steered flow: what its sender has heard, the shortest round trip that it has told, and
-    /// the switch above its destination.
-    senders: BTreeMap<u32, (Freshness, Duration, u32)>,
+    senders: BTreeMap<u32, Sender>,
     messages: BTreeMap<(SimTime, u64), Message>,
     sequence: u64,
     losses: Xoshiro256PlusPlus,
@@ -65,7 +79,7 @@ pub struct Proxies {
 }
 
 impl Proxies {
-    /// Agents that have heard nothing, with the link traces that they report on.
+    /// Idle agents for the links that have traces.
     pub fn new(spec: &ProxySpec, traces: LinkTraces, network: &Network, streams: &Streams) -> Self {
         let ladder = RateLadder::new(traces.rates.iter().copied()).unwrap_or_default();
         let config = WindowProxyConfig {
@@ -95,12 +109,12 @@ impl Proxies {
         }
     }
 
-    /// The host at which connections are split.
+    /// The host that splits connections.
     pub fn split_at(&self) -> Option<u32> {
         self.spec.split_at
     }
 
-    /// When something is due next.
+    /// When the next change, message or deadline is due.
     pub fn deadline(&self) -> Option<SimTime> {
         let truth = |t: Time| SimTime::from_ps(t.as_ps());
         let message = self.messages.first_key_value().map(|(&(at, _), _)| at);
@@ -111,8 +125,8 @@ impl Proxies {
         message.into_iter().chain(points).chain(self.proxy.deadline().map(truth)).min()
     }
 
-    /// A flow has started between hosts under these switches. It is steered if its link has an
-    /// access point.
+    /// A flow starts from a host under the first switch to a host under the second one. The proxy
+    /// steers it if an access point reports on its link.
     pub fn flow_begins(
         &mut self,
         now: SimTime,
@@ -125,25 +139,25 @@ impl Proxies {
         let towards = |&l: &u32| network.ends_of(l).1 == switches[1] && network.is_used(l);
         let from = |&l: &u32| network.ends_of(l).0 == switches[0];
         let Some(link) = links().find(towards).or_else(|| links().find(from)) else { return };
-        self.senders.insert(flow, (Freshness::default(), Duration::from_ps(i64::MAX), switches[1]));
+        self.senders.insert(flow, Sender::new(switches[1]));
         ends.watch_round_trips(flow);
         self.say(now, Message::Input(ProxyInput::Join { flow: FlowId(flow), link: LinkId(link) }));
     }
 
-    /// A device changes its access point: the proxy hears of the new link of its flows.
+    /// A device moves to another access point: the proxy hears of the new link of its flows.
     pub fn hands_over(&mut self, now: SimTime, access: NewAccess) {
-        let to_device = self.senders.iter().filter(|(_, s)| s.2 == access.device);
+        let to_device = self.senders.iter().filter(|(_, s)| s.device == access.device);
         let flows: Vec<u32> = to_device.map(|(&flow, _)| flow).collect();
         for flow in flows {
             if let Some(sender) = self.senders.get_mut(&flow) {
-                // The proxy forgets the flow's round trip, so it must be told again.
-                sender.1 = Duration::from_ps(i64::MAX);
+                // The proxy forgets the round trip of a flow that joins, so the sender tells it again.
+                sender.least_rtt = Duration::from_ps(i64::MAX);
             }
             self.say(now, Message::Input(ProxyInput::Join { flow: FlowId(flow), link: LinkId(access.link) }));
         }
     }
 
-    /// Does what is due at `now`.
+    /// Handles everything that is due at `now`.
     pub fn due(&mut self, now: SimTime, network: &mut Network, ends: &mut Endpoints) {
         self.hear_of_flows(now, ends);
         let clock = now.on_perfect_clock();
@@ -184,26 +198,26 @@ impl Proxies {
         steers.into_iter().for_each(|s| self.say(now, Message::Steer(s)));
     }
 
-    /// A sender obeys, unless it has heard something newer.
+    /// A sender applies a command, unless it has received a newer one.
     fn obey(&mut self, now: SimTime, steer: Steer, network: &mut Network, ends: &mut Endpoints) {
-        let Some((freshness, ..)) = self.senders.get_mut(&steer.flow.0) else { return };
+        let Some(sender) = self.senders.get_mut(&steer.flow.0) else { return };
         if let Some(capture) = &mut network.capture
             && let Some(key) = ends.flows.key_of(steer.flow.0)
         {
             capture.steered(now, ends.flows.get(key).sender.source, &steer);
         }
-        if freshness.accept(steer.epoch, steer.sequence) {
+        if sender.freshness.accept(steer.epoch, steer.sequence) {
             let steering = Steering { window: steer.window.get(), rate: steer.rate, hold: self.spec.hold };
             ends.steer(now, steer.flow.0, Some(steering), network);
         }
     }
 
-    /// Senders tell their shortest round trips, and that they are done.
+    /// Senders report new minima of their round trips, and the end of their flows.
     fn hear_of_flows(&mut self, now: SimTime, ends: &mut Endpoints) {
         let mut told = Vec::new();
-        self.senders.retain(|&flow, (_, least, _)| match ends.least_round_trip(flow) {
-            Some(Some(rtt)) if rtt < *least => {
-                *least = rtt;
+        self.senders.retain(|&flow, sender| match ends.least_round_trip(flow) {
+            Some(Some(rtt)) if rtt < sender.least_rtt => {
+                sender.least_rtt = rtt;
                 told.push(ProxyInput::Rtt { flow: FlowId(flow), rtt });
                 true
             }
@@ -228,7 +242,7 @@ impl Proxies {
         };
         if let Some(sent) = sent {
             sent.messages += 1;
-            sent.bytes += u64::from(bytes.expect("a link's and a flow's numbers fit their fields"));
+            sent.bytes += u64::from(bytes.expect("numbers of links and flows fit their fields"));
             let uniform = (self.losses.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
             if uniform < self.spec.loss {
                 sent.lost += 1;
@@ -239,7 +253,7 @@ impl Proxies {
         self.messages.insert((now + delay, self.sequence), message);
     }
 
-    /// The counts for the table of control messages.
+    /// Rows of the table of control messages.
     pub fn rows(&self) -> [ControlRow; 2] {
         let row = |kind, sent: Sent| ControlRow {
             kind,

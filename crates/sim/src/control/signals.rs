@@ -1,4 +1,7 @@
-//! Control frames on their way to the hosts: one after the other through an interface, obeyed after a reaction time.
+//! PFC frames from controllers to hosts.
+//!
+//! Frames leave one after the other through an interface of a controller. A host obeys each of them
+//! after a reaction time, and in the order of arrival.
 
 use crate::engine::time::SimTime;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -7,31 +10,33 @@ use timeplane_model::{Duration, Fabric};
 use timeplane_scenario::{ReactionTimes, SignalSpec};
 use timeplane_workload::Streams;
 
-/// The controller's interfaces, and how fast hosts obey.
+/// Interfaces of controllers, and reactions of hosts.
 #[derive(Debug)]
 pub struct Signals {
     times: ReactionTimes,
-    /// Line time of a control frame, and what passes before the next.
+    /// Time of a frame on the line.
     frame: Duration,
-    gap: Duration,
-    /// Per host, the interface by which it is reached.
+    /// Idle time on the line between two frames.
+    spacing: Duration,
+    /// The interface that reaches each host.
     interface: Vec<u32>,
-    /// Per interface, when it can send again.
+    /// When each interface can send again.
     free_at: Vec<SimTime>,
-    /// Per host, when it has obeyed its last frame: it obeys them in the order in which they come.
+    /// When each host obeys its last frame.
     obeyed: Vec<SimTime>,
     draws: Xoshiro256PlusPlus,
 }
 
 impl Signals {
-    /// Interfaces at rest, of so many controllers that are in charge of hosts. They are as fast as the hosts they reach.
+    /// Idle interfaces for this many relays, or for the one controller. They are as fast as the links
+    /// of hosts.
     pub fn new(spec: SignalSpec, fabric: &Fabric, controllers: u32, streams: &Streams) -> Self {
         let interface = spec.interfaces_of(fabric, controllers);
         let interfaces = interface.iter().max().map_or(0, |most| *most as usize + 1);
         Self {
             times: spec.reaction.times(),
             frame: spec.frame_time(fabric),
-            gap: spec.frame_gap,
+            spacing: spec.frame_gap,
             interface,
             free_at: vec![SimTime::ZERO; interfaces],
             obeyed: vec![SimTime::ZERO; fabric.hosts() as usize],
@@ -39,26 +44,26 @@ impl Signals {
         }
     }
 
-    /// When a frame for `host` has left that is ready at `at`.
+    /// When a frame that is ready at `at` has left for a host.
     pub fn departure(&mut self, at: SimTime, host: u32) -> SimTime {
         let free_at = &mut self.free_at[self.interface[host as usize] as usize];
         let departure = at.max(*free_at) + self.frame;
-        *free_at = departure + self.gap;
+        *free_at = departure + self.spacing;
         departure
     }
 
-    /// The least time from when a closing frame is ready until a host obeys it, without its way.
+    /// The shortest time from a closing frame's being ready to its effect, without the latency.
     pub fn least_until_off(&self) -> Duration {
         self.frame + self.times.off_least
     }
 
-    /// When a host that has got a frame at `at` begins no more frames of the queue that it closes.
+    /// When a host that receives a closing frame at `at` stops to send from that queue.
     pub fn off(&mut self, at: SimTime, host: u32) -> SimTime {
         let (least, most) = (self.times.off_least, self.times.off_most);
         self.obey(at, host, least, most)
     }
 
-    /// When a host that has got a frame at `at` begins frames of the queue that it opens.
+    /// When a host that receives an opening frame at `at` starts to send from that queue.
     pub fn on(&mut self, at: SimTime, host: u32) -> SimTime {
         let (least, most) = (self.times.on_least, self.times.on_most);
         self.obey(at, host, least, most)

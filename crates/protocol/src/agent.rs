@@ -1,4 +1,7 @@
-//! The contract between an agent and what drives it.
+//! The contract between agents and their drivers.
+//!
+//! An [`Agent`] gets inputs with the time of its own clock, and answers with outputs. Drivers own
+//! clocks, sockets and queues.
 
 use crate::message::Message;
 use timeplane_model::{Backlog, Bytes, Class, Duration, Grant, HostId, LinkId, Matching, Medium, Rate, Round, Time};
@@ -6,249 +9,255 @@ use timeplane_schedule::circuits::CircuitError;
 
 /// A state machine that a driver gives time and I/O.
 ///
-/// The driver calls [`handle`](Self::handle) with [`Input::Due`] when the agent's clock shows [`deadline`](Self::deadline) or
-/// later, and with other inputs as they come; it carries the outputs out in order, and asks for the deadline again
-/// after every call. Calls never go back in time; one too many, or late, does no harm.
+/// The driver calls [`handle`](Self::handle) with [`Input::Due`] once the agent's clock shows
+/// [`deadline`](Self::deadline), and with other inputs as they arrive. It carries out the outputs
+/// in order and reads the deadline again after every call. Time never goes back between calls.
+/// Extra or late calls do no harm.
 pub trait Agent {
-    /// When it wants to be called next if nothing comes in before; one deadline, whatever timers hide behind it.
+    /// When the next [`Input::Due`] is due, if no other input comes before. All timers share it.
     fn deadline(&self) -> Option<Time>;
-    /// Takes one input at `now`, and appends what is to be done to `out`.
+    /// Handles one input at `now` and appends outputs.
     fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>);
 }
 
-/// Who sends or gets a message.
+/// The sender or recipient of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Address {
-    /// The agent that plans.
+    /// The planning agent.
     Controller,
     /// The agent of a host.
     Host(HostId),
-    /// Other agents that could plan, for one that plans.
+    /// All other planning agents; for messages between them.
     Peer,
-    /// A [`Relay`](crate::Relay) of the agent that plans, by its number.
+    /// A [`Relay`](crate::Relay), by its number.
     Relay(u32),
 }
 
-/// What an agent is told.
+/// An input of an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
-    /// Its deadline has come.
+    /// The deadline has passed.
     Due,
-    /// A message came in.
+    /// A message arrived.
     Message {
-        /// From whom.
+        /// Its sender.
         from: Address,
-        /// What it says.
+        /// Its content.
         message: Message,
     },
-    /// What waits in the host's queues at this moment, and its receive buffer's room: the answer to [`Output::ReadBacklog`].
+    /// The answer to [`Output::ReadBacklog`]: the current backlog of the host's queues and the room
+    /// in its receive buffer.
     Backlog(Backlog),
-    /// These links carry nothing now, as far as is known: plan without them. It replaces what was said before; with none, all work. For
+    /// For controllers: these links are known to be down. Replaces earlier news; an empty list
+    /// means that all links work.
     /// a controller.
     Down(Vec<LinkId>),
-    /// These links have these rates from this time of the agent's clock on, which may have come or not. For a controller of slots.
+    /// For controllers of slots: these links have these rates from this time on, which may be past.
     Rates(Time, Vec<(LinkId, Rate)>),
-    /// Packets came to wait in a queue that the agent has not heard of, or one ran empty.
+    /// Packets arrived at a queue that the agent does not know of, or a queue became empty.
     Changed,
 }
 
-/// What an agent wants done.
+/// An output of an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
-    /// Send this message now; it may be lost, doubled or overtaken.
+    /// Sends a message now. It may get lost, doubled or overtaken.
     Send {
-        /// To whom.
+        /// Its recipient.
         to: Address,
-        /// What it says.
+        /// Its content.
         message: Message,
     },
-    /// Call again at once with [`Input::Backlog`], flow by flow where `bursts`.
+    /// Asks for [`Input::Backlog`] at once, flow by flow if `bursts`.
     ReadBacklog {
-        /// Whether [`Backlog::bursts`] is asked for.
+        /// Whether [`Backlog::bursts`] is needed.
         bursts: bool,
     },
-    /// Let a queue send.
+    /// Lets a queue send.
     Open(Opening),
-    /// Begin no more frames of a queue that was opened without a known end; one that is being sent is finished.
+    /// Starts no more frames of a queue that was opened without a known end. A started frame is
+    /// finished.
     Close {
-        /// The queue: to whom.
+        /// The destination of the queue.
         destination: HostId,
-        /// The queue: which class.
+        /// The class of the queue.
         class: Class,
     },
-    /// Set the circuit switch so, from now on.
+    /// Sets the circuit switch from now on.
     Retune(Matching),
-    /// For the results; changes nothing.
+    /// An event for tables of results, without effect on the driver.
     Log(Event),
 }
 
-/// A queue may send, from now on and until a known end.
+/// Lets a queue send from now until a known end.
 ///
-/// A frame is begun only if its last bit leaves before `until`. No call says that it closes, unless a [`Output::Close`] comes before. One with a `rate` replaces the rate that its queue
-/// had; [`Rate::ZERO`] takes it away.
+/// A frame starts only if its last bit leaves before `until`. No call announces the end, except an
+/// earlier [`Output::Close`]. An opening with a `rate` replaces the queue's rate; [`Rate::ZERO`]
+/// removes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// The queue: to whom.
+    /// The destination of the queue.
     pub destination: HostId,
-    /// The queue: which class.
+    /// The class of the queue.
     pub class: Class,
-    /// Over what.
+    /// The network that frames use.
     pub medium: Medium,
-    /// How fast, in wire bits per second; `None` is line rate.
+    /// The rate on the wire; `None` for the line rate.
     pub rate: Option<Rate>,
-    /// The most wire bytes; `None` is what the time allows.
+    /// The most bytes on the wire; `None` if only the time limits them.
     pub bytes: Option<Bytes>,
-    /// The most packets; `None` is what the time allows.
+    /// The most packets; `None` if only the time limits them.
     pub packets: Option<u32>,
-    /// When it opens: now.
+    /// The time of opening, which is now.
     pub from: Time,
-    /// When it closes, by the host's own clock; the instant itself is outside. Never later than the grant's lease.
+    /// The time of closing by the host's clock, exclusive. Never later than the grant's lease.
     pub until: Time,
 }
 
 impl Opening {
-    /// What a grant opens at `from`.
+    /// The opening of a grant that starts at `from`.
     pub fn of(grant: &Grant, from: Time, until: Time) -> Self {
         let Grant { destination, class, medium, rate, bytes, packets, .. } = *grant;
         Self { destination, class, medium, rate, bytes, packets, from, until }
     }
 }
 
-/// What happened, for tables of results.
+/// An event for tables of results.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// A round was planned. It has no slots where nothing waited.
+    /// A round was planned. Without demand it has no slots.
     RoundPlanned {
-        /// Its number.
+        /// The number of the round.
         round: Round,
-        /// When its first slot opens, by the controller's clock.
+        /// When the first slot opens, by the controller's clock.
         effective: Time,
-        /// What it was planned for: bytes that will still wait then, as far as reports tell.
+        /// The planned bytes: the expected backlog at that time.
         demand: Bytes,
-        /// How many slots it has.
+        /// How many slots the round has.
         slots: u32,
     },
-    /// A slot of that round; in order.
+    /// A slot of that round. Slots come in order.
     SlotPlanned {
-        /// The round.
+        /// The number of the round.
         round: Round,
-        /// Its place in the round, from 0.
+        /// The slot's position in the round, from 0.
         index: u32,
-        /// When it opens, by the controller's clock.
+        /// When the slot opens, by the controller's clock.
         start: Time,
-        /// For how long.
+        /// How long it stays open.
         open: Duration,
-        /// From its end to the next slot's begin.
+        /// The time from its end to the next slot's start.
         gap: Duration,
-        /// Who sends to whom.
+        /// Senders and receivers.
         pairs: Vec<(HostId, HostId)>,
     },
-    /// The scheduler's plan cannot be granted as slots; the round stays empty.
+    /// The plan cannot be granted. The round stays empty.
     PlanRefused {
-        /// The round.
+        /// The number of the round.
         round: Round,
-        /// What is wrong with it.
+        /// The first violated rule.
         fault: PlanFault,
     },
-    /// Grants came after their schedule was in effect, or could not be kept; none of them is executed.
+    /// Grants arrived after their schedule took effect, or could not be kept. None is executed.
     GrantsLost {
-        /// The round.
+        /// The number of the round.
         round: Round,
-        /// How many.
+        /// How many grants.
         grants: u32,
     },
 }
 
-/// What is wrong with a plan.
+/// Why a plan cannot be granted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanFault {
-    /// It has rates instead of slots.
+    /// The plan has rates instead of slots.
     #[error("a controller of slots got rates")]
     Rates,
-    /// It has more slots than a round may have.
+    /// The round has too many slots.
     #[error("a round of at most {most} slots got {slots}")]
     TooLong {
-        /// How many it has.
+        /// The planned number.
         slots: u32,
-        /// How many it may have.
+        /// The largest allowed number.
         most: u32,
     },
-    /// Its parameters are impossible for the circuit scheduler.
+    /// The parameters are impossible for the circuit scheduler.
     #[error("no circuits can be scheduled: {0}")]
     Circuits(#[from] CircuitError),
-    /// Its circuits and rates break the rules of classes.
+    /// Circuits and rates violate the rules of classes.
     #[error(transparent)]
     Classes(#[from] ClassFault),
-    /// A gap is negative.
+    /// A guard is negative.
     #[error("the gap after slot {index} is negative")]
     Gap {
-        /// The slot's place, from 0.
+        /// The slot's position, from 0.
         index: u32,
     },
 }
 
-/// Which rule of REACToR's section 3.3 a period breaks, and where.
+/// The violated rule of REACToR's section 3.3, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClassFault {
-    /// The rates of a host's packets are more than the packet switch carries for it.
+    /// The rates of a host's packets exceed the rate of the packet switch.
     #[error("host {} {} packets at {rate}, and the packet switch carries {most}", host.0, side.verb())]
     Packets {
-        /// The host.
+        /// The number of the host.
         host: HostId,
-        /// Which way.
+        /// The direction.
         side: Side,
-        /// All its rates.
+        /// The sum of its rates.
         rate: Rate,
-        /// What it may have.
+        /// The rate of the packet switch.
         most: Rate,
     },
-    /// A host's circuit and its packets together are more than its link carries.
+    /// A host's circuit and packets together exceed its link.
     #[error("host {} {} packets at {packets} beside a circuit of {circuit}, on a link of {line}", host.0, side.verb())]
     Line {
-        /// The host.
+        /// The number of the host.
         host: HostId,
-        /// Which way.
+        /// The direction.
         side: Side,
-        /// The rates of its packets.
+        /// The sum of the rates of its packets.
         packets: Rate,
-        /// What its circuit may carry.
+        /// The rate of its circuit.
         circuit: Rate,
-        /// Its link.
+        /// The rate of its link.
         line: Rate,
     },
-    /// A pair has a circuit and a rate of packets in the same period, so that its frames could overtake each other.
+    /// A pair has a circuit and a rate of packets in the same period, so frames could overtake each
+    /// other.
     #[error("host {} has a circuit to host {} and a rate of packets, too", source_host.0, destination.0)]
     Both {
-        /// Who sends.
+        /// The sender.
         source_host: HostId,
-        /// To whom.
+        /// The receiver.
         destination: HostId,
     },
-    /// A circuit of a host begins before its last one has ended.
+    /// A circuit of a host starts before the last one ends.
     #[error(
         "the circuit from host {} to host {} begins {begin} after the period does, while host {} {} by another one until {until}",
         source_host.0, destination.0, if *side == Side::Sends { source_host.0 } else { destination.0 }, side.verb()
     )]
     Overlap {
-        /// Who sends.
+        /// The sender.
         source_host: HostId,
-        /// To whom.
+        /// The receiver.
         destination: HostId,
-        /// Whose other circuit is still there: the sender's, or the receiver's.
+        /// The end whose other circuit still stands.
         side: Side,
-        /// When it begins, from the period's begin.
+        /// Its start, relative to the period's.
         begin: Duration,
-        /// When the other one ends.
+        /// The end of the other circuit, relative to the period's start.
         until: Duration,
     },
 }
 
-/// One direction of a host's link.
+/// A direction of a host's link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// To the network.
+    /// From the host to the network.
     Sends,
-    /// From it.
+    /// From the network to the host.
     Receives,
 }
 

@@ -1,6 +1,8 @@
-//! The controller of circuits: reports come in, a schedule for the circuit switch goes out every period, and PFC frames gate the hosts.
+//! The controller of circuits, after REACToR.
 //!
-//! After REACToR (He Liu et al., "Circuit Switching Under the Radar with REACToR", NSDI 2014, sections 3 and 4).
+//! It takes reports, sends a schedule for the circuit switch every period, and gates hosts by PFC
+//! frames. See He Liu et al., "Circuit Switching Under the Radar with REACToR", NSDI 2014, sections
+//! 3 and 4.
 
 use crate::agent::{Address, Agent, ClassFault, Event, Input, Output, Side};
 use crate::inbox::{Inbox, ReportCounters};
@@ -14,76 +16,82 @@ use timeplane_model::{
 use timeplane_schedule::circuits::{CircuitParameters, CircuitScheduler, Configuration, Retune, Uptime, uptimes};
 use timeplane_schedule::rates;
 
-/// What a [`CircuitController`] is told at its start.
+/// Configuration of a [`CircuitController`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct CircuitControllerConfig {
-    /// Counts its starts.
+    /// Counts the controller's starts.
     pub epoch: u32,
-    /// When it begins.
+    /// When planning starts.
     pub start: Time,
-    /// What schedules are made for; their window is the period.
+    /// Parameters of schedules; their window is the period.
     pub circuits: CircuitParameters,
-    /// What a host's link carries: circuits and packets together stay within it.
+    /// Rate of a host's link. Circuits and packets together stay within it.
     pub line: Rate,
-    /// What a circuit can carry. Schedules count on [`CircuitParameters::circuit`], what is left of a host's link beside packets.
+    /// Rate of a circuit. Schedules use [`CircuitParameters::circuit`], the part of a host's link
+    /// that packets leave.
     pub circuit: Rate,
-    /// Whether circuits leave room for what the packet switch brings (section 3.4). Without, frames are lost at the racks.
+    /// Circuits leave room for the packet switch (section 3.4). Otherwise racks drop frames.
     pub limits: bool,
-    /// The share of the packet switch that acknowledgements get, which then never take circuits; zero leaves them with the data.
+    /// The share of the packet switch for acknowledgements, which then never use circuits. At zero
+    /// they stay with the data.
     pub acknowledgements: f64,
-    /// The share of what is left of the packet switch that pairs get which have asked for nothing yet.
+    /// The share of the rest of the packet switch for pairs without reported demand.
     pub unreported: f64,
-    /// Per host, its link.
+    /// The link of each host.
     pub links: Vec<LinkId>,
-    /// Per host, its rack: pairs of one rack need no circuit.
+    /// The rack of each host. Pairs in one rack need no circuit.
     pub racks: Vec<u32>,
-    /// Per rack, its links to the circuit switch: a circuit each, either way.
+    /// The links of each rack to the circuit switch, one for each circuit in either direction.
     pub circuit_uplinks: Vec<Vec<LinkId>>,
-    /// Per rack, its links to the packet switch.
+    /// The links of each rack to the packet switch.
     pub packet_uplinks: Vec<Vec<LinkId>>,
-    /// The longest that a message takes one way, from call to call.
+    /// The longest latency of a message, from call to call.
     pub control_latency: Duration,
     /// How long the scheduler computes.
     pub compute_time: Duration,
-    /// From the sending of pause frames until no light is left: their way, the reaction, the frames that are still sent.
+    /// The time from sending pause frames until the circuits are empty: latency, reaction, and
+    /// frames that have started.
     pub stop: Duration,
-    /// From the sending of a frame that opens a gate until light can first come to the circuit switch.
+    /// The time from sending a frame that opens a gate until light can first reach the circuit
+    /// switch.
     pub open_lead: Duration,
     /// Added to every wait for a message.
     pub margin: Duration,
 }
 
 impl CircuitControllerConfig {
-    /// What schedules are made for: what acknowledgements take of the packet switch is no room for data.
+    /// Parameters of schedules without the share of acknowledgements.
     fn parameters(&self) -> CircuitParameters {
         let data = self.circuits.packet.as_bps() as f64 * (1.0 - self.acknowledgements);
         CircuitParameters { packet: Rate::bps(data as u64), ..self.circuits }
     }
-    /// From a message's sending until it has surely arrived.
+    /// The time from sending a message until it has arrived in any case.
     pub fn message_time(&self) -> Duration {
         self.control_latency + self.margin
     }
-    /// From the time that hosts are told to report at until the report has surely arrived: hosts count from when they hear of it, which is
-    /// a message's way later, and so is the report.
+    /// The time from the requested time of reports until they have arrived in any case. Hosts count
+    /// from the arrival of the request, so both messages count.
     pub fn report_time(&self) -> Duration {
         self.message_time() + self.control_latency
     }
-    /// From the begin of planning until a period can begin.
+    /// The time from the start of planning until a period can start.
     pub fn lead(&self) -> Duration {
         self.compute_time + self.message_time() + self.open_lead + self.margin
     }
-    /// The link to the circuit switch of a host's place in its rack; the switch may choose another one of its rack that is free.
+    /// The host's link to the circuit switch, by its place in the rack. The switch may use another
+    /// free link of the rack.
     fn uplink(&self, host: HostId) -> LinkId {
         let rack = self.racks[host.index()];
         let place = self.racks[..host.index()].iter().filter(|&&r| r == rack).count();
         let links = &self.circuit_uplinks[rack as usize];
         links[place % links.len()]
     }
-    /// What circuits leave of a host's link, where they leave this share of the packet switch's rate, in bit/s.
+    /// The rate in bit/s that circuits leave of a host's link for this share of the packet switch.
     fn reserved(&self, share: f64) -> u64 {
         if self.limits { (self.circuits.packet.as_bps() as f64 * share).ceil() as u64 } else { 0 }
     }
-    /// What [`HostConfig::signals`](crate::HostConfig::signals) is to be: every circuit's class comes with a grant, those below are of packets.
+    /// The value for [`HostConfig::signals`](crate::HostConfig::signals): classes of circuits come
+    /// with grants, the ones below are destinations of packets.
     pub fn host_signals(&self) -> u16 {
         self.racks.len() as u16
     }
@@ -93,45 +101,45 @@ impl CircuitControllerConfig {
     }
 }
 
-/// What a controller has counted since its start.
+/// Counts since a controller's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CircuitControllerCounters {
     /// Periods planned.
     pub periods: u64,
     /// Configurations planned.
     pub configurations: u64,
-    /// Pairs that got no circuit since their rack had none left.
+    /// Pairs left out because their rack had no circuit left.
     pub crowded: u64,
     /// Plans refused.
     pub refused: u64,
 }
 
-/// Circuits leave this share of what the packet switch carries in addition to that: both come in whole frames, and at exactly the line
-/// rate any wait would last.
+/// Circuits leave this share of the packet switch's rate beyond the rate itself. Both come in whole
+/// frames, and at exactly the line rate a queue would never drain.
 pub const SLACK: f64 = 0.02;
 
-/// The class of acknowledgements where they have a [share](CircuitControllerConfig::acknowledgements) of the packet switch to themselves. Hosts do
-/// not report what waits in it.
+/// The class of acknowledgements that have a [share](CircuitControllerConfig::acknowledgements) of
+/// the packet switch. Hosts do not report its backlog.
 pub const ACKNOWLEDGEMENTS: Class = Class(1);
 
 const SIDES: [Side; 2] = [Side::Sends, Side::Receives];
 
-/// Something to be done at a time.
+/// Something to do at a set time.
 #[derive(Clone, Debug)]
 enum Action {
-    /// Pause these hosts.
+    /// Pauses hosts.
     Pause(Vec<HostId>),
-    /// Set the switch.
+    /// Sets the circuit switch.
     Retune(Matching),
-    /// Open this host's gate of a class, for so long.
+    /// Opens a host's gate of a class for this long.
     Open(HostId, u16, Duration),
-    /// Send schedules.
+    /// Sends schedules.
     Schedules(Vec<Grants>),
-    /// Send the rates beside circuits: they begin the period.
+    /// Sends the rates beside circuits, which start the period.
     Heartbeat(Vec<Rates>),
 }
 
-/// What a pair was promised and some report does not know of yet.
+/// A promised transmission that not all reports reflect yet.
 #[derive(Clone, Copy, Debug)]
 struct Promise {
     source: HostId,
@@ -143,7 +151,7 @@ struct Promise {
 
 /// Plans the circuit switch period by period.
 ///
-/// Before period k begins (T), and in it, in this order:
+/// Before and in period k, which starts at T, this happens in order:
 ///
 /// ```text
 ///  T - lead - report time     hosts take their reports (told with the schedule before)
@@ -153,9 +161,9 @@ struct Promise {
 ///  for each configuration     pause frames; the switch is set when no light is left; frames that open the gates, for when it is lit
 /// ```
 ///
-/// Every rule of section 3.3 holds by construction, and is checked before anything is sent: a host has at most one circuit, a pair
-/// with a circuit is never given to the packet switch in that period, rates beside circuits add up to no more than the packet switch
-/// carries, and with them no more than the host's link.
+/// Every rule of section 3.3 holds by construction and is checked before anything is sent. A host
+/// has at most one circuit. A pair with a circuit has no rate of packets in the same period. Rates
+/// of packets stay within the packet switch, and together with circuits within the host's link.
 pub struct CircuitController {
     config: CircuitControllerConfig,
     scheduler: Box<dyn CircuitScheduler>,
@@ -175,7 +183,7 @@ pub struct CircuitController {
 }
 
 impl CircuitController {
-    /// A controller that has heard of nobody.
+    /// A controller without reports.
     pub fn new(config: CircuitControllerConfig, scheduler: Box<dyn CircuitScheduler>) -> Self {
         let hosts = config.racks.len() as u32;
         let plan_at = config.start + config.report_time();
@@ -197,12 +205,12 @@ impl CircuitController {
         }
     }
 
-    /// What it has counted.
+    /// Counts since the start.
     pub fn counters(&self) -> &CircuitControllerCounters {
         &self.counters
     }
 
-    /// What came in.
+    /// Counts of received inputs since the start.
     pub fn heard(&self) -> &ReportCounters {
         self.inbox.counters()
     }
@@ -218,7 +226,7 @@ impl CircuitController {
         self.actions.insert((time, self.number), action);
     }
 
-    /// What will wait when the period begins.
+    /// The expected backlog at the start of the period.
     fn demand(&mut self) -> Demand {
         let taken = |h: HostId| self.reports[h.index()].as_ref().map(|r| r.taken_at);
         self.promised.retain(|p| taken(p.source).is_some_and(|t| t < p.end));
@@ -260,7 +268,8 @@ impl CircuitController {
             out.push(Output::Log(Event::PlanRefused { round, fault: e.into() }));
             Vec::new()
         });
-        // A circuit to who is cut off may stand like any other, or all would be dark for it; but it is not used.
+        // Circuits to hosts that are cut off may stand, because taking them down would darken all.
+        // They are not used.
         let mut ups = uptimes(&plan, &self.config.circuits, self.standing.as_ref());
         ups.retain(|up| self.has_circuits(up.source) && self.has_circuits(up.destination));
         let packets = self.packet_rates(&demand, &ups);
@@ -284,7 +293,7 @@ impl CircuitController {
         self.act(round, begins, &plan, &ups, &limits, out);
     }
 
-    /// Takes pairs out of configurations where a rack has no circuit left for them, those with the least demand first.
+    /// Removes pairs whose rack has no circuit left, those with the least demand first.
     fn fit(&mut self, demand: &Demand, mut plan: Vec<Configuration>) -> Vec<Configuration> {
         let racks = &self.config.racks;
         let wires: Vec<u32> = self.config.circuit_uplinks.iter().map(|w| self.alive(w)).collect();
@@ -315,7 +324,7 @@ impl CircuitController {
         !self.dead.contains(&(link.0 / 2))
     }
 
-    /// How many of these links are not known to be dead.
+    /// How many of these links may work.
     fn alive(&self, links: &[LinkId]) -> u32 {
         links.iter().filter(|l| self.works(**l)).count() as u32
     }
@@ -334,7 +343,7 @@ impl CircuitController {
         [from, to].iter().all(|h| self.works(c.links[h.index()])) && (a == b || up(a) && up(b))
     }
 
-    /// The demand without pairs that nothing joins.
+    /// The demand of pairs that some network connects.
     fn reachable(&self, demand: &Demand) -> Demand {
         let mut left = Demand::none(demand.hosts());
         for source in (0..demand.hosts()).map(HostId) {
@@ -348,7 +357,7 @@ impl CircuitController {
         left
     }
 
-    /// Lets the last configuration stay until the period ends: what has come since may use it.
+    /// Extends the last configuration to the end of the period, for demand that arrives later.
     fn extend(&self, mut plan: Vec<Configuration>) -> Vec<Configuration> {
         let length = plan.iter().fold(Duration::ZERO, |sum, c| sum + c.length());
         if let Some(last) = plan.last_mut()
@@ -359,8 +368,8 @@ impl CircuitController {
         plan
     }
 
-    /// Rates of pairs without a circuit in this period: what waits is spread over the period, and a share of what is left goes to all
-    /// alike, as nobody knows what will come.
+    /// Rates of pairs without a circuit in this period. The backlog is spread over the period. All
+    /// pairs get equal parts of a share of the rest, as future demand is unknown.
     fn packet_rates(&self, demand: &Demand, ups: &[Uptime]) -> BTreeMap<(HostId, HostId), Rate> {
         let c = &self.config;
         let hosts = c.racks.len() as u32;
@@ -398,7 +407,7 @@ impl CircuitController {
         given.filter(|(_, r)| *r > Rate::ZERO).collect()
     }
 
-    /// Per host, what its circuit may carry beside its packets: to send, and to receive.
+    /// The rates of each host's circuits beside its packets: to send, and to receive.
     fn limits(&self, packets: &BTreeMap<(HostId, HostId), Rate>) -> [Vec<Rate>; 2] {
         let c = &self.config;
         let hosts = c.racks.len();
@@ -414,7 +423,7 @@ impl CircuitController {
         beside.map(|side| side.into_iter().map(room).collect())
     }
 
-    /// The rules of section 3.3, before anything is sent: the first that is broken.
+    /// Checks the rules of section 3.3 and returns the first violation.
     fn check(
         &self,
         ups: &[Uptime],
@@ -440,7 +449,7 @@ impl CircuitController {
                 }
             }
         }
-        // By begin: at each host, none begins before the one before has ended.
+        // In the order of starts, each circuit of a host must start after the one before has ended.
         let mut until = [vec![Duration::ZERO; hosts], vec![Duration::ZERO; hosts]];
         for &Uptime { source: source_host, destination, begin, end, .. } in ups {
             if packets.contains_key(&(source_host, destination)) {
@@ -457,7 +466,7 @@ impl CircuitController {
         Ok(())
     }
 
-    /// Schedules: which class takes a circuit in this period, and how fast.
+    /// Sends schedules: which class uses a circuit in this period, and at which rate.
     fn announce(
         &mut self,
         round: Round,
@@ -469,7 +478,7 @@ impl CircuitController {
     ) {
         let c = &self.config;
         let lease = begins + c.circuits.window + c.margin * 2;
-        // Times count from when this is sent: hosts' clocks need not agree.
+        // Times count from the sending of the message, so clocks need not agree.
         let empty = Grants { epoch: c.epoch, round, effective: at, grants: Vec::new(), report_at };
         let mut messages = vec![empty; c.racks.len()];
         for up in ups {
@@ -492,8 +501,9 @@ impl CircuitController {
         self.at(at, Action::Schedules(messages));
     }
 
-    /// Rates beside the circuits, for this period alone: circuits of the next one may leave no room for them. They come a little before it
-    /// begins, so that those which stay are never closed; where the heartbeat is lost, the host's packets wait for the next.
+    /// Sends the rates beside circuits for this period only, as the next circuits may leave no room
+    /// for them. They come a little before the period, so that rates that stay are never
+    /// interrupted. If the message is lost, the host's packets wait for the next one.
     fn heartbeat(&mut self, round: Round, begins: Time, at: Time, packets: &BTreeMap<(HostId, HostId), Rate>) {
         let c = &self.config;
         let lease = begins + c.circuits.window + c.margin;
@@ -515,7 +525,7 @@ impl CircuitController {
         self.at(at, Action::Heartbeat(messages));
     }
 
-    /// What happens in the period.
+    /// Schedules the actions of the period.
     fn act(
         &mut self,
         round: Round,
@@ -578,7 +588,7 @@ impl CircuitController {
         let send = |h: usize, message| Output::Send { to: Address::Host(HostId(h as u32)), message };
         match action {
             Action::Pause(hosts) => {
-                // Each configuration begins with another host: nobody is always last.
+                // Each configuration starts with another host, so that none is always last.
                 let first = self.signals as usize % hosts.len().max(1);
                 let (before, after) = hosts.split_at(first);
                 let in_turn: Vec<HostId> = after.iter().chain(before).copied().collect();
@@ -609,11 +619,11 @@ impl Agent for CircuitController {
             Input::Due => {}
             Input::Message { from, message: Message::Report(report) } => return self.report(now, from, report),
             Input::Down(links) => {
-                // Wires, whichever direction is named.
+                // One direction stands for the whole wire.
                 let dead = links.iter().map(|l| l.0 / 2).collect();
                 if self.dead != dead {
                     self.dead = dead;
-                    // The switch may join the same hosts by other wires: it is set anew.
+                    // Other wires may connect the same hosts, so the switch must be set again.
                     self.standing = None;
                 }
                 return;
@@ -685,7 +695,8 @@ mod tests {
         demand
     }
 
-    /// The one plan's open time, host 0's limit to send, and what it may send to host 2 and to host 3.
+    /// The open time of the only configuration, the limit of host 0 to send, and its rates to hosts
+    /// 2 and 3.
     fn planned(limits: bool, unreported: f64) -> (Duration, Rate, [Rate; 2]) {
         let mut controller = controller(limits, unreported);
         let demand = demand();
@@ -702,7 +713,8 @@ mod tests {
 
     #[test]
     fn a_circuit_beside_packets_stays_open_for_as_long_as_its_slower_pace_takes() {
-        // 90 % of the period's line time at 90 % of the line is all of it, but for the dark time.
+        // 90 % of the period's line time at 90 % of the line rate fill the period except for the
+        // dark time.
         assert_eq!(planned(true, 1.0).0, PERIOD - Duration::from_us(20));
         let open = planned(false, 1.0).0;
         assert!(open <= Duration::from_us(2700) && open > Duration::from_us(2699), "{open}");
@@ -713,9 +725,9 @@ mod tests {
         let mut last = Rate::gbps(100);
         for unreported in [0.0, 0.5, 1.0] {
             let (_, send, [reported, other]) = planned(true, unreported);
-            // What waits gets its rate, whatever else may come.
+            // Reported demand gets its rate, whatever else may arrive.
             assert!(reported >= Rate::bps(3_999_999_000), "{reported}");
-            // The line is shared to the last bit, but for the slack.
+            // The line is shared to the last bit, except for the slack.
             let together = send.as_bps() + reported.as_bps() + other.as_bps() + 200_000_000;
             assert!(together.abs_diff(100_000_000_000) <= 2, "{together}");
             assert!(send < last, "{unreported}: {send}");

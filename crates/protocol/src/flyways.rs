@@ -13,59 +13,60 @@ use std::collections::VecDeque;
 use timeplane_model::{Backlog, Duration, HostId, Round, Time};
 use timeplane_schedule::flyways::{FlywayError, FlywayPlan, FlywayPlanner, LinkSet, Phases, Traffic, Wired};
 
-/// What a [`FlywayController`] is told at its start.
+/// Configuration of a [`FlywayController`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlywayControllerConfig {
-    /// Counts its starts.
+    /// Counts the controller's starts.
     pub epoch: u32,
-    /// From one plan to the next, at least.
+    /// The shortest time between two plans.
     pub every: Duration,
-    /// How long a plan takes.
+    /// How long a plan takes to compute.
     pub compute_time: Duration,
-    /// How long messages take at most: no new link sends before all racks can have heard of it.
+    /// The longest latency of a message. No new link starts before all racks can have heard of it.
     pub latency: Duration,
-    /// How long a new link is set up after that: beams are steered, or trained.
+    /// How long both ends steer or train their beams after that.
     pub setup: Duration,
-    /// How long links and shares hold without a word of the controller. Longer than twice compute time and latency, so that they can be
-    /// renewed.
+    /// How long racks keep links and shares without a message of the controller. It must exceed
+    /// twice the compute time and the latency, so that leases can be renewed.
     pub lease: Duration,
 }
 
 impl FlywayControllerConfig {
-    /// What racks are to report: on change.
+    /// What racks report: changes only.
     pub fn reporting(&self) -> Reporting {
         Reporting { bursts: false, on_change: true, after_grants: false }
     }
 }
 
-/// What a controller has counted since its start.
+/// Counts since a controller's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlywayControllerCounters {
-    /// Plans.
+    /// Plans made.
     pub plans: u64,
     /// Messages sent.
     pub messages: u64,
-    /// Links that were set up.
+    /// New links.
     pub begun: u64,
-    /// Plans that could not be made, as reports had more bytes than can be counted.
+    /// Plans that failed because the reported bytes overflow.
     pub failed: u64,
 }
 
-/// One rack's side.
+/// What the controller knows of one rack.
 #[derive(Clone, Debug, Default)]
 struct Row {
     waiting: Backlog,
-    /// What it was told last, and until when that holds.
+    /// The newest message and the end of its lease.
     links: Vec<RackLink>,
     shares: Vec<RackShare>,
     lease: Option<Time>,
 }
 
-/// Plans flyways for what waits at racks, and keeps them up while they help.
+/// Plans flyways for the backlog of racks and keeps them up while they help.
 ///
-/// Racks report as hosts do, the bytes that wait for each other rack. Reports and answers are totals. A rack is told of what changes, again
-/// when it reports what is known already, and before its lease ends. One that misses a message keeps its links until the lease ends, and may
-/// disturb others for so long: shorter leases cost more messages.
+/// Racks report their backlog for each other rack, as hosts do. Reports and answers are complete
+/// states. The controller informs a rack of changes, before its lease ends, and when it reports
+/// what is known already. A rack that misses a message keeps its links, and may disturb others,
+/// until the lease ends; shorter leases cost more messages.
 #[derive(Clone)]
 pub struct FlywayController<L> {
     config: FlywayControllerConfig,
@@ -76,17 +77,20 @@ pub struct FlywayController<L> {
     /// Something has changed since the last plan.
     dirty: bool,
     again: Vec<bool>,
-    /// No plan before.
+    /// The earliest time of the next plan.
     next: Time,
     computing: VecDeque<(Time, Vec<(HostId, RackFlyways)>)>,
     counters: FlywayControllerCounters,
 }
 
 impl<L: LinkSet + Clone> FlywayController<L> {
-    /// A controller that knows of no demand. `none` has no links up; racks are its hosts, by number.
+    /// A controller that knows of no demand. `none` has no links up; its hosts are the racks, by
+    /// number.
     ///
     /// # Errors
-    /// Where tree and links are of different sizes, a wire has no rate, links are up, or the setup time is negative.
+    ///
+    /// If tree and links differ in size, a wire has no rate, links are up, or the setup time is
+    /// negative.
     pub fn new(
         config: FlywayControllerConfig,
         controller: FlywayPlanner,
@@ -96,7 +100,7 @@ impl<L: LinkSet + Clone> FlywayController<L> {
         let racks = wired.racks;
         let setup = config.latency + config.setup;
         let mut phases = Phases::new(controller, wired, none, setup);
-        // A plan for nothing says whether any can be made.
+        // An empty plan shows whether planning is possible at all.
         phases.next(&Traffic::new(racks, vec![0; racks * racks])?)?;
         Ok(Self {
             phases,
@@ -112,12 +116,12 @@ impl<L: LinkSet + Clone> FlywayController<L> {
         })
     }
 
-    /// What it has counted.
+    /// Counts since the start.
     pub fn counters(&self) -> &FlywayControllerCounters {
         &self.counters
     }
 
-    /// What came in.
+    /// Counts of received inputs since the start.
     pub fn heard(&self) -> &ReportCounters {
         self.inbox.counters()
     }
@@ -125,13 +129,13 @@ impl<L: LinkSet + Clone> FlywayController<L> {
     fn report(&mut self, from: Address, report: Report) {
         let Some(rack) = self.inbox.take(from, &report) else { return };
         let row = &mut self.rows[rack.index()];
-        // It says what is known: has it heard of its links?
+        // A report of known demand means that the rack may have missed the answer.
         self.again[rack.index()] |= row.waiting == report.backlog;
         self.dirty |= row.waiting != report.backlog || row.lease.is_some();
         row.waiting = report.backlog;
     }
 
-    /// When links have to be renewed: half of a lease before it ends.
+    /// When leases are renewed: halfway through.
     fn renewal(&self) -> Option<Time> {
         let lease = self.rows.iter().filter_map(|row| row.lease).min()?;
         Some(lease - self.config.lease / 2)
@@ -174,7 +178,7 @@ impl<L: LinkSet + Clone> FlywayController<L> {
             }
             row.links.clone_from(&links);
             row.shares.clone_from(&shares);
-            // Who has nothing needs no lease.
+            // A rack without links needs no lease.
             row.lease = (!nothing).then_some(lease);
             let told = RackFlyways { epoch: c.epoch, round: self.round, lease, links, shares };
             messages.push((HostId(rack as u32), told));
@@ -183,7 +187,7 @@ impl<L: LinkSet + Clone> FlywayController<L> {
         self.computing.push_back((sent, messages));
     }
 
-    /// A rack's links; one that stays is up since it was.
+    /// The links of a rack. A link that stays keeps its start.
     fn links_of(&self, plan: &FlywayPlan, rack: usize, sent: Time) -> Vec<RackLink> {
         let of = |(link, setup): &(timeplane_schedule::flyways::Link, Duration)| {
             let peer = HostId(link.other(rack)? as u32);
@@ -197,7 +201,7 @@ impl<L: LinkSet + Clone> FlywayController<L> {
     }
 }
 
-/// What of a rack's traffic takes links, whosever they are.
+/// The shares of a rack's traffic by link, including links of other racks.
 fn shares_of(plan: &FlywayPlan, rack: usize) -> Vec<RackShare> {
     let of = |route: &timeplane_schedule::flyways::Route| {
         let link = plan.links[route.link].0;
@@ -205,7 +209,7 @@ fn shares_of(plan: &FlywayPlan, rack: usize) -> Vec<RackShare> {
             Some(end) => (route.from, end),
             None => (link.other(route.to)?, route.to),
         };
-        // Rounded down, so that all of a destination are no more than the whole.
+        // Rounded down, so that the shares of a destination never exceed the whole.
         let ppm = (route.share * 1e6) as u32;
         let (destination, channel) = (HostId(route.to as u32), link.channel as u32);
         Some(RackShare { destination, start: HostId(start as u32), end: HostId(end as u32), channel, ppm })
@@ -227,14 +231,14 @@ impl<L: LinkSet + Clone> Agent for FlywayController<L> {
         match input {
             Input::Due => {}
             Input::Message { from, message: Message::Report(report) } => return self.report(from, report),
-            // Wires and their rates are the tree's, which stays as it was told.
+            // The tree's wires and their rates are fixed.
             Input::Down(_) | Input::Rates(..) => return,
             Input::Message { .. } | Input::Backlog(_) | Input::Changed => {
                 self.inbox.malformed();
                 return;
             }
         }
-        // Of several reports that come in at the deadline, all count: messages alone plan nothing.
+        // Reports alone start no plan: all that arrive at the deadline count.
         if self.next <= now && (self.dirty || self.renewal().is_some_and(|at| at <= now)) {
             self.compute(now);
         }

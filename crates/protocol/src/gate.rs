@@ -1,16 +1,19 @@
-//! What executes grants in front of one queue.
+//! A gate executes the grants of one queue.
+//!
+//! It decides by time alone and sends nothing: the host's agent opens the queue as the gate says.
 
 use crate::agent::Opening;
 use std::collections::VecDeque;
 use timeplane_model::{Grant, Time, Trigger};
 
-/// The grants of one queue (destination and class), in order.
+/// The grants of one queue (destination and class), in the order of time.
 ///
-/// A grant begins and ends by the host's clock, and ends with its lease at the latest. Times are half-open: the begin is inside, the end outside.
-/// Grants by signal are none of its: frames open and close those.
+/// Grants start and end by the host's clock, at their leases at the latest. Times are half-open:
+/// the start is inside, the end outside. Grants by signal are not kept here, as frames open and
+/// close them.
 #[derive(Clone, Debug, Default)]
 pub struct Gate {
-    /// By begin; none overlap. The first may have begun.
+    /// In the order of starts, without overlaps. The first one may have started.
     grants: VecDeque<Window>,
 }
 
@@ -22,38 +25,39 @@ struct Window {
     begun: bool,
 }
 
-/// Why a gate does not take a grant.
+/// Reasons to refuse a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// Its begin is past.
+    /// Its start is in the past.
     #[error("it began at {start:?}, it is {now:?}")]
     Late {
-        /// When it was to begin.
+        /// The granted start.
         start: Time,
-        /// The time.
+        /// When the grant arrived.
         now: Time,
     },
-    /// It begins by a signal or never.
+    /// It starts by a signal, or never.
     #[error("it begins at no time")]
     NoTime,
-    /// It ends before it begins.
+    /// It ends before it starts.
     #[error("it is open for no time")]
     Empty,
-    /// The queue has another grant for a part of this time.
+    /// It overlaps another grant of the queue.
     #[error("it overlaps another grant of its queue")]
     Overlap,
 }
 
 impl Gate {
-    /// A gate that is closed for good until it gets a grant.
+    /// A closed gate without grants.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes a grant that is still to begin, whole or not at all.
+    /// Accepts a grant that has yet to start.
     ///
     /// # Errors
-    /// Where it is late, empty, without a time, or overlaps one accepted before.
+    ///
+    /// If the grant is late, empty, without a time, or overlaps an accepted one.
     pub fn accept(&mut self, now: Time, grant: Grant) -> Result<(), Refused> {
         let Trigger::At(start) = grant.start else { return Err(Refused::NoTime) };
         let end = match grant.end {
@@ -75,23 +79,25 @@ impl Gate {
         Ok(())
     }
 
-    /// The grant by which the queue may send at `at`; a grant that is over may be forgotten.
+    /// The grant by which the queue may send at `at`. Grants that are over may be missing.
     pub fn open_at(&self, at: Time) -> Option<&Grant> {
         self.grants.iter().find(|w| w.start <= at && at < w.end).map(|w| &w.grant)
     }
 
-    /// When it opens or closes next after `now`.
+    /// When the gate opens or closes next after `now`.
     pub fn next_change(&self, now: Time) -> Option<Time> {
         self.grants.iter().flat_map(|w| [w.start, w.end]).find(|&t| t > now)
     }
 
-    /// When it has to be [advanced](Self::advance) next: the begin of the first grant that has not begun.
+    /// When [`advance`](Self::advance) is due next: the start of the first grant that has not
+    /// started.
     pub fn due(&self) -> Option<Time> {
         self.grants.iter().find(|w| !w.begun).map(|w| w.start)
     }
 
-    /// Begins the grant whose time is `now`, and forgets those that are over; also tells how many were over before they began, since nobody called
-    /// in time. One that is called late begins now, and ends as granted.
+    /// Starts the grant whose time is `now` and drops grants that are over. Also returns how many
+    /// of these never started because the call came too late. A grant that starts late still ends
+    /// as granted.
     pub fn advance(&mut self, now: Time) -> (Option<Opening>, u32) {
         let mut missed = 0;
         while let Some(first) = self.grants.front().filter(|w| w.end <= now) {
@@ -108,14 +114,14 @@ impl Gate {
         (opening, missed)
     }
 
-    /// Forgets all grants that have not begun; how many.
+    /// Drops all grants that have not started and returns their number.
     pub fn withdraw(&mut self) -> u32 {
         let before = self.grants.len();
         self.grants.retain(|w| w.begun);
         (before - self.grants.len()) as u32
     }
 
-    /// Whether it holds no grant, begun or not.
+    /// Whether no grant is left, started or not.
     pub fn is_empty(&self) -> bool {
         self.grants.is_empty()
     }
@@ -156,7 +162,7 @@ mod tests {
         let opening = gate.advance(t(10)).0.unwrap();
         assert_eq!((opening.from, opening.until), (t(10), t(20)));
         assert_eq!(gate.advance(t(11)), (None, 0));
-        // Called late, it opens for what is left; called too late, it was missed.
+        // Called late, the gate opens for the rest. Called too late, it misses the grant.
         let late = gate.advance(t(45)).0.unwrap();
         assert_eq!((late.from, late.until), (t(45), t(50)));
         gate.accept(t(45), grant(60, 70, 70)).unwrap();
@@ -192,7 +198,7 @@ mod tests {
             let leases: Vec<(i64, i64)> = accepted.map(|&(s, l, lease)| (s, lease.min(s + l))).collect();
             let (mut now, mut openings, mut missed) = (0, Vec::new(), 0);
             for step in calls.into_iter().chain([2000]) {
-                // Called at its deadline, or late by a step.
+                // The call comes at the deadline, or a step late.
                 now = gate.due().filter(|_| step % 2 == 0).map_or(now + step, |d| d.as_ps().max(now));
                 let (opening, m) = gate.advance(t(now));
                 openings.extend(opening.map(|o| (o.from.as_ps(), o.until.as_ps())));

@@ -1,4 +1,7 @@
-//! A host's side: reports go out, grants come in, gates open.
+//! The agent of a host: it reports the backlog and opens gates as granted.
+//!
+//! Grants of a round come ahead of time and name the time of the next report. If messages stop, the
+//! agent reports at intervals, and every gate closes by itself.
 
 use crate::agent::{Address, Agent, Event, Input, Opening, Output};
 use crate::gate::{Gate, Refused};
@@ -7,66 +10,69 @@ use crate::signalled::Signalled;
 use std::collections::{BTreeMap, BTreeSet};
 use timeplane_model::{Backlog, Class, Duration, HostId, Medium, Rate, Round, Time};
 
-/// What a host's agent is told at its start.
+/// Configuration of a [`HostAgent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostConfig {
-    /// Which host it is.
+    /// The host's number in the fabric.
     pub host: HostId,
-    /// Counts its starts: a restarted agent has a higher one, so that its reports are newer.
+    /// Counts the agent's starts: reports of a higher epoch are newer.
     pub epoch: u32,
-    /// When it reports first.
+    /// When the first report is due.
     pub start: Time,
-    /// It reports at the latest this long after it last reported or heard of the controller: a lost message strands no queue. Longer than a round, see
+    /// The agent reports this long after its last report or message of the controller at the
+    /// latest, so that a lost message strands no queue. It must be longer than a round, see
     /// [`SlotControllerConfig::fallback`](crate::SlotControllerConfig::fallback).
     pub fallback: Duration,
-    /// When it reports besides, and what.
+    /// When else the agent reports, and what.
     pub reporting: Reporting,
-    /// Where PFC frames open its gates: classes below this number are destinations, others come with [grants](timeplane_model::Trigger::Signal).
-    /// Its clock need agree with nobody's then: times that the controller names count from when their message was sent and came in.
+    /// Set if PFC frames open gates: classes below this number are destinations, other ones come
+    /// with [grants](timeplane_model::Trigger::Signal). The host's clock then need not agree with
+    /// any other, because times in a message count from its arrival.
     pub signals: Option<u16>,
 }
 
-/// What the controller of a host wants to be told.
+/// What a controller wants hosts to report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reporting {
-    /// Flow by flow, see [`Backlog::bursts`].
+    /// The backlog flow by flow, see [`Backlog::bursts`].
     pub bursts: bool,
-    /// At once when told that its queues have [changed](Input::Changed).
+    /// Immediate reports of [changed](Input::Changed) queues.
     pub on_change: bool,
-    /// When a queue's last grant ends: the controller does not know how much of it was used.
+    /// A report when a queue's last grant ends, since the controller does not know how much was
+    /// used.
     pub after_grants: bool,
 }
 
-/// What a host's agent has counted since its start.
+/// Counts since a host agent's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostCounters {
     /// Reports sent.
     pub reports: u64,
-    /// Of them, those that nobody asked for in time.
+    /// Reports sent because of the fallback.
     pub fallbacks: u64,
     /// Grants accepted.
     pub accepted: u64,
-    /// Grants executed: gates opened.
+    /// Grants executed by opening a gate.
     pub executed: u64,
-    /// Grants that came after their schedule was in effect.
+    /// Grants that arrived after their schedule took effect.
     pub late: u64,
-    /// Grants that no gate could take: empty, overlapping, without a time.
+    /// Grants that a gate refused: empty, overlapping, or without a time.
     pub refused: u64,
-    /// Grants that were over before the driver called.
+    /// Grants that ended before the driver called.
     pub missed: u64,
-    /// Grants of a replaced controller, dropped before they began.
+    /// Grants of a replaced controller, dropped before they started.
     pub withdrawn: u64,
-    /// Messages of rounds known already, or of an older controller.
+    /// Messages of known rounds or of an older controller.
     pub stale: u64,
     /// PFC frames obeyed.
     pub signals: u64,
 }
 
-/// Reports a host's backlog when told, and opens its gates as granted.
+/// Reports a host's backlog and opens its gates as granted.
 ///
-/// A report is sent at the time that the last [`Grants`] named. Without such a word it is sent after
-/// [`fallback`](HostConfig::fallback), again and again. An unasked [`Input::Backlog`] is reported at once, and so are changes where
-/// the controller [wants](Reporting) to hear of them.
+/// The next report is due when the last [`Grants`] said. Without that, the agent reports after
+/// every [`fallback`](HostConfig::fallback). It reports an unasked [`Input::Backlog`] at once, and
+/// changes if the controller [wants](Reporting) to hear of them.
 #[derive(Clone, Debug)]
 pub struct HostAgent {
     config: HostConfig,
@@ -74,15 +80,15 @@ pub struct HostAgent {
     report_at: Time,
     /// Whether the controller named that time.
     asked: bool,
-    /// The newest grants: epoch and round.
+    /// Epoch and round of the newest grants.
     newest: Option<(u32, Round)>,
-    /// The newest rates.
+    /// Epoch and round of the newest rates.
     newest_rates: Option<(u32, Round)>,
     /// Gates that hold a grant.
     gates: BTreeMap<(HostId, Class), Gate>,
-    /// When each gate opens next, where it does.
+    /// When gates open next.
     opens: BTreeSet<(Time, (HostId, Class))>,
-    /// Rates in force and until when, in the order of queues.
+    /// Rates in force and their ends, in the order of queues.
     rates: Vec<((HostId, Class), Rate, Time)>,
     signalled: Signalled,
     counters: HostCounters,
@@ -106,18 +112,18 @@ impl HostAgent {
         }
     }
 
-    /// What it has counted.
+    /// Counts since the start.
     pub fn counters(&self) -> &HostCounters {
         &self.counters
     }
 
-    /// The gate of a queue, if it holds a grant.
+    /// The gate of a queue that holds a grant.
     pub fn gate(&self, destination: HostId, class: Class) -> Option<&Gate> {
         self.gates.get(&(destination, class))
     }
 
     fn report(&mut self, now: Time, mut backlog: Backlog, out: &mut Vec<Output>) {
-        // What is said flow by flow is not said twice: estimates by destination give way to sums.
+        // With flows, the estimates by destination are dropped: sums replace them.
         if !backlog.bursts.is_empty() {
             let room = backlog.room;
             backlog = Backlog::of_bursts(backlog.bursts);
@@ -130,7 +136,7 @@ impl HostAgent {
         out.push(Output::Send { to: Address::Controller, message: Message::Report(report) });
     }
 
-    /// The highest epoch of a controller heard of.
+    /// The highest epoch of a controller known.
     fn controller(&self) -> u32 {
         let told = [self.newest, self.newest_rates].into_iter().flatten().map(|(epoch, _)| epoch).max();
         told.max(self.signalled.epoch()).unwrap_or(0)
@@ -169,7 +175,7 @@ impl HostAgent {
         }
     }
 
-    /// Takes all rates of this host, in place of those before.
+    /// Replaces all rates of this host.
     fn rates(&mut self, now: Time, message: &Rates, out: &mut Vec<Output>) {
         let this = (message.epoch, message.round);
         if self.newest_rates.is_some_and(|newest| newest >= this) {
@@ -177,7 +183,7 @@ impl HostAgent {
             return;
         }
         self.newest_rates = Some(this);
-        // Who is told by grants when to report goes by these.
+        // If grants name the time of reports, rates do not change it.
         if self.newest.is_none() {
             self.report_at = now.saturating_add(self.config.fallback);
             self.asked = true;
@@ -186,7 +192,7 @@ impl HostAgent {
             self.counters.late += message.rates.len() as u64;
             return;
         }
-        // Both are in the order of queues.
+        // Both lists are in the order of queues.
         let old = std::mem::take(&mut self.rates);
         let mut old = old.into_iter().filter(|r| r.2 > now).peekable();
         for &(destination, class, rate) in &message.rates {
@@ -195,7 +201,7 @@ impl HostAgent {
                 out.push(Self::open(gone, Rate::ZERO, now, until));
             }
             let known = old.next_if(|o| o.0 == key);
-            // A lease that has more than half of its time left is not renewed.
+            // A lease is renewed only after half of its time.
             let holds = known.filter(|k| k.1 == rate && k.2 - now > (message.lease - now) / 2);
             if holds.is_none() {
                 self.counters.accepted += 1;
@@ -212,9 +218,9 @@ impl HostAgent {
         Output::Open(Opening { destination, class, medium, rate: Some(rate), bytes: None, packets: None, from, until })
     }
 
-    /// Closes what is open, and opens what the frame names.
+    /// Closes what is open and opens the queues of the frame's class.
     fn pfc(&mut self, now: Time, pfc: Pfc, out: &mut Vec<Output>) {
-        // One that has been replaced opens nothing, even where its successor has not sent a frame yet.
+        // A replaced controller opens nothing, even before the first frame of its successor.
         let Some(destinations) = self.config.signals.filter(|_| pfc.epoch >= self.controller()) else {
             self.counters.stale += 1;
             return;
@@ -244,7 +250,7 @@ impl HostAgent {
             self.counters.accepted += self.signalled.learn(now, late, &message.grants);
             message.grants.clear();
         }
-        // A report that would be later than the fallback is asked for in vain.
+        // A report after the fallback would be useless.
         self.report_at = message.report_at.min(now.saturating_add(self.config.fallback));
         self.asked = true;
 
@@ -279,7 +285,7 @@ impl HostAgent {
         if lost > 0 {
             out.push(Output::Log(Event::GrantsLost { round: message.round, grants: lost }));
         }
-        // What is due at once need not wait for another call.
+        // Inputs that are due at once need no other call.
         self.due(now, out);
     }
 }
@@ -301,7 +307,7 @@ impl Agent for HostAgent {
             Input::Message { message: Message::Pfc(pfc), from: Address::Controller } => self.pfc(now, pfc, out),
             Input::Changed if self.config.reporting.on_change => out.push(self.read()),
             Input::Changed | Input::Down(_) | Input::Rates(..) => {}
-            // A host listens to its controller alone.
+            // Hosts accept messages of their controller only.
             Input::Message { .. } => self.counters.stale += 1,
             Input::Backlog(backlog) => self.report(now, backlog, out),
         }

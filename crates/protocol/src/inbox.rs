@@ -1,45 +1,46 @@
-//! What every controller asks of a report before it believes it.
+//! Checks that every controller applies to a report before using it.
+//!
+//! A report counts if host and destinations exist and no newer report of the same host came before.
 
 use crate::agent::Address;
 use crate::message::Report;
 use timeplane_model::HostId;
 
-/// Which reports a controller takes: of hosts that exist, about hosts that exist, and newer than all before of the same host.
+/// Accepts reports of existing hosts about existing hosts, each newer than all before of its host.
 #[derive(Clone, Debug)]
 pub(crate) struct Inbox {
-    /// Per host: epoch and sequence of its newest report.
+    /// By host, the epoch and sequence of its newest report.
     newest: Vec<Option<(u32, u64)>>,
     counters: ReportCounters,
 }
 
-/// What a controller has counted of what came in, since its start.
+/// Counts of received inputs since a controller's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReportCounters {
-    /// Reports that were newer than all before of their host.
+    /// Reports newer than all before of their host.
     pub taken: u64,
-    /// Reports that were not.
+    /// Reports that were not newer.
     pub stale: u64,
-    /// Inputs that no host could mean: of unknown hosts, about them, or no reports.
+    /// Inputs that no host sends: of unknown hosts, about unknown hosts, or not reports.
     pub malformed: u64,
 }
 
 impl Inbox {
-    /// Of `hosts` hosts, none of which has reported.
+    /// An inbox that has received nothing yet.
     pub(crate) fn new(hosts: u32) -> Self {
         Self { newest: vec![None; hosts as usize], counters: ReportCounters::default() }
     }
 
-    /// What came in.
     pub(crate) fn counters(&self) -> &ReportCounters {
         &self.counters
     }
 
-    /// Counts an input that is no report.
+    /// Counts an input other than a report.
     pub(crate) fn malformed(&mut self) {
         self.counters.malformed += 1;
     }
 
-    /// The host whose report this is, where it is to be taken.
+    /// Returns the report's host if the report counts.
     pub(crate) fn take(&mut self, from: Address, report: &Report) -> Option<HostId> {
         let hosts = self.newest.len() as u32;
         let Address::Host(host) = from else {

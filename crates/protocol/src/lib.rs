@@ -1,19 +1,28 @@
-//! Sans-IO agents: what runs on hosts and beside the network, as state machines.
+//! Sans-IO agents of hosts and controllers, as state machines.
 //!
-//! An [`Agent`] is told the time and what came in, and answers with values: send this message, open this gate. It reads no clock
-//! and has no socket; the simulator and the Linux driver run the same agents. Times are readings of the agent's own clock; where agents talk
-//! about time, their clocks agree up to the error that the controller is configured with.
+//! An [`Agent`] gets inputs with the current time and answers with values, such as messages to send
+//! and gates to open. It reads no clock and has no socket, so the simulator and the Linux driver
+//! run the same agents. Times are readings of the agent's own clock. Clocks of different agents
+//! agree up to an error that controllers are configured with.
 //!
-//! Three controllers collect [`Report`]s: the [`SlotController`] asks a [`Scheduler`](timeplane_schedule::Scheduler) for rounds of slots, the
-//! [`TimeslotController`] an [`Arbiter`](timeplane_schedule::Arbiter) for slots of one packet, and both send [`Grants`]; the [`RateController`] sends
-//! [`Rates`]. The [`CircuitController`] sets a circuit switch, the [`FlywayController`] has racks linked by radio ([`RadioLinks`]) or otherwise. It and the [`SlotController`] may open gates by [`Pfc`] frames instead of by time, and a
-//! [`Standby`] replaces a controller that is lost. Where hosts are many, a [`Relay`] for each part of them stands between them and the controller of
-//! slots. A [`HostAgent`] per host reports, and executes what it gets through a [`Gate`] per queue, or by a
-//! rate for it.
+//! Controllers collect reports of hosts and plan:
 //!
-//! A [`WindowProxy`] plans nothing: it hears from a [`LinkReporter`] what a 60 GHz link carries, and tells senders of TCP the window for it.
+//! - The [`SlotController`] asks a [`Scheduler`](timeplane_schedule::Scheduler) for rounds of slots
+//!   and sends [`Grants`]. A [`Standby`] takes over from a controller that fails. A [`Relay`] for
+//!   each part of the hosts stands between them and the controller.
+//! - The [`TimeslotController`] asks an [`Arbiter`](timeplane_schedule::Arbiter) for slots of one
+//!   packet, and sends [`Grants`] as well.
+//! - The [`RateController`] sends [`Rates`].
+//! - The [`CircuitController`] sets a circuit switch. It and the [`SlotController`] may open gates
+//!   by [`Pfc`] frames instead of by time.
+//! - The [`FlywayController`] links racks by radio ([`RadioLinks`]) or otherwise.
 //!
-//! [`wire`] has all of this, and the frames of Ethernet and REACToR that gate hosts, as bytes.
+//! The [`HostAgent`] of each host reports and executes grants through one [`Gate`] per queue.
+//!
+//! A [`WindowProxy`] plans nothing. A [`LinkReporter`] tells it what a 60 GHz link carries, and it
+//! tells TCP senders the window for it.
+//!
+//! [`wire`] encodes all messages, and the Ethernet and REACToR frames that gate hosts, as bytes.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 

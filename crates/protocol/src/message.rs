@@ -1,203 +1,220 @@
-//! What agents say to each other.
+//! Messages between agents.
+//!
+//! Most of them tell a state rather than a change, so that the newest one makes good for all that
+//! were lost.
 
 use crate::wire::long_times;
 use timeplane_model::{Backlog, Class, Duration, Framing, Grant, HostId, Medium, Rate, Round, Time};
 
-/// A message between a controller and a host.
+/// A message between agents.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// Host to controller: what waits.
+    /// Host to controller: the backlog.
     Report(Report),
     /// Controller to host: what it may send, and when to report next.
     Grants(Grants),
-    /// Controller to host: how fast it may send.
+    /// Controller to host: the rates of its queues.
     Rates(Rates),
-    /// Controller to host: which class may send from now on.
+    /// Controller to host: the class that may send from now on.
     Pfc(Pfc),
-    /// Controller to a rack: its links, and what of its traffic takes links.
+    /// Controller to rack: its links, and the shares of its traffic that use links.
     Flyways(RackFlyways),
-    /// Controller to its peers: it is there.
+    /// Controller to peers: it leads.
     Heartbeat(Heartbeat),
-    /// Controller to a relay: the round of its hosts.
+    /// Controller to relay: a round's grants for its hosts.
     Part(Part),
-    /// Relay to controller: what its hosts have reported.
+    /// Relay to controller: reports of its hosts.
     Gathered(Gathered),
 }
 
-/// A relay's part of a round: what to tell its hosts.
+/// A relay's part of a round, to pass on to its hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// Counts the starts of the controller; a higher one replaces a lower one.
+    /// Counts the starts of the controller; a higher epoch replaces a lower one.
     pub epoch: u32,
-    /// The round; each is passed on once.
+    /// The round, which is passed on once.
     pub round: Round,
-    /// When the round begins, by the clocks that controllers share.
+    /// When the round starts, by the clock that controllers share.
     pub effective: Time,
-    /// When the hosts are to report next.
+    /// When hosts report next.
     pub report_at: Time,
-    /// What hosts may send: by host, each host's by begin.
+    /// Grants by host, each host's in the order of starts.
     pub grants: Vec<(HostId, Grant)>,
 }
 
-/// Reports that a relay has gathered, of different hosts.
+/// Reports of different hosts that a relay has gathered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gathered {
     /// Counts the starts of the relay.
     pub epoch: u32,
     /// Counts its messages.
     pub sequence: u64,
-    /// In the order of hosts. What waits is told by destination, not flow by flow.
+    /// In the order of hosts, with backlogs by destination instead of by flow.
     pub reports: Vec<(HostId, Report)>,
 }
 
-/// A controller tells its peers that it leads.
+/// A controller's message to its peers that it leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heartbeat {
     /// Counts the starts of controllers.
     pub epoch: u32,
 }
 
-/// Everything that waits at a host at one moment. A total, not a change: the newest report makes all earlier ones worthless, so that a
-/// lost, doubled or late one does no lasting harm.
+/// The whole backlog of a host at one moment. It is a state, not a change: the newest report
+/// replaces all earlier ones, so lost, doubled or late reports do no lasting harm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// Counts the starts of the host's agent; a report of a higher epoch is newer.
+    /// Counts the starts of the host's agent; reports of a higher epoch are newer.
     pub epoch: u32,
     /// Counts the reports of an epoch.
     pub sequence: u64,
     /// When the backlog was read, by the host's clock.
     pub taken_at: Time,
-    /// The highest epoch of a controller that the host has heard of: a controller of a lower one is none any more.
+    /// The highest epoch of a controller that the host knows. A controller of a lower epoch must
+    /// not lead.
     pub obeys: u32,
-    /// What waited then.
+    /// The backlog at that time.
     pub backlog: Backlog,
 }
 
 /// A host's part of a round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grants {
-    /// Counts the starts of the controller; a higher epoch replaces what a lower one granted and has not begun.
+    /// Counts the starts of the controller. A higher epoch replaces grants of a lower one that have
+    /// not started.
     pub epoch: u32,
-    /// The round; each is applied once.
+    /// The round, which is applied once.
     pub round: Round,
-    /// When the round begins. A host that gets this later applies none of it.
+    /// When the round starts. A host that receives this later applies none of it.
     pub effective: Time,
-    /// What the host may send, by begin; none outlives the round.
+    /// Grants in the order of starts; none outlives the round.
     pub grants: Vec<Grant>,
-    /// When the host is to report next, by its own clock; at once where that is past.
+    /// When the host reports next, by its own clock; at once if that is past.
     pub report_at: Time,
 }
 
-/// All rates of a host. A total, not a change: a queue that is not named may not send.
+/// All rates of a host. They are a state, not a change: a queue without a rate may not send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rates {
     /// Counts the starts of the controller.
     pub epoch: u32,
-    /// Counts the messages of rates; an older one is dropped.
+    /// Counts the messages of rates; older ones are dropped.
     pub round: Round,
-    /// Until when they hold, by the host's clock, unless newer ones come: a controller that falls silent opens no gate for good.
+    /// When the rates end, by the host's clock, unless newer ones come. A controller that fails
+    /// opens no gate for good.
     pub lease: Time,
-    /// In the order of destination and class, each at most once; in wire bits per second, none is zero.
+    /// Rates on the wire in the order of destination and class, each pair at most once, none zero.
     pub rates: Vec<(HostId, Class, Rate)>,
 }
 
-/// All links of a rack, and what of its traffic takes links. A total, not a change: a link that is not named is down, traffic that is not named
-/// goes by wire.
+/// All links of a rack, and the shares of its traffic that use links. They are a state, not a
+/// change: links that are not listed are down, and the rest of the traffic uses wires.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RackFlyways {
     /// Counts the starts of the controller.
     pub epoch: u32,
-    /// Counts the plans; an older one is dropped.
+    /// Counts the plans; older ones are dropped.
     pub round: Round,
-    /// Until when they hold, by the rack's clock, unless newer ones come: a controller that falls silent leaves no link up for good.
+    /// When links and shares end, by the rack's clock, unless newer ones come. A controller that
+    /// fails leaves no link up for good.
     pub lease: Time,
-    /// In the order of peer and channel, each at most once.
+    /// In the order of peer and channel, each pair at most once.
     pub links: Vec<RackLink>,
-    /// In the order of [`RackShare::place`], each at most once; those of a destination are together at most the whole.
+    /// In the order of [`RackShare::place`], each at most once. Shares of a destination add up to
+    /// the whole at most.
     pub shares: Vec<RackShare>,
 }
 
 /// A link of a rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RackLink {
-    /// The rack at its other end.
+    /// The rack at the other end.
     pub peer: HostId,
-    /// Its channel, or its number among several.
+    /// The link's channel, or its number among several.
     pub channel: u32,
-    /// What it carries; not zero.
+    /// Its rate; not zero.
     pub rate: Rate,
-    /// From when on, by the rack's clock.
+    /// When it starts, by the rack's clock.
     pub up: Time,
 }
 
-/// A share of a rack's traffic that takes a link: its own one, or by wire another rack's.
+/// A share of a rack's traffic that uses a link of this rack, or, over wires, of another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RackShare {
-    /// For whom.
+    /// The destination of the traffic.
     pub destination: HostId,
-    /// Where the link begins: this rack, or the one that its traffic goes to by wire first.
+    /// Where the link starts: this rack, or the rack that traffic reaches by wire first.
     pub start: HostId,
-    /// Where it ends: the destination, or the rack from which traffic goes on by wire.
+    /// Where the link ends: the destination, or the rack from which traffic continues by wire.
     pub end: HostId,
-    /// Which link of the two.
+    /// The link's channel.
     pub channel: u32,
-    /// Millionths of the traffic for the destination; not zero.
+    /// Millionths of the traffic to the destination; not zero.
     pub ppm: u32,
 }
 
 impl RackShare {
-    /// By what shares are ordered: destination, start, end, channel.
+    /// The order of shares: destination, start, end, channel.
     pub fn place(&self) -> (HostId, HostId, HostId, u32) {
         (self.destination, self.start, self.end, self.channel)
     }
 }
 
-/// A priority flow control frame with an 11-bit class (IEEE 802.1Qbb with the wider class field of Practical TDMA, section 3), read as that paper
-/// does: every class that is under signals is paused but one.
+/// A priority flow control frame with an 11-bit class: IEEE 802.1Qbb with the wider class field of
+/// Practical TDMA, section 3. As in that paper, it pauses every class under signals except one.
 ///
-/// It tells a state, not a change: one that is lost is made good by the next.
+/// It tells a state, not a change: the next frame makes good for a lost one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pfc {
     /// Counts the starts of the controller.
     pub epoch: u32,
-    /// Counts the frames to this host; an older one is dropped.
+    /// Counts the frames to this host; older ones are dropped.
     pub sequence: u64,
-    /// The class that may send: that of a grant which [begins by this signal](timeplane_model::Trigger::Signal), or else the number of a
-    /// destination. `None` pauses all.
+    /// The class that may send: that of a grant which [starts by this
+    /// signal](timeplane_model::Trigger::Signal), or else the number of a destination. `None`
+    /// pauses all.
     pub open: Option<u16>,
-    /// For how long at most: what a pause time is to an ordinary frame. A controller that falls silent opens no gate for good.
+    /// How long the gate may stay open, like the pause time of an ordinary frame. A controller that
+    /// fails opens no gate for good.
     pub hold: Duration,
 }
 
 impl Pfc {
-    /// Classes are numbered below this: 11 bits.
+    /// The number of classes with 11 bits.
     pub const CLASSES: u16 = 1 << 11;
-    /// Bytes on the wire: the smallest Ethernet frame with preamble and gap.
+    /// Bytes on the wire: the smallest Ethernet frame with preamble and interframe space.
     pub const WIRE_BYTES: u32 = 84;
 }
 
 impl Message {
-    /// Bytes on the wire, with Ethernet framing, if it went as UDP over IPv4.
+    /// Bytes on the wire, with Ethernet framing, as UDP over IPv4.
     ///
-    /// - Each datagram: Ethernet 38 (preamble 8, header 14, FCS 4, gap 12), IPv4 20, UDP 8, and a [header](crate::wire::Header) of 24:
-    ///   version 1, kind and flags 1, part 2, epoch 4, sequence or round 8, time 8 (when the backlog was read, when the round begins,
-    ///   zero of rates). No frame is under 84, no IP packet over 1500; what does not fit goes into more datagrams.
-    /// - A report: 8 where it has room (flag 1); 4 for the controller's epoch where that is not zero (flag 4); per destination 12 (destination 4, of which bit 31 says that it has arrived bytes; bytes
-    ///   8), and 8 for what has ever arrived; or, where it has bursts (flag 2), these instead: 24 each (destination 4, class 1, packets 4,
-    ///   bytes 7, time 8). Bytes by destination are then their sums.
-    /// - Grants: 8 for the time to report; per grant 24 (destination 4, of which bit 30 says path and bit 31 link; class 1; flags 1: two
-    ///   bits each for the kinds of begin and end, one each for what follows; path 2; begin 8, picoseconds after the round's or the number of a
-    ///   signal; end 4, after the begin or a signal's number; lease 4, after the end), and 8 for a rate, 8 for a limit of bytes, 4 for one of
-    ///   packets, 4 for a link, 8 each for an end and a lease more than 4.29 ms after what they count from: after the begin (the round's, where a
-    ///   signal begins it), and after the end where it is known.
+    /// - Each datagram: Ethernet 38 (preamble 8, header 14, FCS 4, interframe space 12), IPv4 20,
+    ///   UDP 8, and a [header](crate::wire::Header) of 24: version 1, kind and flags 1, part 2,
+    ///   epoch 4, sequence or round 8, time 8 (when the backlog was read, when the round starts,
+    ///   zero for rates). No frame is under 84 bytes and no IP packet over 1500. The rest goes into
+    ///   more datagrams.
+    /// - A report: 8 for the room (flag 1), 4 for the controller's epoch unless it is zero (flag
+    ///   4). Per destination 12 (destination 4, of which bit 31 marks arrived bytes; bytes 8), and
+    ///   8 for the bytes that ever arrived. With bursts (flag 2), 24 per burst instead (destination
+    ///   4, class 1, packets 4, bytes 7, time 8); bytes by destination are their sums.
+    /// - Grants: 8 for the time of the next report. Per grant 24: destination 4, of which bit 30
+    ///   marks a path and bit 31 a link; class 1; flags 1, with two bits each for the kinds of
+    ///   start and end and one for each optional field; path 2; start 8, in picoseconds after the
+    ///   round's, or the number of a signal; end 4, after the start, or a signal's number; lease 4,
+    ///   after the end. Optional fields: 8 for a rate, 8 for a limit of bytes, 4 for one of
+    ///   packets, 4 for a link, and 8 each for an end and a lease more than 4.29 ms after the time
+    ///   that they count from.
     /// - Rates: 8 for the lease; 12 each (destination 4, class 1, rate 7).
-    /// - A rack's flyways: 8 for the lease; per link 23 (peer 4, of which bit 31 says that it is a link; channel 4; rate 7; up 8), then per share 20
-    ///   (destination, start, end, channel, millionths: 4 each).
-    /// - A relay's part: 8 for the time to report; per grant 4 for its host, and the grant as above.
-    /// - What a relay has gathered: per host 28 (host 4, of which bit 31 says that it has room, bit 30 that the controller's epoch is not zero; epoch 4;
-    ///   sequence 8; when the backlog was read 8; number of destinations 4), 8 for its room, 4 for the controller's epoch; then its destinations as
-    ///   in a report.
-    /// - A PFC frame is no datagram but a smallest frame, see [`Pfc::encode`].
+    /// - A rack's flyways: 8 for the lease. Per link 23 (peer 4, of which bit 31 marks a link;
+    ///   channel 4; rate 7; start 8), then per share 20 (destination, start, end, channel,
+    ///   millionths: 4 each).
+    /// - A relay's part: 8 for the time of the next report; per grant 4 for its host, and the grant
+    ///   as above.
+    /// - Gathered reports: per host 28 (host 4, of which bit 31 marks a room and bit 30 a nonzero
+    ///   epoch of the controller; epoch 4; sequence 8; time of reading 8; number of destinations
+    ///   4), 8 for the room, 4 for the controller's epoch, then destinations as in a report.
+    /// - A PFC frame is a smallest frame instead of a datagram, see [`Pfc::encode`].
     pub fn wire_bytes(&self) -> u32 {
         const HEADER: u32 = 24;
         const ROOM: u32 = 1500 - 28 - HEADER;
@@ -237,7 +254,7 @@ impl Message {
         let mut content = fixed;
         let mut sent = 0;
         for item in items {
-            // An item is never split.
+            // Items are never split.
             if content + item > ROOM {
                 sent += datagram(content);
                 content = 0;

@@ -1,11 +1,15 @@
-//! 60 GHz radios as links that a flyway controller may use: who may be linked, and how long beams take to be pointed.
+//! 60 GHz radios as links for a flyway controller.
+//!
+//! [`RadioLinks`] tells which links are feasible at which rate. [`Pointing`] tells how long the
+//! beams of a new link take to meet.
 
 use core::ops::Deref;
 use timeplane_model::Duration;
 use timeplane_radio::{Field, Flyway, FlywayRules, Flyways, MacParameters, Mcs};
 use timeplane_schedule::flyways::{Duplex, Link, LinkSet, Offer};
 
-/// Radios on racks: links are feasible by [`Flyways`], at the PHY's rates, and their directions share them.
+/// Radios on racks. [`Flyways`] decides which links are feasible; both directions share the PHY's
+/// rate.
 #[derive(Clone, Debug)]
 pub struct RadioLinks<F> {
     ways: Flyways<F>,
@@ -14,12 +18,12 @@ pub struct RadioLinks<F> {
 }
 
 impl<F: Deref<Target = Field>> RadioLinks<F> {
-    /// No links yet.
+    /// Radios without links.
     pub fn new(field: F, rules: FlywayRules) -> Self {
         Self { rates: rules.rates.clone(), racks: field.places(), ways: Flyways::new(field, rules) }
     }
 
-    /// The flyways that are up.
+    /// The links that are up.
     pub fn flyways(&self) -> &Flyways<F> {
         &self.ways
     }
@@ -45,7 +49,7 @@ impl<F: Deref<Target = Field>> LinkSet for RadioLinks<F> {
         if link.duplex != Duplex::Half {
             return None;
         }
-        // Of several with one rate, the first that its SINR allows.
+        // The first of several with the same rate that its SINR allows.
         let mut rates = self.rates.iter().filter(|m| m.rate() == link.rate);
         rates.find_map(|&mcs| self.ways.add_at(link.a, link.b, link.channel, mcs).ok())
     }
@@ -57,22 +61,23 @@ impl<F: Deref<Target = Field>> LinkSet for RadioLinks<F> {
 /// How the beams of a new flyway find each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pointing {
-    /// By sector sweeps of both ends over the air, as two stations that know nothing of each other.
+    /// Both ends sweep their sectors over the air, as stations that know nothing of each other.
     Trained {
-        /// Lengths of frames and gaps.
+        /// Durations of frames and interframe spaces.
         mac: &'static MacParameters,
-        /// Of each end.
+        /// Sectors of each end.
         sectors: u32,
     },
-    /// The wired network tells both ends which pattern points at the other, from history: they only steer.
+    /// The wired network tells both ends from history which pattern to use, so they only steer.
     Coordinated {
-        /// How long that takes.
+        /// How long steering takes.
         steering: Duration,
     },
 }
 
 impl Pointing {
-    /// From the decision until the link carries; over the wires' latency, which is the controller's to know.
+    /// The time from the start of pointing until the link carries data. The latency of the wired
+    /// network is not included.
     pub fn takes(&self) -> Duration {
         match self {
             Self::Trained { mac, sectors } => mac.beam_training(*sectors, *sectors),

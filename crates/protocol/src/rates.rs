@@ -1,7 +1,8 @@
-//! The controller of rates: who has something to send comes in, a rate for each pair goes out.
+//! The controller of rates: it gives each pair with demand a rate.
 //!
-//! ASY of the comparison of synchronous with asynchronous central control; with [`Normaliser::Proportional`] Flowtune's allocator (Perry,
-//! Balakrishnan, Shah, NSDI 2017).
+//! This is the asynchronous scheme (ASY) of the comparison of central controls. With
+//! [`Normaliser::Proportional`] it is the allocator of Flowtune (Perry, Balakrishnan, Shah, NSDI
+//! 2017).
 
 use crate::agent::{Address, Agent, Input, Output};
 use crate::host::Reporting;
@@ -13,77 +14,80 @@ use std::sync::Arc;
 use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, HostId, Rate, Round, Time};
 use timeplane_schedule::{Normaliser, RateAllocator};
 
-/// How the rate that a pair asks for is found.
+/// How the requested rate of a pair is estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Estimator {
-    /// The whole link, while anything waits.
+    /// The rate of the whole link for every backlog.
     Backlogged,
-    /// What it takes to send all that waits within this time, at most the whole link.
+    /// The rate that serves the backlog within this time, at most that of the whole link.
     Horizon(Duration),
-    /// What has arrived, averaged with this time constant, and what it takes to send all that waits within it; at most the whole link.
+    /// The rate of arrivals, averaged with this time constant, and the rate that serves the backlog
+    /// within it; at most that of the whole link.
     Arrivals(Duration),
 }
 
-/// What a [`RateController`] is told at its start.
+/// Configuration of a [`RateController`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateControllerConfig {
-    /// Counts its starts.
+    /// Counts the controller's starts.
     pub epoch: u32,
-    /// Rates asked for.
+    /// How requested rates are estimated.
     pub estimator: Estimator,
-    /// Rates given.
+    /// How granted rates are computed from them.
     pub normaliser: Normaliser,
-    /// From one computation to the next, at least.
+    /// The shortest time between two computations.
     pub every: Duration,
     /// How long a computation takes.
     pub compute_time: Duration,
-    /// How long rates hold without a word of the controller.
+    /// How long hosts keep their rates without a message of the controller.
     pub lease: Duration,
-    /// A host is told of new rates where one has moved by more than this share of it, or begins or ends; 0 tells of every change.
+    /// A host is informed if a rate starts, ends, or moves by more than this share of it, in
+    /// millionths; 0 reports every change.
     pub threshold_ppm: u32,
-    /// A host reports at the latest this long after it last reported or heard.
+    /// A host reports this long after its last report or message at the latest.
     pub fallback: Duration,
 }
 
 impl RateControllerConfig {
-    /// What hosts are to report: on change.
+    /// What hosts report: changes only.
     pub fn reporting(&self) -> Reporting {
         Reporting { bursts: false, on_change: true, after_grants: false }
     }
 }
 
-/// What a controller has counted since its start.
+/// Counts since a controller's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateControllerCounters {
-    /// Computations.
+    /// Computations made.
     pub computations: u64,
     /// Messages of rates sent.
     pub messages: u64,
 }
 
-/// What is known of a pair.
+/// What the controller knows of a pair.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     waiting: Bytes,
-    /// All that has ever arrived, when that was told, and bytes a second on average.
+    /// All bytes that ever arrived, when that was reported, and the average in bytes per second.
     arrived: Bytes,
     told: Time,
     average: f64,
 }
 
-/// One host's side.
+/// What the controller knows of one host.
 #[derive(Debug, Default)]
 struct Row {
     pairs: BTreeMap<u32, Pair>,
-    /// What it was told last.
+    /// The rates of the newest message.
     rates: Vec<(HostId, Class, Rate)>,
-    /// Until when that holds.
+    /// The end of their lease.
     lease: Option<Time>,
 }
 
-/// Gives each pair that has something to send a rate.
+/// Gives each pair with demand a rate.
 ///
-/// Pairs without a route get none for as long as links are known to be [down](Input::Down). Reports and rates are totals. A host that reports what is known already has missed the answer, and gets it again.
+/// Pairs whose route is known to be [down](Input::Down) get none. Reports and rates are complete
+/// states. A host that reports what is known already has missed the answer and gets it again.
 #[derive(Debug)]
 pub struct RateController {
     config: RateControllerConfig,
@@ -95,9 +99,9 @@ pub struct RateController {
     round: Round,
     /// Something has changed since the last computation.
     dirty: bool,
-    /// Hosts that want to be told again.
+    /// Hosts to inform again.
     again: Vec<bool>,
-    /// No computation before.
+    /// The earliest time of the next computation.
     next: Time,
     computing: VecDeque<(Time, Vec<(HostId, Rates)>)>,
     offered: Vec<(u32, u32, f64)>,
@@ -109,7 +113,8 @@ impl RateController {
     /// A controller that knows of no demand.
     ///
     /// # Errors
-    /// Where the fabric's links do not stand for parallel unit links.
+    ///
+    /// If the fabric's links are not multiples of a unit link.
     pub fn new(config: RateControllerConfig, fabric: &Arc<Fabric>) -> Result<Self, ClosError> {
         let hosts = fabric.hosts();
         Ok(Self {
@@ -130,12 +135,12 @@ impl RateController {
         })
     }
 
-    /// What it has counted.
+    /// Counts since the start.
     pub fn counters(&self) -> &RateControllerCounters {
         &self.counters
     }
 
-    /// What came in.
+    /// Counts of received inputs since the start.
     pub fn heard(&self) -> &ReportCounters {
         self.inbox.counters()
     }
@@ -160,7 +165,7 @@ impl RateController {
         }
         for (destination, gone) in old {
             changed |= gone.waiting > Bytes::ZERO;
-            // What has arrived is remembered for as long as it counts.
+            // Arrivals count until their average has decayed.
             if let Estimator::Arrivals(constant) = estimator
                 && now - gone.told < constant * 8
             {
@@ -171,7 +176,7 @@ impl RateController {
         if changed {
             self.dirty = true;
         } else if !row.rates.is_empty() || !row.pairs.is_empty() {
-            // It says what is known: has it heard of its rates?
+            // A report of known demand means that the host may have missed its rates.
             self.again[host.index()] = true;
             self.dirty = true;
         }
@@ -186,7 +191,7 @@ impl RateController {
         for (source, row) in self.rows.iter().enumerate() {
             let line = self.line[source].as_bps() as f64 / 8.0;
             let waits = row.pairs.iter().filter(|p| p.1.waiting > Bytes::ZERO);
-            // What has no route now waits until there is one.
+            // Demand without a route waits for one.
             let has_route = |d: u32| self.live.reaches(HostId(source as u32), HostId(d));
             for (&destination, pair) in waits.filter(|p| has_route(*p.0)) {
                 let within = |horizon: Duration| pair.waiting.get() as f64 / horizon.as_secs_f64();
@@ -216,7 +221,7 @@ impl RateController {
                 .filter(|r| r.2 > Rate::ZERO)
                 .collect();
             let again = std::mem::take(&mut self.again[source]);
-            // Half of a lease is left when it is renewed by the way.
+            // Messages renew leases after half of their time.
             let ending = !rates.is_empty() && row.lease.is_none_or(|l| l - now < c.lease / 2);
             if again || ending || moved(&row.rates, &rates, c.threshold_ppm) {
                 row.rates.clone_from(&rates);
@@ -229,12 +234,13 @@ impl RateController {
     }
 }
 
-/// An average after `since` without arrivals: `(1 + x / 8)^-8` for `e^-x`, made of operations that give the same on every machine.
+/// The decay of an average over `since` without arrivals: `(1 + x / 8)^-8` in place of `e^-x`, from
+/// operations that give the same result on every machine.
 fn decayed(average: f64, since: Duration, constant: Duration) -> f64 {
     average / (1.0 + since.as_secs_f64() / constant.as_secs_f64() / 8.0).powi(8)
 }
 
-/// Whether a host has to hear of new rates.
+/// Whether the new rates differ enough to inform the host.
 fn moved(old: &[(HostId, Class, Rate)], new: &[(HostId, Class, Rate)], threshold_ppm: u32) -> bool {
     old.len() != new.len()
         || old.iter().zip(new).any(|(o, n)| {
@@ -258,14 +264,14 @@ impl Agent for RateController {
                 self.dirty = true;
                 return;
             }
-            // Rates change under plans of slots only.
+            // Rates of links change under plans of slots only.
             Input::Rates(..) => return,
             Input::Message { .. } | Input::Backlog(_) | Input::Changed => {
                 self.inbox.malformed();
                 return;
             }
         }
-        // Of several reports that come in at the deadline, all count: messages alone compute nothing.
+        // Reports alone start no computation: all that arrive at the deadline count.
         if self.dirty && self.next <= now {
             self.compute(now);
         }

@@ -14,68 +14,69 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use timeplane_model::{Duration, Fabric, Grant, HostId, Medium, Round, Time, Transmission, Trigger};
 
-/// What a [`Relay`] is told at its start.
+/// Configuration of a [`Relay`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelayConfig {
-    /// Which of the relays it is, from 0.
+    /// The number of this relay, from 0.
     pub number: u32,
-    /// How many there are, as [`SlotControllerConfig::relays`](crate::SlotControllerConfig::relays).
+    /// The number of all relays, see
+    /// [`SlotControllerConfig::relays`](crate::SlotControllerConfig::relays).
     pub relays: u32,
-    /// Counts its starts.
+    /// Counts the relay's starts.
     pub epoch: u32,
-    /// The longest that a message to or from one of its hosts takes one way.
+    /// The longest latency of a message to or from its hosts.
     pub control_latency: Duration,
-    /// Reports go on so long after the first of them has come, all in one message: by how much those that the hosts send at once can come apart.
+    /// How long the relay waits for more reports after the first one: the largest delay between
+    /// reports that hosts send at the same time.
     pub gather: Duration,
-    /// As [`SlotControllerConfig::signals`](crate::SlotControllerConfig::signals); the skew is that of this relay's own frames.
+    /// See [`SlotControllerConfig::signals`](crate::SlotControllerConfig::signals); the skew is
+    /// that of this relay's own frames.
     pub signals: Option<SignalConfig>,
 }
 
-/// What a relay has counted since its start.
+/// Counts since a relay's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RelayCounters {
     /// Rounds passed on.
     pub rounds: u64,
-    /// Messages of rounds known already, or of an older controller.
+    /// Messages of known rounds or of an older controller.
     pub stale: u64,
-    /// Messages that no controller could mean: about foreign hosts, or without times.
+    /// Invalid messages: about foreign hosts, or without times.
     pub malformed: u64,
-    /// Senders of a slot that were left out, as a host had more grants by signal in a round than there are classes for.
+    /// Transmissions left out because a host had more grants by signal in a round than there are
+    /// classes.
     pub left_out: u64,
 }
 
-/// In charge of one [part](Fabric::parts) of the hosts: it gathers their reports, passes on their grants, and sends their frames.
+/// In charge of one [part](Fabric::parts) of the hosts: gathers their reports, passes on their
+/// grants, and sends their frames.
 ///
-/// Of the controllers of a fabric only one plans, and the others do what it says. Several that plan alike from the same demand would need the same
-/// input to the last message, or they would plan different slots; that is agreement in every round, and as slow as one controller and two more
-/// messages. Here a message that is lost between controllers loses its part the slots of a round, or a round's news of its demand, and nobody is ever
-/// in a foreign slot: all slots are of one plan.
+/// Relays share the load that grows with the hosts: messages to and from them, and above all
+/// frames, which leave one after the other. With [signals](RelayConfig::signals) each relay opens
+/// and closes gates by its own clock, so guards must cover the difference of two relays' clocks.
+/// Without signals a relay only passes messages on.
 ///
-/// What is shared is what grows with the hosts: messages from and to them, and above all the frames, which leave one after the other. By
-/// [signals](RelayConfig::signals), each relay opens and closes by its own clock, so that a guard has to cover what two of these differ by. By the
-/// hosts' clocks it only passes on.
-///
-/// A round that comes late is executed as far as it is not over. A relay keeps nothing that hosts or controller could miss, so that one that starts anew
-/// goes on with the next round.
+/// A round that comes late is executed as far as it is not over. A relay that restarts continues
+/// with the next round.
 pub struct Relay {
     config: RelayConfig,
     fabric: Arc<Fabric>,
-    /// Its hosts, in order.
+    /// Hosts of its part, in order.
     hosts: Vec<HostId>,
     inbox: Inbox,
-    /// What came and has not gone on, by host.
+    /// Reports that have not been sent on, by host.
     reports: BTreeMap<HostId, Report>,
-    /// When it goes on.
+    /// When they are sent on.
     pass_on: Option<Time>,
     sequence: u64,
-    /// The newest round: the controller's epoch and its number.
+    /// Epoch and number of the newest round.
     newest: Option<(u32, Round)>,
     signaller: Option<Signaller>,
     counters: RelayCounters,
 }
 
 impl Relay {
-    /// One that has heard of nobody.
+    /// A relay that has heard nothing.
     pub fn new(config: RelayConfig, fabric: Arc<Fabric>) -> Self {
         let parts = fabric.parts(config.relays);
         let hosts = (0..fabric.hosts()).map(HostId).filter(|h| parts[h.index()] == config.number).collect();
@@ -93,17 +94,17 @@ impl Relay {
         }
     }
 
-    /// The hosts that it is in charge of, in order.
+    /// The hosts of its part, in order.
     pub fn hosts(&self) -> &[HostId] {
         &self.hosts
     }
 
-    /// What it has counted.
+    /// Counts since the start.
     pub fn counters(&self) -> &RelayCounters {
         &self.counters
     }
 
-    /// What came in from hosts.
+    /// Counts of received inputs since the start.
     pub fn heard(&self) -> &ReportCounters {
         self.inbox.counters()
     }
@@ -114,13 +115,14 @@ impl Relay {
 
     fn report(&mut self, now: Time, from: Address, mut report: Report) {
         let ours = matches!(from, Address::Host(h) if self.has(h));
-        // Slots need no flows, and a controller's messages have no place for them.
+        // Slots need no flows, and messages between controllers do not carry them.
         if !ours || !report.backlog.bursts.is_empty() {
             return self.inbox.malformed();
         }
         let Some(host) = self.inbox.take(from, &report) else { return };
         if self.config.signals.is_some() {
-            // The host's clock says nothing. No later than this, where the message did not take longer than any may.
+            // The host's clock may be wrong. The report is at least this old if its message was not
+            // the slowest.
             report.taken_at = now - self.config.control_latency;
         }
         self.reports.insert(host, report);
@@ -143,9 +145,10 @@ impl Relay {
             self.counters.malformed += 1;
             return;
         }
-        // What another controller has begun to open is not to be closed by this one's frames, but by its own hold: that one plans no more.
+        // This controller's frames must not close what another one has started to open. Its own
+        // hold closes it, as that controller plans no more.
         if self.newest.map(|n| n.0) != this.map(|n| n.0) {
-            // Frames that it sent before it was started anew have lower numbers.
+            // Frames from before a restart have lower numbers.
             let first = now.as_ps().max(0) as u64;
             self.signaller = self.config.signals.map(|s| Signaller::new(s, part.epoch, first, &self.fabric));
         }
@@ -214,7 +217,7 @@ impl Agent for Relay {
             Input::Due => self.due(now, out),
             Input::Message { from, message: Message::Report(report) } => self.report(now, from, report),
             Input::Message { from: Address::Controller, message: Message::Part(part) } => self.part(now, part, out),
-            // It plans nothing.
+            // Relays do not plan.
             Input::Down(_) | Input::Rates(..) => {}
             Input::Message { .. } | Input::Backlog(_) | Input::Changed => self.counters.malformed += 1,
         }

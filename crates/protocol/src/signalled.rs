@@ -1,4 +1,7 @@
-//! What PFC frames open at a host.
+//! The gates of a host under signals.
+//!
+//! The newest PFC frame decides which queues are open. Grants by signal tell which queues its class
+//! stands for.
 
 use crate::agent::{Opening, Output};
 use crate::message::Pfc;
@@ -6,27 +9,29 @@ use timeplane_model::{Class, Duration, Grant, HostId, Medium, Time, Trigger};
 
 /// The state of a host's gates under signals.
 ///
-/// A frame closes what the frame before it opened, and opens the queues of its class: of a class below the number of destinations the one queue
-/// to that host; of another one those of the grants that name it, and nothing where the host has not heard of any.
+/// A frame closes what the frame before opened, and opens the queues of its class. A class below
+/// the number of destinations opens the queue to that host. A higher class opens the queues of all
+/// grants that name it, and nothing if the host knows of none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Signalled {
-    /// The newest frame: epoch and sequence.
+    /// Epoch and sequence of the newest frame.
     newest: Option<(u32, u64)>,
-    /// Grants by signal with the class that opens them, the newest last; until when each holds.
+    /// Grants by signal with their classes and the ends of their leases, the newest last.
     classes: Vec<(u16, Grant, Time)>,
-    /// Queues that are open, or were until their time was over.
+    /// Queues that are open, or whose time is over.
     open: Vec<(HostId, Class)>,
 }
 
 impl Signalled {
-    /// Whose frames it has obeyed last.
+    /// The epoch of the newest frame.
     pub(crate) fn epoch(&self) -> Option<u32> {
         self.newest.map(|(epoch, _)| epoch)
     }
 
-    /// Takes grants that begin by a signal, from a message that was sent `late` before `now` by the host's clock; how many it took.
+    /// Takes grants by signal from a message that was sent `late` before `now`, by the host's
+    /// clock. Returns how many it took.
     ///
-    /// Leases are counted from then, so that it does not matter what the sender's clock shows.
+    /// Leases count from the sending, so the sender's clock does not matter.
     pub(crate) fn learn(&mut self, now: Time, late: Duration, grants: &[Grant]) -> u64 {
         self.classes.retain(|c| c.2 > now);
         let class = |g: &Grant| match g.start {
@@ -39,7 +44,7 @@ impl Signalled {
         (self.classes.len() - before) as u64
     }
 
-    /// Obeys a frame at `now`: how many queues it opens; `None` where a newer frame has been obeyed.
+    /// Obeys a frame at `now` and returns how many queues it opens; `None` for an old frame.
     pub(crate) fn obey(
         &mut self,
         now: Time,
@@ -115,7 +120,7 @@ mod tests {
             lease,
         }
     }
-    /// Destinations opened with their ends in us, and closed.
+    /// Openings with their ends in us, and closings.
     fn obey(s: &mut Signalled, now: Time, pfc: Pfc) -> (Vec<(u32, i64)>, Vec<u32>) {
         let (mut out, mut opened, mut closed) = (vec![], vec![], vec![]);
         s.obey(now, pfc, HostId(9), 10, &mut out);
@@ -133,17 +138,17 @@ mod tests {
     fn the_newest_frame_says_what_is_open() {
         let mut s = Signalled::default();
         assert_eq!(obey(&mut s, at(0), frame(5, Some(3), 100)), (vec![(3, 100)], vec![]));
-        // Older ones and doubles change nothing; the same class again is prolonged without being closed.
+        // Old frames and doubles change nothing. The same class again extends the opening.
         assert_eq!(obey(&mut s, at(1), frame(4, None, 0)), (vec![], vec![]));
         assert_eq!(obey(&mut s, at(1), frame(5, Some(4), 100)), (vec![], vec![]));
         assert_eq!(obey(&mut s, at(50), frame(6, Some(3), 100)), (vec![(3, 150)], vec![]));
         assert_eq!(obey(&mut s, at(60), frame(7, Some(4), 100)), (vec![(4, 160)], vec![3]));
         assert_eq!(obey(&mut s, at(70), frame(8, None, 0)), (vec![], vec![4]));
         assert_eq!(obey(&mut s, at(80), frame(9, None, 0)), (vec![], vec![]));
-        // Nobody sends to itself, or for no time.
+        // Grants to the host itself, or without a duration, are dropped.
         assert_eq!(obey(&mut s, at(90), frame(10, Some(9), 10)), (vec![], vec![]));
         assert_eq!(obey(&mut s, at(90), frame(11, Some(1), 0)), (vec![], vec![]));
-        // A controller that starts again is newer than all before.
+        // A controller that restarts is newer than all before.
         let restarted = Pfc { epoch: 1, ..frame(0, Some(2), 10) };
         assert_eq!(obey(&mut s, at(100), restarted), (vec![(2, 110)], vec![]));
     }
@@ -151,7 +156,8 @@ mod tests {
     #[test]
     fn a_class_opens_what_its_grants_name_and_nothing_after_their_lease() {
         let mut s = Signalled::default();
-        // Sent at 5 by a clock that shows 1,005 then, heard at 7: leases are 995 earlier here, and 2 more for the way.
+        // Sent at 5 by a clock that shows 1,005 then, and heard at 7. Leases are 995 earlier here,
+        // and 2 more for the latency.
         let late = at(7) - at(1_005);
         assert_eq!(
             s.learn(at(7), late, &[grant(12, 1, at(1_105)), grant(12, 2, at(1_105)), grant(13, 4, at(1_205))]),
@@ -161,7 +167,7 @@ mod tests {
         assert_eq!(obey(&mut s, at(20), frame(2, Some(13), 50)), (vec![(4, 70)], vec![1, 2]));
         assert_eq!(obey(&mut s, at(90), frame(3, Some(12), 50)), (vec![(1, 107), (2, 107)], vec![4]));
         assert_eq!(obey(&mut s, at(110), frame(4, Some(12), 50)), (vec![], vec![1, 2]));
-        // A class of which nothing was heard opens nothing.
+        // A class without grants opens nothing.
         assert_eq!(obey(&mut s, at(111), frame(5, Some(14), 50)), (vec![], vec![]));
         assert_eq!(s.learn(at(300), Duration::ZERO, &[Grant { start: Trigger::Never, ..grant(0, 1, at(400)) }]), 0);
     }

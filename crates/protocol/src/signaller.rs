@@ -12,50 +12,52 @@ use timeplane_model::{Bytes, Class, Duration, Fabric, Grant, HostId, Medium, Tim
 /// How a [`SlotController`](crate::SlotController) opens gates by PFC frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignalConfig {
-    /// The longest that a frame may open a gate for: 65,535 quanta of 512 bits in IEEE 802.3x.
+    /// The longest time that a frame may open a gate: 65,535 quanta of 512 bits in IEEE 802.3x.
     pub hold: Duration,
-    /// By how much a host may obey a frame later than another host the frame that was sent with it, at most: the skew of frames that leave one
-    /// after the other, and the slowest reaction. A gate is held open for a slot and so much more, so that one whose closing frame was lost
-    /// closes by itself.
+    /// The largest difference between the reactions of two hosts to frames of one slot: the skew of
+    /// frames that leave one after the other, and the slowest reaction. A gate stays open for a
+    /// slot and this time, so that it closes by itself if its closing frame is lost.
     pub slack: Duration,
-    /// From a slot's begin at the controller until a host's gate opens, on average: what the controller takes a slot to have served by when.
+    /// The average time from a slot's start at the controller until gates open. Granted demand
+    /// counts as served with this delay.
     pub delay: Duration,
 }
 
-/// Frames to be sent together.
+/// Frames to send together.
 #[derive(Clone, Debug)]
 struct Burst {
     at: Time,
-    /// Frames that open count for nothing from here on: the slot is over.
+    /// Opening frames are useless from here on, because the slot is over.
     end: Time,
     frames: Vec<(HostId, Option<u16>)>,
 }
 
-/// Sends two frames per slot to each host that sends in it: one that opens its gate, one that closes it.
+/// Sends two frames per slot to each sender: one that opens its gate, and one that closes it.
 ///
-/// Frames go out in the order in which an interface sends them: all hosts of one edge switch, then those of the next one; the order of switches,
-/// and that of the hosts below each, goes round by one place with every slot, so that nobody is always last.
+/// Frames leave in the order of an interface: all hosts of one edge switch, then those of the next
+/// one. The orders of switches and of the hosts below each rotate with every slot, so that none is
+/// always last.
 #[derive(Clone, Debug)]
 pub(crate) struct Signaller {
     config: SignalConfig,
     epoch: u32,
     /// Hosts by edge switch.
     edges: Vec<Vec<HostId>>,
-    /// Per host, the place of its switch and its place below it.
+    /// By host, the position of its switch and its position below it.
     place: Vec<(usize, usize)>,
     turn: usize,
-    /// Per host, of its next frame.
+    /// The sequence of each host's next frame.
     sequence: Vec<u64>,
-    /// By time.
+    /// In the order of time.
     pending: VecDeque<Burst>,
-    /// Classes below are destinations.
+    /// Classes below this are destinations.
     destinations: u16,
-    /// Per host, the class that its next grant gets.
+    /// The class of each host's next grant.
     class: Vec<u16>,
 }
 
 impl Signaller {
-    /// One that has sent nothing; its frames count from `first`, of those of the same epoch.
+    /// A signaller without frames. Sequences start at `first`.
     pub(crate) fn new(config: SignalConfig, epoch: u32, first: u64, fabric: &Fabric) -> Self {
         let hosts = fabric.hosts();
         let mut switches = Vec::new();
@@ -77,7 +79,7 @@ impl Signaller {
         Self { config, epoch, edges, place, turn: 0, sequence, pending: VecDeque::new(), destinations, class }
     }
 
-    /// Hosts sorted into this slot's order.
+    /// Sorts hosts into this slot's order.
     fn order(&self, hosts: &mut [(HostId, Option<u16>)]) {
         let edges = self.edges.len();
         hosts.sort_by_key(|(h, _)| {
@@ -87,11 +89,12 @@ impl Signaller {
         });
     }
 
-    /// Takes a round, begin, end and transmissions of each of its slots: its frames, and in `messages`, one for each host, the grants without which their classes mean nothing. How many
-    /// senders of a slot are left out as no class is free for them.
+    /// Takes the slots of a round with their starts, ends and transmissions. Schedules their
+    /// frames, and adds the grants that classes need to `messages`, one for each host. Returns how
+    /// many transmissions are left out because no class is free.
     ///
-    /// `limit` says for how many bytes a transmission counts: where that matters, as with a receive buffer, a gate that is open for longer than
-    /// its slot must not let more pass.
+    /// `limit` returns the bytes that a transmission may send. It matters for receive buffers, as a
+    /// gate may be open for longer than its slot.
     pub(crate) fn take(
         &mut self,
         slots: impl Iterator<Item = (Time, Time, Vec<Transmission>)>,
@@ -108,7 +111,8 @@ impl Signaller {
             for (source, mut transmissions) in by_source(slot) {
                 transmissions.iter_mut().for_each(|t| t.bytes = t.bytes.or_else(|| limit(t, open)));
                 let plain = self.plain_class(&transmissions);
-                // A class comes again no earlier than four rounds later, when its last grant's lease is long over.
+                // A class returns after four rounds at the earliest, when the lease of its last
+                // grant has ended.
                 if plain.is_none() && messages[source.index()].grants.len() + transmissions.len() > free / 4 {
                     left_out += 1;
                     continue;
@@ -130,19 +134,20 @@ impl Signaller {
         left_out
     }
 
-    /// The class of a destination, where nothing else is to be said.
+    /// The class of a destination, if a transmission needs no grant.
     fn plain_class(&self, transmissions: &[Transmission]) -> Option<u16> {
         let [t] = transmissions else { return None };
         let plain = t.class == Class(0) && t.path.is_none() && t.rate.is_none() && t.bytes.is_none();
         u16::try_from(t.destination.0).ok().filter(|&d| plain && d < self.destinations)
     }
 
-    /// When frames are to be sent next.
+    /// When the next frames are due.
     pub(crate) fn due(&self) -> Option<Time> {
         self.pending.front().map(|b| b.at)
     }
 
-    /// Sends what is due. A slot that is over is not opened any more, one that has begun is open for what is left of it.
+    /// Sends frames that are due. A slot that is over is not opened; one that has started opens for
+    /// the rest.
     pub(crate) fn send(&mut self, now: Time, out: &mut Vec<Output>) {
         while self.due().is_some_and(|at| at <= now) {
             let Some(burst) = self.pending.pop_front() else { return };
@@ -161,7 +166,7 @@ impl Signaller {
     }
 }
 
-/// A slot's transmissions by source, in the order of sources.
+/// A slot's transmissions in the order of sources.
 fn by_source(mut sorted: Vec<Transmission>) -> Vec<(HostId, Vec<Transmission>)> {
     sorted.sort_by_key(|t| t.source);
     sorted.chunk_by(|a, b| a.source == b.source).map(|c| (c[0].source, c.to_vec())).collect()

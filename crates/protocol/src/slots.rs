@@ -1,4 +1,6 @@
-//! The controller of slots: reports come in, rounds of slots go out ahead of time.
+//! The controller of TDMA: it plans rounds of slots from reports and grants them ahead of time.
+//!
+//! Each round is planned while the one before runs, see [`SlotController`].
 
 use crate::agent::{Address, Agent, Event, Input, Output, PlanFault};
 use crate::inbox::{Inbox, ReportCounters};
@@ -12,43 +14,48 @@ use timeplane_model::{
 };
 use timeplane_schedule::{Scheduler, SlotParameters, Standing};
 
-/// What a [`SlotController`] is told at its start.
+/// Configuration of a [`SlotController`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotControllerConfig {
-    /// Counts its starts: a restarted controller has a higher one, so that hosts drop what its predecessor granted.
+    /// Counts the controller's starts: hosts drop grants of a lower epoch.
     pub epoch: u32,
-    /// When it begins. Hosts that start then send their first reports then.
+    /// When planning starts. Hosts that start at the same time send their first reports then.
     pub start: Time,
-    /// Slots of a round. The gap is to cover the difference of two hosts' clocks and of two paths' delays.
+    /// Slots of a round. The guard must cover the differences of two hosts' clocks and of two
+    /// paths' delays.
     pub slots: SlotParameters,
-    /// The longest that a message takes one way, from call to call.
+    /// The longest latency of a message, from call to call.
     pub control_latency: Duration,
-    /// How long the scheduler computes: grants go out that much after planning began.
+    /// How long the scheduler computes; grants are sent that long after planning starts.
     pub compute_time: Duration,
-    /// Every clock is off by up to so much either way, so that two differ by up to twice as much.
+    /// Bound of the error of each clock, either way. Two clocks differ by up to twice as much.
     pub clock_error: Duration,
-    /// Added to every wait for a message: what drivers and clocks round.
+    /// Added to every wait for a message, for the rounding of drivers and clocks.
     pub margin: Duration,
-    /// How long a round without slots lasts, at least: how often an idle network is asked.
+    /// The shortest length of a round without slots: how often an idle network is asked for
+    /// reports.
     pub idle: Duration,
-    /// Nothing is granted for so long after the start. After a restart: [`memory`](Self::memory), so that what the predecessor granted
-    /// is over even where a host has not heard.
+    /// Nothing is granted for this long after the start. After a restart it is
+    /// [`memory`](Self::memory), so that grants of the predecessor have ended at all hosts.
     pub quiet: Duration,
-    /// Gates are opened and closed by PFC frames, at the begin and the end of each slot, instead of by the hosts' clocks.
+    /// PFC frames open and close gates at the start and the end of each slot, instead of hosts'
+    /// clocks.
     pub signals: Option<SignalConfig>,
-    /// Hosts have receive buffers: nothing is planned for one that has not told its room yet.
+    /// Hosts have receive buffers. Nothing is planned for a host that has not reported its room.
     pub receive_buffers: bool,
-    /// It tells its [peers](Address::Peer) with every round that it is there.
+    /// Sends a heartbeat to its [peers](Address::Peer) with every round.
     pub heartbeats: bool,
-    /// It hears and tells nothing but through so many [relays](crate::Relay), each in charge of one of that many [parts](Fabric::parts) of the
-    /// hosts; 0 where there are none. The [control latency](Self::control_latency) is that of the whole way then.
+    /// The number of [relays](crate::Relay), each in charge of one [part](Fabric::parts) of the
+    /// hosts; 0 without relays. All messages go through relays, and the [control
+    /// latency](Self::control_latency) is that of the whole way.
     pub relays: u32,
-    /// A relay's clock is off by up to so much either way.
+    /// Bound of the error of a relay's clock, either way.
     pub relay_error: Duration,
 }
 
 impl SlotControllerConfig {
-    /// A controller that starts at its clock's zero: 20 us control latency, 100 us compute time, perfect clocks, 1 us margin, idle rounds of one slot.
+    /// A controller that starts at its clock's zero, with 20 us control latency, 100 us compute
+    /// time, perfect clocks, 1 us margin, and idle rounds of one slot.
     pub fn new(slots: SlotParameters) -> Self {
         Self {
             epoch: 0,
@@ -67,37 +74,39 @@ impl SlotControllerConfig {
             relay_error: Duration::ZERO,
         }
     }
-    /// From a message's sending by the sender's clock until it has surely arrived by the receiver's.
+    /// The time from sending a message, by the sender's clock, until it has arrived in any case, by
+    /// the recipient's.
     pub fn message_time(&self) -> Duration {
         self.control_latency + self.clock_error * 2 + self.margin
     }
-    /// From the begin of planning until a round can begin.
+    /// The time from the start of planning until a round can start.
     pub fn lead(&self) -> Duration {
         self.compute_time + self.message_time()
     }
-    /// A fallback for [`HostConfig`](crate::HostConfig) that does not interfere where no message is lost: two rounds and two messages.
+    /// A fallback for [`HostConfig`](crate::HostConfig) that does nothing unless a message is lost:
+    /// two rounds and two messages.
     pub fn fallback(&self) -> Duration {
         self.memory() + self.message_time() * 2
     }
-    /// How far ahead grants reach: one round in execution and one planned.
+    /// How far ahead grants reach: the current round and the planned one.
     pub fn memory(&self) -> Duration {
         let round = self.slots.round();
         let round = if round < self.idle { self.idle } else { round };
         let held = self.signals.map_or(Duration::ZERO, |s| s.hold + s.slack + self.message_time());
         (round + self.lead()) * 2 + held
     }
-    /// What [`HostConfig::signals`](crate::HostConfig::signals) is to be on a fabric of so many hosts.
+    /// The value for [`HostConfig::signals`](crate::HostConfig::signals) with this number of hosts.
     pub fn host_signals(&self, hosts: u32) -> Option<u16> {
         self.signals.map(|_| crate::numbering::destinations(hosts))
     }
 }
 
-/// What a controller has counted since its start.
+/// Counts since a controller's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ControllerCounters {
-    /// Rounds planned, with those that stayed empty.
+    /// Rounds planned, including empty ones.
     pub rounds: u64,
-    /// Rounds that stayed empty.
+    /// Empty rounds.
     pub idle_rounds: u64,
     /// Slots planned.
     pub slots: u64,
@@ -105,13 +114,15 @@ pub struct ControllerCounters {
     pub grants: u64,
     /// Plans refused.
     pub refused: u64,
-    /// Senders of a slot that were left out, as a host had more grants by signal in a round than there are classes for.
+    /// Transmissions left out because a host had more grants by signal in a round than there are
+    /// classes.
     pub left_out: u64,
 }
 
-/// Plans rounds of slots from the hosts' reports, and grants them ahead of time.
+/// Plans rounds of slots from the hosts' reports and grants them ahead of time.
 ///
-/// Rounds are pipelined: while one is executed, the next one is planned. Before round k+1 begins (E), in this order:
+/// Rounds are pipelined: each is planned while the one before runs. Before round k+1, which starts
+/// at E, this happens in order:
 ///
 /// ```text
 ///  E - lead - message time    hosts take their reports (told with round k's grants)
@@ -120,43 +131,47 @@ pub struct ControllerCounters {
 ///  E                          the first slot opens, by the hosts' clocks
 /// ```
 ///
-/// What a report says and the slots granted since then will serve is not planned again. Where a round is shorter than the lead, reports are
-/// of an earlier time, but nothing waits for them; where it is shorter than the compute time, rounds follow each other as fast as
-/// they are computed. A host whose report is missing is planned for by its last one. Lost grants cost their slots, no more: the
-/// bytes show in the next report.
+/// Demand that was reported and that granted slots will serve is not planned again. If a round is
+/// shorter than the lead, reports are older, but nothing waits for them. If it is shorter than the
+/// compute time, rounds follow each other as fast as they are computed. A host without a new report
+/// is planned by its last one. Lost grants cost their slots only: the bytes show in the next
+/// report.
 ///
-/// With [signals](SlotControllerConfig::signals) no clock but the controller's counts: each slot begins with a frame to each of its senders and ends
-/// with another one, round messages carry only what a frame cannot say (a path, a rate, a limit), and when a report is to be taken is
-/// counted from the message that asks for it. What a report is the state of is estimated then, by the time that messages take.
+/// With [signals](SlotControllerConfig::signals) only the controller's clock matters. Each slot
+/// starts and ends with a frame to each of its senders. Messages of a round carry only what frames
+/// cannot: paths, rates and limits. The time of the next report counts from the arrival of the
+/// message. The age of a report is estimated from the latency.
 ///
-/// Where [rates](Input::Rates) change at a time that is known ahead, no slot lasts beyond it: those of a round that would are left out, with
-/// what they were to carry left for the next one, and where not one slot fits before, the round begins with the change. Every slot is planned,
-/// and counted, at the rates of its time. Word that comes late changes nothing of what is granted.
+/// If [rates](Input::Rates) change at a known time, no slot lasts beyond it. Slots that would are
+/// left out, and their demand stays for the next round. If no slot fits before the change, the
+/// round starts with it. Every slot is planned at the rates of its time. Late news changes no
+/// grants.
 ///
-/// A round without demand has no slots; it only asks for reports again, every [`idle`](SlotControllerConfig::idle).
+/// A round without demand has no slots. It only asks for reports, every
+/// [`idle`](SlotControllerConfig::idle).
 pub struct SlotController {
     config: SlotControllerConfig,
     fabric: Arc<Fabric>,
-    /// The fabric as far as it is known to work: what is planned on.
+    /// The working part of the fabric, which plans use.
     usable: Arc<Fabric>,
-    /// Links that carry nothing.
+    /// Links that are down.
     dead: Vec<LinkId>,
-    /// Rates that links will have, by the time from which on.
+    /// Future rates of links, in the order of time.
     coming: VecDeque<(Time, Vec<(LinkId, Rate)>)>,
     scheduler: Box<dyn Scheduler>,
     inbox: Inbox,
-    /// The latest report of every host.
+    /// The newest report of every host.
     reports: Vec<Option<Report>>,
-    /// Transmissions granted that some report does not know of yet, by begin.
+    /// Granted transmissions that not all reports reflect yet, in the order of starts.
     granted: VecDeque<Window>,
     standing: Standing,
-    /// When the last slot granted, and the gap after it, is over.
+    /// When the last granted slot ends, with its guard.
     busy_until: Time,
     plan_at: Time,
-    /// Messages of a planned round, and when its computing is over.
+    /// Messages of a planned round, and when its computation ends.
     computed: Option<(Time, Vec<Grants>)>,
     signaller: Option<Signaller>,
-    /// Per host, who is in charge of it; empty without relays.
+    /// The relay in charge of each host; empty without relays.
     parts: Vec<u32>,
     counters: ControllerCounters,
 }
@@ -172,7 +187,7 @@ struct Window {
 }
 
 impl Window {
-    /// What it will carry after `time`.
+    /// The bytes that it carries after `time`.
     fn bytes_after(&self, time: Time) -> Bytes {
         if time >= self.end {
             return Bytes::ZERO;
@@ -182,10 +197,12 @@ impl Window {
 }
 
 impl SlotController {
-    /// A controller that has heard of nobody.
+    /// A controller without reports.
     ///
     /// # Panics
-    /// Where a duration of the configuration is negative, or a slot's `open` or the idle round's length is not positive.
+    ///
+    /// If a duration of the configuration is negative, or the length of a slot or of an idle round
+    /// is not positive.
     pub fn new(config: SlotControllerConfig, scheduler: Box<dyn Scheduler>, fabric: Arc<Fabric>) -> Self {
         let c = &config;
         assert!(c.slots.open > Duration::ZERO && c.idle > Duration::ZERO && c.slots.slots > 0, "{c:?}");
@@ -211,17 +228,17 @@ impl SlotController {
         }
     }
 
-    /// What it was told at its start.
+    /// The configuration that it started with.
     pub fn config(&self) -> &SlotControllerConfig {
         &self.config
     }
 
-    /// What it has counted.
+    /// Counts since the start.
     pub fn counters(&self) -> &ControllerCounters {
         &self.counters
     }
 
-    /// What came in.
+    /// Counts of received inputs since the start.
     pub fn heard(&self) -> &ReportCounters {
         self.inbox.counters()
     }
@@ -229,19 +246,20 @@ impl SlotController {
     fn report(&mut self, now: Time, from: Address, mut report: Report) {
         let Some(host) = self.inbox.take(from, &report) else { return };
         if self.config.signals.is_some() && self.parts.is_empty() {
-            // The host's clock says nothing. No later than this, where the message did not take longer than any may.
+            // The host's clock may be wrong. The report is at least this old if its message was not
+            // the slowest.
             report.taken_at = now - self.config.control_latency;
         }
         if self.config.signals.is_some() {
-            // What a relay has put in its place is by its clock.
+            // The relay has set the time by its own clock.
             report.taken_at = report.taken_at.saturating_add(self.config.relay_error * -2);
         }
-        // A clock that runs ahead beyond all bounds must not hide what was granted.
+        // A clock that is far ahead must not hide granted demand.
         report.taken_at = report.taken_at.min(now + self.config.clock_error * 2);
         self.reports[host.index()] = Some(report);
     }
 
-    /// What a relay's hosts have said.
+    /// Takes the reports that a relay has gathered.
     fn gathered(&mut self, now: Time, from: Address, gathered: Gathered) {
         for (host, report) in gathered.reports {
             let in_charge = self.parts.get(host.index()).copied().map(Address::Relay);
@@ -253,10 +271,10 @@ impl SlotController {
         }
     }
 
-    /// What will wait when a round begins that follows everything granted.
+    /// The expected backlog at the start of a round that follows everything granted.
     fn demand(&mut self) -> Demand {
         let hosts = self.fabric.hosts() as usize;
-        // Bytes that are on their way when a receiver reports are in nobody's room yet.
+        // Bytes in flight to a receiver that reports are not yet in its room.
         let margin = self.config.message_time();
         let reports = &self.reports;
         let taken = |h: HostId| reports[h.index()].as_ref().map(|r| r.taken_at);
@@ -298,7 +316,7 @@ impl SlotController {
                 let by_now: Bytes = of_host[first..].iter().take_while(|s| s.1 == to).map(|s| s.2).sum();
                 BacklogEntry { bytes: e.bytes.saturating_sub(by_now), ..*e }
             };
-            // What has no way now waits until there is one.
+            // Demand without a route waits for one.
             let has_route = |e: &&BacklogEntry| self.usable.reaches(HostId(host), e.destination);
             let mut row = Backlog::new(report.backlog.entries().iter().filter(has_route).map(left).collect());
             row.room = report.backlog.room.map(|r| r.saturating_sub(room_used[h]));
@@ -307,23 +325,24 @@ impl SlotController {
         demand
     }
 
-    /// What is planned on has changed.
+    /// Recomputes the working part of the fabric.
     fn build_usable(&mut self) {
         let whole = self.dead.is_empty();
         self.usable =
             if whole { Arc::clone(&self.fabric) } else { Arc::new(self.fabric.without(self.dead.iter().copied())) };
     }
 
-    /// Rates hold from a time on.
+    /// Notes rates that links have from a time on.
     fn expect_rates(&mut self, from: Time, rates: Vec<(LinkId, Rate)>) {
-        // One that does not exist is nobody's.
+        // Rates of unknown links are dropped.
         let links = self.fabric.links().len();
         let rates = rates.into_iter().filter(|r| r.0.index() < links && r.1 > Rate::ZERO).collect();
         let place = self.coming.partition_point(|c| c.0 <= from);
         self.coming.insert(place, (from, rates));
     }
 
-    /// When a round can begin at or after `soonest`, with the rates of then; and when rates change next.
+    /// The first time at or after `soonest` at which a round can start at its rates, and the time
+    /// of the next change.
     fn at_its_rates(&mut self, soonest: Time) -> (Time, Option<Time>) {
         let mut effective = soonest;
         let slot = self.config.slots.period() + self.lag();
@@ -343,12 +362,12 @@ impl SlotController {
         (effective, self.coming.front().map(|c| c.0))
     }
 
-    /// How much later than a slot's end a gate closes that a signal opened.
+    /// How long after a slot's end a gate closes that a signal opened.
     fn lag(&self) -> Duration {
         self.config.signals.map_or(Duration::ZERO, |s| s.delay)
     }
 
-    /// Plans the next round; its messages go out when it is computed.
+    /// Plans the next round. Its messages are sent when the computation ends.
     fn plan(&mut self, now: Time, out: &mut Vec<Output>) {
         let c = self.config;
         let round = Round(self.standing.round.0 + 1);
@@ -390,7 +409,7 @@ impl SlotController {
             now + c.compute_time
         };
         self.plan_at = (self.busy_until - c.lead()).max(soonest);
-        // By signals, the time counts from when the message comes in, not from when it is sent.
+        // With signals, the time counts from the arrival of the message, not from its sending.
         let ways = if c.signals.is_some() { 2 } else { 1 };
         let report_at = self.plan_at - c.message_time() * ways;
         let grants = self.grant(&schedule, report_at, out);
@@ -414,7 +433,7 @@ impl SlotController {
     fn send_grants(&self, now: Time, messages: Vec<Grants>, out: &mut Vec<Output>) {
         for (h, mut grants) in messages.into_iter().enumerate() {
             if self.signaller.is_some() {
-                // Its times count from now.
+                // Times of the message count from now.
                 grants.effective = now;
             }
             let to = Address::Host(HostId(h as u32));
@@ -422,7 +441,7 @@ impl SlotController {
         }
     }
 
-    /// One message to each relay.
+    /// Sends one message to each relay.
     fn send_parts(&self, messages: Vec<Grants>, out: &mut Vec<Output>) {
         let Some(&Grants { epoch, round, effective, report_at, .. }) = messages.first() else { return };
         let empty = Part { epoch, round, effective, report_at, grants: Vec::new() };
@@ -436,7 +455,7 @@ impl SlotController {
         }
     }
 
-    /// Every host's part of a schedule.
+    /// Each host's part of a schedule.
     fn grant(&mut self, schedule: &Schedule, report_at: Time, out: &mut Vec<Output>) -> Vec<Grants> {
         let Schedule { round, effective, .. } = *schedule;
         let epoch = self.config.epoch;
@@ -452,7 +471,8 @@ impl SlotController {
         }
         for (index, ((start, end, slot), entry)) in schedule.timed().zip(&schedule.entries).enumerate() {
             for t in slot.transmissions() {
-                // A relay's frames hold gates open for longer than their slots, as ours do.
+                // Frames of relays hold gates open for longer than slots, as the controller's own
+                // do.
                 let by_relay = self.config.signals.is_some() && !self.parts.is_empty();
                 let most = || limit(&self.reports, &self.fabric, t, end - start).filter(|_| by_relay);
                 let grant = Grant {
@@ -484,13 +504,13 @@ impl SlotController {
     }
 }
 
-/// For how many bytes a transmission by signal counts, where its receiver's buffer has bounds.
+/// The bytes that a transmission by signal may send, if its receiver's buffer is bounded.
 fn limit(reports: &[Option<Report>], fabric: &Fabric, t: &Transmission, open: Duration) -> Option<Bytes> {
     let bounded = reports[t.destination.index()].as_ref().is_some_and(|r| r.backlog.room.is_some());
     bounded.then(|| rate_of(t, fabric).bytes_in(open))
 }
 
-/// How fast a transmission goes.
+/// The rate of a transmission.
 fn rate_of(t: &Transmission, fabric: &Fabric) -> Rate {
     t.rate.unwrap_or_else(|| fabric.link(fabric.uplink(t.source)).spec.rate)
 }
@@ -505,7 +525,7 @@ impl Agent for SlotController {
     fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
         match input {
             Input::Due => {}
-            // Where there are relays, hosts talk to these.
+            // With relays, hosts send their reports to them.
             Input::Message { from, message: Message::Report(report) } if self.parts.is_empty() => {
                 return self.report(now, from, report);
             }
@@ -520,8 +540,8 @@ impl Agent for SlotController {
                 return;
             }
         }
-        // Messages alone plan nothing: of several that come in at the deadline, all count. A round goes out before the next one
-        // is planned.
+        // Reports alone start no plan: all that arrive at the deadline count. A round is sent
+        // before the next one is planned.
         loop {
             if let Some((_, messages)) = self.computed.take_if(|(at, _)| *at <= now) {
                 if self.config.heartbeats {
@@ -587,7 +607,7 @@ mod tests {
         assert_eq!((m.deadline(), out.len()), (Some(at(21)), 0));
         m.handle(at(21), Input::Due, &mut out);
         assert_eq!(slots(&out), [4]);
-        // Compute time later, one message to each host.
+        // One message goes to each host after the compute time.
         assert_eq!(m.deadline(), Some(at(121)));
         out.clear();
         m.handle(at(121), Input::Due, &mut out);
@@ -598,19 +618,21 @@ mod tests {
                 other => panic!("{other:?}"),
             })
             .collect();
-        // Begins at 21 + 100 + 20 + 1, lasts 4 x 315; the next plan is made a lead before its end, of reports that then are in.
+        // The round starts at 21 + 100 + 20 + 1 and lasts 4 x 315. The next one is planned a lead
+        // before its end, from reports that have arrived by then.
         let begin = at(142);
         assert_eq!(sent.iter().map(|g| g.grants.len()).collect::<Vec<_>>(), [4, 0, 0]);
         assert!(sent.iter().all(|g| g.effective == begin && g.report_at == begin + US * (1260 - 121 - 21)));
         assert!(sent[0].grants.iter().all(|g| g.known_end() == Some(g.lease)));
         assert_eq!(m.deadline(), Some(begin + US * (1260 - 121)));
-        // The report of that time, in the fourth slot: what the slot still serves is not planned again. Two slots are left.
+        // A report of that time, in the fourth slot. The rest of the slot is not planned again, so
+        // two slots are left.
         let taken = begin + US * (3 * 315 + 150);
         out.clear();
         m.handle(taken + US, report(0, 1, taken, 1, 2 * 375_000 + 187_500), &mut out);
         m.handle(begin + US * (1260 - 121), Input::Due, &mut out);
         assert_eq!(slots(&out), [2]);
-        // Nothing new is heard: by the last report, all is granted.
+        // Without a new report, everything is granted already.
         out.clear();
         while slots(&out).is_empty() {
             m.handle(m.deadline().unwrap(), Input::Due, &mut out);
@@ -623,7 +645,8 @@ mod tests {
         let mut m = controller(Box::new(WeightedRoundRobin::new(PARAMETERS)));
         let mut out = vec![];
         m.handle(at(1), report(0, 0, at(0), 1, 9 * 375_000), &mut out);
-        // The first round begins at 142 us. Two slots and their guards fit before the change, and not a third.
+        // The first round starts at 142 us. Two slots and their guards fit before the change; a
+        // third does not.
         let change = at(142 + 2 * 315 + 100);
         m.handle(at(2), Input::Rates(change, vec![(LinkId(2), Rate::gbps(1)), (LinkId(3), Rate::gbps(1))]), &mut out);
         m.handle(at(21), Input::Due, &mut out);
@@ -638,14 +661,14 @@ mod tests {
         };
         m.handle(at(121), Input::Due, &mut out);
         assert_eq!((grants(&out).effective, grants(&out).grants[0].rate), (at(142), None));
-        // The next one begins with it, at its rate.
+        // The next round starts with the change, at the new rates.
         let mut next = vec![];
         while slots(&next).is_empty() || m.deadline().unwrap() < change {
             m.handle(m.deadline().unwrap(), Input::Due, &mut next);
         }
         assert_eq!((slots(&next)[0], grants(&next).effective), (4, change));
         assert!(grants(&next).grants.iter().all(|g| g.rate == Some(Rate::gbps(1))));
-        // Word of what there is not, and of nothing at all, is no word.
+        // Rates of unknown links, and zero rates, are ignored.
         m.handle(change, Input::Rates(change, vec![(LinkId(99), Rate::gbps(1)), (LinkId(0), Rate::ZERO)]), &mut next);
         for _ in 0..20 {
             m.handle(m.deadline().unwrap(), Input::Due, &mut next);
@@ -673,7 +696,7 @@ mod tests {
         m.handle(at(1), report(7, 0, at(0), 1, 1), &mut out);
         m.handle(at(1), Input::Backlog(Backlog::default()), &mut out);
         assert_eq!((m.heard().malformed, m.heard().taken, out.len()), (4, 0, 0));
-        // A report from the end of time hides nothing, and breaks nothing.
+        // A report from the end of time hides nothing and breaks nothing.
         m.handle(at(1), report(0, 1, Time::MAX, 1, 9 * 375_000), &mut out);
         m.handle(at(1), report(1, 1, Time::from_ps(i64::MIN / 4), 0, 9 * 375_000), &mut out);
         for _ in 0..20 {

@@ -1,4 +1,6 @@
 //! Controllers of slots that replace each other.
+//!
+//! One of them leads and the others follow; epochs decide between two that both lead.
 
 use crate::agent::{Address, Agent, Input, Output};
 use crate::message::{Heartbeat, Message, Report};
@@ -8,24 +10,24 @@ use std::sync::Arc;
 use timeplane_model::{Duration, Fabric, LinkId, Rate, Time};
 use timeplane_schedule::Scheduler;
 
-/// Makes the scheduler of a controller that begins.
+/// Builds the scheduler of a controller that takes the lead.
 pub type MakeScheduler = Box<dyn Fn() -> Box<dyn Scheduler> + Send>;
 
-/// Who of several controllers leads when.
+/// The rules of succession among several controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Succession {
-    /// One that has heard of no other for so long leads. Longer than two rounds and a message, or the loss of one heartbeat deposes a
-    /// controller that is well.
+    /// A follower that has heard no leader for this long takes the lead. If it is shorter than two
+    /// rounds and a message, the loss of one heartbeat deposes a healthy controller.
     pub takeover: Duration,
-    /// How many controllers there are, at least 1.
+    /// The number of controllers, at least 1.
     pub controllers: u32,
-    /// Which of them this is, from 0, below `controllers`. Its epochs leave this rest when divided by `controllers`, so that no two controllers ever lead with
-    /// the same one.
+    /// The position of this controller, below `controllers`. Its epochs have this remainder when
+    /// divided by `controllers`, so that no two controllers ever lead with the same one.
     pub place: u32,
 }
 
 impl Succession {
-    /// The first epoch of this controller that is no lower than `least`.
+    /// The first epoch of this controller at or above `least`.
     fn epoch(&self, least: u32) -> u32 {
         let controllers = self.controllers.max(1);
         let ahead = (self.place % controllers + controllers - least % controllers) % controllers;
@@ -33,37 +35,40 @@ impl Succession {
     }
 }
 
-/// One of several controllers of slots for the same hosts, of which one leads.
+/// One of several controllers of slots for the same hosts.
 ///
-/// The one that leads is a [`SlotController`] and sends a [`Heartbeat`] to its peers with every round. One that has heard none for
-/// [`takeover`](Succession::takeover) leads from then on, with a higher epoch, so that hosts drop what the predecessor granted as soon as they
-/// hear of it; and it grants nothing before [`memory`](SlotControllerConfig::memory) is over, so that all that the predecessor granted, or opened by
-/// a signal, is over even at hosts that have heard nothing. So nobody sends in a foreign slot, and nobody is muted for longer than `takeover`,
-/// `memory`, and the time from a report to its slot.
+/// The leader is a [`SlotController`] and sends a [`Heartbeat`] to its peers with every round. A
+/// follower that hears none for [`takeover`](Succession::takeover) leads with a higher epoch. Hosts
+/// drop grants of the predecessor when they hear of it. The new leader grants nothing before
+/// [`memory`](SlotControllerConfig::memory) has passed, when all grants and signals of the
+/// predecessor have ended even at hosts that have heard nothing. So no host sends in the slot of
+/// another one, and none is muted for longer than `takeover`, `memory`, and the time from a report
+/// to its slot.
 ///
-/// One that leads and hears of a higher epoch follows from then on, whether a peer says so, as after it was cut off from the others for a while, or a
-/// host in its [report](Report::obeys). Two that are cut off from each other both lead only for as long as neither hears from a host that has
-/// heard of the newer one; hosts that have obey it alone. That is over when the newer one may grant, unless all of its messages of that
-/// time to some host are lost.
+/// A leader follows as soon as it hears of a higher epoch, from a peer after a partition, or from
+/// the [report](Report::obeys) of a host. Two controllers without contact both lead until one of
+/// them hears from a host that obeys the newer one. This ends before the newer one may grant,
+/// unless all of its messages to some host are lost.
 pub struct Standby {
     config: SlotControllerConfig,
     succession: Succession,
     make: MakeScheduler,
     fabric: Arc<Fabric>,
-    /// Links that are known to carry nothing, for the controller that it will be.
+    /// Links that are down, for the time of leading.
     dead: Vec<LinkId>,
-    /// Rates of links by the time from which on they have them, what has begun as one entry.
+    /// Rates of links by the time of the change. Past changes are one entry.
     rates: BTreeMap<Time, BTreeMap<LinkId, Rate>>,
-    /// The highest epoch of a controller known, its own or another's.
+    /// The highest known epoch of a controller, its own or another's.
     epoch: u32,
-    /// When it was heard of last.
+    /// When the leader was heard last.
     heard: Time,
     leading: Option<SlotController>,
     takeovers: u64,
 }
 
 impl Standby {
-    /// A controller that follows: it leads once it has heard of no other for [`takeover`](Succession::takeover) from the configuration's start on.
+    /// A follower. It leads once it has heard no other controller for
+    /// [`takeover`](Succession::takeover) from its start on.
     pub fn new(config: SlotControllerConfig, succession: Succession, make: MakeScheduler, fabric: Arc<Fabric>) -> Self {
         let config = SlotControllerConfig { heartbeats: true, ..config };
         let (epoch, heard) = (config.epoch, config.start);
@@ -94,7 +99,7 @@ impl Standby {
         standby
     }
 
-    /// The controller, where it leads.
+    /// The controller of slots while it leads.
     pub fn controller(&self) -> Option<&SlotController> {
         self.leading.as_ref()
     }
@@ -123,7 +128,7 @@ impl Standby {
         }
     }
 
-    /// Keeps what it has to know of rates once it leads.
+    /// Keeps rates of links for the time of leading.
     fn remember_rates(&mut self, now: Time, from: Time, rates: &[(LinkId, Rate)]) {
         self.rates.entry(from).or_default().extend(rates.iter().copied());
         while let Some(second) = self.rates.keys().nth(1).copied().filter(|second| *second <= now) {
@@ -134,7 +139,7 @@ impl Standby {
         }
     }
 
-    /// A peer is there.
+    /// A peer leads.
     fn hear(&mut self, now: Time, beat: Heartbeat) {
         if self.leading.is_some() {
             return self.yield_to(now, beat.epoch);
@@ -145,7 +150,7 @@ impl Standby {
         }
     }
 
-    /// A host obeys a controller: no proof that this is still there, but it was.
+    /// A host obeys a controller, which has led but may be lost by now.
     fn hear_of(&mut self, now: Time, report: &Report) {
         match self.leading {
             Some(_) => self.yield_to(now, report.obeys),
@@ -153,7 +158,7 @@ impl Standby {
         }
     }
 
-    /// Follows, where the other's epoch is higher than its own.
+    /// Follows if the other epoch is higher than its own.
     fn yield_to(&mut self, now: Time, epoch: u32) {
         if epoch > self.epoch {
             self.leading = None;
@@ -190,7 +195,8 @@ impl Agent for Standby {
         match &mut self.leading {
             Some(controller) => controller.handle(now, input, out),
             None if input == Input::Due && silent => self.take_over(now, out),
-            // Reports are for the controller that leads; the next ones come before the first round is planned.
+            // The leader alone uses reports. The next ones come before the first round of a new
+            // leader.
             None => {}
         }
     }

@@ -1,6 +1,7 @@
-//! The controller of timeslots: what waits comes in packet by packet, a slot and a path for each packet go out.
+//! The controller of timeslots: it gives each packet a timeslot and a path.
 //!
-//! As Fastpass (Perry et al., SIGCOMM 2014) does it, and SYN of the comparison of synchronous with asynchronous central control.
+//! It works as Fastpass (Perry et al., SIGCOMM 2014), and as SYN in the comparison of synchronous
+//! with asynchronous central control.
 
 use crate::agent::{Address, Agent, Input, Output};
 use crate::host::Reporting;
@@ -12,57 +13,62 @@ use std::sync::Arc;
 use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, Grant, HostId, Medium, Round, Time, Trigger};
 use timeplane_schedule::{Arbiter, Colouring, Fill, Metric};
 
-/// What a [`TimeslotController`] is told at its start.
+/// Configuration of a [`TimeslotController`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeslotControllerConfig {
-    /// Counts its starts.
+    /// Counts the controller's starts.
     pub epoch: u32,
-    /// When it begins, and its first slot.
+    /// The start of the first slot.
     pub start: Time,
-    /// From one slot's begin to the next one's; a gate is open for all of it.
+    /// The length of a slot. A gate is open for all of it.
     pub slot: Duration,
-    /// Wire bytes that a slot carries.
+    /// Bytes on the wire per slot.
     pub slot_bytes: Bytes,
-    /// What may fill a slot.
+    /// What a slot may carry.
     pub fill: Fill,
-    /// Who goes first.
+    /// Which pair goes first.
     pub metric: Metric,
     /// How paths are found.
     pub colouring: Colouring,
-    /// Slots that are allocated together, and granted in one message to each host that sends in any of them; at least 1.
+    /// Slots that are allocated together, and granted to each of their senders in one message; at
+    /// least 1.
     pub batch: u32,
-    /// From the allocation of a batch until its first slot begins. At least the time to compute and to tell, or grants come late.
+    /// The time from the allocation of a batch to its first slot. If it is too short to compute and
+    /// to send grants, these come late.
     pub ahead: Duration,
-    /// How long the allocation of a batch takes; batches are computed in a pipeline.
+    /// How long the allocation of a batch takes. Batches are computed in a pipeline.
     pub compute_time: Duration,
-    /// A host reports at the latest this long after it last reported or heard: what loss has hidden comes to light.
+    /// A host reports this long after its last report or message at the latest, which reveals
+    /// losses.
     pub fallback: Duration,
 }
 
 impl TimeslotControllerConfig {
-    /// What hosts are to report: flow by flow and on change, so that the arbiter knows each packet that waits.
+    /// What hosts report: flows and changes, so that the controller knows every queued packet.
     pub fn reporting(&self) -> Reporting {
         Reporting { bursts: true, on_change: true, after_grants: self.fill != Fill::Packet }
     }
 }
 
-/// What a controller has counted since its start.
+/// Counts since a controller's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimeslotControllerCounters {
     /// Slots allocated.
     pub slots: u64,
-    /// Packets' rights to a slot.
+    /// Packets that got a slot.
     pub allocations: u64,
 }
 
-/// Gives each waiting packet a timeslot and a path.
+/// Gives each queued packet a timeslot and a path.
 ///
-/// A host's report is a total: all that waits there, at one moment. What is granted for that moment or later is taken off it; what is not
-/// granted any more by then, sent or lost, is in it or is not. So a lost report, a lost grant or a slot that was not used costs time until the next
-/// report, and never strands a packet.
+/// A report is the whole backlog of a host at one moment. Packets that are granted for that moment
+/// or later are subtracted. Earlier grants have taken effect: their packets are in the report or
+/// not. A lost report, a lost grant or an unused slot thus costs time until the next report, and
+/// strands no packet.
 ///
-/// Where links are known to be [down](Input::Down), what has no route is left out of the slots. It comes back with its host's first report
-/// after there is a route again, at the latest [`fallback`](TimeslotControllerConfig::fallback) later.
+/// Demand whose route is known to be [down](Input::Down) gets no slots. It returns with its host's
+/// first report after the route does, at most [`fallback`](TimeslotControllerConfig::fallback)
+/// later.
 #[derive(Debug)]
 pub struct TimeslotController {
     config: TimeslotControllerConfig,
@@ -70,12 +76,12 @@ pub struct TimeslotController {
     hosts: u32,
     live: Live,
     inbox: Inbox,
-    /// Per host: begin and queue of what is granted and not over as far as reports tell.
+    /// By host, the starts and queues of granted slots that not all reports reflect yet.
     granted: Vec<VecDeque<(Time, HostId, Class)>>,
-    /// The next slot that is not allocated begins here.
+    /// The start of the next slot that is not allocated.
     next: Time,
     round: Round,
-    /// Allocated and still being computed: when they go out.
+    /// Allocated batches whose computation has not ended, with the times of their sending.
     computing: VecDeque<(Time, Vec<(HostId, Grants)>)>,
     counters: TimeslotControllerCounters,
 }
@@ -84,7 +90,8 @@ impl TimeslotController {
     /// A controller that knows of no packet.
     ///
     /// # Errors
-    /// Where the fabric's paths cannot be coloured.
+    ///
+    /// If the fabric's paths cannot be colored.
     pub fn new(config: TimeslotControllerConfig, fabric: &Arc<Fabric>) -> Result<Self, ClosError> {
         let arbiter = Arbiter::new(fabric, config.metric, config.colouring, config.fill, config.slot_bytes)?;
         let hosts = fabric.hosts();
@@ -102,19 +109,19 @@ impl TimeslotController {
         })
     }
 
-    /// What it has counted.
+    /// Counts since the start.
     pub fn counters(&self) -> &TimeslotControllerCounters {
         &self.counters
     }
 
-    /// What came in.
+    /// Counts of received inputs since the start.
     pub fn heard(&self) -> &ReportCounters {
         self.inbox.counters()
     }
 
     fn report(&mut self, now: Time, from: Address, report: &Report) {
         let Some(host) = self.inbox.take(from, report) else { return };
-        // A clock that runs ahead beyond all bounds must not hide what is granted.
+        // A clock that is far ahead must not hide granted packets.
         let taken_at = report.taken_at.min(now + self.config.ahead);
         let idle = self.arbiter.is_empty();
         let bursts = report.backlog.bursts.iter().filter(|b| self.live.reaches(host, b.destination));
@@ -127,12 +134,12 @@ impl TimeslotController {
             self.arbiter.discount(host, destination, class);
         }
         if idle {
-            // An idle network's first packet waits for the next slot, not for one that is past.
+            // The first packet of an idle network waits for the next slot instead of a past one.
             self.next = self.first_slot(now);
         }
     }
 
-    /// The begin of the first slot that can still be allocated at `now`.
+    /// The start of the first slot that can still be allocated at `now`.
     fn first_slot(&self, now: Time) -> Time {
         let earliest = (now + self.config.ahead).max(self.next);
         let since = (earliest - self.config.start).as_ps();
@@ -145,7 +152,7 @@ impl TimeslotController {
         (!self.arbiter.is_empty()).then(|| self.next - self.config.ahead)
     }
 
-    /// Allocates the next batch. Called late, it leaves out the slots whose grants could not come in time any more.
+    /// Allocates the next batch. Called late, it skips slots whose grants would come too late.
     fn allocate(&mut self, now: Time) {
         let c = self.config;
         let first = self.first_slot(now);
@@ -207,14 +214,14 @@ impl Agent for TimeslotController {
                 self.arbiter.retain(|source, destination| self.live.reaches(source, destination));
                 return;
             }
-            // Rates change under plans of slots only.
+            // Rates of links change under plans of slots only.
             Input::Rates(..) => return,
             Input::Message { .. } | Input::Backlog(_) | Input::Changed => {
                 self.inbox.malformed();
                 return;
             }
         }
-        // Of several reports that come in at the deadline, all count: messages alone allocate nothing.
+        // Reports alone allocate nothing: all that arrive at the deadline count.
         if self.allocate_at().is_some_and(|t| t <= now) {
             self.allocate(now);
         }

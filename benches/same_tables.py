@@ -8,10 +8,12 @@ Run each version once, in its own checkout, then compare the two folders:
     python benches/same_tables.py compare old-tables new-tables
 
 `run` executes every scenario of `scenarios/` with one seed (with the overrides of SHORTER), every
-template of `timeplane new`, and the quick version of every study. Studies need the Python package of
-that version: `--python .venv/bin/python`; they are skipped without it. Completed parts are not run
-again. `compare` needs pyarrow. It matches runs by scheme, seed and sweep point, because the keys of
-runs change with names, and prints one line per part: `equal`, or what differs. Its exit code is 1 if
+template of `timeplane new`, the scenario of every study, and the quick version of every study. The
+latter needs the Python package of that version (`--python .venv/bin/python`) and is skipped without
+it. Completed parts are not run again.
+
+`compare` needs pyarrow. It matches runs by scheme, seed and sweep point, because the keys of runs
+change with names, and prints one line per part: `equal`, or what differs. Its exit code is 1 if
 anything differs. Renamed keys, columns and files stand in the tables below; empty them when the old
 version has the new names.
 """
@@ -35,10 +37,17 @@ from typing import Any
 SHORTER = {
     "cells": ["window.measure=1 s"],
     "factory": ["window.measure=2 s"],
-    "queue": ["window.measure=2 s"],
-    "load": ["window.measure=20 ms"],
+    "fb2010": ["workload.coflows.byte_scale=0.02"],
+    "fb2010-large": ["workload.coflows.max_flows=500", "workload.coflows.byte_scale=0.02"],
+    "hybrid": ["window.measure=5 ms", "window.drain=5 ms"],
+    "load": ["window.measure=10 ms", "window.drain=10 ms"],
     "proxy_live": ["window.measure=4 s"],
-    "fb2010-large": ["workload.coflows.max_flows=200"],
+    "queue": ["window.measure=2 s"],
+    "shuffle": ["workload.shuffle.bytes=5 MB"],
+    "studies/mmwave-proxy": ["window.measure=500 ms"],
+    "studies/reactor": ["window.measure=10 ms"],
+    "studies/sync-vs-async": ["window.warmup=5 ms", "window.measure=5 ms", "window.drain=5 ms"],
+    "studies/tdma": ["workload.shuffle.bytes=5 MB"],
 }
 
 # Names of the old version, and what the new version calls them: words of scenario keys and of
@@ -98,7 +107,7 @@ def parts(checkout: Path, out: Path, program: Path, python: Path | None) -> Iter
     """Names of everything to run, each with its command."""
 
     def run(part: str, scenario: Path) -> tuple[str, list[str]]:
-        changes = [f"--set={change}" for change in SHORTER.get(scenario.stem, [])]
+        changes = [f"--set={change}" for change in SHORTER.get(part.removeprefix("scenario/"), [])]
         return part, [str(program), "run", str(scenario), "--quiet", "--seeds=1", *changes, f"--results={out / part}"]
 
     for scenario in sorted((checkout / "scenarios").glob("*.toml")):
@@ -110,8 +119,10 @@ def parts(checkout: Path, out: Path, program: Path, python: Path | None) -> Iter
         file.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run([program, "new", "--force", "--template", name, file], check=True, capture_output=True)
         yield run(f"template/{name}", file)
+    for scenario in sorted((checkout / "studies").glob("*/scenario.toml")):
+        yield run(f"studies/{scenario.parent.name}", scenario)
     if python is None:
-        print("no --python: skipping studies", file=sys.stderr)
+        print("no --python: skipping quick studies", file=sys.stderr)
         return
     for study in sorted((checkout / "studies").glob("*/study.py")):
         name = study.parent.name
@@ -228,9 +239,9 @@ def csv_differences(name: Path, old: Path, new: Path) -> Iterator[str]:
 
 def json_differences(old: Value, new: Value, at: str = "") -> Iterator[str]:
     if isinstance(old, dict) and isinstance(new, dict):
-        for key in sorted(old.keys() ^ new.keys()):
+        for key in sorted((old.keys() ^ new.keys()) - IGNORED):
             yield f"{at}.{key}: only in the {'old' if key in old else 'new'} version"
-        for key in old.keys() & new.keys():
+        for key in sorted((old.keys() & new.keys()) - IGNORED):
             yield from json_differences(old[key], new[key], f"{at}.{key}")
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for i, (was, now) in enumerate(zip(old, new, strict=True)):

@@ -1,4 +1,6 @@
-//! How long frames of 802.11ad take in the air.
+//! Airtime of 802.11ad frames.
+//!
+//! Lengths are sums of chips and samples, exact and rounded once.
 
 use crate::link_to_system::codewords;
 use crate::mcs::{Mcs, Phy};
@@ -9,7 +11,7 @@ pub const MAX_PSDU: Bytes = Bytes::new(262_143);
 /// The longest PPDU of 802.11ad.
 pub const MAX_PPDU_TIME: Duration = Duration::from_ms(2);
 
-/// 33rds of a picosecond: chips of 1/1.76 GHz and samples of 1/2.64 GHz are whole numbers of them.
+/// Time in 1/33 ps, which chips of 1/1.76 GHz and samples of 1/2.64 GHz are multiples of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ticks(u64);
 
@@ -25,9 +27,10 @@ impl Ticks {
     }
 }
 
-/// The lengths of a frame's parts.
+/// Durations of a frame's parts.
 ///
-/// Times are exact sums of chips and samples and rounded up once, to a picosecond, at the end of a frame.
+/// Times are exact sums of chips and samples. They are rounded up to a picosecond once, at the end
+/// of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhyTiming {
     /// Short training and channel estimation of single carrier and OFDM.
@@ -36,7 +39,7 @@ pub struct PhyTiming {
     ofdm_header: Ticks,
     ofdm_symbol: Ticks,
     control_preamble: Ticks,
-    /// With the first 6 octets of the PSDU, which share the header's codeword.
+    /// Header with the first 6 octets of the PSDU, which share the header's codeword.
     control_header: Ticks,
 }
 
@@ -51,7 +54,8 @@ impl PhyTiming {
         control_preamble: Ticks::chips(6400 + 1152),
         control_header: Ticks::chips(8192),
     };
-    /// The same in whole nanoseconds, as simulators of the draft had them: 1891, 582, 242, 4291 and 4654 ns, and OFDM symbols of 242 ns.
+    /// The same in whole nanoseconds, as in simulators of the draft: 1891, 582, 242, 4291 and 4654
+    /// ns, and OFDM symbols of 242 ns.
     pub const WHOLE_NANOSECONDS: Self = Self {
         preamble: Ticks::ns(1891),
         single_carrier_header: Ticks::ns(582),
@@ -61,7 +65,7 @@ impl PhyTiming {
         control_header: Ticks::ns(4654),
     };
 
-    /// What precedes the PSDU: preamble and header.
+    /// Duration of preamble and header.
     pub fn overhead(&self, mcs: Mcs) -> Duration {
         to_duration(self.before(mcs))
     }
@@ -82,8 +86,10 @@ impl PhyTiming {
         to_duration(self.before(mcs) + self.payload(mcs, psdu))
     }
 
-    /// Bits of the PSDU that are in the air so long after a frame's begin: none during preamble and header, then evenly, up to all of
-    /// them at its end. What an interferer hits who comes or goes in the middle of a frame.
+    /// Number of PSDU bits sent by `elapsed` after a frame's start.
+    ///
+    /// It is zero during preamble and header, then grows linearly to all bits at the frame's end.
+    /// Interferers that come or go during a frame hit these bits.
     pub fn bits_by(&self, mcs: Mcs, psdu: Bytes, elapsed: Duration) -> u64 {
         let bits = 8 * psdu.get();
         let (begin, end) = (self.overhead(mcs).as_ps(), self.airtime(mcs, psdu).as_ps());
@@ -91,7 +97,7 @@ impl PhyTiming {
             return bits;
         }
         let span = (elapsed.as_ps() - begin).max(0) as u128;
-        // Below `bits`, as the span is shorter than the whole.
+        // Less than `bits`, because the span is shorter than the whole.
         (u128::from(bits) * span / (end - begin).max(1) as u128) as u64
     }
 

@@ -5,7 +5,7 @@ use crate::space::{Point, Vector};
 use core::fmt;
 use core::ops::{Add, Neg, Sub};
 
-/// An angle, always in (-180°, 180°]: sums wrap round.
+/// An angle in (-180°, 180°]; sums wrap around.
 #[derive(Clone, Copy, Default, PartialEq, PartialOrd)]
 pub struct Angle(f64);
 
@@ -13,13 +13,13 @@ impl Angle {
     /// No angle.
     pub const ZERO: Self = Self(0.0);
 
-    /// `degrees`, wrapped.
+    /// Wraps `degrees`.
     ///
     /// # Panics
-    /// Where they are not finite.
+    /// If they are not finite.
     pub fn degrees(degrees: f64) -> Self {
         assert!(degrees.is_finite(), "an angle is finite");
-        // The remainder is exact, so that whole degrees stay whole; most sums need none.
+        // The remainder is exact, so whole degrees stay whole; most sums need none.
         let r = if degrees.abs() < 360.0 { degrees } else { degrees % 360.0 };
         Self(if r > 180.0 {
             r - 360.0
@@ -72,12 +72,13 @@ impl fmt::Debug for Angle {
     }
 }
 
-/// Where something lies: azimuth counter-clockwise from the x axis, elevation above the horizon (-90° to 90°).
+/// A direction: azimuth counter-clockwise from the x axis, elevation above the horizon (-90° to
+/// 90°).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Direction {
     /// In the horizontal plane.
     pub azimuth: Angle,
-    /// Above it.
+    /// Above the horizontal plane.
     pub elevation: Angle,
 }
 
@@ -87,12 +88,12 @@ impl Direction {
         Self { azimuth, elevation: Angle::ZERO }
     }
 
-    /// From one point to another; straight ahead (0°, 0°) where they are the same.
+    /// From one point to another; straight ahead (0°, 0°) for equal points.
     pub fn between(from: Point, to: Point) -> Self {
         Self::of(to - from)
     }
 
-    /// Of a vector; straight ahead for none.
+    /// Direction of a vector; straight ahead for the zero vector.
     pub fn of(v: Vector) -> Self {
         let ground = (v.x * v.x + v.y * v.y).sqrt();
         // `+ 0.0` turns -0 into 0, so that nothing lies at -180° for the sign of a zero.
@@ -102,15 +103,16 @@ impl Direction {
         }
     }
 
-    /// The vector of length 1.
+    /// The unit vector.
     pub fn unit(self) -> Vector {
         let ((sin_a, cos_a), (sin_e, cos_e)) = (self.azimuth.sin_cos(), self.elevation.sin_cos());
         Vector { x: cos_a * cos_e, y: sin_a * cos_e, z: sin_e }
     }
 
-    /// The same direction as an antenna sees it that points at `boresight` (turned about the vertical axis, then tilted).
+    /// This direction relative to an antenna that points at `boresight` (turned about the vertical
+    /// axis, then tilted).
     ///
-    /// In the horizontal plane this is the difference of the azimuths, to the last digit.
+    /// In the horizontal plane this is exactly the difference of the azimuths.
     pub fn seen_from(self, boresight: Self) -> Self {
         if boresight.elevation == Angle::ZERO {
             return Self { azimuth: self.azimuth - boresight.azimuth, elevation: self.elevation };

@@ -1,4 +1,6 @@
-//! Antennas: how strongly one sends to, and hears from, a direction.
+//! Antennas: gain by direction, for sending and receiving.
+//!
+//! Gains come from shapes with formulas or from measured tables.
 
 mod horn;
 mod patch;
@@ -13,15 +15,15 @@ pub use table::PatternTable;
 use crate::angle::{Angle, Direction};
 use crate::decibel::Db;
 
-/// An antenna's gain over the isotropic one (dBi), by the direction relative to where it points.
+/// An antenna's gain in dBi, by direction relative to its boresight.
 ///
-/// The same for sending and receiving. Antennas are turned as a whole: a steered array's pattern does not widen towards its
-/// sides.
+/// The gain is the same for sending and receiving. Antennas turn as a whole: a steered array's
+/// pattern does not widen towards its sides.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Antenna {
     /// 0 dBi everywhere.
     Isotropic,
-    /// The same gain in a cone, and a smaller one beside it.
+    /// A constant gain in a cone, and a smaller one outside.
     Cone(Cone),
     /// A pyramidal horn.
     Horn(Horn),
@@ -32,7 +34,7 @@ pub enum Antenna {
 }
 
 impl Antenna {
-    /// The gain towards a direction as [`Direction::seen_from`] gives it: relative to the boresight.
+    /// Gain towards a direction relative to the boresight, see [`Direction::seen_from`].
     pub fn gain(&self, off: Direction) -> Db {
         match self {
             Self::Isotropic => Db::ZERO,
@@ -43,25 +45,25 @@ impl Antenna {
         }
     }
 
-    /// The gain straight ahead; a table's largest gain may lie beside it.
+    /// Gain straight ahead; a table may have its largest gain elsewhere.
     pub fn ahead(&self) -> Db {
         self.gain(Direction::level(Angle::ZERO))
     }
 }
 
-/// Why there is no such antenna.
+/// Invalid parameters of an antenna.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AntennaError {
-    /// A beam as wide as this is none.
+    /// The beam's width is out of range.
     #[error("a beam of {found}: {allowed}")]
     Beamwidth {
-        /// The width at half power.
+        /// Width at half power.
         found: Angle,
         /// What is allowed.
         allowed: &'static str,
     },
-    /// A gain that no such antenna has.
+    /// The gain is impossible for such an antenna.
     #[error("a gain of {found}: {allowed}")]
     Gain {
         /// The gain.
@@ -69,7 +71,7 @@ pub enum AntennaError {
         /// What is allowed.
         allowed: String,
     },
-    /// A number of elements that does not give the beam.
+    /// The number of elements does not give the beam.
     #[error("{elements} elements in a row for a beam of {beamwidth}: {allowed}")]
     Elements {
         /// How many.
@@ -79,7 +81,7 @@ pub enum AntennaError {
         /// What is allowed.
         allowed: &'static str,
     },
-    /// A share that is none.
+    /// The share of power outside the beam is out of range.
     #[error("{found} of the power goes beside the beam: at least 0 and below 1")]
     Share {
         /// The share.
@@ -87,18 +89,19 @@ pub enum AntennaError {
     },
 }
 
-/// How far nulls and the back lie below the gain: 35 dB, and so deep that what goes there is at most 3 % of the power.
+/// Level of nulls and the back below the gain: at least 35 dB, and low enough that at most 3 % of
+/// the power goes there.
 fn floor_below(directivity: Db) -> Db {
     Db::new(-35.0).min(Db::new(-15.0) - directivity)
 }
 
-/// Checks a gain from a data sheet against what an antenna without losses has: nothing radiates more, and below a thousandth
-/// it is no antenna.
+/// Checks a gain from a data sheet against the lossless gain: it must not exceed it, nor be below a
+/// thousandth of it.
 fn checked(gain: Option<Db>, lossless: Db) -> Result<Db, AntennaError> {
     const LEAST: Db = Db::new(-30.0);
     match gain {
         None => Ok(lossless),
-        // The formulas are good for half a decibel.
+        // The formulas are accurate to half a decibel.
         Some(g) if g >= lossless + LEAST && g <= lossless + Db::new(0.5) => Ok(g),
         Some(found) => Err(AntennaError::Gain {
             found,

@@ -1,84 +1,91 @@
-//! Bit errors by SINR, calibrated at the sensitivity, and the rate that keeps them rare. This is flyways' way (SIGCOMM 2011,
-//! appendix B).
+//! Bit errors by SINR, calibrated at the sensitivity, and the rate that keeps them rare.
+//!
+//! This is the method of flyways (SIGCOMM 2011, appendix B).
 
 use crate::decibel::{Db, Dbm, Milliwatts};
 use crate::math::{all_of, exp, ln_1p, q};
 use crate::mcs::Mcs;
 
-/// The bit error rate at a rate's sensitivity: 1 % loss of 4096 B packets.
+/// Bit error rate at a rate's sensitivity: 1 % loss of 4096 B packets.
 pub const BER_AT_SENSITIVITY: f64 = 3e-7;
-/// The bit error rate up to which a rate is used: flyways' auto-rate.
+/// Highest bit error rate at which a rate is used (flyways' auto-rate).
 pub const BER_IN_USE: f64 = 1e-9;
 
-/// Where the normal distribution's upper tail is [`BER_AT_SENSITIVITY`].
+/// Argument at which the normal distribution's upper tail is [`BER_AT_SENSITIVITY`].
 const AT_SENSITIVITY: f64 = 4.991_217_139_907_697;
 
 /// Signal over noise and interference.
 ///
 /// # Panics
-/// Where there is no noise.
+/// If there is neither noise nor interference.
 pub fn sinr(signal: Dbm, noise: Dbm, interference: Milliwatts) -> Db {
     let other = noise.milliwatts() + interference;
     assert!(other > Milliwatts::ZERO, "there is always noise");
     signal - other.dbm()
 }
 
-/// The SINR at a rate's sensitivity, where noise alone is in the channel; none for a rate without a sensitivity.
+/// SINR at a rate's sensitivity without interference; `None` without a sensitivity.
 ///
-/// Sensitivities have noise figure and implementation loss in them, so that this is far above the SNR that a decoder needs: 15 dB
-/// for MCS 13 over flyways' -81 dBm. A SINR is compared with it, nothing else is subtracted.
+/// Sensitivities include noise figure and implementation loss. This value is therefore far above a
+/// decoder's SNR: 15 dB for MCS 13 over flyways' -81 dBm. Compare a SINR with it directly and
+/// subtract no losses.
 pub fn required_sinr(mcs: Mcs, noise: Dbm) -> Option<Db> {
     mcs.sensitivity().map(|s| s - noise)
 }
 
-/// The bit error rate where the SINR is so far above (or below) that at the sensitivity: Q(4.9912 · 10^(excess/20)), the textbook
-/// curve of BPSK shifted to 3e-7 at 0 dB. Those of QPSK and QAM are practically the same after the shift.
+/// Bit error rate for a SINR that exceeds the one at the sensitivity by `excess`: Q(4.9912 ·
+/// 10^(excess/20)).
+///
+/// This is BPSK's textbook curve shifted to 3e-7 at 0 dB. After the shift, the curves of QPSK and
+/// QAM are practically equal.
 pub fn bit_error_rate(excess: Db) -> f64 {
     bit_error_rate_of_ratio(excess.ratio())
 }
 
-/// The same by the ratio of the SINR to that at the sensitivity: no logarithm, for hot loops.
+/// The same by the ratio of the SINR to that at the sensitivity, without a logarithm, for hot
+/// loops.
 ///
 /// # Panics
-/// Where the ratio is negative or no number.
+/// If the ratio is negative or NaN.
 pub fn bit_error_rate_of_ratio(ratio: f64) -> f64 {
     assert!(ratio >= 0.0, "a ratio of powers is at least 0");
     q(AT_SENSITIVITY * ratio.sqrt())
 }
 
-/// The probability that a packet arrives whose parts had different SINR: all bits must be right, `Π (1 - BER_i)^bits_i`. Each part is its
-/// bits and the excess of its SINR over that at the sensitivity.
+/// Probability that a packet arrives if its parts had different SINR: `Π (1 - BER_i)^bits_i`.
+///
+/// Each part is its number of bits and the excess of its SINR over that at the sensitivity.
 pub fn packet_success(parts: impl IntoIterator<Item = (u64, Db)>) -> f64 {
     parts.into_iter().map(|(bits, excess)| all_of(bit_error_rate(excess), bits as f64)).product()
 }
 
-/// The probability that so many bits are all right, `(1 - BER)^bits`. Bits may be counted in parts.
+/// Probability that `bits` bits are all correct, `(1 - BER)^bits`. Bits may be fractional.
 pub fn all_right(bit_error_rate: f64, bits: f64) -> f64 {
     all_of(bit_error_rate, bits)
 }
 
-/// A packet that is being received, part by part as interferers come and go.
+/// A packet being received, part by part as interferers come and go.
 ///
-/// The same product as [`packet_success`], in the unit of a medium that adds up milliwatts: no logarithm of a SINR, one of a bit
-/// error rate per part.
+/// The product is the same as in [`packet_success`], but takes powers in milliwatts. It needs one
+/// logarithm of a bit error rate per part and none of a SINR.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reception {
-    /// The SINR at the rate's sensitivity, as a ratio.
+    /// SINR at the rate's sensitivity, as a ratio.
     required: f64,
-    /// Natural logarithm of the success so far.
+    /// Natural logarithm of the success probability so far.
     log: f64,
 }
 
 impl Reception {
-    /// Nothing received yet; none for a rate without a sensitivity.
+    /// Starts with nothing received; `None` for a rate without a sensitivity.
     pub fn new(mcs: Mcs, noise: Dbm) -> Option<Self> {
         Some(Self { required: required_sinr(mcs, noise)?.ratio(), log: 0.0 })
     }
 
-    /// So many bits came while this power competed with this noise and interference.
+    /// Adds `bits` received at a signal power against a power of noise and interference.
     ///
     /// # Panics
-    /// Where there is neither noise nor interference.
+    /// If there is neither noise nor interference.
     pub fn part(&mut self, bits: u64, signal: Milliwatts, others: Milliwatts) {
         assert!(others > Milliwatts::ZERO, "there is always noise");
         if bits > 0 {
@@ -86,14 +93,16 @@ impl Reception {
         }
     }
 
-    /// The probability that all bits so far are right.
+    /// Probability that all bits so far are correct.
     pub fn success(&self) -> f64 {
         exp(self.log)
     }
 }
 
-/// The fastest of the rates whose bit error rate is at most [`BER_IN_USE`] at this SINR; none where all have more. Rates without a
-/// sensitivity are not chosen; among equal rates the first.
+/// The fastest rate whose bit error rate is at most [`BER_IN_USE`] at this SINR; `None` if there is
+/// none.
+///
+/// Rates without a sensitivity do not count; among equal rates the first wins.
 pub fn fastest(rates: impl IntoIterator<Item = Mcs>, sinr: Db, noise: Dbm) -> Option<Mcs> {
     let good = |m: &Mcs| required_sinr(*m, noise).is_some_and(|r| bit_error_rate(sinr - r) <= BER_IN_USE);
     rates.into_iter().filter(good).reduce(|a, b| if b.rate() > a.rate() { b } else { a })
@@ -135,7 +144,7 @@ mod tests {
             reception.part(bits, signal, noise.milliwatts());
         }
         assert!((reception.success() - whole).abs() < 1e-10);
-        // Half a bit in a part that is nothing but noise is a coin.
+        // Half a bit of pure noise is a coin toss.
         assert!((packet_success([(1, Db::new(f64::NEG_INFINITY))]) - 0.5).abs() < 1e-15);
     }
 

@@ -1,4 +1,6 @@
-//! Data compiled into the library. Sources and licences: `data/README.md`.
+//! Data compiled into the library.
+//!
+//! `data/README.md` lists sources and licenses.
 
 use crate::antenna::PatternTable;
 use crate::error::InputError;
@@ -9,7 +11,7 @@ macro_rules! data {
     };
 }
 
-/// Measured narrow and wide beam of the flyways work: columns `narrow_beam_dBi` and `wide_beam_dBi`.
+/// Measured narrow and wide beam of flyways: columns `narrow_beam_dBi` and `wide_beam_dBi`.
 pub const ANTENNA_MEASURED: &str = data!("antenna_measured.csv");
 /// The antenna of Geo-fencing: column `gain_dBi`.
 pub const ANTENNA_GEOFENCING: &str = data!("antenna_geofencing.csv");
@@ -17,10 +19,10 @@ pub const ANTENNA_GEOFENCING: &str = data!("antenna_geofencing.csv");
 /// Names of the bundled antennas.
 pub const ANTENNAS: [&str; 3] = ["narrow_beam", "wide_beam", "geofencing"];
 
-/// A bundled antenna by its name.
+/// A bundled antenna by name.
 ///
 /// # Errors
-/// Where there is none of this name.
+/// If the name is unknown.
 pub fn antenna(name: &str) -> Result<PatternTable, InputError> {
     match name {
         "geofencing" => PatternTable::parse("antenna_geofencing.csv", ANTENNA_GEOFENCING, None),
@@ -30,26 +32,27 @@ pub fn antenna(name: &str) -> Result<PatternTable, InputError> {
 
 /// Mutual information per coded bit by Es/N0, BPSK to 64-QAM.
 pub const MMIB_CURVES: &str = data!("mmib_curves.csv");
-/// X1 and X2 of the codeword error rate per MCS, of a decoder simulation.
+/// X1 and X2 of the codeword error rate per MCS, from a decoder simulation.
 pub const MMIB_FITS: &str = data!("mmib_fits.csv");
 /// Codeword error rates of that simulation, point by point.
 pub const LDPC_BLER: &str = data!("ldpc_bler.csv");
-/// The proxy's thresholds per codeword in 500 MHz.
+/// The proxy's thresholds per codeword at 500 MHz.
 pub const PROXY_THRESHOLDS: &str = data!("proxy_thresholds.csv");
 
-/// Positions of 160 racks in clumps of ten: `rack,x_ft,y_ft`.
+/// Positions of 160 racks in clusters of ten: `rack,x_ft,y_ft`.
 pub const RACKS_160: &str = data!("racks_160.csv");
 
 /// Rays between the nodes of NIST's data center.
 pub const NIST_RAYS: &str = data!("nist-datacenter/qdOutput.json");
-/// Where its sender is.
+/// Position of the NIST sender.
 pub const NIST_SENDER: &str = data!("nist-datacenter/NodePosition0.dat");
-/// Where its receivers are; the rays are those of the first.
+/// Positions of the NIST receivers; the rays are those of the first.
 pub const NIST_RECEIVERS: &str = data!("nist-datacenter/NodePosition1.dat");
 /// Reflection losses and cluster statistics by material.
 pub const NIST_MATERIALS: &str = data!("nist-datacenter/materialLibraryDataCenter.csv");
 
-/// Logs of iperf3 over a 60 GHz link, by name. `outside_two_persons` is empty: reading it is an error.
+/// Logs of iperf3 over a 60 GHz link, by name. `outside_two_persons` is empty, so reading it is an
+/// error.
 pub const IPERF_LOGS: [(&str, &str); 12] = [
     ("free", data!("mikrotik/ControlIperf3.txt")),
     ("one_person", data!("mikrotik/1PersonBlockingServersideIperf3-600MB.txt")),

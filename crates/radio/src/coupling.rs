@@ -1,29 +1,32 @@
-//! Interference among radios whose antennas stay where they point: a matrix instead of angles, for a medium's hot loop.
+//! Interference among radios with fixed antennas: a matrix instead of angles, for a medium's hot
+//! loop.
+//!
+//! A change of pointing needs a new matrix.
 
 use crate::decibel::Milliwatts;
 use crate::field::Field;
 
-/// What each of some radios hears from each other one.
+/// Received power between all pairs of radios.
 ///
-/// A radio is a place and where its antenna points. Two radios of one place (on other channels) hear each other as [`Field::power`] has it.
-/// 8 octets per pair.
+/// A radio is a place and the place that its antenna points at. For two radios of one place (on
+/// other channels), [`Field::power`] applies. It takes 8 octets per pair.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coupling {
     radios: usize,
-    /// mW by who hears, then by who sends.
+    /// mW by receiver, then sender.
     powers: Vec<f64>,
 }
 
 impl Coupling {
-    /// The powers among these radios, each a place and the place it points at.
+    /// Powers among these radios, each given as its place and its target.
     ///
     /// # Panics
-    /// Where a place does not exist.
+    /// If a place does not exist.
     pub fn new(field: &Field, radios: &[(usize, usize)]) -> Self {
         let mut powers = Vec::with_capacity(radios.len() * radios.len());
         for (r, &(receiver, listens)) in radios.iter().enumerate() {
             powers.extend(radios.iter().enumerate().map(|(s, &(sender, aim))| match s == r {
-                // Nobody interferes with itself.
+                // A radio does not interfere with itself.
                 true => 0.0,
                 false => field.power(sender, aim, receiver, listens).get(),
             }));
@@ -36,22 +39,22 @@ impl Coupling {
         self.radios
     }
 
-    /// What a radio hears from another one.
+    /// Power at `receiver` from `sender`.
     ///
     /// # Panics
-    /// Where one does not exist.
+    /// If one does not exist.
     pub fn power(&self, receiver: usize, sender: usize) -> Milliwatts {
         assert!(sender < self.radios, "radios exist");
         Milliwatts::new(self.powers[receiver * self.radios + sender])
     }
 
-    /// What a radio hears from all that send, but for one (the sender of its own packet).
+    /// Power at `receiver` from all radios that send, except `but` (the sender of its own packet).
     ///
-    /// Summed anew, so that nothing is left of who has stopped; in four sums side by side, so that it is quick: the order, and with it the
-    /// last digit, depends on nothing but the numbers of radios.
+    /// The sum starts anew, so that senders that stopped leave no rounding error. It has four
+    /// partial sums for speed; their order depends only on the radios' numbers.
     ///
     /// # Panics
-    /// Where a radio does not exist or `sends` is not one flag per radio.
+    /// If a radio does not exist or `sends` is not one flag per radio.
     pub fn heard(&self, receiver: usize, sends: &[bool], but: usize) -> Milliwatts {
         assert_eq!(sends.len(), self.radios, "a flag per radio");
         let row = &self.powers[receiver * self.radios..][..self.radios];

@@ -1,10 +1,12 @@
-//! Levels: ratios in decibels, power in dBm and in milliwatts. What adds in one is no sum in the other, so they are types.
+//! Levels: ratios in decibels, power in dBm and in milliwatts.
+//!
+//! They are distinct types because they add differently.
 
 use crate::math::{exp10, log10};
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
-/// A ratio of powers in decibels: a gain (also an antenna's, over the isotropic one: dBi), a loss, a SINR.
+/// A ratio of powers in decibels: a gain (for antennas in dBi), a loss, a SINR.
 ///
 /// Never NaN; -∞ is the ratio 0.
 #[derive(Clone, Copy, Default, PartialEq, PartialOrd)]
@@ -17,7 +19,7 @@ impl Db {
     /// `db` decibels.
     ///
     /// # Panics
-    /// Where it is no number.
+    /// If it is NaN.
     pub const fn new(db: f64) -> Self {
         assert!(!db.is_nan(), "a level is a number");
         Self(db)
@@ -26,10 +28,10 @@ impl Db {
     pub const fn get(self) -> f64 {
         self.0
     }
-    /// A ratio of powers, at least 0.
+    /// From a ratio of powers.
     ///
     /// # Panics
-    /// Where it is negative or no number.
+    /// If it is negative or NaN.
     pub fn from_ratio(ratio: f64) -> Self {
         assert!(ratio >= 0.0, "a ratio of powers is at least 0");
         Self(10.0 * log10(ratio))
@@ -48,9 +50,7 @@ impl Db {
     }
 }
 
-/// A power relative to a milliwatt, in decibels.
-///
-/// Never NaN; -∞ is no power.
+/// A power in dBm. Never NaN; -∞ is no power.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 pub struct Dbm(f64);
 
@@ -58,7 +58,7 @@ impl Dbm {
     /// `dbm` dBm.
     ///
     /// # Panics
-    /// Where it is no number.
+    /// If it is NaN.
     pub const fn new(dbm: f64) -> Self {
         assert!(!dbm.is_nan(), "a level is a number");
         Self(dbm)
@@ -77,7 +77,7 @@ impl Dbm {
     }
 }
 
-/// A power in milliwatts: what noise and interferers add up in. At least 0.
+/// A power in milliwatts, at least 0. Noise and interference add up in this unit.
 #[derive(Clone, Copy, Default, PartialEq, PartialOrd)]
 pub struct Milliwatts(f64);
 
@@ -88,7 +88,7 @@ impl Milliwatts {
     /// `mw` milliwatts.
     ///
     /// # Panics
-    /// Where it is negative or no number.
+    /// If it is negative or NaN.
     pub const fn new(mw: f64) -> Self {
         assert!(mw >= 0.0, "a power is at least 0");
         Self(mw)
@@ -97,7 +97,7 @@ impl Milliwatts {
     pub const fn get(self) -> f64 {
         self.0
     }
-    /// In decibels; -∞ where there is none.
+    /// In dBm; -∞ for no power.
     pub fn dbm(self) -> Dbm {
         Dbm(10.0 * log10(self.0))
     }
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(Milliwatts::ZERO.dbm(), Dbm::new(f64::NEG_INFINITY));
         assert_eq!(Dbm::new(f64::NEG_INFINITY).milliwatts(), Milliwatts::ZERO);
         assert!((Db::from_ratio(2.0).get() - 3.0103).abs() < 1e-4);
-        // Two equal powers are 3 dB more, not twice the dBm.
+        // Two equal powers add 3 dB; dBm do not double.
         let sum = Dbm::new(-81.0).milliwatts() + Dbm::new(-81.0).milliwatts();
         assert!((sum.dbm() - Dbm::new(-81.0) - Db::from_ratio(2.0)).get().abs() < 1e-12);
         assert_eq!(format!("{} {:.1}", Db::new(3.0), Dbm::new(-81.04)), "3.00 dB -81.0 dBm");

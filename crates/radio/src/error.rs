@@ -1,10 +1,12 @@
-//! What is wrong with a file, and where.
+//! Errors in files, with their place.
+//!
+//! Messages have the form `<place>: <found>: <expected>`.
 
-/// Why a file cannot be used: which file, where in it, what was found and what is allowed.
+/// An error in a file: its place, what was found and what is expected.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
-    /// A file as a whole is not what it must be.
+    /// The file as a whole is invalid.
     #[error("{file}: {found}: {allowed}")]
     File {
         /// The file.
@@ -14,24 +16,24 @@ pub enum InputError {
         /// What is allowed.
         allowed: String,
     },
-    /// A line is not what it must be.
+    /// A line is invalid.
     #[error("{file}:{line}: {found}: {allowed}")]
     Line {
         /// The file.
         file: String,
-        /// The line, counted from 1.
+        /// Counted from 1.
         line: u64,
         /// What was found.
         found: String,
         /// What is allowed.
         allowed: String,
     },
-    /// A cell of a table is not what it must be.
+    /// A cell of a table is invalid.
     #[error("{file}:{line}: column `{column}` is `{found}`: {allowed}")]
     Cell {
         /// The file.
         file: String,
-        /// The line, counted from 1.
+        /// Counted from 1.
         line: u64,
         /// The column's name.
         column: String,
@@ -56,7 +58,7 @@ pub(crate) fn shown(x: f64) -> String {
     shorten(&x.to_string())
 }
 
-/// At most 60 characters of what was found, so that a message stays a line.
+/// The first 60 characters of `text`, to keep a message on one line.
 pub(crate) fn shorten(text: &str) -> String {
     let text = text.trim();
     let line: String = text.chars().take(60).map(|c| if c.is_control() { ' ' } else { c }).collect();

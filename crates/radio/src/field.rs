@@ -1,4 +1,6 @@
-//! Who hears whom how strongly, when everybody's antenna points at somebody.
+//! Received power between antennas that point at each other.
+//!
+//! Places are fixed; targets change.
 
 use crate::angle::{Angle, Direction};
 use crate::antenna::Antenna;
@@ -6,10 +8,12 @@ use crate::decibel::Milliwatts;
 use crate::layout::Layout;
 use crate::propagation::LinkBudget;
 
-/// Powers between antennas of one kind at fixed places, each pointed at another one's place (elevation does not count).
+/// Powers between antennas of one kind at fixed places, each pointed at another place (elevation is
+/// ignored).
 ///
-/// Up to [`Field::MOST_TABLED`] places all gains are worked out once: 8 n³ octets, 33 MB for 160. Beyond, each power takes two gains of the
-/// antenna, and 16 n² octets remain (160 MB for 3,200). Both ways give the same digits.
+/// Up to [`Field::MOST_TABLED`] places, all gains are computed once: 8 n³ octets, 33 MB for 160.
+/// Beyond, each power evaluates two gains, and 16 n² octets remain (160 MB for 3,200). Both give
+/// the same digits.
 #[derive(Clone, Debug)]
 pub struct Field {
     places: usize,
@@ -17,15 +21,16 @@ pub struct Field {
     /// mW between isotropic antennas, by pair.
     plain: Vec<f64>,
     azimuth: Vec<Angle>,
-    /// Gain of `a` that points at `b`, towards `c`: `(a n + b) n + c`. Empty where there are too many.
+    /// Gain of `a` pointed at `b`, towards `c`: `(a n + b) n + c`. Empty if there are too many
+    /// places.
     gains: Vec<f64>,
 }
 
 impl Field {
-    /// Places up to which gains are tabled: 134 MB.
+    /// Most places with tabled gains: 134 MB.
     pub const MOST_TABLED: usize = 256;
 
-    /// The powers between racks in line of sight. The margin of signals is not in them.
+    /// Powers between racks in line of sight, without the margin of signals.
     pub fn new(layout: &Layout, antenna: Antenna, budget: &LinkBudget) -> Self {
         Self::with_table(layout, antenna, budget, layout.racks() <= Self::MOST_TABLED)
     }
@@ -60,7 +65,7 @@ impl Field {
         self.places
     }
 
-    /// The gain, as a ratio, of the antenna at a place that points at another, towards a third.
+    /// Gain, as a ratio, of the antenna at `at` pointed at `aim`, towards a third place.
     pub fn gain(&self, at: usize, aim: usize, towards: usize) -> f64 {
         assert!(at < self.places && aim < self.places && towards < self.places, "places exist");
         if self.gains.is_empty() {
@@ -70,21 +75,21 @@ impl Field {
         }
     }
 
-    /// What arrives at `receiver`, whose antenna points at `listens`, from `sender`, whose antenna points at `aim`.
+    /// Power at `receiver`, pointed at `listens`, from `sender`, pointed at `aim`.
     ///
-    /// Two radios at one place are a wavelength apart by the path law: they drown each other.
+    /// The path law treats two radios at one place as a wavelength apart, so they drown each other.
     ///
     /// # Panics
-    /// Where a place does not exist.
+    /// If a place does not exist.
     pub fn power(&self, sender: usize, aim: usize, receiver: usize, listens: usize) -> Milliwatts {
         let gains = self.gain(sender, aim, receiver) * self.gain(receiver, listens, sender);
         Milliwatts::new(self.plain[sender * self.places + receiver] * gains)
     }
 
-    /// The sum of what arrives at `receiver`, whose antenna points at `listens`, from senders given with where theirs point.
+    /// Total power at `receiver`, pointed at `listens`, from senders given with their targets.
     ///
     /// # Panics
-    /// Where a place does not exist.
+    /// If a place does not exist.
     pub fn heard(
         &self,
         senders: impl IntoIterator<Item = (usize, usize)>,

@@ -1,5 +1,6 @@
-//! Which flyways may be up at the same time: 60 GHz links between racks, planned not to disturb each other (Halperin et al., SIGCOMM
-//! 2011).
+//! Joint feasibility of flyways: 60 GHz links between racks (Halperin et al., SIGCOMM 2011).
+//!
+//! Links are planned so that none disturbs another.
 
 use crate::decibel::{Db, Dbm, Milliwatts};
 use crate::field::Field;
@@ -11,18 +12,19 @@ use timeplane_model::Rate;
 /// The rules of a set of flyways; by default the paper's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlywayRules {
-    /// Noise in every channel, over which sensitivities stand: -81 dBm. Implementation loss and noise figure are in the sensitivities
-    /// already.
+    /// Noise in every channel: -81 dBm. Sensitivities already include implementation loss and noise
+    /// figure.
     pub noise: Dbm,
-    /// Taken off signals, never off interference: 3 dB.
+    /// Subtracted from signals, not from interference: 3 dB.
     pub signal_margin: Db,
-    /// Channels in use: 3. They do not disturb each other.
+    /// Number of channels: 3. They do not disturb each other.
     pub channels: usize,
-    /// Radios of a rack, each good for one flyway: 1. Those of one rack use different channels.
+    /// Radios per rack: 1. Each serves one flyway; radios of a rack use different channels.
     pub radios: usize,
-    /// The rates to choose from: OFDM. A rate without a sensitivity is never chosen.
+    /// Available rates: OFDM. A rate without a sensitivity is never chosen.
     pub rates: Vec<Mcs>,
-    /// How far the SINR must be above a rate's sensitivity: 0 dB by the rule of flyways, 1.6 dB for bit errors of 1e-9.
+    /// Margin of the SINR above a rate's sensitivity: 0 dB in flyways, 1.6 dB for bit errors of
+    /// 1e-9.
     pub headroom: Db,
 }
 
@@ -39,7 +41,8 @@ impl Default for FlywayRules {
     }
 }
 
-/// A link between two racks. Data may go either way, and acknowledgements go the other: it is the same link for both.
+/// A link between two racks. Data may flow in both directions, with acknowledgments in the other
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flyway {
     /// One end.
@@ -48,7 +51,7 @@ pub struct Flyway {
     pub b: usize,
     /// From 0.
     pub channel: usize,
-    /// The rate that both ends keep whatever others send.
+    /// Rate that both ends sustain whatever others send.
     pub mcs: Mcs,
 }
 
@@ -68,7 +71,7 @@ pub enum Refusal {
     /// A radio of the rack is on this channel.
     #[error("rack {0} uses the channel already")]
     OwnChannel(usize),
-    /// Not even the slowest rate has its SINR, or not the one asked for.
+    /// The SINR is too low for the requested rate, or for any.
     #[error("the signal is too weak")]
     Weak,
     /// Another flyway would lose its rate.
@@ -76,21 +79,24 @@ pub enum Refusal {
     Disturbs(usize),
 }
 
-/// A set of flyways that are feasible together, kept so as they come and go.
+/// A set of jointly feasible flyways, updated as they come and go.
 ///
-/// Feasible: at both ends of every link, the signal less its margin is at least the rate's sensitivity over the noise (and the
-/// headroom) above the sum of noise and the power of *both* ends of every other link on the channel, whose antennas point at
-/// each other. What adding a link does to all earlier ones is known from sums that are kept up: an offer looks at the links on its
-/// channel once, and at nothing else. Links only ever add interference, so that what is refused stays refused until one is removed.
-/// 8 n² octets per channel.
+/// A link is feasible if both ends have enough SINR. The signal less its margin is compared with
+/// noise plus the power of *both* ends of every other link on the channel, with their antennas
+/// pointed at each other. Their ratio must reach the rate's sensitivity over noise, plus the
+/// headroom.
+///
+/// Sums of powers are kept up to date, so an offer looks once at the links of its channel. Links
+/// only add interference: a refused link stays refused until another is removed. The set takes 8 n²
+/// octets per channel.
 #[derive(Clone, Debug)]
 pub struct Flyways<F> {
     field: F,
     rules: FlywayRules,
-    /// (SINR as a ratio, rate), fastest first, of equal ones the less demanding first.
+    /// (SINR as a ratio, rate), fastest first; among equal rates, the least demanding first.
     ladder: Vec<(f64, Mcs)>,
     links: Vec<Link>,
-    /// Per channel: mW that a rack would hear from all links there, by where its antenna points: `v n + w`.
+    /// Per channel: mW at rack `v` pointed at rack `w`, from all links: `v n + w`.
     heard: Vec<Vec<f64>>,
     /// Radios in use, by rack.
     used: Vec<usize>,
@@ -100,7 +106,7 @@ pub struct Flyways<F> {
 struct Link {
     id: usize,
     way: Flyway,
-    /// The most noise and interference at either end that its rate bears, mW.
+    /// Highest noise and interference, at either end, that its rate tolerates, mW.
     bears: f64,
 }
 
@@ -118,12 +124,12 @@ impl<F: Deref<Target = Field>> Flyways<F> {
         Self { field, rules, ladder, links: Vec::new(), heard, used: vec![0; n] }
     }
 
-    /// The flyways that are up, with their numbers, in the order in which they came.
+    /// The current flyways with their numbers, in the order of their addition.
     pub fn iter(&self) -> impl Iterator<Item = (usize, Flyway)> + '_ {
         self.links.iter().map(|l| (l.id, l.way))
     }
 
-    /// Radios that a rack has left.
+    /// Unused radios of a rack.
     pub fn radios_left(&self, rack: usize) -> usize {
         self.rules.radios - self.used[rack]
     }
@@ -133,15 +139,16 @@ impl<F: Deref<Target = Field>> Flyways<F> {
         signal * (-self.rules.signal_margin).ratio()
     }
 
-    /// What both ends of a link between `a` and `b` send to a rack that listens to `to`, mW.
+    /// Power in mW from both ends of a link between `a` and `b` at a rack pointed at `to`.
     fn both_ends(&self, a: usize, b: usize, at: usize, to: usize) -> f64 {
         self.field.power(a, b, at, to).get() + self.field.power(b, a, at, to).get()
     }
 
-    /// The fastest rate of a flyway between two racks on a channel that leaves all others theirs; the flyway is not added.
+    /// Fastest rate of a flyway on a channel that leaves all others their rates. The flyway is not
+    /// added.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason if there is none.
     pub fn offer(&self, a: usize, b: usize, channel: usize) -> Result<Mcs, Refusal> {
         self.try_link(a, b, channel, None).map(|(mcs, _)| mcs)
     }
@@ -175,7 +182,7 @@ impl<F: Deref<Target = Field>> Flyways<F> {
         };
         for l in on_channel() {
             let Flyway { a: c, b: d, .. } = l.way;
-            // Summed as `add` will, so that what was promised holds to the last digit.
+            // Summed in the order of `add`, so that offers hold to the last digit.
             let then = |at: usize, to: usize| heard[at * n + to] + self.both_ends(a, b, at, to) + noise;
             if then(c, d) > l.bears || then(d, c) > l.bears {
                 return Err(Refusal::Disturbs(l.id));
@@ -184,10 +191,10 @@ impl<F: Deref<Target = Field>> Flyways<F> {
         Ok((mcs, signal / ratio))
     }
 
-    /// The channel with the fastest offer, the lowest of equal ones.
+    /// The channel with the fastest offer; the lowest number among equal ones.
     ///
     /// # Errors
-    /// Why the last channel has none, where none has.
+    /// The last channel's reason if there is none.
     pub fn best(&self, a: usize, b: usize) -> Result<(usize, Mcs), Refusal> {
         let mut best: Result<(usize, Mcs), Refusal> = Err(Refusal::Unknown);
         for channel in 0..self.rules.channels {
@@ -201,20 +208,21 @@ impl<F: Deref<Target = Field>> Flyways<F> {
         best
     }
 
-    /// Adds a flyway at the fastest rate that it gets; its number is returned.
+    /// Adds a flyway at its fastest rate and returns its number.
     ///
     /// # Errors
-    /// Why it cannot be added; nothing has changed then.
+    /// The reason if it cannot be added; nothing has changed then.
     pub fn add(&mut self, a: usize, b: usize, channel: usize) -> Result<(usize, Mcs), Refusal> {
         let found = self.try_link(a, b, channel, None)?;
         Ok((self.put(a, b, channel, found), found.0))
     }
 
-    /// Adds a flyway at a rate of the rules, though it might have a faster one: it bears more from those that come after it. Its number is
-    /// returned.
+    /// Adds a flyway at a given rate and returns its number. A rate below the fastest tolerates
+    /// more interference from later flyways.
     ///
     /// # Errors
-    /// Why it cannot be added; nothing has changed then. A rate that is not among those of the rules is [`Refusal::Weak`].
+    /// The reason if it cannot be added; nothing has changed then. A rate outside the rules' rates
+    /// is [`Refusal::Weak`].
     pub fn add_at(&mut self, a: usize, b: usize, channel: usize, mcs: Mcs) -> Result<usize, Refusal> {
         let found = self.try_link(a, b, channel, Some(mcs))?;
         Ok(self.put(a, b, channel, found))
@@ -223,7 +231,7 @@ impl<F: Deref<Target = Field>> Flyways<F> {
     fn put(&mut self, a: usize, b: usize, channel: usize, (mcs, bears): (Mcs, f64)) -> usize {
         let id = self.links.last().map_or(0, |l| l.id + 1);
         let way = Flyway { a, b, channel, mcs };
-        // A rate was found because `worse * ratio <= signal`; rounding must not take it back.
+        // The rate satisfied `worse * ratio <= signal`; keep that despite rounding.
         let n = self.field.places();
         let heard = &self.heard[channel];
         let now = heard[a * n + b].max(heard[b * n + a]) + self.rules.noise.milliwatts().get();
@@ -235,7 +243,7 @@ impl<F: Deref<Target = Field>> Flyways<F> {
         id
     }
 
-    /// Adds what a link sends to what everybody else hears.
+    /// Adds a link's power to the sums at all racks.
     fn spread(&mut self, way: Flyway) {
         let Flyway { a, b, channel, .. } = way;
         let n = self.field.places();
@@ -248,14 +256,15 @@ impl<F: Deref<Target = Field>> Flyways<F> {
         self.heard[channel] = heard;
     }
 
-    /// Takes a flyway down; false where there is none of this number. The others keep their rates, though they might have more.
+    /// Removes a flyway; false if the number is unknown. The others keep their rates, though faster
+    /// ones may be possible.
     pub fn remove(&mut self, id: usize) -> bool {
         let Some(i) = self.links.iter().position(|l| l.id == id) else { return false };
         let gone = self.links.remove(i).way;
         for end in [gone.a, gone.b] {
             self.used[end] -= 1;
         }
-        // Taking powers off again would leave rounding behind.
+        // Subtracting powers would leave rounding errors.
         self.heard[gone.channel].fill(0.0);
         let left: Vec<Flyway> = self.links.iter().map(|l| l.way).filter(|w| w.channel == gone.channel).collect();
         for way in left {
@@ -264,8 +273,8 @@ impl<F: Deref<Target = Field>> Flyways<F> {
         true
     }
 
-    /// Adds candidates in their order, each on its best channel, as far as they are feasible and at least so fast; the numbers of those
-    /// that came in.
+    /// Adds candidates in order, each on its best channel, if feasible and at least this fast;
+    /// returns their numbers.
     pub fn fill(&mut self, candidates: impl IntoIterator<Item = (usize, usize)>, least: Rate) -> Vec<usize> {
         let mut added = Vec::new();
         for (a, b) in candidates {
@@ -279,7 +288,7 @@ impl<F: Deref<Target = Field>> Flyways<F> {
         added
     }
 
-    /// The SINR of a flyway at its worse end, with all others sending; none where there is none of this number.
+    /// SINR of a flyway at its worse end, with all others sending; `None` if the number is unknown.
     pub fn sinr(&self, id: usize) -> Option<Db> {
         let Flyway { a, b, channel, .. } = self.links.iter().find(|l| l.id == id)?.way;
         let n = self.field.places();
@@ -289,11 +298,12 @@ impl<F: Deref<Target = Field>> Flyways<F> {
     }
 }
 
-/// Whether flyways are feasible together, by the definition and from nothing else: the first one that is not, by its place in the list,
-/// with what its SINR lacks. None where all are, to a billionth.
+/// The first infeasible flyway in a list, by the definition alone, with its missing SINR.
+///
+/// `None` if all are feasible, to a billionth.
 ///
 /// # Panics
-/// Where a rack does not exist.
+/// If a rack does not exist.
 pub fn first_infeasible(field: &Field, rules: &FlywayRules, ways: &[Flyway]) -> Option<(usize, Db)> {
     for (i, way) in ways.iter().enumerate() {
         let Some(sensitivity) = way.mcs.sensitivity() else { return Some((i, Db::new(f64::INFINITY))) };

@@ -1,46 +1,49 @@
-//! What one TCP flow gets of a 60 GHz link, by arithmetic: the independent check of flyways' table 2.
+//! Goodput of one TCP flow over a 60 GHz link, by arithmetic.
 //!
-//! No collision, no loss, a window that never limits; each access carries one full frame. A simulation of frames and a TCP
-//! should come near it, and knows nothing of it.
+//! This is the independent check of flyways' table 2. It assumes no collision, no loss and a window
+//! that never limits; each access carries one full frame. The simulator shares no code with it.
 
 use crate::mac::MacParameters;
 use crate::mcs::Mcs;
 use timeplane_model::{Bytes, Duration, Rate};
 
-/// Where TCP's acknowledgements go.
+/// Path of TCP's acknowledgments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckPath {
-    /// Back over the same link: all of a frame's in one frame at the data rate, after AIFS and without back-off.
+    /// The same link: all acknowledgments of a frame in one frame at the data rate, after AIFS
+    /// without back-off.
     Air,
-    /// Over the wired network.
+    /// The wired network.
     Wire,
 }
 
-/// What precedes a frame.
+/// Medium access before a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// AIFS and half of the least contention window.
+    /// AIFS and half of the minimum contention window.
     Dcf,
     /// AIFS: no random back-off.
     NoBackoff,
-    /// SIFS: one frame after the other.
+    /// SIFS: frames back to back.
     BackToBack,
 }
 
 /// IP and TCP headers, without options.
 const HEADERS: Bytes = Bytes::new(40);
 
-/// Application bytes per second of one flow in one direction, with an acknowledgement for every other segment.
+/// Application bytes per second of one flow in one direction, with one acknowledgment per two
+/// segments.
 ///
-/// A frame holds as much payload as fits. Where a frame is one check sum over its packets (`flyways-draft`) segments may be cut to fill
-/// it, as in the source: 6.65 segments of 10 kB are 66,500 B. Elsewhere segments are whole.
+/// A frame holds as much payload as fits. If a frame has one checksum over its packets
+/// (`flyways-draft`), segments may be cut to fill it, as in the source: 6.65 segments of 10 kB are
+/// 66,500 B. Otherwise segments are whole.
 ///
 /// # Panics
-/// Where not even one octet fits.
+/// If not even one octet fits.
 pub fn tcp_goodput(mac: &MacParameters, mcs: Mcs, acks: AckPath, access: Access) -> Rate {
     let a = &mac.aggregation;
     let packet = mac.segment + HEADERS;
-    // Segments in a frame, in hundredths: tenths of a segment are cut in the source.
+    // Segments per frame, in hundredths, because the source cuts segments to tenths.
     let hundredths = if a.packets_are_checked {
         100 * mac.fill(mcs, core::iter::repeat_n(packet, 1 << 16)) as u64
     } else {

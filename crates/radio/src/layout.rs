@@ -1,11 +1,13 @@
-//! Racks on a floor.
+//! Racks on a floor, and the positions of their antennas.
+//!
+//! Racks have one size and must not overlap.
 
 use crate::angle::Angle;
 use crate::error::InputError;
 use crate::sheet::Sheet;
 use crate::space::{Cuboid, Metres, Point, Vector};
 
-/// The size of a rack; its antenna stands in the middle of its top.
+/// Size of a rack. Its antenna is in the middle of its top.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rack {
     /// Along x: 24 in by default.
@@ -22,40 +24,40 @@ impl Default for Rack {
     }
 }
 
-/// Two racks are at the same place: an inch of air or a touch is fine, a millimetre inside is not.
+/// Two racks overlap by a millimeter or more. Touching is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("rack {second} stands inside rack {first}")]
 pub struct Overlap {
-    /// The rack that came first.
+    /// The earlier rack.
     pub first: usize,
-    /// The one inside it.
+    /// The rack that overlaps it.
     pub second: usize,
 }
 
-/// Racks of one size, none inside another.
+/// Racks of one size without overlaps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
     rack: Rack,
-    /// Antennas: the middle of each rack's top.
+    /// Antenna positions: the middle of each rack's top.
     antennas: Vec<Point>,
 }
 
-/// Lengths below this are rounding, not overlap.
+/// Overlaps below this length are rounding errors.
 const TOUCH: f64 = 1e-3;
 
 impl Layout {
-    /// The largest number of racks in a file.
+    /// Most racks in a file.
     pub const MOST_RACKS: usize = 10_000;
-    /// How far from the origin a rack may be, metres.
+    /// Largest distance of a rack from the origin, meters.
     pub const FARTHEST_M: f64 = 10_000.0;
 
-    /// Racks by the middle (x, y) of their footprints, in metres.
+    /// Racks by the middle (x, y) of their footprints, in meters.
     ///
     /// # Errors
-    /// Where one stands inside another.
+    /// If racks overlap.
     ///
     /// # Panics
-    /// Where a coordinate is not finite.
+    /// If a coordinate is not finite.
     pub fn new(rack: Rack, middles: &[(f64, f64)]) -> Result<Self, Overlap> {
         let antennas: Vec<Point> = middles.iter().map(|&(x, y)| Point::new(x, y, rack.height.get())).collect();
         assert!(antennas.iter().all(|p| p.is_finite()), "racks stand somewhere");
@@ -70,11 +72,13 @@ impl Layout {
         Ok(Self { rack, antennas })
     }
 
-    /// Racks from a table with the columns `rack` (0, 1, 2 and so on in order) and `x_m` and `y_m`, or `x_ft` and `y_ft`: the middle of each
-    /// rack's footprint. At most 10,000 racks, within 10 km.
+    /// Racks from a table.
+    ///
+    /// The columns are `rack` (0, 1, 2, ... in order), and `x_m` and `y_m` or `x_ft` and `y_ft` for
+    /// the middle of each footprint. A table has at most 10,000 racks within 10 km.
     ///
     /// # Errors
-    /// Where a cell is no number or out of bounds, numbers are not in order, or a rack stands inside another.
+    /// If a cell is not a number or out of range, numbers are out of order, or racks overlap.
     pub fn parse(file: &str, text: &str, rack: Rack) -> Result<Self, InputError> {
         let sheet = Sheet::read(file, text)?;
         let number = sheet.column("rack")?;
@@ -105,27 +109,27 @@ impl Layout {
         })
     }
 
-    /// How many there are.
+    /// Number of racks.
     pub fn racks(&self) -> usize {
         self.antennas.len()
     }
 
-    /// Where each rack's antenna is.
+    /// Antenna position of each rack.
     pub fn antennas(&self) -> &[Point] {
         &self.antennas
     }
 
-    /// From antenna to antenna.
+    /// Distance between two antennas.
     pub fn distance(&self, from: usize, to: usize) -> Metres {
         self.antennas[from].distance(self.antennas[to])
     }
 
-    /// Where one antenna sees another, in the horizontal plane.
+    /// Direction from one antenna to another, in the horizontal plane.
     pub fn azimuth(&self, from: usize, to: usize) -> Angle {
         crate::angle::Direction::between(self.antennas[from], self.antennas[to]).azimuth
     }
 
-    /// At the antenna of `at`, the angle between the antennas of two others: 0° where they lie one behind the other.
+    /// Angle at the antenna of `at` between two other antennas; 0° if they are in line.
     pub fn angle(&self, at: usize, one: usize, other: usize) -> Angle {
         (self.azimuth(at, one) - self.azimuth(at, other)).abs()
     }

@@ -1,5 +1,7 @@
-//! From the received level to codeword and packet errors by mean mutual information per coded bit (MMIB), and the rate that meets a
-//! target. This is the proxy's way (Drago et al., MASS 2019, section IV).
+//! Codeword and packet errors from the received level, and the rate that meets a target.
+//!
+//! The method is mean mutual information per coded bit (MMIB), as in the proxy (Drago et al., MASS
+//! 2019, section IV).
 
 use crate::bundled;
 use crate::decibel::{Db, Dbm, Milliwatts};
@@ -11,14 +13,15 @@ use crate::sheet::Sheet;
 use crate::space::Frequency;
 use timeplane_model::{Bytes, Rate};
 
-/// Mutual information per modulation, and what codewords make of it.
+/// Mutual information per modulation, and the resulting loss of codewords.
 ///
-/// A codeword of LDPC(672) is lost with `1/2 [1 - erf((MMIB - X1) / (√2 X2))]`. The tables that the proxy's authors used are not public;
-/// the bundled ones are of a decoder simulation of our own. They give the standard's OFDM sensitivities back within 1.3 dB; its
-/// rows of single-carrier 16-QAM (MCS 10 to 12) are 1.7 to 3.3 dB pessimistic.
+/// A codeword of LDPC(672) is lost with `1/2 [1 - erf((MMIB - X1) / (√2 X2))]`. The proxy's tables
+/// are not public; the bundled ones come from our own decoder simulation. They reproduce the
+/// standard's OFDM sensitivities within 1.3 dB. Their rows of single-carrier 16-QAM (MCS 10 to 12)
+/// are 1.7 to 3.3 dB pessimistic.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ErrorTables {
-    /// Es/N0 of the first row and its distance to the next, dB.
+    /// Es/N0 of the first row and the step between rows, dB.
     first: f64,
     step: f64,
     /// Mutual information per coded bit at 1, 2, 4 and 6 bits per symbol.
@@ -34,13 +37,15 @@ impl ErrorTables {
         parsed.expect("the bundled tables are whole")
     }
 
-    /// Tables from two files, each given as its name and its text.
+    /// Tables from two files, each given by name and text.
     ///
-    /// The curves have the columns `snr_db`, `bpsk`, `qpsk`, `qam16` and `qam64`: Es/N0 in equal steps, and mutual information per coded
-    /// bit, from 0 to 1, which never falls. The fits have `mcs`, `x1` and `x2`, one line per MCS.
+    /// The curves have the columns `snr_db`, `bpsk`, `qpsk`, `qam16` and `qam64`: Es/N0 in equal
+    /// steps, and nondecreasing mutual information per coded bit, from 0 to 1. The fits have `mcs`,
+    /// `x1` and `x2`, one line per MCS.
     ///
     /// # Errors
-    /// Where a cell is no number or out of bounds, steps differ, a curve falls, or an MCS does not exist or comes twice.
+    /// If a cell is not a number or out of range, steps differ, a curve falls, or an MCS is unknown
+    /// or repeated.
     pub fn parse(curves: (&str, &str), fits: (&str, &str)) -> Result<Self, InputError> {
         let sheet = Sheet::read(curves.0, curves.1)?;
         let snr = sheet.column("snr_db")?;
@@ -91,7 +96,7 @@ impl ErrorTables {
         Ok(Self { first, step: second - first, curves: values, fits })
     }
 
-    /// Mutual information per coded bit at this Es/N0; linear between the table's levels, held beyond them.
+    /// Mutual information per coded bit, interpolated linearly and constant beyond the table.
     fn information(&self, bits: u64, esn0: Db) -> f64 {
         let curve = match bits {
             1 => 0,
@@ -106,25 +111,27 @@ impl ErrorTables {
         low + (at - below as f64) * (high - low)
     }
 
-    /// The rates that have a fit.
+    /// Rates with a fit.
     pub fn rates(&self) -> impl Iterator<Item = Mcs> + '_ {
         self.fits.iter().map(|f| f.0)
     }
 
-    /// The probability that a codeword is lost at this Es/N0 (behind all losses of the receiver); none without a fit.
+    /// Probability that a codeword is lost at this Es/N0 (after all receiver losses); `None`
+    /// without a fit.
     pub fn codeword_error(&self, mcs: Mcs, esn0: Db) -> Option<f64> {
         let &(_, x1, x2) = self.fits.iter().find(|f| f.0 == mcs)?;
         // 1/2 erfc(x / √2) is the normal distribution's upper tail.
         Some(q((self.information(mcs.modulation().bits(), esn0) - x1) / x2))
     }
 
-    /// The probability that a packet is lost: that one of its codewords is.
+    /// Probability that a packet is lost, which takes one lost codeword.
     pub fn packet_error(&self, mcs: Mcs, esn0: Db, packet: Bytes) -> Option<f64> {
         Some(any_of(self.codeword_error(mcs, esn0)?, codewords(mcs, packet) as f64))
     }
 
-    /// The least Es/N0 at which packets of this size are lost with at most this probability, to a thousandth of a decibel; none
-    /// without a fit, and where no level suffices.
+    /// Lowest Es/N0 with at most this loss of packets of this size, to a thousandth of a decibel.
+    ///
+    /// `None` without a fit, or if no level suffices.
     pub fn required(&self, mcs: Mcs, packet: Bytes, target: f64) -> Option<Db> {
         let good = |esn0: f64| self.packet_error(mcs, Db::new(esn0), packet).is_some_and(|p| p <= target);
         let (mut low, mut high) = (self.first, self.first + self.step * (self.curves.len() - 1) as f64);
@@ -142,16 +149,17 @@ impl ErrorTables {
     }
 }
 
-/// LDPC codewords that a packet takes: 672 R data bits each, half of that where bits are sent twice; at least one.
+/// LDPC codewords of a packet: 672 R data bits each, half of that if bits are sent twice; at least
+/// one.
 pub fn codewords(mcs: Mcs, packet: Bytes) -> u64 {
     let code = mcs.code();
-    // The code of rate 7/8 is cut from 672 bits to 624.
+    // The code of rate 7/8 is shortened from 672 bits to 624.
     let word = if code.data == 7 { 624 } else { 672 };
     let bits = word * code.data / code.coded / mcs.repetition();
     (packet.get().saturating_mul(8)).div_ceil(bits).max(1)
 }
 
-/// Levels, losses and the target of a link whose rate follows its level.
+/// Parameters of a link whose rate follows its level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkParameters {
     /// Bandwidth, one symbol per hertz: 500 MHz.
@@ -160,12 +168,12 @@ pub struct LinkParameters {
     pub noise: Dbm,
     /// Δ between SNR and modulation error ratio: 6.5 dB.
     pub loss: Db,
-    /// The packets in use: 8140 B.
+    /// Packet size: 8140 B.
     pub packet: Bytes,
-    /// The share of them that may be lost: 1 %.
+    /// Allowed packet loss: 1 %.
     pub target: f64,
-    /// What a link has of the bits per second that its bandwidth allows: 1. Less scales all rates down and changes nothing else, for links
-    /// that something slower stands in for.
+    /// Share of the rate that its bandwidth allows: 1. Lower values scale all rates, for links that
+    /// stand in for slower ones.
     pub rate_factor: f64,
 }
 
@@ -178,7 +186,7 @@ impl LinkParameters {
 }
 
 impl Default for LinkParameters {
-    /// The proxy's.
+    /// The proxy's parameters.
     fn default() -> Self {
         Self {
             bandwidth: PROXY_BANDWIDTH,
@@ -191,28 +199,28 @@ impl Default for LinkParameters {
     }
 }
 
-/// What a link does at a level.
+/// State of a link at a level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkState {
     /// The rate in use.
     pub mcs: Mcs,
     /// Its bits per second in the link's bandwidth.
     pub rate: Rate,
-    /// The probability that a packet is lost: at most the target at a level that chooses this rate.
+    /// Probability that a packet is lost; at most the target at a level that selects this rate.
     pub packet_error: f64,
 }
 
-/// The rate by level: thresholds found once, then a comparison or two per question.
+/// Rate by level, by thresholds that are computed once.
 #[derive(Clone, Debug)]
 pub struct RateBySignal {
     tables: ErrorTables,
     parameters: LinkParameters,
-    /// (level from which it is used, MCS, rate), fastest first; only those that some level chooses.
+    /// (lowest level, MCS, rate), fastest first; only rates that some level selects.
     steps: Vec<(Dbm, Mcs, Rate)>,
 }
 
 impl RateBySignal {
-    /// Thresholds of these rates; those without a fit are left out.
+    /// Thresholds of these rates; rates without a fit are ignored.
     pub fn new(tables: ErrorTables, parameters: LinkParameters, rates: impl IntoIterator<Item = Mcs>) -> Self {
         let LinkParameters { noise, loss, packet, target, .. } = parameters;
         let mut steps: Vec<(Dbm, Mcs, Rate)> = rates
@@ -220,7 +228,7 @@ impl RateBySignal {
             .filter_map(|m| Some((noise + loss + tables.required(m, packet, target)?, m, parameters.rate(m))))
             .collect();
         steps.sort_by(|a, b| b.2.cmp(&a.2).then(a.0.get().total_cmp(&b.0.get())));
-        // A rate that needs more than a faster one is never chosen (MCS 5 beside MCS 6).
+        // A rate that needs more than a faster one is never selected (MCS 5, because of MCS 6).
         let mut least = Dbm::new(f64::INFINITY);
         steps.retain(|s| {
             let used = s.0 < least;
@@ -232,25 +240,26 @@ impl RateBySignal {
         Self { tables, parameters, steps }
     }
 
-    /// The rates that some level chooses, slowest first, with the level from which each is used. What falls "by two" falls by two of
-    /// these.
+    /// Rates that some level selects, slowest first, with their lowest levels. A fall "by two"
+    /// counts these.
     pub fn ladder(&self) -> impl Iterator<Item = (Mcs, Dbm)> + '_ {
         self.steps.iter().rev().map(|s| (s.1, s.0))
     }
 
-    /// The fastest rate that meets the target at this level, and its losses; none in an outage.
+    /// Fastest rate that meets the target at this level, with its losses; `None` in an outage.
     pub fn at(&self, level: Dbm) -> Option<LinkState> {
         let &(_, mcs, rate) = self.steps.iter().find(|s| level >= s.0)?;
         Some(LinkState { mcs, rate, packet_error: self.packet_error(mcs, level)? })
     }
 
-    /// The losses of a rate at a level, whether or not it is the one to use: what happens until a sender hears of the level.
+    /// Losses of any rate at a level, for the time until a sender learns of the level.
     pub fn packet_error(&self, mcs: Mcs, level: Dbm) -> Option<f64> {
         let LinkParameters { noise, loss, packet, .. } = self.parameters;
         self.tables.packet_error(mcs, (level - noise) - loss, packet)
     }
 
-    /// The same beside others: interference counts as noise, and the receiver's losses are taken off the SINR.
+    /// Losses with interference, which counts as noise. Receiver losses are subtracted from the
+    /// SINR.
     pub fn packet_error_among(&self, mcs: Mcs, level: Dbm, others: Milliwatts) -> Option<f64> {
         let noise = self.parameters.noise;
         let both = Milliwatts::new(noise.milliwatts().get() + others.get()).dbm();

@@ -1,4 +1,7 @@
-//! What a link does over time: beams and rate as an access point chooses them, losses as the channel has them.
+//! A link's state over time: beams and rate as the access point selects them, losses as the channel
+//! has them.
+//!
+//! The access point samples the channel less often than the channel changes.
 
 use crate::decibel::Dbm;
 use crate::link_to_system::{LinkState, RateBySignal};
@@ -6,13 +9,13 @@ use crate::trace::{BeamTrace, BestBeams, seconds};
 use core::fmt::Write;
 use timeplane_model::Duration;
 
-/// How often the channel is looked at, and how often the access point looks.
+/// Sampling intervals of the channel and of the access point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkTraceRules {
-    /// The link trace has the channel at multiples of this: 1 ms.
+    /// Sampling interval of the channel: 1 ms.
     pub every: Duration,
-    /// Beams and rate are chosen at multiples of this, from the matrix of that moment, and stay until the next one: 10 ms. In between,
-    /// level and losses follow the channel.
+    /// Interval at which beams and rate are selected: 10 ms. They stay until the next selection,
+    /// while level and losses follow the channel.
     pub select_every: Duration,
 }
 
@@ -22,18 +25,19 @@ impl Default for LinkTraceRules {
     }
 }
 
-/// A link from some time on.
+/// State of a link from `at` on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkTraceState {
-    /// From when on.
+    /// Start of the state.
     pub at: Duration,
-    /// The transmit beam, by its place in [`BeamTrace::sends`].
+    /// Transmit beam, as index into [`BeamTrace::sends`].
     pub tx: usize,
-    /// The receive beam, by its place in [`BeamTrace::listens`].
+    /// Receive beam, as index into [`BeamTrace::listens`].
     pub rx: usize,
-    /// What these beams receive now.
+    /// Received level of these beams.
     pub level: Dbm,
-    /// The rate chosen last, with its losses at this level, which may be above the target; none in an outage.
+    /// Rate selected last, with its losses at this level, which may exceed the target; `None` in an
+    /// outage.
     pub link: Option<LinkState>,
 }
 
@@ -41,21 +45,21 @@ pub struct LinkTraceState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkTraceError {
-    /// A step of no time.
+    /// A step is not above zero.
     #[error("{what} of {found}: it must be above 0")]
     Step {
-        /// Which one.
+        /// Name of the step.
         what: &'static str,
-        /// How long.
+        /// Its length.
         found: Duration,
     },
-    /// A length below zero.
+    /// The length is negative.
     #[error("a link_trace of {found}: at least 0")]
     Length {
         /// The length.
         found: Duration,
     },
-    /// More states than anybody reads.
+    /// There are too many states.
     #[error("{length} in steps of {every}: at most {most} steps", most = LinkTrace::MOST)]
     TooLong {
         /// The length.
@@ -65,25 +69,27 @@ pub enum LinkTraceError {
     },
 }
 
-/// The states of a link in the order of time; each lasts until the next one, the last for ever.
+/// States of a link in order of time; each lasts until the next one, the last forever.
 ///
-/// At `t`, a multiple of [`every`](LinkTraceRules::every), let `s` be the last multiple of [`select_every`](LinkTraceRules::select_every)
-/// that is not after it. The beams are the pair with the most power at `s` and the MCS is the fastest that meets the target there (Drago et
-/// al., MASS 2019, section III); level and packet errors are those of these beams and this MCS at `t`. So a link whose rate is older than
-/// its channel loses packets, and one that was in an outage when it was looked at stays in it.
+/// At `t`, a multiple of [`every`](LinkTraceRules::every), let `s` be the last multiple of
+/// [`select_every`](LinkTraceRules::select_every) up to `t`. The beams are the pair with the most
+/// power at `s`. The MCS is the fastest that meets the target there (Drago et al., MASS 2019,
+/// section III). Level and packet errors are those of these beams and this MCS at `t`. A link whose
+/// rate is older than its channel therefore loses packets. A link in an outage at `s` stays in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkTrace {
     states: Vec<LinkTraceState>,
 }
 
 impl LinkTrace {
-    /// The most steps of a link trace.
+    /// Most steps of a link trace.
     pub const MOST: i64 = 10_000_000;
 
-    /// The link trace of a trace from 0 to `length`, both included. Steps at which nothing changes are left out.
+    /// Link trace from 0 to `length`, both included, without steps that change nothing.
     ///
     /// # Errors
-    /// Where a step is not above 0, the length is negative, or there are more than [`MOST`](Self::MOST) steps.
+    /// If a step is not above 0, the length is negative, or there are more than
+    /// [`MOST`](Self::MOST) steps.
     pub fn new(
         trace: &BeamTrace,
         rates: &RateBySignal,
@@ -125,11 +131,12 @@ impl LinkTrace {
         Ok(Self { states })
     }
 
-    /// The link trace of a trace that begins again whenever it is over, from 0 to `length` at least. One that lasts so long is as in [`new`](Self::new),
-    /// and so is one of a single matrix.
+    /// Link trace of a repeated trace, from 0 to at least `length`.
+    ///
+    /// Traces of that length, and single matrices, give the result of [`new`](Self::new).
     ///
     /// # Errors
-    /// As there.
+    /// As for [`new`](Self::new).
     pub fn repeating(
         trace: &BeamTrace,
         rates: &RateBySignal,
@@ -142,7 +149,7 @@ impl LinkTrace {
         }
         let once = Self::new(trace, rates, rules, last)?.states;
         let rounds = length.as_ps() / last.as_ps() + 1;
-        // Of states, too, no more than anybody reads.
+        // States are limited as well.
         if rounds.saturating_mul(once.len() as i64) > Self::MOST {
             return Err(LinkTraceError::TooLong { length, every: rules.every });
         }
@@ -151,19 +158,19 @@ impl LinkTrace {
         Ok(Self { states: (0..rounds).flat_map(round).collect() })
     }
 
-    /// All states, the first at 0.
+    /// All states; the first is at 0.
     pub fn states(&self) -> &[LinkTraceState] {
         &self.states
     }
 
-    /// The state at a time; before 0 the first.
+    /// State at a time; the first state before 0.
     pub fn at(&self, time: Duration) -> &LinkTraceState {
         let after = self.states.partition_point(|s| s.at <= time);
         &self.states[after.saturating_sub(1)]
     }
 
-    /// The states as a table: seconds, places of the beams from 0, level in dBm, MCS and bit/s (empty and 0 in an outage), and the
-    /// probability that a packet is lost (1 in an outage).
+    /// States as CSV: seconds, beam indices, level in dBm, MCS and bit/s (empty and 0 in an
+    /// outage), and the probability that a packet is lost (1 in an outage).
     pub fn to_csv(&self) -> String {
         let mut text = String::from("time_s,tx,rx,level_dbm,mcs,rate_bps,packet_error\n");
         for s in &self.states {

@@ -1,83 +1,89 @@
-//! Medium access: gaps, back-off, acknowledgements and aggregation, as two named sets of parameters.
+//! Medium access: interframe spaces, back-off, acknowledgments and aggregation.
+//!
+//! Two named sets of parameters exist: the flyways draft and IEEE 802.11ad-2012.
 
 use crate::airtime::{MAX_PPDU_TIME, MAX_PSDU, PhyTiming};
 use crate::mcs::Mcs;
 use core::fmt;
 use timeplane_model::{Bytes, Duration};
 
-/// MPDUs that a block acknowledgement of 802.11ad covers.
+/// Most MPDUs of a block acknowledgment of 802.11ad.
 pub const BLOCK_ACK_WINDOW: u32 = 64;
 
 /// How packets share a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aggregation {
-    /// Octets beside each IP packet: LLC, and the subframe's or the MPDU's header, check sum and delimiter.
+    /// Octets per IP packet besides the packet: LLC, and the header, checksum and delimiter of the
+    /// subframe or MPDU.
     pub per_packet: Bytes,
-    /// What a packet takes in the frame is a multiple of this.
+    /// A packet's size in the frame is a multiple of this.
     pub align: u64,
-    /// Octets per frame beside that.
+    /// Additional octets per frame.
     pub per_frame: Bytes,
-    /// Octets of a PSDU at most.
+    /// Most octets of a PSDU.
     pub max_psdu: Bytes,
-    /// Packets of a frame at most, where that is bounded.
+    /// Most packets of a frame, if limited.
     pub max_packets: Option<u32>,
-    /// A frame lasts so long at most, where that is bounded.
+    /// Longest frame, if limited.
     pub max_time: Option<Duration>,
-    /// Whether each packet has a check sum of its own, so that a block acknowledgement can ask for some of them again.
+    /// Whether each packet has its own checksum, so that a block acknowledgment can request single
+    /// packets.
     pub packets_are_checked: bool,
 }
 
-/// What a receiver answers.
+/// A receiver's response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// Octets of the answer.
+    /// Octets of the response.
     pub psdu: Bytes,
-    /// The rate at which it is sent.
+    /// Rate of the response.
     pub mcs: Mcs,
 }
 
 /// Constants of a medium access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MacParameters {
-    /// The name by which scenarios know it.
+    /// Name in scenarios.
     pub name: &'static str,
-    /// Lengths of frames.
+    /// Durations of frames.
     pub timing: PhyTiming,
-    /// Between a frame and its answer.
+    /// Time between a frame and its response.
     pub sifs: Duration,
-    /// A step of the back-off.
+    /// Unit of the back-off.
     pub slot: Duration,
-    /// Between frames of one sender that wants no answer in between.
+    /// Time between frames of a sender without responses in between.
     pub rifs: Duration,
-    /// Between frames of a sweep.
+    /// Time between frames of a sweep.
     pub sbifs: Duration,
-    /// Between parts of a beam training.
+    /// Time between parts of a beam training.
     pub mbifs: Duration,
-    /// Between sweeps of several antennas.
+    /// Time between sweeps of several antennas.
     pub lbifs: Duration,
     /// The first back-off is drawn from 0 to this.
     pub cw_min: u32,
-    /// No back-off is drawn from more than 0 to this.
+    /// Back-offs are drawn from 0 to at most this.
     pub cw_max: u32,
-    /// Slots after SIFS before the back-off counts (best effort).
+    /// Idle slots after SIFS before the back-off counts (best effort).
     pub aifsn: u32,
-    /// The answer to a frame of data.
+    /// Response to a data frame.
     pub response: Response,
-    /// What a frame holds.
+    /// Aggregation of packets in a frame.
     pub aggregation: Aggregation,
-    /// Application bytes of a TCP segment in the source's runs.
+    /// Application bytes per TCP segment in the source's runs.
     pub segment: Bytes,
 }
 
-/// There is no such set.
+/// Unknown name of a set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no MAC `{0}`: flyways-draft, 11ad-2012")]
 pub struct NoSuchMac(String);
 
-/// The draft that flyways' simulator followed (SIGCOMM 2011, appendix B, and what public copies of the authors' code say).
+/// The draft that flyways' simulator followed (SIGCOMM 2011, appendix B, and public copies of the
+/// authors' code).
 ///
-/// A frame is one MPDU with an A-MSDU of 10 kB segments, the standard's limits lifted: 66,942 octets are the burst of 66,500 B of TCP
-/// payload with its headers. It is answered by an ACK of 14 octets at MCS 13. AIFS is 10 us. Lengths are in whole nanoseconds.
+/// A frame is one MPDU with an A-MSDU of 10 kB segments, without the standard's limits: 66,942
+/// octets are the burst of 66,500 B of TCP payload with headers. An ACK of 14 octets at MCS 13
+/// answers it. AIFS is 10 us. Times are whole nanoseconds.
 pub const FLYWAYS_DRAFT: MacParameters = MacParameters {
     name: "flyways-draft",
     timing: PhyTiming::WHOLE_NANOSECONDS,
@@ -107,9 +113,10 @@ pub const FLYWAYS_DRAFT: MacParameters = MacParameters {
 
 /// IEEE 802.11ad-2012, as public descriptions cite it.
 ///
-/// A frame is an A-MPDU, answered by a compressed block ACK of 32 octets at MCS 1 (3.38 us). The number of MPDUs is not bounded: a block ACK
-/// covers [`BLOCK_ACK_WINDOW`] of them, but an MPDU may hold an A-MSDU of up to 7935 octets, so that packets of 1500 B fill the
-/// longest frame. Who sends one packet per MPDU sets `max_packets`.
+/// A frame is an A-MPDU, answered by a compressed block ACK of 32 octets at MCS 1 (3.38 us). A
+/// block ACK covers [`BLOCK_ACK_WINDOW`] MPDUs. The number of packets is unlimited nevertheless: an
+/// MPDU may hold an A-MSDU of up to 7935 octets, so that packets of 1500 B fill the longest frame.
+/// Set `max_packets` for one packet per MPDU.
 pub const IEEE_802_11AD_2012: MacParameters = MacParameters {
     name: "11ad-2012",
     timing: PhyTiming::STANDARD,
@@ -143,56 +150,56 @@ impl MacParameters {
     /// A set by its name.
     ///
     /// # Errors
-    /// Where there is none.
+    /// If the name is unknown.
     pub fn named(name: &str) -> Result<&'static Self, NoSuchMac> {
         let found = Self::ALL.into_iter().find(|m| m.name == name);
         found.ok_or_else(|| NoSuchMac(crate::error::shorten(name)))
     }
 
-    /// How long the medium must be idle for who coordinates it: SIFS and a slot.
+    /// Idle time of the medium before a coordinator sends: SIFS and a slot.
     pub fn pifs(&self) -> Duration {
         self.sifs + self.slot
     }
 
-    /// How long the medium must be idle before a back-off counts: SIFS and AIFSN slots.
+    /// Idle time of the medium before a back-off counts: SIFS and AIFSN slots.
     pub fn aifs(&self) -> Duration {
         self.sifs + self.slot * i64::from(self.aifsn)
     }
 
-    /// Back-offs are drawn from 0 to this many slots after so many failed attempts: it doubles, up to `cw_max`.
+    /// Largest back-off in slots after `failures` failed attempts: it doubles up to `cw_max`.
     pub fn contention_window(&self, failures: u32) -> u32 {
         let doubled = u64::from(self.cw_min) + 1;
         let doubled = doubled.checked_shl(failures.min(40)).unwrap_or(u64::MAX);
         u32::try_from(doubled - 1).unwrap_or(u32::MAX).min(self.cw_max)
     }
 
-    /// A frame at a rate.
+    /// Duration of a frame at a rate.
     pub fn airtime(&self, mcs: Mcs, psdu: Bytes) -> Duration {
         self.timing.airtime(mcs, psdu)
     }
 
-    /// The receiver's answer to a frame of data.
+    /// Duration of the response to a data frame.
     pub fn response_time(&self) -> Duration {
         self.airtime(self.response.mcs, self.response.psdu)
     }
 
-    /// A frame of data, SIFS, and its answer.
+    /// Duration of a data frame, SIFS and the response.
     pub fn exchange(&self, mcs: Mcs, psdu: Bytes) -> Duration {
         self.airtime(mcs, psdu) + self.sifs + self.response_time()
     }
 
-    /// Octets that an IP packet takes in a frame.
+    /// Octets of an IP packet in a frame.
     pub fn in_frame(&self, packet: Bytes) -> Bytes {
         let a = &self.aggregation;
         Bytes::new((packet.get() + a.per_packet.get()).next_multiple_of(a.align))
     }
 
-    /// The PSDU that holds these IP packets.
+    /// Size of the PSDU with these IP packets.
     pub fn psdu(&self, packets: impl IntoIterator<Item = Bytes>) -> Bytes {
         packets.into_iter().fold(self.aggregation.per_frame, |sum, p| sum + self.in_frame(p))
     }
 
-    /// How many of these IP packets, in order, go into one frame at a rate; the first always does.
+    /// Number of these IP packets, in order, that fit into one frame at a rate; at least one.
     pub fn fill(&self, mcs: Mcs, packets: impl IntoIterator<Item = Bytes>) -> usize {
         let a = &self.aggregation;
         let mut psdu = a.per_frame;

@@ -1,7 +1,8 @@
-//! Elementary functions that give the same digits on every machine.
+//! Elementary functions with the same digits on every machine.
 //!
-//! `f64::sin`, `powf` and their kin are the platform's, and differ in the last digit. These are `libm`'s, plain Rust with
-//! the IEEE operations alone. Square roots need none of it: IEEE 754 rounds them correctly everywhere.
+//! `f64::sin`, `powf` and similar ones are the platform's and differ in the last digit. These use
+//! `libm`, plain Rust with IEEE operations only. Square roots do not need it: IEEE 754 rounds them
+//! correctly everywhere.
 
 /// Degrees in a radian.
 const DEGREES: f64 = 180.0 / core::f64::consts::PI;
@@ -65,7 +66,7 @@ pub(crate) fn any_of(p: f64, n: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Bits are compared: a change of `libm` that moves the last digit moves results.
+    /// A change of `libm` that moves the last digit changes results.
     #[test]
     fn digits_are_pinned() {
         let bits = |x: f64| x.to_bits();

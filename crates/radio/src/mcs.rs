@@ -1,4 +1,6 @@
-//! The rates of IEEE 802.11ad: modulation, code, bits per block, sensitivity.
+//! Rates of IEEE 802.11ad: modulation, code, bits per block, sensitivity.
+//!
+//! Rates are data bits over the duration of a block or symbol.
 
 use crate::decibel::Dbm;
 use crate::space::Frequency;
@@ -9,13 +11,14 @@ use timeplane_model::Rate;
 /// A physical layer of 802.11ad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phy {
-    /// Spread 32 times: beacons, sector sweeps, control frames.
+    /// Spread 32 times, for beacons, sector sweeps and control frames.
     Control,
-    /// Single carrier: blocks of 448 symbols and 64 of guard.
+    /// Single carrier: blocks of 448 symbols and 64 symbols of guard.
     SingleCarrier,
-    /// Single carrier of low power: blocks of seven times 56 symbols and 8 of guard, Reed-Solomon and block codes.
+    /// Low-power single carrier: blocks of seven times 56 symbols and 8 of guard, with Reed-Solomon
+    /// and block codes.
     LowPower,
-    /// 336 data carriers in symbols of 242.4 ns.
+    /// OFDM: 336 data carriers in symbols of 242.4 ns.
     Ofdm,
 }
 
@@ -26,9 +29,9 @@ pub enum Modulation {
     Dbpsk,
     /// π/2-BPSK.
     Bpsk,
-    /// QPSK with each bit on two carriers: one bit a carrier.
+    /// QPSK with each bit on two carriers: one bit per carrier.
     Sqpsk,
-    /// QPSK, on the single carrier π/2-QPSK.
+    /// QPSK; π/2-QPSK on the single carrier.
     Qpsk,
     /// 16-QAM.
     Qam16,
@@ -63,13 +66,14 @@ impl fmt::Display for CodeRate {
     }
 }
 
-/// A modulation and coding scheme of IEEE 802.11ad: 0 to 31, and the extended single carrier of 802.11-2016 (9.1, 12.1 to 12.6).
+/// A modulation and coding scheme of IEEE 802.11ad: 0 to 31, and the extended single carrier of
+/// 802.11-2016 (9.1, 12.1 to 12.6).
 ///
-/// Ordered as in [`Mcs::all`], which is not the order of rates.
+/// The order is that of [`Mcs::all`], not of rates.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mcs(u8);
 
-/// There is no such MCS.
+/// Unknown name of an MCS.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no MCS {0}: 0 to 31, 9.1, 12.1 to 12.6")]
 pub struct NoSuchMcs(String);
@@ -79,9 +83,9 @@ struct Row {
     phy: Phy,
     modulation: Modulation,
     code: (u64, u64),
-    /// Each coded bit is sent so often.
+    /// Number of times that each coded bit is sent.
     repetition: u64,
-    /// dBm; none where no public source has it.
+    /// dBm; `None` without a public source.
     sensitivity: Option<i8>,
 }
 
@@ -137,7 +141,7 @@ const TABLE: [Row; 39] = [
     row("29", LowPower, Qpsk, 13, 21, 1, -57),
     row("30", LowPower, Qpsk, 52, 63, 1, -57),
     row("31", LowPower, Qpsk, 13, 14, 1, -57),
-    // 802.11-2016. One public module has 6390 Mb/s for 12.4, a typing error.
+    // 802.11-2016. One public source lists 6390 Mb/s for 12.4, a typing error.
     row("9.1", Sc, Qpsk, 7, 8, 1, 0),
     row("12.1", Sc, Qam16, 13, 16, 1, 0),
     row("12.2", Sc, Qam16, 7, 8, 1, 0),
@@ -148,30 +152,30 @@ const TABLE: [Row; 39] = [
 ];
 
 impl Mcs {
-    /// All of them: 0 to 31, then the extended ones.
+    /// All MCS: 0 to 31, then the extended ones.
     pub fn all() -> impl DoubleEndedIterator<Item = Self> + Clone {
         (0..TABLE.len() as u8).map(Self)
     }
 
-    /// 13 to 24: the rates of flyways.
+    /// MCS 13 to 24: the rates of flyways.
     pub fn ofdm() -> impl DoubleEndedIterator<Item = Self> + Clone {
         Self::all().filter(|m| m.phy() == Phy::Ofdm)
     }
 
-    /// 1 to 12: the rates of the proxy.
+    /// MCS 1 to 12: the rates of the proxy.
     pub fn single_carrier() -> impl DoubleEndedIterator<Item = Self> + Clone {
         (1..=12).map(Self)
     }
 
-    /// By its number, 0 to 31.
+    /// MCS by number, 0 to 31.
     ///
     /// # Errors
-    /// Where there is none.
+    /// If there is none.
     pub fn numbered(number: u8) -> Result<Self, NoSuchMcs> {
         if number <= 31 { Ok(Self(number)) } else { Err(NoSuchMcs(number.to_string())) }
     }
 
-    /// The same for constants of this crate, which are right.
+    /// MCS by number, for valid constants of this crate.
     pub(crate) const fn constant(number: u8) -> Self {
         assert!(number <= 31, "no such MCS");
         Self(number)
@@ -181,7 +185,7 @@ impl Mcs {
         &TABLE[usize::from(self.0)]
     }
 
-    /// Its number as the standard writes it, such as `12.3`.
+    /// Number as the standard writes it, such as `12.3`.
     pub fn name(self) -> &'static str {
         self.row().name
     }
@@ -193,23 +197,25 @@ impl Mcs {
     pub fn modulation(self) -> Modulation {
         self.row().modulation
     }
-    /// The rate of its code, without repetition.
+    /// Rate of its code, without repetition.
     pub fn code(self) -> CodeRate {
         CodeRate { data: self.row().code.0, coded: self.row().code.1 }
     }
-    /// How often each coded bit is sent: twice in MCS 1.
+    /// Number of times that each coded bit is sent: two for MCS 1.
     pub fn repetition(self) -> u64 {
         self.row().repetition
     }
 
-    /// The power at which 99 % of packets of 4096 B arrive, with a noise figure of 10 dB and an implementation loss of 5 dB;
-    /// none where no public source has it (the extended single carrier).
+    /// Power at which 99 % of packets of 4096 B arrive, with a noise figure of 10 dB and an
+    /// implementation loss of 5 dB.
+    ///
+    /// `None` without a public source (extended single carrier).
     pub fn sensitivity(self) -> Option<Dbm> {
         self.row().sensitivity.map(|s| Dbm::new(f64::from(s)))
     }
 
-    /// Coded bits in a block of the single carrier or a symbol of OFDM, repetitions counted; none for the control PHY, which has no
-    /// blocks.
+    /// Coded bits per block of the single carrier or OFDM symbol, with repetitions; `None` for the
+    /// control PHY, which has no blocks.
     pub fn coded_bits(self) -> Option<u64> {
         let places = match self.phy() {
             Phy::Control => return None,
@@ -220,19 +226,22 @@ impl Mcs {
         Some(places * self.modulation().bits())
     }
 
-    /// Data bits in a block or symbol as a fraction (the low-power ones are no whole numbers); none for the control PHY.
+    /// Data bits per block or symbol as a fraction, because low-power ones are not whole; `None`
+    /// for the control PHY.
     pub fn data_bits(self) -> Option<(u64, u64)> {
         let (code, repetition) = (self.code(), self.repetition());
         self.coded_bits().map(|bits| (bits * code.data, code.coded * repetition))
     }
 
-    /// Data bits per symbol and hertz as a fraction, without guards: what a bandwidth carries at one symbol a hertz.
+    /// Data bits per symbol and hertz as a fraction, without guards: the capacity of a bandwidth at
+    /// one symbol per hertz.
     pub fn efficiency(self) -> (u64, u64) {
         let spread = if self.phy() == Phy::Control { 32 } else { 1 };
         (self.modulation().bits() * self.code().data, self.code().coded * self.repetition() * spread)
     }
 
-    /// The rate in a channel of 2.16 GHz: data bits over the time of a block or symbol, rounded down to a bit/s.
+    /// Rate in a channel of 2.16 GHz: data bits over the time of a block or symbol, rounded down to
+    /// 1 bit/s.
     pub fn rate(self) -> Rate {
         // Blocks of 512 chips at 1.76 GHz; symbols of 640 samples at 2.64 GHz.
         let per_second = match self.phy() {
@@ -244,8 +253,9 @@ impl Mcs {
         Rate::bps(per_second * data / of)
     }
 
-    /// The rate at one symbol per hertz of a bandwidth, rounded down to a bit/s: the proxy's 125 Mb/s to 1.5 Gb/s for MCS 1 to 12 in
-    /// 500 MHz.
+    /// Rate at one symbol per hertz of a bandwidth, rounded down to 1 bit/s.
+    ///
+    /// MCS 1 to 12 in 500 MHz give the proxy's 125 Mb/s to 1.5 Gb/s.
     pub fn rate_in(self, bandwidth: Frequency) -> Rate {
         let (data, of) = self.efficiency();
         let bps = u128::from(bandwidth.as_hz()) * u128::from(data) / u128::from(of);
@@ -255,7 +265,7 @@ impl Mcs {
 
 impl FromStr for Mcs {
     type Err = NoSuchMcs;
-    /// By its name, such as `13` or `12.3`.
+    /// MCS by name, such as `13` or `12.3`.
     fn from_str(name: &str) -> Result<Self, NoSuchMcs> {
         let found = TABLE.iter().position(|r| r.name == name);
         found.map(|i| Self(i as u8)).ok_or_else(|| NoSuchMcs(crate::error::shorten(name)))

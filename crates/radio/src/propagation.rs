@@ -1,4 +1,6 @@
-//! How power gets from one antenna to another: free space, walls, and who stands in between.
+//! Propagation from one antenna to another: free space, walls, and bodies in between.
+//!
+//! Rooms are boxes with rays of a few reflections.
 
 mod blocker;
 mod budget;

@@ -1,4 +1,6 @@
-//! A link in a room that people and things move through, as a trace of beam matrices.
+//! A link in a room with moving people and things, as a trace of beam matrices.
+//!
+//! A matrix holds the received power of every pair of beams.
 
 use crate::angle::{Angle, Direction};
 use crate::antenna::Antenna;
@@ -8,7 +10,8 @@ use crate::space::{Frequency, Point};
 use crate::trace::{BeamTrace, MatrixError};
 use timeplane_model::Duration;
 
-/// Two antennas in a room. Each has beams at angles beside the straight line to the other; all are tilted as that line is.
+/// Two antennas in a room, each with beams at angles to the straight line to the other, tilted like
+/// that line.
 #[derive(Clone, Debug)]
 pub struct Scene {
     paths: Vec<Path>,
@@ -20,10 +23,11 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// A scene with the power into the antenna; both lists of beams are angles of azimuth beside the direct line.
+    /// A scene with the power into the antenna and two lists of beams (azimuth relative to the
+    /// direct line).
     ///
     /// # Errors
-    /// Where an antenna is outside of the room or inside of a box.
+    /// If an antenna is outside the room or inside a box.
     pub fn new(
         room: &Room,
         (from, sends, tx): (Point, Antenna, &[Angle]),
@@ -45,14 +49,13 @@ impl Scene {
         })
     }
 
-    /// All ways between the antennas.
+    /// All paths between the antennas.
     pub fn paths(&self) -> &[Path] {
         &self.paths
     }
 
-    /// Power received by pair of beams, by transmit beam and then receive beam, with these bodies in the room.
-    ///
-    /// What is below -200 dBm counts as that, as traces have no less.
+    /// Received power by transmit beam, then receive beam, with these bodies in the room. Powers
+    /// below -200 dBm are -200 dBm, the minimum of traces.
     pub fn matrix(&self, blockers: &[Blocker]) -> Vec<Dbm> {
         let mut levels = Vec::new();
         for &aim in &self.sender.1 {
@@ -66,10 +69,10 @@ impl Scene {
         levels
     }
 
-    /// The same scene with its power such that the best pair of beams receives this level while nobody is in the way: the one number
-    /// that a scene needs whose link budget is not known.
+    /// The scene with its power set so that the best pair of beams receives this level without a
+    /// blockage.
     ///
-    /// Where there are no beams it is left as it is.
+    /// Use it if the link budget is unknown. A scene without beams stays unchanged.
     pub fn calibrated(mut self, level: Dbm) -> Self {
         if let Some(best) = self.matrix(&[]).into_iter().reduce(Dbm::max) {
             self.power = self.power + (level - best);
@@ -77,10 +80,10 @@ impl Scene {
         self
     }
 
-    /// The trace of bodies that move: matrices every `step` from 0 to the first time that is not before `length`.
+    /// Trace of moving bodies: matrices every `step` from 0 to the first time at or after `length`.
     ///
     /// # Errors
-    /// Where there are no beams, a level is above 60 dBm, or the step is not above 0.
+    /// If there are no beams, a level is above 60 dBm, or the step is not above 0.
     pub fn trace(
         &self,
         step: Duration,

@@ -1,9 +1,11 @@
-//! Tables with a header line: comma-separated, comments after `#`, every error with its line.
+//! Tables with a header line.
+//!
+//! Cells are comma-separated, comments start with `#`, and every error names its line.
 
 use crate::error::{InputError, shorten};
 use core::ops::RangeInclusive;
 
-/// A table as text, with the lines where its rows are.
+/// A table as text, with the line numbers of its rows.
 #[derive(Debug)]
 pub(crate) struct Sheet<'a> {
     file: &'a str,
@@ -11,7 +13,7 @@ pub(crate) struct Sheet<'a> {
     rows: Vec<Row>,
 }
 
-/// One line of it.
+/// One line of a table.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub line: u64,
@@ -38,7 +40,7 @@ impl<'a> Sheet<'a> {
                 _ => InputError::line(file, line, shorten(&e.to_string()), "lines of cells with commas between"),
             }
         };
-        // A byte order mark is no part of the first name.
+        // A byte order mark is not part of the first name.
         let name = |cell: &str| cell.trim_start_matches('\u{feff}').to_owned();
         let header: Vec<String> = reader.headers().map_err(bad)?.iter().map(name).collect();
         for (i, column) in header.iter().enumerate() {
@@ -79,7 +81,7 @@ impl<'a> Sheet<'a> {
         })
     }
 
-    /// A finite number in bounds.
+    /// A finite number in a range.
     pub(crate) fn number(
         &self,
         row: &Row,
@@ -88,7 +90,7 @@ impl<'a> Sheet<'a> {
         allowed: &str,
     ) -> Result<f64, InputError> {
         match self.text(row, column).parse::<f64>() {
-            // A range has no NaN in it.
+            // Ranges exclude NaN.
             Ok(x) if bounds.contains(&x) => Ok(x),
             _ => Err(self.cell(row, column, allowed)),
         }

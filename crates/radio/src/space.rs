@@ -1,25 +1,27 @@
-//! Points, boxes and frequencies.
+//! Points, boxes, lengths and frequencies.
+//!
+//! Coordinates are in meters.
 
 use core::fmt;
 use core::ops::{Add, Sub};
 
-/// The speed of light in a vacuum, m/s (exact by the definition of the metre).
+/// Speed of light in a vacuum, m/s (exact by definition).
 pub const SPEED_OF_LIGHT: f64 = 299_792_458.0;
 
-/// A length in metres.
+/// A length in meters.
 #[derive(Clone, Copy, Default, PartialEq, PartialOrd)]
 pub struct Metres(f64);
 
 impl Metres {
-    /// `m` metres.
+    /// `m` meters.
     ///
     /// # Panics
-    /// Where it is negative or not finite.
+    /// If it is negative or not finite.
     pub const fn new(m: f64) -> Self {
         assert!(m >= 0.0 && m.is_finite(), "a length is finite and at least 0");
         Self(m)
     }
-    /// In metres.
+    /// In meters.
     pub const fn get(self) -> f64 {
         self.0
     }
@@ -43,7 +45,7 @@ impl Frequency {
     /// `hz` hertz.
     ///
     /// # Panics
-    /// At zero.
+    /// If it is zero.
     pub const fn hz(hz: u64) -> Self {
         assert!(hz > 0, "a frequency is above 0");
         Self(hz)
@@ -56,7 +58,7 @@ impl Frequency {
     pub const fn as_hz(self) -> u64 {
         self.0
     }
-    /// How long a wave is in air (as in a vacuum: 0.03 % less).
+    /// Wavelength in a vacuum, 0.03 % above that in air.
     pub fn wavelength(self) -> Metres {
         Metres::new(SPEED_OF_LIGHT / self.0 as f64)
     }
@@ -67,30 +69,30 @@ impl fmt::Debug for Frequency {
     }
 }
 
-/// A point in metres; z is the height above the floor.
+/// A point in meters; z is the height above the floor.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Point {
-    /// Metres along x.
+    /// Meters along x.
     pub x: f64,
-    /// Metres along y.
+    /// Meters along y.
     pub y: f64,
-    /// Metres above the floor.
+    /// Meters above the floor.
     pub z: f64,
 }
 
-/// A difference of points in metres.
+/// A difference of points in meters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Vector {
-    /// Metres along x.
+    /// Meters along x.
     pub x: f64,
-    /// Metres along y.
+    /// Meters along y.
     pub y: f64,
-    /// Metres upwards.
+    /// Meters upwards.
     pub z: f64,
 }
 
 impl Point {
-    /// Where all axes meet.
+    /// The intersection of the axes.
     pub const ORIGIN: Self = Self { x: 0.0, y: 0.0, z: 0.0 };
 
     /// A point.
@@ -98,10 +100,10 @@ impl Point {
         Self { x, y, z }
     }
 
-    /// How far another point is.
+    /// Distance to another point.
     ///
     /// # Panics
-    /// Where a coordinate is not finite.
+    /// If a coordinate is not finite.
     pub fn distance(self, other: Self) -> Metres {
         let v = other - self;
         Metres::new((v.x * v.x + v.y * v.y + v.z * v.z).sqrt())
@@ -124,7 +126,7 @@ impl Point {
         Self::new(c[0], c[1], c[2])
     }
 
-    /// The point a share `t` of the way to another.
+    /// The point at share `t` of the way to another.
     pub(crate) fn towards(self, to: Self, t: f64) -> Self {
         let v = to - self;
         Self::new(self.x + t * v.x, self.y + t * v.y, self.z + t * v.z)
@@ -144,7 +146,7 @@ impl Add<Vector> for Point {
     }
 }
 
-/// A box along the axes, from its lowest to its highest corner, with an inside.
+/// An axis-aligned box with a nonempty inside, from its lowest to its highest corner.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cuboid {
     low: Point,
@@ -152,7 +154,7 @@ pub struct Cuboid {
 }
 
 impl Cuboid {
-    /// The box between two corners; none where it is flat, inside out or not finite.
+    /// Box between two corners; `None` if it is flat, inverted or not finite.
     pub fn new(low: Point, high: Point) -> Option<Self> {
         let solid = (0..3).all(|axis| low.along(axis) < high.along(axis));
         (low.is_finite() && high.is_finite() && solid).then_some(Self { low, high })
@@ -169,8 +171,9 @@ impl Cuboid {
     pub fn contains(&self, p: Point) -> bool {
         (0..3).all(|axis| (self.low.along(axis)..=self.high.along(axis)).contains(&p.along(axis)))
     }
-    /// Whether a straight line between two points goes through the inside, deeper than a micrometre below the surface: a
-    /// ray that only touches it passes, as one that is reflected by it does.
+    /// Whether a line segment passes through the inside, deeper than a micrometer.
+    ///
+    /// Rays that touch the surface, such as reflected ones, pass.
     pub fn stops(&self, from: Point, to: Point) -> bool {
         const SKIN: f64 = 1e-6;
         let (mut enter, mut leave) = (0.0f64, 1.0f64);
@@ -212,7 +215,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against points on the line, one by one.
+        /// Compares with points on the line.
         #[test]
         fn a_box_stops_what_goes_through(
             c in prop::array::uniform6(-3.0..3.0f64), corner in prop::array::uniform3(-2.0..1.0f64),
@@ -225,7 +228,7 @@ mod tests {
             });
             let at = |i: u32| from.towards(to, f64::from(i) / 4000.0);
             let found = (0..=4000).any(|i| deep(at(i), 1e-5));
-            // Steps are below 3 mm: what goes in deeper than that is seen.
+            // Steps are below 3 mm, so deeper intrusions are found.
             let none_near = (0..=4000).all(|i| !deep(at(i), -4e-3));
             if found { prop_assert!(cuboid.stops(from, to)); }
             if none_near { prop_assert!(!cuboid.stops(from, to)); }

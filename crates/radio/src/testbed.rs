@@ -1,4 +1,6 @@
-//! The two rooms of the proxy's measurements (Drago et al., MASS 2019, section V), as far as the paper describes them.
+//! The two rooms of the proxy's measurements (Drago et al., MASS 2019, section V).
+//!
+//! Values that the paper omits are ours.
 
 use crate::angle::Angle;
 use crate::antenna::{Antenna, Horn, PatchArray};
@@ -9,30 +11,32 @@ use crate::space::{Cuboid, Frequency, Metres, Point};
 use crate::trace::{BeamTrace, MatrixError};
 use timeplane_model::Duration;
 
-/// Line-of-sight power of a continuous wave in room B that the paper does not give: -66 dBm. At 10 mW with these antennas it would be
-/// -32 dBm, and no body could matter; sweep it from -62 to -70 dBm.
+/// Line-of-sight power in room B, which the paper omits: -66 dBm.
+///
+/// At 10 mW with these antennas it would be -32 dBm, and no body could matter. Sweep it from -62 to
+/// -70 dBm.
 pub const TESTBED_LEVEL: Dbm = Dbm::new(-66.0);
 
-/// What walks through a room, and how.
+/// A straight walk at `angle` to the line from sender to receiver, which it crosses at a share
+/// `along` of the line.
 ///
-/// It walks straight, at `angle` to the line from the sender to the receiver (90°: at a right angle), and crosses that line
-/// at a share `along` of the way. Radio draws no random numbers: who wants ten link traces gives ten walks.
+/// Radio models draw no random numbers: ten link traces need ten walks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Walk {
-    /// Where it crosses the line: 0 at the sender, 1 at the receiver.
+    /// Crossing of the line: 0 at the sender, 1 at the receiver.
     pub along: f64,
-    /// How far before the line it begins, metres.
+    /// Distance before the line at the start, meters.
     pub before: f64,
-    /// Metres per second.
+    /// Meters per second.
     pub speed: f64,
-    /// Between its way and the line.
+    /// Angle between the walk and the line.
     pub angle: Angle,
-    /// Whether it turns when it is as far beyond the line as it began before it, and so on.
+    /// Whether it turns back at the same distance beyond the line, repeatedly.
     pub returns: bool,
 }
 
 impl Walk {
-    /// How far beyond the line it is, along its way; negative before it.
+    /// Distance beyond the line along the walk; negative before the line.
     pub fn beyond(&self, at: Duration) -> f64 {
         let gone = self.speed * at.as_secs_f64();
         let way = 2.0 * self.before;
@@ -70,17 +74,17 @@ pub struct Testbed {
     to: Point,
     /// Level of the best pair of beams with nobody in the way.
     pub level: Dbm,
-    /// Width and height of who walks.
+    /// Width and height of the body.
     pub size: (Metres, Metres),
     /// [`Blocker::extra`].
     pub extra: Db,
-    /// How it walks.
+    /// Walk of the body.
     pub walk: Walk,
-    /// How far it walks from one matrix to the next, metres.
+    /// Distance walked between two matrices, meters.
     pub step: f64,
 }
 
-/// The carrier of the testbed.
+/// Carrier of the testbed.
 const CARRIER: Frequency = Frequency::mhz(60_000);
 
 fn cuboid(low: [f64; 3], high: [f64; 3]) -> Cuboid {
@@ -89,7 +93,8 @@ fn cuboid(low: [f64; 3], high: [f64; 3]) -> Cuboid {
 }
 
 impl Testbed {
-    /// Scenario A: a trolley crosses in a room of many reflectors, which are the way round it. `level` is that of B.
+    /// Scenario A: a trolley crosses a room with many reflectors, which offer alternative paths.
+    /// `level` is that of B.
     pub fn a(level: Dbm) -> Self {
         let losses = Losses { box_side: Db::new(3.0), box_top: Db::new(3.0), ..Losses::default() };
         let cabinets = vec![cuboid([3.4, 3.8, 0.0], [4.6, 4.2, 2.0]), cuboid([3.4, 1.7, 0.0], [4.6, 2.1, 2.0])];
@@ -108,11 +113,11 @@ impl Testbed {
         }
     }
 
-    /// Scenario B: a manikin crosses an aisle, and there is no way round it.
+    /// Scenario B: a manikin crosses an aisle without alternative paths.
     pub fn b(level: Dbm) -> Self {
         let losses = Losses { wall: Db::new(20.0), ceiling: Db::new(15.0), floor: Db::new(20.0), ..Losses::default() };
         let room = Room::new(cuboid([0.0; 3], [3.25, 1.6, 2.7]), Vec::new(), losses);
-        // 1.4 m across and 0.6 m down; the length is such that the ray has 3.5 m.
+        // 1.4 m across and 0.6 m down; the length makes the ray 3.5 m long.
         let along = (3.5f64 * 3.5 - 1.4 * 1.4 - 0.6 * 0.6).sqrt();
         Self {
             name: "B",
@@ -127,19 +132,19 @@ impl Testbed {
         }
     }
 
-    /// The same with another walk.
+    /// The room with another walk.
     pub fn walked(self, walk: Walk) -> Self {
         Self { walk, ..self }
     }
 
-    /// Where the one who walks stands at a time.
+    /// The body at a time.
     pub fn blocker(&self, at: Duration) -> Blocker {
         let (dx, dy) = (self.to.x - self.from.x, self.to.y - self.from.y);
         let ground = (dx * dx + dy * dy).sqrt();
         let (ux, uy) = (dx / ground, dy / ground);
         let (sin, cos) = self.walk.angle.sin_cos();
         let beyond = self.walk.beyond(at);
-        // Along its way: the link's direction turned by the angle.
+        // Along the walk: the link's direction turned by the angle.
         let (wx, wy) = (ux * cos - uy * sin, ux * sin + uy * cos);
         let (x, y) = (self.from.x + self.walk.along * dx, self.from.y + self.walk.along * dy);
         let (width, height) = self.size;
@@ -158,11 +163,11 @@ impl Testbed {
         scene.expect("the testbeds' antennas are in their rooms").calibrated(self.level)
     }
 
-    /// Matrices from 0 to the first time that is not before `length`, one every [`step`](Self::step) of the way.
+    /// Matrices from 0 to the first time at or after `length`, one every [`step`](Self::step) of
+    /// the walk.
     ///
     /// # Errors
-    /// Where nobody moves on, so that there is no time between matrices (a speed or a step that is not above 0), or a level is above
-    /// 60 dBm.
+    /// If speed or step is not above 0, or a level is above 60 dBm.
     pub fn trace(&self, length: Duration) -> Result<BeamTrace, MatrixError> {
         let every = Duration::from_secs_f64(self.step / self.walk.speed);
         self.scene().trace(every, length, |at| vec![self.blocker(at)])

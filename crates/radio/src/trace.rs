@@ -1,4 +1,6 @@
-//! Channels that were measured or traced elsewhere: beam matrices of users, ray traces of NIST's model, logs of iperf3.
+//! Measured or traced channels: users' beam matrices, ray traces of NIST's model, logs of iperf3.
+//!
+//! Each file format has a module.
 
 mod beams;
 mod iperf;

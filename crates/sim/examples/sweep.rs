@@ -1,8 +1,11 @@
-//! What a sweep of short runs loses to its organisation: `sweep [RUNS [ROUNDS [JOBS]]]`, by default 1000 runs, three rounds, two jobs.
+//! The overhead of a sweep of short runs: `sweep [RUNS [ROUNDS [JOBS]]]`, by default 1000 runs,
+//! three rounds and two jobs.
 //!
-//! A round is the same runs twice, once as a sweep (`timeplane_experiment::run`: keys, folders, durable files, the table of all runs) and once alone (`simulate`, with
-//! the files that a run writes itself), so that what else the machine does is in both. Of the rounds that with the median ratio counts.
-//! Results are on the disk of `TMPDIR`: in memory they say what is lost without it. Who else writes to the disk is waited for, too.
+//! A round has the same runs twice. First they are a sweep (`timeplane_experiment::run`: keys,
+//! folders, durable files, the table of all runs), then they run alone (`simulate`, with the files
+//! that a run itself writes). Other load on the machine affects both. The round with the median
+//! ratio counts. Results are on the disk of `TMPDIR`; a folder in memory shows the overhead without
+//! a disk. Before each measurement the example waits for other writers to the disk.
 
 use rayon::prelude::*;
 use std::path::Path;
@@ -15,7 +18,7 @@ use timeplane_schedule::Schedulers;
 use timeplane_sim::Simulator;
 use timeplane_sim::run::{RunSpec, simulate};
 
-/// Two schemes, some 20,000 packets a run each.
+/// Two schemes, with about 20,000 packets per run.
 const SCENARIO: &str = r#"
 name = "short"
 fabric = { topology.single_switch.hosts = 16, rate = "10 Gb/s", propagation = "1 us" }
@@ -25,7 +28,7 @@ scheme.cubic.transport.tcp.min_rto = "2 ms"
 scheme.slots = { transport.raw = {}, plan.tdma = { slot = "50 us", guard = "5 us" } }
 "#;
 
-/// Seconds on the wall, and CPU seconds of all threads.
+/// Wall-clock seconds, and CPU seconds of all threads.
 #[derive(Clone, Copy)]
 struct Took {
     wall: f64,
@@ -42,7 +45,7 @@ fn took(what: impl FnOnce()) -> Took {
     Took { wall: wall.elapsed().as_secs_f64(), cpu: cpu() - before }
 }
 
-/// The runs without their organisation.
+/// The runs without the overhead of a sweep.
 fn alone(planned: &[PlannedRun], prepared: &Prepared, root: &Path, pool: &rayon::ThreadPool) {
     let schedulers = Schedulers::built_in();
     let one = |run: &PlannedRun| {

@@ -1,4 +1,6 @@
 //! The simulator as the driver of an experiment.
+//!
+//! An experiment knows which runs there are; the driver prepares and simulates one of them.
 
 use crate::air::{AirError, read_beams};
 use crate::run::{RunError, RunSpec, simulate};
@@ -8,7 +10,7 @@ use timeplane_results::{Recorder, RunSummary};
 use timeplane_scenario::{Loaded, Scenario};
 use timeplane_schedule::Schedulers;
 
-/// Why an experiment in the simulator has no outcome.
+/// The reason why an experiment in the simulator has no outcome.
 pub type SimulationError = ExperimentError<RunError>;
 
 /// Runs scenarios in virtual time.

@@ -40,7 +40,7 @@ pub enum AirError {
     /// A file of beams cannot be read.
     #[error("{}: {source}", file.display())]
     File {
-        /// The file.
+        /// The path as it was opened.
         file: PathBuf,
         /// The I/O error.
         source: std::io::Error,
@@ -93,7 +93,7 @@ pub enum AirError {
 /// A medium, and the meaning of its air links in the network. Each [`RadioLink`] has two
 /// consecutive air links, there and back.
 pub struct Air {
-    /// The medium.
+    /// The stations with their air links, idle.
     pub medium: Medium,
     /// By the scenario's link: its data rate; the fastest one of a link trace.
     pub rates: Vec<Mcs>,

@@ -39,8 +39,8 @@ pub(crate) enum Multiplexed {
 }
 
 impl Hybrid {
-    /// A circuit switch, and multiplexers that hold so many frames of `largest` wire bytes of each
-    /// input. `None` where the fabric has no circuit switch.
+    /// A circuit switch, and multiplexers that hold up to `frames` frames of `largest` wire bytes
+    /// of each input. `None` where the fabric has no circuit switch.
     pub fn new(wires: &Wires, circuits: Circuits, frames: u32, largest: u32) -> Option<Self> {
         let switch = wires.fabric.circuit_switch()?;
         Some(Self {

@@ -43,7 +43,7 @@ pub enum EventKind {
     },
     /// The first packet in flight on `link` arrives.
     Arrival {
-        /// The link.
+        /// The number of the link in the network.
         link: u32,
     },
     /// An agent's deadline passes.
@@ -53,7 +53,7 @@ pub enum EventKind {
     },
     /// The agent of a host hears that its queues have changed.
     QueuesChanged {
-        /// The host.
+        /// The host that the agent runs on.
         host: u32,
     },
     /// An interface may be free.
@@ -156,12 +156,12 @@ impl Key {
         debug_assert!(detail < 1 << DETAIL_BITS);
         Self((phase as u64) << 60 | (element as u64) << DETAIL_BITS | detail as u64)
     }
-    /// Its phase.
+    /// What it orders by first.
     #[inline]
     pub fn phase(self) -> Phase {
         Phase::ALL[(self.0 >> 60) as usize]
     }
-    /// Its element.
+    /// What it orders by within its phase, such as a link or a host.
     #[inline]
     pub const fn element(self) -> u32 {
         (self.0 >> DETAIL_BITS) as u32

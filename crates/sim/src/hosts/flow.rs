@@ -95,7 +95,7 @@ pub enum SenderTransport {
     },
     /// Raw frames with repair.
     Raw(Box<RawSender>),
-    /// TCP.
+    /// A TCP sender with its congestion control.
     Tcp(Box<Sender>),
 }
 

@@ -11,7 +11,6 @@ use timeplane_model::{Bytes, Duration, Rate};
 pub struct ReceiveBuffer {
     size: Bytes,
     drain: Rate,
-    /// When it is empty.
     empty_at: SimTime,
 }
 

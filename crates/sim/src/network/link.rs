@@ -102,13 +102,13 @@ impl Kind {
 /// Makes links; links that are alike share their properties.
 #[derive(Default)]
 pub(crate) struct Kinds {
-    made: Vec<(Ends, Arc<Kind>)>,
+    made: Vec<(Shape, Arc<Kind>)>,
     /// Whether packets that meet on links of switches are counted.
     watched: bool,
 }
 
 /// What determines the properties of a link: the wire, and the switches at its ends.
-type Ends = (LinkSpec, Option<Switch>, Option<Switch>);
+type Shape = (LinkSpec, Option<Switch>, Option<Switch>);
 
 impl Kinds {
     pub fn new(watched: bool) -> Self {
@@ -116,14 +116,14 @@ impl Kinds {
     }
 
     pub fn link(&mut self, link: &Link, from: Option<&Switch>, to: Option<&Switch>) -> LinkState {
-        let ends = (link.spec, from.copied(), to.copied());
+        let shape = (link.spec, from.copied(), to.copied());
         // Most fabrics have few kinds of links. In graphs where all links differ there is nothing
         // to share.
-        let kind = match self.made.iter().rev().take(16).find(|m| m.0 == ends) {
+        let kind = match self.made.iter().rev().take(16).find(|m| m.0 == shape) {
             Some((_, kind)) => Arc::clone(kind),
             None => {
                 let kind = Arc::new(Kind::new(&link.spec, from, to, self.watched));
-                self.made.push((ends, Arc::clone(&kind)));
+                self.made.push((shape, Arc::clone(&kind)));
                 kind
             }
         };
@@ -140,7 +140,7 @@ pub struct LinkState {
     free_at: i64,
     /// The longest queue so far, in line time.
     longest: i64,
-    /// Packets sent.
+    /// Packets that joined and were not cut off.
     pub sent_packets: u64,
     /// Wire bytes sent.
     pub sent_bytes: u64,

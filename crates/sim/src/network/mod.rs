@@ -54,7 +54,7 @@ use timeplane_scenario::Nic as NicSpec;
 use timeplane_transport::Report;
 use timeplane_workload::Streams;
 
-/// What the engine has to look at before it goes on.
+/// What the engine has to look at before it continues.
 #[derive(Default)]
 pub struct News {
     /// Whether there is anything, or an event outside the calendar has come nearer.
@@ -568,7 +568,7 @@ impl Network {
         }
     }
 
-    /// A PFC frame takes effect: the sender on this link begins no packets of these priorities.
+    /// A PFC frame takes effect: the sender on this link starts no packets of these priorities.
     pub fn obey(&mut self, now: SimTime, link: u32, priorities: u8) {
         let from = self.wires.fabric.link(LinkId(link)).from.0;
         if from < self.wires.hosts {

@@ -62,7 +62,7 @@ pub mod flags {
     pub const ECT: u16 = 16;
     /// Marked.
     pub const CE: u16 = 32;
-    /// A retransmission.
+    /// Its payload was sent before.
     pub const RETRANSMISSION: u16 = 64;
     /// A bit is wrong: lost on arrival.
     pub const CORRUPT: u16 = 128;

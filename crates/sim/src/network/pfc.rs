@@ -125,7 +125,7 @@ impl PfcSwitches {
         (self.frames, self.frames * u64::from(Pfc::FRAME))
     }
 
-    /// Packets and their wire bytes that wait at a port, beside those that its link has accepted.
+    /// Packets and their wire bytes that wait at a port and that its link has not accepted.
     pub fn waiting(&self, link: u32) -> (u64, u64) {
         let port = self.ports.get(link as usize).and_then(Option::as_ref);
         port.map_or((0, 0), |p| (p.queues.iter().map(|q| q.len() as u64).sum(), p.queued))
@@ -234,7 +234,7 @@ impl PfcSwitches {
         Some((sent, priorities))
     }
 
-    /// A PFC frame takes effect at a port: it begins no packets of these priorities.
+    /// A PFC frame takes effect at a port: it starts no packets of these priorities.
     pub fn pause(&mut self, wires: &mut Wires, now: SimTime, link: u32, priorities: u8) {
         if let Some(port) = &mut self.ports[link as usize] {
             port.paused = priorities;

@@ -99,8 +99,8 @@ impl Network {
         self.trains = None;
     }
 
-    /// Adds the circuit switch of a hybrid fabric, and multiplexers that hold so many frames of
-    /// `largest` wire bytes of each input.
+    /// Adds the circuit switch of a hybrid fabric, and multiplexers that hold up to `frames` frames
+    /// of `largest` wire bytes of each input.
     pub fn add_circuits(&mut self, circuits: Circuits, frames: u32, largest: u32) {
         self.hybrid = Hybrid::new(&self.wires, circuits, frames, largest).map(Box::new);
         self.detours |= self.hybrid.is_some();
@@ -109,7 +109,7 @@ impl Network {
 
 /// What others ask.
 impl Network {
-    /// The fabric.
+    /// The fabric without failures, as the run was given it.
     pub fn fabric(&self) -> &Fabric {
         &self.wires.fabric
     }
@@ -144,7 +144,7 @@ impl Network {
         self.repairs.pop()
     }
 
-    /// Packets and wire bytes that wait at a host's interface, beside those that its link has
+    /// Packets and wire bytes that wait at a host's interface, without those that its link has
     /// accepted.
     pub fn waiting(&self, host: u32, ends: &Endpoints) -> (u64, u64) {
         let link = self.wires.uplink(host);

@@ -8,8 +8,8 @@
 //! The plan guarantees exclusive use of the path, and this module checks it. A packet that joins a
 //! link before the last packet of a train has joined it disturbs the train. So does a change of the
 //! gate or the flow before the last packet has left. A disturbed run counts for nothing and is
-//! repeated packet by packet. This is optimistic lookahead without rollback: a plan that breaks its
-//! guarantee mostly does so in its first slots.
+//! repeated packet by packet. This is speculative lookahead without rollback: a plan that breaks
+//! its guarantee mostly does so in its first slots.
 
 use crate::engine::time::SimTime;
 use crate::hosts::endpoints::Endpoints;

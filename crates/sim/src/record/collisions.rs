@@ -15,7 +15,7 @@ pub struct Collisions {
 }
 
 impl Collisions {
-    /// No collisions on so many links.
+    /// No collisions yet, on this number of links.
     pub fn new(links: usize) -> Self {
         Self { last: vec![(u32::MAX, SimTime::ZERO); links], packets: 0 }
     }

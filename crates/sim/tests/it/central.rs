@@ -37,7 +37,7 @@ fn leaf_spine(uplinks: u32, rate: &str, pattern: &str, plan: &str) -> String {
     )
 }
 
-/// All to all.
+/// Flows go from any server to any other one.
 const UNIFORM: &str = r#"pattern = "uniform""#;
 
 /// The longest queue that a packet found with itself: on links from servers, from leaves to spines,

@@ -86,30 +86,30 @@ pub struct MediumSpec {
 pub enum Outcome {
     /// It came out at the other end of the link.
     Arrived {
-        /// The air link.
+        /// The number of the air link in the medium.
         link: u32,
-        /// The packet.
+        /// The number of the packet in the network.
         packet: u32,
     },
-    /// It is lost.
+    /// It will not come out: dropped by its queue, or given up.
     Lost {
-        /// The air link.
+        /// The number of the air link in the medium.
         link: u32,
-        /// The packet.
+        /// The number of the packet in the network.
         packet: u32,
         /// Whether the queue discipline dropped it, rather than the air after all retries.
         shed: bool,
     },
     /// Its link is down and it was not received.
     Returned {
-        /// The air link.
+        /// The number of the air link in the medium.
         link: u32,
-        /// The packet.
+        /// The number of the packet in the network.
         packet: u32,
     },
     /// The queue discipline marks it.
     Marked {
-        /// The packet.
+        /// The number of the packet in the network.
         packet: u32,
     },
 }
@@ -195,7 +195,7 @@ impl Medium {
         self.due.peek().map(|d| d.0.0)
     }
 
-    /// All links.
+    /// Links in the order in which they were given.
     pub fn links(&self) -> &[AirLink] {
         &self.links
     }

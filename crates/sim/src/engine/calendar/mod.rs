@@ -56,7 +56,7 @@ fn key(others: &[Key], what: u32) -> Key {
     if what & OTHER == 0 { EventKind::Arrival { link: what }.key() } else { others[(what & !OTHER) as usize] }
 }
 
-/// The time of an entry of the day that begins at `begin`.
+/// The time of an entry of the day that starts at `begin`.
 #[inline]
 const fn time(begin: i64, entry: u64) -> SimTime {
     SimTime(begin >> 32 << 32 | (entry >> 32) as i64)
@@ -358,7 +358,7 @@ impl Calendar {
         Some((at, entry as u32))
     }
 
-    /// The links of the arrivals so many days after the open one, as far as they are in the first
+    /// The links of the arrivals `days` days after the open one, as far as they are in the first
     /// block of that day.
     pub(crate) fn arrivals_in(&self, days: usize) -> impl Iterator<Item = u32> {
         let entries = if days == 0 {

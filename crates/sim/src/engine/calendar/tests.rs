@@ -1,4 +1,5 @@
 //! The calendar against a binary heap: the same events in the same order.
+//! Times are drawn so that days become longer and shorter during a test.
 
 use super::*;
 use proptest::prelude::*;

@@ -23,7 +23,7 @@ pub enum Discipline {
         /// The bound.
         limit: Limit,
     },
-    /// Marks ECN-capable packets that find at least so many others (DCTCP, SIGCOMM 2010, section
+    /// Marks ECN-capable packets that find at least this many others (DCTCP, SIGCOMM 2010, section
     /// 3.1).
     EcnThreshold {
         /// The threshold.
@@ -91,7 +91,7 @@ impl QueueState {
         Self { discipline, mtu, codel: CoDel::default() }
     }
 
-    /// A packet comes and finds so many `packets` and `bytes`.
+    /// A packet comes and finds `packets` and `bytes` in the queue.
     pub fn arrive(&self, item: Item, packets: u64, bytes: u64) -> OnArrival {
         let (Discipline::DropTail { limit } | Discipline::EcnThreshold { limit, .. } | Discipline::CoDel { limit, .. }) =
             self.discipline;

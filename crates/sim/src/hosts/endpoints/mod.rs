@@ -42,7 +42,7 @@ pub enum Transport {
         /// Timers of the repair.
         config: RawConfig,
     },
-    /// TCP.
+    /// A congestion-controlled byte stream.
     Tcp(TcpConfig),
 }
 
@@ -71,7 +71,7 @@ pub trait Wire {
 /// What a host has to do for a flow that starts or has something to repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostAction {
-    /// Nothing.
+    /// The transport acts by itself.
     Nothing,
     /// Ask the flow for its bytes, packet by packet.
     Queue {
@@ -130,7 +130,7 @@ pub struct Config {
 /// When the engine hears that a flow is finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotifyWhen {
-    /// Never.
+    /// No flow waits for another one.
     Never,
     /// When the sender knows that all bytes have arrived, and nothing of the flow is under way.
     SenderKnows,
@@ -138,7 +138,7 @@ pub enum NotifyWhen {
     Received,
 }
 
-/// A flow that is finished.
+/// A flow that the engine hears of, as flows wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FinishedFlow {
     /// Its number.
@@ -549,7 +549,7 @@ pub struct PacketEvent {
     pub seq: u64,
     /// Size without framing.
     pub bytes: u32,
-    /// Its flags.
+    /// Bits from [`flags`](crate::network::packet::flags).
     pub flags: u16,
     /// Whether it was lost.
     pub lost: bool,

@@ -80,7 +80,7 @@ pub struct Nic {
 pub enum Served {
     /// It sends a packet.
     Packet {
-        /// The packet.
+        /// It leaves now, by the path of its opening.
         packet: Packet,
         /// The flow that handed over its last byte with it.
         emptied: Option<FlowKey>,

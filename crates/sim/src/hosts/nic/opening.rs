@@ -10,7 +10,7 @@ use timeplane_model::{Duration, Rate, Time};
 /// The time in which a queue may send: an executed grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GateOpening {
-    /// The queue.
+    /// Destination and class of the packets that may leave.
     pub queue: QueueId,
     /// When it opens.
     pub from: SimTime,
@@ -87,7 +87,7 @@ impl GateOpening {
 /// Packets of a queue that leave back to back, all booked when the first one started.
 #[derive(Clone, Copy, Debug)]
 pub struct Train {
-    /// The queue.
+    /// Destination and class of its packets.
     pub queue: QueueId,
     /// When the first one starts to leave.
     pub first: SimTime,

@@ -76,7 +76,7 @@ pub struct Offered {
 /// A frame that a link sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Sent {
-    /// A frame of so many octets.
+    /// A frame of `psdu` octets.
     Frame { mcs: Mcs, psdu: u32 },
     /// A packet that takes so long.
     Packet { length: Duration },

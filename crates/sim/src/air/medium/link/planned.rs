@@ -1,4 +1,4 @@
-//! What only planned links do: their packet in the air, and closing while the run goes on.
+//! What only planned links do: their packet in the air, and closing during the run.
 //!
 //! A planned link sends each packet as a frame of its own, when its turn comes.
 

@@ -1,10 +1,12 @@
-//! The Clos networks among fabrics: leaf-spines, trees and fat trees, with links that stand for parallel unit links.
+//! Fabrics as Clos networks: leaf-spines, trees and fat trees.
+//!
+//! Fast links stand for parallel unit links.
 
 use crate::fabric::{Candidates, Fabric};
 use crate::ids::{HostId, LinkId, NodeId};
 use crate::units::Rate;
 
-/// Why a fabric is no Clos network of unit links.
+/// The fabric is not a Clos network of unit links.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClosError {
     /// Hosts' links differ.
@@ -29,17 +31,17 @@ pub enum ClosError {
         /// A host's.
         unit: Rate,
     },
-    /// The fabric is no Clos network of two or three layers.
+    /// The fabric is not a Clos network of two or three layers.
     #[error("switch {} has {found} equal next hops where its peers have {expected}: timeslots and rates need one switch, a leaf-spine, a tree or a fat tree", switch.0)]
     Shape {
-        /// Where it shows.
+        /// Switch with an unexpected number of next hops.
         switch: NodeId,
-        /// Next hops there.
+        /// Its next hops.
         found: usize,
-        /// Elsewhere.
+        /// Next hops of its peers.
         expected: usize,
     },
-    /// More next hops than a path's two bytes can name.
+    /// A switch has more next hops than a path's two bytes can name.
     #[error("switch {} has {found} equal next hops, a path names one of 255 at most", switch.0)]
     Wide {
         /// The switch.
@@ -47,7 +49,7 @@ pub enum ClosError {
         /// Its next hops.
         found: usize,
     },
-    /// The layer above a pod is narrower than the pod.
+    /// The layer above a pod has less capacity than the pod.
     #[error(
         "a pod of {edges} switches can bring {below} packets a slot to each of its upper switches, which send on {above}: only the lowest layer may be oversubscribed"
     )]
@@ -61,12 +63,12 @@ pub enum ClosError {
     },
 }
 
-/// Choices of a layer, and how many unit links each stands for.
+/// Choices of a layer, and the unit links behind each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layer {
     /// Equal next hops.
     pub choices: u32,
-    /// How many times as fast as a host's link each of them is.
+    /// Rate of each, in multiples of a host's link.
     pub units: u32,
 }
 
@@ -82,10 +84,10 @@ pub struct Clos {
 }
 
 impl Clos {
-    /// The Clos network that a fabric is.
+    /// The Clos network of a fabric.
     ///
     /// # Errors
-    /// Where it is none, or its links do not stand for whole numbers of unit links.
+    /// If it is not one, or its links are not whole multiples of unit links.
     pub fn of(fabric: &Fabric) -> Result<Self, ClosError> {
         let unit = fabric.link(fabric.uplink(HostId(0))).spec.rate;
         let mut switches: Vec<(NodeId, HostId)> = Vec::new();
@@ -104,7 +106,7 @@ impl Clos {
         let pod = (0..switches.len() as u32).collect();
         let (first, second) = (Layer::default(), Layer::default());
         let mut clos = Self { edge, edges: switches.len(), pod, pods: 0, first, second };
-        // Two hosts on a wire have no switch at all.
+        // Two hosts joined by a wire have no switch.
         if fabric.switches() > 0 {
             clos.layers(fabric, &switches)?;
         }
@@ -171,7 +173,8 @@ impl Clos {
                         let core = fabric.link(down[0]).to;
                         down = next_hops(fabric, next_hop(fabric, core, to)?, to);
                     }
-                    // The wire down is one of the destination's wires up, so that its colours count on both.
+                    // The wire down is one of the destination's wires up, so its colors count on
+                    // both.
                     let both = match down {
                         [one] => {
                             fabric.link(*one).to == at_g && next_hops(fabric, at_g, home).contains(&LinkId(one.0 ^ 1))
@@ -192,19 +195,19 @@ impl Clos {
         Ok(())
     }
 
-    /// Which switch with hosts a host is under, from 0.
+    /// Index of a host's switch among switches with hosts.
     pub fn edge(&self, host: HostId) -> u32 {
         self.edge[host.index()]
     }
-    /// How many switches have hosts.
+    /// Number of switches with hosts.
     pub fn edges(&self) -> usize {
         self.edges
     }
-    /// The pod of a switch with hosts, from 0: within it there is only the first choice to make.
+    /// Pod of a switch with hosts, from 0. Within a pod there is only the first choice.
     pub fn pod(&self, edge: u32) -> u32 {
         self.pod[edge as usize]
     }
-    /// How many pods there are.
+    /// Number of pods.
     pub fn pods(&self) -> usize {
         self.pods
     }
@@ -212,7 +215,7 @@ impl Clos {
     pub fn first(&self) -> Layer {
         self.first
     }
-    /// The choice at a switch above these; no choices where there are two layers.
+    /// The choice at an upper switch; no choices with two layers.
     pub fn second(&self) -> Layer {
         self.second
     }
@@ -222,7 +225,7 @@ impl Clos {
     }
 }
 
-/// The equal next hops of a switch towards a host that is joined to another one.
+/// Equal next hops of a switch towards a host of another switch.
 fn next_hops(fabric: &Fabric, at: NodeId, to: HostId) -> &[LinkId] {
     match fabric.candidates(at, to) {
         Candidates::Set(set) => set,

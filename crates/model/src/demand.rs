@@ -1,47 +1,51 @@
-//! What waits at the hosts.
+//! Demand: the backlog of hosts.
+//!
+//! Hosts report it to controllers, by destination or flow by flow.
 
 use crate::grant::Class;
 use crate::ids::HostId;
 use crate::units::{Bytes, Time};
 
-/// What one host holds for one destination.
+/// Backlog of one host for one destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BacklogEntry {
-    /// For whom.
+    /// Destination of the bytes.
     pub destination: HostId,
-    /// Bytes waiting, as the host will put them on the wire.
+    /// Queued bytes, in wire bytes.
     pub bytes: Bytes,
-    /// Bytes that have ever been queued for it since the host began, sent or not; where a control asks for it.
+    /// Bytes queued for it since the host's start, sent or not; only if a scheme needs it.
     pub arrived: Option<Bytes>,
 }
 
-/// Packets of one flow that wait in one queue.
+/// Packets of one flow in one queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
-    /// The queue: for whom.
+    /// Destination of the queue.
     pub destination: HostId,
-    /// The queue: which class.
+    /// Class of the queue.
     pub class: Class,
-    /// When they came, by the host's clock.
+    /// Arrival time by the host's clock.
     pub arrived: Time,
-    /// How many.
+    /// Number of packets.
     pub packets: u32,
-    /// Their bytes, as the host will put them on the wire.
+    /// Their wire bytes.
     pub bytes: Bytes,
 }
 
-/// One host's row of the demand. Entries are ordered by destination, each at most once, none empty.
+/// One host's row of the demand. Entries are ordered by destination, unique and nonempty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     entries: Vec<BacklogEntry>,
-    /// The same flow by flow, where a control asks for it: ordered by destination and class, within a queue as they will leave.
+    /// The same flow by flow, if a scheme needs it: ordered by destination and class, and by
+    /// departure within a queue.
     pub bursts: Vec<Burst>,
-    /// Room in the host's receive buffer; `None` where it has no bound.
+    /// Free space of the host's receive buffer; `None` if it is unlimited.
     pub room: Option<Bytes>,
 }
 
 impl Backlog {
-    /// A row from entries in any order: sorted, empty ones left out, later ones of a destination added to the first.
+    /// A row from entries in any order: sorts them, drops empty ones and adds up equal
+    /// destinations.
     pub fn new(mut entries: Vec<BacklogEntry>) -> Self {
         entries.retain(|e| e.bytes > Bytes::ZERO);
         entries.sort_by_key(|e| e.destination);
@@ -54,38 +58,39 @@ impl Backlog {
         });
         Self { entries, bursts: Vec::new(), room: None }
     }
-    /// Bytes per destination, and nothing else.
+    /// A row of bytes per destination only.
     pub fn of_bytes(bytes: impl IntoIterator<Item = (HostId, Bytes)>) -> Self {
         let entry = |(destination, bytes)| BacklogEntry { destination, bytes, arrived: None };
         Self::new(bytes.into_iter().map(entry).collect())
     }
-    /// Flow by flow, in the order of [`bursts`](Self::bursts); bytes per destination are the sums.
+    /// A row of bursts in the order of [`bursts`](Self::bursts); bytes per destination are their
+    /// sums.
     pub fn of_bursts(bursts: Vec<Burst>) -> Self {
         let row = Self::of_bytes(bursts.iter().map(|b| (b.destination, b.bytes)));
         Self { bursts, ..row }
     }
-    /// By destination.
+    /// Entries by destination.
     pub fn entries(&self) -> &[BacklogEntry] {
         &self.entries
     }
-    /// Bytes waiting for `destination`.
+    /// Backlog for `destination`.
     pub fn bytes(&self, destination: HostId) -> Bytes {
         match self.entries.binary_search_by_key(&destination, |e| e.destination) {
             Ok(i) => self.entries[i].bytes,
             Err(_) => Bytes::ZERO,
         }
     }
-    /// Bytes waiting for anyone.
+    /// Total backlog.
     pub fn total(&self) -> Bytes {
         self.entries.iter().map(|e| e.bytes).sum()
     }
-    /// Whether nothing waits.
+    /// Whether the backlog is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 }
 
-/// What waits between every pair of hosts: one [`Backlog`] per source.
+/// Backlog of all pairs of hosts: one [`Backlog`] per source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
     rows: Vec<Backlog>,
@@ -96,7 +101,7 @@ impl Demand {
     pub fn none(hosts: u32) -> Self {
         Self { rows: vec![Backlog::default(); hosts as usize] }
     }
-    /// How many hosts there are.
+    /// Number of hosts.
     pub fn hosts(&self) -> u32 {
         self.rows.len() as u32
     }
@@ -111,17 +116,17 @@ impl Demand {
     /// Replaces one source's row.
     ///
     /// # Panics
-    /// Where the row names a host that does not exist, or `source` itself.
+    /// If the row names an unknown host or `source` itself.
     pub fn set_row(&mut self, source: HostId, row: Backlog) {
         let n = self.hosts();
         assert!(row.entries.iter().all(|e| e.destination.0 < n && e.destination != source), "{source:?}: {row:?}");
         self.rows[source.index()] = row;
     }
-    /// Bytes waiting for anyone.
+    /// Total backlog.
     pub fn total(&self) -> Bytes {
         self.rows.iter().map(Backlog::total).sum()
     }
-    /// Whether nothing waits.
+    /// Whether the backlog is empty.
     pub fn is_empty(&self) -> bool {
         self.rows.iter().all(Backlog::is_empty)
     }

@@ -1,4 +1,6 @@
-//! What stands between hosts: switches, links, and the table that every hop asks.
+//! Fabrics: switches, links, and routing tables.
+//!
+//! Routes are all shortest paths by hops.
 
 use crate::grant::PathTag;
 use crate::hash::ecmp_index;
@@ -8,16 +10,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// What a link's layer adds to a packet on the wire.
+/// Bytes that a link layer adds to a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Framing {
-    /// Ethernet: 38 B (preamble 8, header 14, FCS 4, gap 12), never under 84 B on the wire (IEEE 802.3, clause 3).
+    /// Ethernet: 38 B (preamble 8, header 14, FCS 4, interframe space 12), at least 84 B on the
+    /// wire (IEEE 802.3, clause 3).
     #[default]
     Ethernet,
     /// Point-to-point protocol, as ns-3's point-to-point link: 2 B.
     Ppp,
-    /// Nothing: a wire byte is a byte of the packet.
+    /// None: wire bytes equal packet bytes.
     None,
 }
 
@@ -30,20 +33,20 @@ impl Framing {
             Self::None => 0,
         }
     }
-    /// The least that a packet takes on the wire, in bytes.
+    /// Minimum size of a packet on the wire, in bytes.
     pub const fn minimum(self) -> u32 {
         match self {
             Self::Ethernet => 84,
             Self::Ppp | Self::None => 0,
         }
     }
-    /// Bytes on the wire of a packet of `bytes`.
+    /// Wire bytes of a packet of `bytes`.
     #[inline]
     pub const fn wire(self, bytes: u32) -> u32 {
         let with = bytes + self.overhead();
         if with < self.minimum() { self.minimum() } else { with }
     }
-    /// The largest packet that takes at most `wire` bytes on the wire; 0 where none does.
+    /// Largest packet of at most `wire` wire bytes; 0 if there is none.
     pub const fn payload_within(self, wire: u64) -> u64 {
         if wire < self.minimum() as u64 {
             return 0;
@@ -52,60 +55,65 @@ impl Framing {
     }
 }
 
-/// When a switch begins to send a packet on.
+/// When a switch starts to forward a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Forwarding {
-    /// After its last bit came in.
+    /// After its last bit has arrived.
     #[default]
     StoreAndForward,
-    /// After its first 64 B came in, where the outgoing link is free and not faster than the incoming one needs.
+    /// After its first 64 B have arrived, if the outgoing link is idle and not faster than the
+    /// incoming one.
     CutThrough,
 }
 
-/// Bytes that a cut-through switch reads before it sends: preamble 8, Ethernet 14, IP and transport 42.
+/// Bytes that a cut-through switch reads first: preamble 8, Ethernet 14, IP and transport 42.
 pub const CUT_THROUGH_HEADER: u32 = 64;
 
-/// How much of a queue a switch keeps. Sizes count wire bytes.
+/// Limit of a switch's queues, in wire bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Buffer {
-    /// All of it.
+    /// No limit.
     #[default]
     Unbounded,
-    /// At most so much at each output port.
+    /// Limit of each output port.
     PerPort(Bytes),
-    /// One memory for all ports; a port takes at most `alpha` times what is still free (dynamic thresholds:
-    /// Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998).
+    /// One memory for all ports. A port takes at most `alpha` times the free memory (dynamic
+    /// thresholds: Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998).
     #[serde(rename_all = "snake_case")]
     Shared {
         /// The memory of the switch.
         memory: Bytes,
-        /// The share of the free memory that one port may take; 0.125 to 8 in hardware.
+        /// Multiple of the free memory that one port may take; 0.125 to 8 in hardware.
         alpha: f64,
     },
 }
 
-/// Priority flow control (IEEE 802.1Qbb, in 802.1Q clause 36): a switch that has no room for what comes in pauses who sends it.
+/// Priority flow control (IEEE 802.1Qbb, in 802.1Q clause 36): a switch pauses senders that exceed
+/// its buffer.
 ///
-/// A switch counts the wire bytes that it holds of each input and priority, from a packet's last bit in to its last bit out. Where these
-/// leave no room below `pause_at` for another frame of the MTU it sends a PFC frame back; where they have fallen to `resume_at`, another
-/// one. The port that gets it ends the frame that it sends, and begins no other of this priority. Pauses last until they are taken back
-/// (a real switch repeats them); PFC frames have no bit errors, and their bytes are in no link's count.
+/// A switch counts its wire bytes per input and priority, from a packet's last bit in to its last
+/// bit out. If these leave no room below `pause_at` for another frame of the MTU, it sends a PFC
+/// frame back. When they have fallen to `resume_at`, it sends another one. The port that receives
+/// it finishes its current frame and starts no other of this priority.
 ///
-/// A packet's priority is its class. Of several that may go, that of the lowest class goes first.
+/// Pauses last until they are revoked; real switches repeat them. PFC frames have no bit errors,
+/// and links do not count their bytes. A packet's priority is its class, and the lowest class goes
+/// first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub struct Pfc {
-    /// What an input may hold of a priority before it is paused, in wire bytes.
+    /// Limit of an input and priority before it is paused, in wire bytes.
     pub pause_at: Bytes,
-    /// It goes on once it holds no more than this.
+    /// Level at which it resumes.
     pub resume_at: Bytes,
-    /// Room above `pause_at` for what still comes. Missing: what each link needs, so that nothing is lost. With less, packets may be
-    /// (`input_full`).
+    /// Buffer above `pause_at` for frames in flight. By default it suffices on each link to lose
+    /// nothing; with less, packets may be dropped (`input_full`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Bytes>,
-    /// From a PFC frame's last bit until the port that gets it begins no more frames. 802.1Qbb allows 614.4 ns at 10 Gb/s.
+    /// Time from a PFC frame's last bit until the port starts no more frames. 802.1Qbb allows 614.4
+    /// ns at 10 Gb/s.
     #[serde(default = "pfc_reaction")]
     pub reaction: Duration,
 }
@@ -115,13 +123,15 @@ const fn pfc_reaction() -> Duration {
 }
 
 impl Pfc {
-    /// Bytes of a PFC frame on the wire: the least Ethernet frame, preamble and gap.
+    /// Wire bytes of a PFC frame: minimum Ethernet frame, preamble and interframe space.
     pub const FRAME: u32 = 84;
-    /// How many priorities there are.
+    /// Number of priorities.
     pub const PRIORITIES: usize = 8;
 
-    /// The headroom with which a link loses nothing: its rate for two propagations and the reaction, two frames of the MTU, one that
-    /// the PFC frame waits for and one that its sender has begun, and the PFC frame.
+    /// Headroom with which a link loses nothing.
+    ///
+    /// It covers the rate over two propagation delays and the reaction, two frames of the MTU, and
+    /// the PFC frame. The PFC frame waits for one of these frames; its receiver finishes the other.
     pub fn headroom(&self, link: &LinkSpec, mtu: u32) -> Bytes {
         let time = (link.propagation * 2 + self.reaction).as_ps().max(0) as u128;
         let flying = (time * u128::from(link.rate.as_bps())).div_ceil(8_000_000_000_000);
@@ -134,30 +144,30 @@ impl Pfc {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields, default)]
 pub struct Switch {
-    /// From a packet's arrival to its place in an output queue.
+    /// Time from a packet's arrival to its place in an output queue.
     pub latency: Duration,
     /// Store-and-forward or cut-through.
     pub forwarding: Forwarding,
-    /// Bound of the output queues.
+    /// Limit of the output queues.
     pub buffer: Buffer,
-    /// Marks a packet (Congestion Experienced) that finds at least so many wire bytes in its output queue (the
-    /// step marking that DCTCP asks for, RFC 8257 section 3.1).
+    /// Marks packets (Congestion Experienced) that find at least this many wire bytes in their
+    /// output queue: DCTCP's step marking, RFC 8257 section 3.1.
     pub ecn: Option<Bytes>,
-    /// Pauses who sends it more than it has room for, and loses nothing.
+    /// Pauses senders instead of dropping packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pfc: Option<Pfc>,
 }
 
-/// What a wire is; both directions alike.
+/// Parameters of a wire, equal in both directions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkSpec {
     /// Bits per second.
     pub rate: Rate,
-    /// From the end of sending to the end of receiving.
+    /// Time from the end of sending to the end of receiving.
     pub propagation: Duration,
-    /// What the link layer adds.
+    /// Framing of the link layer.
     pub framing: Framing,
-    /// Probability that a bit of a frame is wrong; a frame with a wrong bit is lost on arrival.
+    /// Probability of a bit error; frames with an error are dropped on arrival.
     pub bit_error: f64,
 }
 
@@ -172,7 +182,7 @@ pub struct Link {
     pub spec: LinkSpec,
 }
 
-/// What a node is.
+/// A node of a fabric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Node {
     /// An end point.
@@ -181,16 +191,16 @@ pub enum Node {
     Switch(Switch),
 }
 
-/// What keeps a drawing of nodes and links from being a fabric.
+/// Nodes and links do not form a fabric.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FabricError {
     /// Fewer than two hosts.
     #[error("a fabric has at least two hosts, this one has {hosts}")]
     TooFewHosts {
-        /// How many there are.
+        /// Number of hosts.
         hosts: u32,
     },
-    /// A dimension of a topology is zero or odd where it must not be.
+    /// A dimension of a topology is zero, or odd but must be even.
     #[error("{what} is {found}: {allowed}")]
     Dimension {
         /// The parameter.
@@ -200,14 +210,14 @@ pub enum FabricError {
         /// What is allowed.
         allowed: &'static str,
     },
-    /// A link names a node that does not exist, or joins one to itself.
+    /// A link names an unknown node, or joins a node to itself.
     #[error("link {link} joins node {node}, {reason}")]
     Link {
         /// The number of the wire, in the order written.
         link: usize,
         /// The node.
         node: u32,
-        /// Why that can't be.
+        /// Reason.
         reason: &'static str,
     },
     /// A host has more than one wire, or none.
@@ -230,8 +240,9 @@ pub enum FabricError {
 
 /// Hosts, switches, links and routes.
 ///
-/// Hosts are nodes `0..hosts`, switches follow. Wire `k` is links `2k` and `2k + 1`, first in the direction in which
-/// it was written. Routes are all shortest paths by hops; hosts under one switch share their routes.
+/// Hosts are nodes `0..hosts`, switches follow. Wire `k` is links `2k` and `2k + 1`, the first in
+/// the given direction. Routes are all shortest paths by hops; hosts of one switch share their
+/// routes.
 #[derive(Clone, Debug)]
 pub struct Fabric {
     hosts: u32,
@@ -239,17 +250,17 @@ pub struct Fabric {
     links: Vec<Link>,
     /// Per host, the link into the fabric.
     uplink: Vec<LinkId>,
-    /// Per host, its last switch's number (from 0), or its own "group" where hosts are joined directly.
+    /// Per host, its switch's number (from 0), or its own group for directly joined hosts.
     group: Vec<u32>,
     groups: u32,
     /// Per switch, whether hosts are joined to it.
     has_hosts: Vec<bool>,
     /// The switch whose ports a controller joins, which no route crosses.
     circuit_switch: Option<NodeId>,
-    /// Per (switch, group): where in `sets` its candidates lie, and how many.
+    /// Per (switch, group): position and number of its candidates in `sets`.
     table: Vec<(u32, u32)>,
     sets: Vec<LinkId>,
-    /// Per link, whether routes avoid it; empty where they avoid none.
+    /// Per link, whether routes avoid it; empty if they avoid none.
     dead: Vec<bool>,
 }
 
@@ -257,12 +268,13 @@ impl Fabric {
     /// A fabric of `hosts` hosts, these switches and these wires.
     ///
     /// # Errors
-    /// Where a link names a node that does not exist, a host has not exactly one wire, or hosts cannot reach each other.
+    /// If a link names an unknown node, a host does not have exactly one wire, or hosts cannot
+    /// reach each other.
     pub fn new(hosts: u32, switches: Vec<Switch>, wires: &[(NodeId, NodeId, LinkSpec)]) -> Result<Self, FabricError> {
         Self::beside(hosts, switches, wires, None)
     }
 
-    /// A fabric with a circuit switch among its switches: no route crosses that, only circuits that a controller sets up.
+    /// A fabric with a circuit switch, which only granted circuits cross.
     pub(crate) fn beside(
         hosts: u32,
         switches: Vec<Switch>,
@@ -315,13 +327,14 @@ impl Fabric {
         Ok(fabric)
     }
 
-    /// The same hosts, switches and links under the same numbers, with routes that avoid these links' wires: all shortest paths of what
-    /// is left. A wire is avoided both ways, whichever of its links is named; what an earlier call left out is back. Pairs may be left
-    /// without a route, see [`reaches`](Self::reaches); hosts under one switch still share their routes, so that a packet to a host
-    /// whose own wire is dead comes as far as its switch.
+    /// The same fabric with routes that avoid these links' wires: all shortest paths of the rest.
+    ///
+    /// Wires are avoided in both directions, whichever link is named. Each call starts from the
+    /// full fabric. Pairs may lose their route, see [`reaches`](Self::reaches). Hosts of one switch
+    /// still share routes: a packet to a host with a dead wire reaches its switch.
     ///
     /// # Panics
-    /// Where a link does not exist.
+    /// If a link does not exist.
     #[must_use]
     pub fn without(&self, dead: impl IntoIterator<Item = LinkId>) -> Self {
         let mut fabric = Self {
@@ -349,10 +362,11 @@ impl Fabric {
         fabric
     }
 
-    /// The same fabric with other rates on these links. Routes stay as they are: they count hops.
+    /// The same fabric with other rates on these links. Routes do not change, because they count
+    /// hops.
     ///
     /// # Panics
-    /// Where a link does not exist.
+    /// If a link does not exist.
     #[must_use]
     pub fn with_rates(&self, rates: impl IntoIterator<Item = (LinkId, Rate)>) -> Self {
         let mut fabric = self.clone();
@@ -367,7 +381,7 @@ impl Fabric {
         self.dead.get(link.index()).is_some_and(|d| *d)
     }
 
-    /// Whether there is a route from one host to another; always, but in a fabric [without](Self::without) some links.
+    /// Whether a route exists; false only in a fabric [without](Self::without) some links.
     pub fn reaches(&self, from: HostId, to: HostId) -> bool {
         let uplink = self.uplink(from);
         if self.is_dead(uplink) || self.is_dead(self.downlink(to)) {
@@ -383,11 +397,13 @@ impl Fabric {
         self.links.iter().enumerate().filter(|(_, l)| at(l)).map(|(l, _)| LinkId(l as u32)).collect()
     }
 
-    /// Breadth-first search towards each group of hosts; a switch keeps every link that brings a packet nearer.
+    /// Breadth-first search towards each group of hosts. A switch keeps every link that brings a
+    /// packet nearer.
     fn route(&mut self, out: &[Vec<LinkId>]) -> Result<(), FabricError> {
         let hosts = self.hosts as usize;
         let switches = self.nodes.len() - hosts;
-        // A group is the switch over its hosts. Two hosts joined by a wire have no switch and need no table.
+        // A group is the switch of its hosts. Two hosts joined by a wire have no switch and need no
+        // table.
         self.groups = switches as u32;
         self.group = (0..hosts)
             .map(|h| {
@@ -445,7 +461,7 @@ impl Fabric {
                     next >= hosts && distance[next - hosts].wrapping_add(1) == distance[s]
                 }));
                 let row = s * switches + g;
-                // Neighbouring destinations mostly share a set: reuse the last one of this switch.
+                // Neighboring destinations mostly share a set: reuse this switch's last one.
                 let previous = if g > 0 { self.table[row - 1] } else { (0, 0) };
                 let range = previous.0 as usize..(previous.0 + previous.1) as usize;
                 self.table[row] = if previous.1 > 0 && self.sets[range] == scratch[..] {
@@ -460,7 +476,7 @@ impl Fabric {
         Ok(())
     }
 
-    /// How many hosts there are.
+    /// Number of hosts.
     pub const fn hosts(&self) -> u32 {
         self.hosts
     }
@@ -468,11 +484,11 @@ impl Fabric {
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
-    /// How many switches there are.
+    /// Number of switches.
     pub fn switches(&self) -> usize {
         self.nodes.len() - self.hosts as usize
     }
-    /// The switch at a node, unless it is a host.
+    /// The switch at a node; `None` for hosts.
     pub fn switch(&self, node: NodeId) -> Option<&Switch> {
         match self.nodes.get(node.index()) {
             Some(Node::Switch(s)) => Some(s),
@@ -496,8 +512,10 @@ impl Fabric {
         LinkId(self.uplink[host.index()].0 ^ 1)
     }
 
-    /// The links that bring a packet at switch `at` nearer to host `to`, by number; the host's own link last. None where there is no
-    /// route, in a fabric [without](Self::without) some links.
+    /// Links that bring a packet at switch `at` nearer to host `to`, by number, with the host's own
+    /// link last.
+    ///
+    /// Empty without a route, in a fabric [without](Self::without) some links.
     #[inline]
     pub fn candidates(&self, at: NodeId, to: HostId) -> Candidates<'_> {
         let s = at.0 - self.hosts;
@@ -553,11 +571,12 @@ impl Fabric {
         }
     }
 
-    /// The link that switch `at` takes for a packet with this tag, see [`PathTag`]. Among fewer paths than the tag was made for, it is taken
-    /// modulo their number.
+    /// Link that switch `at` takes for a packet with this tag, see [`PathTag`].
+    ///
+    /// If there are fewer paths than the tag was made for, it counts modulo their number.
     ///
     /// # Panics
-    /// Where there is no route.
+    /// If there is no route.
     #[inline]
     pub fn tagged_link(&self, at: NodeId, to: HostId, tag: PathTag) -> LinkId {
         match self.candidates(at, to) {
@@ -569,7 +588,7 @@ impl Fabric {
         }
     }
 
-    /// The switch whose ports a controller joins, where there is one.
+    /// The circuit switch, if any.
     pub const fn circuit_switch(&self) -> Option<NodeId> {
         self.circuit_switch
     }
@@ -579,7 +598,7 @@ impl Fabric {
         self.has_hosts[(switch.0 - self.hosts) as usize]
     }
 
-    /// Whether all packets from one host to the other take the same links; not so where there is no route.
+    /// Whether all packets between two hosts take the same links; false without a route.
     pub fn is_single_path(&self, from: HostId, to: HostId) -> bool {
         let mut at = self.link(self.uplink(from)).to;
         while at != to.node() {
@@ -592,12 +611,14 @@ impl Fabric {
         true
     }
 
-    /// The share of each link's rate that this demand takes if every pair splits evenly over all its shortest paths.
+    /// Load of each link relative to its rate, if each pair splits evenly over all its shortest
+    /// paths.
     ///
-    /// `bytes(from, to)` are wire bytes; the most loaded link bounds any routing of a single-path fabric.
+    /// `bytes(from, to)` are wire bytes. In a single-path fabric, the most loaded link bounds any
+    /// routing.
     pub fn utilisation(&self, pairs: impl IntoIterator<Item = (HostId, HostId, f64)>) -> Utilisation {
         let mut bytes = vec![0.0; self.links.len()];
-        // Pairs of the same switches split alike between these switches: add them up first.
+        // Pairs of the same switches split alike: add them up first.
         let switches = self.switches();
         let mut between = vec![0.0; switches * switches];
         for (from, to, b) in pairs {

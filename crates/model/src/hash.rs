@@ -1,9 +1,9 @@
-//! The ECMP hash: documented, so that other simulators can route the same flows over the same links.
+//! The ECMP hash, documented so that other simulators can route the same flows over the same links.
 //!
-//! `flow_hash` depends on the flow alone, `ecmp_index` on the flow and the switch, so that successive switches do
-//! not choose alike (no polarisation).
+//! `flow_hash` depends only on the flow, `ecmp_index` on flow and switch. Successive switches
+//! therefore choose independently (no polarization).
 
-/// A bijective mix of 64 bits (the finaliser of SplitMix64: Steele, Lea, Flood, OOPSLA 2014).
+/// A bijective mix of 64 bits (SplitMix64's finalizer: Steele, Lea, Flood, OOPSLA 2014).
 pub const fn mix64(mut x: u64) -> u64 {
     x ^= x >> 30;
     x = x.wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -12,14 +12,15 @@ pub const fn mix64(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The hash of a flow: `mix64(mix64(source << 32 | destination) ^ label ^ salt) >> 32`.
+/// Hash of a flow: `mix64(mix64(source << 32 | destination) ^ label ^ salt) >> 32`.
 ///
-/// `label` stands for the port numbers (timeplane uses the flow's number); `salt` is drawn from the run's seed, or 0.
+/// `label` stands for the port numbers (timeplane uses the flow's number). `salt` derives from the
+/// run's seed, or is 0.
 pub const fn flow_hash(source: u32, destination: u32, label: u64, salt: u64) -> u32 {
     (mix64(mix64((source as u64) << 32 | destination as u64) ^ label ^ salt) >> 32) as u32
 }
 
-/// Which of `n` equal-cost links a switch takes, the candidates ordered by link number:
+/// Index of the link that a switch takes among `n` equal-cost links, ordered by number:
 /// `(mix64(hash ^ (node + 1) * 0x9e3779b97f4a7c15) >> 32) * n >> 32`.
 #[inline]
 pub const fn ecmp_index(hash: u32, node: u32, n: u32) -> u32 {

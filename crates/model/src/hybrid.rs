@@ -1,4 +1,7 @@
-//! Racks with two ways out: a packet switch, and beside it a faster circuit switch (REACToR, NSDI 2014, section 3).
+//! Racks with two uplinks: a packet switch alongside a faster circuit switch (REACToR, NSDI 2014,
+//! section 3).
+//!
+//! Packets use the circuit switch only with a grant.
 
 use crate::fabric::{Fabric, FabricError, LinkSpec, Switch};
 use crate::grant::PathTag;
@@ -18,14 +21,15 @@ pub struct Hybrid {
 }
 
 impl Fabric {
-    /// Racks under one packet switch and one circuit switch.
+    /// Racks below one packet switch and one circuit switch.
     ///
-    /// Nodes: hosts, top-of-rack switches, the packet switch, the circuit switch. Wires: hosts in order, then rack by rack those to the packet
-    /// switch, then rack by rack those to the circuit switch. Routes cross the packet switch; a packet takes the circuit switch only where its grant
-    /// says so.
+    /// Nodes are hosts, top-of-rack switches, the packet switch, the circuit switch. Wires are
+    /// those of hosts, then rack by rack those to the packet switch, then rack by rack those to the
+    /// circuit switch. Routes cross the packet switch; a packet takes the circuit switch only if
+    /// its grant names it.
     ///
     /// # Errors
-    /// Where a dimension is zero.
+    /// If a dimension is zero.
     pub fn hybrid(
         shape: Hybrid,
         switch: Switch,
@@ -53,15 +57,17 @@ impl Fabric {
         Self::beside(hosts, vec![switch; tors as usize + 2], &wires, Some(circuits))
     }
 
-    /// The links from a switch to the circuit switch, in order; none where there is no circuit switch.
+    /// Links from a switch to the circuit switch, in order; empty without a circuit switch.
     pub fn circuit_uplinks(&self, tor: NodeId) -> Vec<LinkId> {
         let Some(circuits) = self.circuit_switch() else { return Vec::new() };
         let links = self.links().iter().enumerate();
         links.filter(|(_, l)| l.from == tor && l.to == circuits).map(|(i, _)| LinkId(i as u32)).collect()
     }
 
-    /// The path of packets beside circuits: those of a rack's i-th host go up by its i-th wire to the packet switch, and come down to it by its
-    /// i-th, modulo their number. So no two hosts of a fully provisioned rack share one.
+    /// Path of packets alongside circuits.
+    ///
+    /// Packets of a rack's i-th host use the i-th wire to the packet switch, modulo the number of
+    /// wires, in both directions. Hosts of a fully provisioned rack thus share no wire.
     pub fn packet_path(&self, from: HostId, to: HostId) -> Option<PathTag> {
         self.circuit_switch()?;
         let place = |h: HostId| {

@@ -1,4 +1,6 @@
-//! Names of things: small integers that cannot be mixed up.
+//! Identifiers: small integers of distinct types.
+//!
+//! They index tables of the same order.
 
 use core::fmt;
 

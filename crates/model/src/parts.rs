@@ -1,11 +1,16 @@
-//! A fabric's hosts in parts, of which each has somebody in charge.
+//! Partition of a fabric's hosts, for instance among regional controllers.
+//!
+//! Hosts are divided in the order of their switches.
 
 use crate::fabric::Fabric;
 use crate::ids::HostId;
 
 impl Fabric {
-    /// Per host, which of so many parts it is in, from 0: hosts in the order of their switches, cut into parts of the same size to one. With one
-    /// part, or none, all are in part 0; where there are more parts than hosts, some are empty.
+    /// Part of each host, from 0.
+    ///
+    /// Hosts in the order of their switches are cut into `parts` parts whose sizes differ by at
+    /// most one. With zero or one parts, all are in part 0. With more parts than hosts, some are
+    /// empty.
     pub fn parts(&self, parts: u32) -> Vec<u32> {
         let mut switches = Vec::new();
         let mut order: Vec<(usize, HostId)> = (0..self.hosts())

@@ -1,4 +1,6 @@
-//! What a controller decides: slots one after the other, or rates.
+//! Plans of controllers: consecutive slots, or rates.
+//!
+//! Values are checked when they are created.
 
 use crate::fabric::Fabric;
 use crate::grant::{Class, PathTag};
@@ -6,14 +8,14 @@ use crate::hash::flow_hash;
 use crate::ids::{HostId, LinkId};
 use crate::units::{Bytes, Duration, Rate, Time};
 
-/// Who sends to whom at one time, each host at most once on either side.
+/// Simultaneous transmissions, with each host at most once per side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matching {
     /// Per source, its destination.
     outputs: Vec<Option<HostId>>,
 }
 
-/// Why a table is no matching.
+/// The table is not a matching.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MatchingError {
     /// Two sources have one destination.
@@ -26,7 +28,7 @@ pub enum MatchingError {
         /// Another.
         second: u32,
     },
-    /// A destination is no host.
+    /// A destination is not a host.
     #[error("host {input} sends to host {output}, but the hosts are 0 to {last}")]
     Range {
         /// The source.
@@ -45,10 +47,10 @@ pub enum MatchingError {
 }
 
 impl Matching {
-    /// A matching, from each source's destination.
+    /// A matching from each source's destination.
     ///
     /// # Errors
-    /// Where two sources share a destination, a destination is no host, or a host sends to itself.
+    /// If sources share a destination, a destination is not a host, or a host sends to itself.
     pub fn new(outputs: Vec<Option<HostId>>) -> Result<Self, MatchingError> {
         let mut taken: Vec<Option<u32>> = vec![None; outputs.len()];
         for (input, output) in outputs.iter().enumerate() {
@@ -78,7 +80,7 @@ impl Matching {
     pub fn pairs(&self) -> impl Iterator<Item = (HostId, HostId)> + '_ {
         self.outputs.iter().enumerate().filter_map(|(i, o)| o.map(|o| (HostId(i as u32), o)))
     }
-    /// How many pairs it has.
+    /// Number of pairs.
     pub fn len(&self) -> usize {
         self.outputs.iter().flatten().count()
     }
@@ -91,21 +93,21 @@ impl Matching {
 /// One pair's part of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmission {
-    /// Who sends.
+    /// Sender.
     pub source: HostId,
-    /// To whom.
+    /// Receiver.
     pub destination: HostId,
-    /// Which of its queues.
+    /// Class of the queue.
     pub class: Class,
-    /// By which path; `None` leaves it to the fabric's ECMP.
+    /// Path; `None` leaves it to the fabric's ECMP.
     pub path: Option<PathTag>,
-    /// How fast, in wire bits per second; `None` is the line rate of the sender.
+    /// Rate in wire bit/s; `None` is the sender's line rate.
     pub rate: Option<Rate>,
-    /// The most wire bytes, as where the receiver has little room; `None` is what the time allows.
+    /// Most wire bytes, for instance for a small receive buffer; `None` is limited by time only.
     pub bytes: Option<Bytes>,
 }
 
-/// Why transmissions do not make a slot.
+/// The transmissions do not form a slot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SlotError {
     /// A link would carry more than it can.
@@ -113,32 +115,32 @@ pub enum SlotError {
     Overload {
         /// The link.
         link: LinkId,
-        /// What the slot would put on it.
+        /// Load of the link in this slot.
         load: Rate,
-        /// What it carries.
+        /// Rate of the link.
         rate: Rate,
-        /// One that uses it: the source.
+        /// Source of a transmission that uses it.
         source_host: HostId,
-        /// And its destination.
+        /// Its destination.
         destination: HostId,
     },
-    /// A slot is open for no time.
+    /// The slot's open time is not positive.
     #[error("a slot is open for {open}: it must be positive")]
     Open {
-        /// How long.
+        /// Its open time.
         open: Duration,
     },
-    /// No such host, or a host to itself.
+    /// A host is unknown, or sends to itself.
     #[error("a slot has {source_host} -> {destination} among {hosts} hosts")]
     Hosts {
         /// The source.
         source_host: u32,
         /// The destination.
         destination: u32,
-        /// How many hosts there are.
+        /// Number of hosts.
         hosts: u32,
     },
-    /// Nothing leads from one to the other, in a fabric without some of its links.
+    /// There is no route between two hosts, in a fabric without some of its links.
     #[error("a slot has {source_host} -> {destination}, and there is no route")]
     Unreachable {
         /// The source.
@@ -148,9 +150,10 @@ pub enum SlotError {
     },
 }
 
-/// Transmissions that together overload no link, and how long their gates are open.
+/// Transmissions that overload no link, and how long their gates are open.
 ///
-/// `open` has neither guard nor dark time in it. A [`Matching`] on a non-blocking switch is the special case with one partner each.
+/// `open` includes neither guard nor dark time. A [`Matching`] on a nonblocking switch is the
+/// special case with one partner each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {
     transmissions: Vec<Transmission>,
@@ -160,11 +163,13 @@ pub struct Slot {
 impl Slot {
     /// A slot, checked against the links of the fabric.
     ///
-    /// Every transmission counts on all links of its path. Where the fabric has several shortest paths and the transmission names
-    /// none, only its first and last link are certain, and only they are checked.
+    /// Each transmission counts on all links of its path. If there are several shortest paths and
+    /// the transmission names none, only its first and last link are certain. Only these are
+    /// checked then.
     ///
     /// # Errors
-    /// Where a link would be overloaded, a host does not exist or has no route to its partner, or `open` is not positive.
+    /// If a link would be overloaded, a host is unknown or has no route to its partner, or `open`
+    /// is not positive.
     pub fn new(transmissions: Vec<Transmission>, open: Duration, fabric: &Fabric) -> Result<Self, SlotError> {
         if open <= Duration::ZERO {
             return Err(SlotError::Open { open });
@@ -197,33 +202,33 @@ impl Slot {
         }
         Ok(Self { transmissions, open })
     }
-    /// Who sends to whom.
+    /// Its transmissions.
     pub fn transmissions(&self) -> &[Transmission] {
         &self.transmissions
     }
-    /// How long the gates are open.
+    /// Open time of the gates.
     pub fn open(&self) -> Duration {
         self.open
     }
 }
 
-/// The links that a transmission crosses for certain.
+/// Links that a transmission certainly crosses.
 fn certain_links(fabric: &Fabric, t: &Transmission) -> Vec<LinkId> {
     if let Some(tag) = t.path {
         return fabric.tagged_path(t.source, t.destination, tag);
     }
-    // Two hashes that differ in every choice would still miss nothing but the middle: ask the candidates.
+    // Paths of two hashes would miss only middle links: ask the candidates.
     let one = fabric.path(t.source, t.destination, flow_hash(t.source.0, t.destination.0, 0, 0));
     let single = fabric.is_single_path(t.source, t.destination);
     if single { one } else { vec![one[0], one[one.len() - 1]] }
 }
 
-/// A slot and the gap after it: guard time, or the dark time of a switch that retunes.
+/// A slot and the time after it: guard, or the dark time of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleEntry {
     /// The slot.
     pub slot: Slot,
-    /// From its end to the next one's begin.
+    /// Time from its end to the next slot's start.
     pub gap: Duration,
 }
 
@@ -231,23 +236,24 @@ pub struct ScheduleEntry {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Round(pub u64);
 
-/// Slots in order, from when they hold.
+/// Slots in order, with the time at which they take effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     /// Its number.
     pub round: Round,
-    /// When its first slot opens, by the controller's clock. A schedule is swapped in at this edge and never half applied.
+    /// Opening of its first slot, by the controller's clock. A schedule takes effect at once and
+    /// completely.
     pub effective: Time,
     /// Slots in order.
     pub entries: Vec<ScheduleEntry>,
 }
 
 impl Schedule {
-    /// From the first slot's begin to the end of the last gap.
+    /// Time from the first slot's start to the last one's guard or dark time, included.
     pub fn length(&self) -> Duration {
         self.entries.iter().fold(Duration::ZERO, |sum, e| sum + e.slot.open() + e.gap)
     }
-    /// Each slot with the times of its begin and end, by the controller's clock.
+    /// Each slot with its start and end, by the controller's clock.
     pub fn timed(&self) -> impl Iterator<Item = (Time, Time, &Slot)> + '_ {
         let mut at = self.effective;
         self.entries.iter().map(move |e| {
@@ -258,7 +264,7 @@ impl Schedule {
     }
 }
 
-/// A rate for every pair, in bit/s of wire bytes; row and column sums within the hosts' links.
+/// A rate for every pair in wire bit/s, with row and column sums within the hosts' links.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RateMatrix {
     hosts: u32,
@@ -269,7 +275,7 @@ impl RateMatrix {
     /// A matrix by rows: `rates[source * hosts + destination]`.
     ///
     /// # Errors
-    /// Where a host would send or receive more than its link carries.
+    /// If a host would send or receive more than its link carries.
     pub fn new(rates: Vec<Rate>, fabric: &Fabric) -> Result<Self, SlotError> {
         let hosts = fabric.hosts();
         let n = hosts as usize;
@@ -294,10 +300,10 @@ impl RateMatrix {
     }
 }
 
-/// What a scheduler decides.
+/// A scheduler's decision.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Slots one after the other: timeslots, TDMA slots, circuit configurations.
+    /// Consecutive slots: timeslots, TDMA slots, circuit configurations.
     Slots(Vec<ScheduleEntry>),
     /// A rate for every pair, until the next plan.
     Rates(RateMatrix),

@@ -1,11 +1,13 @@
-//! Quantities as people write them: `"20 us"`, `"100 Gb/s"`, `"46 kB"`. One number, one space or none, one unit.
+//! Quantities as text: `"20 us"`, `"100 Gb/s"`, `"46 kB"`.
+//!
+//! A quantity is one number, at most one space, and one unit.
 
 use crate::units::{Bytes, Duration, Rate};
 use core::fmt;
 use core::str::FromStr;
 use std::borrow::Cow;
 
-/// Why a text is not a quantity.
+/// The text is not a quantity.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum UnitError {
     /// The number is missing or malformed.
@@ -13,7 +15,7 @@ pub enum UnitError {
     Number {
         /// What was found.
         text: String,
-        /// A right example.
+        /// A valid example.
         example: &'static str,
     },
     /// The unit is missing or unknown.
@@ -23,7 +25,7 @@ pub enum UnitError {
         text: String,
         /// The unit, in words.
         found: String,
-        /// All right units.
+        /// Valid units.
         allowed: &'static str,
     },
     /// The number does not fit the type.
@@ -31,7 +33,7 @@ pub enum UnitError {
     Range {
         /// What was found.
         text: String,
-        /// What is allowed.
+        /// Valid range.
         range: &'static str,
     },
 }
@@ -43,7 +45,7 @@ struct Family {
     range: &'static str,
 }
 
-/// Splits `text` and gives its value in the family's base unit, exactly where the decimal fits.
+/// Parses `text` into the family's base unit, exactly if the decimal is representable.
 fn parse(text: &str, family: &Family) -> Result<i128, UnitError> {
     let t = text.trim();
     let end = t.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '+'))).unwrap_or(t.len());
@@ -138,7 +140,7 @@ impl FromStr for Bytes {
     }
 }
 
-/// Writes `value` in the largest unit in which it is whole.
+/// Writes `value` in the largest unit that keeps it whole.
 fn write(f: &mut fmt::Formatter<'_>, value: i128, units: &[(&str, u64)]) -> fmt::Result {
     let whole = units.iter().rev().find(|(_, k)| value != 0 && value % i128::from(*k) == 0);
     let (name, factor) = whole.unwrap_or(&units[0]);

@@ -1,4 +1,6 @@
-//! The usual fabrics, as nodes and wires.
+//! Common topologies as nodes and wires.
+//!
+//! Each function documents the order of its nodes and wires.
 
 use crate::fabric::{Fabric, FabricError, LinkSpec, Switch};
 use crate::ids::NodeId;
@@ -11,21 +13,22 @@ fn at_least_one(what: &'static str, found: u32) -> Result<(), FabricError> {
 }
 
 impl Fabric {
-    /// All hosts under one switch.
+    /// All hosts below one switch.
     ///
     /// # Errors
-    /// With fewer than two hosts.
+    /// If there are fewer than two hosts.
     pub fn single_switch(hosts: u32, switch: Switch, link: LinkSpec) -> Result<Self, FabricError> {
         let wires: Vec<_> = (0..hosts).map(|h| (NodeId(h), NodeId(hosts), link)).collect();
         Self::new(hosts, vec![switch], &wires)
     }
 
-    /// `leaves` switches with `per_leaf` hosts each, every one joined to each of `spines` switches.
+    /// `leaves` switches with `per_leaf` hosts each, all joined to each of `spines` switches.
     ///
-    /// Nodes: hosts, leaves, spines. Wires: hosts in order, then leaf by leaf to each spine.
+    /// Nodes are hosts, leaves, spines. Wires are those of hosts in order, then leaf by leaf to
+    /// each spine.
     ///
     /// # Errors
-    /// Where a dimension is zero.
+    /// If a dimension is zero.
     pub fn leaf_spine(
         leaves: u32,
         per_leaf: u32,
@@ -46,10 +49,10 @@ impl Fabric {
         Self::new(hosts, vec![switch; (leaves + spines) as usize], &wires)
     }
 
-    /// `edges` switches with `per_edge` hosts each under one root.
+    /// `edges` switches with `per_edge` hosts each, below one root.
     ///
     /// # Errors
-    /// Where a dimension is zero.
+    /// If a dimension is zero.
     pub fn tree(
         edges: u32,
         per_edge: u32,
@@ -131,7 +134,7 @@ mod tests {
                     .map(crate::ids::LinkId)
                     .filter(|&l| {
                         let link = fabric.link(l);
-                        // Another host is no way through.
+                        // Other hosts do not forward.
                         let through = link.to.0 >= fabric.hosts() && !fabric.is_dead(l);
                         link.from == at && through && far(at).is_some_and(|here| far(link.to) == Some(here - 1))
                     })
@@ -169,7 +172,7 @@ mod tests {
                 let left = fabric.without(dead.iter().copied());
                 assert!(dead.iter().all(|l| left.is_dead(*l) && left.is_dead(crate::ids::LinkId(l.0 ^ 1))));
                 routes_are_all_shortest_paths(&left);
-                // What returns is as it was.
+                // Restored links are as before.
                 let whole = left.without([]);
                 for (a, b) in (0..fabric.hosts()).flat_map(|a| (0..a).map(move |b| (HostId(a), HostId(b)))) {
                     assert_eq!(whole.path(a, b, 5 * a.0), fabric.path(a, b, 5 * a.0));

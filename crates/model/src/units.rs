@@ -1,16 +1,18 @@
 //! Durations, times, rates and byte counts: integers with their unit in the type.
+//!
+//! Arithmetic is exact unless a function says otherwise.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-/// A signed span of time in picoseconds; ±106 days.
+/// A signed span of time in picoseconds, ±106 days.
 ///
-/// A picosecond is exact for a bit at 1 Tb/s and for every frame at the usual Ethernet rates.
+/// Picoseconds are exact for a bit at 1 Tb/s and for frames at usual Ethernet rates.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration(i64);
 
 impl Duration {
-    /// No time at all.
+    /// The empty span.
     pub const ZERO: Self = Self(0);
     /// The longest span, about 106 days.
     pub const MAX: Self = Self(i64::MAX);
@@ -59,15 +61,15 @@ impl Duration {
 
 /// A node's own clock: picoseconds since that clock's zero.
 ///
-/// Agents know only this. The simulator's truth (`SimTime`) is a type of the `sim` crate that agents cannot
-/// name, so that none is synchronised perfectly by accident.
+/// Agents know only this time. The simulator's true time (`SimTime`) is a type of the `sim` crate
+/// that agents cannot name, so that no agent is synchronized perfectly by accident.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(i64);
 
 impl Time {
     /// The clock's zero.
     pub const ZERO: Self = Self(0);
-    /// The last instant that can be named.
+    /// The last representable instant.
     pub const MAX: Self = Self(i64::MAX);
 
     /// The instant `ps` picoseconds after the clock's zero.
@@ -78,7 +80,7 @@ impl Time {
     pub const fn as_ps(self) -> i64 {
         self.0
     }
-    /// This instant moved by `d`, or [`Time::MAX`] where that cannot be named.
+    /// This instant plus `d`; saturates at [`Time::MAX`].
     pub const fn saturating_add(self, d: Duration) -> Self {
         Self(self.0.saturating_add(d.0))
     }
@@ -108,16 +110,16 @@ impl Rate {
     pub const fn as_bps(self) -> u64 {
         self.0
     }
-    /// The time that `bytes` take at this rate, rounded up to a picosecond.
+    /// Time for `bytes` at this rate, rounded up to a picosecond.
     ///
     /// # Panics
-    /// At rate zero, and where the time exceeds [`Duration::MAX`].
+    /// At rate zero, and if the time exceeds [`Duration::MAX`].
     pub fn time_for(self, bytes: Bytes) -> Duration {
         assert!(self.0 > 0, "nothing is ever sent at rate zero");
         let ps = (u128::from(bytes.0) * 8_000_000_000_000).div_ceil(u128::from(self.0));
         Duration(i64::try_from(ps).expect("a transmission longer than 106 days"))
     }
-    /// The whole bytes that fit into `d` at this rate; none for a negative span.
+    /// Whole bytes that fit into `d` at this rate; zero for a negative span.
     pub fn bytes_in(self, d: Duration) -> Bytes {
         if d.0 <= 0 {
             return Bytes(0);
@@ -155,7 +157,7 @@ impl Bytes {
     pub const fn get(self) -> u64 {
         self.0
     }
-    /// The difference, or none where `other` is larger.
+    /// The difference, or zero if `other` is larger.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }

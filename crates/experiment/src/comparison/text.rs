@@ -129,7 +129,7 @@ impl Comparison {
         let mut notes = Vec::new();
         let percent = |share: f64| format!("{} %", (share * 1e4).round() / 1e2);
         notes.push(match self.seeds {
-            1 => "One seed: nothing is known about chance.".to_owned(),
+            1 => "One seed: no confidence interval.".to_owned(),
             n => format!("Means over {n} seeds, ± half of the {} interval (Student's t).", percent(self.level)),
         });
         if !self.lines.iter().any(|l| l.scheme == self.baseline) {
@@ -138,8 +138,8 @@ impl Comparison {
         } else if self.lines.iter().any(|l| l.scheme != self.baseline) {
             let mut note = format!("vs {}: relative difference, seed by seed, on the same arrivals", self.baseline);
             if self.seeds > 1 {
-                note += "; * more than chance (the interval excludes 0)";
-                note += &format!(", = the same within {} (equivalence test)", percent(self.margin));
+                note += "; * significant (the interval excludes 0)";
+                note += &format!(", = equivalent within {}", percent(self.margin));
             }
             notes.push(note + ".");
         }
@@ -164,7 +164,7 @@ impl Comparison {
                     (from, Some(m)) => format!("arrivals from {} to {} count", time(from), time(from + m)),
                 };
                 let drain = match w.drain_ps {
-                    Some(drain) => format!("the run goes on for {} after that", time(drain)),
+                    Some(drain) => format!("the run continues for {}", time(drain)),
                     None => "the run ends when every flow is done".to_owned(),
                 };
                 notes.push(format!("Window: {counts}; {drain}."));

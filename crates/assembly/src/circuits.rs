@@ -8,9 +8,9 @@ use std::sync::Arc;
 use timeplane_model::{Candidates, Duration, Fabric, HostId, LinkId, NodeId, Rate, Time};
 use timeplane_protocol::numbering::circuit_classes;
 use timeplane_protocol::{Agent, CircuitController, CircuitControllerConfig, SLACK};
-use timeplane_scenario::{CircuitAlgorithm, CircuitDemand, CircuitsSpec, Retune};
+use timeplane_scenario::{CircuitDemand, CircuitsSpec};
 use timeplane_schedule::Schedulers;
-use timeplane_schedule::circuits::{self, CircuitParameters};
+use timeplane_schedule::circuits::CircuitParameters;
 
 pub(crate) struct Circuits {
     pub spec: CircuitsSpec,
@@ -37,10 +37,7 @@ impl Circuits {
                 circuit: planned,
                 packet,
                 dark: spec.dark,
-                retune: match self.site.retune {
-                    Retune::AllStop => circuits::Retune::AllStop,
-                    Retune::Moved => circuits::Retune::Moved,
-                },
+                retune: self.site.retune,
                 least_open: spec.least_open,
                 window: spec.period,
                 most: spec.configurations.unwrap_or(u32::MAX),
@@ -91,7 +88,7 @@ impl PlanAgents for Circuits {
         let reach = config.circuits.window + config.margin * 2;
         let at = if start.after_restart { start.at.saturating_add(reach) } else { start.at };
         let config = CircuitControllerConfig { epoch: start.epoch, start: at, ..config };
-        Ok(Box::new(CircuitController::new(config, algorithm(self.spec.scheduler).build())))
+        Ok(Box::new(CircuitController::new(config, self.spec.scheduler.build())))
     }
 }
 
@@ -132,19 +129,5 @@ impl Racks {
             Some(Candidates::Set(uplinks)) => uplinks.to_vec(),
             _ => Vec::new(),
         }
-    }
-}
-
-const fn algorithm(name: CircuitAlgorithm) -> circuits::CircuitAlgorithm {
-    match name {
-        CircuitAlgorithm::Solstice => circuits::CircuitAlgorithm::Solstice,
-        CircuitAlgorithm::Eclipse => circuits::CircuitAlgorithm::Eclipse,
-        CircuitAlgorithm::Tms => circuits::CircuitAlgorithm::Tms,
-        CircuitAlgorithm::MaxWeight => circuits::CircuitAlgorithm::MaxWeight { day: None },
-        CircuitAlgorithm::Adjust => circuits::CircuitAlgorithm::Adjust { lambda: None },
-        CircuitAlgorithm::Sunflow => circuits::CircuitAlgorithm::Sunflow,
-        CircuitAlgorithm::CoverAll => circuits::CircuitAlgorithm::CoverAll,
-        CircuitAlgorithm::RoundRobin => circuits::CircuitAlgorithm::RoundRobin,
-        CircuitAlgorithm::Hold => circuits::CircuitAlgorithm::Hold,
     }
 }

@@ -7,15 +7,15 @@ use crate::{AssemblyError, DemandSource, PlanAgents, PlanTerms, Role, Site, Star
 use std::sync::Arc;
 use timeplane_model::{Fabric, HostId, Rate};
 use timeplane_protocol::{Agent, FlywayController, FlywayControllerConfig, Pointing, RadioLinks};
-use timeplane_radio::{Antenna, Field, FlywayRules, InputError, Layout, LinkBudget, MacParameters, Rack, bundled};
+use timeplane_radio::{Field, FlywayRules, InputError, Layout, LinkBudget, Rack, bundled};
 use timeplane_scenario::{FlywaysSpec, PointingSpec, RadioSpec};
 use timeplane_schedule::Schedulers;
-use timeplane_schedule::flyways::{FlywayPlanner, Policies, Wired};
+use timeplane_schedule::flyways::{FlywayPlanner, Wired};
 
 /// Why racks have no field.
 #[derive(Debug, thiserror::Error)]
 pub enum FieldError {
-    /// The antenna or the bundled layout cannot be read.
+    /// The bundled layout cannot be read.
     #[error(transparent)]
     Input(#[from] InputError),
     /// The positions of racks are impossible.
@@ -37,8 +37,7 @@ pub fn field(spec: &FlywaysSpec, racks: u32) -> Result<Arc<Field>, FieldError> {
     if layout.racks() != racks as usize {
         return Err(FieldError::Layout(format!("{racks} racks on {} places", layout.racks())));
     }
-    let antenna = Antenna::Table(bundled::antenna(spec.antenna.name())?);
-    Ok(Arc::new(Field::new(&layout, antenna, &LinkBudget::default())))
+    Ok(Arc::new(Field::new(&layout, spec.antenna.antenna(), &LinkBudget::default())))
 }
 
 pub(crate) struct Flyways {
@@ -49,8 +48,7 @@ pub(crate) struct Flyways {
 impl Flyways {
     fn config(&self) -> FlywayControllerConfig {
         let spec = &self.spec;
-        let mac =
-            MacParameters::ALL.into_iter().find(|m| **m == spec.mac.parameters()).unwrap_or(MacParameters::ALL[0]);
+        let mac = spec.mac.parameters();
         let pointing = match spec.pointing() {
             PointingSpec::Trained { sectors } => Pointing::Trained { mac, sectors },
             PointingSpec::Coordinated { steering } => Pointing::Coordinated { steering },
@@ -86,10 +84,9 @@ impl PlanAgents for Flyways {
         let field = field(spec, fabric.hosts()).map_err(|e| error(&e))?;
         let rules =
             FlywayRules { radios: spec.radios as usize, channels: spec.channels as usize, ..FlywayRules::default() };
-        let policy = Policies::built_in().get(spec.policy.name()).map_err(|e| error(&e))?;
         let links = RadioLinks::new(field, rules);
         let config = FlywayControllerConfig { epoch: start.epoch, ..self.config() };
-        let controller = FlywayController::new(config, FlywayPlanner::new(policy), wired(fabric), links);
+        let controller = FlywayController::new(config, FlywayPlanner::new(spec.policy.build()), wired(fabric), links);
         Ok(Box::new(controller.map_err(|e| error(&e))?))
     }
 }

@@ -11,20 +11,18 @@
 
 mod circuits;
 pub mod flyways;
-mod proxy;
 mod rates;
 mod tdma;
 mod terms;
 mod timeslots;
 
-pub use proxy::window_policy;
 pub use terms::{ClockTerms, DemandSource, GrantRecord, PlanTerms, QueueWatch, RelayTerms};
 
 use std::sync::Arc;
-use timeplane_model::{ClosError, Fabric, Time};
+use timeplane_model::{ClosError, Fabric, Time, UnknownName};
 use timeplane_protocol::Agent;
 use timeplane_scenario::{PlanSpec, Retune};
-use timeplane_schedule::{Schedulers, UnknownScheduler};
+use timeplane_schedule::Schedulers;
 
 /// The network that a plan is assembled for.
 #[derive(Clone, Debug)]
@@ -90,7 +88,7 @@ pub trait PlanAgents {
 pub enum AssemblyError {
     /// The specification names an unknown scheduler.
     #[error(transparent)]
-    Scheduler(#[from] UnknownScheduler),
+    Scheduler(#[from] UnknownName),
     /// Timeslots and rates need a Clos network.
     #[error(transparent)]
     Clos(#[from] ClosError),

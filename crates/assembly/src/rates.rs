@@ -6,9 +6,9 @@
 use crate::{AssemblyError, GrantRecord, PlanAgents, PlanTerms, QueueWatch, Role, Site, Start};
 use std::sync::Arc;
 use timeplane_model::Fabric;
-use timeplane_protocol::{Agent, Estimator, RateController, RateControllerConfig};
-use timeplane_scenario::{RateEstimator, RateNormaliser, RatesSpec};
-use timeplane_schedule::{Normaliser, Schedulers};
+use timeplane_protocol::{Agent, RateController, RateControllerConfig};
+use timeplane_scenario::{RateEstimator, RatesSpec};
+use timeplane_schedule::Schedulers;
 
 pub(crate) struct Rates {
     pub spec: RatesSpec,
@@ -20,17 +20,8 @@ impl Rates {
         let spec = &self.spec;
         RateControllerConfig {
             epoch: 0,
-            estimator: match spec.estimator {
-                RateEstimator::Backlogged => Estimator::Backlogged,
-                RateEstimator::Horizon(horizon) => Estimator::Horizon(horizon),
-                RateEstimator::Arrivals(constant) => Estimator::Arrivals(constant),
-            },
-            normaliser: match spec.normaliser {
-                RateNormaliser::ScaleBoth => Normaliser::ScaleBoth,
-                RateNormaliser::ScaleDown => Normaliser::ScaleDown,
-                RateNormaliser::MaxMin => Normaliser::MaxMin,
-                RateNormaliser::Proportional => Normaliser::Proportional,
-            },
+            estimator: spec.estimator,
+            normaliser: spec.normaliser,
             every: spec.every,
             compute_time: spec.compute_time,
             lease: spec.report_every * 10 + spec.control_latency * 2 + spec.compute_time,

@@ -7,8 +7,8 @@ use crate::{AssemblyError, ClockTerms, GrantRecord, PlanAgents, PlanTerms, Queue
 use std::sync::Arc;
 use timeplane_model::{Bytes, Fabric, HostId, Time};
 use timeplane_protocol::{Agent, TimeslotController, TimeslotControllerConfig};
-use timeplane_scenario::{PathColouring, SlotFill, SlotMetric, TimeslotsSpec};
-use timeplane_schedule::{Colouring, Fill, Metric, Schedulers};
+use timeplane_scenario::TimeslotsSpec;
+use timeplane_schedule::Schedulers;
 
 pub(crate) struct Timeslots {
     pub spec: TimeslotsSpec,
@@ -26,20 +26,9 @@ impl Timeslots {
             start: Time::ZERO,
             slot,
             slot_bytes: link.rate.bytes_in(slot),
-            fill: match spec.fill {
-                SlotFill::Packet => Fill::Packet,
-                SlotFill::Packets => Fill::Packets,
-                SlotFill::Fragments => Fill::Fragments,
-            },
-            metric: match spec.metric {
-                SlotMetric::Ocf => Metric::Ocf,
-                SlotMetric::Srjf => Metric::Srjf,
-                SlotMetric::Mmf => Metric::Mmf,
-            },
-            colouring: match spec.colouring {
-                PathColouring::EulerSplit => Colouring::EulerSplit,
-                PathColouring::Paull => Colouring::Paull,
-            },
+            fill: spec.fill,
+            metric: spec.metric,
+            colouring: spec.colouring,
             batch: spec.batch,
             ahead: spec.ahead.unwrap_or_else(|| spec.least_ahead()),
             compute_time: spec.compute_time,

@@ -1,34 +1,41 @@
-//! `list`: what scenarios can name, from the same definitions that read them.
+//! `list`: the names that scenarios can use.
+//!
+//! The lists come from the JSON Schema and the enums that read scenarios.
 
 use crate::fail::Failure;
 use crate::{ListArgs, output};
 use clap::ValueEnum;
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Value, json};
+use timeplane_model::Named;
 use timeplane_results::{Metric, tables};
-use timeplane_schedule::Schedulers;
+use timeplane_schedule::TdmaScheduler;
 use timeplane_workload::{BUNDLED, BundledKind};
 
-/// What to list.
+/// Kind of names to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum What {
-    /// Shapes of a fabric
+    /// Shapes of the fabric
     Topologies,
-    /// What can be sent, and between whom
+    /// Traffic: workloads, patterns, sizes and packets
     Workloads,
-    /// What carries flows from host to host
+    /// Transports of flows
     Transports,
     /// Congestion controls of TCP
     Congestion,
     /// Planning algorithms
     Schedulers,
-    /// Traces and distributions that need no file
+    /// Policies of flyways and proxies
+    Policies,
+    /// Antennas and medium access
+    Radio,
+    /// Bundled traces and distributions
     Data,
     /// Metrics and tables of results
     Results,
 }
 
-/// One list: its title with the key that takes its names, and names with their meaning.
+/// A list: its title with the key that uses the names, and the names with descriptions.
 struct List {
     what: What,
     title: &'static str,
@@ -72,11 +79,22 @@ fn all() -> Vec<List> {
         list(What::Transports, "Transports (scheme.NAME.transport)", of("Transport")),
         list(What::Congestion, "Congestion controls (scheme.NAME.transport.tcp.congestion)", of("Congestion")),
     ];
-    let known = Schedulers::built_in();
-    let schedulers = known.names().zip(known.abouts()).map(|(n, about)| (n.to_owned(), about.to_owned())).collect();
-    lists.push(list(What::Schedulers, "Schedulers (scheme.NAME.plan.tdma.scheduler)", schedulers));
-    let circuits = "Circuit schedulers (scheme.NAME.plan.circuits.scheduler)";
-    lists.push(list(What::Schedulers, circuits, of("CircuitAlgorithm")));
+    let known = TdmaScheduler::all().iter();
+    let schedulers = known.map(|s| (s.name().to_owned(), s.about().trim_end_matches('.').to_owned())).collect();
+    let schedulers = list(What::Schedulers, "TDMA schedulers (scheme.NAME.plan.tdma.scheduler)", schedulers);
+    lists.extend([
+        schedulers,
+        list(What::Schedulers, "Circuit schedulers (scheme.NAME.plan.circuits.scheduler)", of("CircuitAlgorithm")),
+        list(What::Schedulers, "Orders of timeslots (scheme.NAME.plan.timeslots.metric)", of("SlotMetric")),
+        list(What::Schedulers, "Path algorithms (scheme.NAME.plan.timeslots.colouring)", of("PathColouring")),
+        list(What::Schedulers, "Rate estimators (scheme.NAME.plan.rates.estimator)", of("RateEstimator")),
+        list(What::Schedulers, "Rate normalisers (scheme.NAME.plan.rates.normaliser)", of("RateNormaliser")),
+        list(What::Policies, "Flyway policies (scheme.NAME.plan.flyways.policy)", of("FlywayPolicy")),
+        list(What::Policies, "Proxy policies (scheme.NAME.proxy.policy)", of("ProxyPolicy")),
+        list(What::Radio, "Antennas (fabric.radio.antenna)", of("AntennaName")),
+        list(What::Radio, "Constants of medium access (fabric.radio.mac)", of("MacName")),
+        list(What::Radio, "Medium access (fabric.radio.access)", of("Access")),
+    ]);
     let bundled = |b: &timeplane_workload::Bundled| {
         let kind = match b.kind {
             BundledKind::Coflows => "workload.coflows.file",
@@ -97,7 +115,7 @@ fn all() -> Vec<List> {
     lists
 }
 
-/// Names and first sentences of a choice of the schema.
+/// Names and descriptions of the alternatives of a choice in the schema.
 fn alternatives(schema: &Value) -> Vec<(String, String)> {
     let none = vec![];
     let entry = |alternative: &Value| {

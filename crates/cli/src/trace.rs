@@ -5,9 +5,9 @@ use crate::fail::Failure;
 use crate::{TraceArgs, output};
 use serde_json::Value;
 use timeplane_model::Duration;
+use timeplane_model::nearest;
 use timeplane_results::timeline::{TimelineRun, write_timeline};
 use timeplane_results::{Manifest, ManifestRun};
-use timeplane_scenario::nearest;
 
 pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
     let folder = read(std::slice::from_ref(&args.folder))?.remove(0);

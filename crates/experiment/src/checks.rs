@@ -3,8 +3,9 @@
 use crate::comparison::{Comparison, ComparisonOptions};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use timeplane_model::nearest;
 use timeplane_results::{Bound, Metric, RunSummary};
-use timeplane_scenario::{Check, Limit, Loaded, nearest};
+use timeplane_scenario::{Check, Limit, Loaded};
 
 /// A check that cannot be evaluated: where it stands, what is wrong, and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

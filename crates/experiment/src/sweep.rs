@@ -4,9 +4,9 @@ use crate::planned::PlannedRun;
 use indexmap::IndexMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
+use timeplane_model::nearest;
 use timeplane_results::stats::Interval;
 use timeplane_results::{Metric, ResultsError, Store};
-use timeplane_scenario::nearest;
 
 /// Ends a point when a metric is known well enough: when, for each of its schemes, the 95 % interval of the mean over the first seeds reaches no
 /// further than `within` to either side, relative to the mean.

@@ -9,10 +9,10 @@ use timeplane_assembly::{AssemblyError, PlanAgents, Role, Site, Start, assemble}
 use timeplane_live::controller::{HostPlan, Plan};
 use timeplane_live::daemons::Failure;
 use timeplane_live::watch::Kind;
-use timeplane_model::{Duration, Fabric, FabricError, HostId, Time};
+use timeplane_model::{Duration, Fabric, FabricError, HostId, Time, nearest};
 use timeplane_protocol::Agent;
 use timeplane_protocol::wire::SignalEncoding;
-use timeplane_scenario::{PlanSpec, RateEstimator, Scenario, Topology, nearest};
+use timeplane_scenario::{PlanSpec, RateEstimator, Scenario, Topology};
 use timeplane_schedule::Schedulers;
 
 /// Why a scheme cannot run on real hosts.

@@ -260,16 +260,10 @@ pub fn encoding_named(name: &str) -> Result<SignalEncoding, String> {
     let found = ENCODINGS.iter().find(|e| e.0 == name);
     found.map(|e| e.1).ok_or_else(|| {
         let all: Vec<&str> = ENCODINGS.iter().map(|e| e.0).collect();
-        let near = nearest(name, &all);
+        let near = timeplane_model::nearest(name, all.iter().copied());
         let near = near.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
         format!("there is no encoding `{name}`: {}{near}", all.join(", "))
     })
-}
-
-/// The known name that `name` may be a misspelling of.
-fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let by_distance = known.iter().map(|k| (strsim::osa_distance(name, k), *k));
-    by_distance.min().filter(|(distance, _)| *distance <= 2).map(|(_, known)| known)
 }
 
 /// The name of an encoding in files.

@@ -13,6 +13,7 @@ mod grant;
 mod hash;
 mod hybrid;
 mod ids;
+mod names;
 mod parts;
 mod plan;
 mod text;
@@ -29,6 +30,7 @@ pub use grant::{Class, Grant, Medium, PathTag, Trigger};
 pub use hash::{ecmp_index, flow_hash, mix64};
 pub use hybrid::Hybrid;
 pub use ids::{CoflowId, FlowId, HostId, LinkId, NodeId};
+pub use names::{Named, UnknownName, nearest};
 pub use plan::{
     Matching, MatchingError, Plan, RateMatrix, Round, Schedule, ScheduleEntry, Slot, SlotError, Transmission,
 };

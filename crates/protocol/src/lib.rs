@@ -54,12 +54,12 @@ pub use host::{HostAgent, HostConfig, HostCounters, Reporting};
 pub use inbox::ReportCounters;
 pub use message::{Gathered, Grants, Heartbeat, Message, Part, Pfc, RackFlyways, RackLink, RackShare, Rates, Report};
 pub use proxy::{
-    Freshness, LinkReport, LinkReporter, LinkReporterConfig, LinkSample, LinkUse, LinkView, Policy, Predicted,
-    PredictedConfig, Proactive, ProactiveConfig, ProxyInput, QueueSample, RateLadder, Reactive, ReporterInput, Steer,
+    Freshness, LinkReport, LinkReporter, LinkReporterConfig, LinkSample, LinkUse, LinkView, Predicted, PredictedConfig,
+    Proactive, ProactiveConfig, ProxyInput, ProxyPolicy, QueueSample, RateLadder, Reactive, ReporterInput, Steer,
     WindowPolicy, WindowProxy, WindowProxyConfig, WindowProxyCounters,
 };
 pub use radio_links::{Pointing, RadioLinks};
-pub use rates::{Estimator, RateController, RateControllerConfig, RateControllerCounters};
+pub use rates::{RateController, RateControllerConfig, RateControllerCounters, RateEstimator};
 pub use relay::{Relay, RelayConfig, RelayCounters};
 pub use signaller::SignalConfig;
 pub use slots::{ControllerCounters, SlotController, SlotControllerConfig};

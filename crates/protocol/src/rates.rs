@@ -1,7 +1,7 @@
 //! The controller of rates: it gives each pair with demand a rate.
 //!
 //! This is the asynchronous scheme (ASY) of the comparison of central controls. With
-//! [`Normaliser::Proportional`] it is the allocator of Flowtune (Perry, Balakrishnan, Shah, NSDI
+//! [`RateNormaliser::Proportional`] it is the allocator of Flowtune (Perry, Balakrishnan, Shah, NSDI
 //! 2017).
 
 use crate::agent::{Address, Agent, Input, Output};
@@ -9,20 +9,23 @@ use crate::host::Reporting;
 use crate::inbox::{Inbox, ReportCounters};
 use crate::live::Live;
 use crate::message::{Message, Rates, Report};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, HostId, Rate, Round, Time};
-use timeplane_schedule::{Normaliser, RateAllocator};
+use timeplane_schedule::{RateAllocator, RateNormaliser};
 
-/// How the requested rate of a pair is estimated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Estimator {
-    /// The rate of the whole link for every backlog.
+/// Estimator of the rate that a pair requests, which is at most the rate of the link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RateEstimator {
+    /// The rate of the link while the pair has a backlog.
+    #[default]
     Backlogged,
-    /// The rate that serves the backlog within this time, at most that of the whole link.
+    /// The rate that sends the whole backlog within this time.
     Horizon(Duration),
-    /// The rate of arrivals, averaged with this time constant, and the rate that serves the backlog
-    /// within it; at most that of the whole link.
+    /// The arrival rate, averaged over this time, plus the rate that sends the backlog within it.
     Arrivals(Duration),
 }
 
@@ -32,9 +35,9 @@ pub struct RateControllerConfig {
     /// Counts the controller's starts.
     pub epoch: u32,
     /// How requested rates are estimated.
-    pub estimator: Estimator,
+    pub estimator: RateEstimator,
     /// How granted rates are computed from them.
-    pub normaliser: Normaliser,
+    pub normaliser: RateNormaliser,
     /// The shortest time between two computations.
     pub every: Duration,
     /// How long a computation takes.
@@ -153,9 +156,9 @@ impl RateController {
         let mut changed = false;
         for e in report.backlog.entries() {
             let known = old.remove(&e.destination.0);
-            changed |= known.is_none_or(|k| k.waiting == Bytes::ZERO || estimator != Estimator::Backlogged);
+            changed |= known.is_none_or(|k| k.waiting == Bytes::ZERO || estimator != RateEstimator::Backlogged);
             let mut pair = Pair { waiting: e.bytes, arrived: e.arrived.unwrap_or(e.bytes), told: now, average: 0.0 };
-            if let Estimator::Arrivals(constant) = estimator {
+            if let RateEstimator::Arrivals(constant) = estimator {
                 let (since, before, average) =
                     known.map_or((constant, Bytes::ZERO, 0.0), |k| (now - k.told, k.arrived, k.average));
                 pair.average = decayed(average, since, constant)
@@ -166,7 +169,7 @@ impl RateController {
         for (destination, gone) in old {
             changed |= gone.waiting > Bytes::ZERO;
             // Arrivals count until their average has decayed.
-            if let Estimator::Arrivals(constant) = estimator
+            if let RateEstimator::Arrivals(constant) = estimator
                 && now - gone.told < constant * 8
             {
                 let average = decayed(gone.average, now - gone.told, constant);
@@ -196,9 +199,9 @@ impl RateController {
             for (&destination, pair) in waits.filter(|p| has_route(*p.0)) {
                 let within = |horizon: Duration| pair.waiting.get() as f64 / horizon.as_secs_f64();
                 let asked = match c.estimator {
-                    Estimator::Backlogged => line,
-                    Estimator::Horizon(horizon) => within(horizon),
-                    Estimator::Arrivals(constant) => {
+                    RateEstimator::Backlogged => line,
+                    RateEstimator::Horizon(horizon) => within(horizon),
+                    RateEstimator::Arrivals(constant) => {
                         decayed(pair.average, now - pair.told, constant) + within(constant)
                     }
                 };

@@ -707,9 +707,6 @@ mod tests {
 
     struct Fixed(Plan);
     impl Scheduler for Fixed {
-        fn name(&self) -> &str {
-            "fixed"
-        }
         fn plan(&mut self, _: &Demand, _: &Fabric, _: &Standing) -> Plan {
             self.0.clone()
         }

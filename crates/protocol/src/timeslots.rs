@@ -11,7 +11,7 @@ use crate::message::{Grants, Message, Report};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, Grant, HostId, Medium, Round, Time, Trigger};
-use timeplane_schedule::{Arbiter, Colouring, Fill, Metric};
+use timeplane_schedule::{Arbiter, PathColouring, SlotFill, SlotMetric};
 
 /// Configuration of a [`TimeslotController`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,11 +25,11 @@ pub struct TimeslotControllerConfig {
     /// Bytes on the wire per slot.
     pub slot_bytes: Bytes,
     /// What a slot may carry.
-    pub fill: Fill,
+    pub fill: SlotFill,
     /// Which pair goes first.
-    pub metric: Metric,
+    pub metric: SlotMetric,
     /// How paths are found.
-    pub colouring: Colouring,
+    pub colouring: PathColouring,
     /// Slots that are allocated together, and granted to each of their senders in one message; at
     /// least 1.
     pub batch: u32,
@@ -46,7 +46,7 @@ pub struct TimeslotControllerConfig {
 impl TimeslotControllerConfig {
     /// What hosts report: flows and changes, so that the controller knows every queued packet.
     pub fn reporting(&self) -> Reporting {
-        Reporting { bursts: true, on_change: true, after_grants: self.fill != Fill::Packet }
+        Reporting { bursts: true, on_change: true, after_grants: self.fill != SlotFill::Packet }
     }
 }
 
@@ -184,7 +184,7 @@ impl TimeslotController {
                     medium: a.path.map_or(Medium::Fabric, Medium::Path),
                     rate: None,
                     bytes: None,
-                    packets: (c.fill == Fill::Packet).then_some(1),
+                    packets: (c.fill == SlotFill::Packet).then_some(1),
                     start: Trigger::At(start),
                     end: Trigger::At(end),
                     lease: end,

@@ -6,8 +6,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::fmt::Display;
 use std::str::FromStr;
-use timeplane_model::{Backlog, Bytes, Demand, Duration, HostId, Matching, Rate};
-use timeplane_schedule::circuits::{CircuitAlgorithm, CircuitError, CircuitParameters, Retune, evaluate};
+use timeplane_model::{Backlog, Bytes, Demand, Duration, HostId, Matching, Named, Rate};
+use timeplane_schedule::circuits::{
+    Adjust, CircuitAlgorithm, CircuitError, CircuitParameters, CircuitScheduler, MaxWeight, Retune, evaluate,
+};
 use timeplane_schedule::colouring::{EulerSplit, Paull};
 use timeplane_schedule::rates::{self, Flows, Hosts, Offered, Proportional};
 use timeplane_schedule::{Allocation, Allocator, Greedy};
@@ -369,16 +371,16 @@ pub(crate) fn circuit_schedule<'py>(
         let row = row.iter().enumerate().map(|(j, &b)| (HostId(j as u32), Bytes::new(b)));
         demand.set_row(HostId(i as u32), Backlog::of_bytes(row));
     }
-    let mut algorithm: CircuitAlgorithm = algorithm.parse().map_err(invalid)?;
-    match (&mut algorithm, day, granularity) {
-        (_, None, None) => {}
-        (CircuitAlgorithm::MaxWeight { day }, Some(asked), None) => *day = Some(asked.duration("day")?),
-        (CircuitAlgorithm::Adjust { lambda }, None, asked) => *lambda = asked,
-        (other, ..) => {
-            let name = other.name();
-            return Err(invalid(format_args!("day is for max_weight, granularity for adjust, not for {name}")));
-        }
-    }
+    let mut scheduler: Box<dyn CircuitScheduler> =
+        match (CircuitAlgorithm::named(algorithm).map_err(invalid)?, day, granularity) {
+            (any, None, None) => any.build(),
+            (CircuitAlgorithm::MaxWeight, Some(day), None) => Box::new(MaxWeight::new(Some(day.duration("day")?))),
+            (CircuitAlgorithm::Adjust, None, asked) => Box::new(Adjust::new(asked)),
+            (other, ..) => {
+                let name = other.name();
+                return Err(invalid(format_args!("day is for max_weight, granularity for adjust, not for {name}")));
+            }
+        };
     let finish = window.is_none();
     let parameters = CircuitParameters {
         circuit: circuit.rate("circuit")?,
@@ -393,7 +395,6 @@ pub(crate) fn circuit_schedule<'py>(
     let standing = standing.map(matching).transpose()?;
     let (plan, evaluation) = py
         .detach(|| {
-            let mut scheduler = algorithm.build();
             let plan = if finish {
                 scheduler.finish(&demand, &parameters, standing.as_ref())
             } else {
@@ -426,5 +427,5 @@ pub(crate) fn circuit_schedule<'py>(
 /// Names of the circuit schedulers.
 #[pyfunction]
 pub(crate) fn circuit_schedulers() -> Vec<&'static str> {
-    CircuitAlgorithm::ALL.iter().map(CircuitAlgorithm::name).collect()
+    CircuitAlgorithm::all().iter().map(|a| a.name()).collect()
 }

@@ -4,13 +4,13 @@ use crate::algorithms::{Value, invalid};
 use numpy::ndarray::ArrayView2;
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::prelude::*;
-use timeplane_model::{Duration, Rate};
+use timeplane_model::{Duration, Named, Rate, UnknownName};
 use timeplane_protocol::{Pointing, RadioLinks};
 use timeplane_radio::{
-    Angle, Antenna, Direction, Field, FlywayRules, Layout, LinkBudget, MacParameters, Mcs, Metres, Rack, bundled,
+    Angle, Antenna, AntennaName, Direction, Field, FlywayRules, Layout, LinkBudget, MacName, Mcs, Metres, Rack, bundled,
 };
 use timeplane_schedule::flyways::{
-    Duplex, Either, FlywayError, FlywayPlan, FlywayPlanner, Phase, Phases, Policies, Ports, Request, Traffic, Wired,
+    Duplex, Either, FlywayError, FlywayPlan, FlywayPlanner, FlywayPolicy, Phase, Phases, Ports, Request, Traffic, Wired,
 };
 
 /// Links (a, b, channel), rates, setup times, routes (from, to, link), shares, then CTD, wired, unsubscribed in seconds.
@@ -56,11 +56,9 @@ fn antenna(name: &str) -> PyResult<Antenna> {
     if name == "isotropic" {
         return Ok(Antenna::Isotropic);
     }
-    if !bundled::ANTENNAS.contains(&name) {
-        let known = bundled::ANTENNAS.join(", ");
-        return Err(invalid(format_args!("there is no antenna `{name}`; there are: {known}, isotropic")));
-    }
-    bundled::antenna(name).map(Antenna::Table).map_err(invalid)
+    let known = || AntennaName::all().iter().map(|a| a.name()).chain(["isotropic"]);
+    let found = AntennaName::named(name).map_err(|_| UnknownName::new(AntennaName::KIND, name, known()));
+    found.map(AntennaName::antenna).map_err(invalid)
 }
 
 /// What a plan needs beside its demand.
@@ -86,7 +84,7 @@ fn setting(
 ) -> PyResult<Setting> {
     let wired = if core { Wired::oversubscribed } else { Wired::oversubscribed_racks };
     let wired = wired(racks, oversubscription).map_err(invalid)?;
-    let controller = FlywayPlanner::new(Policies::built_in().get(policy).map_err(invalid)?);
+    let controller = FlywayPlanner::new(FlywayPolicy::named(policy).map_err(invalid)?.build());
     if channels > 64 || radios > 64 {
         return Err(invalid(format_args!("{radios} radios on {channels} channels: 64 at most")));
     }
@@ -200,7 +198,7 @@ pub(crate) fn flyway_phases<'py>(
 /// Names of the policies, and a line about each.
 #[pyfunction]
 pub(crate) fn flyway_policies() -> Vec<(&'static str, &'static str)> {
-    Policies::built_in().names().collect()
+    FlywayPolicy::all().iter().map(|p| (p.name(), p.about())).collect()
 }
 
 /// Seconds of a beam training of two ends with so many sectors each.
@@ -209,7 +207,7 @@ pub(crate) fn beam_training(sectors: u32, mac: &str) -> PyResult<f64> {
     if sectors > 1024 {
         return Err(invalid(format_args!("{sectors} sectors: 1024 at most")));
     }
-    let mac = MacParameters::named(mac).map_err(invalid)?;
+    let mac = MacName::named(mac).map_err(invalid)?.parameters();
     Ok(Pointing::Trained { mac, sectors }.takes().as_ps() as f64 / 1e12)
 }
 

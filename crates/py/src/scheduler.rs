@@ -105,10 +105,6 @@ fn invalid(what: impl Display) -> PyErr {
 }
 
 impl Scheduler for PythonScheduler {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
     fn plan(&mut self, demand: &Demand, fabric: &Fabric, standing: &Standing) -> Plan {
         // A plan of rates is refused by a controller of slots, so that a run whose scheduler has failed never counts as complete.
         let hosts = fabric.hosts() as usize;

@@ -2,9 +2,10 @@
 //! `cargo run --release -p timeplane-radio --example feasibility`.
 
 use std::time::Instant;
-use timeplane_model::{Rate, mix64};
+use timeplane_model::{Named, Rate, mix64};
 use timeplane_radio::{
-    Antenna, Coupling, FLYWAYS_NOISE, Field, FlywayRules, Flyways, Layout, LinkBudget, Mcs, Rack, Reception, bundled,
+    AntennaName, Coupling, FLYWAYS_NOISE, Field, FlywayRules, Flyways, Layout, LinkBudget, Mcs, Rack, Reception,
+    bundled,
 };
 
 fn main() {
@@ -17,9 +18,9 @@ fn main() {
         "{:>12} {:>7} {:>6} {:>9} {:>10} {:>10} {:>11} {:>12}",
         "antenna", "radios", "links", "Gb/s", "field ms", "fill ms", "offers", "ns an offer"
     );
-    for name in bundled::ANTENNAS {
+    for measured in AntennaName::all() {
         let start = Instant::now();
-        let antenna = Antenna::Table(bundled::antenna(name).expect("an antenna"));
+        let (name, antenna) = (measured.name(), measured.antenna());
         let field = Field::new(&layout, antenna, &LinkBudget::default());
         let field_ms = start.elapsed().as_secs_f64() * 1e3;
         for radios in [1, 2, 3] {

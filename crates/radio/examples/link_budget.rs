@@ -2,13 +2,14 @@
 //!
 //! 10 mW at 59.4 GHz, 3 dB off for multipath, both antennas pointed at each other.
 
-use timeplane_radio::{Angle, Antenna, Cone, Db, Horn, LinkBudget, Mcs, Metres, PatchArray, bundled};
+use timeplane_model::Named;
+use timeplane_radio::{Angle, Antenna, AntennaName, Cone, Db, Horn, LinkBudget, Mcs, Metres, PatchArray};
 
 fn main() {
     let deg = Angle::degrees;
     let mut antennas = vec![("isotropic", Antenna::Isotropic)];
-    for name in bundled::ANTENNAS {
-        antennas.push((name, Antenna::Table(bundled::antenna(name).expect("an antenna"))));
+    for name in AntennaName::all() {
+        antennas.push((name.name(), name.antenna()));
     }
     antennas.push(("cone 30°", Antenna::Cone(Cone::new(deg(30.0), 0.1).expect("a cone"))));
     let horn = Horn::new(deg(15.0), deg(14.0), Some(Db::new(20.0))).expect("a horn");

@@ -2,8 +2,11 @@
 //!
 //! `data/README.md` lists sources and licenses.
 
-use crate::antenna::PatternTable;
-use crate::error::InputError;
+use crate::antenna::{Antenna, PatternTable};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use strum::{EnumMessage, IntoStaticStr, VariantArray};
+use timeplane_model::Named;
 
 macro_rules! data {
     ($file:literal) => {
@@ -16,18 +19,41 @@ pub const ANTENNA_MEASURED: &str = data!("antenna_measured.csv");
 /// The antenna of Geo-fencing: column `gain_dBi`.
 pub const ANTENNA_GEOFENCING: &str = data!("antenna_geofencing.csv");
 
-/// Names of the bundled antennas.
-pub const ANTENNAS: [&str; 3] = ["narrow_beam", "wide_beam", "geofencing"];
+/// Measured antenna.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray, IntoStaticStr, EnumMessage,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum AntennaName {
+    /// Horn with the narrow beam of the flyways measurements.
+    NarrowBeam,
+    /// Horn with the wide beam of the flyways measurements.
+    WideBeam,
+    /// Antenna of the Geo-fencing measurements.
+    Geofencing,
+}
 
-/// A bundled antenna by name.
-///
-/// # Errors
-/// If the name is unknown.
-pub fn antenna(name: &str) -> Result<PatternTable, InputError> {
-    match name {
-        "geofencing" => PatternTable::parse("antenna_geofencing.csv", ANTENNA_GEOFENCING, None),
-        name => PatternTable::parse("antenna_measured.csv", ANTENNA_MEASURED, Some(name)),
+impl AntennaName {
+    /// Makes the antenna.
+    pub fn antenna(self) -> Antenna {
+        Antenna::Table(self.table())
     }
+
+    /// The measured gains by azimuth.
+    pub fn table(self) -> PatternTable {
+        let table = match self {
+            Self::NarrowBeam | Self::WideBeam => {
+                PatternTable::parse("antenna_measured.csv", ANTENNA_MEASURED, Some(self.name()))
+            }
+            Self::Geofencing => PatternTable::parse("antenna_geofencing.csv", ANTENNA_GEOFENCING, None),
+        };
+        table.expect("a bundled table is valid")
+    }
+}
+
+impl Named for AntennaName {
+    const KIND: &'static str = "antenna";
 }
 
 /// Mutual information per coded bit by Es/N0, BPSK to 64-QAM.

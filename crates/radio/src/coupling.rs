@@ -80,8 +80,7 @@ impl Coupling {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::antenna::Antenna;
-    use crate::bundled;
+    use crate::bundled::AntennaName;
     use crate::layout::Layout;
     use crate::propagation::LinkBudget;
     use proptest::prelude::*;
@@ -94,7 +93,7 @@ mod tests {
         ) {
             let middles: Vec<_> = (0..12).map(|i| (f64::from(i % 4) * 1.5, f64::from(i / 4) * 2.5)).collect();
             let layout = Layout::new(Default::default(), &middles).unwrap();
-            let field = Field::new(&layout, Antenna::Table(bundled::antenna("wide_beam").unwrap()), &LinkBudget::default());
+            let field = Field::new(&layout, AntennaName::WideBeam.antenna(), &LinkBudget::default());
             let radios: Vec<_> = aims.into_iter().enumerate().collect();
             let coupling = Coupling::new(&field, &radios);
             let active = radios.iter().copied().filter(|r| sends[r.0] && r.0 != but && r.0 != receiver);

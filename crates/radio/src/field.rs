@@ -103,14 +103,14 @@ impl Field {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bundled;
+    use crate::bundled::AntennaName;
 
     #[test]
     fn tabled_and_worked_out_are_the_same() {
         let middles: Vec<_> =
             (0..9).map(|i| (f64::from(i % 3) * 1.7, f64::from(i / 3) * 2.3 + f64::from(i) * 0.1)).collect();
         let layout = Layout::new(Default::default(), &middles).unwrap();
-        let antenna = Antenna::Table(bundled::antenna("wide_beam").unwrap());
+        let antenna = AntennaName::WideBeam.antenna();
         let field = |tabled| Field::with_table(&layout, antenna.clone(), &LinkBudget::default(), tabled);
         let (table, formula) = (field(true), field(false));
         for i in 0..9usize.pow(4) {

@@ -5,15 +5,18 @@
 
 use crate::mac::MacParameters;
 use crate::mcs::Mcs;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use timeplane_model::{Bytes, Duration, Rate};
 
-/// Path of TCP's acknowledgments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Path of TCP acknowledgements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum AckPath {
-    /// The same link: all acknowledgments of a frame in one frame at the data rate, after AIFS
-    /// without back-off.
+    /// The air link, as for data.
+    #[default]
     Air,
-    /// The wired network.
+    /// The wires, if there are any.
     Wire,
 }
 

@@ -49,6 +49,7 @@ pub use bit_errors::{
     BER_AT_SENSITIVITY, BER_IN_USE, Reception, all_right, bit_error_rate, bit_error_rate_of_ratio, fastest,
     packet_success, required_sinr, sinr,
 };
+pub use bundled::AntennaName;
 pub use coupling::Coupling;
 pub use decibel::{Db, Dbm, Milliwatts};
 pub use error::InputError;
@@ -58,7 +59,7 @@ pub use goodput::{Access, AckPath, tcp_goodput};
 pub use layout::{Layout, Overlap, Rack};
 pub use link_to_system::{ErrorTables, LinkParameters, LinkState, RateBySignal, codewords};
 pub use link_trace::{LinkTrace, LinkTraceError, LinkTraceRules, LinkTraceState};
-pub use mac::{Aggregation, BLOCK_ACK_WINDOW, FLYWAYS_DRAFT, IEEE_802_11AD_2012, MacParameters, NoSuchMac, Response};
+pub use mac::{Aggregation, BLOCK_ACK_WINDOW, FLYWAYS_DRAFT, IEEE_802_11AD_2012, MacName, MacParameters, Response};
 pub use mcs::{CodeRate, Mcs, Modulation, NoSuchMcs, Phy};
 pub use propagation::{
     Blocker, CHANNELS, FLYWAYS_NOISE, IMPLEMENTATION_LOSS, LinkBudget, Losses, NOISE_FIGURE, OFDM_BANDWIDTH,
@@ -67,7 +68,7 @@ pub use propagation::{
 };
 pub use scene::Scene;
 pub use space::{Cuboid, Frequency, Metres, Point, SPEED_OF_LIGHT, Vector};
-pub use testbed::{TESTBED_LEVEL, Testbed, Walk};
+pub use testbed::{RoomName, TESTBED_LEVEL, Testbed, Walk};
 pub use trace::{
     BeamTrace, BestBeams, IperfInterval, IperfLog, IperfRole, IperfStream, MatrixError, QdChannel, QdTrace, Ray,
     parse_positions, received_by_rays,

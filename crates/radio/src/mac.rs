@@ -4,8 +4,10 @@
 
 use crate::airtime::{MAX_PPDU_TIME, MAX_PSDU, PhyTiming};
 use crate::mcs::Mcs;
-use core::fmt;
-use timeplane_model::{Bytes, Duration};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use strum::{EnumMessage, IntoStaticStr, VariantArray};
+use timeplane_model::{Bytes, Duration, Named};
 
 /// Most MPDUs of a block acknowledgment of 802.11ad.
 pub const BLOCK_ACK_WINDOW: u32 = 64;
@@ -43,8 +45,6 @@ pub struct Response {
 /// Constants of a medium access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MacParameters {
-    /// Name in scenarios.
-    pub name: &'static str,
     /// Durations of frames.
     pub timing: PhyTiming,
     /// Time between a frame and its response.
@@ -73,10 +73,46 @@ pub struct MacParameters {
     pub segment: Bytes,
 }
 
-/// Unknown name of a set.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no MAC `{0}`: flyways-draft, 11ad-2012")]
-pub struct NoSuchMac(String);
+/// Set of constants of medium access.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    VariantArray,
+    IntoStaticStr,
+    EnumMessage,
+)]
+pub enum MacName {
+    /// The draft that the flyways simulator followed: SIFS 1 us, slots of 3 us, frames of 66,500 B of payload.
+    #[serde(rename = "flyways-draft")]
+    #[strum(serialize = "flyways-draft")]
+    FlywaysDraft,
+    /// IEEE 802.11ad-2012: SIFS 3 us, slots of 5 us, A-MPDUs of at most 262,143 B and 2 ms.
+    #[default]
+    #[serde(rename = "11ad-2012")]
+    #[strum(serialize = "11ad-2012")]
+    Ieee80211ad2012,
+}
+
+impl MacName {
+    /// The constants.
+    pub const fn parameters(self) -> &'static MacParameters {
+        match self {
+            Self::FlywaysDraft => &FLYWAYS_DRAFT,
+            Self::Ieee80211ad2012 => &IEEE_802_11AD_2012,
+        }
+    }
+}
+
+impl Named for MacName {
+    const KIND: &'static str = "MAC";
+}
 
 /// The draft that flyways' simulator followed (SIGCOMM 2011, appendix B, and public copies of the
 /// authors' code).
@@ -85,7 +121,6 @@ pub struct NoSuchMac(String);
 /// octets are the burst of 66,500 B of TCP payload with headers. An ACK of 14 octets at MCS 13
 /// answers it. AIFS is 10 us. Times are whole nanoseconds.
 pub const FLYWAYS_DRAFT: MacParameters = MacParameters {
-    name: "flyways-draft",
     timing: PhyTiming::WHOLE_NANOSECONDS,
     sifs: Duration::from_us(1),
     slot: Duration::from_us(3),
@@ -118,7 +153,6 @@ pub const FLYWAYS_DRAFT: MacParameters = MacParameters {
 /// MPDU may hold an A-MSDU of up to 7935 octets, so that packets of 1500 B fill the longest frame.
 /// Set `max_packets` for one packet per MPDU.
 pub const IEEE_802_11AD_2012: MacParameters = MacParameters {
-    name: "11ad-2012",
     timing: PhyTiming::STANDARD,
     sifs: Duration::from_us(3),
     slot: Duration::from_us(5),
@@ -144,18 +178,6 @@ pub const IEEE_802_11AD_2012: MacParameters = MacParameters {
 };
 
 impl MacParameters {
-    /// All named sets.
-    pub const ALL: [&'static Self; 2] = [&FLYWAYS_DRAFT, &IEEE_802_11AD_2012];
-
-    /// A set by its name.
-    ///
-    /// # Errors
-    /// If the name is unknown.
-    pub fn named(name: &str) -> Result<&'static Self, NoSuchMac> {
-        let found = Self::ALL.into_iter().find(|m| m.name == name);
-        found.ok_or_else(|| NoSuchMac(crate::error::shorten(name)))
-    }
-
     /// Idle time of the medium before a coordinator sends: SIFS and a slot.
     pub fn pifs(&self) -> Duration {
         self.sifs + self.slot
@@ -218,11 +240,5 @@ impl MacParameters {
             n += 1;
         }
         n
-    }
-}
-
-impl fmt::Display for MacParameters {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
     }
 }

@@ -9,6 +9,8 @@ use crate::propagation::{Blocker, Losses, Room, free_space_loss};
 use crate::scene::Scene;
 use crate::space::{Cuboid, Frequency, Metres, Point};
 use crate::trace::{BeamTrace, MatrixError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use timeplane_model::Duration;
 
 /// Line-of-sight power in room B, which the paper omits: -66 dBm.
@@ -16,6 +18,26 @@ use timeplane_model::Duration;
 /// At 10 mW with these antennas it would be -32 dBm, and no body could matter. Sweep it from -62 to
 /// -70 dBm.
 pub const TESTBED_LEVEL: Dbm = Dbm::new(-66.0);
+
+/// Room of the proxy's measurements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RoomName {
+    /// A laboratory with many reflectors, crossed by a trolley.
+    A,
+    /// An aisle between partitions without a way around, crossed by a manikin.
+    B,
+}
+
+impl RoomName {
+    /// Makes the room, in which an unobstructed continuous wave arrives at `level` in room B.
+    pub fn testbed(self, level: Dbm) -> Testbed {
+        match self {
+            Self::A => Testbed::a(level),
+            Self::B => Testbed::b(level),
+        }
+    }
+}
 
 /// A straight walk at `angle` to the line from sender to receiver, which it crosses at a share
 /// `along` of the line.

@@ -1,29 +1,30 @@
-//! Places whose frames are written down: the names of `record.capture`.
+//! Capture points: the values of `record.capture`.
 
 use crate::{PlanSpec, Scenario, Scheme};
 use core::fmt;
 use core::str::FromStr;
 
-/// Where frames are seen.
+/// Where frames are captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CapturePoint {
-    /// At a host: all that it sends and receives, control messages among it.
+    /// A host: all frames that it sends and receives, including control messages.
     Host(u32),
-    /// On a link: one direction of a wire, or of the air.
+    /// A link: one direction of a wire or of an air link.
     Link(u32),
-    /// At a controller: all control messages that it sends and receives. 0 is the first, then come a standby and relays, where there are any.
+    /// A controller: all control messages that it sends and receives. 0 is the first controller;
+    /// the standby and relays follow.
     Controller(u32),
 }
 
 impl CapturePoint {
-    /// The words that name a kind of place.
+    /// First words of the kinds of capture points.
     pub const WORDS: [&'static str; 3] = ["host", "link", "controller"];
 
-    /// The file that its frames are written to, in the folder of a run.
+    /// Name of the file for its frames, in the folder of a run.
     pub fn file_name(&self) -> String {
         format!("{}.pcapng", self.to_string().replace(' ', "-"))
     }
-    /// Its word and its number.
+    /// The first word and the number.
     pub const fn parts(&self) -> (&'static str, u32) {
         match *self {
             Self::Host(n) => ("host", n),
@@ -31,12 +32,13 @@ impl CapturePoint {
             Self::Controller(n) => ("controller", n),
         }
     }
-    /// How many places of its kind there are under a scheme, before the fabric is built; `seen` is the scenario as the scheme sees it.
+    /// Number of capture points of this kind under a scheme, before the fabric is built; `seen` is
+    /// the scenario as the scheme sees it.
     pub fn count(&self, seen: &Scenario, scheme: &Scheme) -> u128 {
         match self {
             Self::Host(_) => seen.fabric.hosts(),
             Self::Link(_) => {
-                // Those of the air that take no wire's place come after all wires.
+                // Air links that do not replace a wire follow all wires.
                 let beside = seen.fabric.radio.iter().flat_map(|r| &r.link).filter(|l| l.share.is_some()).count();
                 let flyways = match &scheme.plan {
                     Some(PlanSpec::Flyways(f)) => seen.fabric.hosts() * u128::from(f.channels),
@@ -62,18 +64,18 @@ impl fmt::Display for CapturePoint {
     }
 }
 
-/// A text names no place.
+/// A text that is not a capture point.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no place: a word and a number are, as `host 3`, `link 5` or `controller 0`")]
+#[error("invalid capture point `{0}`: expected `host N`, `link N` or `controller N`")]
 pub struct CapturePointError(String);
 
 impl FromStr for CapturePoint {
     type Err = CapturePointError;
-    /// A word and a number with one space between them.
+    /// Parses a word and a number, separated by one space.
     fn from_str(text: &str) -> Result<Self, CapturePointError> {
         let wrong = || CapturePointError(text.to_owned());
         let (word, number) = text.split_once(' ').ok_or_else(wrong)?;
-        // No sign, no zeros before it: a place has one name.
+        // Neither signs nor leading zeros: a capture point has one name.
         let number = number.parse::<u32>().ok().filter(|n| n.to_string() == number).ok_or_else(wrong)?;
         match word {
             "host" => Ok(Self::Host(number)),

@@ -4,43 +4,46 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::{Duration, Fabric, LinkId, NodeId, Rate};
 
-/// Wires whose rate changes at given times, in every run, both ways alike.
+/// Wires whose rate changes at given times in every run, in both directions.
 ///
-/// A packet whose first bit has left ends at the rate at which it began; all that wait are sent at the new one. Nothing is lost by it. Buffers
-/// keep their bytes, and count what waits by the time that it takes at the rate of the moment. Where several tables change one wire, the last
-/// change holds, of those at one instant that of the table written last.
+/// A packet that is being sent finishes at its old rate; packets that wait are sent at the new
+/// rate. No packet is lost. Buffers keep their bytes and measure delay at the current rate. If
+/// several tables change one wire, the last change holds; of changes at the same time, the one that
+/// is last in the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// Which wires.
+    /// Wires that change.
     pub wires: Wires,
-    /// When the first of the rates holds, from the run's begin.
+    /// Time of the first rate, from the start of the run.
     pub at: Duration,
-    /// Rates, one after the other; none above what the fabric gives the wire, so that ideals and bounds hold.
+    /// Rates in order. None may exceed the rate in the fabric, so that ideal times and bounds hold.
     pub rates: Vec<Rate>,
-    /// From one rate to the next; after the last the first comes again, as long as anything goes on. Missing: one rate, for good.
+    /// Time from one rate to the next; after the last rate the first follows again, for the whole
+    /// run. Default: one rate that lasts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Duration>,
-    /// How long before each change the controller of slots knows of it: its slots end before, and go on after, at the rates of their time. At 0
-    /// it hears when it happens, and slots that are granted by then go on as they are.
+    /// Time by which the TDMA controller knows of each change in advance. Slots then end before the
+    /// change and continue after it, at the rates of their time. At 0 the controller learns of the
+    /// change when it happens, and slots that are already granted stay as they are.
     #[serde(default)]
     pub notice: Duration,
 }
 
-/// Which wires change.
+/// Wires that change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Wires {
-    /// One, by its number, as for `failure`.
+    /// One wire, by its number, as in `failure`.
     Wire(u32),
-    /// All between two nodes. Hosts are nodes from 0, switches follow.
+    /// All wires between two nodes. Hosts are nodes from 0, switches follow.
     Between([u32; 2]),
     /// All wires of the fabric.
     All,
 }
 
 impl Wires {
-    /// Their links, two for each wire, by number.
+    /// The links of the wires, two for each, by number.
     pub fn links(&self, fabric: &Fabric) -> Vec<LinkId> {
         let all = 0..fabric.links().len() as u32;
         match *self {

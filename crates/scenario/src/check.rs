@@ -1,4 +1,4 @@
-//! The `[[check]]` tables: what must come out, for scripts and for CI.
+//! The `[[check]]` tables: bounds on results, for scripts and CI.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,30 +6,31 @@ use std::borrow::Cow;
 use std::fmt;
 use timeplane_model::{Bytes, Duration, Rate};
 
-/// A bound on what comes out, at every point of the sweep. It changes nothing in the runs.
+/// A bound on a result, at every point of the sweep. It does not change the runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
-    /// The metric, with or without its unit: `completion`, `fct_p99`, ...; `timeplane list results` shows all.
+    /// Metric with or without its unit, such as `completion` or `fct_p99`; `timeplane list results`
+    /// lists all.
     pub metric: String,
-    /// The scheme whose mean over seeds is checked.
+    /// Scheme whose mean over seeds is checked.
     pub scheme: String,
-    /// The mean must not be above this.
+    /// Upper bound of the mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Limit>,
-    /// The mean must not be below this.
+    /// Lower bound of the mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<Limit>,
-    /// Checks the ratio to the mean of this scheme instead.
+    /// Check the ratio to the mean of this scheme instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relative_to: Option<String>,
-    /// Checks the ratio to the bound that theory gives for `[fabric]` instead.
+    /// Check the ratio to the theoretical bound for `[fabric]` instead.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub relative_to_bound: bool,
 }
 
 impl Check {
-    /// Whether a ratio is checked, which has no unit.
+    /// Whether a ratio is checked; ratios have no unit.
     pub const fn is_relative(&self) -> bool {
         self.relative_to.is_some() || self.relative_to_bound
     }
@@ -41,7 +42,7 @@ impl Check {
 pub enum Limit {
     /// A ratio or a count.
     Number(f64),
-    /// A span of time.
+    /// A duration.
     Time(Duration),
     /// A rate.
     Rate(Rate),
@@ -50,7 +51,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// In the unit of results: ps, bit/s, octets.
+    /// The value in the unit of the results: ps, bit/s or bytes.
     pub fn value(self) -> f64 {
         match self {
             Self::Number(x) => x,
@@ -60,7 +61,7 @@ impl Limit {
         }
     }
 
-    /// Ending of the names of the metrics that it fits.
+    /// Suffix of the names of the metrics that have this unit.
     pub const fn suffix(self) -> &'static str {
         match self {
             Self::Number(_) => "",

@@ -1,29 +1,27 @@
-//! How long hosts take to fall silent and to send again, where circuits are paused by control frames.
+//! Times until hosts stop and resume sending when control frames pause circuits.
 
 use crate::{CircuitsSpec, Interfaces};
 use timeplane_model::{Bytes, Duration, Fabric, HostId, LinkSpec};
 
 impl CircuitsSpec {
-    /// From the sending of pause frames until no light comes to the circuit switch any more, at the longest, where packets are of `mtu` bytes:
+    /// Maximum time from sending pause frames until no more light reaches the circuit switch, for
+    /// packets of `mtu` bytes on a hybrid fabric:
     ///
-    /// `control latency + frames to all hosts of an interface + off_most + the packet in progress + its way to the circuit switch`
-    ///
-    /// The fabric is a hybrid one.
+    /// `control latency + frames to all hosts of an interface + off_most + the packet in progress +
+    /// its path to the circuit switch`
     pub fn stop(&self, fabric: &Fabric, mtu: u32) -> Duration {
         let line = link(fabric).rate.time_for(Bytes::new(u64::from(link(fabric).framing.wire(mtu))));
         self.frames(fabric) + self.control_latency + self.signals.reaction.times().off_most + line + way(fabric, mtu)
     }
 
-    /// From the sending of a frame that opens a gate until light can first come to the circuit switch: the quickest reaction and the smallest
-    /// packet.
-    ///
-    /// The fabric is a hybrid one.
+    /// Minimum time from sending a frame that opens a gate until light can reach the circuit
+    /// switch, with the fastest reaction and the smallest packet, on a hybrid fabric.
     pub fn open_lead(&self, fabric: &Fabric) -> Duration {
         let frame = self.signals.frame_time(fabric);
         self.control_latency + frame + self.signals.reaction.times().on_least + way(fabric, 0)
     }
 
-    /// How long the control frames to all hosts take to leave.
+    /// Time to send the control frames to all hosts.
     pub fn frames(&self, fabric: &Fabric) -> Duration {
         let rack = |h: u32| fabric.link(fabric.uplink(HostId(h))).to;
         let hosts = match self.signals.interfaces {
@@ -39,7 +37,7 @@ fn link(fabric: &Fabric) -> &LinkSpec {
     &fabric.link(fabric.uplink(HostId(0))).spec
 }
 
-/// From a gate to the circuit switch: the host's link, the rack, the rack's link.
+/// From a gate to the circuit switch: the host's link, the rack switch, the rack's link.
 fn way(fabric: &Fabric, bytes: u32) -> Duration {
     let line = |l: &LinkSpec| l.rate.time_for(Bytes::new(u64::from(l.framing.wire(bytes)))) + l.propagation;
     let rack = fabric.link(fabric.uplink(HostId(0))).to;
@@ -74,12 +72,12 @@ mod tests {
         let signals = SignalSpec { interfaces: Interfaces::PerEdgeSwitch, ..signals };
         let each = CircuitsSpec { signals, ..one };
         assert_eq!(each.frames(&fabric), (frame + Duration::from_us(3)) * 2);
-        // 1538 B at 10 Gb/s twice, at 100 Gb/s once; two propagations and the rack.
+        // 1538 B at 10 Gb/s twice, at 100 Gb/s once; two propagation delays and the rack switch.
         let line = Duration::from_ps(1_230_400 * 2 + 123_040);
         let rest = Duration::from_us(7 + 6 + 2) + Duration::from_ns(500);
         assert_eq!(each.stop(&fabric, 1500), each.frames(&fabric) + line + rest);
         assert_eq!(one.stop(&fabric, 1500) - each.stop(&fabric, 1500), one.frames(&fabric) - each.frames(&fabric));
-        // 84 B on both links, after its frame, the quickest reaction and the same way.
+        // 84 B on both links, after the frame, with the fastest reaction and the same path.
         let line = Duration::from_ps(67_200 * 2 + 6_720);
         assert_eq!(one.open_lead(&fabric), line + Duration::from_us(7 + 2 + 2) + Duration::from_ns(500));
     }

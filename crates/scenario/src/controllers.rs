@@ -1,4 +1,5 @@
-//! Several controllers of slots: one plans, and each is in charge of a part of the hosts.
+//! Relays of a TDMA controller: one controller plans, and each relay is responsible for some of the
+//! hosts.
 
 use crate::scheme::TdmaSpec;
 use crate::standby::MARGIN;
@@ -6,51 +7,56 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::{Bytes, Duration, Fabric};
 
-/// Relays of the controller that plans, for more hosts than one controller can talk to.
+/// Relays of the planning controller, for more hosts than one controller can communicate with.
 ///
-/// Each is in charge of the hosts below some switches: hosts in the order of their switches are cut into parts of the same size to one. It gathers
-/// their reports, passes on their grants, and with `signals` sends their frames at times of its own clock, through interfaces of its own. All slots
-/// are of the one plan, so that a message that is lost between controllers costs slots of a part, and nothing else.
+/// Hosts are divided into groups of equal size (up to one host), in the order of their switches.
+/// Each relay gathers the reports of its group and forwards their grants. With `signals` it sends
+/// their frames, timed by its own clock, through its own interfaces. All slots belong to one plan,
+/// so a lost message between controllers only costs slots of one group.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ControllersSpec {
-    /// How many relays there are; no more than hosts.
+    /// Number of relays; at most the number of hosts.
     pub count: u32,
-    /// Their clocks are off by up to so much either way. With `signals`, a guard has to cover twice as much more.
+    /// Maximum offset of a relay's clock, in either direction. With `signals`, the guard time has
+    /// to be longer by twice this.
     #[serde(default)]
     pub clock_error: Duration,
-    /// One way between a relay and the controller that plans; missing: `control_latency`.
+    /// One-way latency between a relay and the planning controller; default: `control_latency`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Duration>,
-    /// Probability that a message between a relay and the controller that plans is lost; missing: `control_loss`.
+    /// Probability that a message between a relay and the planning controller is lost; default:
+    /// `control_loss`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
 }
 
 impl TdmaSpec {
-    /// Relays of the controller; 0 where there are none.
+    /// Number of relays; 0 without `controllers`.
     pub fn relays(&self) -> u32 {
         self.controllers.map_or(0, |m| m.count)
     }
 
-    /// By how much a relay's clock may be off, either way.
+    /// Maximum offset of a relay's clock, in either direction.
     pub fn relay_error(&self) -> Duration {
         self.controllers.map_or(Duration::ZERO, |m| m.clock_error)
     }
 
-    /// One way between a relay and the controller that plans.
+    /// One-way latency between a relay and the planning controller.
     pub fn relay_latency(&self) -> Duration {
         self.controllers.and_then(|m| m.latency).unwrap_or(self.control_latency)
     }
 
-    /// How long a relay waits for more reports once it has the first one: what those that are sent at once can come apart.
+    /// Time that a relay waits for more reports after the first one: the spread of reports that are
+    /// sent at the same time.
     pub fn gather(&self) -> Duration {
-        // By signals, hosts report after a time from a message, whatever their clocks show.
+        // With signals, hosts report a fixed time after a message, whatever their clocks show.
         let clocks = if self.signals.is_some() { Duration::ZERO } else { self.clock_bound() * 2 };
         clocks + MARGIN
     }
 
-    /// One way between the controller that plans and a host, through a relay where there are some.
+    /// One-way latency between the planning controller and a host, through a relay if there are
+    /// any.
     pub fn control_way(&self) -> Duration {
         match self.controllers {
             None => self.control_latency,
@@ -58,14 +64,15 @@ impl TdmaSpec {
         }
     }
 
-    /// With `signals`: from the first to the last of the frames that open a slot in which all hosts send, those of one controller.
+    /// With `signals`: time between the first and the last frame of one controller that open a slot
+    /// in which all hosts send.
     pub fn skew(&self, fabric: &Fabric) -> Option<Duration> {
         self.signals.map(|s| s.skew(fabric, self.relays()))
     }
 
-    /// With `signals`: the shortest guard with which no packet of a slot ever meets one of the slot before: that of
-    /// [`SignalSpec::least_guard`](crate::SignalSpec::least_guard), and twice the clock error of controllers, as one may open early what another one
-    /// closes late.
+    /// With `signals`: minimum guard time with which no packets of two slots meet. It is
+    /// [`SignalSpec::least_guard`](crate::SignalSpec::least_guard) plus twice the clock error of
+    /// relays, because one relay may open early what another closes late.
     pub fn least_guard(&self, fabric: &Fabric, frame: Bytes) -> Option<Duration> {
         self.signals.map(|s| s.least_guard(fabric, frame, self.relays()) + self.relay_error() * 2)
     }

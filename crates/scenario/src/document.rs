@@ -1,4 +1,4 @@
-//! A scenario before it has a type: a tree of values that remember where they were written.
+//! A scenario before it has a type: a tree of values with their locations.
 
 use indexmap::IndexMap;
 use serde_json::Value as Json;
@@ -7,31 +7,31 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Where a value was written: a source by number, and bytes in it. Values that came as JSON have none.
+/// Location of a value: the number of a source, and a range of bytes. Values from JSON have none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Origin {
     pub source: Option<usize>,
     pub span: Range<usize>,
 }
 
-/// A value and where it stands.
+/// A value and its location.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub value: Value,
     pub origin: Origin,
 }
 
-/// What can be written in TOML or JSON.
+/// A value of TOML or JSON.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Bool(bool),
     Integer(i128),
     Float(f64),
     Text(String),
-    /// TOML's dates and times; no key takes one.
+    /// TOML's dates and times, which no key accepts.
     Datetime(String),
     List(Vec<Node>),
-    /// Keys in the order written, each with its own origin.
+    /// Keys in the order of the source, each with its own location.
     Table(IndexMap<String, (Origin, Node)>),
 }
 
@@ -40,14 +40,13 @@ impl Node {
         Self { value: Value::Table(IndexMap::new()), origin }
     }
 
-    /// Parses a whole document.
     pub fn parse(text: &str, source: usize) -> Result<Self, toml::de::Error> {
         let table = DeTable::parse(text)?;
         let origin = Origin { source: Some(source), span: 0..0 };
         Ok(Self { value: from_table(table.get_ref(), source), origin })
     }
 
-    /// The value that stands on the right of an equals sign; a text where it is not TOML.
+    /// Parses the value on the right of an equals sign; a value that is not TOML is a text.
     pub fn parse_value(text: &str, source: usize, span: Range<usize>) -> Self {
         let origin = Origin { source: Some(source), span };
         let value = match DeValue::parse(text.trim()) {
@@ -59,7 +58,7 @@ impl Node {
         node
     }
 
-    /// Gives every value within the same origin.
+    /// Assigns all values within the same location.
     fn place(&mut self, origin: &Origin) {
         self.origin = origin.clone();
         match &mut self.value {
@@ -74,7 +73,7 @@ impl Node {
         }
     }
 
-    /// From JSON; a key whose value is null counts as missing.
+    /// Converts from JSON; a key with value null counts as absent.
     pub fn from_json(json: &Json) -> Self {
         let value = match json {
             Json::Null => Value::Text("null".to_owned()),
@@ -96,7 +95,8 @@ impl Node {
         Self { value, origin: Origin::default() }
     }
 
-    /// As JSON. What JSON cannot hold (infinity, integers beyond 64 bits) becomes null: the shape check has refused it before.
+    /// Converts to JSON. Infinities and integers beyond 64 bits, which the shape check has
+    /// rejected, become null.
     pub fn to_json(&self) -> Json {
         match &self.value {
             Value::Bool(b) => Json::Bool(*b),
@@ -112,7 +112,7 @@ impl Node {
         }
     }
 
-    /// The value of one key, or of one number of a list.
+    /// The value of a key, or of an index of a list.
     pub fn child(&self, key: &str) -> Option<&Self> {
         match &self.value {
             Value::Table(table) => table.get(key).map(|(_, node)| node),
@@ -126,7 +126,7 @@ impl Node {
         key.split('.').try_fold(self, |node, segment| node.child(segment))
     }
 
-    /// Where the value at a dotted key was written, or the innermost table above it that was.
+    /// Location of the value at a dotted key, or of the innermost table above it that has one.
     pub fn origin_of(&self, key: &str) -> &Origin {
         let mut node = self;
         let mut origin = &self.origin;
@@ -168,7 +168,7 @@ fn from_value(value: &DeValue<'_>, source: usize) -> Value {
     }
 }
 
-/// What was found, for messages.
+/// Describes a value for messages.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

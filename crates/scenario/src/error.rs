@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, and where.
+//! Problems of a scenario and their locations.
 
 use crate::document::Origin;
 use std::fmt;
@@ -9,26 +9,26 @@ use timeplane_model::{FabricError, UnitError};
 /// A text that values come from: a scenario file, or one `--set`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
-    /// The file's path as it was given, or `--set KEY`.
+    /// The path of the file as given, or `--set KEY`.
     pub name: String,
-    /// All of it.
+    /// The whole text.
     pub text: String,
-    /// Whether it is a `--set` of the command line (or of Python), which has no lines.
+    /// Whether it is a `--set` of the command line or of Python, which has no line numbers.
     pub is_override: bool,
 }
 
-/// A place in a [`Source`].
+/// A location in a [`Source`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Location {
     /// The file, or `--set KEY=VALUE`.
     pub name: String,
-    /// Which of [`ScenarioError::sources`].
+    /// Index in [`ScenarioError::sources`].
     pub source: usize,
-    /// Bytes of the source.
+    /// Range of bytes in the source.
     pub span: Range<usize>,
-    /// From 1; missing for a `--set`.
+    /// Line, from 1; `None` for a `--set`.
     pub line: Option<usize>,
-    /// In characters, from 1; missing for a `--set`.
+    /// Column in characters, from 1; `None` for a `--set`.
     pub column: Option<usize>,
 }
 
@@ -58,92 +58,92 @@ impl fmt::Display for Location {
     }
 }
 
-/// What is wrong.
+/// A problem.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
     /// The file cannot be read.
-    #[error("cannot be read: {0}")]
+    #[error("cannot read the file: {0}")]
     Unreadable(String),
     /// The text is not TOML.
-    #[error("not valid TOML: {0}")]
+    #[error("invalid TOML: {0}")]
     Syntax(String),
-    /// A key that does not exist here.
+    /// A key that does not exist.
     #[error("unknown key `{found}`{}", did_you_mean(.nearest.as_deref()))]
     UnknownKey {
         /// The key.
         found: String,
-        /// The right one that looks most like it.
+        /// The most similar key, if any.
         nearest: Option<String>,
-        /// All right ones.
+        /// All keys that exist.
         allowed: Vec<String>,
     },
-    /// A name that stands for nothing: an alternative, a scheduler, a scheme.
+    /// An unknown name of an alternative, a scheduler or a scheme.
     #[error("unknown {what} `{found}`{}", did_you_mean(.nearest.as_deref()))]
     UnknownName {
-        /// What it should name.
+        /// Kind of the name.
         what: &'static str,
         /// The name.
         found: String,
-        /// The right one that looks most like it.
+        /// The most similar name, if any.
         nearest: Option<String>,
-        /// All right ones.
+        /// All names that exist.
         allowed: Vec<String>,
     },
-    /// A key without which nothing can be run.
-    #[error("the key `{key}` is missing")]
+    /// A required key is missing.
+    #[error("missing key `{key}`")]
     MissingKey {
         /// The key.
         key: String,
-        /// What it means.
+        /// Its description.
         meaning: String,
     },
-    /// A number where a text should be, and the like.
-    #[error("expected {expected}, found {found}")]
+    /// A value of another type.
+    #[error("{found}: expected {expected}")]
     Type {
-        /// What can stand here.
+        /// What is expected.
         expected: String,
-        /// What stands here.
+        /// What was found.
         found: String,
     },
-    /// A quantity without a right unit.
+    /// A quantity without a valid unit.
     #[error(transparent)]
     Unit(#[from] UnitError),
-    /// A value that makes no sense.
-    #[error("{found} is out of bounds: {allowed}")]
+    /// A value out of bounds.
+    #[error("{found} is out of range: expected {allowed}")]
     Value {
         /// The value.
         found: String,
         /// The bounds, as part of a sentence.
         allowed: String,
     },
-    /// Wires that make no fabric.
+    /// Wires that do not form a fabric.
     #[error(transparent)]
     Fabric(#[from] FabricError),
-    /// Values that do not go together.
+    /// Values that contradict each other.
     #[error("{0}")]
     Conflict(String),
 }
 
 fn did_you_mean(nearest: Option<&str>) -> String {
-    nearest.map_or(String::new(), |n| format!(", did you mean `{n}`?"))
+    nearest.map_or(String::new(), |n| format!("; did you mean `{n}`?"))
 }
 
-/// One thing that is wrong (or, as a warning, doubtful).
+/// One problem: an error or a warning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Issue {
     /// The dotted key of the value; empty for the whole document.
     pub key: String,
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
-    /// What to do about it.
+    /// How to fix it.
     pub help: Option<String>,
-    /// Where it stands; missing for scenarios that were not read from a text.
+    /// Location of the value; `None` if the scenario was not read from a text.
     pub location: Option<Location>,
 }
 
 impl fmt::Display for Issue {
-    /// `file:line:column: key: what is wrong`
+    /// Formats as `file:line:column: key: problem`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(location) = &self.location {
             write!(f, "{location}: ")?;
@@ -156,7 +156,7 @@ impl fmt::Display for Issue {
     }
 }
 
-/// Everything that is wrong with a scenario, in the order of the file where that is known; at least one thing.
+/// All errors of a scenario, at least one, in the order of the file if it is known.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{}", lines(.issues))]
 pub struct ScenarioError {
@@ -178,25 +178,12 @@ impl ScenarioError {
         issues.sort_by_key(|i| i.location.as_ref().map(|l| (l.source, l.span.start)));
         Self { issues, sources }
     }
-    /// What is wrong.
+    /// The errors.
     pub fn issues(&self) -> &[Issue] {
         &self.issues
     }
-    /// The texts that locations point into.
+    /// The texts that locations refer to.
     pub fn sources(&self) -> &[Source] {
         &self.sources
     }
-}
-
-/// The one of `allowed` that looks most like `found`, if any does.
-pub fn nearest<'a>(found: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let plain = |s: &str| s.to_lowercase().replace('-', "_");
-    let found = plain(found);
-    let length = found.chars().count();
-    allowed
-        .into_iter()
-        .map(|name| (strsim::osa_distance(&found, &plain(name)), name))
-        .filter(|&(d, name)| (d <= 2.max(length / 3) && d < length) || (length >= 3 && plain(name).starts_with(&found)))
-        .min_by_key(|&(d, _)| d)
-        .map(|(_, name)| name.to_owned())
 }

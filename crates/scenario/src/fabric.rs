@@ -4,41 +4,43 @@ use crate::RadioSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::{Bytes, Duration, Fabric, FabricError, Framing, Hybrid, LinkSpec, NodeId, Rate, Switch};
+use timeplane_schedule::circuits::Retune;
 
-/// The most hosts of a fabric.
+/// Maximum number of hosts of a fabric.
 pub const MOST_HOSTS: u32 = 131_072;
-/// The most switches of a fabric: routes are kept per pair of switches, 128 MB at this bound.
+/// Maximum number of switches of a fabric. Routes are stored per pair of switches, 128 MB at this
+/// bound.
 pub const MOST_SWITCHES: u32 = 4_096;
-/// The most wires of a fabric.
+/// Maximum number of wires of a fabric.
 pub const MOST_WIRES: u32 = 1_048_576;
 
-/// Everything between hosts.
+/// Network between the hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FabricSpec {
-    /// Its shape.
+    /// Shape of the network.
     pub topology: Topology,
     /// Rate of the hosts' links.
     pub rate: Rate,
-    /// Rate of links between switches; the hosts' rate where it is missing.
+    /// Rate of links between switches; default: the rate of the hosts' links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uplink_rate: Option<Rate>,
-    /// Propagation delay of every link.
+    /// Propagation delay of each link.
     #[serde(default = "one_us")]
     pub propagation: Duration,
-    /// What the link layer adds to a packet.
+    /// Bytes that the link layer adds to a packet.
     #[serde(default)]
     pub framing: Framing,
-    /// The largest packet, as an IP packet or as the payload of a raw frame.
+    /// Size of the largest packet: an IP packet or the payload of a raw frame.
     #[serde(default = "mtu")]
     pub mtu: Bytes,
-    /// Probability that a bit on a link is wrong.
+    /// Probability of a bit error on a link.
     #[serde(default)]
     pub bit_error: f64,
-    /// All switches.
+    /// Parameters of all switches.
     #[serde(default)]
     pub switch: Switch,
-    /// Radios, and the air links between them.
+    /// Radios and the air links between them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub radio: Option<RadioSpec>,
 }
@@ -53,29 +55,29 @@ const fn mtu() -> Bytes {
     Bytes::new(1500)
 }
 
-/// A fabric's shape.
+/// Shape of a fabric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Topology {
     /// All hosts under one switch.
     SingleSwitch {
-        /// How many hosts.
+        /// Number of hosts.
         hosts: u32,
     },
-    /// Every leaf joined to every spine.
+    /// Every leaf connected to every spine.
     LeafSpine {
-        /// Leaf switches.
+        /// Number of leaf switches.
         leaves: u32,
-        /// Hosts under each.
+        /// Hosts under each leaf.
         hosts_per_leaf: u32,
-        /// Spine switches.
+        /// Number of spine switches.
         spines: u32,
     },
     /// Edge switches under one root.
     Tree {
-        /// Edge switches.
+        /// Number of edge switches.
         edges: u32,
-        /// Hosts under each.
+        /// Hosts under each edge switch.
         hosts_per_edge: u32,
     },
     /// The k-ary fat tree (Al-Fares et al., SIGCOMM 2008): k³/4 hosts.
@@ -83,15 +85,15 @@ pub enum Topology {
         /// Ports of a switch; even.
         k: u32,
     },
-    /// Racks with two ways out, a packet switch and a circuit switch (REACToR, NSDI 2014).
+    /// Racks that a packet switch and a circuit switch connect (REACToR, NSDI 2014).
     Hybrid(HybridSpec),
     /// Any graph, written out.
     Graph {
-        /// Hosts are nodes 0 to hosts - 1.
+        /// Number of hosts; they are nodes 0 to `hosts` - 1.
         hosts: u32,
-        /// Switches follow.
+        /// Number of switches; they are the nodes after the hosts.
         switches: u32,
-        /// Its wires.
+        /// Wires of the graph.
         links: Vec<GraphLink>,
     },
 }
@@ -100,67 +102,58 @@ pub enum Topology {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HybridSpec {
-    /// Top-of-rack switches, at least 2: a circuit joins two racks.
+    /// Number of top-of-rack switches; at least 2, because a circuit joins two racks.
     pub tors: u32,
     /// Hosts under each.
     pub hosts_per_tor: u32,
-    /// Wires from each to the packet switch; as many as hosts where it is missing.
+    /// Wires from each rack to the packet switch; default: the number of hosts in the rack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet_uplinks: Option<u32>,
-    /// Wires from each to the circuit switch; as many as hosts where it is missing.
+    /// Wires from each rack to the circuit switch; default: the number of hosts in the rack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub circuit_uplinks: Option<u32>,
     /// Rate of a wire to the packet switch.
     pub packet_rate: Rate,
-    /// Which ports go dark when the circuit switch changes.
+    /// Ports that go dark when the configuration of the circuit switch changes.
     #[serde(default)]
     pub retune: Retune,
-    /// For how long they are dark.
+    /// Time that they are dark.
     #[serde(default)]
     pub dark: DarkTime,
-    /// Frames of the MTU that a rack switch holds for a host, of each input: a wire from the circuit switch or the packet switch, or
-    /// another host. REACToR has one (section 3.2); that is
-    /// enough while a host does not send packets beside its own circuit, which then no longer comes evenly.
+    /// Frames of the MTU that a rack switch buffers for a host, per input: a wire from the circuit
+    /// switch or the packet switch, or another host. REACToR buffers one frame (section 3.2). One
+    /// frame suffices unless a host sends packets alongside its own circuit, whose traffic then
+    /// arrives unevenly.
     #[serde(default = "three")]
     pub multiplexer_frames: u32,
 }
 
-/// Which ports of a circuit switch go dark when it changes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Retune {
-    /// All.
-    #[default]
-    AllStop,
-    /// Those that are joined to another one.
-    Moved,
-}
-
-/// How long ports of a circuit switch are dark when it changes.
+/// Time that ports of a circuit switch are dark after a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DarkTime {
-    /// As REACToR measured the Mordia switch: 12 us in the mean, 14.84 us at most (section 4.1). Drawn evenly from 9.16 to 14.84 us.
+    /// Uniform from 9.16 us to 14.84 us, as REACToR measured the Mordia switch (section 4.1): mean
+    /// 12 us, maximum 14.84 us.
     #[default]
     Mordia,
-    /// Always so long.
+    /// A fixed time.
     Fixed(Duration),
-    /// Drawn evenly between two bounds.
+    /// Uniform between two bounds.
     Between(RetuneTimes),
 }
 
-/// The least and the longest dark time.
+/// Bounds of the dark time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RetuneTimes {
-    /// The least.
+    /// Minimum.
     pub least: Duration,
-    /// The longest.
+    /// Maximum.
     pub most: Duration,
 }
 
 impl DarkTime {
-    /// Its bounds.
+    /// The bounds; equal if the time is fixed.
     pub const fn times(self) -> RetuneTimes {
         match self {
             Self::Mordia => RetuneTimes { least: Duration::from_ns(9_160), most: Duration::from_ns(14_840) },
@@ -171,7 +164,7 @@ impl DarkTime {
 }
 
 impl HybridSpec {
-    /// Its dimensions.
+    /// The dimensions, with defaults filled in.
     pub fn shape(&self) -> Hybrid {
         Hybrid {
             tors: self.tors,
@@ -188,16 +181,16 @@ impl HybridSpec {
 pub struct GraphLink {
     /// The two nodes.
     pub nodes: [u32; 2],
-    /// Its rate, where it is not the fabric's.
+    /// Rate, if it differs from the fabric's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Its propagation delay, where it is not the fabric's.
+    /// Propagation delay, if it differs from the fabric's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub propagation: Option<Duration>,
 }
 
 impl Topology {
-    /// Its key in a scenario.
+    /// The key in a scenario.
     pub const fn key(&self) -> &'static str {
         match self {
             Self::SingleSwitch { .. } => "single_switch",
@@ -209,7 +202,7 @@ impl Topology {
         }
     }
 
-    /// Hosts, switches and wires, whatever their numbers.
+    /// Numbers of hosts, switches and wires, however large.
     fn sizes(&self) -> [u128; 3] {
         let n = u128::from;
         match *self {
@@ -237,29 +230,30 @@ impl Topology {
 }
 
 impl FabricSpec {
-    /// How many hosts it has, before it is built.
+    /// Number of hosts, computed without building the fabric.
     pub fn hosts(&self) -> u128 {
         self.topology.sizes()[0]
     }
-    /// How many switches it has, before it is built.
+    /// Number of switches, computed without building the fabric.
     pub fn switches(&self) -> u128 {
         self.topology.sizes()[1]
     }
-    /// How many wires it has, before it is built.
+    /// Number of wires, computed without building the fabric.
     pub fn wires(&self) -> u128 {
         self.topology.sizes()[2]
     }
 
-    /// Builds it.
+    /// Builds the fabric.
     ///
     /// # Errors
-    /// Where a dimension is zero, odd or too large, or wires do not join all hosts.
+    /// If a dimension is zero, odd or too large, or if wires do not connect all hosts.
     pub fn build(&self) -> Result<Fabric, FabricError> {
         self.check_sizes()?;
         self.build_unchecked()
     }
 
-    /// What [`FabricSpec::build`] would refuse; builds only what has to be built to know.
+    /// Reports what [`FabricSpec::build`] would reject; builds the fabric only if that is
+    /// necessary.
     pub(crate) fn check_topology(&self) -> Result<(), FabricError> {
         self.check_sizes()?;
         let dimension = |what, found: u32| match found {

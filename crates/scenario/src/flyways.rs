@@ -1,92 +1,75 @@
-//! The `[scheme.NAME.plan.flyways]` table: 60 GHz links between racks, set up where the wires are short.
+//! The `[scheme.NAME.plan.flyways]` table: 60 GHz links between racks where the wires are too slow.
 
-use crate::{AccessSpec, AckWay, AirQueue, AntennaName, MacName};
+use crate::{Access, AirQueue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::Duration;
+use timeplane_radio::{AckPath, AntennaName, MacName};
+use timeplane_schedule::flyways::FlywayPolicy;
 
-/// A controller that hears what racks have to send, and points radios on top of them at each other (Halperin et al., SIGCOMM 2011).
+/// A controller that points radios on racks at each other, depending on the racks' backlogs
+/// (Halperin et al., SIGCOMM 2011).
 ///
-/// Each host is a rack and has a switch of its own, on which its radios stand. Racks report the bytes of their flows that have not been
-/// acknowledged; links and shares of the traffic come back, with a lease. Shares are of flows, so that none is torn apart.
+/// Each host is a rack with its own switch, which carries its radios. Racks report the
+/// unacknowledged bytes of their flows. The controller replies with links and shares of the
+/// traffic, which expire after a lease. Shares consist of whole flows, so no flow is split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FlywaysSpec {
-    /// Which link is added next.
+    /// Policy that decides which link is added next.
     pub policy: FlywayPolicy,
     /// Antennas of all radios.
     pub antenna: AntennaName,
     /// Radios on each rack.
     pub radios: u32,
-    /// Channels in use, 3 as in the source; those of 802.11ad are 4. Radios of one rack use different ones.
+    /// Number of channels; 3 in the source, 4 in 802.11ad. Radios of one rack use different
+    /// channels.
     pub channels: u32,
-    /// Where racks stand, in metres, by host; at the first places of the source's layout of 160 racks where it is missing.
+    /// Positions of the racks in meters, in the order of the hosts; default: the first positions in
+    /// the source's layout of 160 racks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub positions_m: Option<Vec<[f64; 2]>>,
     /// Constants of medium access.
     pub mac: MacName,
-    /// Who of a link sends when. Links are planned not to disturb each other, so that no access needs carrier sense.
-    pub access: AccessSpec,
-    /// How often a packet is sent again at most.
+    /// Medium access. Planned links do not interfere with each other, so access does not need
+    /// carrier sense.
+    pub access: Access,
+    /// Maximum number of retransmissions of a packet.
     pub retries: u32,
-    /// The queue of each radio. Missing: it takes what comes.
+    /// Queue of each radio; default: unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<AirQueue>,
-    /// Where TCP's acknowledgements go.
-    pub acknowledgements: AckWay,
-    /// From one plan to the next, at least.
+    /// Path of TCP acknowledgements.
+    pub acknowledgements: AckPath,
+    /// Minimum time between two plans.
     pub every: Duration,
-    /// How often racks report.
+    /// Interval at which racks report.
     pub report_every: Duration,
-    /// One way between controller and racks.
+    /// One-way latency between controller and racks.
     pub control_latency: Duration,
     /// Probability that a control message is lost.
     pub control_loss: f64,
-    /// How long a plan takes.
+    /// Time to compute a plan.
     pub compute_time: Duration,
-    /// How long links and shares hold without a word of the controller.
+    /// Time for which links and shares hold without a message from the controller.
     pub lease: Duration,
-    /// How the beams of a new link find each other. Missing: the wires tell them, and they steer within 100 us.
+    /// Alignment of the beams of a new link; default: coordinated over the wires, within 100 us.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pointing: Option<PointingSpec>,
 }
 
-/// Which link is added next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FlywayPolicy {
-    /// Of all feasible links the one that takes most traffic off the busiest wire, the traffic of others included.
-    #[default]
-    Greedy,
-    /// For the pair of racks that would finish last; the link also carries what others send to one of them, one hop on.
-    Transit,
-    /// For the pair of racks that would finish last, and for nobody else.
-    Straggler,
-}
-
-impl FlywayPolicy {
-    /// Its name among the policies.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Greedy => "greedy",
-            Self::Transit => "transit",
-            Self::Straggler => "straggler",
-        }
-    }
-}
-
-/// How the beams of a new link find each other.
+/// Alignment of the beams of a new link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum PointingSpec {
-    /// By sector sweeps of both ends over the air: nobody knows anything.
+    /// Both ends sweep their sectors over the air, without prior knowledge.
     Trained {
         /// Sectors of each end.
         sectors: u32,
     },
-    /// The wires tell both ends which pattern points at the other: they only steer.
+    /// The wires tell both ends which patterns point at each other; the ends only steer.
     Coordinated {
-        /// How long that takes.
+        /// Time to steer.
         steering: Duration,
     },
 }
@@ -100,10 +83,10 @@ impl Default for FlywaysSpec {
             channels: 3,
             positions_m: None,
             mac: MacName::FlywaysDraft,
-            access: AccessSpec::Token,
+            access: Access::Token,
             retries: 7,
             queue: None,
-            acknowledgements: AckWay::Wire,
+            acknowledgements: AckPath::Wire,
             every: Duration::from_ms(10),
             report_every: Duration::from_ms(5),
             control_latency: Duration::from_us(50),
@@ -116,7 +99,7 @@ impl Default for FlywaysSpec {
 }
 
 impl FlywaysSpec {
-    /// How the beams of a new link find each other.
+    /// Alignment of the beams of a new link, with the default filled in.
     pub fn pointing(&self) -> PointingSpec {
         self.pointing.unwrap_or(PointingSpec::Coordinated { steering: Duration::from_us(100) })
     }

@@ -1,8 +1,9 @@
-//! WHAT is studied: a fabric, a workload and the schemes to compare on it.
+//! The types of a scenario: a fabric, a workload and the schemes to compare on it.
 //!
-//! These types are the one definition of a scenario: TOML files, JSON Schema, the reference and the Python classes
-//! all come from them. Keys are snake_case; quantities are strings with a unit. A choice among alternatives is a table with one key, the
-//! alternative's name: `topology.leaf_spine = { leaves = 4, hosts_per_leaf = 30, spines = 3 }`.
+//! These types are the only definition of a scenario. TOML parsing, the JSON Schema, the reference
+//! and the Python classes are derived from them. Keys are snake_case; quantities are strings with a
+//! unit. A choice among alternatives is a table with one key, the name of the alternative:
+//! `topology.leaf_spine = { leaves = 4, hosts_per_leaf = 30, spines = 3 }`.
 
 mod capture;
 mod change;
@@ -29,26 +30,31 @@ pub use capture::{CapturePoint, CapturePointError};
 pub use change::{Change, Wires};
 pub use check::{Check, Limit};
 pub use controllers::ControllersSpec;
-pub use error::{Issue, Location, Problem, ScenarioError, Source, nearest};
+pub use error::{Issue, Location, Problem, ScenarioError, Source};
 pub use fabric::{
-    DarkTime, FabricSpec, GraphLink, HybridSpec, MOST_HOSTS, MOST_SWITCHES, MOST_WIRES, Retune, RetuneTimes, Topology,
+    DarkTime, FabricSpec, GraphLink, HybridSpec, MOST_HOSTS, MOST_SWITCHES, MOST_WIRES, RetuneTimes, Topology,
 };
 pub use failure::{Element, Failure};
-pub use flyways::{FlywayPolicy, FlywaysSpec, PointingSpec};
+pub use flyways::{FlywaysSpec, PointingSpec};
 pub use load::{Loaded, Point, split_override};
 pub use own_fabric::{OwnFabric, OwnSwitch};
-pub use proxy::{PredictedSpec, ProactiveSpec, ProxyPolicy, ProxySpec};
+pub use proxy::ProxySpec;
 pub use radio::{
-    AccessSpec, AckWay, AirQueue, AntennaName, HandoverSpec, InOutage, Interference, LinkTraceSpec, MacName, OwnRadio,
-    QueuedSpec, RadioLink, RadioSpec, RoomName,
+    Access, AirQueue, HandoverSpec, InOutage, Interference, LinkTraceSpec, OwnRadio, QueuedSpec, RadioLink, RadioSpec,
 };
 pub use scheme::{
-    BackgroundSpec, CircuitAlgorithm, CircuitDemand, CircuitsSpec, Congestion, DelayedAck, Discipline, Ecmp, Nic,
-    PathColouring, PlanSpec, RateEstimator, RateNormaliser, RatesSpec, Raw, ReceiveSpec, Scheme, SlotFill, SlotMetric,
+    BackgroundSpec, CircuitDemand, CircuitsSpec, Discipline, Ecmp, Nic, PlanSpec, RatesSpec, Raw, ReceiveSpec, Scheme,
     Tcp, TdmaSpec, TimeslotsSpec, Transport,
 };
 pub use signals::{Interfaces, Reaction, ReactionTimes, SignalSpec};
 pub use standby::StandbySpec;
+// Choices that scenarios name, defined beside their implementations.
+pub use timeplane_protocol::{PredictedConfig, ProactiveConfig, ProxyPolicy, RateEstimator};
+pub use timeplane_radio::{AckPath, AntennaName, MacName, RoomName};
+pub use timeplane_schedule::circuits::{CircuitAlgorithm, Retune};
+pub use timeplane_schedule::flyways::FlywayPolicy;
+pub use timeplane_schedule::{PathColouring, RateNormaliser, SlotFill, SlotMetric};
+pub use timeplane_transport::{CongestionKind, DelayedAck};
 pub use workload::{
     ChakraTrace, CoflowTrace, Collective, CollectiveAlgorithm, CollectiveAlgorithms, CollectiveSpec, FlowList,
     MOST_STEPS, PacketMix, Pattern, Poisson, Shuffle, SimaiWorkload, Sizes, Workload,
@@ -59,66 +65,71 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::Duration;
 
-/// A question: one workload under several schemes, on one fabric or, where a scheme has its own, on several.
+/// An experiment: one workload under several schemes. Schemes share one fabric unless they define
+/// their own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Name of the results folder; the file's name where it is missing.
+    /// Name of the results folder; default: the name of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What is asked, in a sentence or two; printed above the table.
+    /// Question that the scenario answers, in one or two sentences; printed above the table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The first seed.
+    /// First seed.
     #[serde(default = "one")]
     pub seed: u64,
-    /// How many seeds, counted up from the first; intervals need at least two.
+    /// Number of consecutive seeds; confidence intervals need at least two.
     #[serde(default = "one_u32")]
     pub seeds: u32,
-    /// Everything between hosts.
+    /// Network between the hosts.
     pub fabric: FabricSpec,
-    /// What is sent. It never depends on the scheme.
+    /// Traffic; it never depends on the scheme.
     pub workload: Workload,
-    /// What counts: warm-up, measured window, drain.
+    /// Measurement: warm-up, measured interval, drain.
     #[serde(default)]
     pub window: Window,
-    /// What is recorded beside flows, coflows, drops and control messages.
+    /// Data to record in addition to flows, coflows, drops and control messages.
     #[serde(default)]
     pub record: Record,
-    /// What fails while it runs, and returns.
+    /// Elements that fail during the run, and when they recover.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failure: Vec<Failure>,
-    /// Which wires change their rate while it runs.
+    /// Wires that change their rate during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub change: Vec<Change>,
-    /// The schemes to compare, by name; the first is the baseline of differences.
+    /// Schemes to compare, by name; the first is the baseline for differences.
     pub scheme: IndexMap<String, Scheme>,
-    /// Values to try, by dotted key: `"workload.poisson.load" = [0.2, 0.5]`; several keys make a grid. Keys with commas between them change
-    /// together: `"fabric.rate, workload.poisson.load" = [["10 Gb/s", 0.2], ["40 Gb/s", 0.5]]`.
+    /// Values to sweep, by dotted key: `"workload.poisson.load" = [0.2, 0.5]`. Several keys form a
+    /// grid. Keys joined by commas change together: `"fabric.rate, workload.poisson.load" = [["10
+    /// Gb/s", 0.2], ["40 Gb/s", 0.5]]`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub sweep: IndexMap<String, Vec<serde_json::Value>>,
-    /// What must come out; where it does not, the command ends with 3.
+    /// Bounds on the results; if one is violated, the command exits with code 3.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub check: Vec<Check>,
 }
 
 impl Record {
-    /// The places whose frames are written down; texts that name none are left out, as validation refuses them.
+    /// The capture points. Skips texts that are not capture points, which validation rejects.
     pub fn captured(&self) -> impl Iterator<Item = CapturePoint> + '_ {
         self.capture.iter().filter_map(|text| text.parse().ok())
     }
 }
 
 impl Scenario {
-    /// As JSON in one canonical form: keys in the order of the types, defaults written out, quantities in their largest whole unit.
+    /// Converts to canonical JSON: keys in the order of the types, defaults written out, quantities
+    /// in their largest whole unit.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).expect("a scenario has text keys and finite numbers")
     }
 
-    /// All that one run depends on, without names: fabric, workload, window, record, failures, changes, one scheme and the seed. The fabric is the
-    /// scenario's also where the scheme has its own, as the workload is made for it; what the scheme changes is in the scheme.
+    /// Everything that one run depends on, without names: fabric, workload, measurement, record,
+    /// failures, rate changes, one scheme and the seed. The fabric is always the scenario's,
+    /// because the workload is generated for it; the differences of a scheme's own fabric are part
+    /// of the scheme.
     ///
-    /// `None` where there is no such scheme.
+    /// Returns `None` if there is no such scheme.
     pub fn run_json(&self, scheme: &str, seed: u64) -> Option<serde_json::Value> {
         let scheme = self.scheme.get(scheme)?;
         let mut run = serde_json::json!({
@@ -139,11 +150,11 @@ impl Scenario {
     }
 }
 
-/// The JSON Schema (draft 2020-12) of a scenario, made from the types.
+/// The JSON Schema (draft 2020-12) of a scenario, derived from the types.
 pub fn schema() -> serde_json::Value {
     let mut schema = schemars::schema_for!(Scenario);
     schema.insert("title".to_owned(), "timeplane scenario".into());
-    // Serialised rather than taken as it is: so its keywords come in the order that people read them.
+    // Serialized, so that its keywords keep the order of the types.
     serde_json::to_value(schema).expect("a schema is JSON")
 }
 
@@ -154,44 +165,49 @@ const fn one_u32() -> u32 {
     1
 }
 
-/// What counts. A flow is measured where it arrives in `[warmup, warmup + measure)`.
+/// Measurement. A flow counts if it arrives in `[warmup, warmup + measure)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Window {
-    /// Flows before this are simulated and not counted.
+    /// Flows that arrive earlier are simulated but not counted.
     pub warmup: Duration,
-    /// Length of the measured window. Missing: until the workload ends, which a Poisson workload never does.
+    /// Length of the measured interval; default: until the workload ends, which a Poisson workload
+    /// never does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measure: Option<Duration>,
-    /// How long the run goes on after the last arrival; flows that do not finish are counted as unfinished. Arrivals go on
-    /// in the drain, so that the load stays. Missing: arrivals end with the window and the run ends when every flow is done.
+    /// Time that the run continues after the measured interval; flows that are still active then
+    /// count as unfinished. Arrivals continue during the drain to keep up the load. Default:
+    /// arrivals end with the measured interval, and the run ends when every flow has finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain: Option<Duration>,
 }
 
-/// What is recorded.
+/// Data to record.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Record {
-    /// Takes the length of every queue that is not empty, once in each such interval.
+    /// Interval at which the lengths of all queues that are not empty are sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queues_every: Option<Duration>,
-    /// Takes what each host has received, once in each such interval.
+    /// Interval at which the bytes that each host has received are sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub received_every: Option<Duration>,
-    /// Takes the window of every TCP sender and its round-trip times, once in each such interval.
+    /// Interval at which the congestion window and the round-trip times of each TCP sender are
+    /// sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp_every: Option<Duration>,
-    /// Takes the time that each packet spends in the network.
+    /// Record the time that each packet spends in the network.
     pub latency: bool,
-    /// Takes the round-trip time of every TCP segment.
+    /// Record the round-trip time of each TCP segment.
     pub rtt: bool,
-    /// Writes down what hosts were granted where rates or timeslots are planned: each change of a pair's rate, and each timeslot as a slot. Slots and
-    /// circuits are written down in any case.
+    /// Record what hosts were granted by plans of rates or timeslots: each change of a pair's rate,
+    /// and each timeslot as a slot. Slots and circuits are always recorded.
     pub grants: bool,
-    /// Writes the frames of these places to a file each, as `host-3.pcapng` in the folder of a run, for Wireshark and its like. `host 3` is what this host
-    /// sends and receives, data and control messages; `link 5` one direction of a wire, by its number in the table `links`; `controller 0` the messages
-    /// of a controller (then come a standby and relays). All else stays as it is.
+    /// Capture points. The frames at each are written to a file in the folder of the run, such as
+    /// `host-3.pcapng`, for Wireshark and similar tools. `host 3` captures what this host sends and
+    /// receives, data and control messages. `link 5` captures one direction of a wire, by its
+    /// number in the table `links`. `controller 0` captures the messages of a controller; higher
+    /// numbers are the standby, then the relays. Captures do not change the run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capture: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! From a file, a text or JSON to a scenario with its places.
+//! Loads a scenario from a file, a text or JSON, and keeps the location of every value.
 
 use crate::document::{Node, Origin, Value};
 use crate::error::{Issue, Location, Problem, ScenarioError, Source};
@@ -9,25 +9,26 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Files larger than this are refused; a graph of 100,000 wires takes 4 MB.
+/// Larger files are rejected; a graph of 100,000 wires takes 4 MB.
 const LARGEST_FILE: u64 = 64 << 20;
-/// Points of a grid; more are a mistake in all likelihood.
+/// Maximum number of points of a sweep; more are probably a mistake.
 const MOST_POINTS: usize = 100_000;
-/// Keys that are no dimension of a sweep.
+/// Keys that cannot be swept.
 const NOT_SWEPT: [&str; 6] = ["name", "description", "seed", "seeds", "sweep", "check"];
 
-/// A scenario that was read, with the places of all its values.
+/// A scenario with the locations of its values.
 ///
-/// What exists has the shape of a scenario: every key is known, every quantity has a right unit, every sweep names keys that
-/// exist and values that fit them. Whether the values make sense together is what [`Loaded::validate`] tells.
+/// It has the shape of a scenario: every key is known, every quantity has a valid unit, and a sweep
+/// names existing keys with valid values. [`Loaded::validate`] checks whether the values make sense
+/// together.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The scenario with all overrides applied and its sweep still in it. Where a swept key is missing in the file, it has the
-    /// first value of the sweep.
+    /// The scenario with all overrides applied and its sweep still in it. A swept key that is
+    /// absent from the file has the first value of the sweep.
     pub scenario: Scenario,
     /// The file that it was read from.
     pub path: Option<PathBuf>,
-    /// The folder in which files that the scenario names are looked up.
+    /// The folder that file names in the scenario are relative to.
     pub base: PathBuf,
     document: Node,
     sources: Arc<[Source]>,
@@ -39,26 +40,27 @@ pub struct Loaded {
 pub struct Point {
     /// The swept values by dotted key, in the order of the file.
     pub values: IndexMap<String, serde_json::Value>,
-    /// The scenario with these values in it and without a sweep.
+    /// The scenario with these values and without a sweep.
     pub scenario: Scenario,
 }
 
 impl Point {
-    /// All that one run depends on: fabric, workload, window, record, one scheme and the seed; no names, so that renaming a
-    /// scheme or a file reruns nothing. Files that the workload names are in it by name only.
+    /// Everything that one run depends on: fabric, workload, measurement, record, one scheme and
+    /// the seed. Names are excluded, so renaming a scheme or a file does not repeat runs. Files of
+    /// the workload are included by name only.
     ///
-    /// `None` where there is no such scheme.
+    /// Returns `None` if there is no such scheme.
     pub fn run_json(&self, scheme: &str, seed: u64) -> Option<serde_json::Value> {
         self.scenario.run_json(scheme, seed)
     }
 }
 
 impl Loaded {
-    /// Reads a TOML file. `overrides` are dotted keys with one value (which replaces the file's) or several (which become a
-    /// dimension of the sweep); see [`split_override`].
+    /// Reads a TOML file. `overrides` are dotted keys with one value, which replaces the file's, or
+    /// several, which become a dimension of the sweep; see [`split_override`].
     ///
     /// # Errors
-    /// Where the file cannot be read or is no scenario.
+    /// If the file cannot be read or is not a scenario.
     pub fn from_file(path: impl AsRef<Path>, overrides: &[(String, Vec<String>)]) -> Result<Self, ScenarioError> {
         let path = path.as_ref();
         let name = path.display().to_string();
@@ -69,10 +71,10 @@ impl Loaded {
         };
         let meta = fs::metadata(path).map_err(|e| unreadable(e.to_string()))?;
         if !meta.is_file() {
-            return Err(unreadable("it is not a file".to_owned()));
+            return Err(unreadable("not a file".to_owned()));
         }
         if meta.len() > LARGEST_FILE {
-            return Err(unreadable(format!("it has {} B, a scenario has at most {LARGEST_FILE} B", meta.len())));
+            return Err(unreadable(format!("{} B: expected at most {LARGEST_FILE} B", meta.len())));
         }
         let text = fs::read_to_string(path).map_err(|e| unreadable(e.to_string()))?;
         let base = match path.parent() {
@@ -84,10 +86,10 @@ impl Loaded {
         Ok(loaded)
     }
 
-    /// Reads a TOML text; `name` stands in messages where a file's name would.
+    /// Reads a TOML text; messages use `name` instead of a file name.
     ///
     /// # Errors
-    /// Where the text is no scenario.
+    /// If the text is not a scenario.
     pub fn from_str(
         text: &str,
         name: &str,
@@ -105,10 +107,11 @@ impl Loaded {
         }
     }
 
-    /// Takes a scenario as JSON, as Python hands it over; messages then name keys only. Keys whose value is null count as missing.
+    /// Takes a scenario as JSON, as Python passes it; messages name keys only. Keys with value null
+    /// count as absent.
     ///
     /// # Errors
-    /// Where the value is no scenario.
+    /// If the value is not a scenario.
     pub fn from_json(
         value: &serde_json::Value,
         base: impl Into<PathBuf>,
@@ -146,43 +149,44 @@ impl Loaded {
         Ok(Self { scenario, path: None, base, document, sources, shape })
     }
 
-    /// Name of the results folder: the scenario's own, or its file's without the ending.
+    /// Name of the results folder: the scenario's own, or its file's without the extension.
     pub fn name(&self) -> String {
         let stem = || self.path.as_deref().and_then(Path::file_stem).map(|s| s.to_string_lossy().into_owned());
         self.scenario.name.clone().or_else(stem).unwrap_or_else(|| "scenario".to_owned())
     }
 
-    /// The text of the file, for manifests; none where the scenario came as JSON.
+    /// The text of the file, for manifests; `None` if the scenario came as JSON.
     pub fn text(&self) -> Option<&str> {
         self.sources.first().filter(|s| !s.is_override).map(|s| s.text.as_str())
     }
 
-    /// Keys and values (as text, several between commas) of what the file was changed by, in their order.
+    /// Overridden keys with their values as text, separated by commas, in order.
     pub fn overrides(&self) -> impl Iterator<Item = (&str, &str)> {
         let set = self.sources.iter().filter(|s| s.is_override);
         set.map(|s| (s.name.strip_prefix("--set ").unwrap_or(&s.name), s.text.as_str()))
     }
 
-    /// Where the value at a dotted key was written, or the table that it is missing in.
+    /// Location of the value at a dotted key, or of the table that lacks it.
     pub fn locate(&self, key: &str) -> Option<Location> {
         Location::new(self.document.origin_of(key), &self.sources)
     }
 
-    /// Every combination of the sweep's values, in the order of the file: the last key varies fastest.
+    /// Every combination of the sweep's values, in the order of the file; the last key varies
+    /// fastest.
     ///
     /// # Errors
-    /// Where a combination is no scenario, such as two keys of different alternatives.
+    /// If a combination is not a scenario, such as two keys of different alternatives.
     pub fn points(&self) -> Result<Vec<Point>, ScenarioError> {
         let mut points = Vec::new();
         self.each_point(|point, _| points.push(point))?;
         Ok(points)
     }
 
-    /// Checks every point as [`Scenario`]s that are about to run; `schedulers` are the names that a plan may use.
-    /// Gives what is doubtful, but can be run.
+    /// Validates every point; `schedulers` are the names that a TDMA plan may use. Returns
+    /// warnings.
     ///
     /// # Errors
-    /// With everything that is wrong, each thing once.
+    /// Everything that is wrong, without repetitions.
     pub fn validate(&self, schedulers: &[&str]) -> Result<Vec<Issue>, ScenarioError> {
         let (mut errors, mut warnings): (Vec<Issue>, Vec<Issue>) = (Vec::new(), Vec::new());
         self.each_point(|point, document| {
@@ -243,13 +247,17 @@ impl Loaded {
     }
 }
 
-/// Splits `a.b=1,2` into the key and its values. Commas within quotes, brackets or braces do not split.
+/// Splits `a.b=1,2` into the key and its values. Commas within quotes, brackets or braces do not
+/// split.
 ///
 /// # Errors
-/// Where there is no equals sign, no key or no value.
+/// If the equals sign, the key or a value is missing.
 pub fn split_override(text: &str) -> Result<(String, Vec<String>), String> {
-    let advice =
-        || format!("`{text}` is no setting: write KEY=VALUE or KEY=VALUE,VALUE, as workload.poisson.load=0.2,0.5");
+    let advice = || {
+        format!(
+            "invalid setting `{text}`: expected KEY=VALUE or KEY=VALUE,VALUE, such as workload.poisson.load=0.2,0.5"
+        )
+    };
     let (key, values) = text.split_once('=').ok_or_else(advice)?;
     let key = key.trim();
     let (mut parts, mut depth, mut quote) = (vec![String::new()], 0usize, None);
@@ -284,7 +292,7 @@ fn report(findings: Vec<Finding>, sources: &Arc<[Source]>) -> ScenarioError {
     ScenarioError::new(findings.into_iter().map(issue).collect(), sources.clone())
 }
 
-/// Fills the types. The shape check has passed, so that what serde still refuses is a difference between schema and types.
+/// Fills the types. The shape check has passed, so serde only fails if schema and types differ.
 fn read(document: &Node, sources: &Arc<[Source]>) -> Result<Scenario, ScenarioError> {
     let finding = |e: serde_json::Error| Finding {
         key: String::new(),
@@ -295,7 +303,8 @@ fn read(document: &Node, sources: &Arc<[Source]>) -> Result<Scenario, ScenarioEr
     serde_json::from_value(document.to_json()).map_err(|e| report(vec![finding(e)], sources))
 }
 
-/// `[sweep]` with `workload.poisson.load = [...]` without quotes is a table in tables; here it becomes the dotted key that is meant.
+/// `[sweep]` with an unquoted `workload.poisson.load = [...]` is a table of tables; converts it to
+/// the dotted key.
 fn flatten_sweep(document: &mut Node) {
     fn collect(node: Node, at: &str, key: Origin, flat: &mut IndexMap<String, (Origin, Node)>) {
         match node.value {
@@ -319,12 +328,12 @@ fn flatten_sweep(document: &mut Node) {
     *table = flat;
 }
 
-/// The keys of a dimension of the sweep: one, or several with commas between them that change together.
+/// The keys of a dimension of the sweep: one, or several separated by commas that change together.
 fn keys_of(dimension: &str) -> Vec<&str> {
     dimension.split(',').map(str::trim).collect()
 }
 
-/// The keys of a dimension with one of its values; none where there is not one for each.
+/// The keys of a dimension with one of its values; `None` if their numbers differ.
 fn values_of<'a>(keys: &[&'a str], value: &'a Node) -> Option<Vec<(&'a str, &'a Node)>> {
     match (keys, &value.value) {
         ([key], _) => Some(vec![(*key, value)]),
@@ -335,20 +344,22 @@ fn values_of<'a>(keys: &[&'a str], value: &'a Node) -> Option<Vec<(&'a str, &'a 
 
 fn unknown_key((above, problem): (String, Problem), origin: &Origin) -> Finding {
     let help = match &problem {
-        Problem::UnknownKey { allowed, .. } => Some(one_of("allowed here", allowed)),
+        Problem::UnknownKey { allowed, .. } => Some(one_of("expected one of", allowed)),
         _ => None,
     };
     Finding { key: above, problem, help, origin: origin.clone() }
 }
 
-/// Puts one override into the document: a value, or a dimension of the sweep.
+/// Applies one override to the document: a value, or a dimension of the sweep.
 fn apply(shape: &Shape, document: &mut Node, key: &str, values: &[String], origin: &Origin) -> Option<Finding> {
     let conflict = |message: &str| {
         let problem = Problem::Conflict(message.to_owned());
         Some(Finding { key: key.to_owned(), problem, help: None, origin: origin.clone() })
     };
     if key == "sweep" || key.starts_with("sweep.") {
-        return conflict("a sweep is set by several values of the key itself, as workload.poisson.load=0.2,0.5");
+        return conflict(
+            "`sweep` in a setting: expected several values of the key, such as workload.poisson.load=0.2,0.5",
+        );
     }
     if let Err(e) = shape.exists(key, document) {
         return Some(unknown_key(e, origin));
@@ -373,14 +384,14 @@ fn apply(shape: &Shape, document: &mut Node, key: &str, values: &[String], origi
             {
                 if let Some(together) = sweep.keys().find(|k| k.contains(',') && keys_of(k).contains(&key)) {
                     return conflict(&format!(
-                        "the file sweeps `{together}` together: one of them alone cannot be set"
+                        "one key of `{together}`, which the file sweeps together: expected all of them"
                     ));
                 }
                 sweep.shift_remove(key);
             }
             shape.set(document, key, node);
         }
-        Err(nodes) if nodes.is_empty() => return conflict("a value is missing"),
+        Err(nodes) if nodes.is_empty() => return conflict("missing value"),
         Err(nodes) => {
             let Value::Table(root) = &mut document.value else { return None };
             let made = || (origin.clone(), Node::table(origin.clone()));
@@ -396,7 +407,7 @@ fn apply(shape: &Shape, document: &mut Node, key: &str, values: &[String], origi
     None
 }
 
-/// Checks keys and values of the sweep, and gives swept keys that are missing their first value.
+/// Checks keys and values of the sweep, and sets swept keys that are absent to their first value.
 fn check_sweep(shape: &Shape, document: &mut Node) -> Vec<Finding> {
     let mut findings = Vec::new();
     let Some(Value::Table(sweep)) = document.child("sweep").map(|n| n.value.clone()) else { return findings };
@@ -408,11 +419,11 @@ fn check_sweep(shape: &Shape, document: &mut Node) -> Vec<Finding> {
             let problem = Problem::Conflict(message);
             findings.push(Finding { key: place.clone(), problem, help: None, origin: origin.clone() });
         };
-        // Anything but a list is refused by the walk over the whole document.
+        // The check of the whole document rejects anything but a list.
         let Value::List(values) = &node.value else { continue };
         let keys = keys_of(key);
         if let Some(key) = keys.iter().find(|k| NOT_SWEPT.contains(&k.split('.').next().unwrap_or(k))) {
-            conflict(format!("`{key}` is no dimension of a sweep"), origin);
+            conflict(format!("`{key}` in a sweep: expected another key, as it cannot be swept"), origin);
             continue;
         }
         if let Some(Err((above, problem))) = keys.iter().map(|k| shape.exists(k, document)).find(Result::is_err) {
@@ -420,22 +431,21 @@ fn check_sweep(shape: &Shape, document: &mut Node) -> Vec<Finding> {
             continue;
         }
         if let Some(twice) = keys.iter().find(|k| !swept.insert((**k).to_owned())) {
-            conflict(format!("`{twice}` is swept twice"), origin);
+            conflict(format!("duplicate key `{twice}` in the sweep: expected it once"), origin);
             continue;
         }
         if let Some(other) = values.iter().find(|v| values_of(&keys, v).is_none()) {
-            let message =
-                format!("found {}, expected a list of {} values, one for each key", other.to_json(), keys.len());
+            let message = format!("{}: expected a list of {} values, one for each key", other.to_json(), keys.len());
             conflict(message, &other.origin);
             continue;
         }
         if values.is_empty() {
-            conflict("a sweep over no values runs nothing".to_owned(), &node.origin);
+            conflict("an empty list: expected at least one value".to_owned(), &node.origin);
         }
         for (i, value) in values.iter().enumerate() {
             let json = value.to_json();
             if values[..i].iter().any(|v| v.to_json() == json) {
-                conflict(format!("the value {json} stands here twice"), &value.origin);
+                conflict(format!("duplicate value {json}: expected it once"), &value.origin);
             }
         }
         for (key, value) in values.iter().flat_map(|v| values_of(&keys, v).unwrap_or_default()) {
@@ -443,7 +453,7 @@ fn check_sweep(shape: &Shape, document: &mut Node) -> Vec<Finding> {
         }
         points = points.saturating_mul(values.len().max(1));
         if points > MOST_POINTS {
-            let problem = Problem::Conflict(format!("the sweep has more than {MOST_POINTS} points"));
+            let problem = Problem::Conflict(format!("too many points: expected at most {MOST_POINTS}"));
             findings.push(Finding { key: place.clone(), problem, help: None, origin: origin.clone() });
             break;
         }

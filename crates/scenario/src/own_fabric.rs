@@ -1,4 +1,4 @@
-//! The `[scheme.NAME.fabric]` tables: schemes of one workload on networks of their own.
+//! The `[scheme.NAME.fabric]` tables: schemes with their own networks for the same workload.
 
 use crate::{FabricSpec, OwnRadio, Scenario, Topology};
 use schemars::JsonSchema;
@@ -6,15 +6,17 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use timeplane_model::{Buffer, Bytes, Duration, Forwarding, Framing, Pfc, Rate, Switch};
 
-/// What a scheme's fabric has other than the scenario's. What is missing is as in `[fabric]`.
+/// Differences of a scheme's fabric from `[fabric]`; keys that are absent keep the value in
+/// `[fabric]`.
 ///
-/// There are as many hosts as in `[fabric]`, and the flows are the same: the load of a workload is that of `[fabric]`, whatever rate hosts have
-/// here. Slowdowns count from the least time in `[fabric]` and bounds are its bounds, so that all schemes are measured by one scale; a faster
-/// fabric can beat both. Failures and changes count the elements of each scheme's fabric as it has them.
+/// The number of hosts and the flows stay the same: the load of a workload refers to `[fabric]`.
+/// Slowdowns and bounds also refer to `[fabric]`, so that all schemes are measured on one scale; a
+/// faster fabric can beat the bounds. Failures and changes number the elements of each scheme's own
+/// fabric.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OwnFabric {
-    /// Its shape, whole.
+    /// Shape of the network; replaces the whole table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<Topology>,
     /// Rate of the hosts' links.
@@ -23,19 +25,19 @@ pub struct OwnFabric {
     /// Rate of links between switches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_rate: Option<Rate>,
-    /// Propagation delay of every link.
+    /// Propagation delay of each link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub propagation: Option<Duration>,
-    /// What the link layer adds to a packet.
+    /// Bytes that the link layer adds to a packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub framing: Option<Framing>,
-    /// The largest packet.
+    /// Size of the largest packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Bytes>,
-    /// Probability that a bit on a link is wrong.
+    /// Probability of a bit error on a link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bit_error: Option<f64>,
-    /// All switches, key by key.
+    /// Parameters of all switches, key by key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub switch: Option<OwnSwitch>,
     /// Radios, key by key.
@@ -43,31 +45,32 @@ pub struct OwnFabric {
     pub radio: Option<OwnRadio>,
 }
 
-/// What the switches of a scheme's fabric have other than the scenario's.
+/// Differences of a scheme's switches from `[fabric.switch]`.
 ///
-/// Marks and pauses that `[fabric.switch]` has cannot be taken away here: leave them out there, and give them to the schemes that want them.
+/// A scheme cannot remove marking or pausing that `[fabric.switch]` sets: set them only in the
+/// schemes that use them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OwnSwitch {
-    /// From a packet's arrival to its place in an output queue.
+    /// Latency from a packet's arrival to its output queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Duration>,
     /// Store-and-forward or cut-through.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forwarding: Option<Forwarding>,
-    /// Bound of the output queues, whole.
+    /// Bound of the output queues; replaces the whole table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Buffer>,
-    /// Marks a packet that finds at least so many wire bytes in its output queue.
+    /// Queue length in wire bytes from which arriving packets are marked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<Bytes>,
-    /// Pauses who sends more than there is room for, whole.
+    /// Priority flow control; replaces the whole table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pfc: Option<Pfc>,
 }
 
 impl OwnFabric {
-    /// The fabric of the scheme, where the scenario's is `base`.
+    /// The fabric of the scheme if the scenario's is `base`.
     pub fn over(&self, base: &FabricSpec) -> FabricSpec {
         FabricSpec {
             topology: self.topology.as_ref().unwrap_or(&base.topology).clone(),
@@ -96,9 +99,9 @@ impl OwnSwitch {
 }
 
 impl Scenario {
-    /// The scenario as a scheme sees it: with the scheme's own fabric where it has one.
+    /// The scenario as a scheme sees it: with the scheme's own fabric, if it has one.
     ///
-    /// `None` where there is no such scheme.
+    /// Returns `None` if there is no such scheme.
     pub fn seen_by(&self, scheme: &str) -> Option<Cow<'_, Self>> {
         Some(match &self.scheme.get(scheme)?.fabric {
             None => Cow::Borrowed(self),

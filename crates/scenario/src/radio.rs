@@ -1,4 +1,4 @@
-//! The `[fabric.radio]` table: air links between switches, in place of wires or beside them.
+//! The `[fabric.radio]` table: air links between switches, instead of wires or in addition to them.
 
 mod cells;
 
@@ -7,43 +7,44 @@ pub use cells::{HandoverSpec, Interference, QueuedSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::{Bytes, Duration, HostId, LinkId, NodeId};
-use timeplane_radio::{
-    Db, Dbm, FLYWAYS_DRAFT, IEEE_802_11AD_2012, LinkParameters, LinkTraceRules, MacParameters, Testbed,
-};
+use timeplane_radio::{AckPath, AntennaName, Db, Dbm, LinkParameters, LinkTraceRules, MacName, RoomName, Testbed};
 
 use crate::FabricSpec;
 
-/// Radios on top of racks, or in devices, and the air links between them.
+/// Radios on racks or in devices, and the air links between them.
 ///
-/// Air links join switches. A host with a radio of its own is a switch with one host under it, and a wire between them that is faster than both.
+/// Air links connect switches. To model a host with its own radio, put one host under a switch and
+/// connect them by a wire that is faster than both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RadioSpec {
-    /// Constants of medium access: gaps, back-off, aggregation, answers.
+    /// Constants of medium access: interframe spaces, back-off, aggregation, responses.
     #[serde(default)]
     pub mac: MacName,
-    /// Who sends when.
+    /// Medium access.
     #[serde(default)]
-    pub access: AccessSpec,
-    /// How often a packet is sent again at most; 0 turns retransmission off.
+    pub access: Access,
+    /// Maximum number of retransmissions of a packet; 0 turns retransmission off.
     #[serde(default = "seven")]
     pub retries: u32,
-    /// Where TCP's acknowledgements go that would take an air link beside the wires.
+    /// Path of TCP acknowledgements that would use an air link alongside wires.
     #[serde(default)]
-    pub acknowledgements: AckWay,
-    /// Antennas at both ends of a link whose `distance_m` is given, pointed at each other.
+    pub acknowledgements: AckPath,
+    /// Antennas at both ends of links with `distance_m`, pointed at each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub antenna: Option<AntennaName>,
-    /// What a radio takes for a busy channel, dBm. -68 is the sensitivity of MCS 1, which has the preamble of all frames of data.
+    /// Received power in dBm from which a radio considers the channel busy. -68 dBm is the
+    /// sensitivity of MCS 1, which the preamble of every data frame uses.
     #[serde(default = "senses")]
     pub senses_dbm: f64,
-    /// The queue of each air link, one for each direction. Missing: it takes what comes.
+    /// Queue of each air link, one for each direction; default: unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<AirQueue>,
-    /// How devices with links to several access points go from one to another. Missing: such links are equal paths.
+    /// Handover of devices with links to several access points; default: such links are paths of
+    /// equal cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover: Option<HandoverSpec>,
-    /// Who disturbs whom, where links follow a link trace. Pairs that are not named do not hear each other.
+    /// Interference between links with link traces. Pairs that are not listed do not interfere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interference: Vec<Interference>,
     /// The air links.
@@ -57,37 +58,37 @@ const fn senses() -> f64 {
     -68.0
 }
 
-/// What becomes of packets that wait for an air link.
+/// Queue in front of an air link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum AirQueue {
-    /// What does not fit is lost.
+    /// Packets that do not fit are lost.
     DropTail {
-        /// Packets that it holds; as many as come where it is missing.
+        /// Capacity in packets; default: unlimited.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         packets: Option<u32>,
     },
-    /// Packets that find so many others are marked, as DCTCP asks for.
+    /// Packets that find a long queue are marked, as DCTCP requires.
     Ecn {
-        /// From how many on.
+        /// Queue length in packets from which arriving packets are marked.
         mark_at: u32,
-        /// Packets that it holds; as many as come where it is missing.
+        /// Capacity in packets; default: unlimited.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         packets: Option<u32>,
     },
     /// Controlled delay (RFC 8289).
     #[serde(rename = "codel")]
     CoDel {
-        /// An acceptable wait.
+        /// Acceptable queuing delay.
         #[serde(default = "five_ms")]
         target: Duration,
-        /// About the longest round trip of what passes.
+        /// Approximate longest round trip of the traffic.
         #[serde(default = "hundred_ms")]
         interval: Duration,
-        /// Packets that can be are marked where others are lost.
+        /// Mark packets that support it instead of dropping them.
         #[serde(default)]
         ecn: bool,
-        /// Packets that it holds; as many as come where it is missing.
+        /// Capacity in packets; default: unlimited.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         packets: Option<u32>,
     },
@@ -100,44 +101,45 @@ const fn hundred_ms() -> Duration {
     Duration::from_ms(100)
 }
 
-/// What a scheme's radios have other than the scenario's. What is missing is as there.
+/// Differences of a scheme's radios from `[fabric.radio]`; keys that are absent keep the value
+/// there.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OwnRadio {
     /// Constants of medium access.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mac: Option<MacName>,
-    /// Who sends when.
+    /// Medium access.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub access: Option<AccessSpec>,
-    /// How often a packet is sent again at most.
+    pub access: Option<Access>,
+    /// Maximum number of retransmissions of a packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
-    /// Where TCP's acknowledgements go.
+    /// Path of TCP acknowledgements.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub acknowledgements: Option<AckWay>,
+    pub acknowledgements: Option<AckPath>,
     /// Antennas.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub antenna: Option<AntennaName>,
-    /// What a radio takes for a busy channel, dBm.
+    /// Received power in dBm from which a radio considers the channel busy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub senses_dbm: Option<f64>,
-    /// The queue of each air link, whole.
+    /// Queue of each air link; replaces the whole table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<AirQueue>,
-    /// How devices go from one access point to another, whole.
+    /// Handover; replaces the whole table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handover: Option<HandoverSpec>,
-    /// Who disturbs whom, all of it.
+    /// Interference; replaces the whole list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interference: Option<Vec<Interference>>,
-    /// The air links, all of them.
+    /// Air links; replaces the whole list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<Vec<RadioLink>>,
 }
 
 impl OwnRadio {
-    /// The radios of the scheme, where the scenario has `base`.
+    /// The radios of the scheme if the scenario has `base`.
     pub fn over(&self, base: Option<&RadioSpec>) -> RadioSpec {
         let base = base.cloned().unwrap_or_default();
         RadioSpec {
@@ -159,9 +161,9 @@ impl Default for RadioSpec {
     fn default() -> Self {
         Self {
             mac: MacName::default(),
-            access: AccessSpec::default(),
+            access: Access::default(),
             retries: seven(),
-            acknowledgements: AckWay::default(),
+            acknowledgements: AckPath::default(),
             antenna: None,
             senses_dbm: senses(),
             queue: None,
@@ -172,158 +174,108 @@ impl Default for RadioSpec {
     }
 }
 
-/// A named set of constants of medium access.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum MacName {
-    /// The draft that flyways' simulator followed: SIFS 1 us, slots of 3 us, frames of 66,500 B of payload.
-    #[serde(rename = "flyways-draft")]
-    FlywaysDraft,
-    /// IEEE 802.11ad-2012: SIFS 3 us, slots of 5 us, A-MPDUs of at most 262,143 B and 2 ms.
-    #[default]
-    #[serde(rename = "11ad-2012")]
-    Ieee80211ad2012,
-}
-
-impl MacName {
-    /// Its constants.
-    pub const fn parameters(self) -> MacParameters {
-        match self {
-            Self::FlywaysDraft => FLYWAYS_DRAFT,
-            Self::Ieee80211ad2012 => IEEE_802_11AD_2012,
-        }
-    }
-}
-
-/// Who sends when on the air.
+/// Medium access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum AccessSpec {
-    /// Carrier sense and back-off (DCF), with the collisions that they have.
+pub enum Access {
+    /// Carrier sense and back-off with collisions (DCF).
     #[default]
     Dcf,
-    /// The same where nobody collides, and frames of nothing but acknowledgements go first, without back-off. No protocol does that: it is what
-    /// published figures without collisions assume.
+    /// DCF without collisions; frames that only carry acknowledgements go first, without back-off.
+    /// No protocol does this, but published figures without collisions assume it.
     DcfWithoutCollisions,
-    /// AIFS and no back-off: for links that carry data one way.
+    /// AIFS without back-off, for links that carry data in one direction.
     NoBackoff,
-    /// Both ends of a link pass a token with their answers: for links that carry data both ways.
+    /// Both ends of a link pass a token with their responses, for links that carry data in both
+    /// directions.
     Token,
-    /// Each link is its own: no carrier sense, no answers, one frame a packet.
+    /// Links are independent: no carrier sense, no responses, one packet per frame.
     Planned,
 }
 
-/// Where TCP's acknowledgements go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AckWay {
-    /// As data do.
-    #[default]
-    Air,
-    /// By the wires, where there are any.
-    Wire,
-}
-
-/// A measured antenna.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AntennaName {
-    /// The horn with the narrow beam of flyways' measurements.
-    NarrowBeam,
-    /// The horn with the wide beam.
-    WideBeam,
-    /// The pattern of Geo-fencing.
-    #[serde(rename = "geofencing")]
-    GeoFencing,
-}
-
-impl AntennaName {
-    /// As the bundled tables name it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NarrowBeam => "narrow_beam",
-            Self::WideBeam => "wide_beam",
-            Self::GeoFencing => "geofencing",
-        }
-    }
-}
-
-/// An air link between two switches, both ways.
+/// An air link between two switches, in both directions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RadioLink {
-    /// Its ends: switches, numbered after the hosts.
+    /// The two switches, numbered after the hosts.
     pub nodes: [u32; 2],
-    /// How much of what hosts under one end send to hosts under the other it takes, by flow, from 0 to 1. Missing: it takes the place of the
-    /// wire between the two, and there has to be one.
+    /// Share of the flows between hosts under the two ends that the link carries, from 0 to 1.
+    /// Default: the link replaces the wire between the two switches, which has to exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// Its channel. Channels do not disturb each other; links of one node on one channel share a radio.
+    /// Channel. Channels do not interfere; links of one node on one channel share a radio.
     #[serde(default)]
     pub channel: u32,
-    /// The rate of its frames of data: MCS 0 to 31 of 802.11ad. Missing: the fastest that bears the signal.
+    /// MCS of data frames, 0 to 31 of 802.11ad; default: the fastest that the signal supports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcs: Option<u8>,
-    /// What both ends receive of each other, dBm, after all margins.
+    /// Received power at both ends in dBm, after all margins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal_dbm: Option<f64>,
-    /// How far its ends are from each other, in metres: the signal is what the antennas leave of 10 mW, less 3 dB.
+    /// Distance of the ends in meters. The received power follows from 10 mW, the antennas and a
+    /// margin of 3 dB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance_m: Option<f64>,
-    /// Its rate follows what a channel of 500 MHz lets through, over time; with `access = "planned"`. Its first node is the
-    /// access point, which chooses the rate; links of one access point on one channel take turns, a packet each.
+    /// Rate over time that follows from a channel of 500 MHz; requires `access = "planned"`. The
+    /// first node is the access point, which selects the rate. Links of one access point on one
+    /// channel take turns, packet by packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<LinkTraceSpec>,
 }
 
-/// How what a link carries comes from the power of its beams over time (Drago et al., MASS 2019, section III).
+/// Rate of a link over time, derived from the power of its beams (Drago et al., MASS 2019, section
+/// III).
 ///
-/// The access point takes the pair of beams with the most power and the fastest MCS from 1 to 12 that keeps the packet error rate at
-/// its target; until it looks again, losses follow the channel. The link carries the same both ways. After its end a link trace begins again.
+/// The access point selects the pair of beams with the highest power, and the fastest MCS from 1 to
+/// 12 that meets the target packet error rate. Losses follow the channel until the next selection.
+/// Both directions have the same rate. A link trace repeats after its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkTraceSpec {
-    /// One of the two rooms of the proxy's measurements, in which somebody walks.
+    /// One of the two rooms of the proxy's measurements, in which a person or a trolley moves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<RoomName>,
-    /// A file of received power by pair of beams and time, in place of a room: columns `time_s`, `tx_deg`, `rx_deg`, `power_dbm`.
+    /// File with received power by pair of beams and time, instead of a room: columns `time_s`,
+    /// `tx_deg`, `rx_deg`, `power_dbm`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beams: Option<String>,
-    /// What is received in room B with nobody in the way, dBm; A is as the same sender has it.
+    /// Received power in dBm in room B without an obstacle; room A has the same transmit power.
     #[serde(default = "room_level")]
     pub level_dbm: f64,
-    /// Each run has a walk of its own: speed and begin within a tenth, the place where the line is crossed within a tenth of its length.
+    /// Draw a different walk for each run: speed and start vary by a tenth, the crossing point by a
+    /// tenth of the link's length.
     #[serde(default)]
     pub varied: bool,
-    /// What whoever walks takes off in the middle of its shadow beyond what passes its edges, dB. Missing: as the room has it, 15 dB in A and
-    /// 27 dB in B. A file has its shadows in it.
+    /// Loss in dB in the middle of the obstacle's shadow, in addition to diffraction at its edges.
+    /// Default: that of the room, 15 dB in A and 27 dB in B. A file already includes shadows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_loss_db: Option<f64>,
-    /// The packet error rate that a rate may have.
+    /// Target packet error rate.
     #[serde(default = "one_percent")]
     pub target: f64,
-    /// The packets that it is for.
+    /// Packet size that the target refers to.
     #[serde(default = "proxy_packet")]
     pub packet: Bytes,
-    /// Implementation and demodulation loss between SNR and what the decoder has, dB.
+    /// Implementation and demodulation loss in dB between the SNR and the decoder.
     #[serde(default = "proxy_loss")]
     pub loss_db: f64,
-    /// How often the channel is looked at.
+    /// Interval at which the channel is sampled.
     #[serde(default = "one_ms")]
     pub every: Duration,
-    /// How often beams and rate are chosen.
+    /// Interval at which beams and rate are selected.
     #[serde(default = "ten_ms")]
     pub select_every: Duration,
-    /// What becomes of packets while no rate meets the target.
+    /// Treatment of packets while no rate meets the target.
     #[serde(default)]
     pub in_outage: InOutage,
-    /// All rates are this much of what the channel allows, 0.001 to 1: 0.25 where the same link trace is run on Linux, whose emulated
-    /// links end at 500 Mb/s.
+    /// Factor for all rates, 0.001 to 1. Use 0.25 to run the same link trace on Linux, whose
+    /// emulated links support up to 500 Mb/s.
     #[serde(default = "all_of_it")]
     pub rate_factor: f64,
 }
 
 impl LinkTraceSpec {
-    /// How rates and losses follow from levels.
+    /// Parameters of rates and losses.
     pub fn parameters(&self) -> LinkParameters {
         LinkParameters {
             packet: self.packet,
@@ -333,20 +285,17 @@ impl LinkTraceSpec {
             ..LinkParameters::default()
         }
     }
-    /// How often somebody looks.
+    /// Intervals of sampling and selection.
     pub fn rules(&self) -> LinkTraceRules {
         LinkTraceRules { every: self.every, select_every: self.select_every }
     }
-    /// The room with who walks in it as the room has it; none where a file says what arrives.
+    /// The room with its obstacle; `None` if a file gives the received power.
     pub fn testbed(&self) -> Option<Testbed> {
         if self.beams.is_some() {
             return None;
         }
         let level = Dbm::new(self.level_dbm);
-        let mut testbed = match self.room.unwrap_or(RoomName::B) {
-            RoomName::A => Testbed::a(level),
-            RoomName::B => Testbed::b(level),
-        };
+        let mut testbed = self.room.unwrap_or(RoomName::B).testbed(level);
         testbed.extra = self.body_loss_db.map_or(testbed.extra, Db::new);
         Some(testbed)
     }
@@ -356,25 +305,15 @@ const fn all_of_it() -> f64 {
     1.0
 }
 
-/// What an access point does in an outage. The paper says nothing of it.
+/// Behavior of an access point in an outage, which the paper leaves open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InOutage {
-    /// It waits, and its queue with it.
+    /// It pauses and keeps its queue.
     #[default]
     Hold,
-    /// It goes on at the slowest rate, and all that it sends is lost.
+    /// It continues at the slowest rate, and all packets are lost.
     Lose,
-}
-
-/// A room of the proxy's measurements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RoomName {
-    /// Many reflectors; a trolley crosses.
-    A,
-    /// An aisle between partitions with no way round; a manikin crosses.
-    B,
 }
 
 const fn room_level() -> f64 {
@@ -397,12 +336,13 @@ const fn ten_ms() -> Duration {
 }
 
 impl RadioSpec {
-    /// The switch over a host.
+    /// The switch of a host.
     pub fn switch_of(fabric: &timeplane_model::Fabric, host: u32) -> NodeId {
         fabric.link(fabric.uplink(HostId(host))).to
     }
 
-    /// The wire that a link takes the place of, in the direction from its first to its second node; none where it is beside the wires.
+    /// The wire that a link replaces, from its first to its second node; `None` if the link is in
+    /// addition to the wires.
     pub fn wire(link: &RadioLink, fabric: &timeplane_model::Fabric) -> Option<LinkId> {
         if link.share.is_some() {
             return None;
@@ -412,7 +352,7 @@ impl RadioSpec {
         found.map(|l| LinkId(l as u32))
     }
 
-    /// Propagation of a link whose distance is known; that of the fabric's wires otherwise.
+    /// Propagation delay: from the distance if it is given, else that of the fabric's wires.
     pub fn propagation(link: &RadioLink, fabric: &FabricSpec) -> Duration {
         link.distance_m.map_or(fabric.propagation, |d| Duration::from_secs_f64(d / timeplane_radio::SPEED_OF_LIGHT))
     }

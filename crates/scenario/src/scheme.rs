@@ -9,49 +9,53 @@ use crate::standby::StandbySpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::{Bytes, Duration, Rate};
+use timeplane_protocol::RateEstimator;
+use timeplane_schedule::circuits::CircuitAlgorithm;
+use timeplane_schedule::{PathColouring, RateNormaliser, SlotFill, SlotMetric};
+use timeplane_transport::{CongestionKind, DelayedAck};
 
-/// How the network is run: what carries the flows, how they are routed, and what plans them.
+/// Scheme: how the network is operated, that is transport, routing and planning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scheme {
-    /// What carries flows from host to host.
+    /// Transport that carries flows from host to host.
     pub transport: Transport,
-    /// How packets choose among equal paths.
+    /// Choice of packets among paths of equal cost.
     #[serde(default)]
     pub ecmp: Ecmp,
-    /// The hosts' network interface.
+    /// Network interface of the hosts.
     #[serde(default)]
     pub nic: Nic,
-    /// Who decides when hosts send; missing: nobody, a plain network.
+    /// Plan that decides when hosts send; default: none, a plain network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanSpec>,
-    /// Tells TCP what an air link carries.
+    /// Proxy that tells TCP the capacity of an air link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<ProxySpec>,
-    /// A network of its own, with the hosts and the flows of the scenario's.
+    /// Differences of the scheme's fabric from `[fabric]`; hosts and flows stay the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric: Option<OwnFabric>,
 }
 
-/// What carries flows.
+/// Transport of flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Transport {
-    /// Open-loop UDP datagrams (28 B of headers): what is lost stays lost.
+    /// Open-loop UDP datagrams with 28 B of headers; lost datagrams stay lost.
     Datagrams {},
-    /// Raw frames with an end-to-end repair: receivers report what is missing, senders resend it.
+    /// Raw frames with end-to-end repair: receivers report missing frames, senders resend them.
     Raw(Raw),
     /// TCP.
     Tcp(Tcp),
 }
 
-/// Raw frames with repair.
+/// Raw frames with end-to-end repair.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Raw {
-    /// Bytes of each frame's payload that name its flow and offset.
+    /// Bytes of each frame's payload that identify its flow and offset.
     pub header: Bytes,
-    /// A receiver reports after this long with a flow incomplete, and at once where it sees a gap.
+    /// Time after which a receiver reports an incomplete flow; it reports a detected loss at once.
     pub report_every: Duration,
 }
 
@@ -61,29 +65,29 @@ impl Default for Raw {
     }
 }
 
-/// TCP: SACK (RFC 2018, 6675), RTO (RFC 6298), 40 B of headers without timestamps.
+/// TCP with SACK (RFC 2018, 6675), RTO (RFC 6298) and 40 B of headers without timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tcp {
-    /// The congestion control.
-    pub congestion: Congestion,
-    /// Segments that a connection begins with (RFC 6928).
+    /// Congestion control.
+    pub congestion: CongestionKind,
+    /// Initial window in segments (RFC 6928).
     pub initial_window: u32,
-    /// The least retransmission timeout: 1 s in RFC 6298, 200 ms in Linux.
+    /// Minimum retransmission timeout: 1 s in RFC 6298, 200 ms in Linux.
     pub min_rto: Duration,
-    /// When a receiver holds an acknowledgement back.
+    /// Delayed acknowledgements.
     pub delayed_ack: DelayedAck,
-    /// Selective acknowledgements.
+    /// Use selective acknowledgements.
     pub sack: bool,
-    /// Asks switches to mark instead of drop (RFC 3168); DCTCP always does.
+    /// Ask switches to mark packets instead of dropping them (RFC 3168); DCTCP always does.
     pub ecn: bool,
-    /// Spreads a window over its round trip.
+    /// Spread each window over its round trip.
     pub pacing: bool,
-    /// CUBIC leaves slow start where round trips lengthen, before it loses (HyStart++, RFC 9406).
+    /// Let CUBIC leave slow start when round trips lengthen, before a loss (HyStart++, RFC 9406).
     pub hystart: bool,
-    /// Opens each flow with SYN and SYN-ACK, which is then part of its completion time.
+    /// Open each flow with SYN and SYN-ACK, which count in its completion time.
     pub handshake: bool,
-    /// The receiver's window; missing: without bound.
+    /// Receive window; default: unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_window: Option<Bytes>,
 }
@@ -91,7 +95,7 @@ pub struct Tcp {
 impl Default for Tcp {
     fn default() -> Self {
         Self {
-            congestion: Congestion::Cubic,
+            congestion: CongestionKind::Cubic,
             initial_window: 10,
             min_rto: Duration::from_ms(200),
             delayed_ack: DelayedAck::default(),
@@ -105,56 +109,25 @@ impl Default for Tcp {
     }
 }
 
-/// When a receiver holds an acknowledgement back (RFC 5681 section 4.2).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct DelayedAck {
-    /// One acknowledgement for so many segments; 1 acknowledges each.
-    pub segments: u32,
-    /// But never later than this after the first of them.
-    pub timeout: Duration,
-}
-
-impl Default for DelayedAck {
-    fn default() -> Self {
-        Self { segments: 2, timeout: Duration::from_ms(1) }
-    }
-}
-
-/// A congestion control.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Congestion {
-    /// RFC 5681, 6582.
-    NewReno,
-    /// RFC 9438.
-    #[default]
-    Cubic,
-    /// RFC 8257.
-    Dctcp,
-    /// Version 1: Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00. It always paces.
-    Bbr,
-}
-
-/// How packets choose among equal paths.
+/// Choice of packets among paths of equal cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ecmp {
-    /// All packets of a flow take one path, by a hash.
+    /// All packets of a flow take one path, chosen by a hash.
     #[default]
     Flow,
-    /// Each packet takes its own, by a hash of flow and sequence.
+    /// Each packet takes its own path, chosen by a hash of flow and sequence number.
     Packet,
 }
 
-/// A host's network interface.
+/// Network interface of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Nic {
-    /// Which queue sends next where several may.
+    /// Order in which queues send.
     pub discipline: Discipline,
-    /// Segmentation offload: packets of one queue are emitted back to back in bursts of at most so many bytes, and
-    /// a burst is handed to the interface whole.
+    /// Segmentation offload: the interface takes packets of one queue in bursts of at most this
+    /// many bytes and sends each burst back to back.
     pub burst: Bytes,
 }
 
@@ -164,35 +137,37 @@ impl Default for Nic {
     }
 }
 
-/// Which queue sends next.
+/// Order in which queues send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Discipline {
-    /// The packet that came first.
+    /// The packet that arrived first.
     #[default]
     Fifo,
     /// Destinations in turn.
     RoundRobin,
 }
 
-/// Who decides when hosts send.
+/// Plan that decides when hosts send.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum PlanSpec {
-    /// Slots: a controller takes reports, plans a round of slots ahead and grants them; gates at the hosts execute.
+    /// TDMA: a controller collects reports, plans rounds of slots ahead and grants them; gates at
+    /// the hosts enforce them.
     Tdma(TdmaSpec),
-    /// Timeslots: an arbiter gives each packet a slot and a path (SYN, Fastpass).
+    /// Timeslots: a controller gives each packet a slot and a path (SYN, Fastpass).
     Timeslots(TimeslotsSpec),
-    /// Rates: a controller gives each pair that has something to send a rate (ASY, Flowtune).
+    /// Rates: a controller gives each pair with a backlog a rate (ASY, Flowtune).
     Rates(RatesSpec),
-    /// Circuits: a controller sets a circuit switch, period by period, and tells hosts by PFC frames when theirs is up (REACToR).
+    /// Circuits: a controller configures a circuit switch in each period and tells hosts by PFC
+    /// frames when their circuit is up (REACToR).
     Circuits(CircuitsSpec),
-    /// 60 GHz links between racks, beside the wires.
+    /// Flyways: 60 GHz links between racks, in addition to the wires.
     Flyways(FlywaysSpec),
 }
 
 impl PlanSpec {
-    /// One way between controller and hosts.
+    /// One-way latency between controller and hosts.
     pub fn control_latency(&self) -> Duration {
         match self {
             Self::Tdma(s) => s.control_latency,
@@ -204,44 +179,50 @@ impl PlanSpec {
     }
 }
 
-/// Slots.
+/// Rounds of exclusive slots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TdmaSpec {
-    /// How long the gates of a slot are open.
+    /// Time that the gates of a slot are open.
     pub slot: Duration,
-    /// From a slot's end to the next one's begin.
+    /// Guard time between the end of a slot and the start of the next.
     pub guard: Duration,
-    /// Slots in a round; a round is planned whole.
+    /// Slots per round; a round is planned as a whole.
     pub round_slots: u32,
-    /// The planning algorithm: `weighted_round_robin`, or one registered by name.
+    /// Scheduling algorithm: `weighted_round_robin`, `conflict_free` or one that a program has
+    /// registered.
     pub scheduler: String,
-    /// One way between controller and hosts over the control network.
+    /// One-way latency between controller and hosts over the control network.
     pub control_latency: Duration,
     /// Probability that a control message is lost.
     pub control_loss: f64,
-    /// How long the scheduler computes; charged before its grants go out.
+    /// Time that the scheduler computes before its grants are sent.
     pub compute_time: Duration,
-    /// Hosts' clocks are off by up to so much either way.
+    /// Maximum offset of a host's clock, in either direction.
     pub clock_error: Duration,
-    /// Hosts' clocks run fast or slow by up to so many parts per million: 50 lets two of them part by 100 us in a second.
+    /// Maximum drift of a host's clock in parts per million; at 50, two clocks diverge by up to 100
+    /// us per second.
     pub clock_drift: f64,
-    /// How often a beacon sets the hosts' clocks right, up to `clock_error`; missing: only once, at the begin.
+    /// Interval of beacons that correct the hosts' clocks to within `clock_error`; default: only
+    /// once, at the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resync: Option<Duration>,
-    /// Hosts' receive buffers; missing: they take everything at once.
+    /// Receive buffers of the hosts; default: hosts receive at line rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive: Option<ReceiveSpec>,
-    /// A share of the network outside the slots, for short flows; missing: all flows wait for slots.
+    /// Share of the network that is reserved for short flows outside the slots; default: all flows
+    /// wait for slots.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<BackgroundSpec>,
-    /// PFC frames open and close the gates, at the begin and the end of each slot, instead of the hosts' clocks.
+    /// Open and close gates by PFC frames at the start and the end of each slot, instead of by the
+    /// hosts' clocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signals: Option<SignalSpec>,
-    /// A second controller, which takes over where the first one is lost; missing: there is none.
+    /// Second controller, which takes over if the first one fails; default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standby: Option<StandbySpec>,
-    /// Several controllers, each in charge of a part of the hosts; missing: the one that plans is in charge of all.
+    /// Relays, each responsible for some of the hosts; default: the controller talks to all hosts
+    /// itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controllers: Option<ControllersSpec>,
 }
@@ -269,34 +250,35 @@ impl Default for TdmaSpec {
 }
 
 impl TdmaSpec {
-    /// By how much a clock may be off at most, where beacons keep it from going astray for good.
+    /// Maximum offset of a host's clock, including drift between two beacons.
     pub fn clock_bound(&self) -> Duration {
         self.clock_error + self.resync.map_or(Duration::ZERO, |every| every.scale(self.clock_drift * 1e-6))
     }
 }
 
-/// A share of the network for short flows that do not wait for slots.
+/// Share of the network for short flows, which do not wait for slots.
 ///
-/// Every host sends them at once, in the order in which they came, as fast as this rate. Slots run at the rate of their links less the share, so that no
-/// link carries more than it can while the short flows towards no host, and across no inner link, come to more than the share together. Where
-/// they do for a while, as several hosts may send to one, packets of slots queue behind them in switches: by what exceeded the share, which
-/// drains with the next pause. A bounded switch buffer must hold that much, or frames are lost.
+/// Each host sends its short flows at once, in order of arrival, at this rate. Slots run at the
+/// link rate less this rate. No link is overloaded while the short flows to each host and across
+/// each inner link stay within the share. If several hosts exceed it for a while by sending to one
+/// host, packets of slots queue behind short flows in switches. The queue holds the excess and
+/// drains in the next pause. A bounded switch buffer must hold that much, or frames are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackgroundSpec {
-    /// Of each link, in bits on the wire.
+    /// Rate on each link, on the wire.
     pub rate: Rate,
-    /// Flows of at most this size are short.
+    /// Largest size of a short flow.
     pub below: Bytes,
 }
 
-/// A host's receive buffer, and the application that empties it. What does not fit is lost.
+/// Receive buffer of a host and the application that empties it. Frames that do not fit are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReceiveSpec {
-    /// What it holds, in bytes on the wire.
+    /// Capacity in bytes on the wire.
     pub buffer: Bytes,
-    /// How fast the application takes it out, in bits on the wire.
+    /// Rate at which the application empties the buffer, on the wire.
     pub drain: Rate,
 }
 
@@ -304,36 +286,41 @@ pub struct ReceiveSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TimeslotsSpec {
-    /// From one slot's begin to the next one's; missing: a frame of the MTU on a host's link.
+    /// Time from the start of a slot to the start of the next; default: a frame of the MTU on a
+    /// host's link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slot: Option<Duration>,
-    /// Which pair goes first.
+    /// Order in which pairs are matched.
     pub metric: SlotMetric,
     /// What may fill a slot.
     pub fill: SlotFill,
-    /// How paths are found.
+    /// Algorithm that finds the paths.
     pub colouring: PathColouring,
-    /// Flows of at most these sizes go first, the smallest first of all; each size opens a class. None: all flows are of one class.
+    /// Upper bounds of flow sizes, one for each class; smaller flows go first. Default: all flows
+    /// are in one class.
     pub classes: Vec<Bytes>,
     /// Slots that are allocated together and granted in one message.
     pub batch: u32,
-    /// From the allocation of a batch until its first slot begins; missing: just enough to compute and to tell.
+    /// Time from the allocation of a batch to the start of its first slot; default: just enough for
+    /// computation and delivery.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ahead: Option<Duration>,
-    /// A host reports on every change, and at the latest after so long without a word of the arbiter.
+    /// Interval at which a host reports if it hears nothing from the controller; it also reports
+    /// every change.
     pub report_every: Duration,
-    /// One way between arbiter and hosts over the control network.
+    /// One-way latency between controller and hosts over the control network.
     pub control_latency: Duration,
     /// Probability that a control message is lost.
     pub control_loss: f64,
-    /// How long the allocation of a batch takes; batches are computed in a pipeline.
+    /// Time to allocate a batch; batches are computed in a pipeline.
     pub compute_time: Duration,
-    /// Hosts' clocks are off by up to so much either way.
+    /// Maximum offset of a host's clock, in either direction.
     pub clock_error: Duration,
 }
 
 impl TimeslotsSpec {
-    /// The least time from an allocation to its slot: computing, telling, and a host's clock that is ahead.
+    /// Minimum time from an allocation to its slot: computation, delivery, and a host's clock that
+    /// is fast.
     pub fn least_ahead(&self) -> Duration {
         self.compute_time + self.control_latency + self.clock_error
     }
@@ -358,62 +345,26 @@ impl Default for TimeslotsSpec {
     }
 }
 
-/// Which pair goes first in a timeslot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SlotMetric {
-    /// Oldest cell first: that whose first packet has waited longest.
-    Ocf,
-    /// Shortest remaining job first: that whose first flow has the fewest bytes left.
-    Srjf,
-    /// Max-min fairness: that whose first packet has been first for longest.
-    #[default]
-    Mmf,
-}
-
-/// What may fill a timeslot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SlotFill {
-    /// One packet, however small.
-    #[default]
-    Packet,
-    /// As many whole packets of the pair as fit.
-    Packets,
-    /// As many packets as fit, and a part of the next one.
-    Fragments,
-}
-
-/// How the paths of a timeslot's packets are found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PathColouring {
-    /// All at once, halving the slot along Euler circuits.
-    #[default]
-    EulerSplit,
-    /// One after the other, exchanging the colours along a path where none is free (Paull).
-    Paull,
-}
-
 /// A rate for each pair.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RatesSpec {
-    /// Rates asked for.
+    /// Estimator of the requested rates.
     pub estimator: RateEstimator,
-    /// Rates given.
+    /// Algorithm that turns requested rates into feasible ones.
     pub normaliser: RateNormaliser,
-    /// From one computation to the next, at least; between them, on change.
+    /// Minimum time between two computations, which happen on changes.
     pub every: Duration,
-    /// A host is told of new rates where one has moved by more than this share of it; at 0, of every change.
+    /// Relative change of a rate that is reported to a host; 0 reports every change.
     pub threshold: f64,
-    /// A host reports on every change, and at the latest after so long without a word of the controller. Rates hold ten times as long.
+    /// Interval at which a host reports if it hears nothing from the controller; it also reports
+    /// every change. Rates expire after ten intervals.
     pub report_every: Duration,
-    /// One way between controller and hosts over the control network.
+    /// One-way latency between controller and hosts over the control network.
     pub control_latency: Duration,
     /// Probability that a control message is lost.
     pub control_loss: f64,
-    /// How long a computation takes.
+    /// Time of a computation.
     pub compute_time: Duration,
 }
 
@@ -432,39 +383,42 @@ impl Default for RatesSpec {
     }
 }
 
-/// Circuits beside packets.
+/// Circuits alongside packets.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CircuitsSpec {
-    /// How circuits are scheduled.
+    /// Scheduling algorithm.
     pub scheduler: CircuitAlgorithm,
-    /// How the controller knows what waits.
+    /// Source of the controller's knowledge about backlogs.
     pub demand: CircuitDemand,
-    /// From one schedule to the next.
+    /// Time from one schedule to the next.
     pub period: Duration,
-    /// From one configuration's end to the next one's begin, as schedules assume it: pausing hosts, the switch's dark time, and what is in the
-    /// air. The switch itself may be faster, see `fabric.topology.hybrid.dark`.
+    /// Time between two configurations that schedules assume. It covers pausing the hosts, the
+    /// switch's dark time and packets in flight. The switch itself may be faster, see
+    /// `fabric.topology.hybrid.dark`.
     pub dark: Duration,
-    /// The least open time of a configuration.
+    /// Minimum time that a configuration is open.
     pub least_open: Duration,
-    /// Configurations of a period, at most; as many as it holds where it is missing.
+    /// Maximum number of configurations per period; default: as many as fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub configurations: Option<u32>,
-    /// Whether pairs without a circuit may use the packet switch.
+    /// Let pairs without a circuit use the packet switch.
     pub packets: bool,
-    /// Whether circuits leave room on hosts' links for what the packet switch brings.
+    /// Keep room on hosts' links for traffic from the packet switch.
     pub limits: bool,
-    /// The share of the packet switch for TCP's acknowledgements, which then take no circuits; at 0 they go with the data.
+    /// Share of the packet switch for TCP acknowledgements, which then do not use circuits; at 0
+    /// they travel with the data.
     pub acknowledgements: f64,
-    /// The share of what is left of the packet switch for pairs that have asked for nothing yet, until the next schedule; circuits leave room for it.
+    /// Share of the rest of the packet switch for pairs that have not requested anything yet, until
+    /// the next schedule. Circuits leave room for it.
     pub unreported: f64,
-    /// One way between controller and hosts over the control network.
+    /// One-way latency between controller and hosts over the control network.
     pub control_latency: Duration,
     /// Probability that a control message is lost.
     pub control_loss: f64,
-    /// How long the scheduler computes.
+    /// Time that the scheduler computes.
     pub compute_time: Duration,
-    /// How the PFC frames are sent, and how fast hosts obey.
+    /// PFC frames: how they are sent and how fast hosts react.
     pub signals: SignalSpec,
 }
 
@@ -489,66 +443,14 @@ impl Default for CircuitsSpec {
     }
 }
 
-/// How the controller of circuits knows what waits at hosts.
+/// Source of the controller's knowledge about backlogs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CircuitDemand {
-    /// From hosts' reports, which are as old as control latencies make them, or lost.
+    /// Reports of the hosts, which are delayed by the control latency and can be lost.
     #[default]
     Reports,
-    /// From an oracle, as REACToR's prototype has it (section 3.1): what waits in all queues at the moment of planning.
+    /// An oracle, as in REACToR's prototype (section 3.1): the backlog of all queues at the time of
+    /// planning.
     Oracle,
-}
-
-/// How circuits are scheduled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CircuitAlgorithm {
-    /// Long configurations first, and the packet switch takes the rest (CoNEXT 2015).
-    #[default]
-    Solstice,
-    /// The configuration that carries most for its time, again and again (SIGMETRICS 2016).
-    Eclipse,
-    /// A doubly stochastic matrix as a sum of matchings (Mordia, SIGCOMM 2013).
-    Tms,
-    /// The matching of the largest demand, for fixed days (Helios, SIGCOMM 2010).
-    MaxWeight,
-    /// Demand in coarse steps, coloured (ADJUST, JSAC 2003).
-    Adjust,
-    /// One circuit for each demand, without a break; only where moved ports alone go dark (CoNEXT 2016).
-    Sunflow,
-    /// A circuit for every demand that the packet switch can not carry.
-    CoverAll,
-    /// All matchings in turn, whatever the demand.
-    RoundRobin,
-    /// One matching until something waits that it does not join: for senders that wait for each other.
-    Hold,
-}
-
-/// How the rate that a pair asks for is found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RateEstimator {
-    /// The whole link, while anything waits.
-    #[default]
-    Backlogged,
-    /// What it takes to send all that waits within this time.
-    Horizon(Duration),
-    /// What arrives, averaged over this time, and what it takes to send all that waits within it.
-    Arrivals(Duration),
-}
-
-/// How rates asked for become rates that no link of a host exceeds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RateNormaliser {
-    /// Rows and columns in turn, up and down (Sinkhorn), for the highest total.
-    #[default]
-    ScaleBoth,
-    /// Rows, then columns, down only.
-    ScaleDown,
-    /// Max-min fairness.
-    MaxMin,
-    /// Proportional fairness, by prices of links (Flowtune's NED).
-    Proportional,
 }

@@ -1,12 +1,13 @@
-//! Checks a document against the JSON Schema of a scenario and collects everything that does not fit.
+//! Checks a document against the JSON Schema of a scenario and collects every mismatch.
 //!
-//! The schema is made from the same types that serde fills, so that what passes here deserialises.
+//! The schema is derived from the types that serde fills, so whatever passes can be deserialized.
 
 use crate::check::Limit;
 use crate::document::{Node, Origin, Value};
-use crate::error::{Problem, nearest};
+use crate::error::Problem;
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
+use timeplane_model::nearest;
 use timeplane_model::{Bytes, Duration, Rate, UnitError};
 
 /// The schema, ready to walk.
@@ -15,13 +16,13 @@ pub(crate) struct Shape {
     schema: Json,
 }
 
-/// One alternative of a choice: a bare name, or a table with this one key.
+/// One alternative of a choice: a bare name, or a table with this single key.
 struct Alternative<'a> {
     name: &'a str,
     inner: Option<&'a Json>,
 }
 
-/// What a place of the schema takes.
+/// What a position in the schema accepts.
 enum Kind<'a> {
     Any,
     Bool,
@@ -36,7 +37,7 @@ enum Kind<'a> {
     Choice(Vec<Alternative<'a>>),
 }
 
-/// Something wrong at a key, before it has a line.
+/// A problem at a key that has no location yet.
 #[derive(Debug)]
 pub(crate) struct Finding {
     pub key: String,
@@ -98,14 +99,14 @@ impl Shape {
         }
     }
 
-    /// Everything in `document` that is no scenario.
+    /// Everything in `document` that does not fit the schema.
     pub fn check(&self, document: &Node) -> Vec<Finding> {
         let mut findings = Vec::new();
         self.walk(document, &self.schema, "", &mut findings);
         findings
     }
 
-    /// Everything in `node` that cannot stand at the dotted key `key`, which exists.
+    /// Everything in `node` that does not fit the dotted key `key`, which exists.
     pub fn check_at(&self, key: &str, node: &Node, document: &Node) -> Vec<Finding> {
         let mut findings = Vec::new();
         if let Ok(schema) = self.find(key, document) {
@@ -114,12 +115,13 @@ impl Shape {
         findings
     }
 
-    /// Whether the dotted key takes a text, as quantities are.
+    /// Whether the dotted key accepts a text, as quantities do.
     pub fn takes_text(&self, key: &str, document: &Node) -> bool {
         self.find(key, document).is_ok_and(|s| matches!(self.kind(s), Kind::Text | Kind::Quantity(_)))
     }
 
-    /// The schema at a dotted key, or the first segment that does not exist. Names of schemes are looked up in `document`.
+    /// The schema at a dotted key, or the first segment that does not exist. Looks up names of
+    /// schemes in `document`.
     fn find<'a>(&'a self, key: &str, document: &Node) -> Result<&'a Json, (String, Problem)> {
         let mut schema = &self.schema;
         let mut so_far = String::new();
@@ -155,13 +157,14 @@ impl Shape {
         Ok(schema)
     }
 
-    /// The schema's word on whether a dotted key exists: what stands above the wrong segment, and what is wrong.
+    /// Whether a dotted key exists; the error has the table above the wrong segment, and the
+    /// problem.
     pub fn exists(&self, key: &str, document: &Node) -> Result<(), (String, Problem)> {
         self.find(key, document).map(|_| ())
     }
 
-    /// Puts `value` at a dotted key that exists. Tables on the way are made where they are missing; a key of another
-    /// alternative replaces the one that was chosen before.
+    /// Sets a dotted key that exists to `value`. Creates missing tables on the path; a key of
+    /// another alternative replaces the previous alternative.
     pub fn set(&self, document: &mut Node, key: &str, value: Node) {
         let mut schema = &self.schema;
         let mut node = document;
@@ -212,7 +215,7 @@ impl Shape {
             (Kind::Text, _) => found(expected("a text in quotes"), None),
             (Kind::Integer { least, most }, Value::Integer(i)) => {
                 if !(least..=most).contains(i) {
-                    let allowed = format!("allowed is {least} to {most}");
+                    let allowed = format!("{least} to {most}");
                     found(Problem::Value { found: i.to_string(), allowed }, None);
                 }
             }
@@ -220,7 +223,7 @@ impl Shape {
             (Kind::Number, Value::Integer(_)) => {}
             (Kind::Number, Value::Float(x)) if x.is_finite() => {}
             (Kind::Number, Value::Float(x)) => {
-                found(Problem::Value { found: x.to_string(), allowed: "a finite number is needed".into() }, None);
+                found(Problem::Value { found: x.to_string(), allowed: "a finite number".into() }, None);
             }
             (Kind::Number, _) => found(expected("a number"), None),
             (Kind::Quantity(name), Value::Text(text)) => {
@@ -232,7 +235,10 @@ impl Shape {
             (Kind::Limit, Value::Float(x)) if x.is_finite() => {}
             (Kind::Limit, Value::Text(text)) if Limit::reads(text) => {}
             (Kind::Limit, _) => {
-                found(expected("a number, or a quantity with its unit, in quotes, as \"1.3 s\" or \"9 Gb/s\""), None);
+                found(
+                    expected("a number, or a quantity with its unit, in quotes, such as \"1.3 s\" or \"9 Gb/s\""),
+                    None,
+                );
             }
             (Kind::Quantity(name), _) => found(expected(quantity_in_words(name)), None),
             (Kind::Table { properties, required }, Value::Table(table)) => {
@@ -248,11 +254,8 @@ impl Shape {
             (Kind::Named(_), _) => found(expected("a table of named tables"), None),
             (Kind::List { items, least, most }, Value::List(list)) => {
                 if !(least..=most).contains(&list.len()) {
-                    let allowed = if least == most {
-                        format!("{least} are needed")
-                    } else {
-                        format!("{least} to {most} are allowed")
-                    };
+                    let allowed =
+                        if least == most { format!("{least} items") } else { format!("{least} to {most} items") };
                     found(Problem::Value { found: format!("a list of {}", list.len()), allowed }, None);
                 }
                 for (i, item) in list.iter().enumerate() {
@@ -273,7 +276,7 @@ impl Shape {
         key: &str,
         findings: &mut Vec<Finding>,
     ) {
-        // A misspelt key that is missing for that reason is one mistake, not two.
+        // A misspelled key, and the required key that is absent for that reason, are one mistake.
         let mut meant = Vec::new();
         for (name, (origin, child)) in table {
             match properties.get(name) {
@@ -282,7 +285,7 @@ impl Shape {
                     let allowed: Vec<String> = properties.keys().cloned().collect();
                     let nearest = nearest(name, allowed.iter().map(String::as_str));
                     meant.extend(nearest.clone());
-                    let help = Some(one_of("allowed here", &allowed));
+                    let help = Some(one_of("expected one of", &allowed));
                     let problem = Problem::UnknownKey { found: name.clone(), nearest, allowed };
                     findings.push(Finding { key: key.to_owned(), problem, help, origin: origin.clone() });
                 }
@@ -295,8 +298,10 @@ impl Shape {
             match self.kind(schema) {
                 Kind::Quantity(q) => help += &format!("; {}", quantity_in_words(q)),
                 Kind::Choice(alternatives) => {
-                    help +=
-                        &format!("; {}", one_of("one of", &alternatives.iter().map(|a| a.name).collect::<Vec<_>>()));
+                    help += &format!(
+                        "; {}",
+                        one_of("expected one of", &alternatives.iter().map(|a| a.name).collect::<Vec<_>>())
+                    );
                 }
                 _ => {}
             }
@@ -314,7 +319,7 @@ impl Shape {
         findings: &mut Vec<Finding>,
     ) {
         let names: Vec<&str> = alternatives.iter().map(|a| a.name).collect();
-        let allowed = || Some(one_of("one of", &names));
+        let allowed = || Some(one_of("expected one of", &names));
         let mut found = |origin: &Origin, problem, help| {
             findings.push(Finding { key: key.to_owned(), problem, help, origin: origin.clone() });
         };
@@ -335,7 +340,7 @@ impl Shape {
                     };
                     found(
                         &node.origin,
-                        Problem::Conflict(format!("`{name}` does not stand alone: write `{right}`")),
+                        Problem::Conflict(format!("`{name}` without values: expected `{right}`")),
                         None,
                     );
                 }
@@ -352,7 +357,7 @@ impl Shape {
                         Some(Alternative { inner: None, .. }) => {
                             found(
                                 origin,
-                                Problem::Conflict(format!("`{name}` stands alone: write `\"{name}\"`")),
+                                Problem::Conflict(format!("`{name}` with values: expected `\"{name}\"`")),
                                 None,
                             );
                         }
@@ -362,15 +367,15 @@ impl Shape {
                 if table.len() != 1 {
                     let keys: Vec<&str> = table.keys().map(String::as_str).collect();
                     let what = match keys.len() {
-                        0 => "none".to_owned(),
+                        0 => "no alternative".to_owned(),
                         _ => keys.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(" and "),
                     };
-                    let problem = Problem::Conflict(format!("one alternative is needed, found {what}"));
+                    let problem = Problem::Conflict(format!("{what}: expected one alternative"));
                     found(&node.origin, problem, allowed());
                 }
             }
             other => {
-                let expected = "the name of an alternative, or a table with its name as the one key".to_owned();
+                let expected = "the name of an alternative, or a table with its name as the only key".to_owned();
                 found(&node.origin, Problem::Type { expected, found: other.to_string() }, allowed());
             }
         }
@@ -400,9 +405,9 @@ fn quantity(name: &str, text: &str) -> Result<(), UnitError> {
 
 fn quantity_in_words(name: &str) -> &'static str {
     match name {
-        "Duration" => "a span of time with its unit, in quotes, as \"20 us\"",
-        "Rate" => "a rate with its unit, in quotes, as \"10 Gb/s\"",
-        _ => "a size with its unit, in quotes, as \"46 kB\"",
+        "Duration" => "a duration with its unit, in quotes, such as \"20 us\"",
+        "Rate" => "a rate with its unit, in quotes, such as \"10 Gb/s\"",
+        _ => "a size with its unit, in quotes, such as \"46 kB\"",
     }
 }
 
@@ -412,7 +417,7 @@ pub(crate) fn join(key: &str, segment: &str) -> String {
 
 pub(crate) fn one_of(what: &str, names: &[impl AsRef<str>]) -> String {
     if names.is_empty() {
-        return "nothing is allowed here".to_owned();
+        return "expected no keys".to_owned();
     }
     format!("{what}: {}", names.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", "))
 }

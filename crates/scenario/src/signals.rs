@@ -1,21 +1,21 @@
-//! How gates are told by control frames instead of by clocks.
+//! Gates that open and close by control frames instead of by clocks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::{Bytes, Duration, Fabric, HostId, Link, Rate};
 
-/// PFC frames that open and close the hosts' gates: how they are sent, and how fast hosts obey.
+/// PFC frames that open and close the hosts' gates: how they are sent, and how fast hosts react.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SignalSpec {
-    /// From a frame's arrival at a host until it is obeyed.
+    /// Time from a frame's arrival at a host until it takes effect.
     pub reaction: Reaction,
-    /// From the end of one control frame to the begin of the next one of the same interface, at least: what it costs to hand it over.
+    /// Minimum time between two control frames of one interface: the cost of sending one.
     pub frame_gap: Duration,
-    /// Through how many interfaces the controller sends.
+    /// Number of interfaces of the controller.
     pub interfaces: Interfaces,
-    /// For how long a frame opens a gate at most, unless another one comes. A pause time of IEEE 802.3x is at most 65,535 quanta of 512 bits:
-    /// 3.36 ms at 10 Gb/s.
+    /// Longest time that a frame opens a gate without another frame. A pause time of IEEE 802.3x is
+    /// at most 65,535 quanta of 512 bits, or 3.36 ms at 10 Gb/s.
     pub hold: Duration,
 }
 
@@ -30,12 +30,14 @@ impl Default for SignalSpec {
     }
 }
 
-/// Bytes of a control frame on the wire: the smallest Ethernet frame with preamble and gap.
+/// Bytes of a control frame on the wire: the smallest Ethernet frame with preamble and interframe
+/// gap.
 const FRAME: Bytes = Bytes::new(84);
 
 impl SignalSpec {
-    /// Per host, the number of the interface that reaches it, where so many controllers are in charge of [parts](Fabric::parts) of the hosts: each has
-    /// interfaces of its own. One controller is 0 or 1.
+    /// The number of the interface that reaches each host. Each of `controllers` relays has its own
+    /// interfaces for its [part](Fabric::parts) of the hosts; 0 and 1 stand for a single
+    /// controller.
     pub fn interfaces_of(&self, fabric: &Fabric, controllers: u32) -> Vec<u32> {
         let mut switches = Vec::new();
         let parts = fabric.parts(controllers);
@@ -54,12 +56,13 @@ impl SignalSpec {
         (0..fabric.hosts()).map(of).collect()
     }
 
-    /// Line time of a control frame. The controller's interfaces are as fast as the hosts.
+    /// Line time of a control frame. The controller's interfaces are as fast as the hosts'.
     pub fn frame_time(&self, fabric: &Fabric) -> Duration {
         fabric.link(fabric.uplink(HostId(0))).spec.rate.time_for(FRAME)
     }
 
-    /// From the first to the last of the frames of one controller that open a slot in which all hosts send; of `controllers`, 0 or 1 where there is one.
+    /// Time between the first and the last frame of one controller that open a slot in which all
+    /// hosts send. `controllers` is the number of relays; 0 and 1 stand for a single controller.
     pub fn skew(&self, fabric: &Fabric, controllers: u32) -> Duration {
         let of = self.interfaces_of(fabric, controllers);
         let interfaces = of.iter().max().map_or(0, |most| most + 1);
@@ -67,18 +70,23 @@ impl SignalSpec {
         (self.frame_time(fabric) + self.frame_gap) * (most as i64 - 1).max(0)
     }
 
-    /// The shortest guard with which no packet of a slot ever meets one of the slot before, where frames are of `frame` bytes on the wire:
+    /// Minimum guard time with which no packets of two slots meet, for frames of `frame` bytes on
+    /// the wire:
     ///
-    /// `skew + off_most - on_least + frame time + (hops - 2) x (frame time + propagation + switch latency)`
+    /// `skew + off_most - on_least + frame time + (hops - 2) x (frame time + propagation + switch
+    /// latency)`
     ///
-    /// A sender stops at the latest when the last of the closing frames comes in and the slowest reaction is over, and then still finishes
-    /// the frame that it has begun; another one begins at the earliest with the first of the opening frames and the quickest reaction.
-    /// What comes over the fabric's longest path arrives later than what comes over a single switch.
+    /// The last sender stops when it has received the last closing frame, reacted as slowly as
+    /// possible and finished its current frame. The next sender starts as soon as it has received
+    /// the first opening frame and reacted as fast as possible. Packets on the fabric's longest
+    /// path arrive later than those across a single switch.
     ///
-    /// Slots may begin with a frame that is shorter than the last one of the slot before, as where a flow ends: it is through a switch earlier.
-    /// With such frames, the guard has to be longer by the difference, at most a frame.
+    /// A slot may start with a frame that is shorter than the last one of the slot before, for
+    /// example if a flow ends. It passes a switch faster, so the guard time has to be longer by the
+    /// difference, at most one frame.
     ///
-    /// Where there are several controllers, 0 or 1 is one, this is for clocks that agree; see [`TdmaSpec::least_guard`](crate::TdmaSpec::least_guard).
+    /// With several controllers this assumes equal clocks; see
+    /// [`TdmaSpec::least_guard`](crate::TdmaSpec::least_guard).
     pub fn least_guard(&self, fabric: &Fabric, frame: Bytes, controllers: u32) -> Duration {
         let times = self.reaction.times();
         let line = |rate: Rate| rate.time_for(frame);
@@ -96,7 +104,8 @@ impl SignalSpec {
     }
 }
 
-/// Links of the longest of all shortest paths between hosts, or an upper bound where there are many switches with hosts.
+/// Number of links of the longest shortest path between hosts; an upper bound if many switches have
+/// hosts.
 fn longest_path(fabric: &Fabric) -> usize {
     let mut edges: Vec<(u32, HostId)> = Vec::new();
     for host in (0..fabric.hosts()).map(HostId) {
@@ -110,58 +119,60 @@ fn longest_path(fabric: &Fabric) -> usize {
         others.map(|other| fabric.path(one, other.1, 0).len()).max().unwrap_or(2)
     };
     if edges.len() > 256 {
-        // No two switches are further apart than by way of the first one.
+        // The path through the first switch bounds the distance of any two switches.
         return edges.first().map_or(2, |e| 2 * from(e.1) - 2);
     }
     edges.iter().map(|e| from(e.1)).max().unwrap_or(2)
 }
 
-/// Through how many interfaces control frames go out; those of one interface leave one after the other.
+/// Interfaces of the controller. Control frames of one interface are sent one after the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Interfaces {
-    /// One.
+    /// One interface.
     #[default]
     One,
-    /// One for each switch with hosts.
+    /// One interface for each switch with hosts.
     PerEdgeSwitch,
 }
 
-/// How fast a host obeys a control frame. A frame that is being sent is always finished.
+/// Time until a host reacts to a control frame. A frame that is being sent always finishes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reaction {
-    /// At once.
+    /// No delay.
     Immediate,
-    /// An interface that obeys 802.3x by itself: 2 to 6 us (Practical TDMA, figure 1).
+    /// An interface that implements 802.3x in hardware: 2 to 6 us (Practical TDMA, figure 1).
     #[default]
     Interface,
-    /// A program that parses PFC and opens queues: 100 to 200 us (Practical TDMA, section 3).
+    /// A program that parses PFC frames and opens queues: 100 to 200 us (Practical TDMA, section
+    /// 3).
     UserSpace,
-    /// The interface of REACToR's hosts (section 4.2): no frame is begun 1,014 ns after the control frame, so that one more may leave than was
-    /// being sent; on after 1.2 to 1.3 us.
+    /// The interface of REACToR's hosts (section 4.2). No frame starts later than 1,014 ns after
+    /// the control frame, so one more frame may follow the current one. Sending resumes after 1.2
+    /// to 1.3 us.
     #[serde(rename = "intel_82599")]
     Intel82599,
-    /// As measured.
+    /// Measured times.
     Times(ReactionTimes),
 }
 
-/// From a control frame's arrival until it is obeyed: evenly between two bounds.
+/// Time from a control frame's arrival until it takes effect; uniform between two bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReactionTimes {
-    /// No frame is begun any more: at the earliest.
+    /// Minimum time until no more frames start.
     pub off_least: Duration,
-    /// At the latest.
+    /// Maximum time until no more frames start.
     pub off_most: Duration,
-    /// Frames may begin: at the earliest.
+    /// Minimum time until frames start again.
     pub on_least: Duration,
-    /// At the latest.
+    /// Maximum time until frames start again.
     pub on_most: Duration,
 }
 
 impl Reaction {
-    /// The times.
+    /// The bounds of the reaction times.
     pub const fn times(self) -> ReactionTimes {
         match self {
             Self::Times(times) => times,

@@ -1,46 +1,48 @@
-//! A second controller of slots, which takes over where the first one is lost.
+//! A second TDMA controller, which takes over if the first one fails.
 
 use crate::scheme::TdmaSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::Duration;
 
-/// A second controller of slots. It hears what hosts report, and leads once it has heard nothing of the first one for a while; one that returns
-/// follows it. Messages between the two are lost as all control messages are.
+/// A second TDMA controller. It receives the hosts' reports and leads once it has not heard from
+/// the first one for a while. A controller that recovers follows it. Messages between the two can
+/// be lost, as all control messages can.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StandbySpec {
-    /// It takes over after so long without a heartbeat, of which there is one per round; missing: after two rounds and two messages, so that one
-    /// heartbeat may be lost.
+    /// Time without a heartbeat after which it takes over; heartbeats are sent once per round.
+    /// Default: two rounds and two messages, so that one heartbeat may be lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub takeover: Option<Duration>,
-    /// One way between the two controllers; missing: `control_latency`.
+    /// One-way latency between the two controllers; default: `control_latency`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Duration>,
 }
 
-/// What clocks and drivers round, once per message.
+/// Rounding errors of clocks and drivers, per message.
 pub(crate) const MARGIN: Duration = Duration::from_us(1);
 
 impl TdmaSpec {
-    /// From one heartbeat of a controller to the next one, at most: a full round, or longer where planning takes longer.
+    /// Longest time between two heartbeats: a full round, or longer if planning takes longer.
     fn heartbeat_every(&self) -> Duration {
         let round = (self.slot + self.guard) * i64::from(self.round_slots);
         if round < self.compute_time { self.compute_time } else { round }
     }
 
-    /// One way between controllers.
+    /// One-way latency between the controllers.
     pub fn peer_latency(&self) -> Duration {
         self.standby.and_then(|s| s.latency).unwrap_or(self.control_latency)
     }
 
-    /// The shortest [`StandbySpec::takeover`] with which a controller that is well is not deposed while no message is lost: a round, and the time that
-    /// its first reports and a heartbeat take.
+    /// Minimum [`StandbySpec::takeover`] with which a working controller is not replaced unless a
+    /// message is lost: a round, and the time of its first reports and a heartbeat.
     pub fn least_takeover(&self) -> Duration {
         self.heartbeat_every() + self.control_way() + self.peer_latency() + self.clock_bound() * 2 + MARGIN
     }
 
-    /// After how long without a heartbeat the second controller takes over: as given, or else such that one of them may be lost.
+    /// Time without a heartbeat after which the second controller takes over, with the default
+    /// filled in.
     pub fn takeover(&self) -> Duration {
         let given = self.standby.and_then(|s| s.takeover);
         given.unwrap_or_else(|| self.least_takeover() * 2)

@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::{Bytes, Duration};
 
-/// Steps of a workload, at most.
+/// Maximum number of steps of a workload.
 pub const MOST_STEPS: u32 = 1_000;
 
-/// What is sent.
+/// Traffic between the hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Workload {
@@ -15,15 +15,16 @@ pub enum Workload {
     Poisson(Poisson),
     /// A list of flows from a file.
     Flows(FlowList),
-    /// Every host sends the same amount to every other.
+    /// Every host sends the same amount to every other host.
     Shuffle(Shuffle),
-    /// Groups of flows from a trace; a group is done when its last flow is.
+    /// Coflows from a trace: groups of flows, each complete when its last flow is.
     Coflows(CoflowTrace),
-    /// A collective of AI training: transfers that wait for each other.
+    /// A collective of AI training: transfers that depend on each other.
     Collective(CollectiveSpec),
-    /// A Chakra execution trace: computations, sends, receives and collectives that wait for each other.
+    /// A Chakra execution trace: computations, sends, receives and collectives that depend on each
+    /// other.
     Chakra(ChakraTrace),
-    /// A training workload of SimAI: layers with their computations and collectives.
+    /// A SimAI training workload: layers with computations and collectives.
     Simai(SimaiWorkload),
 }
 
@@ -31,104 +32,109 @@ pub enum Workload {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Poisson {
-    /// Wire bytes over the rate of the hosts' links, as datagrams of the fabric's MTU would fill them: averaged over receivers, or
-    /// at the one receiver of an incast. A matrix is scaled so that its most loaded host link has this load.
+    /// Load: wire bytes as a share of the rate of the hosts' links, if datagrams fill the MTU of
+    /// the fabric. It is the mean over receivers, or the load of the single receiver of an incast.
+    /// A matrix is scaled so that its most loaded host link has this load.
     pub load: f64,
-    /// Who sends to whom.
+    /// Sources and destinations of the flows.
     #[serde(default)]
     pub pattern: Pattern,
-    /// Bytes of a flow.
+    /// Distribution of the bytes of a flow.
     pub sizes: Sizes,
-    /// How a flow is cut into packets; datagrams and raw frames only.
+    /// Sizes of the packets of a flow; datagrams and raw frames only.
     #[serde(default)]
     pub packets: PacketMix,
 }
 
-/// Who sends to whom.
+/// Sources and destinations of the flows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Pattern {
-    /// A random host to a random other one, flow by flow.
+    /// From a random host to a random other host, for each flow.
     #[default]
     Uniform,
-    /// All others to one host.
+    /// From all hosts to one host.
     Incast {
-        /// Who receives.
+        /// The receiver.
         receiver: u32,
     },
-    /// Every host to one other, drawn once from the seed; everyone receives from one (no host from itself).
+    /// From every host to one other host: a permutation without fixed points, drawn once from the
+    /// seed.
     Permutation,
-    /// Host i to host i + by, modulo the hosts.
+    /// From host `i` to host `i + by`, modulo the number of hosts.
     Stride {
-        /// By how much.
+        /// Distance between source and destination.
         by: u32,
     },
-    /// Every host to all others in turn.
+    /// From every host to all others in turn.
     AllToAll,
-    /// Pairs drawn with the weights of a matrix: a CSV file `source,destination,weight` with a header, or the name of a bundled one.
+    /// Pairs drawn with the weights of a matrix: a CSV file `source,destination,weight` with a
+    /// header, or the name of a bundled matrix.
     Matrix {
-        /// The file, looked up beside the scenario, or a bundled name (`projector`).
+        /// File relative to the scenario, or a bundled name (`projector`).
         file: String,
     },
 }
 
-/// Bytes of a flow.
+/// Distribution of the bytes of a flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Sizes {
-    /// All the same.
+    /// All flows have the same size.
     Fixed(Bytes),
     /// Exponential with this mean, at least 1 B.
     Exponential(Bytes),
-    /// From a CDF: a CSV file `bytes,cdf` (linear between its points), or the name of a bundled one.
+    /// From a CDF: a CSV file `bytes,cdf` (interpolated linearly), or the name of a bundled CDF.
     Cdf(String),
 }
 
 impl Workload {
-    /// Whether flows wait for others, so that when they begin depends on the scheme.
+    /// Whether flows wait for others, so that their start times depend on the scheme.
     pub const fn has_steps(&self) -> bool {
         matches!(self, Self::Collective(_) | Self::Chakra(_) | Self::Simai(_))
     }
 }
 
-/// How a flow is cut into packets. Sizes are of IP packets, headers included.
+/// Sizes of the packets of a flow: IP packets, including headers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum PacketMix {
     /// As large as the MTU allows.
     #[default]
     Mtu,
-    /// All of one size.
+    /// All packets have the same size.
     Fixed(Bytes),
     /// 40 B with probability 0.4, else 1500 B.
     Bimodal,
-    /// A Facebook web server's: median about 150 B, 15 % at 1500 B (Roy et al., SIGCOMM 2015).
+    /// A Facebook web server: median about 150 B, 15 % at 1500 B (Roy et al., SIGCOMM 2015).
     FacebookWeb,
-    /// 1500 B and 40 B in turn, each flow from its first packet on: what fits timeslots worst.
+    /// 1500 B and 40 B in turn, for each flow from its first packet; the worst case for timeslots.
     Alternating,
-    /// One packet a flow, however large: for queueing theory.
+    /// One packet per flow, however large; for queueing theory.
     Single,
 }
 
-/// A list of flows: CSV or Parquet with the columns `start_ps`, `source`, `destination`, `size_bytes`.
+/// A list of flows: CSV or Parquet with the columns `start_ps`, `source`, `destination`,
+/// `size_bytes`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowList {
-    /// The file, looked up beside the scenario.
+    /// File relative to the scenario.
     pub file: String,
 }
 
-/// Every host sends `bytes` to every other, all from time zero.
+/// Every host sends `bytes` to every other host, starting at time zero.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Shuffle {
-    /// For each pair.
+    /// Bytes for each pair.
     pub bytes: Bytes,
-    /// Each flow starts at a random time in `[0, jitter)`.
+    /// Flows start at random times in `[0, jitter)`.
     #[serde(default)]
     pub jitter: Duration,
-    /// A host sends to its next neighbour first, then to the one after, and so on: each flow starts, at the earliest, when the host's flow before it is
-    /// over, so that its sender knows that all has arrived. When flows start then depends on the scheme.
+    /// Send to one destination at a time: first to the next host, then to the one after it, and so
+    /// on. A flow starts when the host's previous flow has completed, so start times depend on the
+    /// scheme.
     #[serde(default)]
     pub in_turn: bool,
 }
@@ -137,93 +143,99 @@ pub struct Shuffle {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CoflowTrace {
-    /// The file, looked up beside the scenario, or a bundled name (`fb2010`).
+    /// File relative to the scenario, or a bundled name (`fb2010`).
     pub file: String,
-    /// Only coflows of at most so many flows that cross the fabric.
+    /// Maximum number of flows across the fabric; larger coflows are skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_flows: Option<u32>,
-    /// Arrival times are multiplied by this.
+    /// Factor for arrival times.
     #[serde(default = "unit")]
     pub time_scale: f64,
-    /// Sizes are multiplied by this; at least 1 B is left.
+    /// Factor for sizes; at least 1 B remains.
     #[serde(default = "unit")]
     pub byte_scale: f64,
-    /// Each flow starts at a random time in `[0, jitter)` after its coflow: mappers do not end in the same picosecond.
+    /// Flows start at random times in `[0, jitter)` after their coflow, because mappers do not all
+    /// end at the same picosecond.
     #[serde(default)]
     pub jitter: Duration,
 }
 
-/// A collective among all hosts, or among groups of them at the same time: each rank sends when it has received what that needs.
+/// A collective among all hosts, or among several groups at the same time. A rank sends as soon as
+/// it has received the data that it needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CollectiveSpec {
-    /// What is done.
+    /// Operation of the collective.
     pub operation: Collective,
-    /// How.
+    /// Algorithm.
     #[serde(default)]
     pub algorithm: CollectiveAlgorithm,
-    /// The whole buffer: what each rank has before an all-reduce, a reduce-scatter or an all-to-all, and after an all-gather or a broadcast. It is cut
-    /// into as many pieces as a group has ranks, which differ by a byte at most.
+    /// Size of the whole buffer. It is what each rank has before an all-reduce, a reduce-scatter or
+    /// an all-to-all, and after an all-gather or a broadcast. It is cut into as many pieces as a
+    /// group has ranks; their sizes differ by at most one byte.
     pub bytes: Bytes,
-    /// Ranks of a group; all hosts where it is missing. The hosts have to be a multiple of `group` times `stride`.
+    /// Ranks per group; default: all hosts. The number of hosts has to be a multiple of `group`
+    /// times `stride`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<u32>,
-    /// A group's ranks are so many hosts apart.
+    /// Distance between the hosts of two consecutive ranks of a group.
     #[serde(default = "one")]
     pub stride: u32,
-    /// So many times, each time when all groups are done with the time before: each is a step.
+    /// Number of repetitions. Each is a step, which starts when all groups have finished the one
+    /// before.
     #[serde(default = "one")]
     pub steps: u32,
-    /// How long each rank computes at the begin of a step.
+    /// Computation time of each rank at the start of a step.
     #[serde(default)]
     pub compute: Duration,
 }
 
-/// An operation of a group of ranks.
+/// Operation among a group of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Collective {
-    /// Everybody has the sum of all buffers.
+    /// All ranks get the sum of all buffers.
     AllReduce,
-    /// Everybody has the pieces of all.
+    /// All ranks get the pieces of all ranks.
     AllGather,
-    /// Everybody has a piece of the sum.
+    /// Each rank gets a piece of the sum.
     ReduceScatter,
-    /// Everybody has a piece from everybody.
+    /// Each rank gets a piece from every rank.
     AllToAll,
-    /// Everybody has what the first rank has.
+    /// All ranks get the buffer of the first rank.
     Broadcast,
 }
 
-/// How a collective is made of transfers.
+/// Algorithm that decomposes a collective into transfers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CollectiveAlgorithm {
-    /// To the next rank, piece by piece (Patarasuk and Yuan, JPDC 2009).
+    /// Ring: each rank sends piece by piece to the next (Patarasuk and Yuan, JPDC 2009).
     #[default]
     Ring,
-    /// With the rank of one other bit, half as much or twice as much each time (Thakur, Rabenseifner and Gropp, IJHPCA 2005); ranks are a power of
-    /// two. For an all-to-all half of the buffer each time, for a broadcast a binomial tree.
+    /// Exchange with ranks that differ in one bit, with half or twice the data each time (Thakur,
+    /// Rabenseifner and Gropp, IJHPCA 2005); the number of ranks is a power of two. An all-to-all
+    /// exchanges half of the buffer each time; a broadcast uses a binomial tree.
     HalvingDoubling,
-    /// Up a binary tree to its root and down again, piece after piece; not for an all-to-all.
+    /// Up a binary tree to its root and down again, piece by piece; not for all-to-all.
     Tree,
-    /// Everybody to everybody at once.
+    /// From every rank to every rank at once.
     Direct,
 }
 
-/// How the collectives of a trace are done.
+/// Algorithms of the collectives of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CollectiveAlgorithms {
-    /// All-reduces.
+    /// Algorithm of all-reduce.
     pub all_reduce: CollectiveAlgorithm,
-    /// All-gathers.
+    /// Algorithm of all-gather.
     pub all_gather: CollectiveAlgorithm,
-    /// Reduce-scatters.
+    /// Algorithm of reduce-scatter.
     pub reduce_scatter: CollectiveAlgorithm,
-    /// All-to-alls.
+    /// Algorithm of all-to-all.
     pub all_to_all: CollectiveAlgorithm,
-    /// Broadcasts.
+    /// Algorithm of broadcast.
     pub broadcast: CollectiveAlgorithm,
 }
 
@@ -235,7 +247,7 @@ impl Default for CollectiveAlgorithms {
 }
 
 impl CollectiveAlgorithms {
-    /// That of an operation.
+    /// The algorithm of an operation.
     pub const fn of(&self, operation: Collective) -> CollectiveAlgorithm {
         match operation {
             Collective::AllReduce => self.all_reduce,
@@ -247,60 +259,65 @@ impl CollectiveAlgorithms {
     }
 }
 
-/// A Chakra execution trace: a file per rank, length-delimited protobuf. Rank r is host r.
+/// A Chakra execution trace: one file per rank, length-delimited protobuf. Rank `r` is host `r`.
 ///
-/// A node begins when all that it depends on is over. A send is over when all has been received, a receive when its send is; the first send to a rank
-/// with a tag belongs to the first receive there, and so on. Computations take their `duration_micros`, and others at the same rank do not
-/// delay them.
+/// A node starts when all its dependencies are complete. A send is complete when all its data has
+/// arrived, and a receive when its send is. The n-th send to a rank with a tag belongs to the n-th
+/// receive there. Computations take their `duration_micros`, and do not delay other computations of
+/// the same rank.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChakraTrace {
-    /// The files without their ends, looked up beside the scenario: `PREFIX.0.et`, `PREFIX.1.et`, ...
+    /// Common prefix of the files, relative to the scenario: `PREFIX.0.et`, `PREFIX.1.et`, ...
     pub prefix: String,
-    /// How many ranks there have to be; as many as there are files where it is missing.
+    /// Expected number of ranks; default: the number of files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<u32>,
-    /// How collectives are done.
+    /// Algorithms of the collectives.
     #[serde(default)]
     pub algorithms: CollectiveAlgorithms,
-    /// So many times, each time when all is over.
+    /// Number of repetitions; each starts when the one before is complete.
     #[serde(default = "one")]
     pub steps: u32,
-    /// Computing times are multiplied by this.
+    /// Factor for computation times.
     #[serde(default = "unit")]
     pub time_scale: f64,
-    /// Sizes are multiplied by this; at least 1 B is left of those that are not zero.
+    /// Factor for sizes; at least 1 B remains of sizes that are not zero.
     #[serde(default = "unit")]
     pub byte_scale: f64,
 }
 
-/// A training workload of SimAI: a layer a line, with times to compute and collectives of the forward pass, the input gradient and the weight gradient.
+/// A SimAI training workload: one layer per line, with computation times and collectives of the
+/// forward pass, the input gradient and the weight gradient.
 ///
-/// Hosts are ranks: with a tensor-parallel size of T (from the file), host h is in the tensor group of `h / T`, whose ranks are next to each other, and in the
-/// data group of `h % T`, whose ranks are T apart. Collectives of the forward pass and of input gradients are done in the tensor groups, those of weight
-/// gradients in the data groups; those of layers in `across` all in the data groups. `_EP` and `_DP_EP` at a collective's name are the expert groups.
+/// Hosts are ranks. With a tensor-parallel size of T (from the file), host `h` belongs to tensor
+/// group `h / T`, whose ranks are adjacent, and to data group `h % T`, whose ranks are T apart.
+/// Collectives of the forward pass and of input gradients run in the tensor groups, those of weight
+/// gradients in the data groups. All collectives of layers in `across` run in the data groups.
+/// Suffixes `_EP` and `_DP_EP` of a collective's name select the expert groups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SimaiWorkload {
-    /// The file, looked up beside the scenario, or a bundled name (`gpt_13b`, `llama_7b`).
+    /// File relative to the scenario, or a bundled name (`gpt_13b`, `llama_7b`).
     pub file: String,
-    /// Names of layers whose collectives all are among the data groups: in files of AICB those of gradients and parameters, `grad_norm`, `layernorm` and `embedding_norm`.
+    /// Names of layers whose collectives all run in the data groups. In files of AICB these are the
+    /// layers of gradients and parameters: `grad_norm`, `layernorm` and `embedding_norm`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub across: Vec<String>,
-    /// Only the first so many layers of a name, of those names that come more often; all where it is missing. Layers in `across` then have
-    /// the share of their bytes and times that these layers are of theirs.
+    /// Number of layers to keep of each name that occurs several times; default: all. Layers in
+    /// `across` are scaled by the share of bytes and times that is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<u32>,
-    /// How collectives are done.
+    /// Algorithms of the collectives.
     #[serde(default)]
     pub algorithms: CollectiveAlgorithms,
-    /// Training steps, one after the other.
+    /// Number of training steps, one after the other.
     #[serde(default = "one")]
     pub steps: u32,
-    /// Computing times are multiplied by this.
+    /// Factor for computation times.
     #[serde(default = "unit")]
     pub time_scale: f64,
-    /// Sizes are multiplied by this; at least 1 B is left of those that are not zero.
+    /// Factor for sizes; at least 1 B remains of sizes that are not zero.
     #[serde(default = "unit")]
     pub byte_scale: f64,
 }

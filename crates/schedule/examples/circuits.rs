@@ -15,8 +15,10 @@
 mod matrices;
 
 use std::time::{Duration as Wall, Instant};
-use timeplane_model::{Demand, Duration, Rate};
-use timeplane_schedule::circuits::{CircuitAlgorithm, CircuitParameters, CircuitScheduler, Retune, Solstice, evaluate};
+use timeplane_model::{Demand, Duration, Named, Rate};
+use timeplane_schedule::circuits::{
+    Adjust, CircuitAlgorithm, CircuitParameters, CircuitScheduler, Retune, Solstice, evaluate,
+};
 
 const PARAMETERS: CircuitParameters = CircuitParameters {
     circuit: Rate::gbps(100),
@@ -88,10 +90,9 @@ fn fb2010() -> Vec<f64> {
 
 fn schedulers() -> Vec<(String, Box<dyn CircuitScheduler>)> {
     let mut all: Vec<(String, Box<dyn CircuitScheduler>)> =
-        CircuitAlgorithm::ALL.iter().map(|a| (a.name().to_owned(), a.build())).collect();
+        CircuitAlgorithm::all().iter().map(|a| (a.name().to_owned(), a.build())).collect();
     all.insert(1, ("solstice, as published".to_owned(), Box::new(Solstice::as_published())));
-    let double = CircuitAlgorithm::Adjust { lambda: Some(1) };
-    all.push(("adjust, lambda 1 (DOUBLE)".to_owned(), double.build()));
+    all.push(("adjust, lambda 1 (DOUBLE)".to_owned(), Box::new(Adjust::new(Some(1)))));
     all
 }
 

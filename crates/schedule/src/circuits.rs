@@ -7,9 +7,10 @@
 //! Inside, demand is line time: integer picoseconds that the bytes take on a circuit, rounded up pair by pair. Everything is
 //! deterministic.
 //!
-//! [`CircuitAlgorithm`] knows them by name: a new one is a file, a variant, and a line in each of its functions.
+//! [`CircuitAlgorithm`] lists them by name.
 
 mod adjust;
+mod algorithm;
 mod augment;
 mod cover_all;
 mod eclipse;
@@ -18,7 +19,6 @@ mod evaluate;
 mod hold;
 mod lines;
 mod max_weight;
-mod names;
 mod plan;
 mod round_robin;
 mod slices;
@@ -30,19 +30,21 @@ mod uptime;
 mod weight;
 
 pub use adjust::Adjust;
+pub use algorithm::CircuitAlgorithm;
 pub use cover_all::CoverAll;
 pub use eclipse::Eclipse;
 pub use error::CircuitError;
 pub use evaluate::{Evaluation, bound, evaluate, port_bound};
 pub use hold::Hold;
 pub use max_weight::MaxWeight;
-pub use names::{CircuitAlgorithm, UnknownCircuitAlgorithm};
 pub use round_robin::RoundRobin;
 pub use solstice::Solstice;
 pub use sunflow::Sunflow;
 pub use tms::Tms;
 pub use uptime::{Uptime, uptimes};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use timeplane_model::{Demand, Duration, Matching, Rate};
 
 /// What a circuit schedule is made for.
@@ -65,13 +67,14 @@ pub struct CircuitParameters {
     pub most: u32,
 }
 
-/// Which ports of a circuit switch are dark when it is set anew.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Ports of a circuit switch that go dark when its configuration changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Retune {
-    /// All.
+    /// All ports.
     #[default]
     AllStop,
-    /// Those with another partner than before. The rest carries on.
+    /// Only ports whose partner changes.
     Moved,
 }
 
@@ -101,9 +104,6 @@ impl Configuration {
 
 /// A circuit scheduling algorithm.
 pub trait CircuitScheduler: Send {
-    /// Its name in scenarios and results.
-    fn name(&self) -> &str;
-
     /// Decides what the circuit switch does for `demand`, in wire bytes, within a window. `standing` is the matching that is up
     /// when the plan begins: a configuration that begins with it costs no dark time.
     ///

@@ -2,7 +2,7 @@
 
 use crate::routes::{Choice, Choices};
 use crate::turns::{self, LONGEST_WAIT, Memory, Turn};
-use crate::{ClosPaths, Colouring, Scheduler, SlotParameters, Standing};
+use crate::{ClosPaths, PathColouring, Scheduler, SlotParameters, Standing};
 use timeplane_model::{
     Bytes, Class, Demand, Duration, Fabric, HostId, LinkId, PathTag, Plan, Rate, ScheduleEntry, Slot, Transmission,
 };
@@ -39,10 +39,6 @@ pub struct ConflictFree {
 const UNKNOWN: u32 = u32::MAX;
 
 impl ConflictFree {
-    /// Its name in scenarios.
-    pub const NAME: &str = "conflict_free";
-    /// What it does, in a line.
-    pub const ABOUT: &str = "pairs with explicit paths on any fabric, no link overloaded; mixed link rates, and small senders side by side in a slot";
     /// A pair waits at most so many times as long as in a round robin without weights, before the bound's `P`.
     pub const LONGEST_WAIT: u64 = LONGEST_WAIT;
 
@@ -57,10 +53,6 @@ impl ConflictFree {
 }
 
 impl Scheduler for ConflictFree {
-    fn name(&self) -> &str {
-        Self::NAME
-    }
-
     fn plan(&mut self, demand: &Demand, fabric: &Fabric, _: &Standing) -> Plan {
         let mut table = Table::new(self, demand, fabric);
         let mut entries = Vec::new();
@@ -157,7 +149,7 @@ impl<'a> Table<'a> {
         let rates: Vec<u64> = fabric.links().iter().map(|l| l.spec.rate.as_bps()).collect();
         let mut choices = Choices::new(fabric);
         // In a Clos network inner links are no slower than hosts', and paths are looked for where colouring leaves room only.
-        let clos = ClosPaths::new(fabric, Colouring::EulerSplit).ok();
+        let clos = ClosPaths::new(fabric, PathColouring::EulerSplit).ok();
         let clos = clos.filter(|p| p.clos().first().choices > 1 || p.clos().second().choices > 1);
         let mut pairs: Vec<Pair> = Vec::new();
         let mut known = state.memory.known();

@@ -10,7 +10,7 @@
 //! The measure is the completion time of demands (CTD) of fluids: all traffic flows at once, and is over when the busiest place has carried
 //! what goes through it. [`Wired::unsubscribed`] is what a tree without oversubscription would take: the racks' hosts alone.
 //!
-//! [`Policies`] knows policies by name; a new one is a file, and a line in [`Policies::built_in`].
+//! [`FlywayPolicy`] lists the policies by name.
 
 mod balance;
 mod controller;
@@ -39,7 +39,7 @@ pub use greedy::Greedy;
 pub use link::{Duplex, Link, LinkSet, Offer};
 pub use phases::{Phase, Phases};
 pub use plan::{FlywayPlan, Route};
-pub use policy::{Candidate, Policies, Policy, UnknownPolicy};
+pub use policy::{Candidate, FlywayPolicy, Policy};
 pub use ports::Ports;
 pub use traffic::Traffic;
 pub use wired::{Bottleneck, Core, Wired};

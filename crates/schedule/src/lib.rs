@@ -4,7 +4,7 @@
 //! slots) it keeps in itself, what is in force it is told as [`Standing`]. How long it computes is declared elsewhere and
 //! charged by the driver. The same demand, fabric and history always give the same plan.
 //!
-//! [`Schedulers`] knows them by name. A new algorithm of this crate is a file and a line in [`Schedulers::built_in`]; one
+//! [`Schedulers`] knows them by name. A new algorithm of this crate is a file and a variant of [`TdmaScheduler`]; one
 //! from outside (Python, a test) is [registered](Schedulers::register) at run time. Circuit switches are planned in
 //! [`circuits`], links between racks that relieve a tree in [`flyways`].
 
@@ -31,19 +31,16 @@ pub use allocator::{Allocation, Allocator};
 pub use classes::{ClassError, ClassMap, Recolouring};
 pub use conflict_free::ConflictFree;
 pub use greedy::Greedy;
-pub use paths::{ClosPaths, Colouring};
-pub use rate_allocator::{Normaliser, RateAllocator};
-pub use registry::{SchedulerFactory, Schedulers, UnknownScheduler};
-pub use timeslots::{Arbiter, Fill, Metric, PacketSlot};
+pub use paths::{ClosPaths, PathColouring};
+pub use rate_allocator::{RateAllocator, RateNormaliser};
+pub use registry::{SchedulerFactory, Schedulers, TdmaScheduler};
+pub use timeslots::{Arbiter, PacketSlot, SlotFill, SlotMetric};
 pub use weighted_round_robin::WeightedRoundRobin;
 
 use timeplane_model::{Bytes, Demand, Duration, Fabric, Plan, Round, Slot};
 
 /// A planning algorithm.
 pub trait Scheduler: Send {
-    /// Its name in scenarios and results.
-    fn name(&self) -> &str;
-
     /// Decides what `demand` gets of `fabric`, after what is in force.
     ///
     /// `demand` is what still waits when this plan begins: whatever is granted already has been taken off it. It has as

@@ -5,15 +5,18 @@
 //! packet a unit link of its own (Clos, BSTJ 32(2), 1953; Koenig's theorem). A third layer is coloured again, plane by plane, between pods.
 
 use crate::colouring::{EulerSplit, Paull};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use timeplane_model::{Clos, ClosError, Fabric, HostId, PathTag};
 
-/// How the multigraph of a slot is coloured. Both find a colouring wherever there is one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Colouring {
-    /// The whole slot at once, halving it along Euler circuits.
+/// Algorithm that finds paths for the packets of a timeslot. Each finds them whenever they exist.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PathColouring {
+    /// All packets at once, by halving the slot along Euler circuits.
     #[default]
     EulerSplit,
-    /// One packet after the other, exchanging the colours along a path where none is free (Paull, BSTJ 41(5), 1962).
+    /// One packet at a time, exchanging colors along a path if none is free (Paull, 1962).
     Paull,
 }
 
@@ -21,7 +24,7 @@ pub enum Colouring {
 #[derive(Debug)]
 pub struct ClosPaths {
     clos: Clos,
-    colouring: Colouring,
+    colouring: PathColouring,
     euler: EulerSplit,
     graph: Vec<(u32, u32)>,
     colours: Vec<u16>,
@@ -34,7 +37,7 @@ impl ClosPaths {
     ///
     /// # Errors
     /// Where its links do not stand for parallel unit links, or it is no Clos network.
-    pub fn new(fabric: &Fabric, colouring: Colouring) -> Result<Self, ClosError> {
+    pub fn new(fabric: &Fabric, colouring: PathColouring) -> Result<Self, ClosError> {
         Ok(Self {
             clos: Clos::of(fabric)?,
             colouring,
@@ -97,8 +100,8 @@ impl ClosPaths {
 
     fn colour(&mut self, nodes: usize, capacity: u32) {
         let used = match self.colouring {
-            Colouring::EulerSplit => self.euler.colour(nodes, nodes, &self.graph, &mut self.colours),
-            Colouring::Paull => {
+            PathColouring::EulerSplit => self.euler.colour(nodes, nodes, &self.graph, &mut self.colours),
+            PathColouring::Paull => {
                 let mut paull = Paull::new(nodes, nodes, capacity as usize);
                 let edges: Vec<u32> = self
                     .graph

@@ -1,19 +1,22 @@
 //! A rate for each pair that asks for one, so that no host's link, and no switch's uplinks together, carry more than they can.
 
 use crate::rates::{Flows, Hosts, Offered, Proportional, max_min, scale_both, scale_down};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use timeplane_model::{Clos, ClosError, Fabric, HostId};
 
-/// How rates asked for become rates that can be carried.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Normaliser {
-    /// Rows and columns in turn, up and down, for the highest total ([`scale_both`]).
+/// Algorithm that turns requested rates into rates that fit on the links of all hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RateNormaliser {
+    /// Scales rows and columns in turn, up and down, for the highest total (Sinkhorn).
     #[default]
     ScaleBoth,
-    /// Rows, then columns, down only ([`scale_down`]).
+    /// Scales rows, then columns, down only.
     ScaleDown,
-    /// Max-min fairness ([`max_min`]).
+    /// Max-min fairness.
     MaxMin,
-    /// Proportional fairness, by prices of links ([`Proportional`]).
+    /// Proportional fairness, by prices of links (Flowtune's NED).
     Proportional,
 }
 
@@ -29,7 +32,7 @@ const STEPS: u32 = 20;
 /// enters each of them: flows spread over the links between switches by chance, so that only their sums can be kept.
 #[derive(Debug)]
 pub struct RateAllocator {
-    normaliser: Normaliser,
+    normaliser: RateNormaliser,
     hosts: Hosts,
     clos: Clos,
     /// Whether the switches' sums can bind at all.
@@ -46,7 +49,7 @@ impl RateAllocator {
     ///
     /// # Errors
     /// Where links do not stand for parallel unit links.
-    pub fn new(fabric: &Fabric, normaliser: Normaliser) -> Result<Self, ClosError> {
+    pub fn new(fabric: &Fabric, normaliser: RateNormaliser) -> Result<Self, ClosError> {
         let clos = Clos::of(fabric)?;
         let n = fabric.hosts() as usize;
         let mut under = vec![0u32; clos.edges()];
@@ -74,19 +77,19 @@ impl RateAllocator {
         let entry = |&(source, destination, rate): &(u32, u32, f64)| Offered { source, destination, rate };
         self.offered.extend(offered.iter().map(entry));
         match self.normaliser {
-            Normaliser::ScaleBoth => {
+            RateNormaliser::ScaleBoth => {
                 given.extend(scale_both(&self.hosts, &self.offered, TOLERANCE, ROUNDS).rates);
                 self.keep_above(given);
             }
-            Normaliser::ScaleDown => {
+            RateNormaliser::ScaleDown => {
                 given.extend(scale_down(&self.hosts, &self.offered));
                 self.keep_above(given);
             }
-            Normaliser::MaxMin => {
+            RateNormaliser::MaxMin => {
                 self.find_links();
                 given.extend(max_min(&self.capacity, &self.flows));
             }
-            Normaliser::Proportional => {
+            RateNormaliser::Proportional => {
                 self.find_links();
                 self.prices.rates(&self.flows, STEPS, given);
             }

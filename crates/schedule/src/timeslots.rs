@@ -1,16 +1,35 @@
 //! Who sends in a timeslot: a greedy maximal matching of the pairs that have packets waiting, and a path for each.
 //!
 //! One packet a slot for each pair of the matching, as Fastpass has it (Perry et al., SIGCOMM 2014). Pairs are taken in the order of a
-//! [`Metric`]; a pair is matched where neither end is taken yet and the switches over both still have unit links. A greedy maximal matching
+//! [`SlotMetric`]; a pair is matched where neither end is taken yet and the switches over both still have unit links. A greedy maximal matching
 //! carries at least half of what the best one could.
 
-use crate::paths::{ClosPaths, Colouring};
+use crate::paths::{ClosPaths, PathColouring};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use timeplane_model::{Burst, Bytes, Class, ClosError, Duration, Fabric, HostId, PathTag, Time, mix64};
+use strum::{EnumMessage, IntoStaticStr, VariantArray};
+use timeplane_model::{Burst, Bytes, Class, ClosError, Duration, Fabric, HostId, Named, PathTag, Time, mix64};
 
-/// Which pair goes first; within a pair it is always the packet that came first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Metric {
+/// Order in which pairs are matched; within a pair the oldest packet always goes first.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    VariantArray,
+    IntoStaticStr,
+    EnumMessage,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum SlotMetric {
     /// Oldest cell first: the pair whose first packet has waited longest.
     Ocf,
     /// Shortest remaining job first: the pair whose first flow has the fewest bytes left.
@@ -20,14 +39,14 @@ pub enum Metric {
     Mmf,
 }
 
-impl Metric {
-    /// All there are.
-    pub const ALL: [Self; 3] = [Self::Ocf, Self::Srjf, Self::Mmf];
+impl Named for SlotMetric {
+    const KIND: &'static str = "order of timeslots";
 }
 
-/// What may fill a slot, which is one frame of the largest size long.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Fill {
+/// What may fill a timeslot, which is as long as one frame of the largest size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SlotFill {
     /// One packet, however small.
     #[default]
     Packet,
@@ -72,8 +91,8 @@ struct Queue {
 /// What waits at every host, and who is allocated next.
 #[derive(Debug)]
 pub struct Arbiter {
-    metric: Metric,
-    fill: Fill,
+    metric: SlotMetric,
+    fill: SlotFill,
     /// Bytes on the wire that fit into a slot.
     slot_bytes: u64,
     paths: ClosPaths,
@@ -97,9 +116,9 @@ impl Arbiter {
     /// Where the fabric has paths that cannot be told apart by colours, see [`ClosPaths::new`].
     pub fn new(
         fabric: &Fabric,
-        metric: Metric,
-        colouring: Colouring,
-        fill: Fill,
+        metric: SlotMetric,
+        colouring: PathColouring,
+        fill: SlotFill,
         slot_bytes: Bytes,
     ) -> Result<Self, ClosError> {
         let paths = ClosPaths::new(fabric, colouring)?;
@@ -169,9 +188,9 @@ impl Arbiter {
     fn rank(&self, source: u32, (destination, class): (u32, u8), queue: &Queue) -> Rank {
         let &(arrived, _, bytes) = queue.bursts.front().expect("a queue that is kept is not empty");
         let metric = match self.metric {
-            Metric::Ocf => arrived.as_ps(),
-            Metric::Srjf => bytes as i64,
-            Metric::Mmf => queue.first_since.as_ps(),
+            SlotMetric::Ocf => arrived.as_ps(),
+            SlotMetric::Srjf => bytes as i64,
+            SlotMetric::Mmf => queue.first_since.as_ps(),
         };
         let pair = u64::from(source) << 32 | u64::from(destination);
         Rank { class, metric, tie: mix64(pair ^ mix64(metric as u64)), source, destination }
@@ -236,7 +255,7 @@ impl Arbiter {
         while let Some((_, packets, bytes)) = queue.bursts.front_mut() {
             // As if the packets of a burst were alike; where they are not, the host will tell.
             let each = bytes.div_ceil(u64::from(*packets));
-            let cut = self.fill == Fill::Fragments && each > room;
+            let cut = self.fill == SlotFill::Fragments && each > room;
             if !first && !cut && each > room {
                 break;
             }
@@ -247,7 +266,7 @@ impl Arbiter {
             if *packets == 0 || *bytes == 0 {
                 queue.bursts.pop_front();
             }
-            if room == 0 || self.fill == Fill::Packet {
+            if room == 0 || self.fill == SlotFill::Packet {
                 break;
             }
         }

@@ -40,10 +40,6 @@ pub struct WeightedRoundRobin {
 const NOBODY: u32 = u32::MAX;
 
 impl WeightedRoundRobin {
-    /// Its name in scenarios.
-    pub const NAME: &str = "weighted_round_robin";
-    /// What it does, in a line.
-    pub const ABOUT: &str = "pairs in turn, in proportion to what waits; critical links first, so that a fixed demand takes the fewest slots";
     /// A pair waits at most so many times as long as in a round robin without weights, before the bound's `P`.
     pub const LONGEST_WAIT: u64 = LONGEST_WAIT;
 
@@ -58,10 +54,6 @@ impl WeightedRoundRobin {
 }
 
 impl Scheduler for WeightedRoundRobin {
-    fn name(&self) -> &str {
-        Self::NAME
-    }
-
     fn plan(&mut self, demand: &Demand, fabric: &Fabric, _: &Standing) -> Plan {
         let mut table = Table::new(self, demand, fabric);
         let mut entries = Vec::new();

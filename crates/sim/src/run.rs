@@ -27,11 +27,11 @@ use timeplane_results::{
     Tables, Tally, WindowSummary,
 };
 use timeplane_scenario::{
-    AckWay, Congestion, Discipline, Ecmp, Nic, PlanSpec, RateEstimator, RatesSpec, Retune, Scenario, Scheme, SlotFill,
-    TdmaSpec, Topology, Transport, Workload,
+    AckPath, Discipline, Ecmp, Nic, PlanSpec, RateEstimator, RatesSpec, Retune, Scenario, Scheme, SlotFill, TdmaSpec,
+    Topology, Transport, Workload,
 };
 use timeplane_schedule::Schedulers;
-use timeplane_transport::{CongestionKind, DelayedAck, RawConfig, TcpConfig};
+use timeplane_transport::{RawConfig, TcpConfig};
 use timeplane_workload::{Source, Streams};
 
 /// What to run.
@@ -370,7 +370,7 @@ impl Setup<'_> {
         if let Some(PlanSpec::Flyways(flyways)) = self.plan() {
             let racks = fabric.hosts();
             let medium = flyways::medium(flyways, racks, mtu, streams);
-            let by_wire = flyways.acknowledgements == AckWay::Wire;
+            let by_wire = flyways.acknowledgements == AckPath::Wire;
             network.add_flyways(
                 medium,
                 timeplane_assembly::flyways::field(flyways, racks).map_err(AirError::from)?,
@@ -453,16 +453,11 @@ fn transport(scheme: &Scheme, mtu: u32, report_latency: Duration) -> endpoints::
             endpoints::Transport::Raw { header: raw.header.get() as u32, config }
         }
         Transport::Tcp(tcp) => endpoints::Transport::Tcp(TcpConfig {
-            congestion: match tcp.congestion {
-                Congestion::NewReno => CongestionKind::NewReno,
-                Congestion::Cubic => CongestionKind::Cubic,
-                Congestion::Dctcp => CongestionKind::Dctcp,
-                Congestion::Bbr => CongestionKind::Bbr,
-            },
+            congestion: tcp.congestion,
             mss: mtu - timeplane_transport::HEADER_BYTES,
             initial_window: tcp.initial_window,
             min_rto: tcp.min_rto,
-            delayed_ack: DelayedAck { count: tcp.delayed_ack.segments, timeout: tcp.delayed_ack.timeout },
+            delayed_ack: tcp.delayed_ack,
             sack: tcp.sack,
             ecn: tcp.ecn,
             pacing: tcp.pacing,

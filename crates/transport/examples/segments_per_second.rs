@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use timeplane_model::{Duration, Time};
+use timeplane_model::{Duration, Named, Time};
 use timeplane_transport::{CongestionKind, Receiver, Segment, Sender, TcpConfig};
 
 /// Segments per measurement.
@@ -18,7 +18,7 @@ const WINDOW: usize = 100;
 
 fn main() {
     println!("ns per segment  no losses  with losses  share sent again");
-    for &congestion in CongestionKind::ALL {
+    for &congestion in CongestionKind::all() {
         let lossy = TcpConfig { congestion, ..TcpConfig::default() };
         let lossless = TcpConfig { receive_window: Some(WINDOW as u64 * u64::from(lossy.mss)), ..lossy };
         let best = |config| (0..5).map(|_| measure(config)).min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default();

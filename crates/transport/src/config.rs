@@ -1,5 +1,7 @@
 //! Parameters of a TCP connection.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use timeplane_model::Duration;
 
 use crate::CongestionKind;
@@ -46,19 +48,19 @@ pub struct TcpConfig {
     pub hystart: bool,
 }
 
-/// When a receiver holds an acknowledgement back (RFC 5681, section 4.2).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// How long a receiver delays acknowledgements (RFC 5681, section 4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct DelayedAck {
-    /// Acknowledge every so many segments. Default 2, the most that RFC 5681 allows; 1 acknowledges each.
-    pub count: u32,
-    /// Hold back for no longer than this. Default 1 ms: many round trips of a data center, yet well below the
-    /// least retransmission timeout. RFC 5681 allows up to 500 ms; Linux waits for 40 ms or more.
+    /// Number of segments per acknowledgement; RFC 5681 allows 2, and 1 acknowledges each segment.
+    pub segments: u32,
+    /// Longest delay after the first unacknowledged segment. RFC 5681 allows 500 ms; Linux uses 40 ms or more.
     pub timeout: Duration,
 }
 
 impl Default for DelayedAck {
     fn default() -> Self {
-        Self { count: 2, timeout: Duration::from_ms(1) }
+        Self { segments: 2, timeout: Duration::from_ms(1) }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{Ack, Arrival, CongestionKind, MAX_SACK_BLOCKS, Range, RangeSet, Sack
 
 /// Receives one flow of known length: reassembly, acknowledgements, SACK blocks, ECN echo.
 ///
-/// An acknowledgement is held back until [`DelayedAck::count`](crate::DelayedAck::count) segments or its timer,
+/// An acknowledgement is held back until [`DelayedAck::segments`](crate::DelayedAck::segments) segments or its timer,
 /// but never for a segment that is out of order, fills a gap or has come before (RFC 5681, section 4.2), never for
 /// the flow's last byte (which stands for the FIN), and never over a change of the mark with DCTCP (RFC 8257,
 /// section 3.2).
@@ -45,7 +45,7 @@ impl Receiver {
             ack_at: None,
             timeout: config.delayed_ack.timeout,
             pending: 0,
-            count: config.delayed_ack.count.max(1),
+            count: config.delayed_ack.segments.max(1),
             duplicates: 0,
             echo: false,
             dctcp: config.congestion == CongestionKind::Dctcp,
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn echo_lasts_until_the_sender_has_reduced() {
         let mut config = TcpConfig { ecn: true, congestion: CongestionKind::NewReno, ..TcpConfig::default() };
-        config.delayed_ack.count = 1;
+        config.delayed_ack.segments = 1;
         let mut r = Receiver::new(&config, 1_000);
         let mut arrive =
             |seq, ce, cwr| r.on_segment(Time::ZERO, &Arrival { ce, cwr, ..data(seq) }).expect("an acknowledgement").ece;

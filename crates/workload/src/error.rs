@@ -19,7 +19,7 @@ pub enum WorkloadError {
     },
     /// A file is neither beside the scenario nor bundled.
     #[error("{key}: there is no file {} and no bundled one named `{name}`{}; bundled: {bundled}", path.display(),
-        nearest.map(|n| format!(" (is `{n}` meant?)")).unwrap_or_default())]
+        nearest.as_ref().map(|n| format!(" (is `{n}` meant?)")).unwrap_or_default())]
     Missing {
         /// The key in the scenario, dotted.
         key: &'static str,
@@ -28,7 +28,7 @@ pub enum WorkloadError {
         /// Where a file was looked for.
         path: PathBuf,
         /// The bundled name that is most like it, where one is.
-        nearest: Option<&'static str>,
+        nearest: Option<String>,
         /// All bundled names that fit here.
         bundled: String,
     },

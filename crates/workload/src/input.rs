@@ -5,6 +5,7 @@ use crate::error::WorkloadError;
 use crate::source::InputFile;
 use std::borrow::Cow;
 use std::path::Path;
+use timeplane_model::nearest;
 
 /// A file's content and its name.
 pub(crate) struct Input {
@@ -31,11 +32,7 @@ impl Input {
         match std::fs::read(&path) {
             Ok(bytes) => Ok(Self { file: path.display().to_string(), bytes: Cow::Owned(bytes) }),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound && kind.is_some() => {
-                let nearest = fitting()
-                    .map(|b| (strsim::jaro_winkler(b.name, &name.to_ascii_lowercase()), b.name))
-                    .filter(|(likeness, _)| *likeness > 0.75)
-                    .max_by(|a, b| a.0.total_cmp(&b.0))
-                    .map(|(_, name)| name);
+                let nearest = nearest(name, fitting().map(|b| b.name));
                 let bundled: Vec<_> = fitting().map(|b| b.name).collect();
                 Err(WorkloadError::Missing { key, name: name.to_owned(), path, nearest, bundled: bundled.join(", ") })
             }

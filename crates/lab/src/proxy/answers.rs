@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use timeplane_experiment::{Question, questions};
 use timeplane_live::proxy::Actuator;
-use timeplane_model::{Duration, Fabric};
+use timeplane_model::{Duration, Fabric, nearest};
 use timeplane_results::{Recorder, ResultsError, Store};
-use timeplane_scenario::{Loaded, Point, ScenarioError, nearest};
+use timeplane_scenario::{Loaded, Point, ScenarioError};
 use timeplane_workload::{FlowArrival, Source, WorkloadError};
 
 /// How to run.

@@ -3,9 +3,8 @@
 use super::lab::{LabScheme, ProxyLab};
 use super::rate_trace::{RateTrace, RateTraceError};
 use std::path::Path;
-use timeplane_assembly::window_policy;
-use timeplane_model::Bytes;
-use timeplane_scenario::{AirQueue, Congestion, Scenario, Scheme, Transport};
+use timeplane_model::{Bytes, Named};
+use timeplane_scenario::{AirQueue, CongestionKind, Scenario, Scheme, Transport};
 
 /// Why a scenario is no experiment of this lab.
 #[derive(Debug, thiserror::Error)]
@@ -73,7 +72,7 @@ impl Experiment {
                     lab.pace = proxy.pace;
                     lab.report_every = proxy.report_every;
                     lab.report_delay = proxy.report_delay;
-                    LabScheme::Proxy(window_policy(proxy.policy))
+                    LabScheme::Proxy(proxy.policy)
                 }
             };
             Ok(Self { name: name.clone(), lab, scheme })
@@ -83,12 +82,10 @@ impl Experiment {
 }
 
 /// What Linux calls it.
-fn kernel_name(congestion: Congestion) -> &'static str {
+fn kernel_name(congestion: CongestionKind) -> &'static str {
     match congestion {
-        Congestion::NewReno => "reno",
-        Congestion::Cubic => "cubic",
-        Congestion::Dctcp => "dctcp",
-        Congestion::Bbr => "bbr",
+        CongestionKind::NewReno => "reno",
+        other => other.name(),
     }
 }
 
@@ -96,7 +93,7 @@ fn kernel_name(congestion: Congestion) -> &'static str {
 mod tests {
     use super::*;
     use timeplane_model::{Duration, Rate};
-    use timeplane_protocol::Policy;
+    use timeplane_protocol::ProxyPolicy;
     use timeplane_scenario::Loaded;
 
     fn load(overrides: &[(&str, &str)]) -> Loaded {
@@ -114,7 +111,7 @@ mod tests {
         let names: Vec<&str> = all.iter().map(|e| e.name.as_str()).collect();
         assert_eq!(names, ["cubic", "reactive", "proactive", "predicted"]);
         assert_eq!(all[0].scheme, LabScheme::Kernel("bbr".to_owned()));
-        assert_eq!(all[1].scheme, LabScheme::Proxy(Policy::Reactive));
+        assert_eq!(all[1].scheme, LabScheme::Proxy(ProxyPolicy::Reactive {}));
         let lab = &all[1].lab;
         assert_eq!((lab.queue, lab.propagation, lab.mtu), (Bytes::mb(6), Duration::from_ms(10), 1500));
         // An eighth of MCS 12, of MCS 6 half a second later, and of MCS 1 after that.

@@ -23,7 +23,7 @@ use timeplane_live::proxy::Halves;
 use timeplane_live::proxy::{SplitConfig, SplitProxy};
 use timeplane_live::proxy::{Steering, SteeringConfig, SteeringCounters};
 use timeplane_model::{Bytes, Duration, LinkId, Rate, Time};
-use timeplane_protocol::{LinkReporterConfig, Policy, QueueSample, WindowProxyConfig};
+use timeplane_protocol::{LinkReporterConfig, ProxyPolicy, QueueSample, WindowProxyConfig};
 
 /// Addresses of the namespaces: theirs alone, nobody else's.
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 1);
@@ -43,7 +43,7 @@ pub enum LabScheme {
     /// The kernel: a connection from the server to the device, with this congestion control (`cubic`, `bbr`, `reno`).
     Kernel(String),
     /// The proxy: connections are split at the edge, and those to the device steered.
-    Proxy(Policy),
+    Proxy(ProxyPolicy),
 }
 
 /// An experiment. Nothing of it is shared with others, but for names of namespaces: `name` and a letter, which must be free.
@@ -322,7 +322,7 @@ impl ProxyLab {
     fn edge(
         &self,
         hosts: &Hosts,
-        policy: Policy,
+        policy: ProxyPolicy,
         actuator: &Arc<Actuator>,
         trace: &Arc<RateTrace>,
         emulator: &Emulator,

@@ -17,7 +17,7 @@ use timeplane_live::proxy::{
 };
 use timeplane_model::{Bytes, Duration, LinkId, Rate, Time};
 use timeplane_protocol::wire::MacAddress;
-use timeplane_protocol::{LinkReporterConfig, Policy, QueueSample, WindowProxyConfig};
+use timeplane_protocol::{LinkReporterConfig, ProxyPolicy, QueueSample, WindowProxyConfig};
 
 fn ms(t: i64) -> Duration {
     Duration::from_ms(t)
@@ -76,7 +76,7 @@ fn the_proxy_keeps_round_trips_short_where_cubic_fills_the_queue() {
     let lab = ProxyLab::new(&name("p"), steps(), ms(8_000));
     let cubic = lab.run(&LabScheme::Kernel("cubic".to_owned()), &actuator).unwrap();
     eprintln!("cubic:    {}", described(&cubic));
-    let reactive = lab.run(&LabScheme::Proxy(Policy::Reactive), &actuator).unwrap();
+    let reactive = lab.run(&LabScheme::Proxy(ProxyPolicy::Reactive {}), &actuator).unwrap();
     eprintln!("reactive: {}", described(&reactive));
     sound(&cubic);
     sound(&reactive);
@@ -93,7 +93,7 @@ fn the_proxy_keeps_round_trips_short_where_cubic_fills_the_queue() {
 fn without_bpf_the_send_buffer_bounds_what_is_under_way() {
     let _turn = crate::turn();
     let lab = ProxyLab::new(&name("b"), steps(), ms(3_000));
-    let figures = lab.run(&LabScheme::Proxy(Policy::Reactive), &Arc::new(Actuator::SendBuffer)).unwrap();
+    let figures = lab.run(&LabScheme::Proxy(ProxyPolicy::Reactive {}), &Arc::new(Actuator::SendBuffer)).unwrap();
     eprintln!("send buffer: {}", described(&figures));
     sound(&figures);
     // 6 MB at 10 Mb/s are 4.8 s.

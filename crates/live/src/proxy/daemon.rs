@@ -14,7 +14,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 use timeplane_model::{Duration, LinkId, Rate};
-use timeplane_protocol::{Policy, RateLadder, WindowProxyConfig};
+use timeplane_protocol::{ProxyPolicy, RateLadder, WindowProxyConfig};
 
 /// Arguments of the daemon.
 #[derive(Clone, Debug, Args)]
@@ -38,7 +38,7 @@ pub struct ProxyArgs {
     transparent: bool,
     /// How reports become windows: reactive, proactive, predicted [default: windows are the kernel's]
     #[arg(long, value_parser = policy_named, requires = "reports", requires = "access_point", requires = "rates")]
-    policy: Option<Policy>,
+    policy: Option<ProxyPolicy>,
     /// Where the access point's reports come in, by UDP
     #[arg(long, value_name = "ADDRESS", requires = "policy")]
     reports: Option<SocketAddr>,
@@ -59,8 +59,8 @@ pub struct ProxyArgs {
     every: u64,
 }
 
-fn policy_named(name: &str) -> Result<Policy, String> {
-    let all = Policy::all();
+fn policy_named(name: &str) -> Result<ProxyPolicy, String> {
+    let all = ProxyPolicy::all();
     let known: Vec<&str> = all.iter().map(|p| p.name()).collect();
     all.into_iter().find(|p| p.name() == name).ok_or_else(|| format!("there are {}", known.join(", ")))
 }

@@ -1,7 +1,7 @@
 //! The proxy: reports and round trips in, windows out.
 
 use super::ladder::RateLadder;
-use super::policy::{LinkView, Policy, WindowPolicy};
+use super::policy::{LinkView, ProxyPolicy, WindowPolicy};
 use super::report::{Freshness, LinkReport, Steer};
 use std::collections::BTreeMap;
 use timeplane_model::{Bytes, Duration, FlowId, LinkId, Rate, Time};
@@ -12,7 +12,7 @@ pub struct WindowProxyConfig {
     /// Counts its starts, so that senders know its messages from those before.
     pub epoch: u32,
     /// What it does with reports.
-    pub policy: Policy,
+    pub policy: ProxyPolicy,
     /// The rates that links can have.
     pub ladder: RateLadder,
     /// T of a flow until a round trip of it has been measured; above 0. 40 ms: twice the wire between proxy and access point.
@@ -31,7 +31,7 @@ impl Default for WindowProxyConfig {
     fn default() -> Self {
         Self {
             epoch: 1,
-            policy: Policy::Reactive,
+            policy: ProxyPolicy::Reactive {},
             ladder: RateLadder::default(),
             base_rtt: Duration::from_ms(40),
             pace: true,

@@ -17,7 +17,7 @@ mod reporter;
 
 pub use agent::{ProxyInput, WindowProxy, WindowProxyConfig, WindowProxyCounters};
 pub use ladder::RateLadder;
-pub use policy::{LinkView, Policy, WindowPolicy};
+pub use policy::{LinkView, ProxyPolicy, WindowPolicy};
 pub use predicted::{Predicted, PredictedConfig};
 pub use proactive::{Proactive, ProactiveConfig};
 pub use reactive::Reactive;

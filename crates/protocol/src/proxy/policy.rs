@@ -5,6 +5,9 @@ use super::predicted::{Predicted, PredictedConfig};
 use super::proactive::{Proactive, ProactiveConfig};
 use super::reactive::Reactive;
 use core::fmt;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 use timeplane_model::{Rate, Time};
 
 /// A link as the newest report has it.
@@ -30,29 +33,31 @@ pub trait WindowPolicy: fmt::Debug + Send {
     fn deadline(&self) -> Option<Time>;
 }
 
-/// The policies, each with its parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Policy {
+/// ProxyPolicy that turns link reports into windows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[strum(serialize_all = "snake_case")]
+pub enum ProxyPolicy {
     /// The window is the bandwidth-delay product of the rate reported last.
-    Reactive,
-    /// After a fast fall the window is that of the slowest rate for a while, and grows back step by step.
+    Reactive {},
+    /// After a fast fall the window is that of the slowest rate for a while, then grows back step by step.
     Proactive(ProactiveConfig),
-    /// The window is that of the rate which a trained predictor expects for the next 150 ms.
+    /// The window is that of the rate that a trained predictor expects for the next 150 ms.
     Predicted(PredictedConfig),
 }
 
-impl Policy {
-    /// All of them, with their default parameters.
+impl ProxyPolicy {
+    /// All policies, with the parameters that the offline evaluation of `studies/mmwave-proxy` chose.
     pub fn all() -> [Self; 3] {
-        [Self::Reactive, Self::Proactive(ProactiveConfig::default()), Self::Predicted(PredictedConfig::default())]
+        [
+            Self::Reactive {},
+            Self::Proactive(ProactiveConfig::default()),
+            Self::Predicted(PredictedConfig { boldness: 0.75 }),
+        ]
     }
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Reactive => "reactive",
-            Self::Proactive(_) => "proactive",
-            Self::Predicted(_) => "predicted",
-        }
+    /// The name in scenarios.
+    pub fn name(self) -> &'static str {
+        self.into()
     }
     /// A state machine of it that has heard nothing.
     ///
@@ -60,7 +65,7 @@ impl Policy {
     /// Where parameters are impossible, see [`Proactive::new`].
     pub fn build(self, ladder: &RateLadder) -> Box<dyn WindowPolicy> {
         match self {
-            Self::Reactive => Box::new(Reactive::default()),
+            Self::Reactive {} => Box::new(Reactive::default()),
             Self::Proactive(config) => Box::new(Proactive::new(config, ladder.clone())),
             Self::Predicted(config) => Box::new(Predicted::new(config, ladder.clone())),
         }

@@ -3,20 +3,23 @@
 use super::ladder::RateLadder;
 use super::network::Network;
 use super::policy::{LinkView, WindowPolicy};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use timeplane_model::{Duration, Rate, Time};
 
-/// How far a prediction is trusted.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Trust in the prediction.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct PredictedConfig {
-    /// Added to the predicted rung before it is rounded down: 0.75. More has more goodput and longer round trips; chosen by the offline
-    /// evaluation of `studies/mmwave-proxy`.
+    /// Number added to the predicted position in the list of rates before rounding down: below 0.5 is cautious, above is bold.
+    /// Higher values increase goodput and round-trip times.
     pub boldness: f64,
 }
 
 impl Default for PredictedConfig {
     fn default() -> Self {
-        Self { boldness: 0.75 }
+        Self { boldness: 0.5 }
     }
 }
 

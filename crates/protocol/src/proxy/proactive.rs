@@ -2,19 +2,22 @@
 
 use super::ladder::RateLadder;
 use super::policy::{LinkView, WindowPolicy};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use timeplane_model::{Duration, Rate, Time};
 
-/// What counts as a fast fall, and what follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Definition of a fast fall and the reaction to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct ProactiveConfig {
-    /// Falls are looked for over so long: 150 ms.
+    /// Time over which falls are detected.
     pub window: Duration,
-    /// A fall by so many usable rates is a fast one: 2.
-    pub drop: usize,
-    /// The timer to recover: 0.8 s.
+    /// Number of usable rates by which the rate has to fall.
+    pub drop: u32,
+    /// Time for which the window of the slowest rate holds after a fast fall.
     pub ttr: Duration,
-    /// On the way back the allowance climbs one usable rate per so long: 40 ms, the proxy's round trip.
+    /// Time per usable rate on the way back; the default is the proxy's round trip.
     pub growth: Duration,
 }
 
@@ -72,7 +75,7 @@ impl Proactive {
             self.past.pop_front();
         }
         let highest = self.past.iter().map(|p| p.1).max().unwrap_or(0);
-        highest >= self.rung() + self.config.drop.max(1)
+        highest >= self.rung() + self.config.drop.max(1) as usize
     }
 }
 

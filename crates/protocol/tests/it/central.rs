@@ -8,10 +8,10 @@ use timeplane_model::{
     Backlog, Burst, Bytes, Class, Duration, Fabric, Framing, HostId, LinkSpec, NodeId, Rate, Switch, Time, mix64,
 };
 use timeplane_protocol::{
-    Address, Agent, Estimator, HostAgent, HostConfig, Input, Message, Opening, Output, RateController,
-    RateControllerConfig, Report, Reporting, TimeslotController, TimeslotControllerConfig,
+    Address, Agent, HostAgent, HostConfig, Input, Message, Opening, Output, RateController, RateControllerConfig,
+    RateEstimator, Report, Reporting, TimeslotController, TimeslotControllerConfig,
 };
-use timeplane_schedule::{Colouring, Fill, Metric, Normaliser};
+use timeplane_schedule::{PathColouring, RateNormaliser, SlotFill, SlotMetric};
 
 const LINE: Rate = Rate::gbps(1);
 const FRAME: u64 = 1538;
@@ -29,9 +29,9 @@ fn timeslots(ahead: Duration) -> TimeslotControllerConfig {
         start: Time::ZERO,
         slot: SLOT,
         slot_bytes: Bytes::new(FRAME),
-        fill: Fill::Packet,
-        metric: Metric::Mmf,
-        colouring: Colouring::EulerSplit,
+        fill: SlotFill::Packet,
+        metric: SlotMetric::Mmf,
+        colouring: PathColouring::EulerSplit,
         batch: 4,
         ahead,
         compute_time: US * 2,
@@ -42,8 +42,8 @@ fn timeslots(ahead: Duration) -> TimeslotControllerConfig {
 fn rates() -> RateControllerConfig {
     RateControllerConfig {
         epoch: 0,
-        estimator: Estimator::Backlogged,
-        normaliser: Normaliser::MaxMin,
+        estimator: RateEstimator::Backlogged,
+        normaliser: RateNormaliser::MaxMin,
         every: US * 10,
         compute_time: US * 2,
         lease: Duration::from_ms(5),

@@ -5,7 +5,7 @@ use timeplane_protocol::{
     Address, Agent, FlywayController, FlywayControllerConfig, Input, Message, Output, RackFlyways, RackShare, Rates,
     Report,
 };
-use timeplane_schedule::flyways::{Duplex, FlywayError, FlywayPlanner, Policies, Ports, Wired};
+use timeplane_schedule::flyways::{Duplex, FlywayError, FlywayPlanner, FlywayPolicy, Ports, Wired};
 
 const CONFIG: FlywayControllerConfig = FlywayControllerConfig {
     epoch: 3,
@@ -22,7 +22,7 @@ fn at(us: i64) -> Time {
 
 fn controller(racks: usize) -> FlywayController<Ports> {
     let ports = Ports::new(racks, 1, Rate::gbps(5), Duplex::Half).unwrap();
-    let controller = FlywayPlanner::new(Policies::built_in().get("greedy").unwrap());
+    let controller = FlywayPlanner::new(FlywayPolicy::Greedy.build());
     FlywayController::new(CONFIG, controller, Wired::oversubscribed_racks(racks, 2).unwrap(), ports).unwrap()
 }
 
@@ -150,7 +150,7 @@ fn what_no_rack_could_mean_changes_nothing() {
 fn a_controller_that_can_plan_nothing_is_none() {
     let new = |racks, wired: Wired| {
         let ports = Ports::new(racks, 1, Rate::gbps(5), Duplex::Half).unwrap();
-        let controller = FlywayPlanner::new(Policies::built_in().get("greedy").unwrap());
+        let controller = FlywayPlanner::new(FlywayPolicy::Greedy.build());
         FlywayController::new(CONFIG, controller, wired, ports).map(|_| ())
     };
     let wired = Wired::oversubscribed_racks(3, 2).unwrap();

@@ -1,22 +1,22 @@
 //! The flyway controller with radios: what it accepts is feasible by the definition, on random layouts and in the published one.
 
 use proptest::prelude::*;
-use timeplane_model::{Bytes, Duration, Rate, mix64};
+use timeplane_model::{Bytes, Duration, Named, Rate, mix64};
 use timeplane_protocol::{Pointing, RadioLinks};
 use timeplane_radio::{
-    Antenna, FLYWAYS_DRAFT, Field, Flyway, FlywayRules, Layout, LinkBudget, Rack, bundled, first_infeasible,
+    AntennaName, FLYWAYS_DRAFT, Field, Flyway, FlywayRules, Layout, LinkBudget, Rack, bundled, first_infeasible,
 };
 use timeplane_schedule::flyways::{
-    Duplex, FlywayPlan, FlywayPlanner, Link, LinkSet, Policies, Request, Traffic, Wired, evaluate,
+    Duplex, FlywayPlan, FlywayPlanner, FlywayPolicy, Link, LinkSet, Request, Traffic, Wired, evaluate,
 };
 
 fn field(layout: &Layout, antenna: &str) -> Field {
-    Field::new(layout, Antenna::Table(bundled::antenna(antenna).unwrap()), &LinkBudget::default())
+    Field::new(layout, AntennaName::named(antenna).unwrap().antenna(), &LinkBudget::default())
 }
 
 fn plan(policy: &str, t: &Traffic, w: &Wired, field: &Field, rules: &FlywayRules) -> (FlywayPlan, Vec<Flyway>) {
     let mut links = RadioLinks::new(field, rules.clone());
-    let controller = FlywayPlanner::new(Policies::built_in().get(policy).unwrap());
+    let controller = FlywayPlanner::new(FlywayPolicy::named(policy).unwrap().build());
     let plan = controller.plan(&Request::new(t, w), &mut links).unwrap();
     let ways: Vec<Flyway> = links.flyways().iter().map(|(_, way)| way).collect();
     let rates: Vec<Rate> = ways.iter().map(|w| w.mcs.rate()).collect();
@@ -103,7 +103,7 @@ proptest! {
             .map(|r| ((r % 4) as f64 * 2.5 + draw(r as u64, 100) as f64 / 100.0, (r / 4) as f64 * 6.0))
             .collect();
         let layout = Layout::new(Rack::default(), &places).unwrap();
-        let field = field(&layout, bundled::ANTENNAS[antenna]);
+        let field = field(&layout, AntennaName::all()[antenna].name());
         let mut bytes: Vec<u64> = (0..racks * racks).map(|c| draw(1000 + c as u64, 50_000_000)).collect();
         for h in 0..hot as u64 {
             bytes[draw(2000 + h, (racks * racks) as u64) as usize] = 1_000_000_000 + draw(3000 + h, 9_000_000_000);
@@ -116,7 +116,7 @@ proptest! {
             w.core.as_mut().unwrap().rate = Rate::gbps(15);
         }
         let rules = FlywayRules { radios, channels, ..FlywayRules::default() };
-        for (policy, _) in Policies::built_in().names() {
+        for policy in FlywayPolicy::all().iter().map(|p| p.name()) {
             let (found, ways) = plan(policy, &t, &w, &field, &rules);
             keeps_to_the_rules(&found, &ways, &t, &w, &field, &rules);
             prop_assert_eq!(plan(policy, &t, &w, &field, &rules), (found, ways));

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use timeplane_model::{Bytes, Duration, FlowId, LinkId, Rate, Time};
 use timeplane_protocol::{
-    Freshness, LinkReport, LinkReporter, LinkReporterConfig, LinkSample, LinkUse, LinkView, Policy, Predicted,
-    PredictedConfig, Proactive, ProactiveConfig, ProxyInput, QueueSample, RateLadder, ReporterInput, Steer,
-    WindowPolicy, WindowProxy, WindowProxyConfig,
+    Freshness, LinkReport, LinkReporter, LinkReporterConfig, LinkSample, LinkUse, LinkView, Predicted, PredictedConfig,
+    Proactive, ProactiveConfig, ProxyInput, ProxyPolicy, QueueSample, RateLadder, ReporterInput, Steer, WindowPolicy,
+    WindowProxy, WindowProxyConfig,
 };
 
 const FLOW: FlowId = FlowId(4);
@@ -22,8 +22,8 @@ fn report(epoch: u32, sequence: u64, mbps: u64) -> LinkReport {
     LinkReport { epoch, sequence, taken_at: ms(0), link: LINK, sample, queue: QueueSample::default() }
 }
 
-fn proactive() -> Policy {
-    Policy::Proactive(ProactiveConfig::default())
+fn proactive() -> ProxyPolicy {
+    ProxyPolicy::Proactive(ProactiveConfig::default())
 }
 
 /// A proxy with one flow, driven to a time before each input.
@@ -34,7 +34,7 @@ struct Rig {
 }
 
 impl Rig {
-    fn new(policy: Policy) -> Self {
+    fn new(policy: ProxyPolicy) -> Self {
         let proxy = WindowProxy::new(WindowProxyConfig {
             policy,
             silence: Duration::from_secs(60),
@@ -80,7 +80,7 @@ impl Rig {
 
 #[test]
 fn reactive_is_rate_times_the_least_round_trip() {
-    let mut rig = Rig::new(Policy::Reactive);
+    let mut rig = Rig::new(ProxyPolicy::Reactive {});
     assert_eq!(rig.said, []);
     rig.report(10, 1500);
     // 1.5 Gb/s x 40 ms, before any round trip; then 42 ms, 41 ms; a longer one, and none at all, change nothing.
@@ -104,7 +104,7 @@ fn reactive_is_rate_times_the_least_round_trip() {
 
 #[test]
 fn reports_lost_late_doubled_and_of_a_restarted_access_point() {
-    let mut rig = Rig::new(Policy::Reactive);
+    let mut rig = Rig::new(ProxyPolicy::Reactive {});
     let mut at = 0;
     let mut hear = |epoch, sequence, mbps| {
         at += 1;
@@ -122,7 +122,7 @@ fn reports_lost_late_doubled_and_of_a_restarted_access_point() {
 
 #[test]
 fn an_access_point_that_falls_silent_stops_nobody_for_ever() {
-    for policy in Policy::all() {
+    for policy in ProxyPolicy::all() {
         let proxy = WindowProxy::new(WindowProxyConfig { policy, ..WindowProxyConfig::default() });
         let mut rig = Rig { proxy, sequence: 0, said: Vec::new() };
         rig.input(0, ProxyInput::Join { flow: FLOW, link: LINK });
@@ -189,12 +189,12 @@ fn what_counts_as_a_fall_and_what_follows_are_parameters() {
         ttr: Duration::from_ms(300),
         growth: Duration::from_ms(10),
     };
-    let mut rig = Rig::new(Policy::Proactive(config));
+    let mut rig = Rig::new(ProxyPolicy::Proactive(config));
     rig.report(0, 500);
     rig.report(100, 375);
     rig.run(1000);
     assert_eq!(rig.changes(), [(0, 2500), (100, 625), (410, 1250), (420, 1562), (430, 1875)]);
-    assert_eq!(Policy::all().map(Policy::name), ["reactive", "proactive", "predicted"]);
+    assert_eq!(ProxyPolicy::all().map(ProxyPolicy::name), ["reactive", "proactive", "predicted"]);
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn falls_are_counted_over_usable_rates() {
 
 #[test]
 fn flows_share_a_link_and_links_are_their_own() {
-    let mut rig = Rig::new(Policy::Reactive);
+    let mut rig = Rig::new(ProxyPolicy::Reactive {});
     rig.report(0, 1000);
     let other = ProxyInput::Join { flow: FlowId(5), link: LINK };
     rig.input(10, other);
@@ -311,7 +311,7 @@ fn an_access_point_reports_changes_and_keeps_alive() {
 fn policies_answer_as_in_the_offline_evaluation() {
     let table = include_str!("../../../../data/proxy/predicted.csv");
     let ladder = RateLadder::default();
-    let config = PredictedConfig::default();
+    let config = PredictedConfig { boldness: 0.75 };
     let mut policy = Predicted::new(config, ladder.clone());
     let mut careful = proactive().build(&ladder);
     let (mut ahead, mut outages) = (0, 0);
@@ -402,7 +402,7 @@ proptest! {
     #[test]
     fn policies_keep_their_bounds(steps in prop::collection::vec((0..400i64, 0..12usize, -10_000..-5_000i32), 1..60)) {
         let ladder = RateLadder::default();
-        let mut all: Vec<Box<dyn WindowPolicy>> = Policy::all().iter().map(|p| p.build(&ladder)).collect();
+        let mut all: Vec<Box<dyn WindowPolicy>> = ProxyPolicy::all().iter().map(|p| p.build(&ladder)).collect();
         all.push(Box::new(Proactive::new(ProactiveConfig { drop: 1, ..ProactiveConfig::default() }, ladder.clone())));
         for (i, policy) in all.iter_mut().enumerate() {
             let mut now = 0;
@@ -421,7 +421,7 @@ proptest! {
                 policy.report(ms(now), fast);
             }
             // The predictor has no such promise to keep.
-            if Policy::all().get(i).is_none_or(|p| p.name() != "predicted") {
+            if ProxyPolicy::all().get(i).is_none_or(|p| p.name() != "predicted") {
                 prop_assert_eq!(policy.allowed(ms(now)), fast.rate);
             }
         }

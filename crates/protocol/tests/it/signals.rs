@@ -146,9 +146,6 @@ fn two_edges() -> Arc<Fabric> {
 
 struct Fixed(Vec<ScheduleEntry>);
 impl Scheduler for Fixed {
-    fn name(&self) -> &str {
-        "fixed"
-    }
     fn plan(&mut self, _: &timeplane_model::Demand, _: &Fabric, _: &Standing) -> Plan {
         Plan::Slots(self.0.clone())
     }

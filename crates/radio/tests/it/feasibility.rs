@@ -1,13 +1,14 @@
 //! Sets of flyways: what the sums say against the definition, on random layouts and in the published one.
 
 use proptest::prelude::*;
-use timeplane_model::Rate;
+use timeplane_model::{Named, Rate};
 use timeplane_radio::{
-    Antenna, Db, Field, Flyway, FlywayRules, Flyways, Layout, LinkBudget, Mcs, Rack, Refusal, bundled, first_infeasible,
+    Antenna, AntennaName, Db, Field, Flyway, FlywayRules, Flyways, Layout, LinkBudget, Mcs, Rack, Refusal, bundled,
+    first_infeasible,
 };
 
 fn antenna(name: &str) -> Antenna {
-    Antenna::Table(bundled::antenna(name).unwrap())
+    AntennaName::named(name).unwrap().antenna()
 }
 
 fn racks_160() -> Layout {
@@ -169,7 +170,7 @@ proptest! {
     fn offers_are_those_of_the_definition(
         layout in layouts(), steps in steps(), which in 0usize..3, radios in 1usize..3, channels in 1usize..4, headroom in 0.0..3.0f64,
     ) {
-        let field = Field::new(&layout, antenna(bundled::ANTENNAS[which]), &LinkBudget::default());
+        let field = Field::new(&layout, AntennaName::all()[which].antenna(), &LinkBudget::default());
         let rules = FlywayRules { radios, channels, headroom: Db::new(headroom), ..FlywayRules::default() };
         let mut ways = Flyways::new(&field, rules.clone());
         let n = layout.racks();

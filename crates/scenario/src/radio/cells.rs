@@ -1,4 +1,4 @@
-//! Several access points: who disturbs whom, and how a device goes from one to another.
+//! Several access points: interference, and handover of devices.
 
 use super::RadioSpec;
 use schemars::JsonSchema;
@@ -6,22 +6,25 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use timeplane_model::Duration;
 
-/// How a device goes from one access point to another.
+/// Handover of devices between access points.
 ///
-/// A device is the second node of several links that follow a link trace; it uses one of them at a time, at the begin the loudest. Once another
-/// one has been louder by more than the hysteresis for all of the trigger time (event A3 of 3GPP TS 38.331, clause 5.5.4.4), the device goes over: from then on the
-/// network sends to the new access point, and for the delay no packet begins on the device's links. One in the air then ends as it would
-/// have. Levels are those of the beams in use, to a hundredth of a decibel.
+/// A device is the second node of several links with link traces. It uses one of them at a time,
+/// initially the one with the highest power. It changes to another link whose power has been higher
+/// by more than the hysteresis for the whole trigger time (event A3 of 3GPP TS 38.331, clause
+/// 5.5.4.4). The network then sends to the new access point, and no packet starts on the device's
+/// links during the delay; a packet in the air finishes normally. Powers are those of the selected
+/// beams, in steps of 0.01 dB.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HandoverSpec {
-    /// How much louder the other one has to be, dB.
+    /// Minimum difference of the received powers in dB.
     pub hysteresis_db: f64,
-    /// For how long.
+    /// Time for which the difference has to last.
     pub trigger: Duration,
-    /// How long nothing is carried.
+    /// Interruption of the device's links.
     pub delay: Duration,
-    /// What becomes of packets that wait at the old access point. Those that wait in the device go the new way.
+    /// Treatment of packets queued at the old access point. Packets queued in the device use the
+    /// new link.
     pub queued: QueuedSpec,
 }
 
@@ -36,31 +39,31 @@ impl Default for HandoverSpec {
     }
 }
 
-/// What becomes of packets that wait at an access point whose device leaves.
+/// Treatment of packets queued at an access point whose device leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum QueuedSpec {
-    /// They are lost, with the reason `handover`.
+    /// They are lost, with reason `handover`.
     #[default]
     Lost,
-    /// They are sent on to the new one by the wires.
+    /// They are forwarded to the new access point over the wires.
     Forwarded,
 }
 
-/// What two nodes receive of each other that are not the two ends of a link in use: of what one sends to others, on each channel that both
-/// use. It stands for the directions in which their beams point then, and does not change. Links without a link trace neither disturb nor are
-/// disturbed.
+/// Received power between two nodes that are not the two ends of an active link, on each channel
+/// that both use. It represents the directions of their beams while they communicate with others,
+/// and is constant. Links without a link trace neither cause interference nor suffer from it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Interference {
     /// The two switches.
     pub nodes: [u32; 2],
-    /// What each receives of the other, dBm.
+    /// Power that each receives from the other, in dBm.
     pub level_dbm: f64,
 }
 
 impl RadioSpec {
-    /// Devices that can go from one access point to another: by device, its links by their places in the list.
+    /// Devices that can change access points, with the positions of their links in the list.
     pub fn devices(&self) -> BTreeMap<u32, Vec<usize>> {
         let mut devices = BTreeMap::<u32, Vec<usize>>::new();
         if self.handover.is_some() {

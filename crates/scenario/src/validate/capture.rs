@@ -1,10 +1,11 @@
-//! Whether the places of `record.capture` are there.
+//! Checks the capture points of `record.capture`.
 
 use super::Checked;
 use crate::Scenario;
 use crate::capture::CapturePoint;
-use crate::error::{Problem, nearest};
+use crate::error::Problem;
 use std::collections::BTreeSet;
+use timeplane_model::nearest;
 
 impl Checked {
     pub(super) fn capture(&mut self, s: &Scenario) {
@@ -16,29 +17,31 @@ impl Checked {
                 Ok(point) => {
                     self.is_there(&key, point, s);
                     if !named.insert(point) {
-                        self.conflict(&key, &format!("`{point}` is named twice"), None);
+                        self.conflict(&key, &format!("duplicate capture point `{point}`: expected it once"), None);
                     }
                 }
             }
         }
     }
 
-    /// A text that is no word and number: the word that it was to be, with its number where it has one.
+    /// Reports a text that is not a capture point, and suggests the kind and number that were
+    /// probably meant.
     fn no_place(&mut self, key: &str, text: &str) {
         let begin = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
         let (word, number) = text.split_at(begin);
         let word = nearest(word.trim_matches(|c: char| !c.is_alphanumeric()), CapturePoint::WORDS);
         let number = number.trim().parse().unwrap_or(0u32);
         let problem = Problem::UnknownName {
-            what: "place to capture at",
+            what: "capture point",
             found: text.to_owned(),
             nearest: word.map(|word| format!("{word} {number}")),
             allowed: CapturePoint::WORDS.iter().map(|w| format!("{w} NUMBER")).collect(),
         };
-        self.error(key, problem, Some("a word and a number: `host 3`, `link 5`, `controller 0`"));
+        self.error(key, problem, Some("expected `host N`, `link N` or `controller N`"));
     }
 
-    /// A place has to be there under one scheme at least: fabrics and plans of others may have fewer.
+    /// A capture point must exist under at least one scheme; other schemes' fabrics and plans may
+    /// lack it.
     fn is_there(&mut self, key: &str, point: CapturePoint, s: &Scenario) {
         let (word, number) = point.parts();
         let counts = s.scheme.iter().filter_map(|(name, scheme)| Some(point.count(&*s.seen_by(name)?, scheme)));
@@ -47,7 +50,7 @@ impl Checked {
             return;
         }
         let Some(last) = count.checked_sub(1) else {
-            return self.conflict(key, "no scheme has a plan, so that there is no controller", None);
+            return self.conflict(key, "no controller: expected a scheme with a plan", None);
         };
         let problem = Problem::UnknownName {
             what: word,

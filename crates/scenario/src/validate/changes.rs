@@ -1,12 +1,12 @@
-//! Whether wires that change their rate make sense.
+//! Checks rate changes of wires.
 
 use super::{Checked, LONGEST_DELAY, LONGEST_RUN};
 use crate::{Change, PlanSpec, Scenario, Topology, Wires};
 use timeplane_model::{Duration, Fabric, Forwarding, NodeId, Rate};
 
-/// Of one table.
+/// Maximum number of rates per table.
 const MOST_RATES: usize = 1000;
-/// More often nothing changes: every change takes the simulator some work.
+/// Minimum time between two changes, because each change costs the simulator time.
 const SHORTEST: Duration = Duration::from_us(1);
 
 impl Checked {
@@ -14,32 +14,34 @@ impl Checked {
         if s.change.is_empty() {
             return;
         }
-        // What is wrong with the fabric is said elsewhere.
+        // Errors of the fabric itself are reported by its own check.
         let fabric = s.fabric.build().ok();
         for (i, change) in s.change.iter().enumerate() {
             self.change(&format!("change.{i}"), change, s, fabric.as_ref());
         }
         let mut refuse = |message: &str, help: &str| self.conflict("change.0", message, Some(help));
         if s.fabric.switch.forwarding == Forwarding::CutThrough {
-            refuse("rates do not change behind cut-through yet", "store-and-forward is the default");
+            refuse("rate changes with `cut_through`: not supported yet", "omit `fabric.switch.forwarding`");
         }
         if s.fabric.switch.pfc.is_some() {
-            refuse("changes of rates and PFC do not go together yet", "leave `fabric.switch.pfc` or the changes out");
+            refuse("rate changes with PFC: not supported yet", "omit `fabric.switch.pfc` or the changes");
         }
         if matches!(s.fabric.topology, Topology::Hybrid(_)) {
             refuse(
-                "the rates of a hybrid fabric do not change yet",
-                "the circuits of a hybrid fabric change by a plan",
+                "rate changes on a hybrid fabric: not supported yet",
+                "a plan changes the circuits of a hybrid fabric",
             );
         }
         for (name, scheme) in &s.scheme {
             let message = match &scheme.plan {
                 None => continue,
                 Some(PlanSpec::Tdma(slots)) if slots.background.is_none() => continue,
-                Some(PlanSpec::Tdma(_)) => format!("`scheme.{name}` keeps a share of each link outside its slots"),
-                Some(_) => format!("the plan of `scheme.{name}` counts in rates that do not change"),
+                Some(PlanSpec::Tdma(_)) => {
+                    format!("rate changes with `background` of `scheme.{name}`: not supported yet")
+                }
+                Some(_) => format!("rate changes with the plan of `scheme.{name}`: not supported yet"),
             };
-            let help = "schemes without a plan, and slots without `background`, go with it";
+            let help = "use schemes without a plan, or TDMA plans without `background`";
             self.conflict("change.0", &message, Some(help));
         }
     }
@@ -52,7 +54,7 @@ impl Checked {
             Some(every) if every < SHORTEST => self.value(&at("every"), every, &format!("at least {SHORTEST}")),
             Some(every) => self.span(&at("every"), every, LONGEST_RUN),
             None if change.rates.len() > 1 => {
-                self.conflict(&at("rates"), "without `every` there is one rate", Some("every = \"10 ms\""));
+                self.conflict(&at("rates"), "several rates without `every`: expected one", Some("every = \"10 ms\""));
             }
             None => {}
         }
@@ -66,31 +68,35 @@ impl Checked {
             let key = at(&format!("rates.{i}"));
             self.rate(&key, rate);
             if rate > most {
-                self.value(&key, rate, &format!("at most {most}, what the fabric gives the slowest of these wires"));
+                self.value(
+                    &key,
+                    rate,
+                    &format!("at most {most}, the rate of the slowest of these wires in the fabric"),
+                );
             }
         }
     }
 
-    /// Whether the wires exist.
+    /// Checks that the wires exist.
     fn ends(&mut self, key: &str, change: &Change, s: &Scenario, fabric: Option<&Fabric>) {
         let (nodes, wires) = (s.fabric.hosts() + s.fabric.switches(), s.fabric.wires());
         let mut number = |name: &str, what: &str, found: u32, count: u128| {
             if u128::from(found) >= count {
-                let allowed = format!("{what} are numbered 0 to {}", count.saturating_sub(1));
+                let allowed = format!("{what} from 0 to {}", count.saturating_sub(1));
                 self.value(&format!("{key}.wires.{name}"), found, &allowed);
             }
         };
         match change.wires {
             Wires::All => {}
-            Wires::Wire(wire) => number("wire", "wires", wire, wires),
+            Wires::Wire(wire) => number("wire", "a wire", wire, wires),
             Wires::Between([a, b]) => {
-                number("between.0", "nodes", a, nodes);
-                number("between.1", "nodes", b, nodes);
+                number("between.0", "a node", a, nodes);
+                number("between.1", "a node", b, nodes);
                 let known = [a, b].iter().all(|&n| u128::from(n) < nodes);
                 let joined = |f: &Fabric| f.links().iter().any(|l| (l.from, l.to) == (NodeId(a), NodeId(b)));
                 if known && fabric.is_some_and(|f| !joined(f)) {
-                    let message = format!("no wire joins node {a} and node {b}");
-                    let help = "hosts are nodes from 0, switches follow: those nearest to the hosts first";
+                    let message = format!("no wire between nodes {a} and {b}: expected two connected nodes");
+                    let help = "nodes are numbered from 0: hosts, then switches, those nearest to the hosts first";
                     self.conflict(&format!("{key}.wires.between"), &message, Some(help));
                 }
             }

@@ -1,4 +1,4 @@
-//! Whether a circuit switch and what plans it make sense.
+//! Checks circuit switches and their plans.
 
 use super::{Checked, LONGEST_DELAY};
 use crate::{CircuitAlgorithm, CircuitsSpec, DarkTime, HybridSpec, Retune, Scenario, Topology};
@@ -10,7 +10,7 @@ impl Checked {
         let at = |name: &str| format!("fabric.topology.hybrid.{name}");
         self.rate(&at("packet_rate"), h.packet_rate);
         if h.packet_rate > line {
-            let message = format!("the packet switch is faster than a host's link, {line}: circuits are of no use");
+            let message = format!("the packet switch is faster than a host's link, {line}: circuits have no benefit");
             self.warn(&at("packet_rate"), message);
         }
         self.count(&at("multiplexer_frames"), h.multiplexer_frames, 1, 10_000);
@@ -22,7 +22,14 @@ impl Checked {
         self.span(&key, times.least, LONGEST_DELAY);
         self.span(&key, times.most, LONGEST_DELAY);
         if times.least > times.most {
-            self.conflict(&key, &format!("at least {} and at most {}", times.least, times.most), None);
+            self.conflict(
+                &key,
+                &format!(
+                    "at least {} and at most {}: expected bounds that a dark time can meet",
+                    times.least, times.most
+                ),
+                None,
+            );
         }
     }
 
@@ -30,14 +37,16 @@ impl Checked {
         let at = |name: &str| format!("{key}.{name}");
         let Topology::Hybrid(hybrid) = &s.fabric.topology else {
             let help = "topology.hybrid = { tors = 8, hosts_per_tor = 1, packet_rate = \"1 Gb/s\" } has one";
-            return self.conflict(key, "circuits need a fabric with a circuit switch", Some(help));
+            return self.conflict(key, "no circuit switch: expected a hybrid fabric", Some(help));
         };
         if s.fabric.hosts() > u128::from(MOST_CIRCUIT_HOSTS) {
-            let message = format!("each host is three classes of 11 bits: there can be {MOST_CIRCUIT_HOSTS} hosts");
-            self.conflict(key, &message, Some("fewer hosts, please"));
+            let message = format!(
+                "too many hosts: expected at most {MOST_CIRCUIT_HOSTS}, as a class has 11 bits and each host uses three"
+            );
+            self.conflict(key, &message, None);
         }
         if c.scheduler == CircuitAlgorithm::Sunflow && hybrid.retune == Retune::AllStop {
-            let message = "`sunflow` sets up circuits one by one, and this switch darkens all ports each time";
+            let message = "`sunflow` with a switch that darkens all ports: expected one that darkens moved ports only";
             self.conflict(&at("scheduler"), message, Some("fabric.topology.hybrid.retune = \"moved\""));
         }
         self.no_single(key, s);
@@ -45,7 +54,7 @@ impl Checked {
         self.probability(&at("control_loss"), c.control_loss);
         self.probability(&at("acknowledgements"), c.acknowledgements);
         if !(0.0..=1.0).contains(&c.unreported) {
-            self.value(&at("unreported"), c.unreported, "a share from 0 to 1 is needed");
+            self.value(&at("unreported"), c.unreported, "a share from 0 to 1");
         }
         for (name, span) in [("dark", c.dark), ("control_latency", c.control_latency), ("compute_time", c.compute_time)]
         {
@@ -60,13 +69,13 @@ impl Checked {
         if let Some((_, frame)) = Self::frame(&s.fabric)
             && c.least_open < frame
         {
-            let allowed = format!("a frame of the MTU takes {frame} at {}: a circuit must carry one", s.fabric.rate);
+            let allowed = format!("at least {frame}, the time of a frame of the MTU at {}", s.fabric.rate);
             self.value(&at("least_open"), c.least_open, &allowed);
         }
         let each = c.dark + c.least_open;
         if each > c.period {
             let allowed =
-                format!("with the least open time, {}, it must fit into a period, {}", c.least_open, c.period);
+                format!("a dark time that, with `least_open` ({}), fits into a period ({})", c.least_open, c.period);
             self.value(&at("dark"), c.dark, &allowed);
         } else if let Some(count) = c.configurations {
             let fit = (c.period.as_ps() / each.as_ps()) as u32;
@@ -79,7 +88,7 @@ impl Checked {
         let needed = c.stop(&fabric, u32::try_from(s.fabric.mtu.get()).unwrap_or(u32::MAX)) + hybrid.dark.times().most;
         if c.dark < needed {
             let message = format!(
-                "pausing hosts and setting the switch can take {needed}, more than {}: frames will be lost in the dark",
+                "pausing hosts and changing the switch can take {needed}, longer than {}: frames are lost",
                 c.dark
             );
             self.warn(&at("dark"), message);

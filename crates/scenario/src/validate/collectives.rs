@@ -1,20 +1,20 @@
-//! Whether workloads whose flows wait for each other make sense.
+//! Checks workloads whose flows depend on each other.
 
 use super::{Checked, LONGEST_RUN};
 use crate::{ChakraTrace, Collective, CollectiveAlgorithm, CollectiveSpec, MOST_STEPS, Scenario, SimaiWorkload};
 use std::path::Path;
 
 impl Checked {
-    /// What goes for all of them.
+    /// Checks that apply to all of them.
     pub(super) fn steps(&mut self, s: &Scenario) {
         if s.window.measure.is_some() || s.window.drain.is_some() {
-            let message = "when flows that wait for others start is known only as they run: they run to their end";
-            self.conflict("workload", message, Some("leave `window.measure` and `window.drain` out"));
+            let message = "dependent flows with a measured interval: expected none, as start times depend on the run";
+            self.conflict("workload", message, Some("omit `window.measure` and `window.drain`"));
         }
         for (name, scheme) in &s.scheme {
             if scheme.proxy.is_some() {
-                let message = "a proxy is for flows whose start is known, and these wait for each other";
-                self.conflict(&format!("scheme.{name}.proxy"), message, Some("leave `proxy` out"));
+                let message = "a proxy with dependent flows: expected flows with known start times";
+                self.conflict(&format!("scheme.{name}.proxy"), message, Some("omit `proxy`"));
             }
         }
     }
@@ -36,15 +36,15 @@ impl Checked {
                 None => (at("stride"), c.stride),
             };
             let allowed = format!(
-                "groups of {group} ranks that are {} apart take {} hosts: the fabric has to have a multiple of that, and has {hosts}",
+                "groups of {group} ranks that are {} hosts apart: expected a multiple of {} hosts, found {hosts}",
                 c.stride,
                 group * u128::from(c.stride)
             );
             self.value(&key, found, &allowed);
         }
         if c.algorithm == CollectiveAlgorithm::HalvingDoubling && !group.is_power_of_two() {
-            let message = format!("`halving_doubling` is for a power of two of ranks, and a group has {group}");
-            self.conflict(&at("algorithm"), &message, Some("`ring`, `tree` and `direct` take any number"));
+            let message = format!("`halving_doubling` with {group} ranks per group: expected a power of two");
+            self.conflict(&at("algorithm"), &message, Some("`ring`, `tree` and `direct` support any number"));
         }
         self.tree(&at("algorithm"), c.operation, c.algorithm);
     }
@@ -53,12 +53,12 @@ impl Checked {
         const KEY: &str = "workload.chakra";
         let at = |name: &str| format!("{KEY}.{name}");
         if c.prefix.is_empty() {
-            self.conflict(&at("prefix"), "the name of the files is empty", None);
+            self.conflict(&at("prefix"), "empty file name", None);
         }
         if let Some(ranks) = c.ranks
             && (ranks == 0 || u128::from(ranks) > hosts)
         {
-            self.value(&at("ranks"), ranks, &format!("each rank is a host: allowed is 1 to {hosts}"));
+            self.value(&at("ranks"), ranks, &format!("1 to {hosts}, the number of hosts"));
         }
         self.count(&at("steps"), c.steps, 1, MOST_STEPS);
         self.factor(&at("time_scale"), c.time_scale);
@@ -81,8 +81,8 @@ impl Checked {
 
     fn tree(&mut self, key: &str, operation: Collective, algorithm: CollectiveAlgorithm) {
         if operation == Collective::AllToAll && algorithm == CollectiveAlgorithm::Tree {
-            let message = "an all-to-all does not go along a tree: everything would cross its root";
-            self.conflict(key, message, Some("`direct`, `ring` and `halving_doubling` do it"));
+            let message = "`tree` with all-to-all: expected another algorithm, as all data would cross the root";
+            self.conflict(key, message, Some("use `direct`, `ring` or `halving_doubling`"));
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Whether flyways make sense.
+//! Checks plans of flyways.
 
 use super::{Checked, LONGEST_DELAY};
-use crate::{AccessSpec, FlywaysSpec, PointingSpec, RadioSpec, Scenario};
+use crate::{Access, FlywaysSpec, PointingSpec, RadioSpec, Scenario};
 use std::collections::BTreeSet;
 use timeplane_radio::{Layout, Rack};
 
-/// Places of the bundled layout.
+/// Number of positions in the bundled layout.
 const BUNDLED: u32 = 160;
 
 impl Checked {
@@ -13,8 +13,8 @@ impl Checked {
         let at = |name: &str| format!("{key}.{name}");
         self.count(&at("channels"), spec.channels, 1, 4);
         self.count(&at("radios"), spec.radios, 1, spec.channels.clamp(1, 4));
-        if spec.access == AccessSpec::Planned {
-            let message = "frames of flyways take their airtime: `planned` has none";
+        if spec.access == Access::Planned {
+            let message = "access `planned` with flyways: expected another access, as `planned` has no airtimes";
             self.conflict(&at("access"), message, Some("access = \"token\""));
         }
         self.air_queue(&at("queue"), spec.queue);
@@ -27,7 +27,7 @@ impl Checked {
         self.probability(&at("control_loss"), spec.control_loss);
         let least = (spec.compute_time + spec.control_latency) * 2;
         if spec.lease <= least {
-            let allowed = format!("longer than twice compute time and latency, {least}, so that it can be renewed");
+            let allowed = format!("more than {least}, twice the compute time and latency, so that it can be renewed");
             self.value(&at("lease"), spec.lease, &allowed);
         }
         match spec.pointing() {
@@ -39,22 +39,22 @@ impl Checked {
         let racks = u32::try_from(s.fabric.hosts()).unwrap_or(u32::MAX);
         match &spec.positions_m {
             None if racks > BUNDLED => {
-                let message = format!("{racks} racks, and the bundled layout has {BUNDLED} places");
+                let message = format!("{racks} racks: expected at most {BUNDLED}, the positions of the bundled layout");
                 self.conflict(
                     key,
                     &message,
-                    Some("positions_m = [[0.0, 0.0], [0.6, 0.0]] and so on, one for each rack"),
+                    Some("set positions_m = [[0.0, 0.0], [0.6, 0.0], ...], one for each rack"),
                 );
             }
             None => {}
             Some(places) if places.len() != racks as usize => {
-                self.value(&at("positions_m"), places.len(), &format!("one for each of {racks} racks"));
+                self.value(&at("positions_m"), places.len(), &format!("{racks}, one for each rack"));
             }
             Some(places) => {
                 let middles: Vec<_> = places.iter().map(|p| (p[0], p[1])).collect();
                 let far = |p: &&(f64, f64)| !(p.0.abs() <= Layout::FARTHEST_M && p.1.abs() <= Layout::FARTHEST_M);
                 if let Some(p) = middles.iter().find(far) {
-                    let allowed = format!("within {} m", Layout::FARTHEST_M);
+                    let allowed = format!("coordinates within {} m", Layout::FARTHEST_M);
                     self.value(&at("positions_m"), format!("[{}, {}]", p.0, p.1), &allowed);
                 } else if let Err(overlap) = Layout::new(Rack::default(), &middles) {
                     self.conflict(&at("positions_m"), &overlap.to_string(), None);
@@ -62,16 +62,16 @@ impl Checked {
             }
         }
         if s.fabric.radio.is_some() {
-            let message = "the controller sets all air links up: there are none in the fabric";
-            self.conflict(key, message, Some("leave `fabric.radio` out"));
+            let message = "air links in the fabric with flyways: expected none, as the controller sets them up";
+            self.conflict(key, message, Some("omit `fabric.radio`"));
         }
         if !s.failure.is_empty() || !s.change.is_empty() {
-            self.conflict(key, "flyways do not go with failures and changes of wires yet", None);
+            self.conflict(key, "flyways with failures or rate changes: not supported yet", None);
         }
         let Ok(fabric) = s.fabric.build() else { return };
         let switches: BTreeSet<_> = (0..fabric.hosts()).map(|h| RadioSpec::switch_of(&fabric, h)).collect();
         if switches.len() < fabric.hosts() as usize {
-            let message = "hosts are racks here, and each needs a switch of its own for its radios";
+            let message = "several hosts per switch: expected one, as each host is a rack with its radios";
             let help = "topology.tree = { edges = 150, hosts_per_edge = 1 }, with `uplink_rate` below `rate`";
             self.conflict("fabric.topology", message, Some(help));
         }

@@ -1,11 +1,12 @@
-//! Whether a scheme's own fabric makes sense, and goes with the workload, the failures and the changes of the scenario.
+//! Checks a scheme's own fabric, alone and together with the workload, the failures and the changes
+//! of the scenario.
 
 use super::{Checked, Note};
 use crate::{Problem, Scenario};
 use std::path::Path;
 
 impl Checked {
-    /// `own` is the scenario with the fabric of this scheme, `s` without.
+    /// `own` is the scenario with the fabric of this scheme, `s` the scenario itself.
     pub(super) fn own_fabric(&mut self, name: &str, own: &Scenario, s: &Scenario, base: &Path) {
         let table = format!("scheme.{name}.fabric");
         let (hosts, found) = (s.fabric.hosts(), own.fabric.hosts());
@@ -20,10 +21,11 @@ impl Checked {
             }
         }
         if hosts != found && [s, own].iter().all(|s| s.fabric.check_topology().is_ok()) {
-            let message = format!("{found} hosts, where `fabric` has {hosts}: all schemes carry the same flows");
+            let message =
+                format!("{found} hosts: expected {hosts}, as in `fabric`, because all schemes carry the same flows");
             self.conflict(&format!("{table}.topology"), &message, None);
         }
-        // What is wrong with the scenario's own fabric too is said there.
+        // Errors that the scenario's own fabric also has are reported there.
         let own = |note: &Note, shared: &[Note]| !shared.contains(note);
         let place = |note: Note| match note.key.strip_prefix("fabric.") {
             Some(key) => Note { key: format!("{table}.{key}"), ..note },

@@ -1,4 +1,4 @@
-//! Whether a proxy makes sense.
+//! Checks proxies.
 
 use super::{Checked, LONGEST_DELAY};
 use crate::{ProxyPolicy, Scenario, Transport};
@@ -10,11 +10,11 @@ impl Checked {
         let key = format!("scheme.{name}.proxy");
         let at = |name: &str| format!("{key}.{name}");
         if !matches!(scheme.transport, Transport::Tcp(_)) {
-            self.conflict(&key, "a proxy steers TCP", Some("transport.tcp = {}"));
+            self.conflict(&key, "a proxy without TCP: expected transport `tcp`", Some("transport.tcp = {}"));
         }
         let links = s.fabric.radio.iter().flat_map(|r| &r.link);
         if links.filter(|l| l.trace.is_some()).count() == 0 {
-            let message = "no air link follows a trace that could be reported";
+            let message = "a proxy without link traces: expected an air link with `trace`";
             self.conflict(&key, message, Some("fabric.radio.link = [{ nodes = [2, 3], trace = { room = \"b\" } }]"));
         }
         for (name, found) in [("report_delay", proxy.report_delay), ("command_delay", proxy.command_delay)] {
@@ -32,7 +32,7 @@ impl Checked {
         if let Some(host) = proxy.split_at
             && u128::from(host) >= s.fabric.hosts()
         {
-            self.value(&at("split_at"), host, &format!("hosts are 0 to {}", s.fabric.hosts().saturating_sub(1)));
+            self.value(&at("split_at"), host, &format!("a host from 0 to {}", s.fabric.hosts().saturating_sub(1)));
         }
         match proxy.policy {
             ProxyPolicy::Reactive {} => {}
@@ -46,7 +46,7 @@ impl Checked {
                 }
             }
             ProxyPolicy::Predicted(p) if !(-12.0..=12.0).contains(&p.boldness) => {
-                self.value(&at("policy.predicted.boldness"), p.boldness, "allowed is -12 to 12");
+                self.value(&at("policy.predicted.boldness"), p.boldness, "-12 to 12");
             }
             ProxyPolicy::Predicted(_) => {}
         }

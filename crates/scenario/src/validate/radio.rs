@@ -1,15 +1,15 @@
-//! Whether air links make sense.
+//! Checks air links.
 
 mod cells;
 
 use super::{Checked, LONGEST_DELAY};
-use crate::{AccessSpec, AirQueue, FabricSpec, LinkTraceSpec, PlanSpec, RadioLink, RadioSpec, Scenario};
+use crate::{Access, AirQueue, FabricSpec, LinkTraceSpec, PlanSpec, RadioLink, RadioSpec, Scenario};
 use timeplane_model::{Bytes, Duration, Forwarding, NodeId};
 use timeplane_radio::Mcs;
 
-/// More stations than this on one fabric are not simulated: what everybody hears of everybody is kept.
+/// Maximum number of air links; the simulator stores the received power of every pair.
 const MOST_LINKS: usize = 4_096;
-/// No radio link of 60 GHz is longer.
+/// Maximum length of a 60 GHz link in meters.
 const LONGEST_LINK: f64 = 10_000.0;
 
 impl Checked {
@@ -20,20 +20,23 @@ impl Checked {
             self.value(&format!("{KEY}.link"), radio.link.len(), &format!("1 to {MOST_LINKS} links"));
         }
         if !(-120.0..=0.0).contains(&radio.senses_dbm) {
-            self.value(&format!("{KEY}.senses_dbm"), radio.senses_dbm, "allowed is -120 to 0 dBm");
+            self.value(&format!("{KEY}.senses_dbm"), radio.senses_dbm, "-120 to 0 dBm");
         }
         self.air_queue(&format!("{KEY}.queue"), radio.queue);
         let mut refuse = |message: &str, help: &str| self.conflict(KEY, message, Some(help));
         if f.switch.pfc.is_some() {
-            refuse("radio and PFC do not go together yet", "leave `fabric.switch.pfc` or the radio out");
+            refuse("radio with PFC: not supported yet", "omit `fabric.switch.pfc` or the radio");
         }
         if f.switch.forwarding == Forwarding::CutThrough {
-            refuse("a frame of the air is received whole: not behind cut-through", "store-and-forward is the default");
+            refuse(
+                "radio with `cut_through`: expected store-and-forward, as radios receive whole frames",
+                "omit `fabric.switch.forwarding`",
+            );
         }
         if matches!(f.topology, crate::Topology::Hybrid(_)) {
-            refuse("a hybrid fabric has no radio yet", "leave `fabric.radio` out");
+            refuse("radio on a hybrid fabric: not supported yet", "omit `fabric.radio`");
         }
-        // What is wrong with the fabric is said elsewhere.
+        // Errors of the fabric itself are reported by its own check.
         let fabric = f.build().ok();
         for (i, link) in radio.link.iter().enumerate() {
             self.radio_link(&format!("{KEY}.link.{i}"), link, radio, fabric.as_ref());
@@ -42,7 +45,7 @@ impl Checked {
         self.handover(radio, fabric.as_ref());
     }
 
-    /// The queue of an air link, at its key.
+    /// Checks the queue of an air link at its key.
     pub(super) fn air_queue(&mut self, key: &str, queue: Option<AirQueue>) {
         let (name, packets) = match queue {
             None => ("", None),
@@ -64,21 +67,22 @@ impl Checked {
         if let Some(share) = link.share
             && !(0.0..=1.0).contains(&share)
         {
-            self.value(&at("share"), share, "allowed is 0 to 1");
+            self.value(&at("share"), share, "0 to 1");
         }
         let mcs = link.mcs.map(Mcs::numbered);
         match mcs {
-            Some(Err(_)) => self.value(&at("mcs"), link.mcs.unwrap_or_default(), "802.11ad has MCS 0 to 31"),
+            Some(Err(_)) => self.value(&at("mcs"), link.mcs.unwrap_or_default(), "an MCS from 0 to 31"),
             Some(Ok(mcs)) if mcs.sensitivity().is_none() => {
-                self.value(&at("mcs"), mcs.name(), "a rate with a sensitivity: 0 to 31");
+                self.value(&at("mcs"), mcs.name(), "an MCS from 0 to 31");
             }
             _ => {}
         }
         if let Some(trace) = &link.trace {
             self.trace(&at("trace"), trace, radio);
             if link.mcs.is_some() || link.signal_dbm.is_some() {
-                let message = "a trace says what arrives and which rate is used";
-                self.conflict(key, message, Some("leave `mcs` and `signal_dbm` out"));
+                let message =
+                    "`trace` with `mcs` or `signal_dbm`: expected one of them, as a trace determines signal and rate";
+                self.conflict(key, message, Some("omit `mcs` and `signal_dbm`"));
             }
         }
         match (link.signal_dbm, link.distance_m) {
@@ -86,25 +90,27 @@ impl Checked {
             (Some(_), Some(_)) => {
                 self.conflict(
                     key,
-                    "both `signal_dbm` and `distance_m` say what arrives",
-                    Some("leave one of them out"),
+                    "both `signal_dbm` and `distance_m`: expected one of them",
+                    Some("omit one of them"),
                 );
             }
-            (None, None) if radio.access == AccessSpec::Planned && link.mcs.is_some() => {}
-            (None, None) => {
-                self.conflict(key, "nothing says what arrives", Some("signal_dbm = -45.0, or distance_m = 20.0"))
-            }
+            (None, None) if radio.access == Access::Planned && link.mcs.is_some() => {}
+            (None, None) => self.conflict(
+                key,
+                "no signal: expected `signal_dbm`, `distance_m` or `trace`",
+                Some("signal_dbm = -45.0, or distance_m = 20.0"),
+            ),
             (Some(level), None) if !(-120.0..=30.0).contains(&level) => {
-                self.value(&at("signal_dbm"), level, "allowed is -120 to 30 dBm");
+                self.value(&at("signal_dbm"), level, "-120 to 30 dBm");
             }
             (None, Some(distance)) if !(distance > 0.0 && distance <= LONGEST_LINK) => {
-                self.value(&at("distance_m"), distance, &format!("above 0 and at most {LONGEST_LINK} m"));
+                self.value(&at("distance_m"), distance, &format!("above 0, at most {LONGEST_LINK} m"));
             }
             (None, Some(_)) if radio.antenna.is_none() => {
                 self.conflict(
                     "fabric.radio",
-                    "a link's distance says nothing without an antenna",
-                    Some("antenna = \"narrow_beam\", or `signal_dbm` in place of `distance_m`"),
+                    "`distance_m` without an antenna: expected `antenna`",
+                    Some("antenna = \"narrow_beam\", or `signal_dbm` instead of `distance_m`"),
                 );
             }
             _ => {}
@@ -117,13 +123,13 @@ impl Checked {
         } else if let Some(wrong) = link.nodes.into_iter().find(|&n| !is_switch(n)) {
             let last = fabric.nodes().len() - 1;
             let allowed =
-                format!("switches are nodes {} to {last}; a host's radio is that of its switch", fabric.hosts());
+                format!("a switch, which are nodes {} to {last}; a host uses the radio of its switch", fabric.hosts());
             self.value(&at("nodes"), wrong, &allowed);
         } else if link.share.is_none() && RadioSpec::wire(link, fabric).is_none() {
-            let message = format!("there is no wire between nodes {a} and {b} that the link could take the place of");
-            self.conflict(key, &message, Some("with `share` it is beside the wires"));
+            let message = format!("no wire between nodes {a} and {b}: expected one that the link replaces");
+            self.conflict(key, &message, Some("set `share` to add the link to the wires"));
         } else if link.share.is_some() && ![a, b].iter().all(|&n| has_hosts(fabric, NodeId(n))) {
-            self.conflict(key, "a share is of what hosts under its ends send each other: one has none", None);
+            self.conflict(key, "a share between switches without hosts: expected hosts under both ends", None);
         }
     }
 
@@ -131,40 +137,42 @@ impl Checked {
         let at = |name: &str| format!("{key}.{name}");
         match (&trace.room, &trace.beams) {
             (Some(_), Some(_)) => {
-                self.conflict(key, "both `room` and `beams` say what arrives", Some("leave one of them out"))
+                self.conflict(key, "both `room` and `beams`: expected one of them", Some("omit one of them"))
             }
-            (None, None) => {
-                self.conflict(key, "nothing says what arrives", Some("room = \"b\", or beams = \"FILE.csv\""))
-            }
+            (None, None) => self.conflict(
+                key,
+                "no signal: expected `room` or `beams`",
+                Some("room = \"b\", or beams = \"FILE.csv\""),
+            ),
             _ => {}
         }
-        if radio.access != AccessSpec::Planned {
-            let message = "a link that follows a trace sends a packet a frame, without carrier sense";
+        if radio.access != Access::Planned {
+            let message = "link traces with this access: expected `planned`";
             self.conflict("fabric.radio.access", message, Some("access = \"planned\""));
         }
         if !(-120.0..=30.0).contains(&trace.level_dbm) {
-            self.value(&at("level_dbm"), trace.level_dbm, "allowed is -120 to 30 dBm");
+            self.value(&at("level_dbm"), trace.level_dbm, "-120 to 30 dBm");
         }
         if !(0.0..=60.0).contains(&trace.loss_db) {
-            self.value(&at("loss_db"), trace.loss_db, "allowed is 0 to 60 dB");
+            self.value(&at("loss_db"), trace.loss_db, "0 to 60 dB");
         }
         if let Some(loss) = trace.body_loss_db {
             if !(0.0..=60.0).contains(&loss) {
-                self.value(&at("body_loss_db"), loss, "allowed is 0 to 60 dB");
+                self.value(&at("body_loss_db"), loss, "0 to 60 dB");
             }
             if trace.beams.is_some() {
-                let message = "a file of beams has its shadows in it";
-                self.conflict(key, message, Some("leave `body_loss_db` out, or take a room"));
+                let message = "`body_loss_db` with `beams`: expected a room, as a file includes shadows";
+                self.conflict(key, message, Some("omit `body_loss_db`, or set a room"));
             }
         }
         if !(trace.target > 0.0 && trace.target < 1.0) {
-            self.value(&at("target"), trace.target, "a probability above 0 and below 1 is needed");
+            self.value(&at("target"), trace.target, "a probability above 0 and below 1");
         }
         if !(0.001..=1.0).contains(&trace.rate_factor) {
-            self.value(&at("rate_factor"), trace.rate_factor, "allowed is 0.001 to 1");
+            self.value(&at("rate_factor"), trace.rate_factor, "0.001 to 1");
         }
         if trace.packet == Bytes::ZERO || trace.packet > Bytes::new(1 << 20) {
-            self.value(&at("packet"), trace.packet, "allowed is 1 B to 1 MB");
+            self.value(&at("packet"), trace.packet, "1 B to 1 MB");
         }
         for (name, found) in [("every", trace.every), ("select_every", trace.select_every)] {
             if found < Duration::from_us(10) {
@@ -175,7 +183,7 @@ impl Checked {
         }
     }
 
-    /// What does not go with air links yet.
+    /// Rejects what cannot yet be combined with air links.
     pub(super) fn with_radio(&mut self, name: &str, s: &Scenario) {
         if s.fabric.radio.is_none() {
             return;
@@ -189,11 +197,11 @@ impl Checked {
                 PlanSpec::Circuits(_) => "circuits",
                 PlanSpec::Flyways(_) => return,
             };
-            let message = format!("a plan of {which} knows no air links yet");
-            self.conflict(&format!("{key}.plan"), &message, Some("leave the plan or `fabric.radio` out"));
+            let message = format!("air links with a plan of {which}: not supported yet");
+            self.conflict(&format!("{key}.plan"), &message, Some("omit the plan or `fabric.radio`"));
         }
         if !s.failure.is_empty() || !s.change.is_empty() {
-            self.conflict(&key, "air links do not go with failures and changes of wires yet", None);
+            self.conflict(&key, "air links with failures or rate changes: not supported yet", None);
         }
     }
 }

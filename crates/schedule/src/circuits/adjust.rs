@@ -2,8 +2,9 @@
 
 use super::lines::{Lines, NONE};
 use super::plan::Builder;
-use super::{CircuitError, CircuitParameters, CircuitScheduler, Configuration};
+use super::{CircuitAlgorithm, CircuitError, CircuitParameters, CircuitScheduler, Configuration};
 use crate::colouring::EulerSplit;
+use timeplane_model::Named;
 use timeplane_model::{Demand, Matching};
 
 /// ADJUST: Xin Li and Mounir Hamdi, "On scheduling optical packet switches with reconfiguration delay" (JSAC 2003). With lambda = 1 it is
@@ -29,12 +30,6 @@ const COLOURS: u64 = 1 << 15;
 const FINE: u64 = 64;
 
 impl Adjust {
-    /// Its name.
-    pub const NAME: &str = "adjust";
-    /// What it does.
-    pub const ABOUT: &str =
-        "any demand in (1 + lambda) N configurations: whole granules coloured, the rest in turn (DOUBLE with lambda 1)";
-
     /// With a lambda from 1 on, or else the one with the least (1 + 1 / lambda) T + (1 + lambda) N dark times.
     pub fn new(lambda: Option<u32>) -> Self {
         Self { lambda, colouring: EulerSplit::new() }
@@ -43,7 +38,7 @@ impl Adjust {
     /// Lambda for a demand.
     fn lambda(&self, ports: u64, busiest: u64, dark: u64) -> Result<u64, CircuitError> {
         let error = |found: u32| CircuitError::Parameter {
-            algorithm: Self::NAME,
+            algorithm: CircuitAlgorithm::Adjust.name(),
             what: "lambda",
             found: format!("{found} for {ports} hosts"),
             allowed: "at least 1, and at most 32768 over the hosts",
@@ -88,10 +83,6 @@ fn largest(left: &Lines, outputs: &[u32]) -> u64 {
 }
 
 impl CircuitScheduler for Adjust {
-    fn name(&self) -> &str {
-        Self::NAME
-    }
-
     fn plan(
         &mut self,
         demand: &Demand,

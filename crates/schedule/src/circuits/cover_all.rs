@@ -26,12 +26,6 @@ use timeplane_model::{Demand, Duration, Matching};
 pub struct CoverAll;
 
 impl CoverAll {
-    /// Its name.
-    pub const NAME: &str = "cover_all";
-    /// What it does.
-    pub const ABOUT: &str =
-        "a circuit for every demand that packets can not carry, each for the least open time or more";
-
     fn run(
         lines: Lines,
         parameters: &CircuitParameters,
@@ -151,10 +145,6 @@ pub(super) fn packets_in(window: Duration, parameters: &CircuitParameters) -> u6
 }
 
 impl CircuitScheduler for CoverAll {
-    fn name(&self) -> &str {
-        Self::NAME
-    }
-
     fn plan(
         &mut self,
         demand: &Demand,

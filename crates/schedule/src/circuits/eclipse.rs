@@ -43,12 +43,6 @@ struct Best {
 }
 
 impl Eclipse {
-    /// Its name.
-    pub const NAME: &str = "eclipse";
-    /// What it does.
-    pub const ABOUT: &str =
-        "the most bytes per time first, dark time included; at least half of what is possible in a window";
-
     /// With empty buffers.
     pub fn new() -> Self {
         Self::default()
@@ -102,10 +96,6 @@ impl Eclipse {
 }
 
 impl CircuitScheduler for Eclipse {
-    fn name(&self) -> &str {
-        Self::NAME
-    }
-
     fn plan(
         &mut self,
         demand: &Demand,

@@ -17,11 +17,6 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Its name.
-    pub const NAME: &str = "hold";
-    /// What it does.
-    pub const ABOUT: &str = "one matching until something waits that it does not join, then that of the largest demand";
-
     /// A scheduler.
     pub fn new() -> Self {
         Self::default()
@@ -54,10 +49,6 @@ fn outputs(ports: usize, standing: Option<&Matching>) -> Vec<u32> {
 }
 
 impl CircuitScheduler for Hold {
-    fn name(&self) -> &str {
-        Self::NAME
-    }
-
     fn plan(
         &mut self,
         demand: &Demand,

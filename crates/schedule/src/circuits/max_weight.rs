@@ -3,8 +3,8 @@
 use super::lines::Lines;
 use super::plan::Builder;
 use super::weight::Assignment;
-use super::{CircuitError, CircuitParameters, CircuitScheduler, Configuration};
-use timeplane_model::{Demand, Duration, Matching};
+use super::{CircuitAlgorithm, CircuitError, CircuitParameters, CircuitScheduler, Configuration};
+use timeplane_model::{Demand, Duration, Matching, Named};
 
 /// The matching with the most demand left, for a day; and again, until the packet switch can have carried the rest by then.
 ///
@@ -18,11 +18,6 @@ pub struct MaxWeight {
 }
 
 impl MaxWeight {
-    /// Its name.
-    pub const NAME: &str = "max_weight";
-    /// What it does.
-    pub const ABOUT: &str = "the matching with the most demand, for days of a fixed length (Helios, c-Through)";
-
     /// With a matching open for `day`, or else for nine dark times (a duty cycle of 90 %) and at least a microsecond; in any
     /// case for the least open time.
     pub fn new(day: Option<Duration>) -> Self {
@@ -31,10 +26,6 @@ impl MaxWeight {
 }
 
 impl CircuitScheduler for MaxWeight {
-    fn name(&self) -> &str {
-        Self::NAME
-    }
-
     fn plan(
         &mut self,
         demand: &Demand,
@@ -42,7 +33,7 @@ impl CircuitScheduler for MaxWeight {
         standing: Option<&Matching>,
     ) -> Result<Vec<Configuration>, CircuitError> {
         let lines = Lines::of(demand, parameters, standing)?;
-        let day = parameters.day(Self::NAME, self.day)?;
+        let day = parameters.day(CircuitAlgorithm::MaxWeight.name(), self.day)?;
         let mut plan = Builder::new(parameters, lines, standing);
         while !plan.rest_fits() {
             let outputs = self.assignment.solve(plan.left.ports, plan.left.time.iter().copied());

@@ -2,8 +2,8 @@
 
 use super::lines::Lines;
 use super::plan::Builder;
-use super::{CircuitError, CircuitParameters, CircuitScheduler, Configuration};
-use timeplane_model::{Demand, Duration, Matching};
+use super::{CircuitAlgorithm, CircuitError, CircuitParameters, CircuitScheduler, Configuration};
+use timeplane_model::{Demand, Duration, Matching, Named};
 
 /// Cyclic matchings in turn, whatever the demand is: host i to host i + k, for k from 1 to hosts - 1.
 ///
@@ -19,11 +19,6 @@ pub struct RoundRobin {
 }
 
 impl RoundRobin {
-    /// Its name.
-    pub const NAME: &str = "round_robin";
-    /// What it does.
-    pub const ABOUT: &str = "cyclic matchings in turn, whatever the demand is (RotorNet)";
-
     /// With a matching open for `day`, or else for nine dark times (a duty cycle of 90 %) and at least a microsecond; in any
     /// case for the least open time.
     pub fn new(day: Option<Duration>) -> Self {
@@ -38,7 +33,7 @@ impl RoundRobin {
         to_the_end: bool,
     ) -> Result<Vec<Configuration>, CircuitError> {
         let lines = Lines::of(demand, parameters, standing)?;
-        let day = parameters.day(Self::NAME, self.day)?;
+        let day = parameters.day(CircuitAlgorithm::RoundRobin.name(), self.day)?;
         let n = lines.ports;
         let mut plan = Builder::new(parameters, lines, standing);
         if n < 2 {
@@ -60,10 +55,6 @@ impl RoundRobin {
 }
 
 impl CircuitScheduler for RoundRobin {
-    fn name(&self) -> &str {
-        Self::NAME
-    }
-
     fn plan(
         &mut self,
         demand: &Demand,

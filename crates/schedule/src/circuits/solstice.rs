@@ -38,12 +38,6 @@ pub struct Solstice {
 }
 
 impl Solstice {
-    /// Its name.
-    pub const NAME: &str = "solstice";
-    /// What it does.
-    pub const ABOUT: &str =
-        "long slices first, by matchings above a threshold that halves; stops where packets can carry the rest";
-
     /// With empty buffers.
     pub fn new() -> Self {
         Self { refined: true, stuffed: Stuffed::default(), slices: Slices::default() }
@@ -101,10 +95,6 @@ impl Default for Solstice {
 }
 
 impl CircuitScheduler for Solstice {
-    fn name(&self) -> &str {
-        Self::NAME
-    }
-
     fn plan(
         &mut self,
         demand: &Demand,

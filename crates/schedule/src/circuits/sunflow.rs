@@ -3,9 +3,9 @@
 use super::cover_all::{in_order, keep_from_packets, packets_in, packets_until_bound};
 use super::lines::{Lines, NONE};
 use super::plan::matching;
-use super::{CircuitError, CircuitParameters, CircuitScheduler, Configuration, Retune};
+use super::{CircuitAlgorithm, CircuitError, CircuitParameters, CircuitScheduler, Configuration, Retune};
 use std::collections::BTreeSet;
-use timeplane_model::{Demand, Duration, Matching};
+use timeplane_model::{Demand, Duration, Matching, Named};
 
 /// Sunflow: Xin Sunny Huang, Xiaoye Steven Sun and T. S. Eugene Ng, "Sunflow: efficient optical circuit scheduling for coflows" (CoNEXT
 /// 2016).
@@ -25,12 +25,6 @@ use timeplane_model::{Demand, Duration, Matching};
 pub struct Sunflow;
 
 impl Sunflow {
-    /// Its name.
-    pub const NAME: &str = "sunflow";
-    /// What it does.
-    pub const ABOUT: &str =
-        "circuits one by one, each for all its demand, as soon as both ports are free; only moved ports go dark";
-
     fn run(lines: &Lines, parameters: &CircuitParameters, standing: Option<&Matching>) -> Vec<Configuration> {
         let n = lines.ports;
         let mut ports = Ports::new(n, standing);
@@ -146,16 +140,12 @@ impl Ports {
 
 fn check(parameters: &CircuitParameters) -> Result<(), CircuitError> {
     match parameters.retune {
-        Retune::AllStop => Err(CircuitError::AllStop { algorithm: Sunflow::NAME }),
+        Retune::AllStop => Err(CircuitError::AllStop { algorithm: CircuitAlgorithm::Sunflow.name() }),
         Retune::Moved => Ok(()),
     }
 }
 
 impl CircuitScheduler for Sunflow {
-    fn name(&self) -> &str {
-        Self::NAME
-    }
-
     fn plan(
         &mut self,
         demand: &Demand,

@@ -38,12 +38,6 @@ struct Term {
 }
 
 impl Tms {
-    /// Its name.
-    pub const NAME: &str = "tms";
-    /// What it does.
-    pub const ABOUT: &str =
-        "the demand scaled to equal line sums and cut into permutations (Sinkhorn, Birkhoff; Mordia)";
-
     /// With empty buffers.
     pub fn new() -> Self {
         Self::default()
@@ -99,10 +93,6 @@ fn choose(terms: &[Term], demand: u64, dark: u64, room: u64) -> (usize, u64) {
 }
 
 impl CircuitScheduler for Tms {
-    fn name(&self) -> &str {
-        Self::NAME
-    }
-
     fn plan(
         &mut self,
         demand: &Demand,

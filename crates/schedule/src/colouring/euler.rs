@@ -1,4 +1,4 @@
-//! Colouring all edges at once by Euler splits.
+//! Colours all edges at once by Euler splits.
 
 use super::halving::Halving;
 use super::table::Table;

@@ -20,9 +20,6 @@ fn stragglers(fluid: &Fluid, links: &dyn LinkSet, bottleneck: Bottleneck) -> Vec
 }
 
 impl Policy for Straggler {
-    fn name(&self) -> &'static str {
-        "straggler"
-    }
     fn transit(&self) -> bool {
         false
     }
@@ -32,9 +29,6 @@ impl Policy for Straggler {
 }
 
 impl Policy for Transit {
-    fn name(&self) -> &'static str {
-        "transit"
-    }
     fn transit(&self) -> bool {
         true
     }

@@ -65,9 +65,6 @@ impl Crossing {
 }
 
 impl Policy for Greedy {
-    fn name(&self) -> &'static str {
-        if self.transit { "greedy" } else { "greedy_direct" }
-    }
     fn transit(&self) -> bool {
         self.transit
     }

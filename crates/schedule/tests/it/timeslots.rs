@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use timeplane_model::{Burst, Bytes, Class, Duration, Fabric, Framing, HostId, LinkSpec, Rate, Switch, Time};
-use timeplane_schedule::{Arbiter, Colouring, Fill, Metric, PacketSlot};
+use timeplane_model::{Burst, Bytes, Class, Duration, Fabric, Framing, HostId, LinkSpec, Named, Rate, Switch, Time};
+use timeplane_schedule::{Arbiter, PacketSlot, PathColouring, SlotFill, SlotMetric};
 
 const UNIT: Rate = Rate::gbps(1);
 
@@ -29,7 +29,7 @@ fn burst(destination: u32, arrived: i64, packets: u32, bytes: u64) -> Burst {
     Burst { destination, class, arrived, packets, bytes: Bytes::new(bytes) }
 }
 
-fn arbiter(fabric: &Fabric, metric: Metric, colouring: Colouring, fill: Fill) -> Arbiter {
+fn arbiter(fabric: &Fabric, metric: SlotMetric, colouring: PathColouring, fill: SlotFill) -> Arbiter {
     Arbiter::new(fabric, metric, colouring, fill, Bytes::new(1538)).unwrap()
 }
 
@@ -91,8 +91,8 @@ proptest! {
         demand in proptest::collection::vec((0u32..16, 0u32..16, 1u32..6, 0i64..1000), 1..60),
     ) {
         let fabric = &fabrics()[fabric];
-        let colouring = if paull { Colouring::Paull } else { Colouring::EulerSplit };
-        let mut arbiter = arbiter(fabric, Metric::ALL[metric], colouring, Fill::Packet);
+        let colouring = if paull { PathColouring::Paull } else { PathColouring::EulerSplit };
+        let mut arbiter = arbiter(fabric, SlotMetric::all()[metric], colouring, SlotFill::Packet);
         let mut waiting: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         let mut bursts: BTreeMap<u32, Vec<Burst>> = BTreeMap::new();
         for (s, d, packets, arrived) in demand {
@@ -128,15 +128,15 @@ fn metrics_order_pairs_as_they_say() {
     let fabric = &fabrics()[0];
     // Into host 8: host 0's packet is oldest, host 1's flow shortest, host 2 has waited since an earlier report.
     let first = |metric| {
-        let mut a = arbiter(fabric, metric, Colouring::EulerSplit, Fill::Packet);
+        let mut a = arbiter(fabric, metric, PathColouring::EulerSplit, SlotFill::Packet);
         a.set(HostId(2), Time::from_ps(10), [burst(8, 10, 3, 3 * 1538)]);
         a.set(HostId(0), Time::from_ps(20), [burst(8, 5, 3, 3 * 1538)]);
         a.set(HostId(1), Time::from_ps(20), [burst(8, 20, 1, 1538)]);
         (0..4).map(|k| pairs(&slot(&mut a, 30 + k))[0].0).collect::<Vec<_>>()
     };
-    assert_eq!(first(Metric::Ocf), [0, 0, 0, 2]);
-    assert_eq!(first(Metric::Srjf)[0], 1);
-    let mmf = first(Metric::Mmf);
+    assert_eq!(first(SlotMetric::Ocf), [0, 0, 0, 2]);
+    assert_eq!(first(SlotMetric::Srjf)[0], 1);
+    let mmf = first(SlotMetric::Mmf);
     assert_eq!(mmf[0], 2);
     let mut once = mmf[..3].to_vec();
     once.sort_unstable();
@@ -147,7 +147,7 @@ fn metrics_order_pairs_as_they_say() {
 fn small_packets_share_a_slot_where_they_may() {
     let fabric = &fabrics()[0];
     let slots = |fill, packets, bytes| {
-        let mut a = arbiter(fabric, Metric::Ocf, Colouring::EulerSplit, fill);
+        let mut a = arbiter(fabric, SlotMetric::Ocf, PathColouring::EulerSplit, fill);
         a.set(HostId(0), Time::ZERO, [burst(1, 0, packets, bytes)]);
         let mut n = 0;
         while !a.is_empty() {
@@ -157,14 +157,14 @@ fn small_packets_share_a_slot_where_they_may() {
         n
     };
     // 36 frames of 84 B; 18 fit into 1538 B. Three of 1000 B: one each, or two slots where they may be cut.
-    assert_eq!([Fill::Packet, Fill::Packets, Fill::Fragments].map(|f| slots(f, 36, 36 * 84)), [36, 2, 2]);
-    assert_eq!([Fill::Packet, Fill::Packets, Fill::Fragments].map(|f| slots(f, 3, 3000)), [3, 3, 2]);
+    assert_eq!([SlotFill::Packet, SlotFill::Packets, SlotFill::Fragments].map(|f| slots(f, 36, 36 * 84)), [36, 2, 2]);
+    assert_eq!([SlotFill::Packet, SlotFill::Packets, SlotFill::Fragments].map(|f| slots(f, 3, 3000)), [3, 3, 2]);
 }
 
 #[test]
 fn classes_go_before_metrics() {
     let fabric = &fabrics()[0];
-    let mut a = arbiter(fabric, Metric::Ocf, Colouring::EulerSplit, Fill::Packet);
+    let mut a = arbiter(fabric, SlotMetric::Ocf, PathColouring::EulerSplit, SlotFill::Packet);
     a.set(HostId(0), Time::ZERO, [Burst { class: Class(1), ..burst(8, 0, 1, 1538) }]);
     a.set(HostId(1), Time::ZERO, [burst(8, 9, 1, 1538)]);
     assert_eq!(pairs(&slot(&mut a, 10)), [(1, 8)]);
@@ -174,7 +174,7 @@ fn classes_go_before_metrics() {
 #[test]
 fn what_is_granted_already_is_not_granted_again() {
     let fabric = &fabrics()[0];
-    let mut a = arbiter(fabric, Metric::Mmf, Colouring::EulerSplit, Fill::Packet);
+    let mut a = arbiter(fabric, SlotMetric::Mmf, PathColouring::EulerSplit, SlotFill::Packet);
     a.set(HostId(0), Time::ZERO, [burst(1, 0, 2, 2 * 1538)]);
     a.discount(HostId(0), HostId(1), Class(0));
     a.discount(HostId(0), HostId(2), Class(0));

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use timeplane_model::{Duration, Framing, LinkSpec, Rate};
 use timeplane_radio::Mcs;
 use timeplane_results::AirRow;
-use timeplane_scenario::{AckWay, FabricSpec, RadioSpec};
+use timeplane_scenario::{AckPath, FabricSpec, RadioSpec};
 
 /// The fastest rate of 802.11ad's OFDM PHY, MCS 24.
 const FASTEST: Rate = Rate::bps(6_756_750_000);
@@ -69,7 +69,7 @@ impl AirLinks {
                 flows.push((air_link, before.saturating_add(share)));
             }
         }
-        let by_wire = radio.acknowledgements == AckWay::Wire;
+        let by_wire = radio.acknowledgements == AckPath::Wire;
         let mut air = Self::of(wires, medium, numbers, by_wire);
         (air.in_place, air.shares) = (in_place, shares);
         air.arm(wires);

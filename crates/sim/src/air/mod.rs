@@ -12,7 +12,7 @@ pub mod medium;
 pub use handover::{Handover, HandoverRules, Level, associate};
 pub use link_trace::read_beams;
 
-use crate::air::medium::{Access, AirLink, Interference, Medium, MediumSpec, Way};
+use crate::air::medium::{AirLink, Interference, Medium, MediumSpec, Way};
 use crate::engine::time::SimTime;
 use crate::hosts::discipline::{Discipline, Limit, QueueState};
 use std::collections::BTreeMap;
@@ -22,10 +22,9 @@ use timeplane_assembly::flyways::FieldError;
 use timeplane_model::{Duration, Fabric, Rate};
 use timeplane_protocol::LinkSample;
 use timeplane_radio::{
-    Antenna, Db, Dbm, FLYWAYS_NOISE, InputError, LinkBudget, LinkTraceError, MatrixError, Mcs, Metres, bundled,
-    fastest, sinr,
+    Db, Dbm, FLYWAYS_NOISE, InputError, LinkBudget, LinkTraceError, MatrixError, Mcs, Metres, fastest, sinr,
 };
-use timeplane_scenario::{AccessSpec, AirQueue, RadioLink, RadioSpec};
+use timeplane_scenario::{AirQueue, RadioLink, RadioSpec};
 use timeplane_workload::Streams;
 
 /// The reason why a scenario's radios cannot be set up.
@@ -140,7 +139,7 @@ pub fn set_up(
 ) -> Result<Air, AirError> {
     let budget = LinkBudget::default();
     let gain = match radio.antenna {
-        Some(name) => Antenna::Table(bundled::antenna(name.name())?).ahead(),
+        Some(name) => name.antenna().ahead(),
         None => Db::ZERO,
     };
     let noise = FLYWAYS_NOISE;
@@ -193,8 +192,8 @@ pub fn set_up(
         }
     }
     let spec = MediumSpec {
-        mac: radio.mac.parameters(),
-        access: access(radio.access),
+        mac: *radio.mac.parameters(),
+        access: radio.access,
         retries: radio.retries,
         noise: noise.milliwatts(),
         senses: Dbm::new(radio.senses_dbm).milliwatts(),
@@ -209,16 +208,6 @@ pub fn set_up(
     }
     let devices = devices(radio, &traces);
     Ok(Air { medium, rates, traces, devices })
-}
-
-fn access(spec: AccessSpec) -> Access {
-    match spec {
-        AccessSpec::Dcf => Access::Dcf,
-        AccessSpec::DcfWithoutCollisions => Access::DcfWithoutCollisions,
-        AccessSpec::NoBackoff => Access::NoBackoff,
-        AccessSpec::Token => Access::Token,
-        AccessSpec::Planned => Access::Planned,
-    }
 }
 
 /// The interference between stations in mW, by sender and then by receiver; `None` where there is

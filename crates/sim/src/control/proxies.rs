@@ -10,7 +10,6 @@ use crate::network::{Network, NewAccess};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 use std::collections::BTreeMap;
-use timeplane_assembly::window_policy;
 use timeplane_model::{Bytes, Duration, FlowId, LinkId, Time};
 use timeplane_protocol::wire::Control;
 use timeplane_protocol::{
@@ -84,7 +83,7 @@ impl Proxies {
         let ladder = RateLadder::new(traces.rates.iter().copied()).unwrap_or_default();
         let config = WindowProxyConfig {
             epoch: 1,
-            policy: window_policy(spec.policy),
+            policy: spec.policy,
             ladder,
             base_rtt: spec.base_rtt,
             pace: spec.pace,

@@ -18,10 +18,6 @@ struct Rotation {
 }
 
 impl Scheduler for Rotation {
-    fn name(&self) -> &str {
-        "rotation"
-    }
-
     fn plan(&mut self, demand: &Demand, fabric: &Fabric, _: &Standing) -> Plan {
         let hosts = demand.hosts();
         let waits = |source, destination| demand.row(HostId(source)).bytes(HostId(destination)) > Bytes::ZERO;

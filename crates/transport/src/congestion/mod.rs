@@ -1,8 +1,8 @@
 //! Congestion control: how large the window is.
 //!
 //! *When* something is lost, marked or acknowledged is the sender's business; here is only what follows for the
-//! window. A new control is one file that implements [`CongestionControl`], its `mod` line and one line in the
-//! table at the end of this file.
+//! window. A new control is one file that implements [`CongestionControl`], its `mod` line and its variant in
+//! the table at the end of this file.
 
 mod bbr;
 mod cubic;
@@ -17,7 +17,10 @@ pub use dctcp::Dctcp;
 pub use fixed::Fixed;
 pub use newreno::NewReno;
 
-use timeplane_model::{Duration, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use strum::{EnumMessage, IntoStaticStr, VariantArray};
+use timeplane_model::{Duration, Named, Rate, Time};
 
 use crate::TcpConfig;
 pub use crate::delivery::RateSample;
@@ -149,28 +152,23 @@ pub trait CongestionControl: Sized {
 
 /// Makes the two enums of the table at the end of this file, and static dispatch between its rows.
 macro_rules! controls {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
-        /// Names a congestion control.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub enum CongestionKind { $($(#[$doc])* $variant),+ }
+    ($($(#[$meta:meta])* $variant:ident),+ $(,)?) => {
+        /// Congestion control of TCP.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Serialize, Deserialize, JsonSchema, VariantArray, IntoStaticStr, EnumMessage)]
+        #[serde(rename_all = "snake_case")]
+        #[schemars(rename = "Congestion")]
+        #[strum(serialize_all = "snake_case")]
+        pub enum CongestionKind { $($(#[$meta])* $variant),+ }
 
-        impl CongestionKind {
-            /// All there are.
-            pub const ALL: &[Self] = &[$(Self::$variant),+];
-
-            /// Its name in text, lower case.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name),+ }
-            }
-            /// The one with this name.
-            pub fn from_name(name: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|kind| kind.name() == name)
-            }
+        impl Named for CongestionKind {
+            const KIND: &'static str = "congestion control";
         }
 
         /// A congestion control and its state.
         #[derive(Clone, Debug)]
-        pub enum Congestion { $($(#[$doc])* $variant($variant)),+ }
+        #[allow(missing_docs)] // Each variant is described where the control is.
+        pub enum Congestion { $($variant($variant)),+ }
 
         impl CongestionControl for Congestion {
             fn new(config: &TcpConfig) -> Self {
@@ -219,29 +217,23 @@ macro_rules! controls {
 }
 
 controls! {
-    /// NewReno: halves at a loss, grows by a segment per round trip (RFC 5681).
-    NewReno = "newreno",
+    /// NewReno: halves at a loss, grows by a segment per round trip (RFC 5681, 6582).
+    NewReno,
     /// CUBIC: grows by the cube of the time since the last loss (RFC 9438).
-    Cubic = "cubic",
+    #[default]
+    Cubic,
     /// DCTCP: reduces by the share of marked bytes (RFC 8257).
-    Dctcp = "dctcp",
-    /// BBR version 1: a model of the path's rate and round trip (Cardwell et al., 2016).
-    Bbr = "bbr",
-    /// A window that never changes: for tests, and for peers whose window something else sets.
-    Fixed = "fixed",
+    Dctcp,
+    /// BBR version 1: a model of the path's rate and round trip, always paced (Cardwell et al., 2016).
+    Bbr,
+    /// A window that never changes; for tests and for windows that something else sets.
+    #[serde(skip)]
+    Fixed,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_are_their_own_inverse() {
-        for &kind in CongestionKind::ALL {
-            assert_eq!(CongestionKind::from_name(kind.name()), Some(kind));
-        }
-        assert_eq!(CongestionKind::from_name("vegas"), None);
-    }
 
     #[test]
     fn slow_start_stops_at_the_threshold() {

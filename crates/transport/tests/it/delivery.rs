@@ -2,11 +2,11 @@
 
 use crate::path::{Path, PathConfig};
 use proptest::prelude::*;
-use timeplane_model::{Duration, Rate, Time};
+use timeplane_model::{Duration, Named, Rate, Time};
 use timeplane_transport::{CongestionKind, DelayedAck, TcpConfig};
 
 fn tcp_config() -> impl Strategy<Value = TcpConfig> {
-    let numbers = (prop::sample::select(CongestionKind::ALL), 100u32..2_000, 1u32..12, 1u32..4, 1i64..3_000);
+    let numbers = (prop::sample::select(CongestionKind::all()), 100u32..2_000, 1u32..12, 1u32..4, 1i64..3_000);
     let switches = prop::array::uniform6(any::<bool>());
     let window = prop::option::of(1u64..50_000);
     (numbers, switches, window).prop_map(|((congestion, mss, initial_window, count, timeout), switches, window)| {
@@ -16,7 +16,7 @@ fn tcp_config() -> impl Strategy<Value = TcpConfig> {
             mss,
             initial_window,
             min_rto: Duration::from_ms(10),
-            delayed_ack: DelayedAck { count, timeout: Duration::from_us(timeout) },
+            delayed_ack: DelayedAck { segments: count, timeout: Duration::from_us(timeout) },
             sack,
             ecn,
             pacing,

@@ -255,7 +255,7 @@ fn an_undisturbed_handshake_costs_one_round_trip() {
 #[test]
 fn an_odd_segment_waits_for_the_delayed_acknowledgement() {
     // The first window is one segment of several: its acknowledgement takes the timer.
-    let delayed_ack = DelayedAck { count: 2, timeout: Duration::from_ms(40) };
+    let delayed_ack = DelayedAck { segments: 2, timeout: Duration::from_ms(40) };
     let tcp = TcpConfig { initial_window: 1, delayed_ack, ..tcp() };
     let mut path = Path::with_flow(PathConfig::default(), &tcp, 2_000);
     path.run(Duration::from_secs(1));

@@ -2,13 +2,13 @@
 
 use crate::path::{Event, Path, PathConfig};
 use proptest::prelude::*;
-use timeplane_model::{Bytes, Duration, Rate, Time};
+use timeplane_model::{Bytes, Duration, Named, Rate, Time};
 use timeplane_transport::{Ack, CongestionKind, DelayedAck, HEADER_BYTES, Sender, Steering, TcpConfig};
 
 const MSS: u64 = 1_000;
 
 fn tcp() -> TcpConfig {
-    let delayed_ack = DelayedAck { count: 1, ..DelayedAck::default() };
+    let delayed_ack = DelayedAck { segments: 1, ..DelayedAck::default() };
     TcpConfig { mss: MSS as u32, delayed_ack, ..TcpConfig::default() }
 }
 
@@ -33,7 +33,7 @@ fn acknowledge(sender: &mut Sender, now: Time, segments: u64) {
 #[test]
 fn a_window_holds_at_once_and_does_not_grow() {
     // BBR paces whatever the window.
-    for &congestion in CongestionKind::ALL.iter().filter(|&&c| c != CongestionKind::Bbr) {
+    for &congestion in CongestionKind::all().iter().filter(|&&c| c != CongestionKind::Bbr) {
         let mut sender = Sender::new(&TcpConfig { congestion, ..tcp() }, 1_000 * MSS);
         sender.start(Time::ZERO);
         sender.steer(Time::ZERO, window(100));
@@ -235,7 +235,7 @@ proptest! {
     /// and that no deadline lies in the past or is missing.
     #[test]
     fn no_order_loses_a_byte(
-        kind in 0..CongestionKind::ALL.len(),
+        kind in 0..CongestionKind::all().len(),
         segments in 1u64..150,
         short in 0u64..10,
         orders in prop::collection::vec((0u64..30_000, 0u64..20, 0i64..400, any::<bool>(), 0u8..8), 1..30),
@@ -243,7 +243,7 @@ proptest! {
         seed: u64,
     ) {
         let config = PathConfig { loss, ack_loss: loss, jitter: Duration::from_us(jitter), seed, ..PathConfig::default() };
-        let tcp = TcpConfig { congestion: CongestionKind::ALL[kind], sack, handshake, ecn: true, ..tcp() };
+        let tcp = TcpConfig { congestion: CongestionKind::all()[kind], sack, handshake, ecn: true, ..tcp() };
         let mut path = Path::with_flow(config, &tcp, segments * MSS - short);
         let mut at = Duration::ZERO;
         path.run_logged(at, |_, _, _, _| {});

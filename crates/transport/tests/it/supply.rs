@@ -2,13 +2,13 @@
 
 use crate::path::{Event, Path, PathConfig};
 use proptest::prelude::*;
-use timeplane_model::{Duration, Rate, Time};
+use timeplane_model::{Duration, Named, Rate, Time};
 use timeplane_transport::{CongestionKind, DelayedAck, Sender, TcpConfig};
 
 const MSS: u64 = 1_000;
 
 fn tcp() -> TcpConfig {
-    let delayed_ack = DelayedAck { count: 1, ..DelayedAck::default() };
+    let delayed_ack = DelayedAck { segments: 1, ..DelayedAck::default() };
     TcpConfig { mss: MSS as u32, delayed_ack, ..TcpConfig::default() }
 }
 
@@ -32,7 +32,7 @@ fn sends_whole_segments_of_what_there_is() {
 /// Two segments every round trip of 2 ms, with windows for ten: they stay so. Then all the rest, which lets them grow.
 #[test]
 fn a_window_that_is_not_used_does_not_grow() {
-    for &congestion in CongestionKind::ALL {
+    for &congestion in CongestionKind::all() {
         let mut path = Path::with_flow(PathConfig::default(), &TcpConfig { congestion, ..tcp() }, 1_000 * MSS);
         path.limit(0, 0);
         for i in 1..=100 {
@@ -79,15 +79,15 @@ proptest! {
     /// A split connection over a lossy path: the second half never sends what the first has not brought, and all arrives.
     #[test]
     fn a_split_connection_brings_all(
-        kinds in (0..CongestionKind::ALL.len(), 0..CongestionKind::ALL.len()),
+        kinds in (0..CongestionKind::all().len(), 0..CongestionKind::all().len()),
         bytes in 1u64..200_000,
         mss in 100u32..3_000,
         (loss, jitter, seed) in (0.0..0.1f64, 0i64..2_000, any::<u64>()),
     ) {
         let config = PathConfig { loss, jitter: Duration::from_us(jitter), rate: Some(Rate::mbps(50)), seed, ..PathConfig::default() };
         let mut path = Path::new(config);
-        path.add(&TcpConfig { congestion: CongestionKind::ALL[kinds.0], ..tcp() }, bytes, Time::ZERO);
-        path.add(&TcpConfig { congestion: CongestionKind::ALL[kinds.1], mss, handshake: true, ..tcp() }, bytes, Time::ZERO);
+        path.add(&TcpConfig { congestion: CongestionKind::all()[kinds.0], ..tcp() }, bytes, Time::ZERO);
+        path.add(&TcpConfig { congestion: CongestionKind::all()[kinds.1], mss, handshake: true, ..tcp() }, bytes, Time::ZERO);
         path.relay(0, 1);
         let mut highest = 0;
         path.run_logged(Duration::from_secs(1_000), |_, flow, sender, event| {

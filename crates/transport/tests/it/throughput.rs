@@ -20,7 +20,7 @@ fn measure(p: f64, count: u32, sack: bool, seconds: i64) -> Measured {
     let tcp = TcpConfig {
         congestion: CongestionKind::NewReno,
         mss: 1_000,
-        delayed_ack: DelayedAck { count, timeout: Duration::from_ms(1) },
+        delayed_ack: DelayedAck { segments: count, timeout: Duration::from_ms(1) },
         sack,
         ..TcpConfig::default()
     };

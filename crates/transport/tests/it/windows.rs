@@ -1,14 +1,14 @@
 //! How the windows move: CUBIC's curve, DCTCP's queue, and fairness.
 
 use crate::path::{Event, Path, PathConfig};
-use timeplane_model::{Duration, Rate, Time};
+use timeplane_model::{Duration, Named, Rate, Time};
 use timeplane_transport::congestion::Congestion;
 use timeplane_transport::{CongestionKind, DelayedAck, TcpConfig};
 
 const MSS: u32 = 1_000;
 
 fn tcp(congestion: CongestionKind) -> TcpConfig {
-    let delayed_ack = DelayedAck { count: 1, ..DelayedAck::default() };
+    let delayed_ack = DelayedAck { segments: 1, ..DelayedAck::default() };
     TcpConfig { congestion, mss: MSS, delayed_ack, ..TcpConfig::default() }
 }
 
@@ -96,7 +96,7 @@ fn dctcp_keeps_the_queue_at_the_threshold() {
             ..PathConfig::default()
         };
         let mut path = Path::new(config);
-        let delayed_ack = DelayedAck { count, timeout: Duration::from_us(100) };
+        let delayed_ack = DelayedAck { segments: count, timeout: Duration::from_us(100) };
         for i in 0..2 {
             let tcp = TcpConfig { delayed_ack, ..tcp(CongestionKind::Dctcp) };
             path.add(&tcp, u64::MAX, Time::ZERO + Duration::from_us(i * 333));

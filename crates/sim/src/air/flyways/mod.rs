@@ -4,10 +4,10 @@
 
 pub(crate) mod links;
 
-use crate::air::medium::{Access, AirLink, Medium, MediumSpec, Way};
+use crate::air::medium::{AirLink, Medium, MediumSpec, Way};
 use crate::air::queue;
 use timeplane_radio::{Dbm, FLYWAYS_NOISE, Mcs};
-use timeplane_scenario::{AccessSpec, FlywaysSpec, RadioSpec};
+use timeplane_scenario::{FlywaysSpec, RadioSpec};
 use timeplane_workload::Streams;
 
 /// An idle medium: a station and a link, which is down, for each rack and channel.
@@ -19,13 +19,8 @@ pub fn medium(spec: &FlywaysSpec, racks: u32, mtu: u32, streams: &Streams) -> Me
         AirLink::new(s, s, Way::Coded(slowest), queue(spec.queue, mtu), stream)
     });
     let medium = MediumSpec {
-        mac: spec.mac.parameters(),
-        access: match spec.access {
-            AccessSpec::Dcf => Access::Dcf,
-            AccessSpec::DcfWithoutCollisions => Access::DcfWithoutCollisions,
-            AccessSpec::NoBackoff => Access::NoBackoff,
-            AccessSpec::Token | AccessSpec::Planned => Access::Token,
-        },
+        mac: *spec.mac.parameters(),
+        access: spec.access,
         retries: spec.retries,
         noise: FLYWAYS_NOISE.milliwatts(),
         senses: Dbm::new(RadioSpec::default().senses_dbm).milliwatts(),

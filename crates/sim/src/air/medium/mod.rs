@@ -37,30 +37,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use timeplane_model::{Bytes, Duration};
 use timeplane_radio::{MacParameters, Mcs, Milliwatts};
+pub use timeplane_scenario::Access;
 
 /// The most packets of a frame: 262,143 octets hold no more of 64 octets.
 const LONGEST_FRAME: usize = 4_096;
-
-/// How stations share a channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Carrier sense and back-off: the distributed coordination function, with its collisions.
-    Dcf,
-    /// DCF without collisions. Of stations that hear each other and would start at the same
-    /// instant, one does. Frames with only acknowledgements need no back-off and go first. No
-    /// protocol works like this; published figures without collisions assume it.
-    DcfWithoutCollisions,
-    /// AIFS without back-off, for links that carry data one way. Two ends that both have packets
-    /// take turns.
-    NoBackoff,
-    /// The two ends of a link pass a token with their answers. A frame is answered a SIFS later, by
-    /// a frame of the other end or by a bare answer, after which the sender continues. At rest
-    /// either end may start after AIFS.
-    Token,
-    /// No carrier sense and no answers. Each packet is a frame that lasts as long as its bits at
-    /// the link's rate. The links of a station take turns, one packet each.
-    Planned,
-}
 
 /// The parameters of all stations.
 #[derive(Clone, Debug)]

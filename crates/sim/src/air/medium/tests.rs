@@ -90,7 +90,7 @@ fn one_sender_gets_what_airtime_leaves() {
             let expected = timeplane_radio::tcp_goodput(&mac, rate, timeplane_radio::AckPath::Wire, formula);
             let ratio = goodput / expected.as_bps() as f64;
             // Back-offs are drawn. The rest is the frame that the end cuts.
-            assert!((0.994..1.006).contains(&ratio), "{} {access:?} MCS {mcs}: {ratio}", mac.name);
+            assert!((0.994..1.006).contains(&ratio), "SIFS {} {access:?} MCS {mcs}: {ratio}", mac.sifs);
             assert_eq!(m.counts().unanswered, 0);
         }
     }

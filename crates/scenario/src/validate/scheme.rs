@@ -1,0 +1,155 @@
+//! Checks schemes: transports, and plans of timeslots and rates.
+
+use super::{Checked, LONGEST_DELAY};
+use crate::{
+    AirQueue, CongestionKind, PacketMix, PlanSpec, RateEstimator, RatesSpec, Scenario, Scheme, Tcp, TimeslotsSpec,
+    Transport, Workload,
+};
+use timeplane_model::{Bytes, Duration};
+
+impl Checked {
+    pub(super) fn scheme(&mut self, name: &str, scheme: &Scheme, s: &Scenario, schedulers: &[&str]) {
+        let at = |key: &str| format!("scheme.{name}.{key}");
+        let mtu = s.fabric.mtu;
+        match &scheme.transport {
+            Transport::Datagrams {} => {}
+            Transport::Raw(raw) => {
+                if raw.header == Bytes::ZERO || raw.header.get() + 1 > mtu.get() {
+                    let allowed = format!("1 B to below the MTU, {mtu}");
+                    self.value(&at("transport.raw.header"), raw.header, &allowed);
+                }
+                self.positive_span(&at("transport.raw.report_every"), raw.report_every, LONGEST_DELAY);
+            }
+            Transport::Tcp(tcp) => self.tcp(&at("transport.tcp"), tcp, s),
+        }
+        if let Workload::Poisson(p) = &s.workload {
+            let only = match (&p.packets, &scheme.transport) {
+                (PacketMix::Mtu, _) | (PacketMix::Single, Transport::Datagrams {}) => None,
+                (PacketMix::Single, _) => Some("packets `single` with this transport: expected `datagrams`"),
+                (_, Transport::Tcp(_)) => {
+                    Some("a mix of packets with TCP: expected `datagrams` or `raw`, as TCP makes its own segments")
+                }
+                _ => None,
+            };
+            if let Some(message) = only {
+                self.conflict(
+                    &at("transport"),
+                    message,
+                    Some("omit `workload.poisson.packets`, or change the transport"),
+                );
+            }
+        }
+        let burst = scheme.nic.burst;
+        if burst != Bytes::ZERO && !(mtu..=Bytes::mb(16)).contains(&burst) {
+            let allowed = format!("0 B (no offload), or the MTU, {mtu}, to 16 MB");
+            self.value(&at("nic.burst"), burst, &allowed);
+        }
+        match &scheme.plan {
+            Some(PlanSpec::Tdma(slots)) => self.tdma(&at("plan.tdma"), slots, s, schedulers),
+            Some(PlanSpec::Timeslots(timeslots)) => self.timeslots(&at("plan.timeslots"), timeslots, s),
+            Some(PlanSpec::Rates(rates)) => self.rates(&at("plan.rates"), rates, s),
+            Some(PlanSpec::Circuits(circuits)) => self.circuits(&at("plan.circuits"), circuits, s),
+            Some(PlanSpec::Flyways(flyways)) => self.flyways(&at("plan.flyways"), flyways, s),
+            None => {}
+        }
+    }
+
+    fn tcp(&mut self, key: &str, tcp: &Tcp, s: &Scenario) {
+        let at = |name: &str| format!("{key}.{name}");
+        self.count(&at("initial_window"), tcp.initial_window, 1, 10_000);
+        self.positive_span(&at("min_rto"), tcp.min_rto, Duration::from_secs(60));
+        self.count(&at("delayed_ack.segments"), tcp.delayed_ack.segments, 1, 1_000);
+        self.span(&at("delayed_ack.timeout"), tcp.delayed_ack.timeout, LONGEST_DELAY);
+        if let Some(window) = tcp.receive_window
+            && window < s.fabric.mtu
+        {
+            self.value(&at("receive_window"), window, &format!("at least one packet of the MTU, {}", s.fabric.mtu));
+        }
+        if tcp.hystart && tcp.congestion != CongestionKind::Cubic {
+            self.warn(&at("hystart"), "no effect: only CUBIC supports it".to_owned());
+        }
+        if tcp.ecn && tcp.congestion == CongestionKind::Bbr {
+            self.warn(&at("ecn"), "BBR ignores marks: switches mark its packets instead of dropping them".to_owned());
+        }
+        let marks = |queue| matches!(queue, AirQueue::Ecn { .. } | AirQueue::CoDel { ecn: true, .. });
+        if s.fabric.switch.ecn.is_none() && !s.fabric.radio.as_ref().and_then(|r| r.queue).is_some_and(marks) {
+            if tcp.congestion == CongestionKind::Dctcp {
+                let help =
+                    "set fabric.switch.ecn: \"100 kB\" (65 packets) at 10 Gb/s, \"31 kB\" (20 packets) at 1 Gb/s";
+                let message = "DCTCP without marking switches: expected `fabric.switch.ecn`";
+                self.conflict(&at("congestion"), message, Some(help));
+            } else if tcp.ecn {
+                self.warn(&at("ecn"), "no effect: switches do not mark packets without `fabric.switch.ecn`".to_owned());
+            }
+        }
+    }
+
+    fn timeslots(&mut self, key: &str, t: &TimeslotsSpec, s: &Scenario) {
+        let at = |name: &str| format!("{key}.{name}");
+        self.unit_links(key, &s.fabric);
+        if let Some((_, frame)) = Self::frame(&s.fabric)
+            && let Some(slot) = t.slot
+        {
+            self.positive_span(&at("slot"), slot, LONGEST_DELAY);
+            if Duration::ZERO < slot && slot < frame {
+                let allowed = format!("at least {frame}, the time of a packet of the MTU at {}", s.fabric.rate);
+                self.value(&at("slot"), slot, &allowed);
+            }
+        }
+        self.count(&at("batch"), t.batch, 1, 65_536);
+        if t.classes.len() > 7 {
+            self.value(&at("classes"), t.classes.len(), "at most 7 sizes, for 8 classes");
+        }
+        if t.classes.windows(2).any(|w| w[0] >= w[1]) {
+            self.conflict(&at("classes"), "sizes out of order: expected increasing sizes, one for each class", None);
+        }
+        self.common(key, t.control_latency, t.control_loss, t.compute_time, t.report_every);
+        self.span(&at("clock_error"), t.clock_error, LONGEST_DELAY);
+        if let Some(ahead) = t.ahead {
+            self.span(&at("ahead"), ahead, LONGEST_DELAY);
+            let least = t.least_ahead();
+            if ahead < least {
+                let allowed = format!(
+                    "at least {least}: computation ({}), delivery ({}) and clock errors ({})",
+                    t.compute_time, t.control_latency, t.clock_error
+                );
+                self.value(&at("ahead"), ahead, &allowed);
+            }
+        }
+        self.no_single(key, s);
+    }
+
+    /// Rejects packets of any size, as one that is longer than its slot never leaves.
+    pub(super) fn no_single(&mut self, key: &str, s: &Scenario) {
+        if matches!(&s.workload, Workload::Poisson(p) if p.packets == PacketMix::Single) {
+            let help = "omit `workload.poisson.packets` or the plan";
+            self.conflict(key, "packets `single` with slots: expected a network without slots", Some(help));
+        }
+    }
+
+    fn rates(&mut self, key: &str, r: &RatesSpec, s: &Scenario) {
+        let at = |name: &str| format!("{key}.{name}");
+        self.unit_links(key, &s.fabric);
+        self.span(&at("every"), r.every, LONGEST_DELAY);
+        self.probability(&at("threshold"), r.threshold);
+        self.common(key, r.control_latency, r.control_loss, r.compute_time, r.report_every);
+        match r.estimator {
+            RateEstimator::Backlogged => {}
+            RateEstimator::Horizon(time) => self.positive_span(&at("estimator.horizon"), time, LONGEST_DELAY),
+            RateEstimator::Arrivals(time) => self.positive_span(&at("estimator.arrivals"), time, LONGEST_DELAY),
+        }
+    }
+
+    /// Checks the keys that all plans of timeslots and rates have.
+    fn common(&mut self, key: &str, latency: Duration, loss: f64, compute_time: Duration, report_every: Duration) {
+        let at = |name: &str| format!("{key}.{name}");
+        self.span(&at("control_latency"), latency, LONGEST_DELAY);
+        self.probability(&at("control_loss"), loss);
+        self.span(&at("compute_time"), compute_time, LONGEST_DELAY);
+        self.positive_span(&at("report_every"), report_every, LONGEST_DELAY);
+        if Duration::ZERO < report_every && report_every < latency * 4 {
+            let message = format!("hosts repeat reports every {report_every}, before a reply can arrive");
+            self.warn(&at("report_every"), message);
+        }
+    }
+}

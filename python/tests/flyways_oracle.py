@@ -1,7 +1,8 @@
-"""The best that flyways can do on small networks, by integer programs of scipy (HiGHS): shares no code with the controller.
+"""The best that flyways can do on small networks, by integer programs of scipy (HiGHS): shares no
+code with the controller.
 
-A link may have any rate that its SINR allows. Instead of the time T, its inverse is made large: with what flows per second as unknowns,
-links' capacities times T become linear.
+A link may have any rate that its SINR allows. Instead of the time T, its inverse is made large:
+with what flows per second as unknowns, links' capacities times T become linear.
 """
 
 from __future__ import annotations
@@ -82,7 +83,9 @@ class Case:
         return self.power(c, d, at, to) + self.power(d, c, at, to)
 
     def room(self, link, sensitivity):
-        """Interference that a rate of a link bears, by the signal less its margin; negative where noise is too much."""
+        """Interference that a rate of a link bears, by the signal less its margin; negative where
+        noise is too much.
+        """
         a, b = link
         return self.power(a, b, b, a) / ratio(MARGIN_DB) / ratio(sensitivity - NOISE_DBM) - 1
 
@@ -121,9 +124,11 @@ class Program:
 
 
 def flows(case, program, joined, capacity, transit=True):
-    """Adds what flows over wires and links in a second; the column of the inverse of the time (in units that keep numbers near 1).
+    """Adds what flows over wires and links in a second; the column of the inverse of the time (in
+    units that keep numbers near 1).
 
-    ``joined`` are links as pairs of racks, ``capacity`` by link terms of their rates in bytes per second.
+    ``joined`` are links as pairs of racks, ``capacity`` by link terms of their rates in bytes per
+    second.
     """
     unit = case.demand.sum() / UPLINK
     inverse = program.column()
@@ -197,7 +202,8 @@ def best_links(case, transit=True, seconds=60):
         for at, to in (pair, pair[::-1]):
             terms = []
             for (other, ch, *_), c in up.items():
-                # What shares a rack is excluded already. More than the room is as good as twice the room.
+                # What shares a rack is excluded already. More than the room is as good as twice the
+                # room.
                 if ch == channel and not set(pair) & set(other):
                     terms.append((c, min(case.heard(other, at, to) / room, 2.0)))
             if sum(v for _, v in terms) > 0:

@@ -233,8 +233,8 @@ def permutations(n):
 def best_finish(demand, circuit, packet, dark):
     """The least time in which demand is through, by a mixed-integer program.
 
-    Which permutations are set up at all, how long each is open, what packets carry of each pair; the time is at least that of all
-    configurations, and that of every line of the packet switch.
+    Which permutations are set up at all, how long each is open, what packets carry of each pair;
+    the time is at least that of all configurations, and that of every line of the packet switch.
     """
     n = len(demand)
     all_ways = permutations(n)
@@ -306,7 +306,8 @@ def test_no_circuit_schedule_is_faster_than_the_best(seed, packet):
     # 1 Gb/s: 125 bytes in a microsecond.
     demand = draw_demand(rng, n, 30_000)
     best = best_finish(demand, 125e6, 125e6 * packet, dark)
-    # Without dark time that is the bound: a matrix with equal line sums is a mixture of permutations (Birkhoff).
+    # Without dark time that is the bound: a matrix with equal line sums is a mixture of
+    # permutations (Birkhoff).
     bound = max(demand.sum(axis=0).max(), demand.sum(axis=1).max()) / (125e6 * (1 + packet))
     assert best >= bound * (1 - 1e-6)
     if dark == 0:
@@ -319,7 +320,8 @@ def test_no_circuit_schedule_is_faster_than_the_best(seed, packet):
         if packet == 0:
             assert s.share == 1
         if name == "solstice":
-            # A slice is there for all ports; the packet switch may be done with some of them earlier.
+            # A slice is there for all ports; the packet switch may be done with some of them
+            # earlier.
             assert s.finish <= best * (1 + 1e-6 if dark == packet == 0 else 1.3)
 
 

@@ -1,4 +1,6 @@
-"""The documentation: it is built without a warning, asks for nothing, and what its pages tell a reader to do comes out as they say."""
+"""The documentation: it is built without a warning, asks for nothing, and what its pages tell a
+reader to do comes out as they say.
+"""
 
 import html
 import os

@@ -1,4 +1,5 @@
-"""Flyways against integer programs on small networks, and against linear programs on larger ones."""
+"""Flyways against integer programs on small networks, and against linear programs on larger ones.
+"""
 
 import numpy as np
 import pytest

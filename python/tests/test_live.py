@@ -17,7 +17,9 @@ PATIENCE = 30
 
 
 class Fake:
-    """An agent for one connection: what it was asked, and what the test's function makes of the rest."""
+    """An agent for one connection: what it was asked, and what the test's function makes of the
+    rest.
+    """
 
     def __init__(self, path, behave):
         self.agent = live.Agent(path, timeout=PATIENCE)

@@ -1,4 +1,6 @@
-"""The page of a controller at work, in a browser, against a lab of real daemons. Needs Chromium, root, and the program ``timeplane-lab``."""
+"""The page of a controller at work, in a browser, against a lab of real daemons. Needs Chromium,
+root, and the program ``timeplane-lab``.
+"""
 
 import json
 import os
@@ -14,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-#: Four hosts at 20 Mb/s, in slots that do without real-time priority; flows that last for longer than a test looks.
+#: Four hosts at 20 Mb/s, in slots that do without real-time priority; flows that last for longer
+#: than a test looks.
 SCENARIO = """
 description = "A lab to look at"
 [fabric]

@@ -64,7 +64,8 @@ def test_a_source_distribution_has_what_crates_compile_in(sdist: dict[str, bytes
     for path, text in sdist.items():
         if not path.endswith(".rs") or "/tests/" in path:
             continue
-        # A name whole, or the folder that a macro puts names behind; beside the file, or in its crate.
+        # A name whole, or the folder that a macro puts names behind; beside the file, or in its
+        # crate.
         for crate, file in re.findall(r'include_(?:str|bytes)!\((?:concat!\()?(env!\("CARGO_MANIFEST_DIR"\), )?"([^"]+)"', text.decode()):
             origin = "/".join(path.split("/")[:2]) if crate else PurePosixPath(path).parent
             place = os.path.normpath(f"{origin}/{file}") + "/" * file.endswith("/")
@@ -80,7 +81,8 @@ def test_a_source_distribution_is_a_workspace_of_its_own(sdist: dict[str, bytes]
         place = tmp_path / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)
-    # Cargo reads all manifests, and drops from the lock file what only crates need that are not here.
+    # Cargo reads all manifests, and drops from the lock file what only crates need that are not
+    # here.
     command = ["cargo", "tree", "--offline", "--package", "timeplane-py", "--edges", "normal", "--prefix", "none"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

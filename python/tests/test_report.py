@@ -1,4 +1,6 @@
-"""``timeplane report`` in a browser: from a file, without a network. Needs Chromium, which ``bash install.sh`` gets."""
+"""``timeplane report`` in a browser: from a file, without a network. Needs Chromium, which ``bash
+install.sh`` gets.
+"""
 
 import json
 import os
@@ -12,7 +14,8 @@ import pytest
 
 from timeplane.__main__ import main
 
-# Slots that are looked at one by one, queues, losses, coflows of a kind of their own: everything that a page has, in little time.
+# Slots that are looked at one by one, queues, losses, coflows of a kind of their own: everything
+# that a page has, in little time.
 SLOTS = """
 description = "Six hosts, all to all: slots or TCP in shallow buffers?"
 seeds = 3
@@ -103,7 +106,9 @@ class Opened:
         self.page.goto(self.address)
 
     def until(self, holds: str) -> None:
-        """Waits until an expression is true. Playwright's own way to wait evaluates texts in the page, which its policy forbids."""
+        """Waits until an expression is true. Playwright's own way to wait evaluates texts in the
+        page, which its policy forbids.
+        """
         end = time.monotonic() + 60
         while not self.page.evaluate(holds):
             assert time.monotonic() < end, f"{holds}: {self.page.text_content('#state')} {self.said}"
@@ -484,7 +489,9 @@ def test_half_a_file_is_not_taken_for_a_whole_one(slots, opened, tmp_path):
 
 
 def enlarged(directory: Path, name: str, hosts: int, slots: int) -> Path:
-    """Results as of so many hosts, of which each sends in every slot: those of a short run, with another schedule and other links."""
+    """Results as of so many hosts, of which each sends in every slot: those of a short run, with
+    another schedule and other links.
+    """
     results = made(directory, name, SLOTS, "--seeds", "1")
     runs = json.loads((results / "manifest.json").read_text())["runs"]
     folder = results / "runs" / next(r["key"] for r in runs if r["scheme"] == "slots")

@@ -24,7 +24,9 @@ def register():
 
 
 def greedy(demand):
-    """Fills slots with the largest pairs that fit; pairs count until a slot's bytes have served them."""
+    """Fills slots with the largest pairs that fit; pairs count until a slot's bytes have served
+    them.
+    """
     left, matchings = demand.copy(), []
     while left.any() and len(matchings) < 32:
         matching, taken = np.full(len(left), -1), set()

@@ -137,7 +137,8 @@ def reactor():
 def test_reactor_counts_transceivers_as_table_1(reactor):
     a = part(reactor, "arithmetic")
     assert [(n.least, n.most) for n in a.TABLE1] == [(2, 4), (1, 3), (4, 4), (3, 3), (1, 1), (8, 8)]
-    # Cheaper as long as a port of the circuit switch costs less than three transceivers; at the limit both cost the same.
+    # Cheaper as long as a port of the circuit switch costs less than three transceivers; at the
+    # limit both cost the same.
     assert a.break_even(500.0) == 1500.0
     assert a.cost(64, a.transceivers(3), 500.0) == a.cost(64, a.transceivers(2, True), 500.0, a.break_even(500.0)) == 128_000.0
     for levels, electrical in ((1, 0), (3, 3), (3, -1)):
@@ -312,7 +313,8 @@ def test_flyways_demand_is_that_of_the_traces(flyways):
 
 def test_flyways_are_no_faster_than_their_rates(flyways):
     bound = part(flyways, "arithmetic").bound
-    # One way: 16.76 Gb/s instead of 10. Both ways: the flyway is shared. Two radios carry what hosts send.
+    # One way: 16.76 Gb/s instead of 10. Both ways: the flyway is shared. Two radios carry what
+    # hosts send.
     one = np.array([[0.0, 1.0], [0.0, 0.0]])
     assert bound(one, 0) == 2 and bound(one, 1) == pytest.approx(20 / 16.75675) and bound(one, 2) == 1
     assert bound(one + one.T, 1) == pytest.approx(40 / 26.75675)
@@ -385,7 +387,8 @@ def test_flyways_packet_by_packet(flyways, tmp_path, capsys):
             assert mac == "standard" or of[x, "air", "mbps"] < 0.95 * of[x, "air_calm", "mbps"]
     for trace in ("projector", "fb2010"):
         of = rows(f"packets_{trace}")
-        # Headers, and a controller who hears late: less than the medium allows, most of it all the same.
+        # Headers, and a controller who hears late: less than the medium allows, most of it all the
+        # same.
         assert 1 < of[30, "wired", "ms"] / 30 < 1.05
         assert 0.6 * of[30, "flyways", "fluid_shorter"] < of[30, "flyways", "shorter"] < of[30, "flyways", "medium_shorter"]
         assert of[30, "trained", "shorter"] < of[30, "flyways", "shorter"]
@@ -466,7 +469,8 @@ def test_mmwave_bodies_and_outages(mmwave):
             times, rates = measures.trace(run)
             out = measures.integral(times, (rates == 0).astype(float), 6 * measures.S)
             found[name, run.scheme_name] = (out, measures.lost(run)["lost_air"], measures.round_trips(run)[0].max())
-    # The same walk: an outage of the same length, which a body without a loss of its own does not make.
+    # The same walk: an outage of the same length, which a body without a loss of its own does not
+    # make.
     for scheme in ("cubic", "reactive"):
         assert found["hold", scheme][0] == found["lose", scheme][0] > 1 and found["edges", scheme][0] == 0
         # What waits in an outage is lost instead.

@@ -132,7 +132,8 @@ def test_a_study_is_one_folder(folder, tmp_path, capsys):
     assert all(float(row[3]) > 0 and row[4:] == ["", "1"] for row in table)
     assert rows(out / "tables" / "compared.csv")[0] == ["id", "figure", "quantity", "condition", "paper", "ours", "agrees"]
 
-    # The rest: an optional experiment that exists is run, after those before it; what is complete is taken.
+    # The rest: an optional experiment that exists is run, after those before it; what is complete
+    # is taken.
     before = (out / "tables" / "first.csv").read_bytes()
     assert main(["study", "small-flows", "--out", str(out)]) == 0
     assert (out / "tables" / "first.csv").read_bytes() == before and (out / "tables" / "second.csv").exists()

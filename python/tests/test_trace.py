@@ -55,7 +55,9 @@ class Timeline:
 
 
 def transmissions(run):
-    """Rows of the table of slots, as a timeline has them: sender's track, times in ns, name and values."""
+    """Rows of the table of slots, as a timeline has them: sender's track, times in ns, name and
+    values.
+    """
     rows = run.slots.to_pandas()
     columns = ["round", "slot", "source", "destination", "start_ps", "open_ps", "granted_bytes", "sent_bytes"]
     for row in rows[columns].itertuples(index=False):
@@ -69,7 +71,8 @@ def canonical(slices):
 
 
 def found(timeline, run, group):
-    """Slices below a run's group of tracks; further lanes of a track have a number behind its name."""
+    """Slices below a run's group of tracks; further lanes of a track have a number behind its name.
+    """
     return [
         (track[2].split(" (")[0], *one)
         for track, slices in timeline.slices.items()

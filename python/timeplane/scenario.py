@@ -47,9 +47,8 @@ __all__ = [
     "CollectiveAlgorithms",
     "CollectiveWorkload",
     "Congestion",
-    "Scheme",
+    "ControllersSpec",
     "Coordinated",
-    "LinkTraceSpec",
     "DarkBetween",
     "DarkTime",
     "Datagrams",
@@ -62,8 +61,8 @@ __all__ = [
     "Element",
     "Exponential",
     "Fabric",
-    "FailedRelay",
     "FailedHost",
+    "FailedRelay",
     "FailedSwitch",
     "FailedWire",
     "FailedWires",
@@ -87,8 +86,8 @@ __all__ = [
     "Interference",
     "LeafSpine",
     "Limit",
+    "LinkTraceSpec",
     "MacName",
-    "ControllersSpec",
     "Matrix",
     "Nic",
     "OwnFabric",
@@ -121,6 +120,7 @@ __all__ = [
     "Retune",
     "RoomName",
     "Scenario",
+    "Scheme",
     "Shared",
     "Shuffle",
     "SignalSpec",
@@ -129,11 +129,11 @@ __all__ = [
     "Sizes",
     "SlotFill",
     "SlotMetric",
-    "Slots",
     "StandbySpec",
     "Stride",
     "Switch",
     "Tcp",
+    "Tdma",
     "Times",
     "Timeslots",
     "Topology",
@@ -229,8 +229,8 @@ class DarkBetween(Values):
 
 #: How long ports of a circuit switch are dark when it changes.
 #:
-#: - ``"mordia"``: As REACToR measured the Mordia switch: 12 us in the mean, 14.84 us at most (section 4.1).
-#:   Drawn evenly from 9.16 to 14.84 us.
+#: - ``"mordia"``: As REACToR measured the Mordia switch: 12 us in the mean, 14.84 us at most
+#:   (section 4.1). Drawn evenly from 9.16 to 14.84 us.
 #: - :class:`FixedDark`: Always so long.
 #: - :class:`DarkBetween`: Drawn evenly between two bounds.
 DarkTime: TypeAlias = Literal["mordia"] | FixedDark | DarkBetween
@@ -260,9 +260,9 @@ class Hybrid(Values):
     dark: DarkTime = "mordia"
     """For how long they are dark."""
     multiplexer_frames: int = 3
-    """Frames of the MTU that a rack switch holds for a host, of each input: a wire from the circuit switch or
-    the packet switch, or another host. REACToR has one (section 3.2); that is enough while a host does not
-    send packets beside its own circuit, which then no longer comes evenly.
+    """Frames of the MTU that a rack switch holds for a host, of each input: a wire from the circuit
+    switch or the packet switch, or another host. REACToR has one (section 3.2); that is enough
+    while a host does not send packets beside its own circuit, which then no longer comes evenly.
     """
 
 
@@ -300,15 +300,16 @@ class Graph(Values):
 #: - :class:`LeafSpine`: Every leaf joined to every spine.
 #: - :class:`Tree`: Edge switches under one root.
 #: - :class:`FatTree`: The k-ary fat tree (Al-Fares et al., SIGCOMM 2008): k³/4 hosts.
-#: - :class:`Hybrid`: Racks with two ways out, a packet switch and a circuit switch (REACToR, NSDI 2014).
+#: - :class:`Hybrid`: Racks with two ways out, a packet switch and a circuit switch (REACToR, NSDI
+#:   2014).
 #: - :class:`Graph`: Any graph, written out.
 Topology: TypeAlias = SingleSwitch | LeafSpine | Tree | FatTree | Hybrid | Graph
 _Topology = {"single_switch": SingleSwitch, "leaf_spine": LeafSpine, "tree": Tree, "fat_tree": FatTree, "hybrid": Hybrid, "graph": Graph}
 
 #: What a link's layer adds to a packet on the wire.
 #:
-#: - ``"ethernet"``: Ethernet: 38 B (preamble 8, header 14, FCS 4, gap 12), never under 84 B on the wire (IEEE
-#:   802.3, clause 3).
+#: - ``"ethernet"``: Ethernet: 38 B (preamble 8, header 14, FCS 4, gap 12), never under 84 B on the
+#:   wire (IEEE 802.3, clause 3).
 #: - ``"ppp"``: Point-to-point protocol, as ns-3's point-to-point link: 2 B.
 #: - ``"none"``: Nothing: a wire byte is a byte of the packet.
 Framing: TypeAlias = Literal["ethernet", "ppp", "none"]
@@ -319,8 +320,8 @@ Bytes: TypeAlias = str
 #: When a switch begins to send a packet on.
 #:
 #: - ``"store_and_forward"``: After its last bit came in.
-#: - ``"cut_through"``: After its first 64 B came in, where the outgoing link is free and not faster than the
-#:   incoming one needs.
+#: - ``"cut_through"``: After its first 64 B came in, where the outgoing link is free and not faster
+#:   than the incoming one needs.
 Forwarding: TypeAlias = Literal["store_and_forward", "cut_through"]
 
 
@@ -336,8 +337,8 @@ class PerPort(Values):
 
 @dataclass(kw_only=True)
 class Shared(Values):
-    """One memory for all ports; a port takes at most `alpha` times what is still free (dynamic thresholds:
-    Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998).
+    """One memory for all ports; a port takes at most `alpha` times what is still free (dynamic
+    thresholds: Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998).
     """
 
     _key: ClassVar[str] = "shared"
@@ -352,22 +353,22 @@ class Shared(Values):
 #:
 #: - ``"unbounded"``: All of it.
 #: - :class:`PerPort`: At most so much at each output port.
-#: - :class:`Shared`: One memory for all ports; a port takes at most `alpha` times what is still free (dynamic
-#:   thresholds: Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998).
+#: - :class:`Shared`: One memory for all ports; a port takes at most `alpha` times what is still
+#:   free (dynamic thresholds: Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998).
 Buffer: TypeAlias = Literal["unbounded"] | PerPort | Shared
 _Buffer = {"per_port": PerPort, "shared": Shared}
 
 
 @dataclass(kw_only=True)
 class Pfc(Values):
-    """Priority flow control (IEEE 802.1Qbb, in 802.1Q clause 36): a switch that has no room for what comes
-    in pauses who sends it. A switch counts the wire bytes that it holds of each input and priority, from
-    a packet's last bit in to its last bit out. Where these leave no room below `pause_at` for another
-    frame of the MTU it sends a PFC frame back; where they have fallen to `resume_at`, another one. The
-    port that gets it ends the frame that it sends, and begins no other of this priority. Pauses last
-    until they are taken back (a real switch repeats them); PFC frames have no bit errors, and their bytes
-    are in no link's count. A packet's priority is its class. Of several that may go, that of the lowest
-    class goes first.
+    """Priority flow control (IEEE 802.1Qbb, in 802.1Q clause 36): a switch that has no room for
+    what comes in pauses who sends it. A switch counts the wire bytes that it holds of each
+    input and priority, from a packet's last bit in to its last bit out. Where these leave no
+    room below `pause_at` for another frame of the MTU it sends a PFC frame back; where they
+    have fallen to `resume_at`, another one. The port that gets it ends the frame that it sends,
+    and begins no other of this priority. Pauses last until they are taken back (a real switch
+    repeats them); PFC frames have no bit errors, and their bytes are in no link's count. A
+    packet's priority is its class. Of several that may go, that of the lowest class goes first.
     """
 
     pause_at: Bytes
@@ -375,12 +376,12 @@ class Pfc(Values):
     resume_at: Bytes
     """It goes on once it holds no more than this."""
     headroom: Bytes | None = None
-    """Room above `pause_at` for what still comes. Missing: what each link needs, so that nothing is lost. With
-    less, packets may be (`input_full`).
+    """Room above `pause_at` for what still comes. Missing: what each link needs, so that nothing is
+    lost. With less, packets may be (`input_full`).
     """
     reaction: Duration = "614400 ps"
-    """From a PFC frame's last bit until the port that gets it begins no more frames. 802.1Qbb allows 614.4 ns at
-    10 Gb/s.
+    """From a PFC frame's last bit until the port that gets it begins no more frames. 802.1Qbb allows
+    614.4 ns at 10 Gb/s.
     """
 
 
@@ -397,8 +398,8 @@ class Switch(Values):
     buffer: Buffer = "unbounded"
     """Bound of the output queues."""
     ecn: Bytes | None = None
-    """Marks a packet (Congestion Experienced) that finds at least so many wire bytes in its output queue (the
-    step marking that DCTCP asks for, RFC 8257 section 3.1).
+    """Marks a packet (Congestion Experienced) that finds at least so many wire bytes in its output
+    queue (the step marking that DCTCP asks for, RFC 8257 section 3.1).
     """
     pfc: Pfc | None = None
     """Pauses who sends it more than it has room for, and loses nothing."""
@@ -406,19 +407,21 @@ class Switch(Values):
 
 #: A named set of constants of medium access.
 #:
-#: - ``"flyways-draft"``: The draft that flyways' simulator followed: SIFS 1 us, slots of 3 us, frames of
-#:   66,500 B of payload.
-#: - ``"11ad-2012"``: IEEE 802.11ad-2012: SIFS 3 us, slots of 5 us, A-MPDUs of at most 262,143 B and 2 ms.
+#: - ``"flyways-draft"``: The draft that flyways' simulator followed: SIFS 1 us, slots of 3 us,
+#:   frames of 66,500 B of payload.
+#: - ``"11ad-2012"``: IEEE 802.11ad-2012: SIFS 3 us, slots of 5 us, A-MPDUs of at most 262,143 B and
+#:   2 ms.
 MacName: TypeAlias = Literal["flyways-draft", "11ad-2012"]
 
 #: Who sends when on the air.
 #:
 #: - ``"dcf"``: Carrier sense and back-off (DCF), with the collisions that they have.
-#: - ``"dcf_without_collisions"``: The same where nobody collides, and frames of nothing but acknowledgements
-#:   go first, without back-off. No protocol does that: it is what published figures without collisions
-#:   assume.
+#: - ``"dcf_without_collisions"``: The same where nobody collides, and frames of nothing but
+#:   acknowledgements go first, without back-off. No protocol does that: it is what published
+#:   figures without collisions assume.
 #: - ``"no_backoff"``: AIFS and no back-off: for links that carry data one way.
-#: - ``"token"``: Both ends of a link pass a token with their answers: for links that carry data both ways.
+#: - ``"token"``: Both ends of a link pass a token with their answers: for links that carry data
+#:   both ways.
 #: - ``"planned"``: Each link is its own: no carrier sense, no answers, one frame a packet.
 AccessSpec: TypeAlias = Literal["dcf", "dcf_without_collisions", "no_backoff", "token", "planned"]
 
@@ -491,12 +494,13 @@ QueuedSpec: TypeAlias = Literal["lost", "forwarded"]
 
 @dataclass(kw_only=True)
 class HandoverSpec(Values):
-    """How a device goes from one access point to another. A device is the second node of several links that
-    follow a link_trace; it uses one of them at a time, at the begin the loudest. Once another one has been
-    louder by more than the hysteresis for all of the trigger time (event A3 of 3GPP TS 38.331, clause
-    5.5.4.4), the device goes over: from then on the network sends to the new access point, and for the
-    delay no packet begins on the device's links. One in the air then ends as it would have. Levels are
-    those of the beams in use, to a hundredth of a decibel.
+    """How a device goes from one access point to another. A device is the second node of several
+    links that follow a link trace; it uses one of them at a time, at the begin the loudest.
+    Once another one has been louder by more than the hysteresis for all of the trigger time
+    (event A3 of 3GPP TS 38.331, clause 5.5.4.4), the device goes over: from then on the network
+    sends to the new access point, and for the delay no packet begins on the device's links. One
+    in the air then ends as it would have. Levels are those of the beams in use, to a hundredth
+    of a decibel.
     """
 
     hysteresis_db: float = 3.0
@@ -506,15 +510,17 @@ class HandoverSpec(Values):
     delay: Duration = "20 ms"
     """How long nothing is carried."""
     queued: QueuedSpec = "lost"
-    """What becomes of packets that wait at the old access point. Those that wait in the device go the new way.
+    """What becomes of packets that wait at the old access point. Those that wait in the device go the
+    new way.
     """
 
 
 @dataclass(kw_only=True)
 class Interference(Values):
-    """What two nodes receive of each other that are not the two ends of a link in use: of what one sends to
-    others, on each channel that both use. It stands for the directions in which their beams point then,
-    and does not change. Links without a link_trace neither disturb nor are disturbed.
+    """What two nodes receive of each other that are not the two ends of a link in use: of what one
+    sends to others, on each channel that both use. It stands for the directions in which their
+    beams point then, and does not change. Links without a link trace neither disturb nor are
+    disturbed.
     """
 
     nodes: tuple[int, int]
@@ -538,27 +544,28 @@ InOutage: TypeAlias = Literal["hold", "lose"]
 
 @dataclass(kw_only=True)
 class LinkTraceSpec(Values):
-    """How what a link carries comes from the power of its beams over time (Drago et al., MASS 2019, section
-    III). The access point takes the pair of beams with the most power and the fastest MCS from 1 to 12
-    that keeps the packet error rate at its target; until it looks again, losses follow the channel. The
-    link carries the same both ways. After its end a link_trace begins again.
+    """How what a link carries comes from the power of its beams over time (Drago et al., MASS
+    2019, section III). The access point takes the pair of beams with the most power and the
+    fastest MCS from 1 to 12 that keeps the packet error rate at its target; until it looks
+    again, losses follow the channel. The link carries the same both ways. After its end a link
+    trace begins again.
     """
 
     room: RoomName | None = None
     """One of the two rooms of the proxy's measurements, in which somebody walks."""
     beams: str | None = None
-    """A file of received power by pair of beams and time, in place of a room: columns `time_s`, `tx_deg`,
-    `rx_deg`, `power_dbm`.
+    """A file of received power by pair of beams and time, in place of a room: columns `time_s`,
+    `tx_deg`, `rx_deg`, `power_dbm`.
     """
     level_dbm: float = -66.0
     """What is received in room B with nobody in the way, dBm; A is as the same sender has it."""
     varied: bool = False
-    """Each run has a walk of its own: speed and begin within a tenth, the place where the line is crossed within
-    a tenth of its length.
+    """Each run has a walk of its own: speed and begin within a tenth, the place where the line is
+    crossed within a tenth of its length.
     """
     body_loss_db: float | None = None
-    """What whoever walks takes off in the middle of its shadow beyond what passes its edges, dB. Missing: as the
-    room has it, 15 dB in A and 27 dB in B. A file has its shadows in it.
+    """What whoever walks takes off in the middle of its shadow beyond what passes its edges, dB.
+    Missing: as the room has it, 15 dB in A and 27 dB in B. A file has its shadows in it.
     """
     target: float = 0.01
     """The packet error rate that a rate may have."""
@@ -573,8 +580,8 @@ class LinkTraceSpec(Values):
     in_outage: InOutage = "hold"
     """What becomes of packets while no rate meets the target."""
     rate_factor: float = 1.0
-    """All rates are this much of what the channel allows, 0.001 to 1: 0.25 where the same link_trace is run on
-    Linux, whose emulated links end at 500 Mb/s.
+    """All rates are this much of what the channel allows, 0.001 to 1: 0.25 where the same link trace
+    is run on Linux, whose emulated links end at 500 Mb/s.
     """
 
 
@@ -587,32 +594,34 @@ class RadioLink(Values):
     nodes: tuple[int, int]
     """Its ends: switches, numbered after the hosts."""
     share: float | None = None
-    """How much of what hosts under one end send to hosts under the other it takes, by flow, from 0 to 1.
-    Missing: it takes the place of the wire between the two, and there has to be one.
+    """How much of what hosts under one end send to hosts under the other it takes, by flow, from 0 to
+    1. Missing: it takes the place of the wire between the two, and there has to be one.
     """
     channel: int = 0
-    """Its channel. Channels do not disturb each other; links of one node on one channel share a radio."""
+    """Its channel. Channels do not disturb each other; links of one node on one channel share a radio.
+    """
     mcs: int | None = None
-    """The rate of its frames of data: MCS 0 to 31 of 802.11ad. Missing: the fastest that bears the signal.
+    """The rate of its frames of data: MCS 0 to 31 of 802.11ad. Missing: the fastest that bears the
+    signal.
     """
     signal_dbm: float | None = None
     """What both ends receive of each other, dBm, after all margins."""
     distance_m: float | None = None
-    """How far its ends are from each other, in metres: the signal is what the antennas leave of 10 mW, less 3
-    dB.
+    """How far its ends are from each other, in metres: the signal is what the antennas leave of 10 mW,
+    less 3 dB.
     """
-    link_trace: LinkTraceSpec | None = None
-    """Its rate follows what a channel of 500 MHz lets through, over time; with `access = "planned"`. Its first
-    node is the access point, which chooses the rate; links of one access point on one channel take turns, a
-    packet each.
+    trace: LinkTraceSpec | None = None
+    """Its rate follows what a channel of 500 MHz lets through, over time; with `access = "planned"`.
+    Its first node is the access point, which chooses the rate; links of one access point on one
+    channel take turns, a packet each.
     """
 
 
 @dataclass(kw_only=True)
 class RadioSpec(Values):
-    """Radios on top of racks, or in devices, and the air links between them. Air links join switches. A host
-    with a radio of its own is a switch with one host under it, and a wire between them that is faster
-    than both.
+    """Radios on top of racks, or in devices, and the air links between them. Air links join
+    switches. A host with a radio of its own is a switch with one host under it, and a wire
+    between them that is faster than both.
     """
 
     _reads: ClassVar[dict[str, str]] = {"queue": "_AirQueue", "handover": "HandoverSpec", "interference": "[Interference]", "link": "[RadioLink]"}
@@ -628,17 +637,19 @@ class RadioSpec(Values):
     antenna: AntennaName | None = None
     """Antennas at both ends of a link whose `distance_m` is given, pointed at each other."""
     senses_dbm: float = -68.0
-    """What a radio takes for a busy channel, dBm. -68 is the sensitivity of MCS 1, which has the preamble of all
-    frames of data.
+    """What a radio takes for a busy channel, dBm. -68 is the sensitivity of MCS 1, which has the
+    preamble of all frames of data.
     """
     queue: AirQueue | None = None
     """The queue of each air link, one for each direction. Missing: it takes what comes."""
     handover: HandoverSpec | None = None
-    """How devices with links to several access points go from one to another. Missing: such links are equal
-    paths.
+    """How devices with links to several access points go from one to another. Missing: such links are
+    equal paths.
     """
     interference: list[Interference] = field(default_factory=list)
-    """Who disturbs whom, where links follow a link_trace. Pairs that are not named do not hear each other."""
+    """Who disturbs whom, where links follow a link trace. Pairs that are not named do not hear each
+    other.
+    """
     link: list[RadioLink]
     """The air links."""
 
@@ -691,8 +702,8 @@ class Stride(Values):
 
 @dataclass(kw_only=True)
 class Matrix(Values):
-    """Pairs drawn with the weights of a matrix: a CSV file `source,destination,weight` with a header, or the
-    name of a bundled one.
+    """Pairs drawn with the weights of a matrix: a CSV file `source,destination,weight` with a
+    header, or the name of a bundled one.
     """
 
     _key: ClassVar[str] = "matrix"
@@ -705,12 +716,12 @@ class Matrix(Values):
 #:
 #: - ``"uniform"``: A random host to a random other one, flow by flow.
 #: - :class:`Incast`: All others to one host.
-#: - ``"permutation"``: Every host to one other, drawn once from the seed; everyone receives from one (no host
-#:   from itself).
+#: - ``"permutation"``: Every host to one other, drawn once from the seed; everyone receives from
+#:   one (no host from itself).
 #: - :class:`Stride`: Host i to host i + by, modulo the hosts.
 #: - ``"all_to_all"``: Every host to all others in turn.
-#: - :class:`Matrix`: Pairs drawn with the weights of a matrix: a CSV file `source,destination,weight` with a
-#:   header, or the name of a bundled one.
+#: - :class:`Matrix`: Pairs drawn with the weights of a matrix: a CSV file
+#:   `source,destination,weight` with a header, or the name of a bundled one.
 Pattern: TypeAlias = Literal["uniform", "permutation", "all_to_all"] | Incast | Stride | Matrix
 _Pattern = {"incast": Incast, "stride": Stride, "matrix": Matrix}
 
@@ -749,8 +760,8 @@ class Cdf(Values):
 #:
 #: - :class:`Fixed`: All the same.
 #: - :class:`Exponential`: Exponential with this mean, at least 1 B.
-#: - :class:`Cdf`: From a CDF: a CSV file `bytes,cdf` (linear between its points), or the name of a bundled
-#:   one.
+#: - :class:`Cdf`: From a CDF: a CSV file `bytes,cdf` (linear between its points), or the name of a
+#:   bundled one.
 Sizes: TypeAlias = Fixed | Exponential | Cdf
 _Sizes = {"fixed": Fixed, "exponential": Exponential, "cdf": Cdf}
 
@@ -759,10 +770,10 @@ _Sizes = {"fixed": Fixed, "exponential": Exponential, "cdf": Cdf}
 #: - ``"mtu"``: As large as the MTU allows.
 #: - :class:`Fixed`: All of one size.
 #: - ``"bimodal"``: 40 B with probability 0.4, else 1500 B.
-#: - ``"facebook_web"``: A Facebook web server's: median about 150 B, 15 % at 1500 B (Roy et al., SIGCOMM
-#:   2015).
-#: - ``"alternating"``: 1500 B and 40 B in turn, each flow from its first packet on: what fits timeslots
-#:   worst.
+#: - ``"facebook_web"``: A Facebook web server's: median about 150 B, 15 % at 1500 B (Roy et al.,
+#:   SIGCOMM 2015).
+#: - ``"alternating"``: 1500 B and 40 B in turn, each flow from its first packet on: what fits
+#:   timeslots worst.
 #: - ``"single"``: One packet a flow, however large: for queueing theory.
 PacketMix: TypeAlias = Literal["mtu", "bimodal", "facebook_web", "alternating", "single"] | Fixed
 _PacketMix = {"fixed": Fixed}
@@ -777,9 +788,9 @@ class Poisson(Values):
     _reads: ClassVar[dict[str, str]] = {"pattern": "_Pattern", "sizes": "_Sizes", "packets": "_PacketMix"}
 
     load: float
-    """Wire bytes over the rate of the hosts' links, as datagrams of the fabric's MTU would fill them: averaged
-    over receivers, or at the one receiver of an incast. A matrix is scaled so that its most loaded host link
-    has this load.
+    """Wire bytes over the rate of the hosts' links, as datagrams of the fabric's MTU would fill them:
+    averaged over receivers, or at the one receiver of an incast. A matrix is scaled so that its
+    most loaded host link has this load.
     """
     pattern: Pattern = "uniform"
     """Who sends to whom."""
@@ -791,7 +802,9 @@ class Poisson(Values):
 
 @dataclass(kw_only=True)
 class Flows(Values):
-    """A list of flows: CSV or Parquet with the columns `start_ps`, `source`, `destination`, `size_bytes`."""
+    """A list of flows: CSV or Parquet with the columns `start_ps`, `source`, `destination`,
+    `size_bytes`.
+    """
 
     _key: ClassVar[str] = "flows"
 
@@ -810,9 +823,9 @@ class Shuffle(Values):
     jitter: Duration = "0 ps"
     """Each flow starts at a random time in `[0, jitter)`."""
     in_turn: bool = False
-    """A host sends to its next neighbour first, then to the one after, and so on: each flow starts, at the
-    earliest, when the host's flow before it is over, so that its sender knows that all has arrived. When
-    flows start then depends on the scheme.
+    """A host sends to its next neighbour first, then to the one after, and so on: each flow starts, at
+    the earliest, when the host's flow before it is over, so that its sender knows that all has
+    arrived. When flows start then depends on the scheme.
     """
 
 
@@ -831,8 +844,8 @@ class Coflows(Values):
     byte_scale: float = 1.0
     """Sizes are multiplied by this; at least 1 B is left."""
     jitter: Duration = "0 ps"
-    """Each flow starts at a random time in `[0, jitter)` after its coflow: mappers do not end in the same
-    picosecond.
+    """Each flow starts at a random time in `[0, jitter)` after its coflow: mappers do not end in the
+    same picosecond.
     """
 
 
@@ -848,18 +861,19 @@ Collective: TypeAlias = Literal["all_reduce", "all_gather", "reduce_scatter", "a
 #: How a collective is made of transfers.
 #:
 #: - ``"ring"``: To the next rank, piece by piece (Patarasuk and Yuan, JPDC 2009).
-#: - ``"halving_doubling"``: With the rank of one other bit, half as much or twice as much each time (Thakur,
-#:   Rabenseifner and Gropp, IJHPCA 2005); ranks are a power of two. For an all-to-all half of the buffer each
-#:   time, for a broadcast a binomial tree.
-#: - ``"tree"``: Up a binary tree to its root and down again, piece after piece; not for an all-to-all.
+#: - ``"halving_doubling"``: With the rank of one other bit, half as much or twice as much each time
+#:   (Thakur, Rabenseifner and Gropp, IJHPCA 2005); ranks are a power of two. For an all-to-all half
+#:   of the buffer each time, for a broadcast a binomial tree.
+#: - ``"tree"``: Up a binary tree to its root and down again, piece after piece; not for an
+#:   all-to-all.
 #: - ``"direct"``: Everybody to everybody at once.
 CollectiveAlgorithm: TypeAlias = Literal["ring", "halving_doubling", "tree", "direct"]
 
 
 @dataclass(kw_only=True)
 class CollectiveWorkload(Values):
-    """A collective among all hosts, or among groups of them at the same time: each rank sends when it has
-    received what that needs.
+    """A collective among all hosts, or among groups of them at the same time: each rank sends when
+    it has received what that needs.
     """
 
     _key: ClassVar[str] = "collective"
@@ -869,13 +883,13 @@ class CollectiveWorkload(Values):
     algorithm: CollectiveAlgorithm = "ring"
     """How."""
     bytes: Bytes
-    """The whole buffer: what each rank has before an all-reduce, a reduce-scatter or an all-to-all, and after an
-    all-gather or a broadcast. It is cut into as many pieces as a group has ranks, which differ by a byte at
-    most.
+    """The whole buffer: what each rank has before an all-reduce, a reduce-scatter or an all-to-all,
+    and after an all-gather or a broadcast. It is cut into as many pieces as a group has ranks,
+    which differ by a byte at most.
     """
     group: int | None = None
-    """Ranks of a group; all hosts where it is missing. The hosts have to be a multiple of `group` times
-    `stride`.
+    """Ranks of a group; all hosts where it is missing. The hosts have to be a multiple of `group`
+    times `stride`.
     """
     stride: int = 1
     """A group's ranks are so many hosts apart."""
@@ -903,10 +917,11 @@ class CollectiveAlgorithms(Values):
 
 @dataclass(kw_only=True)
 class Chakra(Values):
-    """A Chakra execution trace: a file per rank, length-delimited protobuf. Rank r is host r. A node begins
-    when all that it depends on is over. A send is over when all has been received, a receive when its
-    send is; the first send to a rank with a tag belongs to the first receive there, and so on.
-    Computations take their `duration_micros`, and others at the same rank do not delay them.
+    """A Chakra execution trace: a file per rank, length-delimited protobuf. Rank r is host r. A
+    node begins when all that it depends on is over. A send is over when all has been received,
+    a receive when its send is; the first send to a rank with a tag belongs to the first receive
+    there, and so on. Computations take their `duration_micros`, and others at the same rank do
+    not delay them.
     """
 
     _key: ClassVar[str] = "chakra"
@@ -914,7 +929,8 @@ class Chakra(Values):
     _reads: ClassVar[dict[str, str]] = {"algorithms": "CollectiveAlgorithms"}
 
     prefix: str
-    """The files without their ends, looked up beside the scenario: `PREFIX.0.et`, `PREFIX.1.et`, ..."""
+    """The files without their ends, looked up beside the scenario: `PREFIX.0.et`, `PREFIX.1.et`, ...
+    """
     ranks: int | None = None
     """How many ranks there have to be; as many as there are files where it is missing."""
     algorithms: CollectiveAlgorithms = field(default_factory=CollectiveAlgorithms)
@@ -929,12 +945,13 @@ class Chakra(Values):
 
 @dataclass(kw_only=True)
 class Simai(Values):
-    """A training workload of SimAI: a layer a line, with times to compute and collectives of the forward
-    pass, the input gradient and the weight gradient. Hosts are ranks: with a tensor-parallel size of T
-    (from the file), host h is in the tensor group of `h / T`, whose ranks are next to each other, and in
-    the data group of `h % T`, whose ranks are T apart. Collectives of the forward pass and of input
-    gradients are done in the tensor groups, those of weight gradients in the data groups; those of layers
-    in `across` all in the data groups. `_EP` and `_DP_EP` at a collective's name are the expert groups.
+    """A training workload of SimAI: a layer a line, with times to compute and collectives of the
+    forward pass, the input gradient and the weight gradient. Hosts are ranks: with a
+    tensor-parallel size of T (from the file), host h is in the tensor group of `h / T`, whose
+    ranks are next to each other, and in the data group of `h % T`, whose ranks are T apart.
+    Collectives of the forward pass and of input gradients are done in the tensor groups, those
+    of weight gradients in the data groups; those of layers in `across` all in the data groups.
+    `_EP` and `_DP_EP` at a collective's name are the expert groups.
     """
 
     _key: ClassVar[str] = "simai"
@@ -944,12 +961,13 @@ class Simai(Values):
     file: str
     """The file, looked up beside the scenario, or a bundled name (`gpt_13b`, `llama_7b`)."""
     across: list[str] = field(default_factory=list)
-    """Names of layers whose collectives all are among the data groups: in files of AICB those of gradients and
-    parameters, `grad_norm`, `layernorm` and `embedding_norm`.
+    """Names of layers whose collectives all are among the data groups: in files of AICB those of
+    gradients and parameters, `grad_norm`, `layernorm` and `embedding_norm`.
     """
     layers: int | None = None
-    """Only the first so many layers of a name, of those names that come more often; all where it is missing.
-    Layers in `across` then have the share of their bytes and times that these layers are of theirs.
+    """Only the first so many layers of a name, of those names that come more often; all where it is
+    missing. Layers in `across` then have the share of their bytes and times that these layers are
+    of theirs.
     """
     algorithms: CollectiveAlgorithms = field(default_factory=CollectiveAlgorithms)
     """How collectives are done."""
@@ -968,8 +986,8 @@ class Simai(Values):
 #: - :class:`Shuffle`: Every host sends the same amount to every other.
 #: - :class:`Coflows`: Groups of flows from a trace; a group is done when its last flow is.
 #: - :class:`CollectiveWorkload`: A collective of AI training: transfers that wait for each other.
-#: - :class:`Chakra`: A Chakra execution trace: computations, sends, receives and collectives that wait for
-#:   each other.
+#: - :class:`Chakra`: A Chakra execution trace: computations, sends, receives and collectives that
+#:   wait for each other.
 #: - :class:`Simai`: A training workload of SimAI: layers with their computations and collectives.
 Workload: TypeAlias = Poisson | Flows | Shuffle | Coflows | CollectiveWorkload | Chakra | Simai
 _Workload = {"poisson": Poisson, "flows": Flows, "shuffle": Shuffle, "coflows": Coflows, "collective": CollectiveWorkload, "chakra": Chakra, "simai": Simai}
@@ -982,12 +1000,13 @@ class Window(Values):
     warmup: Duration = "0 ps"
     """Flows before this are simulated and not counted."""
     measure: Duration | None = None
-    """Length of the measured window. Missing: until the workload ends, which a Poisson workload never does.
+    """Length of the measured window. Missing: until the workload ends, which a Poisson workload never
+    does.
     """
     drain: Duration | None = None
-    """How long the run goes on after the last arrival; flows that do not finish are counted as unfinished.
-    Arrivals go on in the drain, so that the load stays. Missing: arrivals end with the window and the run
-    ends when every flow is done.
+    """How long the run goes on after the last arrival; flows that do not finish are counted as
+    unfinished. Arrivals go on in the drain, so that the load stays. Missing: arrivals end with the
+    window and the run ends when every flow is done.
     """
 
 
@@ -1000,20 +1019,21 @@ class Record(Values):
     received_every: Duration | None = None
     """Takes what each host has received, once in each such interval."""
     tcp_every: Duration | None = None
-    """Takes the window of every TCP sender and its round-trip times, once in each such interval."""
+    """Takes the window of every TCP sender and its round-trip times, once in each such interval.
+    """
     latency: bool = False
     """Takes the time that each packet spends in the network."""
     rtt: bool = False
     """Takes the round-trip time of every TCP segment."""
     grants: bool = False
-    """Writes down what hosts were granted where rates or timeslots are planned: each change of a pair's rate,
-    and each timeslot as a slot. Slots and circuits are written down in any case.
+    """Writes down what hosts were granted where rates or timeslots are planned: each change of a
+    pair's rate, and each timeslot as a slot. Slots and circuits are written down in any case.
     """
     capture: list[str] = field(default_factory=list)
-    """Writes the frames of these places to a file each, as `host-3.pcapng` in the folder of a run, for Wireshark
-    and its like. `host 3` is what this host sends and receives, data and control messages; `link 5` one
-    direction of a wire, by its number in the table `links`; `controller 0` the messages of a controller (then
-    come a standby and relays). All else stays as it is.
+    """Writes the frames of these places to a file each, as `host-3.pcapng` in the folder of a run, for
+    Wireshark and its like. `host 3` is what this host sends and receives, data and control
+    messages; `link 5` one direction of a wire, by its number in the table `links`; `controller 0`
+    the messages of a controller (then come a standby and relays). All else stays as it is.
     """
 
 
@@ -1069,31 +1089,39 @@ class FailedRelay(Values):
 
 #: What can fail.
 #:
-#: - :class:`FailedWire`: A wire, both ways, by its number from 0: hosts' wires first, in the order of hosts,
-#:   then those between switches, switch by switch from its lower end (in a fat tree pod by pod); those of a
-#:   graph in the order written. Wire `k` is links `2k` and `2k + 1` of the results.
+#: - :class:`FailedWire`: A wire, both ways, by its number from 0: hosts' wires first, in the order
+#:   of hosts, then those between switches, switch by switch from its lower end (in a fat tree pod
+#:   by pod); those of a graph in the order written. Wire `k` is links `2k` and `2k + 1` of the
+#:   results.
 #: - :class:`FailedWires`: All wires between two nodes. Hosts are nodes from 0, switches follow.
-#: - :class:`FailedSwitch`: A switch by its number from 0, those nearest to the hosts first: with all that it
-#:   holds, and not its wires.
-#: - :class:`FailedHost`: A host: it sends nothing, receives nothing and hears of no grants. Datagrams and raw
-#:   frames that its flows have to send wait, TCP's segments are lost.
-#: - ``"controller"``: The controller of a plan. It starts anew when it returns, and grants nothing before its
-#:   predecessor's grants are over; where there is a standby (`plan.tdma.standby`), it returns as one that
-#:   follows.
-#: - ``"standby"``: The second controller of a plan of slots. It returns as one that follows, or leads where it
-#:   hears of no other.
-#: - :class:`FailedRelay`: One of several controllers of a plan of slots (`plan.tdma.controllers`), from 0: its
-#:   part of the hosts has no slots while it is away. As it keeps nothing that anybody could miss, another
-#:   machine may be what returns in its place.
-Element: TypeAlias = Literal["controller", "standby"] | FailedWire | FailedWires | FailedSwitch | FailedHost | FailedRelay
+#: - :class:`FailedSwitch`: A switch by its number from 0, those nearest to the hosts first: with
+#:   all that it holds, and not its wires.
+#: - :class:`FailedHost`: A host: it sends nothing, receives nothing and hears of no grants.
+#:   Datagrams and raw frames that its flows have to send wait, TCP's segments are lost.
+#: - ``"controller"``: The controller of a plan. It starts anew when it returns, and grants nothing
+#:   before its predecessor's grants are over; where there is a standby (`plan.tdma.standby`), it
+#:   returns as one that follows.
+#: - ``"standby"``: The second controller of a plan of slots. It returns as one that follows, or
+#:   leads where it hears of no other.
+#: - :class:`FailedRelay`: One of several controllers of a plan of slots (`plan.tdma.controllers`),
+#:   from 0: its part of the hosts has no slots while it is away. As it keeps nothing that anybody
+#:   could miss, another machine may be what returns in its place.
+Element: TypeAlias = (
+    Literal["controller", "standby"]
+    | FailedWire
+    | FailedWires
+    | FailedSwitch
+    | FailedHost
+    | FailedRelay
+)
 _Element = {"wire": FailedWire, "between": FailedWires, "switch": FailedSwitch, "host": FailedHost, "relay": FailedRelay}
 
 
 @dataclass(kw_only=True)
 class Failure(Values):
-    """An element that fails at a given time, in every run. What is on it, in it or queued for it is lost
-    then, and what comes to it until it returns; nothing else is. It returns empty. Failures of the same
-    element may overlap: it works while none of them lasts.
+    """An element that fails at a given time, in every run. What is on it, in it or queued for it
+    is lost then, and what comes to it until it returns; nothing else is. It returns empty.
+    Failures of the same element may overlap: it works while none of them lasts.
     """
 
     _reads: ClassVar[dict[str, str]] = {"element": "_Element"}
@@ -1105,8 +1133,8 @@ class Failure(Values):
     until: Duration | None = None
     """When it works again; missing: never."""
     detection: Duration = "1 ms"
-    """How much later the others know, that it failed as well as that it returned: switches choose other paths,
-    and controllers plan without it: what has no way gets no slots and no rates.
+    """How much later the others know, that it failed as well as that it returned: switches choose
+    other paths, and controllers plan without it: what has no way gets no slots and no rates.
     """
 
 
@@ -1141,11 +1169,11 @@ _Wires = {"wire": ChangedWire, "between": ChangedWires}
 
 @dataclass(kw_only=True)
 class Change(Values):
-    """Wires whose rate changes at given times, in every run, both ways alike. A packet whose first bit has
-    left ends at the rate at which it began; all that wait are sent at the new one. Nothing is lost by it.
-    Buffers keep their bytes, and count what waits by the time that it takes at the rate of the moment.
-    Where several tables change one wire, the last change holds, of those at one instant that of the table
-    written last.
+    """Wires whose rate changes at given times, in every run, both ways alike. A packet whose first
+    bit has left ends at the rate at which it began; all that wait are sent at the new one.
+    Nothing is lost by it. Buffers keep their bytes, and count what waits by the time that it
+    takes at the rate of the moment. Where several tables change one wire, the last change
+    holds, of those at one instant that of the table written last.
     """
 
     _reads: ClassVar[dict[str, str]] = {"wires": "_Wires"}
@@ -1155,16 +1183,17 @@ class Change(Values):
     at: Duration
     """When the first of the rates holds, from the run's begin."""
     rates: list[Rate]
-    """Rates, one after the other; none above what the fabric gives the wire, so that ideals and bounds hold.
+    """Rates, one after the other; none above what the fabric gives the wire, so that ideals and bounds
+    hold.
     """
     every: Duration | None = None
-    """From one rate to the next; after the last the first comes again, as long as anything goes on. Missing: one
-    rate, for good.
+    """From one rate to the next; after the last the first comes again, as long as anything goes on.
+    Missing: one rate, for good.
     """
     notice: Duration = "0 ps"
-    """How long before each change the controller of slots knows of it: its slots end before, and go on after, at
-    the rates of their time. At 0 it hears when it happens, and slots that are granted by then go on as they
-    are.
+    """How long before each change the controller of slots knows of it: its slots end before, and go on
+    after, at the rates of their time. At 0 it hears when it happens, and slots that are granted by
+    then go on as they are.
     """
 
 
@@ -1184,7 +1213,8 @@ class Raw(Values):
     header: Bytes = "16 B"
     """Bytes of each frame's payload that name its flow and offset."""
     report_every: Duration = "10 ms"
-    """A receiver reports after this long with a flow incomplete, and at once where it sees a gap."""
+    """A receiver reports after this long with a flow incomplete, and at once where it sees a gap.
+    """
 
 
 #: A congestion control.
@@ -1230,7 +1260,8 @@ class Tcp(Values):
     pacing: bool = False
     """Spreads a window over its round trip."""
     hystart: bool = False
-    """CUBIC leaves slow start where round trips lengthen, before it loses (HyStart++, RFC 9406)."""
+    """CUBIC leaves slow start where round trips lengthen, before it loses (HyStart++, RFC 9406).
+    """
     handshake: bool = True
     """Opens each flow with SYN and SYN-ACK, which is then part of its completion time."""
     receive_window: Bytes | None = None
@@ -1240,7 +1271,8 @@ class Tcp(Values):
 #: What carries flows.
 #:
 #: - :class:`Datagrams`: Open-loop UDP datagrams (28 B of headers): what is lost stays lost.
-#: - :class:`Raw`: Raw frames with an end-to-end repair: receivers report what is missing, senders resend it.
+#: - :class:`Raw`: Raw frames with an end-to-end repair: receivers report what is missing, senders
+#:   resend it.
 #: - :class:`Tcp`: TCP.
 Transport: TypeAlias = Datagrams | Raw | Tcp
 _Transport = {"datagrams": Datagrams, "raw": Raw, "tcp": Tcp}
@@ -1265,8 +1297,8 @@ class Nic(Values):
     discipline: Discipline = "fifo"
     """Which queue sends next where several may."""
     burst: Bytes = "0 B"
-    """Segmentation offload: packets of one queue are emitted back to back in bursts of at most so many bytes,
-    and a burst is handed to the interface whole.
+    """Segmentation offload: packets of one queue are emitted back to back in bursts of at most so many
+    bytes, and a burst is handed to the interface whole.
     """
 
 
@@ -1282,12 +1314,13 @@ class ReceiveSpec(Values):
 
 @dataclass(kw_only=True)
 class BackgroundSpec(Values):
-    """A share of the network for short flows that do not wait for slots. Every host sends them at once, in
-    the order in which they came, as fast as this rate. Slots run at the rate of their links less the
-    share, so that no link carries more than it can while the short flows towards no host, and across no
-    inner link, come to more than the share together. Where they do for a while, as several hosts may send
-    to one, packets of slots queue behind them in switches: by what exceeded the share, which drains with
-    the next pause. A bounded switch buffer must hold that much, or frames are lost.
+    """A share of the network for short flows that do not wait for slots. Every host sends them at
+    once, in the order in which they came, as fast as this rate. Slots run at the rate of their
+    links less the share, so that no link carries more than it can while the short flows towards
+    no host, and across no inner link, come to more than the share together. Where they do for a
+    while, as several hosts may send to one, packets of slots queue behind them in switches: by
+    what exceeded the share, which drains with the next pause. A bounded switch buffer must hold
+    that much, or frames are lost.
     """
 
     rate: Rate
@@ -1315,15 +1348,19 @@ class Times(Values):
 #: How fast a host obeys a control frame. A frame that is being sent is always finished.
 #:
 #: - ``"immediate"``: At once.
-#: - ``"interface"``: An interface that obeys 802.3x by itself: 2 to 6 us (Practical TDMA, figure 1).
-#: - ``"user_space"``: A program that parses PFC and opens queues: 100 to 200 us (Practical TDMA, section 3).
-#: - ``"intel_82599"``: The interface of REACToR's hosts (section 4.2): no frame is begun 1,014 ns after the
-#:   control frame, so that one more may leave than was being sent; on after 1.2 to 1.3 us.
+#: - ``"interface"``: An interface that obeys 802.3x by itself: 2 to 6 us (Practical TDMA, figure
+#:   1).
+#: - ``"user_space"``: A program that parses PFC and opens queues: 100 to 200 us (Practical TDMA,
+#:   section 3).
+#: - ``"intel_82599"``: The interface of REACToR's hosts (section 4.2): no frame is begun 1,014 ns
+#:   after the control frame, so that one more may leave than was being sent; on after 1.2 to 1.3
+#:   us.
 #: - :class:`Times`: As measured.
 Reaction: TypeAlias = Literal["immediate", "interface", "user_space", "intel_82599"] | Times
 _Reaction = {"times": Times}
 
-#: Through how many interfaces control frames go out; those of one interface leave one after the other.
+#: Through how many interfaces control frames go out; those of one interface leave one after the
+#: other.
 #:
 #: - ``"one"``: One.
 #: - ``"per_edge_switch"``: One for each switch with hosts.
@@ -1339,27 +1376,27 @@ class SignalSpec(Values):
     reaction: Reaction = "interface"
     """From a frame's arrival at a host until it is obeyed."""
     frame_gap: Duration = "0 ps"
-    """From the end of one control frame to the begin of the next one of the same interface, at least: what it
-    costs to hand it over.
+    """From the end of one control frame to the begin of the next one of the same interface, at least:
+    what it costs to hand it over.
     """
     interfaces: Interfaces = "one"
     """Through how many interfaces the controller sends."""
     hold: Duration = "3355 us"
-    """For how long a frame opens a gate at most, unless another one comes. A pause time of IEEE 802.3x is at
-    most 65,535 quanta of 512 bits: 3.36 ms at 10 Gb/s.
+    """For how long a frame opens a gate at most, unless another one comes. A pause time of IEEE 802.3x
+    is at most 65,535 quanta of 512 bits: 3.36 ms at 10 Gb/s.
     """
 
 
 @dataclass(kw_only=True)
 class StandbySpec(Values):
-    """A second controller of slots. It hears what hosts report, and leads once it has heard nothing of the
-    first one for a while; one that returns follows it. Messages between the two are lost as all scheme
-    messages are.
+    """A second controller of slots. It hears what hosts report, and leads once it has heard
+    nothing of the first one for a while; one that returns follows it. Messages between the two
+    are lost as all control messages are.
     """
 
     takeover: Duration | None = None
-    """It takes over after so long without a heartbeat, of which there is one per round; missing: after two
-    rounds and two messages, so that one heartbeat may be lost.
+    """It takes over after so long without a heartbeat, of which there is one per round; missing: after
+    two rounds and two messages, so that one heartbeat may be lost.
     """
     latency: Duration | None = None
     """One way between the two controllers; missing: `control_latency`."""
@@ -1367,30 +1404,33 @@ class StandbySpec(Values):
 
 @dataclass(kw_only=True)
 class ControllersSpec(Values):
-    """Relays of the controller that plans, for more hosts than one controller can talk to. Each is in charge of
-    the hosts below some switches: hosts in the order of their switches are cut into parts of the same
-    size to one. It gathers their reports, passes on their grants, and with `signals` sends their frames
-    at times of its own clock, through interfaces of its own. All slots are of the one plan, so that a
-    message that is lost between controllers costs slots of a part, and nothing else.
+    """Relays of the controller that plans, for more hosts than one controller can talk to. Each is
+    in charge of the hosts below some switches: hosts in the order of their switches are cut
+    into parts of the same size to one. It gathers their reports, passes on their grants, and
+    with `signals` sends their frames at times of its own clock, through interfaces of its own.
+    All slots are of the one plan, so that a message that is lost between controllers costs
+    slots of a part, and nothing else.
     """
 
     count: int
     """How many relays there are; no more than hosts."""
     clock_error: Duration = "0 ps"
-    """Their clocks are off by up to so much either way. With `signals`, a guard has to cover twice as much more.
+    """Their clocks are off by up to so much either way. With `signals`, a guard has to cover twice as
+    much more.
     """
     latency: Duration | None = None
     """One way between a relay and the controller that plans; missing: `control_latency`."""
     loss: float | None = None
-    """Probability that a message between a relay and the controller that plans is lost; missing: `control_loss`.
+    """Probability that a message between a relay and the controller that plans is lost; missing:
+    `control_loss`.
     """
 
 
 @dataclass(kw_only=True)
-class Slots(Values):
+class Tdma(Values):
     """Slots."""
 
-    _key: ClassVar[str] = "slots"
+    _key: ClassVar[str] = "tdma"
 
     _reads: ClassVar[dict[str, str]] = {"receive": "ReceiveSpec", "background": "BackgroundSpec", "signals": "SignalSpec", "standby": "StandbySpec", "controllers": "ControllersSpec"}
 
@@ -1411,23 +1451,28 @@ class Slots(Values):
     clock_error: Duration = "0 ps"
     """Hosts' clocks are off by up to so much either way."""
     clock_drift: float = 0.0
-    """Hosts' clocks run fast or slow by up to so many parts per million: 50 lets two of them part by 100 us in a
-    second.
+    """Hosts' clocks run fast or slow by up to so many parts per million: 50 lets two of them part by
+    100 us in a second.
     """
     resync: Duration | None = None
-    """How often a beacon sets the hosts' clocks right, up to `clock_error`; missing: only once, at the begin.
+    """How often a beacon sets the hosts' clocks right, up to `clock_error`; missing: only once, at the
+    begin.
     """
     receive: ReceiveSpec | None = None
     """Hosts' receive buffers; missing: they take everything at once."""
     background: BackgroundSpec | None = None
-    """A share of the network outside the slots, for short flows; missing: all flows wait for slots."""
+    """A share of the network outside the slots, for short flows; missing: all flows wait for slots.
+    """
     signals: SignalSpec | None = None
-    """PFC frames open and close the gates, at the begin and the end of each slot, instead of the hosts' clocks.
+    """PFC frames open and close the gates, at the begin and the end of each slot, instead of the
+    hosts' clocks.
     """
     standby: StandbySpec | None = None
-    """A second controller, which takes over where the first one is lost; missing: there is none."""
+    """A second controller, which takes over where the first one is lost; missing: there is none.
+    """
     controllers: ControllersSpec | None = None
-    """Several controllers, each in charge of a part of the hosts; missing: the one that plans is in charge of all.
+    """Several controllers, each in charge of a part of the hosts; missing: the one that plans is in
+    charge of all.
     """
 
 
@@ -1448,7 +1493,8 @@ SlotFill: TypeAlias = Literal["packet", "packets", "fragments"]
 #: How the paths of a timeslot's packets are found.
 #:
 #: - ``"euler_split"``: All at once, halving the slot along Euler circuits.
-#: - ``"paull"``: One after the other, exchanging the colours along a path where none is free (Paull).
+#: - ``"paull"``: One after the other, exchanging the colours along a path where none is free
+#:   (Paull).
 PathColouring: TypeAlias = Literal["euler_split", "paull"]
 
 
@@ -1467,16 +1513,18 @@ class Timeslots(Values):
     colouring: PathColouring = "euler_split"
     """How paths are found."""
     classes: list[Bytes] = field(default_factory=list)
-    """Flows of at most these sizes go first, the smallest first of all; each size opens a class. None: all flows
-    are of one class.
+    """Flows of at most these sizes go first, the smallest first of all; each size opens a class. None:
+    all flows are of one class.
     """
     batch: int = 1
     """Slots that are allocated together and granted in one message."""
     ahead: Duration | None = None
-    """From the allocation of a batch until its first slot begins; missing: just enough to compute and to tell.
+    """From the allocation of a batch until its first slot begins; missing: just enough to compute and
+    to tell.
     """
     report_every: Duration = "1 ms"
-    """A host reports on every change, and at the latest after so long without a word of the arbiter."""
+    """A host reports on every change, and at the latest after so long without a word of the arbiter.
+    """
     control_latency: Duration = "0 ps"
     """One way between arbiter and hosts over the control network."""
     control_loss: float = 0.0
@@ -1511,8 +1559,8 @@ class Arrivals(Values):
 #:
 #: - ``"backlogged"``: The whole link, while anything waits.
 #: - :class:`Horizon`: What it takes to send all that waits within this time.
-#: - :class:`Arrivals`: What arrives, averaged over this time, and what it takes to send all that waits within
-#:   it.
+#: - :class:`Arrivals`: What arrives, averaged over this time, and what it takes to send all that
+#:   waits within it.
 RateEstimator: TypeAlias = Literal["backlogged"] | Horizon | Arrivals
 _RateEstimator = {"horizon": Horizon, "arrivals": Arrivals}
 
@@ -1540,11 +1588,12 @@ class Rates(Values):
     every: Duration = "10 us"
     """From one computation to the next, at least; between them, on change."""
     threshold: float = 0.0
-    """A host is told of new rates where one has moved by more than this share of it; at 0, of every change.
+    """A host is told of new rates where one has moved by more than this share of it; at 0, of every
+    change.
     """
     report_every: Duration = "1 ms"
-    """A host reports on every change, and at the latest after so long without a word of the controller. Rates
-    hold ten times as long.
+    """A host reports on every change, and at the latest after so long without a word of the
+    controller. Rates hold ten times as long.
     """
     control_latency: Duration = "0 ps"
     """One way between controller and hosts over the control network."""
@@ -1557,23 +1606,26 @@ class Rates(Values):
 #: How circuits are scheduled.
 #:
 #: - ``"solstice"``: Long configurations first, and the packet switch takes the rest (CoNEXT 2015).
-#: - ``"eclipse"``: The configuration that carries most for its time, again and again (SIGMETRICS 2016).
+#: - ``"eclipse"``: The configuration that carries most for its time, again and again (SIGMETRICS
+#:   2016).
 #: - ``"tms"``: A doubly stochastic matrix as a sum of matchings (Mordia, SIGCOMM 2013).
 #: - ``"max_weight"``: The matching of the largest demand, for fixed days (Helios, SIGCOMM 2010).
 #: - ``"adjust"``: Demand in coarse steps, coloured (ADJUST, JSAC 2003).
-#: - ``"sunflow"``: One circuit for each demand, without a break; only where moved ports alone go dark (CoNEXT
-#:   2016).
+#: - ``"sunflow"``: One circuit for each demand, without a break; only where moved ports alone go
+#:   dark (CoNEXT 2016).
 #: - ``"cover_all"``: A circuit for every demand that the packet switch can not carry.
 #: - ``"round_robin"``: All matchings in turn, whatever the demand.
-#: - ``"hold"``: One matching until something waits that it does not join: for senders that wait for each
-#:   other.
-CircuitAlgorithm: TypeAlias = Literal["solstice", "eclipse", "tms", "max_weight", "adjust", "sunflow", "cover_all", "round_robin", "hold"]
+#: - ``"hold"``: One matching until something waits that it does not join: for senders that wait for
+#:   each other.
+CircuitAlgorithm: TypeAlias = (
+    Literal["solstice", "eclipse", "tms", "max_weight", "adjust", "sunflow", "cover_all", "round_robin", "hold"]
+)
 
 #: How the controller of circuits knows what waits at hosts.
 #:
 #: - ``"reports"``: From hosts' reports, which are as old as control latencies make them, or lost.
-#: - ``"oracle"``: From an oracle, as REACToR's prototype has it (section 3.1): what waits in all queues at
-#:   the moment of planning.
+#: - ``"oracle"``: From an oracle, as REACToR's prototype has it (section 3.1): what waits in all
+#:   queues at the moment of planning.
 CircuitDemand: TypeAlias = Literal["reports", "oracle"]
 
 
@@ -1592,8 +1644,9 @@ class Circuits(Values):
     period: Duration = "3 ms"
     """From one schedule to the next."""
     dark: Duration = "30 us"
-    """From one configuration's end to the next one's begin, as schedules assume it: pausing hosts, the switch's
-    dark time, and what is in the air. The switch itself may be faster, see `fabric.topology.hybrid.dark`.
+    """From one configuration's end to the next one's begin, as schedules assume it: pausing hosts, the
+    switch's dark time, and what is in the air. The switch itself may be faster, see
+    `fabric.topology.hybrid.dark`.
     """
     least_open: Duration = "130 us"
     """The least open time of a configuration."""
@@ -1604,12 +1657,12 @@ class Circuits(Values):
     limits: bool = True
     """Whether circuits leave room on hosts' links for what the packet switch brings."""
     acknowledgements: float = 0.0
-    """The share of the packet switch for TCP's acknowledgements, which then take no circuits; at 0 they go with
-    the data.
+    """The share of the packet switch for TCP's acknowledgements, which then take no circuits; at 0
+    they go with the data.
     """
     unreported: float = 1.0
-    """The share of what is left of the packet switch for pairs that have asked for nothing yet, until the next
-    schedule; circuits leave room for it.
+    """The share of what is left of the packet switch for pairs that have asked for nothing yet, until
+    the next schedule; circuits leave room for it.
     """
     control_latency: Duration = "1 us"
     """One way between controller and hosts over the control network."""
@@ -1623,10 +1676,10 @@ class Circuits(Values):
 
 #: Which link is added next.
 #:
-#: - ``"greedy"``: Of all feasible links the one that takes most traffic off the busiest wire, the traffic of
-#:   others included.
-#: - ``"transit"``: For the pair of racks that would finish last; the link also carries what others send to
-#:   one of them, one hop on.
+#: - ``"greedy"``: Of all feasible links the one that takes most traffic off the busiest wire, the
+#:   traffic of others included.
+#: - ``"transit"``: For the pair of racks that would finish last; the link also carries what others
+#:   send to one of them, one hop on.
 #: - ``"straggler"``: For the pair of racks that would finish last, and for nobody else.
 FlywayPolicy: TypeAlias = Literal["greedy", "transit", "straggler"]
 
@@ -1654,17 +1707,19 @@ class Coordinated(Values):
 #: How the beams of a new link find each other.
 #:
 #: - :class:`Trained`: By sector sweeps of both ends over the air: nobody knows anything.
-#: - :class:`Coordinated`: The wires tell both ends which pattern points at the other: they only steer.
+#: - :class:`Coordinated`: The wires tell both ends which pattern points at the other: they only
+#:   steer.
 PointingSpec: TypeAlias = Trained | Coordinated
 _PointingSpec = {"trained": Trained, "coordinated": Coordinated}
 
 
 @dataclass(kw_only=True)
 class Flyways(Values):
-    """A controller that hears what racks have to send, and points radios on top of them at each other
-    (Halperin et al., SIGCOMM 2011). Each host is a rack and has a switch of its own, on which its radios
-    stand. Racks report the bytes of their flows that have not been acknowledged; links and shares of the
-    traffic come back, with a lease. Shares are of flows, so that none is torn apart.
+    """A controller that hears what racks have to send, and points radios on top of them at each
+    other (Halperin et al., SIGCOMM 2011). Each host is a rack and has a switch of its own, on
+    which its radios stand. Racks report the bytes of their flows that have not been
+    acknowledged; links and shares of the traffic come back, with a lease. Shares are of flows,
+    so that none is torn apart.
     """
 
     _key: ClassVar[str] = "flyways"
@@ -1678,17 +1733,18 @@ class Flyways(Values):
     radios: int = 1
     """Radios on each rack."""
     channels: int = 3
-    """Channels in use, 3 as in the source; those of 802.11ad are 4. Radios of one rack use different ones.
+    """Channels in use, 3 as in the source; those of 802.11ad are 4. Radios of one rack use different
+    ones.
     """
     positions_m: list[tuple[float, float]] | None = None
-    """Where racks stand, in metres, by host; at the first places of the source's layout of 160 racks where it is
-    missing.
+    """Where racks stand, in metres, by host; at the first places of the source's layout of 160 racks
+    where it is missing.
     """
     mac: MacName = "flyways-draft"
     """Constants of medium access."""
     access: AccessSpec = "token"
-    """Who of a link sends when. Links are planned not to disturb each other, so that no access needs carrier
-    sense.
+    """Who of a link sends when. Links are planned not to disturb each other, so that no access needs
+    carrier sense.
     """
     retries: int = 7
     """How often a packet is sent again at most."""
@@ -1709,21 +1765,23 @@ class Flyways(Values):
     lease: Duration = "100 ms"
     """How long links and shares hold without a word of the controller."""
     pointing: PointingSpec | None = None
-    """How the beams of a new link find each other. Missing: the wires tell them, and they steer within 100 us.
+    """How the beams of a new link find each other. Missing: the wires tell them, and they steer within
+    100 us.
     """
 
 
 #: Who decides when hosts send.
 #:
-#: - :class:`Slots`: Slots: a controller takes reports, plans a round of slots ahead and grants them; gates at
-#:   the hosts execute.
+#: - :class:`Tdma`: Slots: a controller takes reports, plans a round of slots ahead and grants them;
+#:   gates at the hosts execute.
 #: - :class:`Timeslots`: Timeslots: an arbiter gives each packet a slot and a path (SYN, Fastpass).
-#: - :class:`Rates`: Rates: a controller gives each pair that has something to send a rate (ASY, Flowtune).
-#: - :class:`Circuits`: Circuits: a controller sets a circuit switch, period by period, and tells hosts by PFC
-#:   frames when theirs is up (REACToR).
+#: - :class:`Rates`: Rates: a controller gives each pair that has something to send a rate (ASY,
+#:   Flowtune).
+#: - :class:`Circuits`: Circuits: a controller sets a circuit switch, period by period, and tells
+#:   hosts by PFC frames when theirs is up (REACToR).
 #: - :class:`Flyways`: 60 GHz links between racks, beside the wires.
-Plan: TypeAlias = Slots | Timeslots | Rates | Circuits | Flyways
-_Plan = {"slots": Slots, "timeslots": Timeslots, "rates": Rates, "circuits": Circuits, "flyways": Flyways}
+Plan: TypeAlias = Tdma | Timeslots | Rates | Circuits | Flyways
+_Plan = {"tdma": Tdma, "timeslots": Timeslots, "rates": Rates, "circuits": Circuits, "flyways": Flyways}
 
 
 @dataclass(kw_only=True)
@@ -1756,27 +1814,28 @@ class Predicted(Values):
     _key: ClassVar[str] = "predicted"
 
     boldness: float = 0.5
-    """Added to the predicted place on the ladder of rates before it is rounded down: below 0.5 it is cautious,
-    above it bold.
+    """Added to the predicted place on the ladder of rates before it is rounded down: below 0.5 it is
+    cautious, above it bold.
     """
 
 
 #: How reports become windows.
 #:
 #: - :class:`Reactive`: The window is the bandwidth-delay product of the rate reported last.
-#: - :class:`Proactive`: After a fast fall it is that of the slowest rate for a while, and grows back step by
-#:   step.
-#: - :class:`Predicted`: It is that of the rate which a trained predictor expects for the next 150 ms.
+#: - :class:`Proactive`: After a fast fall it is that of the slowest rate for a while, and grows
+#:   back step by step.
+#: - :class:`Predicted`: It is that of the rate which a trained predictor expects for the next 150
+#:   ms.
 ProxyPolicy: TypeAlias = Reactive | Proactive | Predicted
 _ProxyPolicy = {"reactive": Reactive, "proactive": Proactive, "predicted": Predicted}
 
 
 @dataclass(kw_only=True)
 class ProxySpec(Values):
-    """A proxy that sets the windows of TCP senders whose flows cross an air link with a link_trace (Drago et
-    al., MASS 2019, section III). The link's access point reports whenever the rate changes, and now and
-    then otherwise; the proxy makes a window of rate and least round trip, which its policy may hold back.
-    Losses are the sender's to find and repair.
+    """A proxy that sets the windows of TCP senders whose flows cross an air link with a link trace
+    (Drago et al., MASS 2019, section III). The link's access point reports whenever the rate
+    changes, and now and then otherwise; the proxy makes a window of rate and least round trip,
+    which its policy may hold back. Losses are the sender's to find and repair.
     """
 
     _reads: ClassVar[dict[str, str]] = {"policy": "_ProxyPolicy"}
@@ -1784,22 +1843,25 @@ class ProxySpec(Values):
     policy: ProxyPolicy
     """How reports become windows."""
     split_at: int | None = None
-    """The proxy ends the connections at this host, and begins others there: each flow is two connections of TCP,
-    of which it is the second one's sender. Its memory has no bound. Missing: it steers the senders by
-    messages.
+    """The proxy ends the connections at this host, and begins others there: each flow is two
+    connections of TCP, of which it is the second one's sender. Its memory has no bound. Missing: it
+    steers the senders by messages.
     """
     hold: bool = True
-    """After a loss recovery the window is again what the proxy said last. Otherwise it stays what the recovery
-    left, until the next message.
+    """After a loss recovery the window is again what the proxy said last. Otherwise it stays what the
+    recovery left, until the next message.
     """
     pace: bool = True
-    """Senders are told how fast to send, too, so that a window that jumps does not burst into the queue."""
+    """Senders are told how fast to send, too, so that a window that jumps does not burst into the
+    queue.
+    """
     report_delay: Duration = "10 ms"
     """From the access point to the proxy."""
     command_delay: Duration = "0 ps"
     """From the proxy to a sender, and back for its round trips."""
     report_every: Duration = "10 ms"
-    """The access point reports at least so often. A predictor lives of reports between the changes."""
+    """The access point reports at least so often. A predictor lives of reports between the changes.
+    """
     repeat: Duration = "100 ms"
     """What was said to a sender is said again after so long."""
     silence: Duration = "1 s"
@@ -1813,8 +1875,8 @@ class ProxySpec(Values):
 @dataclass(kw_only=True)
 class OwnSwitch(Values):
     """What the switches of a scheme's fabric have other than the scenario's. Marks and pauses that
-    `[fabric.switch]` has cannot be taken away here: leave them out there, and give them to the schemes
-    that want them.
+    `[fabric.switch]` has cannot be taken away here: leave them out there, and give them to the
+    schemes that want them.
     """
 
     _reads: ClassVar[dict[str, str]] = {"buffer": "_Buffer", "pfc": "Pfc"}
@@ -1861,11 +1923,12 @@ class OwnRadio(Values):
 
 @dataclass(kw_only=True)
 class OwnFabric(Values):
-    """What a scheme's fabric has other than the scenario's. What is missing is as in `[fabric]`. There are
-    as many hosts as in `[fabric]`, and the flows are the same: the load of a workload is that of
-    `[fabric]`, whatever rate hosts have here. Slowdowns count from the least time in `[fabric]` and
-    bounds are its bounds, so that all schemes are measured by one scale; a faster fabric can beat both.
-    Failures and changes count the elements of each scheme's fabric as it has them.
+    """What a scheme's fabric has other than the scenario's. What is missing is as in `[fabric]`.
+    There are as many hosts as in `[fabric]`, and the flows are the same: the load of a workload
+    is that of `[fabric]`, whatever rate hosts have here. Slowdowns count from the least time in
+    `[fabric]` and bounds are its bounds, so that all schemes are measured by one scale; a
+    faster fabric can beat both. Failures and changes count the elements of each scheme's fabric
+    as it has them.
     """
 
     _reads: ClassVar[dict[str, str]] = {"topology": "_Topology", "switch": "OwnSwitch", "radio": "OwnRadio"}
@@ -1919,7 +1982,8 @@ class Check(Values):
     """A bound on what comes out, at every point of the sweep. It changes nothing in the runs."""
 
     metric: str
-    """The metric, with or without its unit: `completion`, `fct_p99`, ...; `timeplane list results` shows all.
+    """The metric, with or without its unit: `completion`, `fct_p99`, ...; `timeplane list results`
+    shows all.
     """
     scheme: str
     """The scheme whose mean over seeds is checked."""
@@ -1935,8 +1999,8 @@ class Check(Values):
 
 @dataclass(kw_only=True)
 class Scenario(Values, Runnable):
-    """A question: one workload under several schemes, on one fabric or, where a scheme has its own, on
-    several.
+    """A question: one workload under several schemes, on one fabric or, where a scheme has its
+    own, on several.
     """
 
     _reads: ClassVar[dict[str, str]] = {"fabric": "Fabric", "workload": "_Workload", "window": "Window", "record": "Record", "failure": "[Failure]", "change": "[Change]", "scheme": "{Scheme}", "check": "[Check]"}
@@ -1964,9 +2028,9 @@ class Scenario(Values, Runnable):
     scheme: dict[str, Scheme]
     """The schemes to compare, by name; the first is the baseline of differences."""
     sweep: dict[str, list[Any]] = field(default_factory=dict)
-    """Values to try, by dotted key: `"workload.poisson.load" = [0.2, 0.5]`; several keys make a grid. Keys with
-    commas between them change together: `"fabric.rate, workload.poisson.load" = [["10 Gb/s", 0.2], ["40
-    Gb/s", 0.5]]`.
+    """Values to try, by dotted key: `"workload.poisson.load" = [0.2, 0.5]`; several keys make a grid.
+    Keys with commas between them change together: `"fabric.rate, workload.poisson.load" = [["10
+    Gb/s", 0.2], ["40 Gb/s", 0.5]]`.
     """
     check: list[Check] = field(default_factory=list)
     """What must come out; where it does not, the command ends with 3."""

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes ``python/timeplane/scenario.py`` from the JSON Schema of scenarios, which comes from the Rust types.
+"""Writes ``python/timeplane/scenario.py`` from the JSON Schema of scenarios, which comes from the
+Rust types.
 
-    python python/tools/generate_scenario.py            # asks the installed timeplane for its schema
-    timeplane schema | python python/tools/generate_scenario.py -
+    python python/tools/generate_scenario.py            # asks the installed timeplane for its
+    schema timeplane schema | python python/tools/generate_scenario.py -
 
 With ``--check`` nothing is written; the exit code says whether the file is what it should be.
 """
@@ -78,7 +79,8 @@ class Generator:
         self.definitions: dict = schema["$defs"]
         #: Text by name, in the order of writing.
         self.written: dict[str, str] = {}
-        #: Names of classes of alternatives and their shapes, so that the same alternative of two choices is one class.
+        #: Names of classes of alternatives and their shapes, so that the same alternative of two
+        #: choices is one class.
         self.alternatives: dict[str, tuple[str, str]] = {}
         #: What choices say of their alternatives; a choice that is met again adds nothing.
         self.told: set[tuple[str, str]] = set()
@@ -90,7 +92,9 @@ class Generator:
         return self.definitions[ref.removeprefix("#/$defs/")] if ref else schema
 
     def python(self, schema: dict) -> tuple[str, str | None]:
-        """The Python type of a value, and how it is read from JSON: a name of this module, `[name]`, `{name}` or nothing."""
+        """The Python type of a value, and how it is read from JSON: a name of this module,
+        `[name]`, `{name}` or nothing.
+        """
         if "$ref" in schema:
             name = schema["$ref"].removeprefix("#/$defs/")
             return self.definition(name)

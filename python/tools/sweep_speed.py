@@ -1,8 +1,11 @@
-"""What a sweep of short runs loses to its organisation over Dask: ``python python/tools/sweep_speed.py [RUNS [ROUNDS [WORKERS]]]``.
+"""What a sweep of short runs loses to its organisation over Dask: ``python
+python/tools/sweep_speed.py [RUNS [ROUNDS [WORKERS]]]``.
 
-By default 1000 runs, three rounds, two workers with a thread each. A round is the same runs twice, on the workers and on as many threads of this
-process, so that what else the machine does is in both. Printed are the share of the workers' time in which they have no task, and the
-time over Dask against that of threads; of the rounds the median one counts. What threads lose says ``crates/sim/examples/sweep.rs``.
+By default 1000 runs, three rounds, two workers with a thread each. A round is the same runs twice,
+on the workers and on as many threads of this process, so that what else the machine does is in
+both. Printed are the share of the workers' time in which they have no task, and the time over Dask
+against that of threads; of the rounds the median one counts. What threads lose says
+``crates/sim/examples/sweep.rs``.
 """
 
 from __future__ import annotations

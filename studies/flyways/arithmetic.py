@@ -1,4 +1,6 @@
-"""What can be computed without a simulator: what no set of flyways is faster than, and what a TCP flow gets of a link."""
+"""What can be computed without a simulator: what no set of flyways is faster than, and what a TCP
+flow gets of a link.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,12 @@ UPLINK, HOSTS, FLYWAY = 10.0, 20.0, 6.75675
 
 
 def bound(demand: np.ndarray, radios: int, flyway: float = FLYWAY) -> float:
-    """Least time over that without oversubscription, with ``radios`` of ``flyway`` Gb/s for each rack and uplinks of 1:2.
+    """Least time over that without oversubscription, with ``radios`` of ``flyway`` Gb/s for each
+    rack and uplinks of 1:2.
 
-    What a rack sends leaves it by its uplink or its flyways, what it receives comes by its downlink or its flyways, and both directions share
-    the flyways. So each takes no less than its bytes over uplink and flyways, nor both together than theirs over uplink, downlink and flyways.
+    What a rack sends leaves it by its uplink or its flyways, what it receives comes by its downlink
+    or its flyways, and both directions share the flyways. So each takes no less than its bytes over
+    uplink and flyways, nor both together than theirs over uplink, downlink and flyways.
     """
     sent, received = demand.sum(1), demand.sum(0)
     air = radios * flyway
@@ -59,7 +63,8 @@ class Mac:
 #: By MCS: coded bits of a symbol of OFDM, and data bits of a codeword of 672.
 OFDM = {13: (336, 336), 24: (2016, 546)}
 
-#: Appendix B of the paper and what public copies of its simulator say: whole nanoseconds. An ACK of 14 octets takes a codeword at MCS 13.
+#: Appendix B of the paper and what public copies of its simulator say: whole nanoseconds. An ACK of
+#: 14 octets takes a codeword at MCS 13.
 DRAFT = Mac(
     name="flyways-draft",
     sifs=1,
@@ -76,8 +81,8 @@ DRAFT = Mac(
     segment=10_000,
     cut=True,
 )
-#: IEEE 802.11ad-2012, clause 21: 3328 chips and 640 samples before OFDM's symbols of 640 samples. A block ACK at MCS 1 is 3328 and 1024 chips,
-#: three blocks of 512 and 64 more.
+#: IEEE 802.11ad-2012, clause 21: 3328 chips and 640 samples before OFDM's symbols of 640 samples. A
+#: block ACK at MCS 1 is 3328 and 1024 chips, three blocks of 512 and 64 more.
 STANDARD = Mac(
     name="11ad-2012",
     sifs=3,
@@ -103,10 +108,11 @@ def airtime(mac: Mac, mcs: int, octets: float) -> float:
 
 
 def tcp_goodput(mac: Mac, mcs: int, access: str, by_air: bool) -> float:
-    """Application bit/s of one TCP flow, nobody else and no loss: full frames, an acknowledgement for every other segment.
+    """Application bit/s of one TCP flow, nobody else and no loss: full frames, an acknowledgement
+    for every other segment.
 
-    ``access`` is ``dcf`` (a back-off of half the least window), ``no_backoff`` or ``token``. Acknowledgements of a frame go by wire, or back in
-    one frame, without back-off.
+    ``access`` is ``dcf`` (a back-off of half the least window), ``no_backoff`` or ``token``.
+    Acknowledgements of a frame go by wire, or back in one frame, without back-off.
     """
     in_frame = lambda packet: math.ceil((packet + mac.per_packet) / mac.align) * mac.align
     packet, acknowledgement = in_frame(mac.segment + 40), in_frame(40)

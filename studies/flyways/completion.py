@@ -17,7 +17,8 @@ from .traces import Matrices
 if TYPE_CHECKING:
     from .study import Outcome
 
-#: Completion within this of a non-oversubscribed network's is the same: shares are balanced to within a per mille or so.
+#: Completion within this of a non-oversubscribed network's is the same: shares are balanced to
+#: within a per mille or so.
 SAME = 1.01
 #: The abstract's.
 SHORTER = 0.45
@@ -41,7 +42,9 @@ def compare(
     places: Mapping[float, Mapping[str, Any]],
     schemes: Mapping[str, Mapping[str, Any]],
 ) -> Callable[[Outcome, Options], None]:
-    """What fills an outcome with all cases at all places under all schemes; a case is kept as a seed is."""
+    """What fills an outcome with all cases at all places under all schemes; a case is kept as a
+    seed is.
+    """
 
     def run(outcome: Outcome, options: Options) -> None:
         tasks = [
@@ -65,8 +68,8 @@ def values(outcome: Outcome, x: float, scheme: str, quantity: str) -> np.ndarray
 
 
 def shares(outcome: Outcome) -> Iterator[tuple[float, str, dict[str, float]]]:
-    """By place and scheme: shares of cases that are so much shorter, that are as without oversubscription, that are as fast as rates allow; mean
-    and median.
+    """By place and scheme: shares of cases that are so much shorter, that are as without
+    oversubscription, that are as fast as rates allow; mean and median.
     """
     for x, scheme in dict.fromkeys((x, scheme) for x, scheme, _ in outcome.values):
         relative, shorter, least = (values(outcome, x, scheme, q) for q in ("relative", "shorter", "bound"))

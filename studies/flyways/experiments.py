@@ -21,7 +21,8 @@ FOLDER = Path(__file__).resolve().parent
 
 #: Radios of a rack.
 RADIOS: Mapping[float, Mapping[str, Any]] = {float(n): {"radios": n} for n in (1, 2, 3)}
-#: Uplinks are 1:2 oversubscribed, the core is not: what 45 % shorter times speak of, as no time is more than twice the other.
+#: Uplinks are 1:2 oversubscribed, the core is not: what 45 % shorter times speak of, as no time is
+#: more than twice the other.
 UPLINKS: Mapping[str, Any] = {"oversubscription": 2, "core": False}
 #: Both are, so that traffic across the core has 1:4.
 BOTH: Mapping[str, Any] = {"oversubscription": 2, "core": True}

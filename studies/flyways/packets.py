@@ -1,4 +1,6 @@
-"""What packets leave of the fluid's gain: medium access, TCP, and a controller that hears late what racks have."""
+"""What packets leave of the fluid's gain: medium access, TCP, and a controller that hears late what
+racks have.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,9 @@ def scenario(trace: str, files: Sequence[str], seeds: int) -> dict[str, Any]:
 
 
 def fill(trace: str, count: int, lengths: Sequence[float], seeds: int) -> Callable[[Outcome, Options], None]:
-    """Fills an outcome: lengths by scheme, every case with every seed. Gains are over the same demand by wire in the same model."""
+    """Fills an outcome: lengths by scheme, every case with every seed. Gains are over the same
+    demand by wire in the same model.
+    """
 
     def all_cases(outcome: Outcome, options: Options) -> None:
         base, number = options.out / "flows", options.seeds or seeds

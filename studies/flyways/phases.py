@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 #: Of each end.
 SECTORS = 36
-#: Seconds that an antenna takes to use another pattern: the standard's gap between frames of a sweep.
+#: Seconds that an antenna takes to use another pattern: the standard's gap between frames of a
+#: sweep.
 STEERING = 1e-6
 #: Hosts of a rack under 1:2, B/s.
 RACK = 20e9 / 8

@@ -1,4 +1,6 @@
-"""Flyways: 60 GHz links between racks for the hot spots of an oversubscribed network (SIGCOMM 2011)."""
+"""Flyways: 60 GHz links between racks for the hot spots of an oversubscribed network (SIGCOMM
+2011).
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ class Column:
     title: str
     access: str
     acknowledgements: str
-    #: Whether there is chance in it. Where only one end has data and no back-off is drawn there is none.
+    #: Whether there is chance in it. Where only one end has data and no back-off is drawn there is
+    #: none.
     chance: bool = False
     #: By rate, Mb/s.
     published: tuple[float, float] | None = None
@@ -52,7 +53,8 @@ ENDLESS = 10**12
 def scenario(mac: Mac, chance: bool, milliseconds: int, seeds: int) -> dict[str, Any]:
     """All columns with chance, or all without: two hosts with a radio each and a wire beside it.
 
-    Wires between a host and its radio take no time that counts, so that nothing but the air is measured.
+    Wires between a host and its radio take no time that counts, so that nothing but the air is
+    measured.
     """
     columns = {name: c for name, c in COLUMNS.items() if c.chance == chance}
     transport = {"tcp": {"initial_window": 32, "receive_window": "4 MB", "min_rto": "10 ms"}}

@@ -49,7 +49,9 @@ def projector(cases: int) -> Matrices:
 
 @cache
 def coflows() -> list[tuple[float, np.ndarray]]:
-    """FB2010: seconds, and MB between 150 racks, what stays in a rack left out; a reducer's MB shared evenly by the mappers."""
+    """FB2010: seconds, and MB between 150 racks, what stays in a rack left out; a reducer's MB
+    shared evenly by the mappers.
+    """
     found = []
     for line in (DATA / "coflow" / "fb2010.txt").read_text(encoding="utf-8").splitlines():
         fields = line.split("\t")
@@ -67,7 +69,9 @@ def coflows() -> list[tuple[float, np.ndarray]]:
 
 
 def fb2010(cases: int) -> Matrices:
-    """What arrives in each of the hour's minutes, as far as anything does; spread over the hour where fewer are asked for."""
+    """What arrives in each of the hour's minutes, as far as anything does; spread over the hour
+    where fewer are asked for.
+    """
     minutes: dict[int, np.ndarray] = {}
     for seconds, matrix in coflows():
         minutes[int(seconds // 60)] = minutes.get(int(seconds // 60), 0) + matrix

@@ -37,7 +37,9 @@ def in_settings(outcomes: Outcomes, part: str) -> str:
 
 
 def _graded(outcomes: Outcomes, part: str, here: bool) -> str:
-    """``yes`` where it holds in B as modelled and at the levels and queues that everything begins with; ``in part`` where it does elsewhere."""
+    """``yes`` where it holds in B as modelled and at the levels and queues that everything begins
+    with; ``in part`` where it does elsewhere.
+    """
     return "yes" if here else "in part" if any(s.holds()[part] for s in all_settings(outcomes)) else "no"
 
 
@@ -93,7 +95,9 @@ def _peak(outcomes: Outcomes, scheme: str, part: str, low: float, high: float) -
 
 
 def _of(outcomes: Outcomes, scheme: str, room: str, quantity: str) -> Outcome:
-    """The runs that have enough packets of a scheme for this: its last percentile needs ten million."""
+    """The runs that have enough packets of a scheme for this: its last percentile needs ten
+    million.
+    """
     return outcomes[f"{'tail' if scheme == 'cubic' and quantity in (RTTS[-1], 'packets') else 'long'}_{room}"]
 
 

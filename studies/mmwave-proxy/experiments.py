@@ -28,8 +28,9 @@ ACCESS_POINT, RADIO, DEVICE = 3, 4, 1
 HEADERS, DATA = 40, 8140
 WIRE, REPORT = "20 ms", "20 ms"
 
-#: Rooms by what they change of the link_trace. B as modelled has a body that takes 27 dB beyond the edges of its shadow, and what waits in an
-#: outage waits; the others are what the paper may have had instead.
+#: Rooms by what they change of the link_trace. B as modelled has a body that takes 27 dB beyond the
+#: edges of its shadow, and what waits in an outage waits; the others are what the paper may have
+#: had instead.
 ROOMS: Mapping[str, Mapping[str, Any]] = {
     "a": {"room": "a"},
     "b": {"room": "b"},
@@ -74,8 +75,9 @@ CUBICS: Mapping[str, Any] = {
 
 
 def split(policy: str, values: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The same, at the second half of a split connection. The proxy of the simulator takes all that the server sends, so the server's wire is
-    little faster than the air, and the proxy's is no bottleneck.
+    """The same, at the second half of a split connection. The proxy of the simulator takes all that
+    the server sends, so the server's wire is little faster than the air, and the proxy's is no
+    bottleneck.
     """
     graph = base_scenario(FOLDER)["fabric"]["topology"]["graph"]
     server, proxy, *_ = graph["links"]
@@ -128,8 +130,8 @@ class Experiment:
         return [dict(zip(self.sweep, values, strict=True)) for values in itertools.product(*self.sweep.values())]
 
     def place(self, point: Mapping[str, str], scheme: str) -> tuple[float, str]:
-        """Where a run is on the axis, and the name of its scheme there: the swept value, the number in the scheme's name, or the number of
-        the combination where several keys are swept.
+        """Where a run is on the axis, and the name of its scheme there: the swept value, the number
+        in the scheme's name, or the number of the combination where several keys are swept.
         """
         if self.numbered:
             of, _, end = scheme.rpartition("_")

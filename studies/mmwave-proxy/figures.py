@@ -216,7 +216,9 @@ def every_control(outcomes: Outcomes) -> Figure:
 
 
 def which_settings(outcomes: Outcomes) -> Figure:
-    """In how many settings each statement holds, by room; and in how many two figures hold together."""
+    """In how many settings each statement holds, by room; and in how many two figures hold
+    together.
+    """
     every = settings.all_settings(outcomes)
     rooms = list(dict.fromkeys(s.room for s in every))
     figure, axes = panels(2, height=3.0, gridspec_kw={"width_ratios": (3, 2)})

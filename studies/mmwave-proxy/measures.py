@@ -13,7 +13,8 @@ from .experiments import ACCESS_POINT, DATA, DEVICE, HEADERS, RADIO, Experiment
 MS, S = 10**9, 10**12
 #: Of round trips, percent.
 PERCENTILES = (50.0, 99.0, 99.9, 99.999)
-#: Goodput is taken over so long, ms; the first so long is the connection's begin and is left out of what is judged.
+#: Goodput is taken over so long, ms; the first so long is the connection's begin and is left out of
+#: what is judged.
 OVER, BEGIN = 100, 300
 #: Windows and goodputs are taken so often, ms.
 EVERY = 10
@@ -29,7 +30,9 @@ def quantity(percentile: float) -> str:
 
 
 def round_trips(run: tp.Run) -> tuple[np.ndarray, np.ndarray]:
-    """Round trips, ms, and how many segments had them; bins are 1.6 % wide and named by their lower end."""
+    """Round trips, ms, and how many segments had them; bins are 1.6 % wide and named by their lower
+    end.
+    """
     table = run.rtt
     return table["rtt_ps"].astype(float) / MS, table["packets"].astype(np.int64)
 
@@ -55,7 +58,9 @@ def pooled(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> dict[str, float]:
 
 
 def link_trace(run: tp.Run) -> tuple[np.ndarray, np.ndarray]:
-    """From when on (ps) the link to the device has which rate, bit/s; 0 where nothing comes through."""
+    """From when on (ps) the link to the device has which rate, bit/s; 0 where nothing comes
+    through.
+    """
     links, air = run.links, run.air
     (link,) = links["link"][(links["from"] == ACCESS_POINT) & (links["to"] == RADIO)]
     own = air["link"] == link
@@ -74,7 +79,8 @@ def integral(times: np.ndarray, values: np.ndarray, end: int) -> float:
 
 
 def binned(when: np.ndarray, amounts: np.ndarray, every: int, end: int) -> np.ndarray:
-    """Sums of what samples at the ends of intervals say, in bins of ``every`` ps from 0 to ``end``."""
+    """Sums of what samples at the ends of intervals say, in bins of ``every`` ps from 0 to ``end``.
+    """
     sums = np.zeros(end // every)
     place = (when - 1) // every
     inside = place < len(sums)
@@ -100,14 +106,17 @@ def lost(run: tp.Run) -> dict[str, float]:
 
 
 def over_time(run: tp.Run, end: int, times: np.ndarray, rates: np.ndarray) -> dict[str, np.ndarray]:
-    """Every 10 ms: the channel's rate, goodput over 100 ms (Mb/s), the window and the longest round trip of the samples (bytes, ms)."""
+    """Every 10 ms: the channel's rate, goodput over 100 ms (Mb/s), the window and the longest round
+    trip of the samples (bytes, ms).
+    """
     tcp, received = run.tcp, run.received
     to = received["host"] == DEVICE
     each = binned(received["time_ps"][to].astype(np.int64), received["received_bytes"][to], EVERY * MS, end)
     over = OVER // EVERY
     total = np.concatenate((np.zeros(over), np.cumsum(each)))
     when = tcp["time_ps"].astype(np.int64)
-    # The sender over the air: of a split connection that of the second half, whose number is the flow's.
+    # The sender over the air: of a split connection that of the second half, whose number is the
+    # flow's.
     own = tcp["flow"] == 0
     when = when[own]
     goodput = (total[over:] - total[:-over]) * 8 / (OVER * 1000)
@@ -135,7 +144,8 @@ def judged(
     holds = product + queue * (DATA + HEADERS)
     numbers["window_over"] = float(np.nanmax(trace["window"] / np.maximum(holds, 1))) if len(when) else float("nan")
     numbers["over_s"] = float((trace["window"] > holds).sum()) * EVERY / 1000
-    # Bins of 100 ms in which the link carries all the time, and an outage has been over for a second's timeout.
+    # Bins of 100 ms in which the link carries all the time, and an outage has been over for a
+    # second's timeout.
     ends = np.arange(OVER * MS, end + 1, OVER * MS)
     place = np.minimum(np.searchsorted(when, ends), len(when) - 1)
     up = np.array([_least(times, rates, e - OVER * MS, e) > 0 for e in ends]) & (ends > BEGIN * MS)

@@ -30,7 +30,8 @@ PARTS: Mapping[str, str] = {
     "cost": "fig 10",
 }
 FIGURES = tuple(dict.fromkeys(PARTS.values()))
-#: Packets lost by a full queue at once are "massive" from here on; s of goodput below 10 Mb/s that are "extended" while the link carries.
+#: Packets lost by a full queue at once are "massive" from here on; s of goodput below 10 Mb/s that
+#: are "extended" while the link carries.
 MASSIVE, EXTENDED = 100, 1.0
 #: Shares: of the time that a window is near the rate's, and of the link that goodput has.
 NEAR, FULL = 0.9, 0.9
@@ -43,7 +44,9 @@ RTTS = tuple(quantity(p) for p in (50.0, 99.0, 99.999))
 
 @dataclass(frozen=True)
 class Setting:
-    """One combination of level, queue and target, in A and in one kind of B, with one kind of CUBIC."""
+    """One combination of level, queue and target, in A and in one kind of B, with one kind of
+    CUBIC.
+    """
 
     outcomes: Outcomes
     room: str

@@ -1,4 +1,6 @@
-"""A proxy that tells TCP the capacity of a 60 GHz link: windows follow reports of the access point (MASS 2019)."""
+"""A proxy that tells TCP the capacity of a 60 GHz link: windows follow reports of the access point
+(MASS 2019).
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ JUDGED = ("goodput_mbps", "use", "window_over", "lost_queue", "timeouts", "rtos_
 
 
 def table(outcome: Outcome) -> Iterator[Sequence[Any]]:
-    """As :func:`timeplane.studies.table`; where several keys are swept a row for each combination and scheme, with what it is judged by."""
+    """As :func:`timeplane.studies.table`; where several keys are swept a row for each combination
+    and scheme, with what it is judged by.
+    """
     if len(outcome.experiment.sweep) < 2:
         yield from studies.table(outcome, 5)
         return

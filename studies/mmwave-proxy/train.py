@@ -1,12 +1,14 @@
-"""Trains the predictor of the proxy's policy `predicted`, and compares policies with a fluid model of the access point's queue.
+"""Trains the predictor of the proxy's policy `predicted`, and compares policies with a fluid model
+of the access point's queue.
 
 Traces come from the two rooms of `timeplane-radio`, with varied walks, levels and losses:
 
-    cargo build -p timeplane-radio --example link_trace
-    python studies/mmwave-proxy/train.py target/debug/examples/link_trace
+    cargo build -p timeplane-radio --example link_trace python studies/mmwave-proxy/train.py
+    target/debug/examples/link_trace
 
-writes `data/proxy/predictor.txt` (the weights) and `data/proxy/predicted.csv` (what the policy answers on one trace, for the tests), and
-prints the tables of README.md. Needs numpy. Seeded; another numpy or BLAS may give other last digits of the weights.
+writes `data/proxy/predictor.txt` (the weights) and `data/proxy/predicted.csv` (what the policy
+answers on one trace, for the tests), and prints the tables of README.md. Needs numpy. Seeded;
+another numpy or BLAS may give other last digits of the weights.
 """
 
 import argparse
@@ -29,7 +31,9 @@ PACKET = 8140
 
 
 class Trace:
-    """A link_trace: per millisecond rate and losses, and reports every 10 ms of level (with an error) and rung."""
+    """A link_trace: per millisecond rate and losses, and reports every 10 ms of level (with an
+    error) and rung.
+    """
 
     def __init__(self, tool, options, rng):
         with tempfile.TemporaryDirectory() as folder:
@@ -159,7 +163,9 @@ def reactive(trace):
 
 
 def proactive(trace, ttr=80, window=15, drop=2, growth=4):
-    """As `proactive.rs`, in reports of 10 ms: timers first, by what was known before, then the report."""
+    """As `proactive.rs`, in reports of 10 ms: timers first, by what was known before, then the
+    report.
+    """
     out, mode, until, climb = [], "follow", 0, 0
     rung = trace.rung
 
@@ -189,10 +195,12 @@ def predicted(trace, layers, boldness):
 
 
 def fluid(trace, allowed, hold, queue=1000):
-    """Round trips with their weights, and bytes delivered: sender, 20 ms of wire, queue, link, 20 ms back; a step is a millisecond.
+    """Round trips with their weights, and bytes delivered: sender, 20 ms of wire, queue, link, 20
+    ms back; a step is a millisecond.
 
-    The sender has at most the window under way and is paced at the window's rate; what is lost is missed after a round trip without
-    queues. Reports take the wire, too. In an outage the access point either holds what waits, or sends on at the slowest rate and loses it.
+    The sender has at most the window under way and is paced at the window's rate; what is lost is
+    missed after a round trip without queues. Reports take the wire, too. In an outage the access
+    point either holds what waits, or sends on at the slowest rate and loses it.
     """
     on_wire, waiting = deque([0.0] * WIRE), deque()
     room, queued, under_way, delivered = queue * PACKET, 0.0, 0.0, 0.0

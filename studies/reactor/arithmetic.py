@@ -1,6 +1,8 @@
-"""What can be computed without a simulator: transceivers, duty cycles, and what cover-all leaves of a circuit switch.
+"""What can be computed without a simulator: transceivers, duty cycles, and what cover-all leaves of
+a circuit switch.
 
-The circuit switch of section 5.4 is not put into the simulation; :func:`circuit_goodput` is what the simulation is checked against.
+The circuit switch of section 5.4 is not put into the simulation; :func:`circuit_goodput` is what
+the simulation is checked against.
 """
 
 from __future__ import annotations
@@ -13,11 +15,13 @@ FRAMING, RAW_HEADER = 38, 16
 
 
 def transceivers(levels: int, circuit_top: bool = False, electrical: int = 0) -> int:
-    """Optical transceivers per upward port of a rack switch in a fully provisioned tree of so many ``levels`` of switches.
+    """Optical transceivers per upward port of a rack switch in a fully provisioned tree of so many
+    ``levels`` of switches.
 
-    Between two levels there is one wire for each such port, with a transceiver at both ends. ``circuit_top``: the uppermost level is
-    optical and needs none at its end. ``electrical``: of so many gaps, from the racks up, wires are copper. REACToR adds racks under a
-    circuit switch, two levels, to what is there. Raises ``ValueError`` for a tree without wires between switches.
+    Between two levels there is one wire for each such port, with a transceiver at both ends.
+    ``circuit_top``: the uppermost level is optical and needs none at its end. ``electrical``: of so
+    many gaps, from the racks up, wires are copper. REACToR adds racks under a circuit switch, two
+    levels, to what is there. Raises ``ValueError`` for a tree without wires between switches.
     """
     gaps = levels - 1
     if gaps < 1 or not 0 <= electrical <= gaps:
@@ -37,7 +41,8 @@ class Network:
     most: int
 
 
-#: Table 1 and the sentence on five levels. Wires at 10 Gb/s may be copper between racks and the next level; at 100 Gb/s none.
+#: Table 1 and the sentence on five levels. Wires at 10 Gb/s may be copper between racks and the
+#: next level; at 100 Gb/s none.
 TABLE1: Sequence[Network] = (
     Network("fat tree, 3 levels", "10 Gb/s", transceivers(3, electrical=1), transceivers(3)),
     Network("Helios-like, 3 levels", "10 Gb/s", transceivers(3, True, electrical=1), transceivers(3, True)),
@@ -49,15 +54,19 @@ TABLE1: Sequence[Network] = (
 
 
 def break_even(transceiver: float, levels: int = 3) -> float:
-    """What a port of the circuit switch may cost for REACToR to cost less than a packet network of that rate whose switches are free.
+    """What a port of the circuit switch may cost for REACToR to cost less than a packet network of
+    that rate whose switches are free.
 
-    ``transceiver`` is the price of one at that rate, in any currency; the result is in the same one.
+    ``transceiver`` is the price of one at that rate, in any currency; the result is in the same
+    one.
     """
     return (transceivers(levels) - transceivers(2, True)) * transceiver
 
 
 def cost(upward_ports: int, count: int, transceiver: float, port: float = 0.0) -> float:
-    """Price of so many upward ports with ``count`` transceivers each and a ``port`` of an optical switch."""
+    """Price of so many upward ports with ``count`` transceivers each and a ``port`` of an optical
+    switch.
+    """
     return upward_ports * (count * transceiver + port)
 
 
@@ -72,11 +81,13 @@ def payload_share(mtu: int) -> float:
 
 
 def circuit_goodput(large: float, small: float, count: int, period: float, dark: float, least_open: float) -> float:
-    """Share of a port's line rate that a pure circuit switch carries: one flow of ``large`` and ``count`` flows of ``small`` of the line rate.
+    """Share of a port's line rate that a pure circuit switch carries: one flow of ``large`` and
+    ``count`` flows of ``small`` of the line rate.
 
-    Every flow gets one circuit a period, for as long as it asks for but ``least_open`` at least, and goes dark for ``dark`` before; the
-    large one takes what is left. One flow alone needs no second configuration and never goes dark. Times in any one unit. The
-    large flow is the longest, and all small ones fit: as in figures 10 and 11.
+    Every flow gets one circuit a period, for as long as it asks for but ``least_open`` at least,
+    and goes dark for ``dark`` before; the large one takes what is left. One flow alone needs no
+    second configuration and never goes dark. Times in any one unit. The large flow is the longest,
+    and all small ones fit: as in figures 10 and 11.
     """
     if count == 0 or small <= 0:
         return min(large, 1.0)

@@ -45,7 +45,9 @@ def served(outcome: Outcome, x: float, scheme: str) -> float:
 
 
 def pure_formula(experiment: str, x: float) -> float:
-    """What the closed formula says of the circuit switch of figure 10 or 11: share of what the whole frames offer."""
+    """What the closed formula says of the circuit switch of figure 10 or 11: share of what the
+    whole frames offer.
+    """
     large, count = (x, SMALL) if experiment == "fig10" else (90.0, round(x))
     first, *rest = sizes(large_and_small(large, count), PERIOD54, LINE, MTU54)
     share = [size * 8 / payload_share(MTU54) / (LINE * PERIOD54 * 1e-6) for size in (first, rest[0])]
@@ -86,7 +88,8 @@ def pauses(experiment: Experiment) -> list[int]:
 
 
 def tcp_share(outcome: Outcome, kind: str, pause: int, large: bool) -> float:
-    """TCP over raw frames under the same schedule: bytes of flows without an end, times of others."""
+    """TCP over raw frames under the same schedule: bytes of flows without an end, times of others.
+    """
     ideal = f"raw_{pause}" if kind == "both" else f"raw_data_{pause}"
     quantity = "received_bytes" if large else "fct_mean_ps"
     own, other = (outcome.mean(0.0, c, quantity) for c in (f"{kind}_{pause}", ideal))
@@ -155,7 +158,9 @@ def _fig8(outcomes: Outcomes) -> tuple[dict[str, np.ndarray], float]:
 
 
 def configurations(trace: dict[str, np.ndarray], begin: float) -> list[tuple[int, float, int]]:
-    """Trains of packets of one source in the period from ``begin`` on: source, its first arrival in us, packets."""
+    """Trains of packets of one source in the period from ``begin`` on: source, its first arrival in
+    us, packets.
+    """
     found = []
     for source in np.unique(trace["source"]):
         times = trace["time"][(trace["source"] == source) & (trace["time"] >= begin) & (trace["time"] < begin + PERIOD * US)]
@@ -183,7 +188,8 @@ def change(outcomes: Outcomes, which: str) -> Found:
 
 
 def growth(outcomes: Outcomes) -> tuple[np.ndarray, np.ndarray]:
-    """Edges of periods (ps) and rates of the seven flows to host 7, by how early they become large."""
+    """Edges of periods (ps) and rates of the seven flows to host 7, by how early they become large.
+    """
     o = outcomes["fig9"]
     end = measures.number(o.experiment.window) * US
     edges = np.arange(0, end + 1, PERIOD * US)
@@ -283,7 +289,8 @@ def formula(outcomes: Outcomes) -> Found:
         o = outcomes[name]
         for x in o.places:
             small = (100 - x) / 100 / SMALL if name == "fig10" else 0.1 / x
-            # What takes no longer than a period's begin is late, is over by the last circuit of the period before.
+            # What takes no longer than a period's begin is late, is over by the last circuit of the
+            # period before.
             early = 0 < small * PERIOD54 < LATE54
             errors[early][f"{name} at {x:g}"] = served(o, x, "circuits") / pure_formula(name, x) - 1
     text = []
@@ -298,7 +305,9 @@ def formula(outcomes: Outcomes) -> Found:
 
 
 def lost(outcome: Outcome, scheme: str) -> dict[int, float]:
-    """Packets that the racks' multiplexers had no room for, by how many frames of an input they hold."""
+    """Packets that the racks' multiplexers had no room for, by how many frames of an input they
+    hold.
+    """
     return {int(x): outcome.mean(x, scheme, "dropped_multiplexer_full") for x in outcome.places}
 
 

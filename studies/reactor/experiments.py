@@ -1,4 +1,6 @@
-"""What is run: every experiment is one scenario, a change of ``scenario.toml``, with its own lists of flows."""
+"""What is run: every experiment is one scenario, a change of ``scenario.toml``, with its own lists
+of flows.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ RAW: Mapping[str, Any] = {"raw": {}}
 
 
 def circuits(**changes: Any) -> Plan:
-    """Cover-all in the prototype's period, with the prototype's control plane but a scheduler that takes no time."""
+    """Cover-all in the prototype's period, with the prototype's control plane but a scheduler that
+    takes no time.
+    """
     return {"circuits": {"scheduler": "cover_all", "period": "1500 us", "dark": "30 us", "least_open": "130 us"} | changes}
 
 
@@ -40,7 +44,9 @@ class Scheme:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One scenario: schemes by name, and lists of flows by the number that the figure has on its axis."""
+    """One scenario: schemes by name, and lists of flows by the number that the figure has on its
+    axis.
+    """
 
     name: str
     schemes: Mapping[str, Scheme]
@@ -98,7 +104,8 @@ D10 = (50.0, 60.0, 70.0, 75.0, 78.0, 80.0, 82.0, 84.0, 86.0, 86.7, 88.0, 89.0, 9
 N11 = (1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 20.0, 30.0, 40.0, 50.0, 62.0)
 
 PURE = Scheme(ideal(packets=False))
-#: Circuits paced to what the packet switch's demand leaves: all demand is known at the begin of a period.
+#: Circuits paced to what the packet switch's demand leaves: all demand is known at the begin of a
+#: period.
 REACTOR = Scheme(ideal(unreported=0.0))
 #: Circuits always paced to 90 %, and never.
 NINETY = Scheme(ideal())
@@ -164,7 +171,8 @@ def _fig7(measures: Sequence[str]) -> Experiment:
     )
 
 
-#: The workload changes in the fourth period, 750 us after its begin; periods begin this much after demands have come.
+#: The workload changes in the fourth period, 750 us after its begin; periods begin this much after
+#: demands have come.
 FIG8_PERIODS, FIG8_LATE = 6, 12
 FIG8_AT = 3 * PERIOD * US + (750 + FIG8_LATE) * US
 INSTANT = {"compute_time": "0 us"}
@@ -201,7 +209,8 @@ SMALL6 = 1_000_000
 
 
 def turns(pause: float, **changes: Any) -> Plan:
-    """All seven matchings of eight hosts in turn: a pair's circuit comes back after ``pause`` us."""
+    """All seven matchings of eight hosts in turn: a pair's circuit comes back after ``pause`` us.
+    """
     open_ = (pause - 7 * DARK6) / 6
     period = 7 * (open_ + DARK6)
     spans = {"period": f"{period:.3f} us", "dark": f"{DARK6} us", "least_open": f"{open_:.3f} us", "compute_time": "10 us"}

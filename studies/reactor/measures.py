@@ -24,7 +24,9 @@ def dropped(run: tp.Run) -> dict[str, float]:
 
 
 def goodput_share(run: tp.Run, hosts: int, mtu: int, line: float, seconds: float) -> float:
-    """What came, framing counted as if all frames were full, over what the hosts' links carry in that time."""
+    """What came, framing counted as if all frames were full, over what the hosts' links carry in
+    that time.
+    """
     received = float(run.flows["received_bytes"].sum())
     return received * 8 / payload_share(mtu) / (hosts * line * seconds)
 

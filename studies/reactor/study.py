@@ -1,4 +1,6 @@
-"""Circuit switching under the radar: circuits alongside a packet switch, for racks without buffers (REACToR, NSDI 2014)."""
+"""Circuit switching under the radar: circuits alongside a packet switch, for racks without buffers
+(REACToR, NSDI 2014).
+"""
 
 from __future__ import annotations
 

@@ -19,8 +19,9 @@ def whole_frames(seconds: float, rate: float, mtu: int) -> int:
 def sizes(shares: Sequence[float], period_us: int, rate: float, mtu: int) -> list[int]:
     """Bytes of flows that bring these shares of a line in a period, the large one first.
 
-    Small ones are a frame short of theirs: where they are to fill the packet switch to the last bit, a frame that the period before has left
-    over is more than it carries, and the scheduler gives it a circuit.
+    Small ones are a frame short of theirs: where they are to fill the packet switch to the last
+    bit, a frame that the period before has left over is more than it carries, and the scheduler
+    gives it a circuit.
     """
     payload = mtu - RAW_HEADER
     whole = [whole_frames(share * period_us * 1e-6, rate, mtu) for share in shares]
@@ -28,7 +29,9 @@ def sizes(shares: Sequence[float], period_us: int, rate: float, mtu: int) -> lis
 
 
 def neighbours(hosts: int, shares: Sequence[float], periods: int, period_us: int, rate: float, mtu: int) -> list[Row]:
-    """Every host to the next ``len(shares)`` ones; each period brings what that share of the line carries in it (section 5.4)."""
+    """Every host to the next ``len(shares)`` ones; each period brings what that share of the line
+    carries in it (section 5.4).
+    """
     of = sizes(shares, period_us, rate, mtu)
     return [
         (k * period_us * US, host, (host + 1 + x) % hosts, size)
@@ -62,9 +65,11 @@ def burst(at: int, frames: int, source: int, destination: int, mtu: int) -> list
 
 
 def groups(changes_at: int, periods: int, period_us: int, frames: int, mtu: int, after: int) -> list[Row]:
-    """Figure 8: hosts 0 to 3 and 4 to 7 among themselves until ``changes_at`` (ps), then each to the other group only.
+    """Figure 8: hosts 0 to 3 and 4 to 7 among themselves until ``changes_at`` (ps), then each to
+    the other group only.
 
-    Each period before brings ``frames`` for every pair, the new workload ``after`` for every pair at once.
+    Each period before brings ``frames`` for every pair, the new workload ``after`` for every pair
+    at once.
     """
     group = lambda host: host // 4
     rows: list[Row] = []
@@ -82,10 +87,11 @@ def groups(changes_at: int, periods: int, period_us: int, frames: int, mtu: int,
 
 
 def growing(steps: Sequence[int], end: int, line: float, small: float, period_us: int, dark_us: float, mtu: int) -> list[Row]:
-    """Figure 9: eight hosts, each to all others; at ``steps[j]`` (ps) its flow to the host j + 1 further becomes large.
+    """Figure 9: eight hosts, each to all others; at ``steps[j]`` (ps) its flow to the host j + 1
+    further becomes large.
 
-    Small ones are paced at ``small`` bit/s. Large ones bring together what circuits at ``line`` bit/s carry when each of them has one
-    configuration a period, evenly over time.
+    Small ones are paced at ``small`` bit/s. Large ones bring together what circuits at ``line``
+    bit/s carry when each of them has one configuration a period, evenly over time.
     """
     rows: list[Row] = []
     for at, (begin, stop) in enumerate(zip(steps, [*steps[1:], end], strict=True)):

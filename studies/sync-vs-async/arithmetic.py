@@ -1,6 +1,7 @@
 """How full packets leave timeslots, computed without a simulator.
 
-SYN gives a packet a slot of one full frame, however small the packet is. So it can carry no more than the mean packet over the full one.
+SYN gives a packet a slot of one full frame, however small the packet is. So it can carry no more
+than the mean packet over the full one.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: An IP packet and its frame at least take this on an Ethernet wire: preamble 8, header 14, check sequence 4, gap 12.
+#: An IP packet and its frame at least take this on an Ethernet wire: preamble 8, header 14, check
+#: sequence 4, gap 12.
 FRAMING, LEAST = 38, 84
 MTU = 1500
 

@@ -31,7 +31,9 @@ def _mean(outcome: Outcome, quantity: str, load: float, scheme: str) -> float:
 
 
 def _by_metric(outcome: Outcome, quantities: Mapping[str, str], order: Sequence[str]) -> Found:
-    """Several quantities that the words may mean; whether all, some or none are in this order, from the most to the least."""
+    """Several quantities that the words may mean; whether all, some or none are in this order, from
+    the most to the least.
+    """
     load = _near(outcome, 0.8)
     parts, ordered = [], []
     for quantity, name in quantities.items():

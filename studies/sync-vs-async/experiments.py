@@ -27,7 +27,9 @@ def asy(**changes: Any) -> Plan:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One scenario: schemes by name (the first is the baseline), loads, and what else differs from ``scenario.toml``."""
+    """One scenario: schemes by name (the first is the baseline), loads, and what else differs from
+    ``scenario.toml``.
+    """
 
     name: str
     schemes: Mapping[str, Plan]
@@ -94,7 +96,9 @@ def imperfect_name(scheme: str, kind: str, value: Any) -> str:
 
 
 def imperfect(chosen: Mapping[str, Sequence[Any]] | None = None) -> dict[str, Plan]:
-    """The ideal schemes and all that are ideal but for one thing; of all values or of those ``chosen`` by kind."""
+    """The ideal schemes and all that are ideal but for one thing; of all values or of those
+    ``chosen`` by kind.
+    """
     plans: dict[str, Plan] = dict(BOTH)
     for kind, (key, values, who) in IMPERFECTIONS.items():
         for value in values[1:] if chosen is None else chosen.get(kind, ()):

@@ -29,8 +29,8 @@ def variation(values: np.ndarray) -> float:
 def of_flows(run: tp.Run, summary: Mapping[str, Any], load: float, window: float) -> dict[str, float]:
     """Completion times, throughput, fairness; ``window`` is the length of the measured one.
 
-    A flow that is not done counts with the time that it has waited by the end of the run, so that the means are lower bounds where
-    there are such flows; ``unfinished`` is their share.
+    A flow that is not done counts with the time that it has waited by the end of the run, so that
+    the means are lower bounds where there are such flows; ``unfinished`` is their share.
     """
     flows = run.flows
     measured = flows["measured"].astype(bool)
@@ -57,7 +57,8 @@ def of_flows(run: tp.Run, summary: Mapping[str, Any], load: float, window: float
         "fct_p99_ms": float(np.percentile(took, 99)) / MS,
         "unfinished": float(missing.mean()),
         "flows": float(len(took)),
-        # Of what came in the window, as much left in it: 1, but for the window's edges, where a scheme keeps up.
+        # Of what came in the window, as much left in it: 1, but for the window's edges, where a
+        # scheme keeps up.
         "carried_load": load * goodput / offered,
         "jain_servers": float(summary["goodput_jain"]),
         # Of the shares of what servers had to send that were carried.
@@ -68,7 +69,9 @@ def of_flows(run: tp.Run, summary: Mapping[str, Any], load: float, window: float
 
 
 def slowdown_over_time(run: tp.Run, simulated: float, begin: float, length: float, bins: int) -> tuple[np.ndarray, np.ndarray]:
-    """Moments (ms) and the mean slowdown of flows that came then; what is not done counts with the time that it has waited."""
+    """Moments (ms) and the mean slowdown of flows that came then; what is not done counts with the
+    time that it has waited.
+    """
     flows = run.flows
     start, fct = flows["start_ps"].astype(float), flows["fct_ps"].astype(float)
     slowdown = np.where(np.isnan(fct), simulated - start, fct) / flows["ideal_ps"].astype(float)
@@ -89,7 +92,9 @@ def tiers(run: tp.Run) -> dict[str, np.ndarray]:
 
 
 def of_queues(run: tp.Run, begin: float, end: float, every: float) -> dict[str, float]:
-    """Wire bytes that wait at a port, by tier: mean and 99th percentile over ports and moments, empty queues included."""
+    """Wire bytes that wait at a port, by tier: mean and 99th percentile over ports and moments,
+    empty queues included.
+    """
     source, queues = run.links["from"], run.queues
     time, node, length = queues["time_ps"].astype(float), queues["node"], queues["queue_bytes"].astype(float)
     within = (time >= begin) & (time < end)
@@ -123,7 +128,8 @@ def trace(run: tp.Run, begin: float, end: float, every: float) -> dict[str, tupl
 
 
 def of_latency(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Time of a packet in the network: from the server's link to its last bit at the other server."""
+    """Time of a packet in the network: from the server's link to its last bit at the other server.
+    """
     names = {p: f"network_latency_{p}_ps" for p in ("mean", "p50", "p95", "p99", "max")}
     return {f"latency_{p}_us": float(summary[column]) / US for p, column in names.items() if summary.get(column) is not None}
 

@@ -1,4 +1,6 @@
-"""Synchronous or asynchronous central control: timeslots against rates (Sviridov, Bianco, Giaccone, IEEE Globecom 2018)."""
+"""Synchronous or asynchronous central control: timeslots against rates (Sviridov, Bianco, Giaccone,
+IEEE Globecom 2018).
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def _measure(outcome: Outcome, results: tp.Results) -> None:
 
 
 def table(outcome: Outcome) -> Iterator[Sequence[str]]:
-    """One row per load, scheme and quantity; differences are to the first scheme, relative, paired by seed."""
+    """One row per load, scheme and quantity; differences are to the first scheme, relative, paired
+    by seed.
+    """
     yield "load", "scheme", "quantity", "mean", "half_95", "n", "difference", "difference_half_95", "p_equivalent", "verdict"
     first = next(iter(outcome.experiment.schemes))
     for load in outcome.experiment.loads:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 #: Preamble 8, header 14, check sequence 4, gap 12; a raw frame's own header.
 FRAMING, RAW_HEADER = 38, 16
-#: Reactions of hosts to control frames, us: the least and the longest. The paper's sections 3.2.3 and 3.2.4.
+#: Reactions of hosts to control frames, us: the least and the longest. The paper's sections 3.2.3
+#: and 3.2.4.
 REACTIONS = {"immediate": (0.0, 0.0), "interface": (2.0, 6.0), "user_space": (100.0, 200.0)}
 #: A control frame's bytes: as the paper counts, and on the wire with preamble and gap.
 COUNTED, ON_WIRE = 60, 84
 
 
 def ideal_switch(hosts: int, size: float, rate: float) -> float:
-    """Seconds of an all-to-all of ``size`` bytes a pair under one switch: payload only, as the paper counts."""
+    """Seconds of an all-to-all of ``size`` bytes a pair under one switch: payload only, as the
+    paper counts.
+    """
     return (hosts - 1) * size * 8 / rate
 
 
 def ideal_tree(edges: int, under: int, size: float, rate: float) -> float:
-    """The same in a tree of ``edges`` switches with ``under`` hosts each, one uplink of ``rate`` bit/s from each to the root."""
+    """The same in a tree of ``edges`` switches with ``under`` hosts each, one uplink of ``rate``
+    bit/s from each to the root.
+    """
     hosts = edges * under
     return max(ideal_switch(hosts, size, rate), under * (hosts - under) * size * 8 / rate)
 
@@ -27,7 +32,9 @@ def frame_time(mtu: int, rate: float) -> float:
 
 
 def slot_frames(slot: float, mtu: int, rate: float) -> int:
-    """Full frames of a slot of ``slot`` us that a control frame closes: the frame that is being sent is finished."""
+    """Full frames of a slot of ``slot`` us that a control frame closes: the frame that is being
+    sent is finished.
+    """
     return int(-(-slot // frame_time(mtu, rate)))
 
 
@@ -43,10 +50,11 @@ def control_rate(slot: float, guard: float, size: int) -> float:
 
 
 def least_guard(reaction: str, hosts: int, mtu: int, rate: float) -> float:
-    """Microseconds between slots under one switch with which no frame ever meets one of the slot before.
+    """Microseconds between slots under one switch with which no frame ever meets one of the slot
+    before.
 
-    The last of the frames that close a slot comes after those of all other hosts; its host may react slowest, and then ends its frame. The
-    first host of the next slot may react at once.
+    The last of the frames that close a slot comes after those of all other hosts; its host may
+    react slowest, and then ends its frame. The first host of the next slot may react at once.
     """
     quick, slow = REACTIONS[reaction]
     skew = (hosts - 1) * ON_WIRE * 8 / rate * 1e6

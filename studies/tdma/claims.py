@@ -187,7 +187,9 @@ def blocks_tcp(outcomes: Outcomes) -> Found:
 
 
 def blocks_tdma(outcomes: Outcomes) -> Found:
-    """A block that fills its last slot only in part loses the rest of it: of larger ones those are compared that fill nine tenths of their slots."""
+    """A block that fills its last slot only in part loses the rest of it: of larger ones those are
+    compared that fill nine tenths of their slots.
+    """
     ahead, single, tcp = (curve(outcomes[name], scheme) for name, scheme in (("fig11_ahead", "tdma"), ("fig11", "tdma"), ("fig11", "tcp")))
     text = f"all blocks handed over: {_listed(ahead)}; one block at a time: {_listed(single)} Gb/s"
     full, best = SLOT * 1.25, max(ahead.values())

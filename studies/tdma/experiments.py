@@ -57,7 +57,8 @@ class Experiment:
     fabric: Mapping[str, Any]
     #: Bytes of a pair in an all-to-all; 0 where there are lists of flows.
     size: int = 0
-    #: Lists by the number that the figure has on its axis; made where the experiment is run, from what came out of the one that it `follows`.
+    #: Lists by the number that the figure has on its axis; made where the experiment is run, from
+    #: what came out of the one that it `follows`.
     flows: Mapping[float, Callable[..., list[Row]]] = field(default_factory=dict)
     follows: str = ""
     #: A host's transfers of an all-to-all one after the other.
@@ -169,11 +170,13 @@ def _fig9(name: str, count: int, pings: bool) -> Experiment:
     return Experiment(name, PING_CONTROLS, TREE | USUAL, flows=flows, sweep=(BUFFER_KEY, FIG9_BUFFERS), window=window)
 
 
-#: Figure 10: moments of the slot at which pings are sent, us after the frame that opens it has come to the host, whose interface obeys it after 2 to
-#: 6 us. The guards, us: none shows what the paper's is for.
+#: Figure 10: moments of the slot at which pings are sent, us after the frame that opens it has come
+#: to the host, whose interface obeys it after 2 to 6 us. The guards, us: none shows what the
+#: paper's is for.
 MOMENTS = (*range(30), *range(30, 60, 5), *range(60, 300, 20))
 FIG10_GUARDS = (GUARD, 0)
-#: From the begin of a slot at the controller until its frame has come to a host, us: the default of `control_latency`.
+#: From the begin of a slot at the controller until its frame has come to a host, us: the default of
+#: `control_latency`.
 CONTROL = 20
 #: A packet that asks for a slot: not as large as a ping, by which they are told apart.
 ASKS = PING + 1
@@ -190,7 +193,9 @@ def fig10_names(guard: float) -> tuple[str, str]:
 
 
 def _fig10(each: int, guard: float) -> list[Experiment]:
-    """So many pings at each moment. First only packets that ask for slots; then the same, which gives the same slots, and pings in these."""
+    """So many pings at each moment. First only packets that ask for slots; then the same, which
+    gives the same slots, and pings in these.
+    """
     count = each * len(MOMENTS)
     window = (f"{(count + 1) * PING_EVERY // MS} ms", "0 ms")
 
@@ -224,7 +229,8 @@ def _fig11(blocks: Sequence[float], seeds: int) -> list[Experiment]:
     ]
 
 
-#: Figures 12 and 13: the wire from the host in the middle to the receiver has these rates in turn, ms each. The RTT is 250 us, most of it in the hosts.
+#: Figures 12 and 13: the wire from the host in the middle to the receiver has these rates in turn,
+#: ms each. The RTT is 250 us, most of it in the hosts.
 FAST, SLOW, SPAN = 10.0, 1.0, 10
 MIDDLE: Mapping[str, Any] = {
     "topology": {"single_switch": {"hosts": 2}},
@@ -233,9 +239,11 @@ MIDDLE: Mapping[str, Any] = {
 FLAPPING = {"wires": {"wire": 1}, "at": f"{SPAN} ms", "rates": [f"{SLOW:g} Gb/s", f"{FAST:g} Gb/s"], "every": f"{SPAN} ms", "notice": "30 ms"}
 #: TCP, alone and in slots.
 TCP_CONTROLS: Mapping[str, Any] = {"tcp": TCP, "tdma": tdma() | TCP}
-#: Of what is received, us, and over how many of these it is taken; ms that pass before, in which the first losses are repaired; ms that the figure shows.
+#: Of what is received, us, and over how many of these it is taken; ms that pass before, in which
+#: the first losses are repaired; ms that the figure shows.
 SAMPLE, OVER, BEFORE, SHOWN = 500, 5, 300, 100
-#: Less than this share of the slow rate is too little: slots of whole frames with guards leave 0.91 of it.
+#: Less than this share of the slow rate is too little: slots of whole frames with guards leave 0.91
+#: of it.
 BELOW = 0.85
 
 
@@ -250,7 +258,9 @@ def _fig12(spans: int) -> Experiment:
 def _all(
     full: int, tcp: int, small: int, buffers: Sequence[int], guard: int, pings: int, each: int, blocks: Sequence[float], spans: int, seeds: int
 ) -> list[Experiment]:
-    """Bytes of a pair, kB of buffers, how many pings, how many at each moment, kB of blocks, spans of a rate."""
+    """Bytes of a pair, kB of buffers, how many pings, how many at each moment, kB of blocks, spans
+    of a rate.
+    """
     sweep = (BUFFER_KEY, [f"{b} kB" for b in buffers])
     return [
         # Nothing under slots is random but the interfaces' reactions.

@@ -28,7 +28,9 @@ def quantiles(times: np.ndarray, name: str) -> dict[str, float]:
 
 
 def completions(run: tp.Run, tree: bool) -> dict[str, float]:
-    """When flows end, from the run's begin; in a tree pairs under one switch and others by themselves."""
+    """When flows end, from the run's begin; in a tree pairs under one switch and others by
+    themselves.
+    """
     flows = run.flows
     fct = flows["fct_ps"].astype(float)
     done = ~np.isnan(fct)
@@ -59,7 +61,9 @@ def block_rate(run: tp.Run) -> dict[str, float]:
 
 
 def slots_of_pings(run: tp.Run) -> dict[str, float]:
-    """When the slot began that carried a packet which asked for one, ps, packet by packet, by its sender."""
+    """When the slot began that carried a packet which asked for one, ps, packet by packet, by its
+    sender.
+    """
     flows, slots = run.flows, run.slots
     numbers = {}
     for source, destination in ((1, 9), (9, 1)):
@@ -87,7 +91,9 @@ def moments(run: tp.Run) -> dict[str, float]:
 
 
 def bandwidth(run: tp.Run, end: int) -> dict[str, float]:
-    """Gb/s that the receiver sees until ``end``, ms, over the last samples, sample by sample; and by the capacity of the time."""
+    """Gb/s that the receiver sees until ``end``, ms, over the last samples, sample by sample; and
+    by the capacity of the time.
+    """
     table = run.received
     every, length = SAMPLE * 1_000_000, end * 1000 // SAMPLE
     received = np.zeros(length)
@@ -108,7 +114,8 @@ def bandwidth(run: tp.Run, end: int) -> dict[str, float]:
 
 
 def pings(run: tp.Run, in_slots: bool) -> dict[str, float]:
-    """RTTs of pings, us: a way there and a way back, which begin at the same time. Lost ones are counted, and left out.
+    """RTTs of pings, us: a way there and a way back, which begin at the same time. Lost ones are
+    counted, and left out.
 
     ``in_slots``: without the wait, from the begin of the slot that carries it; the wait by itself.
     """

@@ -1,4 +1,6 @@
-"""Practical TDMA: exclusive slots on plain Ethernet, opened and closed by pause frames (EuroSys 2012)."""
+"""Practical TDMA: exclusive slots on plain Ethernet, opened and closed by pause frames (EuroSys
+2012).
+"""
 
 from __future__ import annotations
 

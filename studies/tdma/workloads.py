@@ -13,5 +13,7 @@ def pings(count: int, every: int, first: int, source: int, destination: int, siz
 
 
 def beside(count: int, every: int, size: int, bulk: int) -> list[Row]:
-    """Figure 9: in a tree of pods of 8, hosts 0 and 16 send without an end to host 8; host 1 and host 9 ping each other."""
+    """Figure 9: in a tree of pods of 8, hosts 0 and 16 send without an end to host 8; host 1 and
+    host 9 ping each other.
+    """
     return [(0, 0, 8, bulk), (0, 16, 8, bulk), *pings(count, every, every // 2, 1, 9, size)]

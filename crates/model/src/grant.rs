@@ -3,13 +3,15 @@
 use crate::ids::{HostId, LinkId};
 use crate::units::{Bytes, Rate, Time};
 
-/// A queue's traffic class at a host, beside its destination. Class 0 is all that no control separates.
+/// A queue's traffic class at a host, beside its destination. Class 0 is all that no control
+/// separates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Class(pub u8);
 
-/// A path through the fabric, as two bytes in a packet: at every switch the tag picks among the equal candidates instead of the flow's
-/// hash. A switch that has hosts takes the low byte, any other the high byte, modulo the number of candidates: so two bytes name every
-/// path of a Clos network of three layers.
+/// A path through the fabric, as two bytes in a packet: at every switch the tag picks among the
+/// equal candidates instead of the flow's hash. A switch that has hosts takes the low byte, any
+/// other the high byte, modulo the number of candidates: so two bytes name every path of a Clos
+/// network of three layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathTag(pub u16);
 
@@ -45,8 +47,9 @@ pub enum Trigger {
 
 /// The right to send: which queue, over what, how fast, from when to when.
 ///
-/// A timeslot is one packet long with a path; a rate is a grant whose end is [`Trigger::Never`]; a slot of a TDMA round runs at line
-/// rate between two times or two signals; a circuit is a slot over another medium. None outlives its lease.
+/// A timeslot is one packet long with a path; a rate is a grant whose end is [`Trigger::Never`]; a
+/// slot of a TDMA round runs at line rate between two times or two signals; a circuit is a slot
+/// over another medium. None outlives its lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// The queue: to whom.
@@ -65,7 +68,8 @@ pub struct Grant {
     pub start: Trigger,
     /// When it ends; the instant itself is outside.
     pub end: Trigger,
-    /// When it ends at the latest, by the host's own clock: a controller that falls silent opens no gate for good.
+    /// When it ends at the latest, by the host's own clock: a controller that falls silent opens no
+    /// gate for good.
     pub lease: Time,
 }
 

@@ -25,7 +25,8 @@ macro_rules! id {
 }
 
 id!(
-    /// An end point; hosts of a fabric are numbered from 0. A host is also the node of the same number.
+    /// An end point; hosts of a fabric are numbered from 0. A host is also the node of the same
+    /// number.
     HostId,
     "h"
 );

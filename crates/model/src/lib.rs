@@ -1,8 +1,9 @@
-//! The vocabulary of timeplane: units, ids, fabrics, demand, matchings, slots, schedules, plans and grants.
+//! The vocabulary of timeplane: units, ids, fabrics, demand, matchings, slots, schedules, plans and
+//! grants.
 //!
-//! Values of these types are valid by construction: a [`Matching`] that exists shares no port, a [`Slot`] that
-//! exists overloads no link, a [`Fabric`] that exists is connected. Nothing here reads a clock, opens a file or
-//! draws a random number.
+//! Values of these types are valid by construction: a [`Matching`] that exists shares no port, a
+//! [`Slot`] that exists overloads no link, a [`Fabric`] that exists is connected. Nothing here
+//! reads a clock, opens a file or draws a random number.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 

@@ -65,10 +65,11 @@ impl Fabric {
         Self::leaf_spine(edges, per_edge, 1, switch, link, uplink)
     }
 
-    /// The k-ary fat tree (Al-Fares, Loukissas, Vahdat, SIGCOMM 2008): `k` pods of k/2 edge and k/2 aggregation switches, (k/2)²
-    /// cores, k³/4 hosts.
+    /// The k-ary fat tree (Al-Fares, Loukissas, Vahdat, SIGCOMM 2008): `k` pods of k/2 edge and k/2
+    /// aggregation switches, (k/2)² cores, k³/4 hosts.
     ///
-    /// Nodes: hosts, edges, aggregations, cores. Aggregation `a` of a pod is joined to cores `a k/2 .. (a + 1) k/2`.
+    /// Nodes: hosts, edges, aggregations, cores. Aggregation `a` of a pod is joined to cores `a k/2
+    /// .. (a + 1) k/2`.
     ///
     /// # Errors
     /// Where `k` is zero or odd.
@@ -106,7 +107,8 @@ mod tests {
     const LINK: LinkSpec =
         LinkSpec { rate: Rate::gbps(1), propagation: Duration::from_us(1), framing: Framing::Ethernet, bit_error: 0.0 };
 
-    /// Every candidate link lies on a shortest path, and every shortest path's first link is a candidate.
+    /// Every candidate link lies on a shortest path, and every shortest path's first link is a
+    /// candidate.
     fn routes_are_all_shortest_paths(fabric: &Fabric) {
         let mut graph = DiGraph::<(), ()>::new();
         for _ in fabric.nodes() {
@@ -179,7 +181,8 @@ mod tests {
                 }
             }
         }
-        // The only spine's only link to a leaf: the hosts under it reach each other, and nobody else.
+        // The only spine's only link to a leaf: the hosts under it reach each other, and nobody
+        // else.
         let tree = Fabric::tree(2, 2, sw, LINK, LINK).unwrap().without([crate::ids::LinkId(8)]);
         let reaches = |a, b| tree.reaches(HostId(a), HostId(b));
         assert!(reaches(0, 1) && reaches(2, 3) && !reaches(0, 2) && !reaches(3, 1));
@@ -203,7 +206,8 @@ mod tests {
 
     #[test]
     fn even_splitting_loads_links_as_arithmetic_says() {
-        // Two leaves of two hosts, two spines: 1 Gb/s of wire bytes from every host to one under the other leaf.
+        // Two leaves of two hosts, two spines: 1 Gb/s of wire bytes from every host to one under
+        // the other leaf.
         let f = Fabric::leaf_spine(2, 2, 2, Switch::default(), LINK, LINK).unwrap();
         let pairs = [(0, 2), (1, 3), (2, 0), (3, 1)].map(|(a, b)| (HostId(a), HostId(b), 125e6));
         let u = f.utilisation(pairs);

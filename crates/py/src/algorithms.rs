@@ -73,7 +73,8 @@ pub(crate) fn colour_within<'py>(
 /// Colours and moves, an entry for each edge.
 type Coloured<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<usize>>);
 
-/// Edges coloured one after the other: colours at the end (-1: there was none), and how many others each one moved.
+/// Edges coloured one after the other: colours at the end (-1: there was none), and how many others
+/// each one moved.
 #[pyfunction]
 pub(crate) fn colour_one_by_one<'py>(
     py: Python<'py>,

@@ -1,4 +1,5 @@
-//! The flyway controller, antennas and link rates as functions over numpy arrays; `timeplane.algorithms` documents them.
+//! The flyway controller, antennas and link rates as functions over numpy arrays;
+//! `timeplane.algorithms` documents them.
 
 use crate::algorithms::{Value, invalid};
 use numpy::ndarray::ArrayView2;
@@ -13,7 +14,8 @@ use timeplane_schedule::flyways::{
     Duplex, Either, FlywayError, FlywayPlan, FlywayPlanner, FlywayPolicy, Phase, Phases, Ports, Request, Traffic, Wired,
 };
 
-/// Links (a, b, channel), rates, setup times, routes (from, to, link), shares, then CTD, wired, unsubscribed in seconds.
+/// Links (a, b, channel), rates, setup times, routes (from, to, link), shares, then CTD, wired,
+/// unsubscribed in seconds.
 type Planned<'py> = (
     Bound<'py, PyArray2<i64>>,
     Bound<'py, PyArray1<f64>>,
@@ -89,7 +91,8 @@ fn setting(
         return Err(invalid(format_args!("{radios} radios on {channels} channels: 64 at most")));
     }
     let layout = layout(racks, positions)?;
-    // Without an antenna there are no radios, and without circuits no ports: one kind of set does for all.
+    // Without an antenna there are no radios, and without circuits no ports: one kind of set does
+    // for all.
     let field = Field::new(&layout, antenna(antenna_name.unwrap_or("isotropic"))?, &LinkBudget::default());
     let radios = if antenna_name.is_some() { radios } else { 0 };
     let (ports, rate) = match circuits {
@@ -227,7 +230,8 @@ pub(crate) fn antenna_gain<'py>(
     Ok(PyArray1::from_iter(py, degrees.iter().map(gain)))
 }
 
-/// OFDM rates in bit/s over distances in metres, both antennas pointed at each other and nobody else sending; 0 where there is none.
+/// OFDM rates in bit/s over distances in metres, both antennas pointed at each other and nobody
+/// else sending; 0 where there is none.
 #[pyfunction]
 pub(crate) fn link_rate<'py>(
     py: Python<'py>,

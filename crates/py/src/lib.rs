@@ -1,7 +1,8 @@
 //! Python classes over the Rust crates: `timeplane._core`.
 //!
-//! Only what has to be in Rust is here: reading scenarios, running them without the interpreter's lock, tables as Arrow
-//! streams, schedulers written in Python. What a user sees is the package in `python/timeplane`.
+//! Only what has to be in Rust is here: reading scenarios, running them without the interpreter's
+//! lock, tables as Arrow streams, schedulers written in Python. What a user sees is the package in
+//! `python/timeplane`.
 
 mod algorithms;
 mod error;
@@ -45,7 +46,8 @@ mod _core {
     #[allow(non_upper_case_globals)]
     const __version__: &str = timeplane_experiment::VERSION;
 
-    /// The `timeplane` command: takes the arguments with the program's name in front, returns the exit code.
+    /// The `timeplane` command: takes the arguments with the program's name in front, returns the
+    /// exit code.
     #[pyfunction]
     fn main(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
         py.detach(|| timeplane_cli::main(arguments))
@@ -66,7 +68,8 @@ mod _core {
         Ok(timeplane_results::stats::t_quantile(p, freedom))
     }
 
-    /// Mean of some values and half of its confidence interval, which a single one does not have; nothing of none.
+    /// Mean of some values and half of its confidence interval, which a single one does not have;
+    /// nothing of none.
     #[pyfunction]
     fn interval(values: Vec<f64>, level: f64) -> PyResult<Option<(f64, Option<f64>)>> {
         if !(level > 0.0 && level < 1.0) {
@@ -75,8 +78,8 @@ mod _core {
         Ok(timeplane_results::stats::Interval::of(&values, level).map(|i| (i.mean, i.half_width)))
     }
 
-    /// The p-value of two one-sided paired t-tests that `values` differ from `baseline` by less than `margin`, relative to it; nothing
-    /// under two pairs, and where a baseline is 0.
+    /// The p-value of two one-sided paired t-tests that `values` differ from `baseline` by less
+    /// than `margin`, relative to it; nothing under two pairs, and where a baseline is 0.
     #[pyfunction]
     fn equivalence(values: Vec<f64>, baseline: Vec<f64>, margin: f64) -> PyResult<Option<f64>> {
         if values.len() != baseline.len() || margin.is_nan() || margin <= 0.0 {

@@ -1,4 +1,5 @@
-//! Runs a scenario beside the interpreter: its lock is free, and the main thread looks for signals meanwhile.
+//! Runs a scenario beside the interpreter: its lock is free, and the main thread looks for signals
+//! meanwhile.
 
 use crate::error;
 use crate::results::{Comparison, Results};
@@ -75,8 +76,9 @@ fn forget(
 
 /// Runs everything that is missing in `root` and compares what is complete.
 ///
-/// `until` ends a point early, as `fct_mean=5%`. `progress` is called about ten times a second with (fraction, runs complete, of them complete before, runs in all, events);
-/// `keep` is kept as long as somebody may read the results.
+/// `until` ends a point early, as `fct_mean=5%`. `progress` is called about ten times a second with
+/// (fraction, runs complete, of them complete before, runs in all, events); `keep` is kept as long
+/// as somebody may read the results.
 #[pyfunction]
 #[pyo3(signature = (loaded, jobs, root, progress, schedulers, keep, until=None))]
 #[allow(clippy::too_many_arguments, reason = "one call from Python, where each has a name")]

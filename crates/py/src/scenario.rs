@@ -20,7 +20,8 @@ impl Loaded {
         loaded.map(Self).map_err(|e| error::scenario(py, &e))
     }
 
-    /// Takes a scenario as JSON text; `base` is the folder in which files that it names are looked up.
+    /// Takes a scenario as JSON text; `base` is the folder in which files that it names are looked
+    /// up.
     #[staticmethod]
     #[pyo3(signature = (text, base, overrides=vec![]))]
     fn from_json(py: Python<'_>, text: &str, base: PathBuf, overrides: Vec<(String, Vec<String>)>) -> PyResult<Self> {
@@ -46,7 +47,8 @@ impl Loaded {
         self.0.base.clone()
     }
 
-    /// Checks everything, also what it names; gives what is doubtful. `schedulers` are known beside the built-in ones.
+    /// Checks everything, also what it names; gives what is doubtful. `schedulers` are known beside
+    /// the built-in ones.
     fn validate(&self, py: Python<'_>, schedulers: Vec<String>) -> PyResult<Vec<Py<PyAny>>> {
         let warnings = py.detach(|| {
             let built_in = Schedulers::built_in();

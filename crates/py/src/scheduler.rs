@@ -106,7 +106,8 @@ fn invalid(what: impl Display) -> PyErr {
 
 impl Scheduler for PythonScheduler {
     fn plan(&mut self, demand: &Demand, fabric: &Fabric, standing: &Standing) -> Plan {
-        // A plan of rates is refused by a controller of slots, so that a run whose scheduler has failed never counts as complete.
+        // A plan of rates is refused by a controller of slots, so that a run whose scheduler has
+        // failed never counts as complete.
         let hosts = fabric.hosts() as usize;
         let refused = || Plan::Rates(RateMatrix::new(vec![Rate::ZERO; hosts * hosts], fabric).expect("no rate at all"));
         let Some(call) = self.call.as_ref().filter(|_| !self.failure.is_set()) else { return refused() };

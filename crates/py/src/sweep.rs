@@ -94,7 +94,8 @@ impl Sweep {
     }
 }
 
-/// Runs one run of somebody else's sweep, as its `task` says, and returns its files; `root` is a folder for what is written meanwhile.
+/// Runs one run of somebody else's sweep, as its `task` says, and returns its files; `root` is a
+/// folder for what is written meanwhile.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "a task, as it travels")]
 pub(crate) fn run_elsewhere<'py>(

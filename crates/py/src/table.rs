@@ -1,4 +1,5 @@
-//! Tables as Arrow streams: read from Parquet a row group at a time, with the run, the scheme, the point and the seed in front.
+//! Tables as Arrow streams: read from Parquet a row group at a time, with the run, the scheme, the
+//! point and the seed in front.
 
 use crate::error;
 use arrow_array::cast::AsArray;
@@ -106,8 +107,8 @@ enum Rows {
 
 /// A table of results, as columns.
 ///
-/// polars, pandas, pyarrow and DuckDB take it as it is (`polars.DataFrame(table)`); nothing is read before it is asked for.
-/// Times are picoseconds; the unit of every other column is in its name.
+/// polars, pandas, pyarrow and DuckDB take it as it is (`polars.DataFrame(table)`); nothing is read
+/// before it is asked for. Times are picoseconds; the unit of every other column is in its name.
 #[pyclass(frozen, module = "timeplane")]
 pub(crate) struct Table {
     name: String,
@@ -280,7 +281,8 @@ impl Table {
         Ok(format!("<table {}: {} rows of {}>", self.name, self.__len__(py)?, self.columns().join(", ")))
     }
 
-    /// One column as a numpy array: integers, booleans, floats (`nan` where a value is missing) or texts as objects.
+    /// One column as a numpy array: integers, booleans, floats (`nan` where a value is missing) or
+    /// texts as objects.
     fn __getitem__<'py>(&self, py: Python<'py>, column: &str) -> PyResult<Bound<'py, PyAny>> {
         let Ok(index) = self.schema.index_of(column) else {
             let text =

@@ -1,4 +1,5 @@
-//! How far each rate reaches with each antenna, and what a few distances receive: `cargo run -p timeplane-radio --example link_budget`.
+//! How far each rate reaches with each antenna, and what a few distances receive: `cargo run -p
+//! timeplane-radio --example link_budget`.
 //!
 //! 10 mW at 59.4 GHz, 3 dB off for multipath, both antennas pointed at each other.
 

@@ -1,8 +1,11 @@
-//! What the links of the proxy's two rooms do over time:
-//! `cargo run -p timeplane-radio --example link trace -- [--scene A|B] [--level DBM] [--length S] [--speed M/S] [--along SHARE]
-//! [--before M] [--angle DEG] [--extra DB] [--width M] [--height M] [--target PER] [--select MS] [--every MS] [--beams FILE] [--link trace FILE]`.
+//! Compute link traces of the proxy's two rooms:
+//! `cargo run -p timeplane-radio --example link_trace -- [--scene A|B] [--level DBM] [--length S]`,
+//! `[--speed M/S] [--along SHARE] [--before M] [--angle DEG] [--extra DB] [--width M] [--height
+//! M]`,
+//! `[--target PER] [--select MS] [--every MS] [--beams FILE] [--link_trace FILE]`.
 //!
-//! It prints the link trace every 100 ms; `--beams` writes the matrices as `BeamTrace` reads them, `--link trace` all states as a table.
+//! It prints the link trace every 100 ms. `--beams` writes matrices in the format of `BeamTrace`,
+//! `--link_trace` writes all states as a table.
 
 use core::ops::RangeInclusive;
 use std::collections::BTreeMap;
@@ -76,8 +79,8 @@ fn run() -> Result<(), Box<dyn Error>> {
     let extra = Db::new(within("extra", testbed.extra.get(), 0.0..=100.0)?);
     let mut testbed = testbed.walked(walk);
     testbed.extra = extra;
-    let metres = |name, default: Metres| within(name, default.get(), 0.0..=10.0).map(Metres::new);
-    testbed.size = (metres("width", testbed.size.0)?, metres("height", testbed.size.1)?);
+    let meters = |name, default: Metres| within(name, default.get(), 0.0..=10.0).map(Metres::new);
+    testbed.size = (meters("width", testbed.size.0)?, meters("height", testbed.size.1)?);
     let length = Duration::from_secs_f64(within("length", 10.0, 0.0..=1000.0)?);
     let trace = testbed.trace(length)?;
     let parameters = LinkParameters { target: within("target", 0.01, 1e-6..=0.5)?, ..LinkParameters::default() };

@@ -44,8 +44,9 @@ pub struct PhyTiming {
 }
 
 impl PhyTiming {
-    /// IEEE 802.11ad-2012, clause 21: preamble 2176 + 1152 chips (1890.9 ns), header of the single carrier 1024 chips (581.8 ns), OFDM
-    /// symbols and header of 640 samples (242.4 ns), control preamble 6400 + 1152 chips (4290.9 ns) and header 8192 chips (4654.5 ns).
+    /// IEEE 802.11ad-2012, clause 21: preamble 2176 + 1152 chips (1890.9 ns), header of the single
+    /// carrier 1024 chips (581.8 ns), OFDM symbols and header of 640 samples (242.4 ns), control
+    /// preamble 6400 + 1152 chips (4290.9 ns) and header 8192 chips (4654.5 ns).
     pub const STANDARD: Self = Self {
         preamble: Ticks::chips(2176 + 1152),
         single_carrier_header: Ticks::chips(1024),
@@ -72,13 +73,14 @@ impl PhyTiming {
 
     /// A frame from its first chip to its last, with a PSDU of so many octets.
     ///
-    /// - Single carrier: `N_CW = ⌈8 L / (672 R)⌉` codewords (168 data bits each in MCS 1; 624 coded bits each at rate 7/8), blocks
-    ///   `⌈672 N_CW / N_CBPB⌉` of 512 chips, and 64 chips of guard.
+    /// - Single carrier: `N_CW = ⌈8 L / (672 R)⌉` codewords (168 data bits each in MCS 1; 624 coded
+    ///   bits each at rate 7/8), blocks `⌈672 N_CW / N_CBPB⌉` of 512 chips, and 64 chips of guard.
     /// - OFDM: symbols `⌈672 N_CW / N_CBPS⌉`.
-    /// - Control: the header's codeword holds 6 octets; the rest takes 8 bits an octet and 168 bits of parity for every 168 data
-    ///   bits or less, and each bit 32 chips.
-    /// - Low power (MCS 25 to 31): 16 octets of Reed-Solomon for every 208 or less, then the inner code, blocks of 392 symbols. Ours, from
-    ///   the code rates: the standard's rules for a last, shorter block were not at hand.
+    /// - Control: the header's codeword holds 6 octets; the rest takes 8 bits an octet and 168 bits
+    ///   of parity for every 168 data bits or less, and each bit 32 chips.
+    /// - Low power (MCS 25 to 31): 16 octets of Reed-Solomon for every 208 or less, then the inner
+    ///   code, blocks of 392 symbols. Ours, from the code rates: the standard's rules for a last,
+    ///   shorter block were not at hand.
     ///
     /// # Panics
     /// Where it takes longer than 106 days.

@@ -105,7 +105,8 @@ const fn row(
 use Modulation::{Bpsk, Dbpsk, Qam16, Qam64, Qpsk, Sqpsk};
 use Phy::{Control, LowPower, Ofdm, SingleCarrier as Sc};
 
-/// IEEE 802.11ad-2012, clause 21, as public descriptions cite it. The draft that flyways used has -67 dBm at MCS 2.
+/// IEEE 802.11ad-2012, clause 21, as public descriptions cite it. The draft that flyways used has
+/// -67 dBm at MCS 2.
 #[rustfmt::skip]
 const TABLE: [Row; 39] = [
     row("0", Control, Dbpsk, 1, 2, 1, -78),
@@ -316,7 +317,8 @@ mod tests {
             ("22", 1260, 5_197_500),
             ("23", 1512, 6_237_000),
             ("24", 1638, 6_756_750),
-            // Data bits rounded down; the standard prints 626, 834, 1112, 1251, 1668, 2224 and 2503 Mb/s.
+            // Data bits rounded down; the standard prints 626, 834, 1112, 1251, 1668, 2224 and 2503
+            // Mb/s.
             ("25", 182, 625_625),
             ("26", 242, 834_166),
             ("27", 323, 1_112_222),

@@ -72,8 +72,9 @@ impl Walk {
 
 /// A room with two antennas, and somebody who walks between them.
 ///
-/// In both, 60 GHz, seven beams from -30° to 30° on both sides, a horn of 20 dBi (14° E, 15° H) sends and an array of 32 patches of
-/// 17 dBi (24° E, 11° H) listens. Rooms, reflections, and how often a matrix is taken in B are ours.
+/// In both, 60 GHz, seven beams from -30° to 30° on both sides, a horn of 20 dBi (14° E, 15° H)
+/// sends and an array of 32 patches of 17 dBi (24° E, 11° H) listens. Rooms, reflections, and how
+/// often a matrix is taken in B are ours.
 ///
 /// | | A | B |
 /// | --- | --- | --- |

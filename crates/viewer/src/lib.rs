@@ -1,6 +1,8 @@
-//! What draws in timeplane's pages: the modules of `viewer/` as one script each page, the styles, and what a browser may run of a page.
+//! What draws in timeplane's pages: the modules of `viewer/` as one script each page, the styles,
+//! and what a browser may run of a page.
 //!
-//! There are two pages: the report, a file that asks for nothing, and the page of a controller at work, which asks that controller alone.
+//! There are two pages: the report, a file that asks for nothing, and the page of a controller at
+//! work, which asks that controller alone.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import importlib.util
 import os
@@ -38,9 +39,9 @@ class Study:
 
     @property
     def about(self) -> str:
-        """Its question in one line: the first line of its ``study.py``."""
-        with (self.folder / "study.py").open(encoding="utf-8") as file:
-            return file.readline().strip().strip('"').rstrip(".")
+        """Its question: the first paragraph of ``study.py``'s docstring, in one line."""
+        text = ast.get_docstring(ast.parse((self.folder / "study.py").read_text(encoding="utf-8"))) or ""
+        return " ".join(text.partition("\n\n")[0].split()).rstrip(".")
 
 
 def places() -> list[Path]:

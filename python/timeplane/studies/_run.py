@@ -83,9 +83,10 @@ def reproduce(
 ) -> dict[str, O]:
     """Call :func:`run` with the modules of a study.
 
-    ``package`` is the ``__name__`` of its ``study.py``. Its submodules hold ``FOLDER`` and ``experiments(quick)``
-    (``experiments.py``), ``FIGURES`` (``figures.py``) and ``CLAIMS`` (``claims.py``). Figures are imported here
-    because they need matplotlib, which listing and loading studies does not.
+    ``package`` is the ``__name__`` of its ``study.py``. Its submodules hold ``FOLDER`` and
+    ``experiments(quick)`` (``experiments.py``), ``FIGURES`` (``figures.py``) and ``CLAIMS``
+    (``claims.py``). Figures are imported here because they need matplotlib, which listing and
+    loading studies does not.
     """
     parts, figures, claims = (import_module(f"{package}.{part}") for part in ("experiments", "figures", "claims"))
     return run(

@@ -6,12 +6,15 @@ use crate::decibel::Db;
 use crate::math::sin_cos;
 use core::f64::consts::PI;
 
-/// A pyramidal horn: the field of its aperture is even in the E plane and a half cosine in the H plane.
+/// A pyramidal horn: the field of its aperture is even in the E plane and a half cosine in the H
+/// plane.
 ///
-/// Pattern in direction cosines (Balanis, *Antenna Theory*, ch. 12, TE10 aperture in a ground plane, without the slow factors of
-/// obliquity): `sin(v)/v` in the E plane with side lobes of -13 dB, `cos(u) / (1 - (2u/π)²)` in the H plane with -23 dB. The
-/// apertures follow from the beamwidths, and so does the directivity `32 k_E k_H / π³`. Nulls are filled and the back is
-/// covered at 35 dB below the gain or less, -15 dBi without losses: a real horn's edges diffract that much.
+/// Pattern in direction cosines (Balanis, *Antenna Theory*, ch. 12, TE10 aperture in a ground
+/// plane, without the slow factors of obliquity): `sin(v)/v` in the E plane with side lobes of -13
+/// dB, `cos(u) / (1 - (2u/π)²)` in the H plane with -23 dB. The apertures follow from the
+/// beamwidths, and so does the directivity `32 k_E k_H / π³`. Nulls are filled and the back is
+/// covered at 35 dB below the gain or less, -15 dBi without losses: a real horn's edges diffract
+/// that much.
 ///
 /// The polarisation is vertical: the H plane is that of the azimuth.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,11 +32,12 @@ const HALF_EVEN: f64 = 1.391_557_378_251_509_6;
 const HALF_COSINE: f64 = 1.867_621_510_577_968;
 
 impl Horn {
-    /// A horn by its widths at half power in the H plane (azimuth) and the E plane (elevation), and its gain as measured; without
-    /// one, that of a horn without losses.
+    /// A horn by its widths at half power in the H plane (azimuth) and the E plane (elevation), and
+    /// its gain as measured; without one, that of a horn without losses.
     ///
     /// # Errors
-    /// Where a width is not above 0° and at most 90°, or the gain is above the directivity or 30 dB below it.
+    /// Where a width is not above 0° and at most 90°, or the gain is above the directivity or 30 dB
+    /// below it.
     pub fn new(azimuth: Angle, elevation: Angle, gain: Option<Db>) -> Result<Self, AntennaError> {
         let k = |half: f64, width: Angle| {
             if width <= Angle::ZERO || width > Angle::degrees(90.0) {

@@ -8,10 +8,12 @@ use core::f64::consts::PI;
 
 /// A rectangular array of equal patches, all fed alike.
 ///
-/// Power pattern: `cos θ` of an element (a patch over a ground plane: 6 dBi) times the array factors of both planes,
-/// `(sin(N π d s) / (N sin(π d s)))²` with s the direction cosine and d the spacing in wavelengths (Balanis, *Antenna Theory*,
-/// ch. 6). The spacing follows from the beamwidth and is at most one wavelength. The directivity is that of the aperture, `4π A/λ²`.
-/// Nulls are filled and the back is covered at 35 dB below the gain or less, -15 dBi without losses.
+/// Power pattern: `cos θ` of an element (a patch over a ground plane: 6 dBi) times the array
+/// factors of both planes, `(sin(N π d s) / (N sin(π d s)))²` with s the direction cosine and d the
+/// spacing in wavelengths (Balanis, *Antenna Theory*, ch. 6). The spacing follows from the
+/// beamwidth and is at most one wavelength. The directivity is that of the aperture, `4π A/λ²`.
+/// Nulls are filled and the back is covered at 35 dB below the gain or less, -15 dBi without
+/// losses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PatchArray {
     azimuth: Row,
@@ -30,12 +32,13 @@ struct Row {
 }
 
 impl PatchArray {
-    /// An array by the number of elements and the width at half power of both planes, and its gain as measured; without one,
-    /// that of an array without losses.
+    /// An array by the number of elements and the width at half power of both planes, and its gain
+    /// as measured; without one, that of an array without losses.
     ///
     /// # Errors
-    /// Where there are less than 2 or more than 1024 elements in a row, a width is not above 0° and at most 90°, no spacing of
-    /// up to a wavelength gives it, or the gain is above the directivity or 30 dB below it.
+    /// Where there are less than 2 or more than 1024 elements in a row, a width is not above 0° and
+    /// at most 90°, no spacing of up to a wavelength gives it, or the gain is above the directivity
+    /// or 30 dB below it.
     pub fn new(azimuth: (u32, Angle), elevation: (u32, Angle), gain: Option<Db>) -> Result<Self, AntennaError> {
         let (azimuth, elevation) = (Row::new(azimuth)?, Row::new(elevation)?);
         let area = azimuth.elements * azimuth.spacing * elevation.elements * elevation.spacing;
@@ -71,8 +74,9 @@ impl Row {
         }
         let (sin, cos) = Angle::degrees(beamwidth.as_degrees() / 2.0).sin_cos();
         let row = |spacing| Self { elements: f64::from(elements), spacing };
-        // Up to the first null the power at the beam's edge falls with the spacing. The widest spacing looked at is a wavelength,
-        // beyond which a second main lobe comes in from the side.
+        // Up to the first null the power at the beam's edge falls with the spacing. The widest
+        // spacing looked at is a wavelength, beyond which a second main lobe comes in from the
+        // side.
         let null = 1.0 / (f64::from(elements) * sin);
         let (mut low, mut high) = (0.0, null.min(1.0));
         if cos * row(high).factor(sin) > 0.5 {

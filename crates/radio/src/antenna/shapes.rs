@@ -4,10 +4,12 @@ use super::AntennaError;
 use crate::angle::{Angle, Direction};
 use crate::decibel::Db;
 
-/// A flat-topped beam: one gain in a cone, one in the rest of the sphere, and all power accounted for.
+/// A flat-topped beam: one gain in a cone, one in the rest of the sphere, and all power accounted
+/// for.
 ///
-/// Of the power a share `beside` is spread evenly outside of the cone, the rest evenly inside:
-/// `G = (1 - beside) 2 / (1 - cos(w/2))` and `beside 2 / (1 + cos(w/2))`, by the area of a spherical cap.
+/// Of the power a share `beside` is spread evenly outside of the cone, the rest evenly inside: `G =
+/// (1 - beside) 2 / (1 - cos(w/2))` and `beside 2 / (1 + cos(w/2))`, by the area of a spherical
+/// cap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cone {
     cos_half: f64,
@@ -37,7 +39,8 @@ impl Cone {
         })
     }
 
-    /// The gain towards a direction relative to the boresight; -∞ beside a beam that keeps all its power.
+    /// The gain towards a direction relative to the boresight; -∞ beside a beam that keeps all its
+    /// power.
     pub fn gain(&self, off: Direction) -> Db {
         if off.unit().x >= self.cos_half { self.inside } else { self.outside }
     }

@@ -5,12 +5,13 @@ use crate::decibel::Db;
 use crate::error::{InputError, shorten, shown};
 use crate::sheet::Sheet;
 
-/// Gains by azimuth over 360°, linear in decibels between the angles given, and round the back. Elevation does not count:
-/// measured patterns of flat antennas are cuts through one plane (flyways, SIGCOMM 2011, appendix B).
+/// Gains by azimuth over 360°, linear in decibels between the angles given, and round the back.
+/// Elevation does not count: measured patterns of flat antennas are cuts through one plane
+/// (flyways, SIGCOMM 2011, appendix B).
 ///
-/// The file is a table with a header. The first column is `azimuth_deg`, with angles from -180 to 360 that rise from line to
-/// line over at most a full circle; each further column `NAME_dBi` has the gains of an antenna NAME. Lines that begin with `#` are
-/// comments.
+/// The file is a table with a header. The first column is `azimuth_deg`, with angles from -180 to
+/// 360 that rise from line to line over at most a full circle; each further column `NAME_dBi` has
+/// the gains of an antenna NAME. Lines that begin with `#` are comments.
 ///
 /// ```text
 /// azimuth_deg,narrow_beam_dBi,wide_beam_dBi
@@ -26,7 +27,8 @@ pub struct PatternTable {
 }
 
 impl PatternTable {
-    /// The widest gap between neighbouring angles: beyond it an interpolation would invent a pattern.
+    /// The widest gap between neighbouring angles: beyond it an interpolation would invent a
+    /// pattern.
     pub const WIDEST_GAP_DEG: f64 = 45.0;
     /// The bounds of gains, dBi.
     pub const GAINS_DBI: core::ops::RangeInclusive<f64> = -100.0..=80.0;
@@ -34,7 +36,8 @@ impl PatternTable {
     /// The pattern of one antenna of a table; `antenna` may stay open where there is only one.
     ///
     /// # Errors
-    /// Where a cell is no number or out of bounds, angles do not rise or leave a hole, there is no gain, or no such antenna.
+    /// Where a cell is no number or out of bounds, angles do not rise or leave a hole, there is no
+    /// gain, or no such antenna.
     pub fn parse(file: &str, text: &str, antenna: Option<&str>) -> Result<Self, InputError> {
         let sheet = Sheet::read(file, text)?;
         let azimuth = sheet.column("azimuth_deg")?;

@@ -5,12 +5,13 @@ use crate::math::{atan, log10};
 use crate::space::{Frequency, Metres, Point};
 use core::f64::consts::{FRAC_PI_2, PI};
 
-/// A body that stands on the floor, taken for a flat screen that always turns its width to the ray (3GPP TR 38.901, section
-/// 7.6.4.2, model B, after METIS D1.4).
+/// A body that stands on the floor, taken for a flat screen that always turns its width to the ray
+/// (3GPP TR 38.901, section 7.6.4.2, model B, after METIS D1.4).
 ///
-/// Each of the four edges contributes `F = ± atan(π/2 sqrt(π/λ (D1 + D2 - r))) / π`, with D1 + D2 the way over the edge and r the
-/// direct way, in top view for the sides and in side view for top and bottom; the sign is that of an edge that shades. The loss is
-/// `-20 log10(1 - (F_top + F_bottom)(F_left + F_right))`.
+/// Each of the four edges contributes `F = ± atan(π/2 sqrt(π/λ (D1 + D2 - r))) / π`, with D1 + D2
+/// the way over the edge and r the direct way, in top view for the sides and in side view for top
+/// and bottom; the sign is that of an edge that shades. The loss is `-20 log10(1 - (F_top +
+/// F_bottom)(F_left + F_right))`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Blocker {
     /// Where it stands.
@@ -19,9 +20,10 @@ pub struct Blocker {
     pub width: Metres,
     /// Its height above where it stands.
     pub height: Metres,
-    /// What a ray through the middle of its shadow loses besides, a declared parameter: two edges give 16 to 20 dB for a body, where
-    /// measurements have 15 dB (a hand) to 35 dB (a body). It fades in from the shadow's boundary: the share of it that counts is
-    /// `2 (F_top + F_bottom)(F_left + F_right) - 1`, at least 0.
+    /// What a ray through the middle of its shadow loses besides, a declared parameter: two edges
+    /// give 16 to 20 dB for a body, where measurements have 15 dB (a hand) to 35 dB (a body). It
+    /// fades in from the shadow's boundary: the share of it that counts is `2 (F_top +
+    /// F_bottom)(F_left + F_right) - 1`, at least 0.
     pub extra: Db,
 }
 
@@ -31,7 +33,8 @@ impl Blocker {
         Self { at, width: Metres::new(0.3), height: Metres::new(1.7), extra }
     }
 
-    /// What a straight ray from one point to another loses, at least 0 dB; none where the body is not between the two.
+    /// What a straight ray from one point to another loses, at least 0 dB; none where the body is
+    /// not between the two.
     pub fn loss(&self, from: Point, to: Point, carrier: Frequency) -> Db {
         // Top view: the body's place along the ray and beside it.
         let (dx, dy) = (to.x - from.x, to.y - from.y);
@@ -88,8 +91,8 @@ mod tests {
 
     #[test]
     fn a_person_by_hand() {
-        // A metre from one end: detours of 11.19 + 2.81 mm at the sides, 220.7 + 60.8 mm over the head and 414.2 + 123.1 mm below the
-        // feet; F = 0.4328 twice, 0.4859 and 0.4898.
+        // A metre from one end: detours of 11.19 + 2.81 mm at the sides, 220.7 + 60.8 mm over the
+        // head and 414.2 + 123.1 mm below the feet; F = 0.4328 twice, 0.4859 and 0.4898.
         let f = |detour: f64| (FRAC_PI_2 * (PI * detour / 0.004_996_540_97).sqrt()).atan() / PI;
         let way = |e: f64| (1.0f64 + e * e).sqrt() + (16.0f64 + e * e).sqrt() - 5.0;
         let shade = 2.0 * f(way(0.15)) * (f(way(0.7)) + f(way(1.0)));

@@ -31,7 +31,8 @@ impl Default for LinkBudget {
 }
 
 impl LinkBudget {
-    /// Power that arrives over a distance in line of sight, by the gain of both antennas towards each other.
+    /// Power that arrives over a distance in line of sight, by the gain of both antennas towards
+    /// each other.
     pub fn received(&self, distance: Metres, sends: Db, hears: Db) -> Dbm {
         self.power + sends + hears - free_space_loss(distance, self.carrier)
     }
@@ -41,7 +42,8 @@ impl LinkBudget {
         self.received(distance, sends, hears) - self.signal_margin
     }
 
-    /// The longest distance at which a signal still has a level; none where a wavelength is too far.
+    /// The longest distance at which a signal still has a level; none where a wavelength is too
+    /// far.
     pub fn range(&self, level: Dbm, sends: Db, hears: Db) -> Option<Metres> {
         let spare = self.power + sends + hears - self.signal_margin - level;
         let wavelengths = (spare.ratio()).sqrt() / (4.0 * PI);

@@ -22,10 +22,11 @@ pub const FLYWAYS_NOISE: Dbm = Dbm::new(-81.0);
 
 /// What the receiver's own noise adds, as the sensitivities of IEEE 802.11ad assume.
 pub const NOISE_FIGURE: Db = Db::new(10.0);
-/// What an implementation loses, as the sensitivities of IEEE 802.11ad assume. Sensitivities have this and the noise figure in
-/// them: who compares with a sensitivity does not subtract them again.
+/// What an implementation loses, as the sensitivities of IEEE 802.11ad assume. Sensitivities have
+/// this and the noise figure in them: who compares with a sensitivity does not subtract them again.
 pub const IMPLEMENTATION_LOSS: Db = Db::new(5.0);
-/// What lies between SNR and modulation error ratio in the proxy's testbed: Δ, noise figure and demodulation together.
+/// What lies between SNR and modulation error ratio in the proxy's testbed: Δ, noise figure and
+/// demodulation together.
 pub const PROXY_IMPLEMENTATION_LOSS: Db = Db::new(6.5);
 
 /// Thermal noise, k T B, at so many kelvin.

@@ -9,8 +9,9 @@ use crate::space::{Cuboid, Frequency, Metres, Point};
 
 /// What a reflection loses, by surface.
 ///
-/// The default is a data center at 60 GHz, the means of NIST's measurements (`mu_RL` of its material library; see `data/README.md`);
-/// the floor there absorbs all, and is taken for a ceiling here.
+/// The default is a data center at 60 GHz, the means of NIST's measurements (`mu_RL` of its
+/// material library; see `data/README.md`); the floor there absorbs all, and is taken for a ceiling
+/// here.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Losses {
     /// The four walls: 7.53 dB.
@@ -86,7 +87,8 @@ impl Path {
         Direction::between(self.to, self.bounce.map_or(self.from, |b| b.0))
     }
 
-    /// What all of it loses: free space, the reflection, and what stands in its way (losses of several bodies add up).
+    /// What all of it loses: free space, the reflection, and what stands in its way (losses of
+    /// several bodies add up).
     pub fn loss(&self, blockers: &[Blocker], carrier: Frequency) -> Db {
         let legs = match self.bounce {
             None => [Some((self.from, self.to)), None],
@@ -124,7 +126,8 @@ pub enum RoomError {
     },
 }
 
-/// A rectangular room along the axes with boxes in it: racks, columns, desks. Boxes stop rays; all surfaces are smooth mirrors.
+/// A rectangular room along the axes with boxes in it: racks, columns, desks. Boxes stop rays; all
+/// surfaces are smooth mirrors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Room {
     inside: Cuboid,
@@ -214,10 +217,11 @@ impl Room {
         }
     }
 
-    /// All ways with at most one reflection that no box stops: the direct one first, then by surface (walls, floor, ceiling, then
-    /// the boxes in their order).
+    /// All ways with at most one reflection that no box stops: the direct one first, then by
+    /// surface (walls, floor, ceiling, then the boxes in their order).
     ///
-    /// Reflections by image sources: the ray that seems to come from the sender's mirror image, where it meets the mirror itself.
+    /// Reflections by image sources: the ray that seems to come from the sender's mirror image,
+    /// where it meets the mirror itself.
     ///
     /// # Errors
     /// Where a point is outside of the room or inside of a box.
@@ -242,7 +246,8 @@ impl Room {
 }
 
 impl Mirror {
-    /// Where a ray between two points is reflected; none where one is behind the mirror or the ray misses it.
+    /// Where a ray between two points is reflected; none where one is behind the mirror or the ray
+    /// misses it.
     fn bounce(&self, from: Point, to: Point) -> Option<Point> {
         let sign = if self.up { 1.0 } else { -1.0 };
         let (a, b) = (sign * (from.along(self.axis) - self.at), sign * (to.along(self.axis) - self.at));
@@ -258,8 +263,9 @@ impl Mirror {
     }
 }
 
-/// Power received over all paths, by the antennas and where they point. Powers add: over a bandwidth of gigahertz, ways that differ by
-/// more than a few centimetres do not fade against each other.
+/// Power received over all paths, by the antennas and where they point. Powers add: over a
+/// bandwidth of gigahertz, ways that differ by more than a few centimetres do not fade against each
+/// other.
 pub fn received_by_paths(
     paths: &[Path],
     power: Dbm,

@@ -8,7 +8,8 @@ use core::fmt::Write;
 use core::ops::RangeInclusive;
 use timeplane_model::Duration;
 
-/// Matrices of received power per pair of transmit and receive beams, measured at some times and linear in decibels between them.
+/// Matrices of received power per pair of transmit and receive beams, measured at some times and
+/// linear in decibels between them.
 ///
 /// The file is a table with a header and a line per time and pair of beams:
 ///
@@ -20,12 +21,14 @@ use timeplane_model::Duration;
 /// 0.1,-10,-10,-80.3
 /// ```
 ///
-/// - `time_s`: seconds, from 0 to 1e6, never falling; lines of one time are together. Times need not be equally far apart.
-/// - `tx_deg`, `rx_deg`: where the beams point, degrees from -180 to 180. Every time has every pair of the first time's beams, once, in
-///   any order.
+/// - `time_s`: seconds, from 0 to 1e6, never falling; lines of one time are together. Times need
+///   not be equally far apart.
+/// - `tx_deg`, `rx_deg`: where the beams point, degrees from -180 to 180. Every time has every pair
+///   of the first time's beams, once, in any order.
 /// - `power_dbm`: from -200 to 60.
 ///
-/// Lines that begin with `#` are comments. A file of SNR is refused, as nothing says over which noise.
+/// Lines that begin with `#` are comments. A file of SNR is refused, as nothing says over which
+/// noise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BeamTrace {
     sends: Vec<Angle>,
@@ -76,7 +79,8 @@ impl BeamTrace {
     /// The bounds of levels, dBm.
     pub const LEVELS_DBM: RangeInclusive<f64> = -200.0..=60.0;
 
-    /// A trace by these beams with one matrix, at time 0: levels by transmit beam, then by receive beam.
+    /// A trace by these beams with one matrix, at time 0: levels by transmit beam, then by receive
+    /// beam.
     ///
     /// # Errors
     /// Where the number of levels is wrong (also: no beams) or a level is out of bounds.
@@ -89,7 +93,8 @@ impl BeamTrace {
     /// Adds a matrix at a later time.
     ///
     /// # Errors
-    /// Where the number of levels is wrong, a level is out of bounds, or the time is not after the last one.
+    /// Where the number of levels is wrong, a level is out of bounds, or the time is not after the
+    /// last one.
     pub fn push(&mut self, at: Duration, levels: &[Dbm]) -> Result<(), MatrixError> {
         let pairs = self.sends.len() * self.listens.len();
         if levels.len() != pairs || pairs == 0 {
@@ -109,7 +114,8 @@ impl BeamTrace {
     /// A trace from a file.
     ///
     /// # Errors
-    /// Where a cell is no number or out of bounds, times fall, or a matrix has a hole or a pair twice.
+    /// Where a cell is no number or out of bounds, times fall, or a matrix has a hole or a pair
+    /// twice.
     pub fn parse(file: &str, text: &str) -> Result<Self, InputError> {
         let sheet = Sheet::read(file, text)?;
         let time = sheet.column("time_s")?;
@@ -118,7 +124,8 @@ impl BeamTrace {
         let mut numbers = Vec::with_capacity(rows.len());
         for row in rows {
             let t = sheet.number(row, &time, 0.0..=1e6, "seconds from 0 to 1e6")?;
-            // Decimals are read exactly, to a picosecond; what is written with an exponent is as exact as a double.
+            // Decimals are read exactly, to a picosecond; what is written with an exponent is as
+            // exact as a double.
             let t = format!("{} s", sheet.text(row, &time)).parse().unwrap_or(Duration::from_secs_f64(t));
             let degrees = |column| sheet.number(row, column, -180.0..=180.0, "degrees from -180 to 180");
             let (s, l) = (Angle::degrees(degrees(&tx)?), Angle::degrees(degrees(&rx)?));

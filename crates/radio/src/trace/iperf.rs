@@ -40,9 +40,10 @@ pub struct IperfStream {
 
 /// The streams of a log, in the order in which they appear.
 ///
-/// Read are lines such as `[  6][RX-S]   1.00-2.00   sec  76.3 MBytes   640 Mbits/sec` (the role in brackets may be missing, columns after
-/// the rate are ignored) and the totals, which end with `sender` or `receiver`. Bytes have prefixes of 1024, bits of 1000, as
-/// iperf3 writes them. Its other lines are skipped; any line that is not iperf3's is an error.
+/// Read are lines such as `[  6][RX-S]   1.00-2.00   sec  76.3 MBytes   640 Mbits/sec` (the role in
+/// brackets may be missing, columns after the rate are ignored) and the totals, which end with
+/// `sender` or `receiver`. Bytes have prefixes of 1024, bits of 1000, as iperf3 writes them. Its
+/// other lines are skipped; any line that is not iperf3's is an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IperfLog {
     /// All streams with at least one interval.
@@ -53,7 +54,8 @@ impl IperfLog {
     /// The streams of a log.
     ///
     /// # Errors
-    /// Where a line is not iperf3's, an interval does not begin where the last one ends, or there are no intervals.
+    /// Where a line is not iperf3's, an interval does not begin where the last one ends, or there
+    /// are no intervals.
     pub fn parse(file: &str, text: &str) -> Result<Self, InputError> {
         let mut streams: Vec<IperfStream> = Vec::new();
         for (i, line) in text.lines().enumerate() {

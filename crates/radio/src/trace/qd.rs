@@ -1,4 +1,5 @@
-//! Ray traces in the format of NIST's quasi-deterministic channel realization (`qdOutput.json`), and its positions.
+//! Ray traces in the format of NIST's quasi-deterministic channel realization (`qdOutput.json`),
+//! and its positions.
 
 use crate::angle::{Angle, Direction};
 use crate::antenna::Antenna;
@@ -39,8 +40,9 @@ pub struct QdChannel {
     pub steps: Vec<Vec<Ray>>,
 }
 
-/// A file of channels: a JSON object per line with `TX`, `RX`, `PAA_TX`, `PAA_RX` and, as lists of time steps of lists of rays, `Delay`
-/// (s), `Gain` (dB), `Phase` (rad), `AODEL`, `AODAZ`, `AOAEL` and `AOAAZ` (degrees; elevations from the zenith).
+/// A file of channels: a JSON object per line with `TX`, `RX`, `PAA_TX`, `PAA_RX` and, as lists of
+/// time steps of lists of rays, `Delay` (s), `Gain` (dB), `Phase` (rad), `AODEL`, `AODAZ`, `AOAEL`
+/// and `AOAAZ` (degrees; elevations from the zenith).
 #[derive(Clone, Debug, PartialEq)]
 pub struct QdTrace {
     channels: Vec<QdChannel>,
@@ -94,7 +96,8 @@ impl QdTrace {
     /// The channels of a file.
     ///
     /// # Errors
-    /// Where a line is no such object, lists have different lengths, a number is out of bounds, or a pair of arrays comes twice.
+    /// Where a line is no such object, lists have different lengths, a number is out of bounds, or
+    /// a pair of arrays comes twice.
     pub fn parse(file: &str, text: &str) -> Result<Self, InputError> {
         let mut channels: Vec<QdChannel> = Vec::new();
         for (i, content) in text.lines().enumerate() {
@@ -191,7 +194,8 @@ impl Line {
     }
 }
 
-/// Positions of a node, a line `x,y,z` in metres per time step (`NodePosition*.dat`). Empty lines are skipped.
+/// Positions of a node, a line `x,y,z` in metres per time step (`NodePosition*.dat`). Empty lines
+/// are skipped.
 ///
 /// # Errors
 /// Where a line is not three numbers of at most 10 km, or there is none.
@@ -214,8 +218,8 @@ pub fn parse_positions(file: &str, text: &str) -> Result<Vec<Point>, InputError>
     Ok(points)
 }
 
-/// Power received over all rays, by the antennas and where they point. Powers add, as those of [`crate::received_by_paths`] do: the phases of
-/// rays are not used.
+/// Power received over all rays, by the antennas and where they point. Powers add, as those of
+/// [`crate::received_by_paths`] do: the phases of rays are not used.
 pub fn received_by_rays(
     rays: &[Ray],
     power: Dbm,

@@ -23,7 +23,8 @@ const SC: u64 = 3328 + 1024;
 fn a_frame_of_4096_octets_at_every_rate() {
     // 32,768 bits. For each: codewords, then blocks or symbols.
     for (name, chips, samples) in [
-        // Control: 4090 octets behind the header are 32,720 bits, 195 codewords with 168 of parity: 65,480 bits of 32 chips.
+        // Control: 4090 octets behind the header are 32,720 bits, 195 codewords with 168 of parity:
+        // 65,480 bits of 32 chips.
         ("0", 6400 + 1152 + 8192 + 32 * 65_480, 0),
         // 196 codewords of 168 bits are 131,712 coded bits: 294 blocks.
         ("1", SC + 512 * 294 + 64, 0),

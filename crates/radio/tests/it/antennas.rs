@@ -1,4 +1,5 @@
-//! Antennas: tables as published, shapes against their own definitions, power that adds up, and files that are refused.
+//! Antennas: tables as published, shapes against their own definitions, power that adds up, and
+//! files that are refused.
 
 use proptest::prelude::*;
 use std::f64::consts::PI;
@@ -42,7 +43,8 @@ fn bundled_tables_give_their_points_and_what_lies_between() {
         (&wide, -15.0, 10.0),
         (&wide, 22.5, 7.5),
         (&wide, 165.0, -15.35),
-        // Beyond the last angle the table goes on with the first: halfway between -16.8 at 180° and -15.5 at -150°.
+        // Beyond the last angle the table goes on with the first: halfway between -16.8 at 180° and
+        // -15.5 at -150°.
         (&wide, -165.0, -16.15),
         (&fence, 0.0, 7.92),
         // The file goes from -85° to 270°, so that the circle closes between 270° and 275°.
@@ -92,7 +94,8 @@ fn side_lobes_are_where_theory_has_them() {
         (0..3000).map(|i| horn.gain(cut(from + f64::from(i) * 0.01))).fold(Db::new(-99.0), Db::max)
             - horn.gain(to(0.0, 0.0))
     };
-    // First side lobe of an even aperture: -13.26 dB; of a half cosine: -23.0 dB. Both begin behind the first null.
+    // First side lobe of an even aperture: -13.26 dB; of a half cosine: -23.0 dB. Both begin behind
+    // the first null.
     assert!((side(&|x| to(0.0, x), 12.0).get() + 13.26).abs() < 0.05);
     assert!((side(&|x| to(x, 0.0), 14.0).get() + 23.0).abs() < 0.1);
     assert!((horn.gain(to(180.0, 0.0)).get() + 15.0).abs() < 1e-9);

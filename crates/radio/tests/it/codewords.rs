@@ -1,5 +1,5 @@
-//! Errors of codewords and packets by mutual information: against the decoder simulation, the standard's sensitivities and the
-//! published thresholds.
+//! Errors of codewords and packets by mutual information: against the decoder simulation, the
+//! standard's sensitivities and the published thresholds.
 
 use proptest::prelude::*;
 use timeplane_model::Bytes;
@@ -23,7 +23,8 @@ fn codeword_errors_follow_the_decoder_simulation() {
     let mut compared = 0;
     for row in rows(bundled::LDPC_BLER) {
         let [code, bits, repetition, esn0, simulated, counted] = row[..] else { panic!("{row:?}") };
-        // Below 100 counted errors the simulation itself is uncertain; single carrier 1 to 12 and OFDM share curves, so the first fits.
+        // Below 100 counted errors the simulation itself is uncertain; single carrier 1 to 12 and
+        // OFDM share curves, so the first fits.
         let found = Mcs::all().find(|m| {
             let c = m.code();
             tables.codeword_error(*m, Db::ZERO).is_some()
@@ -35,7 +36,8 @@ fn codeword_errors_follow_the_decoder_simulation() {
             continue;
         }
         let model = tables.codeword_error(m, Db::new(esn0)).unwrap();
-        // The fits' worst point is off by a factor of 1.6, which is a tenth of a decibel on these slopes.
+        // The fits' worst point is off by a factor of 1.6, which is a tenth of a decibel on these
+        // slopes.
         let ratio = (model / simulated).log10();
         assert!(ratio.abs() < 0.2, "{m:?} at {esn0} dB: {model:e}, simulated {simulated:e}");
         compared += 1;
@@ -78,7 +80,8 @@ fn published_thresholds_of_the_proxy() {
         assert_eq!(m.rate_in(LinkParameters::default().bandwidth).as_bps() as f64, row[1] * 1e6);
         // Windows at 40 ms.
         assert_eq!(row[1] * 1e6 * 0.04 / 8.0, row[2]);
-        // A codeword is lost with 10, 1 and 0.1 %. The thresholds were read off the simulation, ours come from the fits.
+        // A codeword is lost with 10, 1 and 0.1 %. The thresholds were read off the simulation,
+        // ours come from the fits.
         for (target, published) in [(1e-1, row[3]), (1e-2, row[4]), (1e-3, row[5])] {
             let word = Bytes::new(1);
             assert_eq!(codewords(m, word), 1);

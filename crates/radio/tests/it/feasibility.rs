@@ -1,4 +1,5 @@
-//! Sets of flyways: what the sums say against the definition, on random layouts and in the published one.
+//! Sets of flyways: what the sums say against the definition, on random layouts and in the
+//! published one.
 
 use proptest::prelude::*;
 use timeplane_model::{Named, Rate};
@@ -32,7 +33,8 @@ fn by_definition(field: &Field, rules: &FlywayRules, up: &[Flyway], a: usize, b:
 
 #[test]
 fn one_link_by_hand() {
-    // 20 m with the wide beam: 10 dBm + 2 · 9.5 dBi - 93.94 dB - 3 dB = -67.94 dBm, 2 dB short of MCS 13.
+    // 20 m with the wide beam: 10 dBm + 2 · 9.5 dBi - 93.94 dB - 3 dB = -67.94 dBm, 2 dB short of
+    // MCS 13.
     let pair = |m: f64| Layout::new(Rack::default(), &[(0.0, 0.0), (m, 0.0)]).unwrap();
     let offer = |m, name| {
         let field = Field::new(&pair(m), antenna(name), &LinkBudget::default());
@@ -44,7 +46,8 @@ fn one_link_by_hand() {
     assert_eq!(offer(16.1, "wide_beam"), Err(Refusal::Weak));
     // -28.7 dBm with the narrow beam: every rate.
     assert_eq!(offer(20.0, "narrow_beam"), Ok("24"));
-    // 3 m with Geo-fencing, 7.92 dBi: 10 + 15.84 - 77.47 - 3 = -54.6 dBm, enough for -56 dBm (MCS 19), not for -54 dBm.
+    // 3 m with Geo-fencing, 7.92 dBi: 10 + 15.84 - 77.47 - 3 = -54.6 dBm, enough for -56 dBm (MCS
+    // 19), not for -54 dBm.
     assert_eq!(offer(3.0, "geofencing"), Ok("19"));
 }
 

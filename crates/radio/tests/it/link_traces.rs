@@ -1,4 +1,5 @@
-//! Courses of links against their definition, and what the two rooms of the proxy's measurements do.
+//! Courses of links against their definition, and what the two rooms of the proxy's measurements
+//! do.
 
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -174,7 +175,8 @@ proptest! {
             prop_assert_eq!((state.tx, state.rx), pair);
             let now = trace.level(ms(sample), pair.0, pair.1);
             prop_assert_eq!(state.level, now);
-            // The fastest whose losses meet the target at the level of the choice; a millionth for the thresholds' bisection.
+            // The fastest whose losses meet the target at the level of the choice; a millionth for
+            // the thresholds' bisection.
             let meets = |m: &Mcs| rates.packet_error(*m, most).unwrap() <= 0.01;
             let margin = |m: &Mcs| rates.packet_error(*m, most - timeplane_radio::Db::new(0.002)).unwrap() <= 0.01;
             let fastest = Mcs::single_carrier().filter(meets).max_by_key(|m| m.rate());

@@ -14,8 +14,8 @@ fn cuboid(low: (f64, f64, f64), high: (f64, f64, f64)) -> Cuboid {
     Cuboid::new(Point::new(low.0, low.1, low.2), Point::new(high.0, high.1, high.2)).unwrap()
 }
 
-/// The hall of NIST's data center with the column and the row of racks that reflect towards its first receiver, and the curtain that
-/// hides a wall from it.
+/// The hall of NIST's data center with the column and the row of racks that reflect towards its
+/// first receiver, and the curtain that hides a wall from it.
 fn nist_room() -> Room {
     let hall = cuboid((0.000064, -0.0026, 0.0), (18.0001, 18.0, 2.56));
     let column = cuboid((5.3909, 8.58331, 0.0), (6.5399, 9.28934, 2.56));
@@ -93,7 +93,8 @@ fn an_empty_room_has_seven_ways() {
     let (from, to) = (Point::new(1.0, 1.0, 1.0), Point::new(3.0, 1.0, 1.0));
     let paths = room.paths(from, to).unwrap();
     let lengths: Vec<f64> = paths.iter().map(|p| p.length.get()).collect();
-    // Direct 2 m; along x 1 + 3 and 3 + 1 m; mirrored over walls 1 and 2 m beside, floor 1 m below, ceiling 1.5 m above.
+    // Direct 2 m; along x 1 + 3 and 3 + 1 m; mirrored over walls 1 and 2 m beside, floor 1 m below,
+    // ceiling 1.5 m above.
     let slant = |h: f64| (4.0 + 4.0 * h * h).sqrt();
     let expected = [2.0, 4.0, 4.0, slant(1.0), slant(2.0), slant(1.0), slant(1.5)];
     assert_eq!(lengths.len(), 7);
@@ -137,7 +138,8 @@ fn rays_and_antennas_of_a_trace() {
     let horn = Antenna::Horn(Horn::new(Angle::degrees(15.0), Angle::degrees(14.0), Some(Db::new(20.0))).unwrap());
     let power = Dbm::new(10.0);
     let aimed = received_by_rays(rays, power, (&horn, line.departure), (&horn, line.arrival)).dbm();
-    // The direct ray and both antennas' gain; what else comes adds less than a decibel, mostly over the rack tops and the ceiling.
+    // The direct ray and both antennas' gain; what else comes adds less than a decibel, mostly over
+    // the rack tops and the ceiling.
     let direct = power + line.gain + Db::new(40.0);
     assert!(aimed >= direct && aimed < direct + Db::new(1.5), "{aimed} {direct}");
     let away = Direction { azimuth: line.departure.azimuth + Angle::degrees(180.0), ..line.departure };
@@ -195,7 +197,8 @@ fn beams_turn_counter_clockwise() {
     let deg = Angle::degrees;
     let beams = [deg(-20.0), deg(20.0)];
     let horn = Antenna::Horn(Horn::new(deg(15.0), deg(14.0), None).unwrap());
-    // Who looks along x has the near wall on the left, 0.65 m away: 20° for 3.5 m. Who looks back has it on the right.
+    // Who looks along x has the near wall on the left, 0.65 m away: 20° for 3.5 m. Who looks back
+    // has it on the right.
     let room = Room::new(cuboid((0.0, -20.0, 0.0), (5.0, 1.6, 2.7)), vec![], Losses::default()).unwrap();
     let (from, to) = (Point::new(0.8, 0.95, 1.2), Point::new(4.3, 0.95, 1.2));
     let scene = Scene::new(&room, (from, horn.clone(), &beams), (to, horn, &beams), Dbm::new(10.0), CARRIER).unwrap();
@@ -209,7 +212,8 @@ fn place() -> impl Strategy<Value = Point> {
 }
 
 proptest! {
-    /// Reflections obey their law, are the shortest way over their surface, and are the same from the other end.
+    /// Reflections obey their law, are the shortest way over their surface, and are the same from
+    /// the other end.
     #[test]
     fn reflections_are_shortest_ways(from in place(), to in place(), low in place(), x in 0.0..1.0f64, y in 0.0..1.0f64) {
         let hall = cuboid((0.0, 0.0, 0.0), (6.0, 4.0, 3.0));

@@ -50,11 +50,12 @@ SHORTER = {
     "studies/tdma": ["workload.shuffle.bytes=5 MB"],
 }
 
-# Names of the old version, and what the new version calls them: words of scenario keys and of
-# columns, and tables whose file has another name.
+# Names of the old version, and what the new version calls them: columns, keys of JSON files, and
+# parts of swept keys between dots.
 RENAMED: dict[str, str] = {
     "control": "scheme",
 }
+# Tables whose file has another name.
 RENAMED_TABLES: dict[str, str] = {}
 # Templates and scenarios that have another name in the new version.
 RENAMED_PARTS: dict[str, str] = {}
@@ -157,7 +158,7 @@ def differences(old: Path, new: Path) -> Iterator[str]:
     codes = [json.loads((side / "outcome.json").read_text())["code"] for side in (old, new)]
     if codes[0] != codes[1]:
         yield f"exit code {codes[0]}, now {codes[1]}"
-    before, after = runs(old, rename=True), runs(new, rename=False)
+    before, after = runs(old, old=True), runs(new, old=False)
     for run in sorted(before.keys() ^ after.keys()):
         yield f"run {run}: only in the {'old' if run in before else 'new'} version"
     for run in sorted(before.keys() & after.keys()):
@@ -170,13 +171,13 @@ def differences(old: Path, new: Path) -> Iterator[str]:
 Run = tuple[str, ...]
 
 
-def runs(part: Path, *, rename: bool) -> dict[Run, Path]:
+def runs(part: Path, *, old: bool) -> dict[Run, Path]:
     """The folders of a part's runs, by folder of results, scheme, sweep point and seed."""
     found = {}
     for manifest in part.rglob("manifest.json"):
         where = str(manifest.parent.relative_to(part))
         read = json.loads(manifest.read_text())
-        for run in renamed(read["runs"]) if rename else read["runs"]:
+        for run in renamed(read["runs"]) if old else read["runs"]:
             point = ",".join(f"{k}={v}" for k, v in run["point"].items())
             name = (where, run["scheme"], point, f"seed {run['seed']}")
             found[name] = manifest.parent / "runs" / run["key"]
@@ -203,7 +204,7 @@ def table_differences(name: str, old: Path, new: Path) -> Iterator[str]:
     import pyarrow.parquet as parquet
 
     before, after = parquet.read_table(old), parquet.read_table(new)
-    before = before.rename_columns([rename_words(column) for column in before.column_names])
+    before = before.rename_columns([rename(column) for column in before.column_names])
     if before.column_names != after.column_names:
         yield f"{name}: columns {before.column_names}, now {after.column_names}"
         return
@@ -216,7 +217,7 @@ def table_differences(name: str, old: Path, new: Path) -> Iterator[str]:
             yield f"{name}: {column} has type {one.type}, now {other.type}"
         elif not one.equals(other):
             was, now = one.to_pylist(), other.to_pylist()
-            rows = [i for i in range(len(was)) if rename_words(was[i]) != now[i]]
+            rows = [i for i in range(len(was)) if rename(was[i]) != now[i]]
             if rows:
                 at = rows[0]
                 yield f"{name}: {column} differs in {len(rows)} rows, first in {at}: {was[at]}, now {now[at]}"
@@ -227,7 +228,7 @@ def csv_differences(name: Path, old: Path, new: Path) -> Iterator[str]:
         yield f"{name}: only in the {'old' if old.exists() else 'new'} version"
         return
     with old.open(newline="") as one, new.open(newline="") as other:
-        before = [[rename_words(cell) for cell in row] for row in csv.reader(one)]
+        before = [[rename(cell) for cell in row] for row in csv.reader(one)]
         after = list(csv.reader(other))
     if len(before) != len(after):
         yield f"{name}: {len(before)} rows, now {len(after)}"
@@ -253,17 +254,13 @@ def json_differences(old: Value, new: Value, at: str = "") -> Iterator[str]:
 def renamed(value: Value) -> Value:
     """JSON of the old version with the names of the new one."""
     if isinstance(value, dict):
-        return {rename_words(key): renamed(v) for key, v in value.items()}
-    return [renamed(v) for v in value] if isinstance(value, list) else rename_words(value)
+        return {rename(key): renamed(v) for key, v in value.items()}
+    return [renamed(v) for v in value] if isinstance(value, list) else rename(value)
 
 
-def rename_words(value: Value) -> Value:
-    """A key, a column or a value of the old version; words are what underscores and dots separate."""
-    if not isinstance(value, str):
-        return value
-    if value in RENAMED:
-        return RENAMED[value]
-    return ".".join("_".join(RENAMED.get(word, word) for word in key.split("_")) for key in value.split("."))
+def rename(value: Value) -> Value:
+    """A key, a column or a value of the old version."""
+    return ".".join(RENAMED.get(word, word) for word in value.split(".")) if isinstance(value, str) else value
 
 
 if __name__ == "__main__":

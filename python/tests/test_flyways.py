@@ -142,7 +142,7 @@ def test_what_is_wrong_is_said():
     square = np.zeros((3, 3))
     for wrong, text in (
         ({"policy": "gredy"}, "did you mean `greedy`"),
-        ({"antenna": "horn"}, "there is no antenna `horn`"),
+        ({"antenna": "horn"}, "unknown antenna `horn`"),
         ({"layout": np.zeros((2, 2))}, "x and y of 3 racks"),
         ({"layout": np.zeros((3, 2))}, "stands inside"),
         ({"layout": np.full((3, 2), np.nan)}, "racks stand within"),

@@ -476,7 +476,7 @@ def test_mmwave_bodies_and_outages(mmwave):
         # What waits in an outage is lost instead.
         assert found["lose", scheme][1] > found["hold", scheme][1]
     assert found["edges", "reactive"][2] < 120
-    for wrong, why in ((f"{link_trace}.body_loss_db", "allowed is 0 to 60 dB"), (f"{link_trace}.in_outage", "hold")):
+    for wrong, why in ((f"{link_trace}.body_loss_db", "expected 0 to 60 dB"), (f"{link_trace}.in_outage", "hold")):
         with pytest.raises(tp.ScenarioError, match=why):
             tp.Scenario.from_file(mmwave.folder / "scenario.toml", set={wrong: 99 if "loss" in wrong else "drop"}).validate()
 

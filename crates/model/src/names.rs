@@ -76,8 +76,8 @@ impl std::error::Error for UnknownName {}
 
 /// Finds the `known` name that is most like `found`, if any is similar enough to be meant.
 ///
-/// Case and the difference between `-` and `_` do not count. A name is similar if at most a third of
-/// the letters differ (or two letters), or if it starts with `found`.
+/// Case and the difference between `-` and `_` do not count. A name is similar if at most a third
+/// of the letters differ (or two letters), or if it starts with `found`.
 pub fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let plain = |s: &str| s.to_lowercase().replace('-', "_");
     let found = plain(found);

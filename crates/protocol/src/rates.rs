@@ -1,8 +1,8 @@
 //! The controller of rates: it gives each pair with demand a rate.
 //!
 //! This is the asynchronous scheme (ASY) of the comparison of central controls. With
-//! [`RateNormaliser::Proportional`] it is the allocator of Flowtune (Perry, Balakrishnan, Shah, NSDI
-//! 2017).
+//! [`RateNormaliser::Proportional`] it is the allocator of Flowtune (Perry, Balakrishnan, Shah,
+//! NSDI 2017).
 
 use crate::agent::{Address, Agent, Input, Output};
 use crate::host::Reporting;

@@ -89,7 +89,7 @@ pub struct MacParameters {
     EnumMessage,
 )]
 pub enum MacName {
-    /// The draft that the flyways simulator followed: SIFS 1 us, slots of 3 us, frames of 66,500 B of payload.
+    /// The draft of the flyways simulator: SIFS 1 us, slots of 3 us, frames of 66,500 B of payload.
     #[serde(rename = "flyways-draft")]
     #[strum(serialize = "flyways-draft")]
     FlywaysDraft,

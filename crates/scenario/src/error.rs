@@ -126,7 +126,7 @@ pub enum Problem {
 }
 
 fn did_you_mean(nearest: Option<&str>) -> String {
-    nearest.map_or(String::new(), |n| format!("; did you mean `{n}`?"))
+    nearest.map_or(String::new(), |n| format!(", did you mean `{n}`?"))
 }
 
 /// One problem: an error or a warning.

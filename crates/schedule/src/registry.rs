@@ -11,13 +11,13 @@ pub type SchedulerFactory = Arc<dyn Fn(&SlotParameters) -> Box<dyn Scheduler> + 
 
 /// A TDMA scheduler of this crate.
 ///
-/// To add one, write its file, its `mod` line and its variant here, with its constructor in `build`.
+/// To add one, write its file, its `mod` line and its variant here, and construct it in `build`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray, IntoStaticStr, EnumMessage)]
 #[strum(serialize_all = "snake_case")]
 pub enum TdmaScheduler {
     /// Pairs in turn, in proportion to their backlog; a fixed demand takes the fewest slots.
     WeightedRoundRobin,
-    /// Pairs with explicit paths on any fabric; mixed link rates, and several small senders in a slot.
+    /// Pairs with explicit paths on any fabric; mixed link rates, and small senders share slots.
     ConflictFree,
 }
 

@@ -54,7 +54,8 @@ pub struct TcpConfig {
 pub struct DelayedAck {
     /// Number of segments per acknowledgement; RFC 5681 allows 2, and 1 acknowledges each segment.
     pub segments: u32,
-    /// Longest delay after the first unacknowledged segment. RFC 5681 allows 500 ms; Linux uses 40 ms or more.
+    /// Longest delay after the first unacknowledged segment. RFC 5681 allows 500 ms; Linux uses
+    /// 40 ms or more.
     pub timeout: Duration,
 }
 

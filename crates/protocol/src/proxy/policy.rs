@@ -40,14 +40,14 @@ pub trait WindowPolicy: fmt::Debug + Send {
 pub enum ProxyPolicy {
     /// The window is the bandwidth-delay product of the rate reported last.
     Reactive {},
-    /// After a fast fall the window is that of the slowest rate for a while, then grows back step by step.
+    /// After a fast fall the window is that of the slowest rate for a while, then grows stepwise.
     Proactive(ProactiveConfig),
     /// The window is that of the rate that a trained predictor expects for the next 150 ms.
     Predicted(PredictedConfig),
 }
 
 impl ProxyPolicy {
-    /// All policies, with the parameters that the offline evaluation of `studies/mmwave-proxy` chose.
+    /// All policies, with the parameters chosen by the offline evaluation in `studies/mmwave-proxy`.
     pub fn all() -> [Self; 3] {
         [
             Self::Reactive {},

@@ -12,8 +12,8 @@ use timeplane_model::{Duration, Rate, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PredictedConfig {
-    /// Number added to the predicted position in the list of rates before rounding down: below 0.5 is cautious, above is bold.
-    /// Higher values increase goodput and round-trip times.
+    /// Number added to the predicted position in the list of rates before rounding down. Below 0.5
+    /// is cautious, above is bold: higher values increase goodput and round-trip times.
     pub boldness: f64,
 }
 

@@ -1,6 +1,6 @@
 //! The circuit schedulers that scenarios can name.
 //!
-//! To add one, write its file, its `mod` line and its variant here, with its constructor in `build`.
+//! To add one, write its file, its `mod` line and its variant here, and construct it in `build`.
 
 use super::{Adjust, CircuitScheduler, CoverAll, Eclipse, Hold, MaxWeight, RoundRobin, Solstice, Sunflow, Tms};
 use schemars::JsonSchema;
@@ -43,7 +43,7 @@ pub enum CircuitAlgorithm {
     CoverAll,
     /// All matchings in turn, whatever the demand.
     RoundRobin,
-    /// One matching until demand arrives that it does not serve; for senders that wait for each other.
+    /// One matching until it does not serve some demand; for senders that wait for each other.
     Hold,
 }
 

@@ -26,7 +26,8 @@ pub trait Policy: Send + Sync {
     /// Whether links also carry traffic of other pairs, over two hops.
     fn transit(&self) -> bool;
 
-    /// Links that are offered and may relieve a wire, the best first. The controller takes the first that helps.
+    /// Links that are offered and may relieve a wire, the best first. The controller takes the first
+    /// that helps.
     fn candidates(&self, fluid: &Fluid, links: &dyn LinkSet, bottleneck: Bottleneck) -> Vec<Candidate>;
 }
 

@@ -224,7 +224,7 @@ controls! {
     Cubic,
     /// DCTCP: reduces by the share of marked bytes (RFC 8257).
     Dctcp,
-    /// BBR version 1: a model of the path's rate and round trip, always paced (Cardwell et al., 2016).
+    /// BBR version 1: a model of the path's rate and round trip; it always paces (Cardwell, 2016).
     Bbr,
     /// A window that never changes; for tests and for windows that something else sets.
     #[serde(skip)]

@@ -173,9 +173,9 @@ def test_what_is_not_there_is_said(make, tmp_path):
     make(seeds=1).run(results=str(tmp_path))
     folder = str(tmp_path / "shuffle")
     for arguments, message in [
-        (["--scheme", "cubc"], f"there is no scheme `cubc` in {folder}, did you mean `cubic`?"),
-        (["--seed", "9"], f"there is no seed 9 in {folder}; there are 1"),
-        (["--run", "0123456789abcdef"], f"there is no run `0123456789abcdef` in {folder}"),
+        (["--scheme", "cubc"], f"unknown scheme `cubc` in {folder}, did you mean `cubic`?"),
+        (["--seed", "9"], f"unknown seed 9 in {folder}: expected one of 1"),
+        (["--run", "0123456789abcdef"], f"unknown run `0123456789abcdef` in {folder}"),
     ]:
         done = command("trace", folder, "--output", str(tmp_path / "no"), *arguments)
         assert (done.returncode, done.stderr.splitlines()[0].removeprefix("error: ")) == (2, message)

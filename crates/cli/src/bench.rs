@@ -1,4 +1,5 @@
-//! `bench`: how fast the engine is on this machine.
+//! `bench`: the speed of the simulator on this machine, as text or JSON. The measurement is in
+//! `timeplane_sim::bench`.
 
 use crate::fail::Failure;
 use crate::{BenchArgs, output};
@@ -18,7 +19,7 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     output::text(&bench::table(&measured))?;
     output::text(
         "\n\
-         A packet-hop is a packet that crosses one link; one core, CPU time of the event loop.\n\
-         peak MB: of the process so far. ratio: time per hop over that of the smallest fabric, as they grow.\n",
+         A packet-hop is one packet on one link. Times are CPU times of the event loop on one core.\n\
+         peak MB: of the process so far. ratio: time per hop relative to the smallest fabric.\n",
     )
 }

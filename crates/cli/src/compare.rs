@@ -1,4 +1,4 @@
-//! `compare`: the table of a results folder, again, or of several side by side.
+//! `compare`: the comparison of one or more results folders, without running anything.
 
 use crate::fail::Failure;
 use crate::{CompareArgs, output};
@@ -13,13 +13,13 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
         let known: BTreeSet<&String> = folders.iter().flat_map(|f| &f.manifest.runs).map(|r| &r.scheme).collect();
         if !known.contains(baseline) {
             let places: Vec<String> = args.folders.iter().map(|f| f.display().to_string()).collect();
-            return Err(Failure::configuration(format!("there is no scheme `{baseline}` in {}", places.join(", "))));
+            return Err(Failure::configuration(format!("unknown scheme `{baseline}` in {}", places.join(", "))));
         }
     }
     let metric = |name: &String| {
         Metric::named(name).ok_or_else(|| {
             let all: Vec<&str> = Metric::ALL.iter().map(|m| m.name()).collect();
-            Failure::configuration(format!("there is no metric `{name}`; there are {}", all.join(", ")))
+            Failure::configuration(format!("unknown metric `{name}`: expected one of {}", all.join(", ")))
         })
     };
     let metrics = args.metrics.iter().map(metric).collect::<Result<_, _>>()?;
@@ -40,7 +40,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     }
 }
 
-/// Reads folders of results, and gives every scheme a name of its own.
+/// Reads results folders and makes the names of their schemes unique.
 pub fn read(folders: &[PathBuf]) -> Result<Vec<Folder>, Failure> {
     let read = |folder: &PathBuf| {
         Folder::read(folder).map_err(|e| match e {

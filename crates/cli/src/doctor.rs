@@ -1,4 +1,5 @@
-//! `doctor`: what of timeplane works on this machine. Simulations do everywhere; what real hosts need, the program for them finds out by trying.
+//! `doctor`: which features work on this machine. Simulations work everywhere; `timeplane-live doctor`
+//! tries out what real hosts need.
 
 use crate::fail::Failure;
 use crate::live::program;
@@ -8,13 +9,13 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A file that clang compiles for BPF where it can, and where the headers of the kernel's interface are.
+/// A program that clang compiles if it supports BPF and finds the kernel's headers.
 const PROBE: &str = "#include <linux/bpf.h>\nint probe(void *context) { return (int)(long)context; }\n";
 
-/// Something that `timeplane-live` is built with.
+/// Something that is needed to build `timeplane-live`.
 struct Part {
     what: &'static str,
-    /// What it is, or why it is not there.
+    /// Its version or place, or why it is missing.
     found: Result<String, String>,
 }
 
@@ -24,7 +25,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     let live = program();
     let mut command = Command::new(&live);
     command.arg("doctor").args(args.json.then_some("--json")).stdin(Stdio::null()).stderr(Stdio::inherit());
-    let examined = command.output().map_err(|e| format!("`{}` cannot be started: {e}", live.display()));
+    let examined = command.output().map_err(|e| format!("cannot start `{}`: {e}", live.display()));
     let works = examined.as_ref().is_ok_and(|o| o.status.success());
     if args.json {
         let trials = examined.as_ref().ok().and_then(|o| serde_json::from_slice::<Value>(&o.stdout).ok());
@@ -44,7 +45,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
             env!("CARGO_PKG_VERSION"),
             output::count(cores as u64, "core")
         );
-        text += "To build timeplane-lab and timeplane-live (`bash install.sh` installs what is missing, on Debian):\n";
+        text += "To build timeplane-lab and timeplane-live (on Debian, `bash install.sh` installs what is missing):\n";
         for part in &parts {
             let (mark, found) = match &part.found {
                 Ok(found) => ("works", found),
@@ -67,7 +68,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
 fn parts() -> Vec<Part> {
     let header = |what, path: &str| {
         let there = Path::new(path).exists();
-        Part { what, found: if there { Ok(path.to_owned()) } else { Err(format!("there is no {path}")) } }
+        Part { what, found: if there { Ok(path.to_owned()) } else { Err(format!("{path} does not exist")) } }
     };
     vec![
         Part { what: "clang for BPF", found: clang() },
@@ -77,7 +78,7 @@ fn parts() -> Vec<Part> {
     ]
 }
 
-/// Compiles a program, which says more than that there is a clang.
+/// Compiles a program for BPF: some builds of clang cannot.
 fn clang() -> Result<String, String> {
     let multiarch = format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH);
     let mut child = Command::new("clang")
@@ -87,20 +88,20 @@ fn clang() -> Result<String, String> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|e| format!("clang: {e}"))?;
-    // One that ends before it has read all of it says why.
+    // If clang ends before it has read everything, its message says why.
     let _ = child.stdin.take().map(|mut input| input.write_all(PROBE.as_bytes()));
     let output = child.wait_with_output().map_err(|e| format!("clang: {e}"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         return Err(format!(
-            "clang does not compile for BPF: {}",
-            said.lines().next().unwrap_or("it does not say why")
+            "clang cannot compile for BPF: {}",
+            said.lines().next().unwrap_or("no message")
         ));
     }
     said("clang", &["--version"])
 }
 
-/// The first line that a program says.
+/// The first line that a program prints.
 fn said(program: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
     let output = output.map_err(|e| format!("{program}: {e}"))?;

@@ -1,4 +1,4 @@
-//! `export-flows`: the arrivals of a workload, for other simulators.
+//! `export-flows`: the arrivals of a workload with one seed, as CSV for other simulators.
 
 use crate::fail::{self, Failure};
 use crate::preview::{Sources, names};
@@ -15,7 +15,7 @@ pub fn export(args: &ExportArgs) -> Result<(), Failure> {
     let [point] = &points[..] else {
         let keys: Vec<&str> = loaded.scenario.sweep.keys().map(String::as_str).collect();
         let message = format!(
-            "the scenario has {}, one has to be chosen: give {} one value with --set",
+            "the scenario has {}: expected one; give {} one value with --set",
             output::count(points.len() as u64, "point"),
             keys.join(" and "),
         );
@@ -25,11 +25,11 @@ pub fn export(args: &ExportArgs) -> Result<(), Failure> {
     let both = Sources::default().of(scenario, &loaded)?;
     let source = &both.1;
     if source.steps().is_some() {
-        let message = "flows of this workload wait for others, and a list of flows says only when they start";
+        let message = "flows of this workload start when others end: expected a workload with start times";
         return Err(Failure::configuration(message));
     }
     let window = scenario.window;
-    // As long as flows arrive in a run: to the end of the window, or of the drain where there is one.
+    // Flows arrive until the end of the window or, if there is one, of the drain.
     let end = window.measure.map(|m| window.warmup + m + window.drain.unwrap_or(Duration::ZERO));
     let seed = args.seed.unwrap_or(scenario.seed);
     let flows = source.arrivals(seed).take_while(|f| end.is_none_or(|end| f.at < end));

@@ -1,4 +1,4 @@
-//! Why the command ends without an answer, and how that is told.
+//! Errors of the command: how they are printed, and with which exit code it ends.
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 use serde_json::json;
@@ -11,11 +11,11 @@ use timeplane_sim::SimulationError;
 /// Why the command ends without an answer.
 #[derive(Debug)]
 pub enum Failure {
-    /// Something is wrong with the scenario.
+    /// The scenario is invalid.
     Scenario(Box<ScenarioError>),
-    /// Anything else: an exit code and what to say.
-    Said(ExitCode, String),
-    /// Everything has been said already.
+    /// Any other error: exit code and message.
+    Message(ExitCode, String),
+    /// The message has been printed already.
     Silent(ExitCode),
 }
 
@@ -29,28 +29,28 @@ impl From<SimulationError> for Failure {
     fn from(e: SimulationError) -> Self {
         match e {
             ExperimentError::Scenario(e) => e.into(),
-            e => Self::Said(e.exit_code(), e.to_string()),
+            e => Self::Message(e.exit_code(), e.to_string()),
         }
     }
 }
 
 impl Failure {
-    /// The scenario or the command line is wrong.
+    /// An invalid scenario or command line.
     pub fn configuration(what: impl Display) -> Self {
-        Self::Said(ExitCode::Configuration, what.to_string())
+        Self::Message(ExitCode::Configuration, what.to_string())
     }
-    /// What should have happened did not.
+    /// A failed run, or output that cannot be written.
     pub fn failed(what: impl Display) -> Self {
-        Self::Said(ExitCode::Failed, what.to_string())
+        Self::Message(ExitCode::Failed, what.to_string())
     }
-    /// Says on stderr what went wrong, and gives the exit code.
+    /// Prints the error on stderr and returns the exit code.
     pub fn report(self) -> ExitCode {
         match self {
             Self::Scenario(e) => {
                 issues(e.issues(), &e, "error");
                 ExitCode::Configuration
             }
-            Self::Said(code, what) => {
+            Self::Message(code, what) => {
                 eprintln!("error: {what}");
                 code
             }
@@ -59,14 +59,13 @@ impl Failure {
     }
 }
 
-/// Prints warnings.
 pub fn warnings(warnings: &[Issue]) {
     for warning in warnings {
         eprintln!("warning: {warning}");
     }
 }
 
-/// Prints issues: with the piece of the file on a terminal, in lines otherwise.
+/// Prints issues: with an excerpt of the file on a terminal, in lines elsewhere.
 fn issues(issues: &[Issue], error: &ScenarioError, severity: &str) {
     let on_terminal = io::stderr().is_terminal();
     for issue in issues {
@@ -97,7 +96,8 @@ fn fancy(issue: &Issue, location: &Location, error: &ScenarioError) -> String {
     }
 }
 
-/// An issue as miette wants it. Its first line says file, line and column, as editors look for them.
+/// An issue for miette. Its first line has file, line and column in the form that editors
+/// recognize.
 #[derive(Debug)]
 struct Shown<'a> {
     issue: &'a Issue,
@@ -124,7 +124,7 @@ impl Diagnostic for Shown<'_> {
     }
 }
 
-/// Issues for programs.
+/// Issues as JSON.
 pub fn as_json(issues: &[Issue]) -> serde_json::Value {
     let issue = |i: &Issue| {
         json!({

@@ -1,4 +1,4 @@
-//! The `timeplane` command: answers on stdout, everything else on stderr, and an exit code that scripts can trust.
+//! The `timeplane` command: answers on stdout, everything else on stderr, and reliable exit codes.
 //!
 //! It is a library so that the Python package can offer the same command.
 
@@ -26,14 +26,14 @@ use std::path::PathBuf;
 use timeplane_experiment::{ExitCode, Shard, Until};
 use timeplane_scenario::{Loaded, split_override};
 
-/// Simulates data-center networks whose transmissions are planned in time.
+/// Simulate data-center networks whose transmissions are planned in time.
 #[derive(Debug, Parser)]
 #[command(
     name = "timeplane",
     version,
     max_term_width = 100,
     after_help = "\
-Exit codes: 0 ok, 1 a run failed, 2 the scenario or the command line is wrong, 3 a check is not met, 130 interrupted."
+Exit codes: 0 success, 1 a run failed, 2 invalid scenario or command line, 3 a check failed, 130 interrupted."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -42,64 +42,69 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Writes a commented scenario to start from
+    /// Write a commented scenario to start from
     New(NewArgs),
-    /// Runs every scheme of a scenario with every seed and compares them
+    /// Run every scheme of a scenario with every seed and compare the results
     ///
-    /// Runs that are complete already are not run again; after an interrupt, the same command goes on.
+    /// Completed runs are not repeated. After an interrupt, run the same command again to continue.
     Run(RunArgs),
-    /// Runs a scenario of many points: shared among machines, or ended when enough is known
+    /// Run a scenario with many points, shared among machines or only until enough is known
     ///
-    /// As `run`, which runs a sweep on all cores of this machine; what one has run, the other need not.
+    /// `run` also runs sweeps, on all cores of this machine. Either command reuses runs that the
+    /// other has completed.
     Sweep(SweepArgs),
-    /// Checks a scenario and everything that it names, and runs nothing
+    /// Check a scenario and the files that it names without running it
     Validate(ValidateArgs),
-    /// Compares the complete runs of results folders again, of several side by side
+    /// Compare the completed runs of one or more results folders
     Compare(CompareArgs),
-    /// Writes results as one HTML page that works offline, of several folders side by side
+    /// Write the results of one or more folders as one HTML page that works offline
     Report(ReportArgs),
-    /// Writes the flows of a scenario's workload as CSV, for other simulators
+    /// Write the flows of a scenario's workload as CSV, for other simulators
     ExportFlows(ExportArgs),
-    /// Writes a timeline of runs for Perfetto: slots or circuits, queues, TCP's windows
+    /// Write a timeline of runs for Perfetto: slots or circuits, queues, congestion windows
     ///
-    /// It is made of the tables of a folder of results; queues and windows are there where they were recorded (`record.queues_every`,
-    /// `record.tcp_every`). Open it in the browser at ui.perfetto.dev.
+    /// The timeline is made from the tables of a results folder. It has queues and windows if the
+    /// scenario records them (`record.queues_every`, `record.tcp_every`). Open it at
+    /// ui.perfetto.dev.
     Trace(TraceArgs),
-    /// Prints the dissector by which Wireshark and tshark read our frames, a Lua program
+    /// Print the dissector of timeplane's frames for Wireshark and tshark, a Lua program
     ///
-    /// As `timeplane dissector > ~/.local/lib/wireshark/plugins/timeplane.lua`.
+    /// Example: `timeplane dissector > ~/.local/lib/wireshark/plugins/timeplane.lua`.
     Dissector,
-    /// Measures the speed of the engine on this machine
+    /// Measure the speed of the simulator on this machine
     Bench(BenchArgs),
-    /// Lists what scenarios can name: topologies, workloads, schemes, schedulers, bundled data; and what results hold
+    /// List the names that scenarios can use (topologies, workloads, transports, schedulers,
+    /// bundled data), and the tables and metrics of results
     List(ListArgs),
-    /// Prints the JSON Schema of scenario files
+    /// Print the JSON Schema of scenario files
     Schema,
-    /// Runs planned schemes on real Linux hosts, or in a lab on this one
+    /// Run planned schemes on real Linux hosts, or in a lab on this host
     #[command(disable_help_flag = true)]
     Live(LiveArgs),
-    /// Says what of timeplane works on this machine, found out by trying
+    /// Check which features work on this machine
     Doctor(DoctorArgs),
-    /// Prints a script with which a shell completes this command
+    /// Print a completion script for a shell
     ///
-    /// Bash reads it from ~/.local/share/bash-completion/completions/timeplane, or at once: `source <(timeplane completion bash)`. Zsh looks for
-    /// _timeplane in a folder of `fpath`, fish for ~/.config/fish/completions/timeplane.fish.
+    /// Bash reads it from ~/.local/share/bash-completion/completions/timeplane, or at once with
+    /// `source <(timeplane completion bash)`. Zsh looks for `_timeplane` in a folder of `fpath`, fish
+    /// for ~/.config/fish/completions/timeplane.fish.
     Completion(CompletionArgs),
-    /// Writes manual pages, one for each command
+    /// Write manual pages, one for each command
     Man(ManArgs),
-    /// Runs a study of a paper (the Python package does)
+    /// Run the study of a paper (needs the Python package)
     #[command(hide = true)]
     Study(StudyArgs),
 }
 
-/// A scenario and what is changed in it.
+/// A scenario and changes to it.
 #[derive(Debug, Args)]
 struct ScenarioArgs {
     /// The scenario, a TOML file
     file: PathBuf,
-    /// Changes a value; several values are tried one after the other, several keys make a grid
+    /// Change a value. Several values make a sweep, several keys a grid
     ///
-    /// As `--set workload.poisson.load=0.2,0.5` or `--set fabric.rate="10 Gb/s"`. May be given several times.
+    /// Examples: `--set workload.poisson.load=0.2,0.5`, `--set fabric.rate="10 Gb/s"`. Can be
+    /// repeated.
     #[arg(long, value_name = "KEY=VALUE,..", value_parser = split_override)]
     set: Vec<(String, Vec<String>)>,
 }
@@ -112,19 +117,19 @@ impl ScenarioArgs {
 
 #[derive(Debug, Args)]
 struct NewArgs {
-    /// The file, which must not be there yet; - prints the scenario
+    /// The file to create; - prints the scenario
     #[arg(value_name = "FILE", default_value = "scenario.toml")]
     file: PathBuf,
-    /// What to start from
+    /// The template to start from
     #[arg(long, short, value_name = "NAME", default_value = new::TEMPLATES[0].name, value_parser = new::names())]
     template: String,
-    /// Replaces a file that is there
+    /// Replace an existing file
     #[arg(long)]
     force: bool,
-    /// Lists the templates, and writes nothing
+    /// List the templates and write nothing
     #[arg(long)]
     list: bool,
-    /// Prints the list as JSON
+    /// Print the list as JSON
     #[arg(long, requires = "list")]
     json: bool,
 }
@@ -133,22 +138,22 @@ struct NewArgs {
 struct RunArgs {
     #[command(flatten)]
     scenario: ScenarioArgs,
-    /// How many seeds, instead of the scenario's own number
+    /// The number of seeds, instead of the scenario's
     #[arg(long, value_name = "N")]
     seeds: Option<u32>,
-    /// Runs at the same time [default: one per processor]
+    /// The number of runs at the same time [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     jobs: Option<u32>,
-    /// Prints the comparison as JSON
+    /// Print the comparison as JSON
     #[arg(long)]
     json: bool,
-    /// Says what would run, and runs nothing
+    /// Show what would run, and run nothing
     #[arg(long)]
     dry_run: bool,
-    /// Folder in which results/NAME is made
+    /// The folder in which the results folder NAME is created
     #[arg(long, value_name = "DIR", default_value = "results")]
     results: PathBuf,
-    /// No progress
+    /// Show no progress and no summary
     #[arg(long, short)]
     quiet: bool,
 }
@@ -157,15 +162,17 @@ struct RunArgs {
 struct SweepArgs {
     #[command(flatten)]
     run: RunArgs,
-    /// Ends each point at the seed with which this is known for all schemes, such as fct_mean=5%
+    /// Stop each point when a metric is known this well for all schemes, such as fct_mean=5%
     ///
-    /// 5 % is half of the 95 % interval of the mean over seeds. Seeds are looked at in order, from the third on, up to the scenario's number.
+    /// 5 % is the half-width of the 95 % confidence interval over seeds, relative to the mean.
+    /// Seeds are added in order, at least three and at most the scenario's number.
     #[arg(long, value_name = "METRIC=PERCENT", conflicts_with = "shard")]
     until: Option<Until>,
-    /// Runs only share I of N, as in an array of batch jobs; all shares may run at the same time, into the same folder
+    /// Run only share I of N, as in an array of batch jobs. All shares can run at the same time and
+    /// write to the same folder
     #[arg(long, value_name = "I/N", conflicts_with = "dask")]
     shard: Option<Shard>,
-    /// Runs on the workers of this Dask scheduler (the Python package does)
+    /// Run on the workers of this Dask scheduler (needs the Python package)
     #[arg(long, value_name = "ADDRESS")]
     dask: Option<String>,
 }
@@ -174,48 +181,49 @@ struct SweepArgs {
 struct ValidateArgs {
     #[command(flatten)]
     scenario: ScenarioArgs,
-    /// Prints what is wrong as JSON
+    /// Print errors and warnings as JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
 struct CompareArgs {
-    /// Folders of results, as results/NAME
+    /// Results folders, such as results/NAME
     ///
-    /// Schemes that a folder before has as well are named `NAME (FOLDER)`.
+    /// If several folders have a scheme of the same name, the later ones are named `NAME (FOLDER)`.
     #[arg(required = true, value_name = "FOLDER")]
     folders: Vec<PathBuf>,
-    /// The scheme that differences are to [default: the first of the first folder]
-    #[arg(long, value_name = "CONTROL")]
+    /// The scheme that others are compared to [default: the first scheme of the first folder]
+    #[arg(long, value_name = "SCHEME")]
     baseline: Option<String>,
-    /// Columns, by the names that `list results` shows [default: the usual ones]
+    /// The metrics to show, see `timeplane list results` [default: chosen by the workload]
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     metrics: Vec<String>,
-    /// Prints JSON
+    /// Print JSON
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// Prints CSV: one row per point, scheme and metric
+    /// Print CSV: one row per point, scheme and metric
     #[arg(long)]
     csv: bool,
 }
 
 #[derive(Debug, Args)]
 struct ReportArgs {
-    /// Folders of results, as results/NAME
+    /// Results folders, such as results/NAME
     ///
-    /// Schemes that a folder before has as well are named `NAME (FOLDER)`.
+    /// If several folders have a scheme of the same name, the later ones are named `NAME (FOLDER)`.
     #[arg(required = true, value_name = "RESULTS")]
     folders: Vec<PathBuf>,
-    /// The page [default: report.html in the first folder]
+    /// The file to write [default: report.html in the first folder]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Rows of each table over time (slots, queues, air) that the page holds, of all runs together [default: 2,100,000]
+    /// The largest number of rows of each table over time (slots, queues, air), over all runs
+    /// [default: 2,100,000]
     ///
-    /// Where there are more, runs are shown from their begin, and the page says until where.
+    /// If there are more, the page shows the first part of each run and says where it ends.
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
-    /// Prints JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -224,62 +232,64 @@ struct ReportArgs {
 struct ExportArgs {
     #[command(flatten)]
     scenario: ScenarioArgs,
-    /// Where to: columns start_ps, source, destination, size_bytes, and coflow where there are any
+    /// The file to write, with columns start_ps, source, destination, size_bytes and, if there are
+    /// coflows, coflow
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// The seed, instead of the scenario's first
+    /// The seed [default: the scenario's first]
     #[arg(long)]
     seed: Option<u64>,
 }
 
 #[derive(Debug, Args)]
 struct TraceArgs {
-    /// A folder of results, as results/NAME
+    /// A results folder, such as results/NAME
     folder: PathBuf,
-    /// Where to
+    /// The file to write
     #[arg(long, short, value_name = "FILE", default_value = "timeplane.perfetto-trace")]
     output: PathBuf,
-    /// Only these schemes [default: all]
+    /// The schemes to show [default: all]
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     scheme: Vec<String>,
-    /// The runs of this seed [default: the first one]
+    /// The seed of the runs to show [default: the first]
     #[arg(long)]
     seed: Option<u64>,
-    /// These runs, by their keys in the manifest, as the folders in `runs` are named [default: those of the first point]
+    /// The runs to show: their keys in the manifest, which are the names of the folders in `runs`
+    /// [default: those of the first point]
     #[arg(long, value_name = "KEY,..", value_delimiter = ',', conflicts_with_all = ["scheme", "seed"])]
     run: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 struct BenchArgs {
-    /// A smaller measurement, in a few seconds
+    /// Take a smaller measurement of a few seconds
     #[arg(long)]
     quick: bool,
-    /// Prints JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// Only this
+    /// List only this
     #[arg(value_enum)]
     what: Option<list::What>,
-    /// Prints JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
 struct LiveArgs {
-    /// A command of `timeplane-lab` or `timeplane-live`, and its arguments
+    /// A command of `timeplane-lab` or `timeplane-live` and its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
 struct DoctorArgs {
-    /// Prints JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -293,14 +303,14 @@ struct CompletionArgs {
 
 #[derive(Debug, Args)]
 struct ManArgs {
-    /// The folder for them, which is made where it is missing; `man` looks in ~/.local/share/man/man1
+    /// The folder to write to, created if it is missing; `man` looks in ~/.local/share/man/man1
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
 
 #[derive(Debug, Args)]
 struct StudyArgs {
-    /// Its name, and arguments of its own
+    /// Its name and arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
 }
@@ -310,7 +320,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(e) => {
-            // Help and version come this way, too; clap knows where each belongs.
+            // Help and version are errors, too; clap prints each to the right stream.
             let _ = e.print();
             return e.exit_code().try_into().unwrap_or(ExitCode::Configuration.into());
         }
@@ -333,7 +343,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Completion(args) => manual::completion(Cli::command(), args.shell),
         Command::Man(args) => manual::pages(Cli::command(), &args.folder),
         Command::Study(_) => Err(Failure::configuration(
-            "studies are Python programs: the Python package runs them, `pip install .` in a clone of timeplane",
+            "studies need the Python package: run `pip install .` in a clone of timeplane",
         )),
     };
     match done {

@@ -1,4 +1,5 @@
-//! `new`: a commented scenario to start from.
+//! `new`: a commented scenario to start from. Templates are put together from parts in
+//! `crates/cli/templates`.
 
 use crate::fail::Failure;
 use crate::{NewArgs, output};
@@ -8,12 +9,13 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// A scenario to start from. It needs no file beside its own.
+/// A scenario to start from. It names no other file.
 #[derive(Debug)]
 pub struct Template {
     pub name: &'static str,
     pub about: &'static str,
-    /// What it consists of, in this order; several templates share parts. `@FILE` and `@RESULTS` stand for its file and its results.
+    /// Its parts, in order; templates share parts. `@FILE` and `@RESULTS` are replaced by its file
+    /// and its results folder.
     parts: &'static [&'static str],
 }
 
@@ -21,11 +23,11 @@ macro_rules! parts {
     ($($file:literal),+) => { &[$(include_str!(concat!("../templates/", $file))),+] };
 }
 
-/// All templates; the first one is the default.
+/// The first template is the default.
 pub const TEMPLATES: &[Template] = &[
     Template {
         name: "slots",
-        about: "exclusive slots against DCTCP, random flows on one switch",
+        about: "exclusive slots compared with DCTCP, random flows on one switch",
         parts: parts![
             "slots.toml",
             "shared/packets.toml",
@@ -37,7 +39,7 @@ pub const TEMPLATES: &[Template] = &[
     },
     Template {
         name: "tdma",
-        about: "slots opened and closed by pause frames against TCP, a shuffle with shallow buffers",
+        about: "slots opened and closed by pause frames compared with TCP, a shuffle with shallow buffers",
         parts: parts![
             "tdma.toml",
             "shared/packets.toml",
@@ -48,7 +50,7 @@ pub const TEMPLATES: &[Template] = &[
     },
     Template {
         name: "timeslots",
-        about: "a time and a path for every packet, by a central arbiter",
+        about: "a time and a path for every packet, from a central controller",
         parts: parts![
             "timeslots.toml",
             "shared/packets.toml",
@@ -60,7 +62,7 @@ pub const TEMPLATES: &[Template] = &[
     },
     Template {
         name: "rates",
-        about: "a rate for every pair, by a central controller",
+        about: "a rate for every pair of hosts, from a central controller",
         parts: parts![
             "rates.toml",
             "shared/packets.toml",
@@ -72,7 +74,7 @@ pub const TEMPLATES: &[Template] = &[
     },
     Template {
         name: "circuits",
-        about: "an optical circuit switch beside a slower packet switch",
+        about: "an optical circuit switch alongside a slower packet switch",
         parts: parts!["circuits.toml"],
     },
     Template { name: "flyways", about: "60 GHz radios on racks with slow uplinks", parts: parts!["flyways.toml"] },
@@ -83,21 +85,21 @@ pub const TEMPLATES: &[Template] = &[
     },
     Template {
         name: "training",
-        about: "a ring all-reduce over packets, slots and circuits against the formula",
+        about: "a ring all-reduce over packets, slots and circuits compared with its formula",
         parts: parts!["../../../scenarios/allreduce.toml"],
     },
     Template {
         name: "lab",
-        about: "a small shuffle that real daemons run as well: `timeplane live lab`",
+        about: "a small shuffle that real daemons can run, too: `timeplane live lab`",
         parts: parts!["../../../scenarios/lab.toml"],
     },
 ];
 
 impl Template {
-    /// The scenario as it is written to `file`.
+    /// The text of the scenario for `file`.
     pub fn text(&self, file: &Path) -> String {
         let name = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy();
-        // A scenario of the repository names itself by its place there.
+        // A scenario of the repository has its path there in its comments.
         let own = format!("scenarios/{}.toml", self.name);
         let file = word(&file.to_string_lossy());
         let text = self.parts.join("\n");
@@ -105,7 +107,7 @@ impl Template {
     }
 }
 
-/// A word as a shell takes it, in a comment, which ends where the line does.
+/// A word quoted for a shell, in a comment: without line breaks.
 fn word(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+,=@:".contains(c);
     if text.chars().all(plain) {
@@ -114,7 +116,7 @@ fn word(text: &str) -> String {
     format!("'{}'", text.replace(char::is_control, "?").replace('\'', r"'\''"))
 }
 
-/// How the command line names templates: for help, completion and the nearest right name.
+/// The templates for the command line: help, completion and suggestions.
 pub fn names() -> Vec<PossibleValue> {
     TEMPLATES.iter().map(|t| PossibleValue::new(t.name).help(t.about)).collect()
 }
@@ -132,29 +134,29 @@ pub fn new(args: &NewArgs) -> Result<(), Failure> {
     write(file, &text, args.force)?;
     let shown = word(&file.to_string_lossy());
     output::text(&format!("{}: {}\n", file.display(), template.about))?;
-    eprintln!("it is yours to change; `timeplane run {shown}` runs it");
+    eprintln!("Edit the file, then run `timeplane run {shown}`");
     Ok(())
 }
 
-/// Writes a file that is not there, unless it may be replaced.
+/// Writes a new file, or replaces an existing one if `replace` is set.
 fn write(path: &Path, text: &str, replace: bool) -> Result<(), Failure> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(!replace).create(replace).truncate(replace);
     let opened = options.open(path);
     let written = opened.and_then(|mut file| {
-        // Half a scenario is not left behind.
+        // Remove an incomplete file.
         file.write_all(text.as_bytes()).inspect_err(|_| drop(std::fs::remove_file(path)))
     });
     written.map_err(|e| {
         let path = path.display();
         match e.kind() {
             io::ErrorKind::AlreadyExists => Failure::configuration(format!(
-                "{path} is there already, and stays as it is: name another file, or replace it with --force"
+                "{path} exists already: name another file, or replace it with --force"
             )),
             io::ErrorKind::NotFound => {
-                Failure::configuration(format!("{path} cannot be written: there is no such folder"))
+                Failure::configuration(format!("cannot write {path}: its folder does not exist"))
             }
-            _ => Failure::failed(format!("{path} cannot be written: {e}")),
+            _ => Failure::failed(format!("cannot write {path}: {e}")),
         }
     })
 }

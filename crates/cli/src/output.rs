@@ -1,32 +1,31 @@
-//! Answers, on stdout.
+//! Output on stdout, and numbers in it.
 
 use crate::fail::Failure;
 use std::io::{self, IsTerminal, Write};
 
-/// Prints a text as it is. A reader that closes the pipe has read enough: that is no failure.
+/// Prints a text as it is. A closed pipe is not an error.
 pub fn text(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::failed(format!("cannot write the answer: {e}")))
+            Err(Failure::failed(format!("cannot write to stdout: {e}")))
         }
         _ => Ok(()),
     }
 }
 
-/// Prints JSON.
 pub fn json(value: &serde_json::Value) -> Result<(), Failure> {
     text(&format!("{value:#}\n"))
 }
 
-/// Columns of the terminal; 120 where there is none.
+/// Columns of the terminal; 120 if stdout is not one.
 pub fn width() -> usize {
-    // The one of our libraries that asks the terminal.
+    // comfy-table asks the terminal for its size.
     let detected = comfy_table::Table::new().width().filter(|_| io::stdout().is_terminal());
     detected.map_or(120, usize::from)
 }
 
-/// A word in plain or plural: `1 run`, `2 runs`.
+/// A number with its noun in singular or plural: `1 run`, `2,000 runs`.
 pub fn count(n: impl Into<u128>, word: &str) -> String {
     let n: u128 = n.into();
     let mut digits = n.to_string();
@@ -36,7 +35,7 @@ pub fn count(n: impl Into<u128>, word: &str) -> String {
     format!("{digits} {word}{}", if n == 1 { "" } else { "s" })
 }
 
-/// A large number, roughly: `3.4 M`.
+/// A large number with two digits or more: `3.4 M`.
 pub fn rough(n: f64) -> String {
     match n {
         n if n >= 1e12 => format!("{:.1} T", n / 1e12),

@@ -1,4 +1,5 @@
-//! `validate` and `run --dry-run`: everything short of running.
+//! `validate` and `run --dry-run`: all checks of a scenario that need no run, and a preview of what
+//! would run.
 
 use crate::fail::{self, Failure};
 use crate::{ValidateArgs, output};
@@ -12,17 +13,17 @@ use timeplane_scenario::{Loaded, Pattern, Point, Scenario, Workload};
 use timeplane_schedule::Schedulers;
 use timeplane_workload::{Source, WorkloadError};
 
-/// The names that a plan may use.
+/// The names of schedulers that a plan can use.
 pub fn names(schedulers: &Schedulers) -> Vec<&str> {
     schedulers.names().collect()
 }
 
-/// Builds the fabric and reads the files of the workload. Points of a sweep often share them.
+/// Fabrics and workloads by their specification. Points of a sweep often share them.
 #[derive(Default)]
 pub struct Sources(HashMap<String, Rc<(Fabric, Source)>>);
 
 impl Sources {
-    /// Those of one point.
+    /// The fabric and workload of a point.
     pub fn of(&mut self, scenario: &Scenario, loaded: &Loaded) -> Result<Rc<(Fabric, Source)>, Failure> {
         let key = json!([scenario.workload, scenario.fabric]).to_string();
         if let Some(known) = self.0.get(&key) {
@@ -59,7 +60,7 @@ pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
         Err(failure) if args.json => {
             let (errors, code) = match &failure {
                 Failure::Scenario(e) => (fail::as_json(e.issues()), ExitCode::Configuration),
-                Failure::Said(code, what) => (json!([{ "message": what }]), *code),
+                Failure::Message(code, what) => (json!([{ "message": what }]), *code),
                 Failure::Silent(code) => (json!([]), *code),
             };
             json(false, errors, json!([]))?;
@@ -69,7 +70,7 @@ pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
     }
 }
 
-/// All checks that need no run: values, fabrics, files. Gives the points and what is doubtful.
+/// Checks values, fabrics and files. Returns the points and the warnings.
 pub fn check(loaded: &Loaded) -> Result<(Vec<Point>, Vec<timeplane_scenario::Issue>), Failure> {
     let schedulers = Schedulers::built_in();
     let warnings = loaded.validate(&names(&schedulers))?;
@@ -94,7 +95,7 @@ fn product(scenario: &Scenario, points: usize) -> String {
     )
 }
 
-/// What would run, for people.
+/// The preview as text.
 pub fn dry_run(loaded: &Loaded, points: &[Point], planned: &[PlannedRun]) -> Result<String, Failure> {
     let scenario = &points[0].scenario;
     let mut sources = Sources::default();
@@ -143,7 +144,7 @@ pub fn dry_run(loaded: &Loaded, points: &[Point], planned: &[PlannedRun]) -> Res
     Ok(text)
 }
 
-/// How many frames of the MTU the hosts send in one run, about.
+/// Estimates the number of data frames that the hosts send in one run.
 fn frames_of_run(scenario: &Scenario, fabric: &Fabric, source: &Source) -> f64 {
     let f = &scenario.fabric;
     let mtu = f.mtu.get() as f64;

@@ -1,4 +1,4 @@
-//! How far the runs are, on stderr: a bar on a terminal, a line now and then elsewhere.
+//! Progress on stderr: a bar on a terminal, a line every ten seconds elsewhere.
 
 use crate::output::rough;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -9,12 +9,12 @@ use timeplane_experiment::Progress;
 
 /// Steps of the bar for each run.
 const STEPS: f64 = 1000.0;
-/// Between two lines where there is no terminal.
+/// The interval of lines if there is no terminal.
 const LINES_EVERY: Duration = Duration::from_secs(10);
-/// Between two looks at a bar.
+/// The interval of updates of the bar.
 const BAR_EVERY: Duration = Duration::from_millis(100);
 
-/// Shows progress. Runs report from several threads.
+/// Shows progress. Several threads report to it.
 pub struct Display {
     state: Mutex<State>,
     bar: Option<ProgressBar>,
@@ -25,14 +25,13 @@ struct State {
     done: Vec<f64>,
     events: Vec<u64>,
     finished: usize,
-    /// Work that was there before: it says nothing about how long the rest takes.
+    /// Runs that were complete before; they do not count in the estimate of the remaining time.
     cached: usize,
     begun: Instant,
     shown: Option<Instant>,
 }
 
 impl Display {
-    /// For so many runs.
     pub fn new(runs: usize, quiet: bool) -> Self {
         let bar = (!quiet && io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(
@@ -54,7 +53,6 @@ impl Display {
         Self { state: Mutex::new(state), bar, quiet }
     }
 
-    /// Takes one report.
     pub fn on(&self, progress: Progress<'_>) {
         if self.quiet {
             return;
@@ -66,7 +64,7 @@ impl Display {
         if state.shown.is_some_and(|shown| now - shown < every) {
             return;
         }
-        // The first line only after a while: short runs need none.
+        // Runs that end earlier need no line.
         if self.bar.is_none() && now - state.begun < LINES_EVERY {
             return;
         }
@@ -81,7 +79,7 @@ impl Display {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn end(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -123,7 +121,7 @@ impl State {
         let seconds = elapsed.as_secs_f64().max(1e-3);
         let mut message = format!("{} of {} runs", self.finished, self.done.len());
         if self.cached > 0 {
-            message += &format!(" ({} were there)", self.cached);
+            message += &format!(" ({} complete before)", self.cached);
         }
         let events: u64 = self.events.iter().sum();
         if events > 0 {
@@ -165,10 +163,10 @@ mod tests {
         state.take(Progress::Finished { run: 0, cached: true, events: 0 });
         state.take(Progress::Started { run: 1 });
         state.take(Progress::Tick { run: 1, fraction: 0.5, events: 20_000_000 });
-        // Half a run took 10 s, two and a half are left.
-        assert_eq!(state.message(Duration::from_secs(10)), "1 of 4 runs (1 were there), 2.0 M events/s, 50 s left");
+        // Half a run took 10 s; two and a half runs are left.
+        assert_eq!(state.message(Duration::from_secs(10)), "1 of 4 runs (1 complete before), 2.0 M events/s, 50 s left");
         assert_eq!(state.share(), 0.375);
-        // A late report takes nothing back.
+        // A late report does not reduce the progress.
         state.take(Progress::Tick { run: 1, fraction: 0.4, events: 1 });
         assert_eq!(state.share(), 0.375);
         assert_eq!(span(100.0), "2 min");

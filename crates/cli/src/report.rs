@@ -1,4 +1,4 @@
-//! `report`: results as one HTML page.
+//! `report`: the results of one or more folders as one HTML page, in a file that needs no other.
 
 use crate::compare::read;
 use crate::fail::Failure;
@@ -11,7 +11,7 @@ pub fn report(args: &ReportArgs) -> Result<(), Failure> {
     let place = args.output.clone().unwrap_or_else(|| args.folders[0].join("report.html"));
     write(&place, &page.html).map_err(Failure::failed)?;
     for text in &page.left_out {
-        eprintln!("warning: not all is in the page. {text}");
+        eprintln!("warning: the page is incomplete: {text}");
     }
     if args.json {
         output::json(&page.to_json(&place))

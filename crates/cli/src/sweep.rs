@@ -1,4 +1,5 @@
-//! `sweep`: a run of many points, shared among machines or ended when enough is known.
+//! `sweep`: `run` with fewer runs: a share of them, or the seeds that are needed. Sweeps on Dask are
+//! part of the Python package.
 
 use crate::SweepArgs;
 use crate::fail::Failure;
@@ -7,7 +8,7 @@ use crate::run::run_some;
 pub fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     if args.dask.is_some() {
         return Err(Failure::configuration(
-            "sweeps on Dask are Python's: the Python package runs them, `pip install '.[dask]'` in a clone of timeplane",
+            "sweeps on Dask need the Python package: run `pip install '.[dask]'` in a clone of timeplane",
         ));
     }
     run_some(&args.run, args.until, args.shard)

@@ -1,4 +1,5 @@
-//! `trace`: the tables of runs as a timeline for Perfetto.
+//! `trace`: the tables of runs as a timeline for Perfetto. The format is in
+//! `timeplane_results::timeline`.
 
 use crate::compare::read;
 use crate::fail::Failure;
@@ -15,7 +16,7 @@ pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
     let one = |run: &ManifestRun| {
         let Some(complete) = folder.runs.iter().find(|r| r.about.key == run.key) else {
             let (key, name) = (&run.key, &folder.name);
-            let message = format!("run {key} ({}) of {name} is not complete: run the scenario again", label(run));
+            let message = format!("run {key} ({}) of {name} is incomplete: run the scenario again", label(run));
             return Err(Failure::configuration(message));
         };
         Ok(TimelineRun {
@@ -39,12 +40,12 @@ pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The runs that are asked for, in the order of the manifest.
+/// The requested runs, in the order of the manifest.
 fn choose<'a>(args: &TraceArgs, manifest: &'a Manifest) -> Result<Vec<&'a ManifestRun>, Failure> {
     let runs = &manifest.runs;
     let unknown = |what: &str, found: &str, all: Vec<&str>| {
         let near = nearest(found, all.iter().copied()).map_or(String::new(), |n| format!(", did you mean `{n}`?"));
-        Failure::configuration(format!("there is no {what} `{found}` in {}{near}", args.folder.display()))
+        Failure::configuration(format!("unknown {what} `{found}` in {}{near}", args.folder.display()))
     };
     for key in &args.run {
         if !runs.iter().any(|r| r.key == *key) {
@@ -58,31 +59,31 @@ fn choose<'a>(args: &TraceArgs, manifest: &'a Manifest) -> Result<Vec<&'a Manife
     }
     if !args.run.is_empty() {
         let mut chosen: Vec<&ManifestRun> = runs.iter().filter(|r| args.run.contains(&r.key)).collect();
-        // Points of a sweep share the runs that it does not change.
+        // Points of a sweep share runs that do not depend on the swept keys.
         let mut keys = std::collections::BTreeSet::new();
         chosen.retain(|r| keys.insert(&r.key));
         return Ok(chosen);
     }
     let Some(first) = runs.first() else {
-        return Err(Failure::configuration(format!("there are no runs in {}", args.folder.display())));
+        return Err(Failure::configuration(format!("no runs in {}", args.folder.display())));
     };
     let seed = args.seed.unwrap_or(first.seed);
     if !runs.iter().any(|r| r.seed == seed) {
         let seeds: Vec<String> = manifest.seeds.iter().map(u64::to_string).collect();
-        let message = format!("there is no seed {seed} in {}; there are {}", args.folder.display(), seeds.join(", "));
+        let message = format!("unknown seed {seed} in {}: expected one of {}", args.folder.display(), seeds.join(", "));
         return Err(Failure::configuration(message));
     }
     let wanted = |r: &&ManifestRun| args.scheme.is_empty() || args.scheme.contains(&r.scheme);
     Ok(runs.iter().filter(|r| r.seed == seed && r.point == first.point).filter(wanted).collect())
 }
 
-/// What a run is called.
+/// The name of a run in the timeline.
 fn label(run: &ManifestRun) -> String {
     let point = run.point.iter().map(|(key, value)| format!(", {key} = {value}")).collect::<String>();
     format!("{}{point}, seed {}", run.scheme, run.seed)
 }
 
-/// How often something was recorded in a run: a sweep may try several intervals.
+/// The interval at which a run recorded something. A sweep can change it.
 fn every(manifest: &Manifest, run: &ManifestRun, key: &str) -> Option<Duration> {
     let swept = run.point.get(&format!("record.{key}")).map(String::as_str);
     let text = swept.or_else(|| manifest.scenario.get("record").and_then(|r| r.get(key)).and_then(Value::as_str));

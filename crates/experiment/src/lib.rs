@@ -9,8 +9,10 @@
 //! - [`Until`] and [`Shard`]: reduce a sweep to the seeds that are needed, or to a share.
 //! - [`checks`]: evaluates the `[[check]]` tables of a scenario.
 //! - [`Comparison`]: schemes side by side, as text, JSON or CSV.
+//! - [`Answer`]: what a command prints of an outcome.
 //! - [`ExitCode`]: the exit codes of every command that runs a scenario.
 
+mod answer;
 pub mod checks;
 mod comparison;
 mod driver;
@@ -22,6 +24,7 @@ mod parallel;
 mod planned;
 mod sweep;
 
+pub use answer::Answer;
 pub use comparison::{Cell, Comparison, ComparisonOptions, Line};
 pub use driver::{Driver, Prepared, Progress, Pulse, Watch};
 pub use error::ExperimentError;

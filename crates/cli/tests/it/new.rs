@@ -80,7 +80,7 @@ fn a_file_that_is_there_stays() {
     std::fs::write(folder.0.join("scenario.toml"), "mine").unwrap();
     let (code, out, err) = folder.timeplane(&["new"]);
     assert_eq!((code, out.as_str()), (Some(2), ""));
-    assert!(err.contains("scenario.toml is there already") && err.contains("--force"), "{err}");
+    assert!(err.contains("scenario.toml exists already") && err.contains("--force"), "{err}");
     assert_eq!(read("scenario.toml"), "mine");
     assert_eq!(folder.timeplane(&["new", "--force"]).0, Some(0));
     assert!(read("scenario.toml").contains("#   timeplane run scenario.toml "));

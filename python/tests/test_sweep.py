@@ -123,7 +123,7 @@ def test_seeds_end_when_enough_is_known(file: Path, tmp_path: Path) -> None:
     assert one.is_complete and 6 <= len(one.runs) < 12
     assert one.to_dict() == many.to_dict()
     assert (Path(one.directory) / "summary.parquet").read_bytes() == (Path(many.directory) / "summary.parquet").read_bytes()
-    with pytest.raises(ValueError, match="no METRIC=PERCENT"):
+    with pytest.raises(ValueError, match="expected METRIC=PERCENT"):
         tp.sweep(file, Now(), results=tmp_path / "wrong", until="goodput")
 
 

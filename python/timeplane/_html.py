@@ -48,7 +48,7 @@ def _difference(metric: str, cell: Mapping[str, Any]) -> str:
     else:
         text = ("+" if absolute["mean"] >= 0 else "") + quantity(metric, absolute["mean"], absolute.get("half_width"))
     equal = (cell.get("equivalence") or {}).get("equivalent")
-    return text + (" *" if cell.get("beyond_chance") else "") + (" =" if equal else "")
+    return text + (" *" if cell.get("significant") else "") + (" =" if equal else "")
 
 
 def comparison(values: Mapping[str, Any], labels: Mapping[str, str], notes: Sequence[str]) -> str:

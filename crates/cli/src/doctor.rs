@@ -93,10 +93,7 @@ fn clang() -> Result<String, String> {
     let output = child.wait_with_output().map_err(|e| format!("clang: {e}"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!(
-            "clang cannot compile for BPF: {}",
-            said.lines().next().unwrap_or("no message")
-        ));
+        return Err(format!("clang cannot compile for BPF: {}", said.lines().next().unwrap_or("no message")));
     }
     said("clang", &["--version"])
 }

@@ -342,9 +342,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Completion(args) => manual::completion(Cli::command(), args.shell),
         Command::Man(args) => manual::pages(Cli::command(), &args.folder),
-        Command::Study(_) => Err(Failure::configuration(
-            "studies need the Python package: run `pip install .` in a clone of timeplane",
-        )),
+        Command::Study(_) => {
+            Err(Failure::configuration("studies need the Python package: run `pip install .` in a clone of timeplane"))
+        }
     };
     match done {
         Ok(()) => ExitCode::Ok.into(),

@@ -150,9 +150,9 @@ fn write(path: &Path, text: &str, replace: bool) -> Result<(), Failure> {
     written.map_err(|e| {
         let path = path.display();
         match e.kind() {
-            io::ErrorKind::AlreadyExists => Failure::configuration(format!(
-                "{path} exists already: name another file, or replace it with --force"
-            )),
+            io::ErrorKind::AlreadyExists => {
+                Failure::configuration(format!("{path} exists already: name another file, or replace it with --force"))
+            }
             io::ErrorKind::NotFound => {
                 Failure::configuration(format!("cannot write {path}: its folder does not exist"))
             }

@@ -7,9 +7,7 @@ use std::io::{self, IsTerminal, Write};
 pub fn text(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::failed(format!("cannot write to stdout: {e}")))
-        }
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::failed(format!("cannot write to stdout: {e}"))),
         _ => Ok(()),
     }
 }

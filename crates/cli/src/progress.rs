@@ -164,7 +164,10 @@ mod tests {
         state.take(Progress::Started { run: 1 });
         state.take(Progress::Tick { run: 1, fraction: 0.5, events: 20_000_000 });
         // Half a run took 10 s; two and a half runs are left.
-        assert_eq!(state.message(Duration::from_secs(10)), "1 of 4 runs (1 complete before), 2.0 M events/s, 50 s left");
+        assert_eq!(
+            state.message(Duration::from_secs(10)),
+            "1 of 4 runs (1 complete before), 2.0 M events/s, 50 s left"
+        );
         assert_eq!(state.share(), 0.375);
         // A late report does not reduce the progress.
         state.take(Progress::Tick { run: 1, fraction: 0.4, events: 1 });

@@ -26,8 +26,7 @@ impl<'a> Answer<'a> {
         let mut answer = Self { description, outcome, checked: Vec::new(), not_checked: Vec::new() };
         if !outcome.interrupted && outcome.missing == 0 && !metrics.is_empty() {
             answer.not_checked = checks::left_out(loaded, &outcome.summaries);
-            answer.checked =
-                checks::evaluate(loaded, &metrics, &outcome.summaries, outcome.comparison.bounds());
+            answer.checked = checks::evaluate(loaded, &metrics, &outcome.summaries, outcome.comparison.bounds());
         }
         Ok(answer)
     }

@@ -1,4 +1,5 @@
-//! `[[check]]`: whether what had to come out came out, of whichever world.
+//! The `[[check]]` tables of a scenario: limits on metrics, absolute, relative to another scheme, or
+//! relative to a bound.
 
 use crate::comparison::{Comparison, ComparisonOptions};
 use serde_json::{Value, json};
@@ -7,7 +8,7 @@ use timeplane_model::nearest;
 use timeplane_results::{Bound, Metric, RunSummary};
 use timeplane_scenario::{Check, Limit, Loaded};
 
-/// A check that cannot be evaluated: where it stands, what is wrong, and what is allowed.
+/// An invalid check: its place, what is wrong and what is expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CheckError(String);
@@ -15,20 +16,20 @@ pub struct CheckError(String);
 /// One check at one point.
 #[derive(Clone, Debug)]
 pub struct Checked {
-    /// Where it stands among the checks of the scenario.
+    /// The number of the check in the scenario, from 0.
     number: usize,
     check: Check,
     metric: Metric,
     point: String,
-    /// The mean, or the ratio; none where a run has no value.
+    /// The mean or ratio; `None` if a run has no value.
     value: Option<f64>,
     met: bool,
 }
 
-/// The metrics of all checks of a scenario, in their order.
+/// Validates the checks and returns their metrics, in order.
 ///
 /// # Errors
-/// Where a metric does not exist, or a limit is in another unit than its metric.
+/// If a metric does not exist, or a limit has another unit than its metric.
 pub fn validate(loaded: &Loaded) -> Result<Vec<Metric>, CheckError> {
     let at = |i: usize, key: &str, message: String| {
         let key = format!("check.{i}.{key}");
@@ -44,19 +45,19 @@ pub fn validate(loaded: &Loaded) -> Result<Vec<Metric>, CheckError> {
             at(
                 i,
                 "metric",
-                format!("unknown metric `{}`{near}\n  help: `timeplane list results` shows all", check.metric),
+                format!("unknown metric `{}`{near}\n  help: `timeplane list results` shows all metrics", check.metric),
             )
         })?;
         for (key, limit) in [("at_most", check.at_most), ("at_least", check.at_least)] {
             let Some(limit) = limit.filter(|_| !check.is_relative()) else { continue };
             let example = match unit(metric) {
                 "" => "a number without a unit",
-                "_ps" => "a span of time, as \"1.3 s\"",
-                "_bps" => "a rate, as \"9 Gb/s\"",
-                _ => "a size, as \"1 MB\"",
+                "_ps" => "a duration such as \"1.3 s\"",
+                "_bps" => "a rate such as \"9 Gb/s\"",
+                _ => "a size such as \"1 MB\"",
             };
             if limit.suffix() != unit(metric) {
-                return Err(at(i, key, format!("{} takes {example}, found {limit}", metric.name())));
+                return Err(at(i, key, format!("found {limit}: {} expects {example}", metric.name())));
             }
         }
         metrics.push(metric);
@@ -64,23 +65,22 @@ pub fn validate(loaded: &Loaded) -> Result<Vec<Metric>, CheckError> {
     Ok(metrics)
 }
 
-/// What a metric's name ends with: its unit.
+/// The suffix of a metric's name that states its unit.
 fn unit(metric: Metric) -> &'static str {
     ["_ps", "_bps", "_bytes"].into_iter().find(|u| metric.name().ends_with(u)).unwrap_or("")
 }
 
-/// The schemes of these runs.
 fn schemes(runs: &[RunSummary]) -> BTreeSet<&str> {
     runs.iter().map(|run| run.scheme.as_str()).collect()
 }
 
-/// A scheme that a check needs, and that was not run.
+/// A scheme that a check needs and that was not run.
 fn absent<'c>(check: &'c Check, there: &BTreeSet<&str>) -> Option<&'c str> {
     let needed = [Some(&check.scheme), check.relative_to.as_ref()];
     needed.into_iter().flatten().map(String::as_str).find(|scheme| !there.contains(scheme))
 }
 
-/// The checks that cannot be evaluated, as a scheme was not run, each with its key and that scheme: a simulation runs all, real hosts do not.
+/// The checks that need a scheme that was not run. Labs do not support all schemes.
 pub fn left_out(loaded: &Loaded, runs: &[RunSummary]) -> Vec<String> {
     let there = schemes(runs);
     let each = loaded.scenario.check.iter().enumerate();
@@ -88,7 +88,8 @@ pub fn left_out(loaded: &Loaded, runs: &[RunSummary]) -> Vec<String> {
     why.map(|(i, scheme)| format!("check.{i}: scheme `{scheme}` was not run")).collect()
 }
 
-/// Evaluates the checks of a scenario at every point, but for those that are [`left_out`]. `metrics` are those that [`validate`] gives.
+/// Evaluates the checks of a scenario at every point, except those [`left_out`]. `metrics` comes from
+/// [`validate`].
 pub fn evaluate(loaded: &Loaded, metrics: &[Metric], runs: &[RunSummary], bounds: &[Bound]) -> Vec<Checked> {
     let options = ComparisonOptions { metrics: metrics.to_vec(), bounds: bounds.to_vec(), ..Default::default() };
     let comparison = Comparison::new(runs, &options);
@@ -100,7 +101,7 @@ pub fn evaluate(loaded: &Loaded, metrics: &[Metric], runs: &[RunSummary], bounds
         }
         for line in comparison.lines().iter().filter(|l| l.scheme == check.scheme) {
             let cell = &line.cells[number];
-            // A mean over some of the seeds is not what was asked for.
+            // A mean over only some of the seeds does not count.
             let complete = |count: u64, seeds: usize| count == seeds as u64;
             let mean = cell.value.filter(|v| complete(v.count, line.seeds.len())).map(|v| v.mean);
             let value = if let Some(other) = &check.relative_to {
@@ -124,13 +125,13 @@ pub fn evaluate(loaded: &Loaded, metrics: &[Metric], runs: &[RunSummary], bounds
     all
 }
 
-/// How many are met, and each that is not.
+/// The number of passed checks and a line for each failed one.
 pub fn to_text(all: &[Checked]) -> String {
     let unmet: Vec<&Checked> = all.iter().filter(|c| !c.met).collect();
     let checks = if all.len() == 1 { "1 check".to_owned() } else { format!("{} checks", all.len()) };
     let mut text = match unmet.len() {
-        0 => format!("{checks} met.\n"),
-        unmet => format!("{unmet} of {checks} not met:\n"),
+        0 => format!("{checks} passed.\n"),
+        unmet => format!("{unmet} of {checks} failed:\n"),
     };
     for checked in unmet {
         text += &format!("  {}\n", checked.to_text());
@@ -138,12 +139,12 @@ pub fn to_text(all: &[Checked]) -> String {
     text
 }
 
-/// Whether all are met.
+/// Whether no check failed.
 pub fn all_met(all: &[Checked]) -> bool {
     all.iter().all(|c| c.met)
 }
 
-/// For programs. Limits are in the unit of the metric's name, or ratios.
+/// The checks as JSON. Limits are ratios or in the unit of the metric's name.
 pub fn to_json(all: &[Checked]) -> Value {
     let one = |c: &Checked| {
         json!({
@@ -163,7 +164,7 @@ pub fn to_json(all: &[Checked]) -> Value {
 }
 
 impl Checked {
-    /// `slots: completion is 1.02 of cubic's, at most 1 is wanted`
+    /// `slots: completion is 1.02 times that of cubic, expected at most 1`
     fn to_text(&self) -> String {
         let Check { scheme, at_most, at_least, relative_to, .. } = &self.check;
         let at = if self.point.is_empty() { String::new() } else { format!(" at {}", self.point) };
@@ -175,10 +176,10 @@ impl Checked {
         };
         let is = match self.value {
             Some(value) => format!("is {}{of}", number(value)),
-            None => "has no value in every run (and its reference, where there is one)".to_owned(),
+            None => "is unknown: a run has no value".to_owned(),
         };
         let limits = [at_least.map(|l| format!("at least {l}")), at_most.map(|l| format!("at most {l}"))];
         let limits: Vec<String> = limits.into_iter().flatten().collect();
-        format!("{scheme}{at}: {} {is}, wanted {}", self.metric.label(), limits.join(" and "))
+        format!("{scheme}{at}: {} {is}, expected {}", self.metric.label(), limits.join(" and "))
     }
 }

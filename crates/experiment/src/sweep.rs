@@ -1,4 +1,4 @@
-//! Which runs of a batch are wanted: all, a share of them, or no more seeds than it takes.
+//! Which runs of an experiment are wanted: all of them, a share, or as many seeds as a metric needs.
 
 use crate::planned::PlannedRun;
 use indexmap::IndexMap;
@@ -8,50 +8,50 @@ use timeplane_model::nearest;
 use timeplane_results::stats::Interval;
 use timeplane_results::{Metric, ResultsError, Store};
 
-/// Ends a point when a metric is known well enough: when, for each of its schemes, the 95 % interval of the mean over the first seeds reaches no
-/// further than `within` to either side, relative to the mean.
+/// Ends a point when a metric is known well enough: when for each scheme the half-width of the 95 %
+/// confidence interval over the first seeds is at most `within`, relative to the mean.
 ///
-/// Seeds are looked at in order, and the first number of them that is enough counts, whichever run was complete first: the same runs make the table
-/// on any number of processors. Looking again and again makes the intervals a little too narrow: at [`LEAST`](Self::LEAST) seeds, a `within` of 5 % is
-/// met by chance more often than one in twenty times.
+/// Seeds are added in order and the first sufficient number counts, whichever run completes first. So
+/// the table has the same runs for any number of jobs. Repeated looks make the intervals slightly too
+/// narrow: with [`LEAST`](Self::LEAST) seeds, chance meets a `within` of 5 % in more than 5 % of cases.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Until {
-    /// What has to be known.
+    /// The metric.
     pub metric: Metric,
-    /// How well: half of the interval over the mean, above 0.
+    /// The half-width of its interval relative to the mean, above 0.
     pub within: f64,
 }
 
 impl Until {
-    /// Fewer seeds are never enough.
+    /// The smallest number of seeds.
     pub const LEAST: usize = 3;
 }
 
 impl FromStr for Until {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let advice = || format!("`{text}` is no METRIC=PERCENT, as fct_mean=5%");
+        let advice = || format!("invalid rule `{text}`: expected METRIC=PERCENT such as fct_mean=5%");
         let (name, share) = text.split_once('=').ok_or_else(advice)?;
         let unknown = || {
             let names = || Metric::ALL.iter().map(|m| m.name());
             let near = nearest(name.trim(), names()).map_or(String::new(), |n| format!(", did you mean `{n}`?"));
-            format!("no metric is called `{name}`{near}; there are: {}", names().collect::<Vec<_>>().join(", "))
+            format!("unknown metric `{name}`{near}: expected one of {}", names().collect::<Vec<_>>().join(", "))
         };
         let metric = Metric::named(name.trim()).ok_or_else(unknown)?;
         let percent: f64 = share.trim().trim_end_matches('%').trim_end().parse().map_err(|_| advice())?;
         let in_range = percent > 0.0 && percent.is_finite();
         in_range
             .then_some(Self { metric, within: percent / 100.0 })
-            .ok_or_else(|| format!("{percent} % is not above 0"))
+            .ok_or_else(|| format!("found {percent} %: expected more than 0 %"))
     }
 }
 
-/// One of several shares of a batch, for machines that do not talk with each other: every so many-th run.
+/// One of several shares of an experiment, for machines that do not communicate: every `of`-th run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// Which one, from 1.
+    /// Its number, from 1.
     pub number: u32,
-    /// Of how many.
+    /// The number of shares.
     pub of: u32,
 }
 
@@ -59,27 +59,29 @@ impl FromStr for Shard {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let parsed = text.split_once('/').and_then(|(i, n)| Some((i.trim().parse().ok()?, n.trim().parse().ok()?)));
-        let (number, of) = parsed.ok_or_else(|| format!("`{text}` is no I/N, as 2/8"))?;
+        let (number, of) = parsed.ok_or_else(|| format!("invalid share `{text}`: expected I/N such as 2/8"))?;
         let in_range = (1..=of).contains(&number);
-        in_range.then_some(Self { number, of }).ok_or_else(|| format!("shares of {of} are 1/{of} to {of}/{of}"))
+        in_range
+            .then_some(Self { number, of })
+            .ok_or_else(|| format!("invalid share `{text}`: expected 1/{of} to {of}/{of}"))
     }
 }
 
-/// The runs of a batch, and which of them are wanted.
+/// The runs of an experiment and which of them are wanted.
 #[derive(Debug)]
 pub struct Sweep {
     planned: Vec<PlannedRun>,
     until: Option<Until>,
     shard: Option<Shard>,
-    /// By point, then scheme: runs in the order of seeds.
+    /// Runs in the order of seeds, by point and scheme.
     points: Vec<Vec<Vec<usize>>>,
-    /// By point: so many seeds are not enough but perhaps, and whether that is known.
+    /// By point: the number of seeds considered so far, and whether it is final.
     seeds: Vec<(usize, bool)>,
     values: BTreeMap<usize, Option<f64>>,
 }
 
 impl Sweep {
-    /// All of `planned`, which come in the order of points, schemes, seeds.
+    /// All `planned` runs, which are in the order of points, schemes, seeds.
     pub fn new(planned: Vec<PlannedRun>, until: Option<Until>, shard: Option<Shard>) -> Self {
         let mut grouped: Vec<IndexMap<&str, Vec<usize>>> = Vec::new();
         for (i, run) in planned.iter().enumerate() {
@@ -92,16 +94,16 @@ impl Sweep {
         Self { seeds: seeds.collect(), until, shard, points, values: BTreeMap::new(), planned }
     }
 
-    /// All runs, also those that may turn out not to be wanted.
+    /// All runs, including those that may turn out not to be needed.
     pub fn planned(&self) -> &[PlannedRun] {
         &self.planned
     }
 
-    /// The runs that are missing and known to be wanted, each question once; where seeds are looked at in order, about `at_once` of them, some of
-    /// which may not count in the end. None are left where the sweep is over.
+    /// The missing runs to run next, each key once. If seeds are added in order, up to about `at_once`
+    /// runs are started ahead and may not count in the end. Empty when the sweep is over.
     ///
     /// # Errors
-    /// Where a complete run cannot be read.
+    /// If a complete run cannot be read.
     pub fn wanted(&mut self, store: &Store, at_once: usize) -> Result<Vec<usize>, ResultsError> {
         for point in 0..self.points.len() {
             self.look(store, point)?;
@@ -123,7 +125,7 @@ impl Sweep {
         Ok(wanted)
     }
 
-    /// The runs that count, as far as that is known, in the order of tables.
+    /// The runs that count as far as is known, in the order of tables.
     pub fn counting(&self) -> Vec<usize> {
         let of_point = |(schemes, &(seeds, _)): (&Vec<Vec<usize>>, &(usize, bool))| {
             schemes.iter().flat_map(move |runs| runs.iter().take(seeds).copied()).collect::<Vec<_>>()
@@ -131,7 +133,7 @@ impl Sweep {
         self.points.iter().zip(&self.seeds).flat_map(of_point).collect()
     }
 
-    /// Goes through the seeds of a point for which all runs are complete, until they are enough.
+    /// Adds seeds of a point whose runs are all complete until they are enough.
     fn look(&mut self, store: &Store, point: usize) -> Result<(), ResultsError> {
         let Some(until) = self.until else { return Ok(()) };
         let (mut seeds, mut known) = self.seeds[point];
@@ -164,11 +166,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_user_writes() {
+    fn rules_and_shares_are_parsed() {
         let until: Until = "fct_mean=5%".parse().unwrap();
         assert_eq!((until.metric, until.within), (Metric::FctMean, 0.05));
         assert_eq!("completion = 2.5 %".parse::<Until>().unwrap().within, 0.025);
-        for (text, says) in [("fct_mean", "METRIC=PERCENT"), ("fct_maen=5", "there are:"), ("fct_mean=0%", "above 0")] {
+        for (text, says) in
+            [("fct_mean", "METRIC=PERCENT"), ("fct_maen=5", "expected one of"), ("fct_mean=0%", "more than 0")]
+        {
             let error = text.parse::<Until>().unwrap_err();
             assert!(error.contains(says), "{error}");
         }

@@ -84,13 +84,13 @@ fn capital(text: &str) -> String {
 
 /// The second line of a cell: the difference to the baseline.
 fn difference(cell: &Cell) -> Option<(f64, Option<bool>)> {
-    Some((cell.difference?.relative?.mean, cell.is_beyond_chance()))
+    Some((cell.difference?.relative?.mean, cell.is_significant()))
 }
 
 fn against(line: &Line, (share, beyond): (f64, Option<bool>)) -> String {
     let chance = match beyond {
         Some(true) => "",
-        Some(false) => " (may be chance)",
+        Some(false) => " (not significant)",
         None => " (one seed)",
     };
     format!("{} {:+.1} %{chance}", escape(&line.scheme), 100.0 * share)

@@ -87,7 +87,7 @@ fn a_file_that_is_there_stays() {
     assert_eq!(folder.timeplane(&["new", "-"]).1, read("scenario.toml"), "- prints it");
 
     let (code, _, err) = folder.timeplane(&["new", "no/such.toml"]);
-    assert!(code == Some(2) && err.contains("there is no such folder"), "{err}");
+    assert!(code == Some(2) && err.contains("its folder does not exist"), "{err}");
     let (code, _, err) = folder.timeplane(&["new", "a.toml", "--template", "timeslot"]);
     assert!(code == Some(2) && err.contains("'timeslots'"), "{err}");
     assert!(!folder.0.join("a.toml").exists());

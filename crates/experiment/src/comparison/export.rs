@@ -4,7 +4,7 @@ use super::{Cell, Comparison, Line};
 use serde_json::{Map, Value, json};
 
 impl Comparison {
-    /// Everything, for programs. Times are ps; keys carry units.
+    /// Everything as JSON. Times are in ps; keys name their unit.
     pub fn to_json(&self) -> Value {
         let line = |line: &Line| {
             let cells: Map<String, Value> =
@@ -28,12 +28,12 @@ impl Comparison {
         })
     }
 
-    /// One row per point, scheme and metric, with a header. Empty where a number does not exist.
+    /// CSV with a header and one row per point, scheme and metric. A missing number is empty.
     pub fn to_csv(&self) -> String {
         let mut writer = csv::Writer::from_writer(Vec::new());
         let in_memory = "writing to memory";
         let fixed = "scheme metric seeds measured_flows unfinished_flows measured_coflows unfinished_coflows mean half_width \
-                     difference difference_half_width relative_difference relative_half_width beyond_chance equivalent bound";
+                     difference difference_half_width relative_difference relative_half_width significant equivalent bound";
         let keys = self.keys.iter().map(String::as_str);
         writer.write_record(keys.chain(fixed.split_whitespace())).expect(in_memory);
         let real = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
@@ -56,7 +56,7 @@ impl Comparison {
                     real(difference.and_then(|d| d.half_width)),
                     real(relative.map(|d| d.mean)),
                     real(relative.and_then(|d| d.half_width)),
-                    cell.is_beyond_chance().map_or(String::new(), |b| b.to_string()),
+                    cell.is_significant().map_or(String::new(), |b| b.to_string()),
                     cell.equivalence.map_or(String::new(), |e| e.equivalent.to_string()),
                     real(cell.bound),
                 ];
@@ -72,7 +72,7 @@ impl Cell {
         json!({
             "value": self.value,
             "difference": self.difference,
-            "beyond_chance": self.is_beyond_chance(),
+            "significant": self.is_significant(),
             "equivalence": self.equivalence,
             "bound": self.bound,
             "over_bound": self.value.zip(self.bound).map(|(value, bound)| value.mean / bound),

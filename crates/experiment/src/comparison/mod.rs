@@ -1,6 +1,8 @@
-//! The comparison of a scenario's schemes, side by side at each sweep point.
+//! The comparison of schemes, side by side at each sweep point: means over seeds, paired differences
+//! from a baseline, equivalence tests and bounds.
 
 mod export;
+mod notes;
 mod text;
 
 use indexmap::{IndexMap, IndexSet};
@@ -11,15 +13,15 @@ use timeplane_results::{Bound, Counts, Metric, RunSummary, WindowSummary};
 /// How to compare.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparisonOptions {
-    /// The scheme that differences are to; `None`: the one of the first run.
+    /// The scheme that others are compared with; `None`: that of the first run.
     pub baseline: Option<String>,
-    /// Columns; empty: [`Metric::usual`].
+    /// The columns; empty: [`Metric::usual`].
     pub metrics: Vec<Metric>,
-    /// Confidence level of the intervals; 0.95.
+    /// The confidence level of the intervals, by default 0.95.
     pub level: f64,
-    /// Margin of equivalence, relative to the baseline; 0.1.
+    /// The margin of equivalence relative to the baseline, by default 0.1.
     pub margin: f64,
-    /// Bounds from theory.
+    /// Theoretical bounds.
     pub bounds: Vec<Bound>,
 }
 
@@ -32,15 +34,15 @@ impl Default for ComparisonOptions {
 /// One metric of one scheme at one point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// The metric.
+    /// Its metric.
     pub metric: Metric,
-    /// Its mean over seeds; `None` where no run has a value.
+    /// The mean over seeds; `None` if no run has a value.
     pub value: Option<Interval>,
-    /// The difference to the baseline over the seeds that both have; `None` for the baseline itself.
+    /// The difference from the baseline over common seeds; `None` for the baseline.
     pub difference: Option<Paired>,
-    /// Whether it is the same as the baseline's within the margin.
+    /// The test whether it equals the baseline within the margin.
     pub equivalence: Option<Equivalence>,
-    /// The bound at this point, where there is one.
+    /// The bound at this point.
     pub bound: Option<f64>,
 }
 
@@ -51,17 +53,17 @@ pub struct Line {
     pub point: IndexMap<String, String>,
     /// The scheme.
     pub scheme: String,
-    /// The seeds that were run, in ascending order; empty where no run is complete.
+    /// The seeds of complete runs, in ascending order.
     pub seeds: Vec<u64>,
-    /// Flows of all seeds together.
+    /// Flows, summed over seeds.
     pub flows: Counts,
-    /// Coflows of all seeds together.
+    /// Coflows, summed over seeds.
     pub coflows: Counts,
-    /// By metric, in the order of the columns.
+    /// One cell for each metric, in the order of the columns.
     pub cells: Vec<Cell>,
 }
 
-/// Schemes side by side. Lines are ordered as points and schemes first appear among the runs.
+/// Schemes side by side. Points and schemes are in the order in which they first appear in the runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     lines: Vec<Line>,
@@ -85,7 +87,7 @@ fn total(runs: &BTreeMap<u64, &RunSummary>, counts: fn(&RunSummary) -> Counts) -
 }
 
 impl Comparison {
-    /// Compares runs. Of several runs with the same point, scheme and seed, the last counts.
+    /// Compares runs. Of runs with the same point, scheme and seed, the last one counts.
     pub fn new(runs: &[RunSummary], options: &ComparisonOptions) -> Self {
         type Group<'a> = (Vec<(&'a String, &'a String)>, &'a str);
         let mut groups: IndexMap<Group<'_>, BTreeMap<u64, &RunSummary>> = IndexMap::new();
@@ -120,7 +122,7 @@ impl Comparison {
                     let bounds = options.bounds.iter().filter(|b| b.metric == metric);
                     let mut bounds =
                         bounds.flat_map(|b| &b.values).filter(|(at, _)| *at == point).map(|(_, value)| *value);
-                    // Of several questions, each with a bound of its own, none is this line's for certain.
+                    // Folders of different scenarios may have different bounds for this line.
                     let bound = bounds.next().filter(|first| bounds.all(|other| other == *first));
                     Cell {
                         metric,
@@ -149,25 +151,26 @@ impl Comparison {
         }
     }
 
-    /// All lines: every scheme at every point, also where no run is complete.
+    /// All lines: every scheme at every point, even if no run is complete.
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
 
-    /// The scheme that differences are to.
+    /// The scheme that others are compared with.
     pub fn baseline(&self) -> &str {
         &self.baseline
     }
 
-    /// The bounds from theory that it was made with.
+    /// The theoretical bounds.
     pub fn bounds(&self) -> &[Bound] {
         &self.bounds
     }
 }
 
 impl Cell {
-    /// Whether the interval of the difference (the relative one, where there is one) excludes 0; `None` where there is no interval.
-    pub fn is_beyond_chance(&self) -> Option<bool> {
+    /// Whether the interval of the difference excludes 0 (of the relative difference, if it exists);
+    /// `None` without an interval.
+    pub fn is_significant(&self) -> Option<bool> {
         let difference = self.difference?;
         let shown = difference.relative.unwrap_or(difference.absolute);
         shown.half_width.map(|_| shown.excludes_zero())

@@ -1,14 +1,13 @@
-//! The comparison as a table for people.
+//! The comparison as a table of text. Reports and notebooks use the same rows.
 
 use super::{Cell, Comparison, Line};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use std::ops::Range;
-use timeplane_model::Duration;
 use timeplane_results::{Counts, Metric, Scope, show_relative};
 
 impl Comparison {
-    /// For a terminal of `width` columns. Columns that do not fit follow in further tables; below about 50 columns cells are
-    /// broken into lines.
+    /// The table and its notes for a terminal of `width` columns. Columns that do not fit follow in
+    /// another table. Below about 50 columns, cells have several lines.
     pub fn to_text(&self, width: usize) -> String {
         if self.lines.is_empty() {
             return "No run is complete.\n".to_owned();
@@ -38,8 +37,9 @@ impl Comparison {
         text
     }
 
-    /// All columns as texts, for tables of any kind: a header, then every line, and every bound at the end of its point. Swept keys and
-    /// scheme at the left. The second line of a cell is the difference to the baseline; an empty row stands between points.
+    /// All cells as text: the header, then for each point its lines and bounds. The first columns are
+    /// the swept keys and the scheme. The second line of a cell is the difference from the baseline. An
+    /// empty row separates points.
     pub fn rows(&self) -> Vec<Vec<String>> {
         type Get = fn(&Line) -> Counts;
         let counts: [(&str, Get); 2] = [("unfinished flows", |l| l.flows), ("unfinished coflows", |l| l.coflows)];
@@ -83,14 +83,15 @@ impl Comparison {
         rows
     }
 
-    /// The last part of a dotted key, where that is enough to tell the keys apart.
-    fn short(&self, key: &str) -> String {
+    /// The last part of a dotted key if it is unique, otherwise the key.
+    pub(super) fn short(&self, key: &str) -> String {
         let last = |k: &str| k.rsplit('.').next().unwrap_or_default().to_owned();
         let name = last(key);
         if self.keys.iter().filter(|k| last(k) == name).count() == 1 { name } else { key.to_owned() }
     }
 
-    /// The columns at the left and those of `columns`, in `squeeze` columns of the terminal where they are too wide.
+    /// The first columns and those of `columns`. `squeeze` is the width to squeeze a table into that
+    /// is too wide.
     fn table(&self, text: &mut String, rows: &[Vec<String>], columns: Range<usize>, squeeze: Option<usize>) {
         let fixed = self.keys.len() + 1;
         let mut table = Table::new();
@@ -110,7 +111,7 @@ impl Comparison {
         table.set_header(cells(&rows[0]));
         for row in &rows[1..] {
             let nothing = row[columns.clone()].iter().all(String::is_empty);
-            // A bound of other columns says nothing here; an empty row stands between points.
+            // Leaves out a bound of other columns. An empty row separates points.
             if !(nothing && row.iter().any(|cell| !cell.is_empty())) {
                 table.add_row(cells(row));
             }
@@ -122,83 +123,6 @@ impl Comparison {
             text.push_str(line.trim_end());
             text.push('\n');
         }
-    }
-
-    /// What the reader has to know beside the numbers.
-    pub fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        let percent = |share: f64| format!("{} %", (share * 1e4).round() / 1e2);
-        notes.push(match self.seeds {
-            1 => "One seed: no confidence interval.".to_owned(),
-            n => format!("Means over {n} seeds, ± half of the {} interval (Student's t).", percent(self.level)),
-        });
-        if !self.lines.iter().any(|l| l.scheme == self.baseline) {
-            notes
-                .push(format!("There is no run of the baseline `{}`, and so there are no differences.", self.baseline));
-        } else if self.lines.iter().any(|l| l.scheme != self.baseline) {
-            let mut note = format!("vs {}: relative difference, seed by seed, on the same arrivals", self.baseline);
-            if self.seeds > 1 {
-                note += "; * significant (the interval excludes 0)";
-                note += &format!(", = equivalent within {}", percent(self.margin));
-            }
-            notes.push(note + ".");
-        }
-        let shows = |prefix: &str| self.metrics.iter().any(|m| m.name().starts_with(prefix));
-        let words = [
-            ("fct_", "FCT: from a flow's arrival to its last byte at the receiver"),
-            ("cct_", "CCT: from a coflow's arrival to the end of its last flow"),
-            ("slowdown_", "slowdown: FCT over that in an empty network"),
-            ("completion_", "completion: from the first arrival to the last byte"),
-            ("goodput_bps", "goodput: application bits, all hosts together"),
-        ];
-        let words: Vec<&str> = words.into_iter().filter(|(prefix, _)| shows(prefix)).map(|(_, text)| text).collect();
-        if !words.is_empty() {
-            notes.push(format!("{}.", words.join("; ")));
-        }
-        match self.windows[..] {
-            [w] => {
-                let time = Duration::from_ps;
-                let counts = match (w.warmup_ps, w.measure_ps) {
-                    (0, None) => "all arrivals count".to_owned(),
-                    (from, None) => format!("arrivals from {} on count", time(from)),
-                    (from, Some(m)) => format!("arrivals from {} to {} count", time(from), time(from + m)),
-                };
-                let drain = match w.drain_ps {
-                    Some(drain) => format!("the run continues for {}", time(drain)),
-                    None => "the run ends when every flow is done".to_owned(),
-                };
-                notes.push(format!("Window: {counts}; {drain}."));
-            }
-            _ => notes.push("Window: not the same in all runs; see the manifest.".to_owned()),
-        }
-        let unfinished = |what: &str, counts: fn(&Line) -> Counts| {
-            let count = |part: fn(Counts) -> u64| self.lines.iter().map(|l| part(counts(l))).sum::<u64>();
-            let (measured, unfinished) = (count(|c| c.measured), count(|c| c.unfinished));
-            match (measured, unfinished) {
-                (0, _) => None,
-                (_, 0) => Some(format!("All {measured} measured {what} of all runs finished.")),
-                _ => Some(format!(
-                    "! over finished {what} only: {unfinished} of {measured} measured {what} of all runs did not finish ({:.2} %).",
-                    100.0 * unfinished as f64 / measured as f64
-                )),
-            }
-        };
-        notes.extend(unfinished("flows", |l| l.flows));
-        notes.extend(unfinished("coflows", |l| l.coflows));
-        for line in self.lines.iter().filter(|l| l.seeds.len() < self.seeds) {
-            let at: Vec<String> =
-                line.point.iter().map(|(key, value)| format!("{} = {value}", self.short(key))).collect();
-            let at = if at.is_empty() { String::new() } else { format!(" at {}", at.join(", ")) };
-            notes.push(format!("Missing: {}{at} has {} of {} seeds.", line.scheme, line.seeds.len(), self.seeds));
-        }
-        let lacks = |l: &Line, i: usize| l.cells[i].value.map_or(0, |v| v.count) < l.seeds.len() as u64;
-        let lacking = (0..self.metrics.len()).filter(|&i| self.lines.iter().any(|l| lacks(l, i)));
-        let lacking: Vec<&str> = lacking.map(|i| self.metrics[i].label()).collect();
-        if !lacking.is_empty() {
-            let names = lacking.join(", ");
-            notes.push(format!("Not every run has a value of: {names}. Means are over those that have (-: none)."));
-        }
-        notes
     }
 }
 
@@ -217,7 +141,7 @@ impl Cell {
                 None => quantity.show_difference(difference.absolute.mean, difference.absolute.half_width),
             };
             let same = self.equivalence.is_some_and(|e| e.equivalent);
-            text += match (self.is_beyond_chance() == Some(true), same) {
+            text += match (self.is_significant() == Some(true), same) {
                 (true, true) => " *=",
                 (true, false) => " *",
                 (false, true) => " =",
@@ -228,12 +152,12 @@ impl Cell {
     }
 }
 
-/// Width of a column in a terminal, with the space around it and after it.
+/// The width of a column in a terminal, with padding.
 fn column_width<'a>(cells: impl Iterator<Item = &'a str>) -> usize {
     cells.flat_map(str::lines).map(|line| line.chars().count()).max().unwrap_or(0) + 3
 }
 
-/// Adds `note` in lines of at most `width` characters, where its words allow.
+/// Appends `note` in lines of at most `width` characters. A longer word has its own line.
 fn wrap(text: &mut String, note: &str, width: usize) {
     let mut used = 0;
     for word in note.split(' ') {
@@ -251,7 +175,7 @@ fn wrap(text: &mut String, note: &str, width: usize) {
     text.push('\n');
 }
 
-/// Whether a metric's mean leaves out flows or coflows of a line that did not finish.
+/// Whether the mean of a metric leaves out unfinished flows or coflows of a line.
 fn leaves_out(metric: Metric, line: &Line) -> bool {
     match metric.scope() {
         Scope::Flows => line.flows.unfinished > 0,

@@ -114,7 +114,7 @@ fn programs_get_the_same() {
     let mean = cell["value"]["mean"].as_f64().unwrap();
     assert!((cell["over_bound"].as_f64().unwrap() - mean / 10_000_000.0).abs() < 1e-12);
     assert!((cell["difference"]["relative"]["mean"].as_f64().unwrap() + 0.2).abs() < 0.001);
-    assert_eq!(cell["beyond_chance"], true);
+    assert_eq!(cell["significant"], true);
     assert_eq!(cell["equivalence"]["equivalent"], false);
     assert_eq!(json["lines"][2]["metrics"]["fct_mean_ps"]["equivalence"]["equivalent"], true);
 

@@ -298,13 +298,13 @@ fn checks_of_a_scenario_hold_in_a_lab_too() {
     // No real host can have the second one.
     let (code, out, err) = run(&[check("slots", "1 us"), check("free", "1 us")]);
     assert_eq!(code, Some(3), "{out}{err}");
-    assert!(out.contains("1 of 1 check not met:\n  slots: completion is "), "{out}");
+    assert!(out.contains("1 of 1 check failed:\n  slots: completion is "), "{out}");
     assert!(err.contains("not checked: check.1: scheme `free` was not run"), "{err}");
     // Checks are no part of what a run depends on.
     let (code, out, err) = run(&[check("slots", "10 s")]);
-    assert!(code == Some(0) && out.contains("1 check met."), "{out}{err}");
+    assert!(code == Some(0) && out.contains("1 check passed."), "{out}{err}");
     let (code, _, err) = run(&[check("slots", "10 Mb/s")]);
-    assert!(code == Some(2) && err.contains("check.0.at_most: completion_ps takes a span of time"), "{err}");
+    assert!(code == Some(2) && err.contains("completion_ps expects a duration"), "{err}");
 }
 
 /// A host's agent, a wire and the controller fail and return, while the others go on: what is delivered is whole, and nobody sends in a foreign slot.

@@ -161,7 +161,7 @@ mod tests {
             shown: None,
         };
         state.take(Progress::Finished { run: 0, cached: true, events: 0 });
-        state.take(Progress::Started { run: 1 });
+        state.take(Progress::Started { run: 1, label: "dctcp, seed 1" });
         state.take(Progress::Tick { run: 1, fraction: 0.5, events: 20_000_000 });
         // Half a run took 10 s; two and a half runs are left.
         assert_eq!(

@@ -87,6 +87,8 @@ pub enum Progress<'a> {
     Started {
         /// Its number.
         run: usize,
+        /// Its point, scheme and seed. See [`PlannedRun::label`].
+        label: &'a str,
     },
     /// A run is in progress; comes a few times a second.
     Tick {

@@ -198,7 +198,7 @@ impl<D: Driver> Experiment<D> {
             if cancel() {
                 break false;
             }
-            tell(Progress::Started { run });
+            tell(Progress::Started { run, label: &self.planned()[run].label() });
             match self.one_watched(run, cancel, tell)? {
                 Some((partial, events)) => {
                     place(vec![partial])?;

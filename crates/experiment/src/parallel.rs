@@ -146,7 +146,7 @@ where
         if self.cancel.load(Ordering::Relaxed) || self.failure.lock().expect("no panic").is_some() {
             return None;
         }
-        (self.tell)(Progress::Started { run: *run });
+        (self.tell)(Progress::Started { run: *run, label: &self.experiment.planned()[*run].label() });
         active.store(true, Ordering::Relaxed);
         let result = self.experiment.one(*run, pulse, self.tell);
         active.store(false, Ordering::Relaxed);

@@ -1,134 +1,73 @@
-//! The questions of a scenario answered on Linux, one after the other, with the results of a simulation: in `results/NAME-live`, what is complete is
-//! not run again, and beside each run's tables `live.json` has what only this world knows.
+//! The results of a lab's experiment: those of every driver, and `live.json` of each run.
+//!
+//! They are in `results/NAME-live`. A completed run is not run again.
 
+use crate::fabric::FabricError;
+use crate::page::PageError;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use timeplane_experiment::{Comparison, ComparisonOptions, Question, comparison_bounds, manifest, seeds};
-use timeplane_model::Fabric;
-use timeplane_results::{Manifest, ManifestRun, ResultsError, RunSummary, Store};
-use timeplane_scenario::{Loaded, Point};
-use timeplane_workload::Source;
+use std::ops::Deref;
+use timeplane_experiment::{self as experiment, ExitCode, ExperimentError, PlannedRun, Progress};
+use timeplane_scenario::Point;
 
-/// What happens, for people who wait.
-#[derive(Clone, Copy, Debug)]
-pub enum Progress<'a> {
-    /// What cannot be done on real hosts is left out: a scheme, or a table of a simulation.
-    LeftOut(&'a str),
-    /// A run begins.
-    Started(&'a Question),
-    /// So much of it is done, 0 to 1.
-    Share(f64),
-    /// A run is complete; whether it was before.
-    Finished {
-        /// It was complete before.
-        cached: bool,
-    },
-    /// A line for people.
-    Said(&'a str),
-    /// The daemons' folder stays here.
-    Kept(&'a Path),
+/// Why a lab has no outcome. Completed runs are kept.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError<E: std::error::Error + 'static> {
+    /// The experiment.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError<E>),
+    /// The pages of its controllers.
+    #[error(transparent)]
+    Page(#[from] PageError),
+    /// Its name, or what another lab has left.
+    #[error(transparent)]
+    Name(#[from] FabricError),
 }
 
-/// What came out.
+impl<E: std::error::Error + 'static> LabError<E> {
+    /// The exit code of a command that ends with this error.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Experiment(e) => e.exit_code(),
+            Self::Page(_) | Self::Name(_) => ExitCode::Failed,
+        }
+    }
+}
+
+/// What came out of an experiment in a lab.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The folder of results.
-    pub directory: PathBuf,
-    /// Schemes side by side, over what is complete.
-    pub comparison: Comparison,
-    /// The complete runs.
-    pub answers: Vec<RunSummary>,
-    /// `live.json` of each complete run, with what was asked.
-    pub live: Vec<(Question, Value)>,
-    /// All runs.
-    pub planned: usize,
-    /// Complete ones.
-    pub runs: usize,
-    /// Of them, complete before.
-    pub cached: usize,
+    outcome: experiment::Outcome,
+    /// `live.json` of each completed run.
+    pub live: Vec<(PlannedRun, Value)>,
 }
 
-/// Who asks, and where answers are kept.
-pub(crate) struct Asker<'a> {
-    /// The scenario.
-    pub loaded: &'a Loaded,
-    /// Folder in which the folder `NAME-live` is made.
-    pub results: &'a Path,
-    /// What of `record` there are tables of, by its key.
-    pub records: &'a [&'a str],
-    /// Whether it is to end.
-    pub cancel: &'a dyn Fn() -> bool,
-    /// Is told how it goes.
-    pub told: &'a dyn Fn(Progress<'_>),
-}
+impl Deref for Outcome {
+    type Target = experiment::Outcome;
 
-impl Asker<'_> {
-    /// Has `once` run what is missing, and compares what is complete. `once` gets the number of a question, and where to keep its answer; it says
-    /// whether there is one. Points come with their fabrics and workloads.
-    ///
-    /// # Errors
-    /// Those of `once`, and where results cannot be written. Complete runs stay in any case.
-    pub fn ask<'p, E: From<ResultsError>>(
-        &self,
-        questions: &[&Question],
-        points: impl Iterator<Item = (&'p Point, &'p Fabric, &'p Source)> + Clone,
-        mut once: impl FnMut(usize, &Store, &ManifestRun) -> Result<bool, E>,
-    ) -> Result<Outcome, E> {
-        let left_out: BTreeSet<String> = points.clone().flat_map(|(point, ..)| self.not_recorded(point)).collect();
-        for key in left_out {
-            (self.told)(Progress::LeftOut(&format!("record.{key}: only a simulation has it")));
-        }
-        let name = format!("{}-live", self.loaded.name());
-        let store = Store::open(self.results, &name)?;
-        let listed: Vec<ManifestRun> = questions.iter().map(|q| q.run()).collect();
-        let bounds =
-            comparison_bounds(points.map(|(point, fabric, source)| (point, fabric, source, seeds(self.loaded))));
-        store.write_manifest(&Manifest {
-            runs: listed.clone(),
-            bounds: bounds.clone(),
-            ..manifest(self.loaded, &name)
-        })?;
-        let mut cached = 0;
-        for (number, (question, run)) in questions.iter().zip(&listed).enumerate() {
-            if store.is_complete(&run.key) {
-                cached += 1;
-                (self.told)(Progress::Finished { cached: true });
-                continue;
-            }
-            if (self.cancel)() {
-                break;
-            }
-            (self.told)(Progress::Started(question));
-            if once(number, &store, run)? {
-                (self.told)(Progress::Finished { cached: false });
-            }
-        }
-        let answers = store.combine(&listed)?;
-        let mut live = Vec::new();
-        for (question, run) in questions.iter().zip(&listed).filter(|(_, run)| store.is_complete(&run.key)) {
-            let text = std::fs::read_to_string(store.run_dir(&run.key).join("live.json")).unwrap_or_default();
-            live.push(((*question).clone(), serde_json::from_str(&text).unwrap_or_default()));
-        }
-        let options = ComparisonOptions { bounds, ..Default::default() };
-        Ok(Outcome {
-            directory: store.dir().to_owned(),
-            comparison: Comparison::new(&answers, &options),
-            live,
-            planned: questions.len(),
-            runs: answers.len(),
-            answers,
-            cached,
-        })
+    fn deref(&self) -> &experiment::Outcome {
+        &self.outcome
     }
+}
 
-    /// What a point's scenario wants recorded, and is not.
-    fn not_recorded(&self, point: &Point) -> Vec<String> {
-        let asked = match serde_json::to_value(&point.scenario.record) {
-            Ok(Value::Object(keys)) => keys,
-            _ => return Vec::new(),
-        };
-        let asked = asked.into_iter().filter(|(_, value)| *value != Value::Bool(false)).map(|(key, _)| key);
-        asked.filter(|key| !self.records.contains(&key.as_str())).collect()
+/// Reads `live.json` of the completed runs.
+pub(crate) fn complete(outcome: experiment::Outcome) -> Outcome {
+    let live = |run: &PlannedRun| {
+        let text = std::fs::read_to_string(outcome.run_dir(run).join("live.json")).unwrap_or_default();
+        (run.clone(), serde_json::from_str(&text).unwrap_or_default())
+    };
+    let live = outcome.complete.iter().map(live).collect();
+    Outcome { outcome, live }
+}
+
+/// Reports which keys of `record` ask for tables that a lab has not; it has those of `recorded`.
+pub(crate) fn unrecorded<'a>(points: impl Iterator<Item = &'a Point>, recorded: &[&str], tell: &dyn Fn(Progress<'_>)) {
+    let asked = |point: &Point| match serde_json::to_value(&point.scenario.record) {
+        Ok(Value::Object(keys)) => keys.into_iter().filter(|(_, v)| *v != Value::Bool(false)).map(|(k, _)| k).collect(),
+        _ => Vec::new(),
+    };
+    let missing: BTreeSet<String> = points.flat_map(asked).filter(|key| !recorded.contains(&key.as_str())).collect();
+    for key in missing {
+        tell(Progress::LeftOut(&format!("record.{key}: only a simulation has it")));
     }
 }

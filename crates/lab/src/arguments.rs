@@ -1,58 +1,46 @@
-//! What the commands that answer a scenario's questions have in common: arguments, progress, the answer, and the exit code.
+//! What the commands that run a scenario in a lab share: arguments, progress, and the printed results.
+//!
+//! Results go to stdout, everything else to stderr.
 
-use crate::answers::{Outcome, Progress};
+use crate::answers::{LabError, Outcome};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration as Wait;
-use timeplane_experiment::checks;
+use timeplane_experiment::{ExitCode, ExperimentError, PlannedRun, Progress, checks};
 use timeplane_live::service::Stop;
 use timeplane_results::Metric;
 use timeplane_scenario::{Loaded, ScenarioError, split_override};
 
-/// Exit codes, as those of `timeplane`.
-pub mod exit {
-    /// All is well.
-    pub const OK: u8 = 0;
-    /// A run failed.
-    pub const FAILED: u8 = 1;
-    /// The scenario or the command line is wrong; nothing was run.
-    pub const CONFIGURATION: u8 = 2;
-    /// All ran, and something that had to hold does not.
-    pub const CHECK: u8 = 3;
-    /// Interrupted; complete runs are kept.
-    pub const INTERRUPTED: u8 = 130;
-}
-
-/// What is run of a scenario, and where results go.
+/// Which runs of a scenario to run, and where results go.
 #[derive(Clone, Debug, Args)]
 pub struct ScenarioArgs {
-    /// Changes a value; several values are tried one after the other, several keys make a grid
+    /// Change a value. Several values are tried one after the other; several keys make a grid
     #[arg(long, value_name = "KEY=VALUE,..", value_parser = split_override)]
     set: Vec<(String, Vec<String>)>,
-    /// How many seeds, instead of the scenario's own number
+    /// Number of seeds, instead of the scenario's
     #[arg(long, value_name = "N")]
     seeds: Option<u32>,
-    /// Only these schemes [default: all that can run on real hosts]
+    /// Run only these schemes [default: all that can run on real hosts]
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub scheme: Vec<String>,
-    /// Of the namespaces: what their names begin with [default: the scenario's name]
+    /// Prefix of the namespaces' names [default: the scenario's name]
     #[arg(long)]
     name: Option<String>,
-    /// Folder in which results/NAME-live is made
+    /// Folder for the folder NAME-live
     #[arg(long, value_name = "DIR", default_value = "results")]
     pub results: PathBuf,
-    /// Prints the comparison as JSON
+    /// Print the comparison as JSON
     #[arg(long)]
     json: bool,
-    /// No progress
+    /// Do not show progress
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// What people read of the runs' `live.json`, after the comparison.
+/// Lines about the runs' `live.json` that are printed after the comparison.
 pub type Lines<'a> = &'a dyn Fn(&Outcome) -> String;
 
 impl ScenarioArgs {
@@ -60,92 +48,89 @@ impl ScenarioArgs {
     ///
     /// # Errors
     /// With the exit code, once the error has been printed.
-    pub fn load(&self, file: &Path) -> Result<Loaded, u8> {
+    pub fn load(&self, file: &Path) -> Result<Loaded, ExitCode> {
         let mut overrides = self.set.clone();
         overrides.extend(self.seeds.map(|n| ("seeds".to_owned(), vec![n.to_string()])));
         Loaded::from_file(file, &overrides).map_err(|e| wrong_scenario(&e))
     }
 
-    /// Runs a scenario by `run` and prints the comparison on stdout; everything else goes to stderr.
-    /// With `--json`, the fields `long` of `live.json` stay in the files. Returns the exit code.
-    pub fn answer<E: std::fmt::Display>(
+    /// Runs a scenario by `run` and prints the comparison. With `--json`, the fields `long` of
+    /// `live.json` stay in the files. Returns the exit code.
+    pub fn answer<E: std::error::Error + 'static>(
         &self,
         loaded: &Loaded,
-        run: impl FnOnce(&Stop, &dyn Fn(Progress<'_>)) -> Result<Outcome, E>,
-        refused: impl FnOnce(E) -> u8,
+        run: impl FnOnce(&(dyn Fn() -> bool + Sync), &(dyn Fn(Progress<'_>) + Sync)) -> Result<Outcome, LabError<E>>,
         lines: Lines<'_>,
         long: &[&str],
-    ) -> u8 {
+    ) -> ExitCode {
         let stop = match Stop::on_signals() {
             Ok(stop) => stop,
             Err(e) => {
                 eprintln!("error: {e}");
-                return exit::FAILED;
+                return ExitCode::Failed;
             }
         };
         let metrics = match checks::validate(loaded) {
             Ok(metrics) => metrics,
             Err(e) => {
                 eprintln!("error: {e}");
-                return exit::CONFIGURATION;
+                return ExitCode::Configuration;
             }
         };
         let bar = bar(self.quiet);
-        let told = |progress: Progress<'_>| self.told(&bar, progress);
-        let outcome = run(&stop, &told);
+        let outcome = run(&|| stop.is_set(), &|progress| self.show(&bar, progress));
         bar.finish_and_clear();
         match outcome {
-            Ok(outcome) => self.say(loaded, &metrics, &outcome, stop.is_set(), lines, long),
+            Ok(outcome) => self.print(loaded, &metrics, &outcome, lines, long),
             Err(_) if stop.is_set() => {
                 eprintln!("interrupted");
-                exit::INTERRUPTED
+                ExitCode::Interrupted
             }
-            Err(e) => refused(e),
+            Err(LabError::Experiment(ExperimentError::Scenario(e))) => wrong_scenario(&e),
+            Err(e) => {
+                eprintln!("error: {e}");
+                e.exit_code()
+            }
         }
     }
 
-    /// What the lab's namespaces begin with.
+    /// Prefix of the namespaces' names.
     pub fn lab_name(&self, loaded: &Loaded) -> String {
         self.name.clone().unwrap_or_else(|| name_of(&loaded.name()))
     }
 
-    fn told(&self, bar: &ProgressBar, progress: Progress<'_>) {
+    fn show(&self, bar: &ProgressBar, progress: Progress<'_>) {
         match progress {
             Progress::LeftOut(why) => bar.suspend(|| eprintln!("left out: {why}")),
-            Progress::Started(q) => {
-                let point: Vec<String> = q.values.iter().map(|(k, v)| format!("{k} = {v}, ")).collect();
-                let what = format!("{}{}, seed {}", point.concat(), q.scheme, q.seed);
+            Progress::Note(line) => bar.suspend(|| eprintln!("{line}")),
+            Progress::Started { label, .. } => {
                 if bar.is_hidden() && !self.quiet {
-                    eprintln!("{what}");
+                    eprintln!("{label}");
                 }
                 bar.set_position(0);
-                bar.set_message(what);
+                bar.set_message(label.to_owned());
             }
-            Progress::Share(share) => bar.set_position((share * 1000.0) as u64),
+            Progress::Tick { fraction, .. } => bar.set_position((fraction * 1000.0) as u64),
             Progress::Finished { .. } => bar.set_position(0),
-            Progress::Said(line) => bar.suspend(|| eprintln!("{line}")),
-            Progress::Kept(folder) => bar.suspend(|| eprintln!("kept: {}", folder.display())),
         }
     }
 
-    fn say(
+    fn print(
         &self,
         loaded: &Loaded,
         metrics: &[Metric],
         outcome: &Outcome,
-        interrupted: bool,
         lines: Lines<'_>,
         long: &[&str],
-    ) -> u8 {
-        let missing = outcome.runs < outcome.planned;
-        // What an interrupt left says nothing about what had to come out.
-        let checked = if missing {
+    ) -> ExitCode {
+        // The results of an interrupted experiment prove nothing.
+        let checked = if outcome.interrupted {
             Vec::new()
         } else {
-            for why in checks::left_out(loaded, &outcome.answers) {
+            for why in checks::left_out(loaded, &outcome.summaries) {
                 eprintln!("not checked: {why}");
             }
-            checks::evaluate(loaded, metrics, &outcome.answers, outcome.comparison.bounds())
+            checks::evaluate(loaded, metrics, &outcome.summaries, outcome.comparison.bounds())
         };
         let text = if self.json {
             let mut json = outcome.comparison.to_json();
@@ -153,15 +138,8 @@ impl ScenarioArgs {
             json["runs"] = outcome.runs.into();
             json["cached"] = outcome.cached.into();
             json["checks"] = checks::to_json(&checked);
-            json["interrupted"] = missing.into();
-            let live = outcome.live.iter().map(|(q, live)| {
-                let mut live = live.clone();
-                for long in long {
-                    let _ = live.as_object_mut().map(|l| l.shift_remove(*long));
-                }
-                json!({ "point": q.values, "scheme": q.scheme, "seed": q.seed, "live": live })
-            });
-            json["live"] = live.collect::<Value>();
+            json["interrupted"] = outcome.interrupted.into();
+            json["live"] = outcome.live.iter().map(|(run, live)| live_json(run, live, long)).collect();
             format!("{json:#}\n")
         } else {
             let about = loaded.scenario.description.as_ref().map(|d| format!("{}\n\n", d.trim()));
@@ -175,49 +153,52 @@ impl ScenarioArgs {
         if let Err(e) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
             && e.kind() != io::ErrorKind::BrokenPipe
         {
-            eprintln!("error: cannot write the answer: {e}");
-            return exit::FAILED;
+            eprintln!("error: cannot write the results: {e}");
+            return ExitCode::Failed;
         }
         let place = outcome.directory.display();
-        if missing || interrupted {
-            let (runs, planned) = (outcome.runs, outcome.planned);
+        if outcome.interrupted {
+            let (runs, planned) = (outcome.runs, outcome.runs + outcome.missing);
             eprintln!(
-                "interrupted: {runs} of {planned} runs are complete and stay in {place}; the same command goes on from there"
+                "interrupted: {runs} of {planned} runs are complete and stay in {place}; run the same command to continue"
             );
-            return exit::INTERRUPTED;
+            return ExitCode::Interrupted;
         }
         if !self.quiet {
             eprintln!("{} runs, {} complete before; results in {place}", outcome.runs, outcome.cached);
         }
-        if checks::all_met(&checked) { exit::OK } else { exit::CHECK }
+        if checks::all_met(&checked) { ExitCode::Ok } else { ExitCode::CheckFailed }
     }
 }
 
-/// Says on stderr what is wrong with a scenario.
-pub fn wrong_scenario(e: &ScenarioError) -> u8 {
+/// A run and its `live.json` without the fields `long`.
+fn live_json(run: &PlannedRun, live: &Value, long: &[&str]) -> Value {
+    let mut live = live.clone();
+    for field in long {
+        let _ = live.as_object_mut().map(|l| l.shift_remove(*field));
+    }
+    json!({ "point": run.values, "scheme": run.scheme, "seed": run.seed, "live": live })
+}
+
+/// Prints what is wrong with a scenario.
+fn wrong_scenario(e: &ScenarioError) -> ExitCode {
     for issue in e.issues() {
         eprintln!("error: {issue}");
         if let Some(help) = &issue.help {
             eprintln!("  help: {help}");
         }
     }
-    exit::CONFIGURATION
+    ExitCode::Configuration
 }
 
-/// A run as it is named in lines for people: `rate = 1 Gb/s, slots, seed 1`.
-pub fn named(q: &timeplane_experiment::Question) -> String {
-    let point: Vec<String> = q.values.values().map(|v| format!("{v}, ")).collect();
-    format!("{}{}, seed {}", point.concat(), q.scheme, q.seed)
-}
-
-/// What namespaces of a scenario's lab begin with: its letters and digits.
+/// The default prefix of the namespaces' names: letters and digits of the scenario's name.
 fn name_of(scenario: &str) -> String {
     let plain =
         scenario.chars().map(|c| c.to_ascii_lowercase()).filter(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
     format!("tp{}", plain.take(24).collect::<String>())
 }
 
-/// Columns of the terminal; 120 where there is none.
+/// Columns of the terminal; 120 without one.
 pub fn width() -> usize {
     let detected = comfy_table::Table::new().width().filter(|_| io::stdout().is_terminal());
     detected.map_or(120, usize::from)
@@ -228,7 +209,7 @@ fn bar(quiet: bool) -> ProgressBar {
         return ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::hidden());
     }
     let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr_with_hz(10));
-    bar.set_style(ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}, {elapsed}").expect("a right template"));
+    bar.set_style(ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}, {elapsed}").expect("a valid template"));
     bar.enable_steady_tick(Wait::from_millis(200));
     bar
 }

@@ -1,11 +1,13 @@
 //! `timeplane live lab`.
 
 use super::report::line;
-use super::run::{self, Options, RunError};
-use crate::arguments::{ScenarioArgs, exit, named, wrong_scenario};
+use super::run::{self, Options};
+use crate::answers::Outcome;
+use crate::arguments::ScenarioArgs;
 use crate::proxy;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
+use timeplane_experiment::{ExitCode, PlannedRun};
 use timeplane_live::config::encoding_named;
 use timeplane_live::gate::SafeState;
 use timeplane_model::Duration;
@@ -44,8 +46,8 @@ enum Safe {
     Open,
 }
 
-/// Runs a scenario in the lab that fits it, and prints the comparison; returns the exit code.
-pub fn lab(args: &LabArgs) -> u8 {
+/// Runs a scenario in the lab that fits it and prints the comparison; returns the exit code.
+pub fn lab(args: &LabArgs) -> ExitCode {
     let loaded = match args.scenario.load(&args.file) {
         Ok(loaded) => loaded,
         Err(code) => return code,
@@ -56,43 +58,30 @@ pub fn lab(args: &LabArgs) -> u8 {
     let program = match std::env::current_exe() {
         Ok(program) => program,
         Err(e) => {
-            eprintln!("error: this program does not know where it is: {e}");
-            return exit::FAILED;
+            eprintln!("error: cannot find the file of this program: {e}");
+            return ExitCode::Failed;
         }
     };
-    let lines = |outcome: &run::Outcome| {
-        let line = |(q, live): &(_, _)| format!("{}: {}\n", named(q), line(live));
+    let options = Options {
+        program,
+        results: args.scenario.results.clone(),
+        name: args.scenario.lab_name(&loaded),
+        schemes: args.scenario.scheme.clone(),
+        encoding: args.encoding,
+        lease: args.lease,
+        safe: match args.safe {
+            Safe::Closed => SafeState::Closed,
+            Safe::Open => SafeState::Open,
+        },
+        real_time: !args.no_real_time,
+        keep: args.keep,
+        page: args.page,
+    };
+    let lines = |outcome: &Outcome| {
+        let line = |(run, live): &(PlannedRun, _)| format!("{}: {}\n", run.label(), line(live));
         outcome.live.iter().map(line).collect()
     };
-    args.scenario.answer(
-        &loaded,
-        |stop, told| {
-            let options = Options {
-                program,
-                results: args.scenario.results.clone(),
-                name: args.scenario.lab_name(&loaded),
-                schemes: args.scenario.scheme.clone(),
-                encoding: args.encoding,
-                lease: args.lease,
-                safe: match args.safe {
-                    Safe::Closed => SafeState::Closed,
-                    Safe::Open => SafeState::Open,
-                },
-                real_time: !args.no_real_time,
-                keep: args.keep,
-                page: args.page,
-            };
-            run::run(&loaded, &options, &|| stop.is_set(), told)
-        },
-        |e| match e {
-            RunError::Scenario(e) => wrong_scenario(&e),
-            e => {
-                eprintln!("error: {e}");
-                if e.is_configuration() { exit::CONFIGURATION } else { exit::FAILED }
-            }
-        },
-        &lines,
-        // What daemons have counted is in the files.
-        &["agents", "controllers", "observer", "circuits"],
-    )
+    // The files have the counters of the daemons.
+    let long = ["agents", "controllers", "observer", "circuits"];
+    args.scenario.answer(&loaded, |cancel, tell| run::run(&loaded, &options, cancel, tell), &lines, &long)
 }

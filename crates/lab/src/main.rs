@@ -60,7 +60,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
-        Command::Lab(args) => return Ok(ExitCode::from(lab(&args))),
+        Command::Lab(args) => return Ok(ExitCode::from(u8::from(lab(&args)))),
         Command::Controller { file } => daemons::controller(&file, &Stop::on_signals()?, read_plan)?,
         Command::CircuitSwitch { interfaces, name, dark, moved } => {
             circuit_switch(&interfaces, &name, dark, if moved { Darkens::Moved } else { Darkens::All })?;

@@ -1,113 +1,80 @@
-//! A scenario in a lab: all schemes that can run on real hosts, every point and seed, one after the other, with the results of a simulation.
+//! The driver of labs with daemons: every run of a scheme that plans slots, rates or circuits.
+//!
+//! A run starts the daemons in the namespaces of the scenario's fabric. Programs on every host send
+//! its flows, and compare every byte that arrives. Tables and checks are those of a simulation;
+//! `live.json` has what only a lab can tell.
 
-use super::fabric::FabricParameters;
-use super::failures::Failures;
-use super::hosts::{Hosts, HostsParameters, LabError};
-use super::links::LinkCounts;
-use super::loss::Loss;
-use super::page::{PageError, Pages};
-use super::report::{Counted, live_json};
-use super::tables::{Done, RecordError, measured};
-use super::workload::{self, Ended, MOST_FLOWS};
-use crate::answers::Asker;
-use crate::fabric::controller_mac;
+use crate::answers::{LabError, Outcome, complete, unrecorded};
+use crate::fabric::{FabricParameters, controller_mac};
+use crate::failures::Failures;
+use crate::hosts::{self, Hosts, HostsParameters};
+use crate::links::LinkCounts;
+use crate::loss::Loss;
+use crate::page::{PageError, Pages};
 use crate::plan::{LivePlan, PlanError};
-use serde_json::json;
-use std::cell::Cell;
+use crate::report::{Counted, live_json};
+use crate::tables::{Done, RecordError, measured};
+use crate::workload::{self, Ended, MOST_FLOWS, Programs};
+use serde_json::{Value, json};
+use std::cell::{Cell, OnceCell};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration as Wait, Instant};
-use timeplane_experiment::{Question, questions};
+use timeplane_experiment::{Driver, Experiment, PlannedRun, Prepared, Watch};
 use timeplane_live::client::Agent;
 use timeplane_live::config;
 use timeplane_live::controller::Plan;
 use timeplane_live::gate::SafeState;
-use timeplane_live::observer::{Observer, ObserverError};
-use timeplane_model::{Duration, Fabric, HostId};
+use timeplane_live::observer::{self, Observer, ObserverError};
+use timeplane_model::{Duration, HostId};
 use timeplane_protocol::wire::SignalEncoding;
-use timeplane_results::{Recorder, ResultsError, Store};
-use timeplane_scenario::{Loaded, Point, Scenario, ScenarioError, Topology};
-use timeplane_workload::{FlowArrival, Source, WorkloadError};
+use timeplane_results::{Recorder, ResultsError, RunSummary};
+use timeplane_scenario::{Loaded, Scenario, Topology};
+use timeplane_workload::FlowArrival;
 
-pub use crate::answers::{Outcome, Progress};
+pub use timeplane_experiment::Progress;
 
-/// What agents send, bytes without Ethernet's header.
+/// Largest packet of the agents, in bytes without Ethernet's header.
 const MTU: u64 = 1500;
 
-/// How to run.
+/// How to run the schemes of a scenario.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The program `timeplane-live`.
+    /// The program `timeplane-lab`.
     pub program: PathBuf,
-    /// Folder in which the folder `NAME-live` is made.
+    /// The folder in which the folder `NAME-live` is made.
     pub results: PathBuf,
-    /// Of the lab: its namespaces begin with it. See [`FabricParameters::name`].
+    /// Prefix of the namespaces' names. See [`FabricParameters::name`].
     pub name: String,
-    /// Only these schemes; empty: all that can run.
+    /// Run only these schemes; empty for all that can run.
     pub schemes: Vec<String>,
     /// How signals travel.
     pub encoding: SignalEncoding,
-    /// For how long agents believe a controller that is not heard of.
+    /// How long agents trust a controller that is silent.
     pub lease: Duration,
-    /// What gates are after that.
+    /// State of a gate after its lease.
     pub safe: SafeState,
-    /// Real-time priority, where it may.
+    /// Whether daemons ask for real-time priority.
     pub real_time: bool,
-    /// Folders with the daemons' configurations and logs stay.
+    /// Whether to keep the daemons' configurations and logs.
     pub keep: bool,
-    /// Shows the controllers' pages on the caller's loopback at this port, 0 for one that the system chooses; the first run begins when somebody looks.
+    /// Port on the caller's loopback for the controllers' pages; 0 for any free port. The first run
+    /// starts when a browser has opened a page.
     pub page: Option<u16>,
 }
 
-/// Why there is no outcome. Runs that are complete stay.
+/// Why a lab rejects a scenario, or why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The scenario.
-    #[error(transparent)]
-    Scenario(#[from] ScenarioError),
-    /// It asks for something that a lab has not.
+    /// A lab does not support it.
     #[error("{0}")]
-    NotLive(String),
-    /// A scheme.
+    Unsupported(String),
+    /// The scheme.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The workload.
+    /// The daemons.
     #[error(transparent)]
-    Workload(#[from] WorkloadError),
-    /// The fabric.
-    #[error("fabric: {0}")]
-    Fabric(#[from] timeplane_model::FabricError),
-    /// Its page.
-    #[error(transparent)]
-    Page(#[from] PageError),
-    /// The results.
-    #[error(transparent)]
-    Results(#[from] ResultsError),
-    /// A run.
-    #[error("scheme `{scheme}`, seed {seed}: {source}")]
-    Run {
-        /// Which scheme.
-        scheme: String,
-        /// Which seed.
-        seed: u64,
-        /// Why.
-        source: OneError,
-    },
-}
-
-impl RunError {
-    /// Whether nothing was run, because of what was asked.
-    pub fn is_configuration(&self) -> bool {
-        !matches!(self, Self::Results(_) | Self::Page(_) | Self::Run { .. })
-    }
-}
-
-/// Why a run has no result.
-#[derive(Debug, thiserror::Error)]
-pub enum OneError {
-    /// The hosts.
-    #[error(transparent)]
-    Lab(#[from] LabError),
+    Lab(#[from] hosts::LabError),
     /// A namespace.
     #[error(transparent)]
     Net(#[from] timeplane_live::netns::NetError),
@@ -117,7 +84,7 @@ pub enum OneError {
     /// The loss of signals.
     #[error(transparent)]
     Loss(#[from] timeplane_live::bpf::BpfError),
-    /// What happened.
+    /// What happened in the run.
     #[error(transparent)]
     Record(#[from] RecordError),
     /// The results.
@@ -129,163 +96,332 @@ pub enum OneError {
     /// A file.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's message.
         source: std::io::Error,
     },
 }
 
-/// A point, ready to be run.
-struct Prepared {
-    point: Point,
-    /// Of the scenario.
-    name: String,
-    fabric: Arc<Fabric>,
-    source: Source,
+fn unsupported<T>(what: impl Into<String>) -> Result<T, RunError> {
+    Err(RunError::Unsupported(what.into()))
 }
 
-/// One run.
-struct Planned {
-    question: Question,
+/// Runs what is missing, and compares the completed runs. Daemons end with the calling thread.
+///
+/// # Errors
+/// If a lab does not support the scenario, results cannot be written, or a run fails. Completed runs
+/// are kept.
+pub fn run(
+    loaded: &Loaded,
+    options: &Options,
+    cancel: &(dyn Fn() -> bool + Sync),
+    tell: &(dyn Fn(Progress<'_>) + Sync),
+) -> Result<Outcome, LabError<RunError>> {
+    let driver = DaemonLab::new(loaded.name(), options.clone());
+    let settings = timeplane_experiment::Options::new(1, &options.results);
+    let mut experiment = Experiment::open(driver, loaded, &settings, &tell)?;
+    if let Some(port) = options.page {
+        let driver = experiment.driver();
+        let pages = Pages::start(port, driver.controllers.get())?;
+        tell(Progress::Note(&format!("page: {}", pages.addresses().join(" and "))));
+        let _ = driver.pages.set(pages);
+    }
+    let outcome = experiment.run_in_turn(cancel, tell)?;
+    Ok(complete(outcome))
+}
+
+/// Runs the schemes of a scenario with daemons in namespaces.
+struct DaemonLab {
+    /// Name of the scenario.
+    scenario: String,
+    options: Options,
+    /// The most controllers of any run.
+    controllers: Cell<u32>,
+    pages: OnceCell<Pages>,
+    /// Whether a browser has opened a page.
+    looked_at: Cell<bool>,
+}
+
+/// A scheme that a lab can run.
+struct Ready {
     plan: LivePlan,
     failures: Failures,
 }
 
-/// Runs what is missing, and compares what is complete. Daemons end with the thread that calls this.
-///
-/// # Errors
-/// Where the scenario asks for what a lab has not, results cannot be written, or a run fails. Complete runs stay in any case.
-pub fn run(
-    loaded: &Loaded,
-    options: &Options,
-    cancel: &dyn Fn() -> bool,
-    told: &dyn Fn(Progress<'_>),
-) -> Result<Outcome, RunError> {
-    let prepared = prepare(loaded)?;
-    let planned = plan(loaded, options, &prepared, told)?;
-    let questions: Vec<&Question> = planned.iter().map(|p| &p.question).collect();
-    let points = prepared.iter().map(|p| (&p.point, &*p.fabric, &p.source));
-    let controllers = planned.iter().map(|p| p.plan.controllers()).max().unwrap_or(1);
-    let pages = options.page.map(|port| Pages::start(port, controllers)).transpose()?;
-    if let Some(pages) = &pages {
-        let addresses = pages.addresses().join(" and ");
-        told(Progress::Said(&format!("page: {addresses}")));
+impl DaemonLab {
+    fn new(scenario: String, options: Options) -> Self {
+        Self { scenario, options, controllers: Cell::new(1), pages: OnceCell::new(), looked_at: Cell::new(false) }
     }
-    let looked_at = Cell::new(false);
-    Asker { loaded, results: &options.results, records: &[], cancel, told }.ask(
-        &questions,
-        points,
-        |number, store, run| {
-            let one = &planned[number];
-            let page = pages.as_ref().map(|p| (p, &looked_at));
-            let done = once(&prepared[one.question.point], one, &run.key, options, page, store, cancel, told);
-            done.map_err(|source| {
-                let Question { scheme, seed, .. } = one.question.clone();
-                RunError::Run { scheme, seed, source }
-            })
-        },
-    )
+
+    fn is_chosen(&self, scheme: &str) -> bool {
+        self.options.schemes.is_empty() || self.options.schemes.iter().any(|s| s == scheme)
+    }
+
+    /// The plan of a scheme, or why a lab cannot run it.
+    fn plan(&self, scenario: &Scenario, scheme: &str) -> Result<LivePlan, String> {
+        if scenario.scheme.get(scheme).is_some_and(|s| s.fabric.is_some()) {
+            return Err(format!("scheme `{scheme}` has a fabric of its own: a lab has one for all schemes"));
+        }
+        let plan = LivePlan::new(scenario, scheme).map_err(|e| e.to_string())?;
+        plan.host(self.options.encoding).map(|_| plan).map_err(|e| e.to_string())
+    }
 }
 
-fn prepare(loaded: &Loaded) -> Result<Vec<Prepared>, RunError> {
-    loaded
-        .points()?
-        .into_iter()
-        .map(|point| {
-            refuse(loaded, &point.scenario)?;
-            let fabric = Arc::new(point.scenario.fabric.build()?);
-            let source = Source::load(&point.scenario.workload, &loaded.base, &fabric, point.scenario.fabric.mtu)?;
-            Ok(Prepared { point, name: loaded.name(), fabric, source })
-        })
-        .collect()
+impl Driver for DaemonLab {
+    /// The schemes of the point, each ready or with the reason why a lab cannot run it.
+    type Setup = BTreeMap<String, Result<Ready, String>>;
+    type Error = RunError;
+
+    fn suffix(&self) -> &'static str {
+        "-live"
+    }
+
+    fn settings(&self) -> Option<(&'static str, Value)> {
+        let o = &self.options;
+        let settings = json!({
+            "encoding": config::name_of(o.encoding),
+            "lease_ps": o.lease.as_ps(),
+            "safe": o.safe,
+            "real_time": o.real_time,
+        });
+        Some(("live", settings))
+    }
+
+    fn prepare(&self, loaded: &Loaded, point: &Prepared) -> Result<Self::Setup, RunError> {
+        let scenario = &point.point.scenario;
+        refuse(loaded, scenario)?;
+        let chosen = scenario.scheme.keys().filter(|scheme| self.is_chosen(scheme));
+        let ready = |scheme: &String| {
+            let plan = match self.plan(scenario, scheme) {
+                Ok(plan) => plan,
+                Err(why) => return Ok((scheme.clone(), Err(why))),
+            };
+            let failures = Failures::of(loaded, &scenario.failure, &plan).map_err(RunError::Unsupported)?;
+            Ok((scheme.clone(), Ok(Ready { plan, failures })))
+        };
+        chosen.map(ready).collect()
+    }
+
+    fn select(
+        &self,
+        loaded: &Loaded,
+        points: &[(Prepared, Self::Setup)],
+        runs: Vec<PlannedRun>,
+        tell: &dyn Fn(Progress<'_>),
+    ) -> Result<Vec<PlannedRun>, RunError> {
+        for scheme in &self.options.schemes {
+            LivePlan::new(&loaded.scenario, scheme)?;
+        }
+        unrecorded(points.iter().map(|(point, _)| &point.point), &[], tell);
+        let (mut selected, mut left_out) = (Vec::new(), Vec::new());
+        for run in runs {
+            if !self.is_chosen(&run.scheme) || left_out.contains(&run.scheme) {
+                continue;
+            }
+            match points[run.point].1.get(&run.scheme) {
+                Some(Ok(ready)) => {
+                    self.controllers.set(self.controllers.get().max(ready.plan.controllers()));
+                    selected.push(run);
+                }
+                Some(Err(why)) if self.options.schemes.is_empty() => {
+                    tell(Progress::LeftOut(why));
+                    left_out.push(run.scheme);
+                }
+                Some(Err(why)) => return unsupported(why),
+                None => {}
+            }
+        }
+        if selected.is_empty() {
+            return unsupported("none of the schemes can run on real hosts");
+        }
+        let flows = |run: &PlannedRun| arrivals(&points[run.point].0, run.seed).1.take(MOST_FLOWS + 1).count();
+        if selected.iter().any(|run| flows(run) > MOST_FLOWS) {
+            return unsupported(format!(
+                "a run has more than {MOST_FLOWS} flows, the most that a lab has programs for: shorten \
+                 `window.measure`, or configure fewer flows"
+            ));
+        }
+        Ok(selected)
+    }
+
+    fn run(
+        &self,
+        (point, ready): &(Prepared, Self::Setup),
+        run: &PlannedRun,
+        results: &Path,
+        watch: &Watch<'_>,
+    ) -> Result<Option<RunSummary>, RunError> {
+        let Some(Ok(ready)) = ready.get(&run.scheme) else {
+            unreachable!("only runs of schemes that are ready are selected")
+        };
+        let files = Folder::new(&self.options.name, &run.key, self.options.keep)?;
+        let Some(mut lab) = self.start(point, ready, run, &files, watch)? else { return Ok(None) };
+        let before = LinkCounts::read(lab.hosts.fabric())?;
+        let (mut programs, failures) = self.send(point, ready, run, &mut lab, watch)?;
+        let links = LinkCounts::read(lab.hosts.fabric())?.since(&before);
+        let observed = lab.observer.take().map(|o| o.report()).transpose()?;
+        if programs.ended == Ended::Delivered {
+            programs.settle(Wait::from_secs(2));
+        }
+        lab.hosts.stop();
+        programs.join();
+        if files.keep {
+            watch.note(&format!("kept: {}", files.path.display()));
+        }
+        if programs.ended == Ended::Cancelled {
+            return Ok(None);
+        }
+        let lost_signals = lab.loss.take().map_or(0, |loss| loss.counts().0);
+        let counted = Counted::read(&lab.hosts, ready.plan.controllers(), &failures)?;
+        let counted = Counted { lost_signals, ..counted };
+        drop(lab);
+        let done = Done {
+            scenario: &point.point.scenario,
+            run,
+            plan: &ready.plan,
+            source: &point.source,
+            programs: &programs,
+            counted: &counted,
+            links: &links,
+        };
+        let summary = done.record(Recorder::files(results)?)?;
+        let rate = point.fabric.link(point.fabric.uplink(HostId(0))).spec.rate;
+        let live = live_json(observed.as_ref(), rate, &counted, &programs);
+        let path = results.join("live.json");
+        std::fs::write(&path, format!("{live:#}\n")).map_err(|source| RunError::File { path, source })?;
+        Ok(Some(summary))
+    }
 }
 
-/// What a lab has not.
+/// The lab of one run. Fields are dropped in this order: the namespaces go last.
+struct Lab<'a> {
+    observer: Option<Observer>,
+    loss: Option<Loss>,
+    _led: Option<Led<'a>>,
+    hosts: Hosts,
+}
+
+impl DaemonLab {
+    /// Starts the daemons of a run, and waits for a browser before the first run if there are pages.
+    /// `None` if the run was cancelled meanwhile.
+    fn start(
+        &self,
+        point: &Prepared,
+        Ready { plan, failures }: &Ready,
+        run: &PlannedRun,
+        files: &Folder,
+        watch: &Watch<'_>,
+    ) -> Result<Option<Lab<'_>>, RunError> {
+        let o = &self.options;
+        let token = files.path.join("page.token");
+        let pages = self.pages.get();
+        pages.map(|pages| pages.write_token(&token)).transpose()?;
+        let file = files.path.join("scenario.toml");
+        self.write_scenario(point, &file)?;
+        let parameters = HostsParameters {
+            controllers: plan.controllers(),
+            encoding: o.encoding,
+            lease: o.lease,
+            safe: o.safe,
+            real_time: o.real_time,
+            status: failures.has_controllers() || pages.is_some(),
+            page: pages.map(|pages| (pages.port(), token)),
+            circuits: plan.circuits().copied(),
+            control_loss: plan.control_loss(),
+            ..HostsParameters::new(&o.program, &files.path, &file, &run.scheme)
+        };
+        let hosts = u16::try_from(point.fabric.hosts()).unwrap_or(u16::MAX);
+        let fabric = FabricParameters { name: o.name.clone(), hosts, mtu: MTU as u32, limit: None };
+        let hosts = match Hosts::start(parameters, &fabric) {
+            // An interrupt reaches the daemons too, and then they do not start.
+            Err(_) if watch.is_cancelled() => return Ok(None),
+            hosts => hosts?,
+        };
+        let led = pages.map(|pages| Led::to(pages, hosts.fabric().controller().path()));
+        let ports = hosts.fabric().ports();
+        let inside = hosts.fabric().switch();
+        // Lost signals are hidden from the observer, as they are from the host.
+        let losing = || Loss::attach(&ports).and_then(|loss| loss.set(plan.control_loss()).map(|()| loss));
+        let loss = if plan.control_loss() > 0.0 { Some(inside.enter(losing)??) } else { None };
+        let attach = || Observer::attach(&ports, controller_mac());
+        let observer = if plan.by_signal() { Some(inside.enter(attach)??) } else { None };
+        if pages.is_some() && !self.looked_at.get() && !wait_for_a_page(&hosts, watch) {
+            return Ok(None);
+        }
+        self.looked_at.set(true);
+        Ok(Some(Lab { observer, loss, _led: led, hosts }))
+    }
+
+    /// Writes the scenario of a point for the controllers.
+    fn write_scenario(&self, point: &Prepared, file: &Path) -> Result<(), RunError> {
+        let scenario = Scenario { name: Some(self.scenario.clone()), ..point.point.scenario.clone() };
+        let text = toml::to_string(&scenario).map_err(std::io::Error::other);
+        let written = text.and_then(|text| std::fs::write(file, text));
+        written.map_err(|source| RunError::File { path: file.to_owned(), source })
+    }
+
+    /// Sends the flows of a run while its failures happen. Returns what the programs did, and the
+    /// failures that happened.
+    fn send(
+        &self,
+        point: &Prepared,
+        ready: &Ready,
+        run: &PlannedRun,
+        Lab { observer, hosts, .. }: &mut Lab<'_>,
+        watch: &Watch<'_>,
+    ) -> Result<(Programs, Failures), RunError> {
+        let (stop, flows) = arrivals(point, run.seed);
+        let flows: Vec<FlowArrival> = flows.collect();
+        let agents: Vec<Agent> = (0..point.fabric.hosts()).map(|h| hosts.client(h as usize)).collect();
+        let (mut failures, mut failed) = (ready.failures.clone(), Ok(()));
+        let mut shown = Instant::now();
+        let mut goes_on = |now, share| {
+            watch.fraction(share);
+            if let (Some(pages), Some(observer)) = (self.pages.get(), &*observer)
+                && shown.elapsed() > SHOWN_EVERY
+            {
+                shown = Instant::now();
+                // A report that cannot be read now fails the run at its end.
+                let _ = observer.report().map(|report: observer::Report| pages.observed(&report));
+            }
+            failed = failures.due(now, hosts);
+            failed.is_ok() && !watch.is_cancelled()
+        };
+        let window = measured(&point.point.scenario);
+        let patient = !ready.failures.is_empty();
+        let programs = workload::run(&agents, &flows, window, stop, patient, &mut goes_on);
+        failed?;
+        Ok((programs, failures))
+    }
+}
+
+/// Rejects what no scheme of a lab can have.
 fn refuse(loaded: &Loaded, scenario: &Scenario) -> Result<(), RunError> {
-    let not = |what: String| Err(RunError::NotLive(what));
     if scenario.workload.has_steps() {
-        return not("workload: its flows wait for others, and a lab's programs begin at given times: `poisson`, `flows`, `shuffle` \
-                    and `coflows` are what it can run"
-            .into());
+        return unsupported(
+            "workload: its flows wait for others, and a lab's programs start at given times: expected `poisson`, \
+             `flows`, `shuffle` or `coflows`",
+        );
     }
     if !matches!(scenario.fabric.topology, Topology::SingleSwitch { .. } | Topology::Hybrid(_)) {
-        let can_be = "`fabric.topology.single_switch`, or `hybrid` with a circuit switch beside it, is what it can be";
-        return not(format!("a lab has hosts under one switch: {can_be}"));
+        return unsupported(
+            "fabric.topology: a lab has its hosts under one switch: expected `single_switch`, or `hybrid` with a \
+             circuit switch alongside",
+        );
     }
     if scenario.fabric.mtu.get() != MTU {
         let found = scenario.fabric.mtu;
-        return not(format!("fabric.mtu is {found}, and agents send frames of {MTU} B: it has to be that"));
+        return unsupported(format!("fabric.mtu is {found}: agents send frames of {MTU} B, expected {MTU} B"));
     }
     if !scenario.change.is_empty() {
         let place = loaded.locate("change").map(|l| format!("{l}: ")).unwrap_or_default();
-        return not(format!("{place}change: a lab has no rates that change: take the scenario without"));
-    }
-    if scenario.fabric.radio.is_some() {
-        return not("a lab has no radios: take the scenario without `fabric.radio`".into());
+        return unsupported(format!("{place}change: the rates of a lab do not change: remove the key"));
     }
     Ok(())
 }
 
-fn plan(
-    loaded: &Loaded,
-    options: &Options,
-    prepared: &[Prepared],
-    told: &dyn Fn(Progress<'_>),
-) -> Result<Vec<Planned>, RunError> {
-    for scheme in &options.schemes {
-        LivePlan::new(&loaded.scenario, scheme)?;
-    }
-    let lab = json!({
-        "encoding": config::name_of(options.encoding),
-        "lease_ps": options.lease.as_ps(),
-        "safe": options.safe,
-        "real_time": options.real_time,
-    });
-    let mut planned = Vec::new();
-    let mut left_out: Vec<String> = Vec::new();
-    for question in questions(loaded)? {
-        let chosen = options.schemes.is_empty() || options.schemes.contains(&question.scheme);
-        if !chosen || left_out.contains(&question.scheme) {
-            continue;
-        }
-        let scenario = &prepared[question.point].point.scenario;
-        let scheme = scenario.scheme.get(&question.scheme);
-        let plan = if scheme.is_some_and(|c| c.fabric.is_some()) {
-            Err(format!("scheme `{}` has a fabric of its own, and a lab has one for all", question.scheme))
-        } else {
-            let plan = LivePlan::new(scenario, &question.scheme).map_err(|e| e.to_string());
-            plan.and_then(|plan| plan.host(options.encoding).map(|_| plan).map_err(|e| e.to_string()))
-        };
-        match plan {
-            Ok(plan) => {
-                let mut question = question;
-                question.json["live"] = lab.clone();
-                let failures = Failures::of(loaded, &scenario.failure, &plan).map_err(RunError::NotLive)?;
-                planned.push(Planned { question, plan, failures });
-            }
-            Err(why) if options.schemes.is_empty() => {
-                told(Progress::LeftOut(&why));
-                left_out.push(question.scheme);
-            }
-            Err(why) => return Err(RunError::NotLive(why)),
-        }
-    }
-    if planned.is_empty() {
-        return Err(RunError::NotLive("none of the schemes can run on real hosts".into()));
-    }
-    for one in &planned {
-        let prepared = &prepared[one.question.point];
-        let count = arrivals(prepared, one.question.seed).1.take(MOST_FLOWS + 1).count();
-        if count > MOST_FLOWS {
-            let what = format!("a run has more than {MOST_FLOWS} flows, which is what a lab has programs for");
-            return Err(RunError::NotLive(format!("{what}: shorten `window.measure`, or take fewer")));
-        }
-    }
-    Ok(planned)
-}
-
-/// When a run ends at the latest, and its flows.
+/// The latest end of a run, and its flows.
 fn arrivals(prepared: &Prepared, seed: u64) -> (Option<Duration>, impl Iterator<Item = FlowArrival> + '_) {
     let window = prepared.point.scenario.window;
     let end = window.measure.map(|m| window.warmup + m);
@@ -301,134 +437,25 @@ fn arrivals(prepared: &Prepared, seed: u64) -> (Option<Duration>, impl Iterator<
     (stop, prepared.source.arrivals(seed).take_while(move |f| f.at < last))
 }
 
-/// Runs one, and keeps it; whether it is complete. With pages comes whether anybody has looked at one.
-#[expect(clippy::too_many_arguments, reason = "each is another thing, and there is one caller")]
-fn once(
-    prepared: &Prepared,
-    one: &Planned,
-    key: &str,
-    options: &Options,
-    pages: Option<(&Pages, &Cell<bool>)>,
-    store: &Store,
-    cancel: &dyn Fn() -> bool,
-    told: &dyn Fn(Progress<'_>),
-) -> Result<bool, OneError> {
-    let folder = Folder::new(&options.name, key, options.keep)?;
-    let token = folder.path.join("page.token");
-    pages.map(|(pages, _)| pages.write_token(&token)).transpose()?;
-    let scenario = &prepared.point.scenario;
-    let file = folder.path.join("scenario.toml");
-    let named = Scenario { name: Some(prepared.name.clone()), ..scenario.clone() };
-    let text = toml::to_string(&named).map_err(std::io::Error::other);
-    let written = text.and_then(|text| std::fs::write(&file, text));
-    written.map_err(|source| OneError::File { path: file.clone(), source })?;
-    let parameters = HostsParameters {
-        controllers: one.plan.controllers(),
-        encoding: options.encoding,
-        lease: options.lease,
-        safe: options.safe,
-        real_time: options.real_time,
-        status: one.failures.has_controllers() || pages.is_some(),
-        page: pages.map(|(pages, _)| (pages.port(), token)),
-        circuits: one.plan.circuits().copied(),
-        control_loss: one.plan.control_loss(),
-        ..HostsParameters::new(&options.program, &folder.path, &file, &one.question.scheme)
-    };
-    let hosts = u16::try_from(prepared.fabric.hosts()).unwrap_or(u16::MAX);
-    let fabric = FabricParameters { name: options.name.clone(), hosts, mtu: MTU as u32, limit: None };
-    let mut hosts = match Hosts::start(parameters, &fabric) {
-        // An interrupt ends daemons as well, and then they do not begin.
-        Err(_) if cancel() => return Ok(false),
-        hosts => hosts?,
-    };
-    // Where the run ends, however it does, nobody is there any more.
-    let _led = pages.map(|(pages, _)| Led::to(pages, hosts.fabric().controller().path()));
-    let ports = hosts.fabric().ports();
-    // What is lost is not seen by the observer either, as it is not by the host.
-    let losing = || {
-        let loss = Loss::attach(&ports)?;
-        loss.set(one.plan.control_loss()).map(|()| loss)
-    };
-    let loses = one.plan.control_loss() > 0.0;
-    let loss = if loses { Some(hosts.fabric().switch().enter(losing)??) } else { None };
-    let attach = || Observer::attach(&ports, controller_mac());
-    let observer = if one.plan.by_signal() { Some(hosts.fabric().switch().enter(attach)??) } else { None };
-    if let Some((_, looked_at)) = pages
-        && !looked_at.get()
-        && !wait_for_a_page(&hosts, cancel, told)
-    {
-        return Ok(false);
-    }
-    pages.inspect(|(_, looked_at)| looked_at.set(true));
-    let before = LinkCounts::read(hosts.fabric())?;
-    let (stop, flows) = arrivals(prepared, one.question.seed);
-    let flows: Vec<FlowArrival> = flows.collect();
-    let agents: Vec<Agent> = (0..prepared.fabric.hosts()).map(|h| hosts.client(h as usize)).collect();
-    let (mut failures, mut failed) = (one.failures.clone(), Ok(()));
-    let mut shown = Instant::now();
-    let mut goes_on = |now, share| {
-        told(Progress::Share(share));
-        if let (Some((pages, _)), Some(observer)) = (pages, &observer)
-            && shown.elapsed() > SHOWN_EVERY
-        {
-            shown = Instant::now();
-            // What cannot be read now is said at the end.
-            let _ = observer.report().map(|report| pages.observed(&report));
-        }
-        failed = failures.due(now, &mut hosts);
-        failed.is_ok() && !cancel()
-    };
-    let patient = !one.failures.is_empty();
-    let mut programs = workload::run(&agents, &flows, measured(scenario), stop, patient, &mut goes_on);
-    failed?;
-    let links = LinkCounts::read(hosts.fabric())?.since(&before);
-    let seen = observer.map(|o| o.report()).transpose()?;
-    if programs.ended == Ended::Delivered {
-        programs.settle(std::time::Duration::from_secs(2));
-    }
-    hosts.stop();
-    programs.join();
-    if folder.keep {
-        told(Progress::Kept(&folder.path));
-    }
-    if programs.ended == Ended::Cancelled {
-        return Ok(false);
-    }
-    let lost = loss.map_or(0, |loss| loss.counts().0);
-    let counted = Counted { lost_signals: lost, ..Counted::read(&hosts, one.plan.controllers(), &failures)? };
-    drop(hosts);
-    let partial = store.begin(key)?;
-    let recorder = Recorder::files(partial.dir())?;
-    let (question, plan, source) = (&one.question, &one.plan, &prepared.source);
-    let done = Done { scenario, question, plan, source, programs: &programs, counted: &counted, links: &links };
-    let summary = done.record(recorder)?;
-    let rate = prepared.fabric.link(prepared.fabric.uplink(HostId(0))).spec.rate;
-    let live = live_json(seen.as_ref(), rate, &counted, &programs);
-    let path = partial.dir().join("live.json");
-    std::fs::write(&path, format!("{live:#}\n")).map_err(|source| OneError::File { path, source })?;
-    partial.commit(&summary)?;
-    Ok(true)
-}
-
-/// How often a page hears what the observer sees.
+/// How often the pages get the observer's report.
 const SHOWN_EVERY: Wait = Wait::from_millis(500);
 
-/// Waits until a page of a controller is open; whether one is.
-fn wait_for_a_page(hosts: &Hosts, cancel: &dyn Fn() -> bool, told: &dyn Fn(Progress<'_>)) -> bool {
-    told(Progress::Said("the run begins when a browser has opened the page; an interrupt ends it"));
+/// Waits until a browser has opened a page. `false` if the run was cancelled meanwhile.
+fn wait_for_a_page(hosts: &Hosts, watch: &Watch<'_>) -> bool {
+    watch.note("the run starts when a browser has opened the page; an interrupt ends it");
     loop {
         let pages = |place| hosts.metrics(place).is_ok_and(|m| m.get("controller_pages").is_some_and(|n| *n > 0.0));
         if (0..hosts.controllers()).any(pages) {
             return true;
         }
-        if cancel() {
+        if watch.is_cancelled() {
             return false;
         }
         std::thread::sleep(Wait::from_millis(100));
     }
 }
 
-/// Pages that show a run, until it is dropped.
+/// Leads the pages to the controllers of a run until it is dropped.
 struct Led<'a>(&'a Pages);
 
 impl<'a> Led<'a> {
@@ -444,20 +471,20 @@ impl Drop for Led<'_> {
     }
 }
 
-/// Where daemons of a run have their files; it goes when it is dropped, unless it is kept.
+/// The folder of the daemons' files. It is removed when dropped, unless it is kept.
 struct Folder {
     path: PathBuf,
     keep: bool,
 }
 
 impl Folder {
-    fn new(lab: &str, key: &str, keep: bool) -> Result<Self, OneError> {
+    fn new(lab: &str, key: &str, keep: bool) -> Result<Self, RunError> {
         remove_left_over(lab);
-        // Short, as a socket's path has 108 bytes at most.
+        // A socket's path has at most 108 bytes.
         let kept = if keep { "kept-" } else { "" };
         let path = std::env::temp_dir().join(format!("timeplane-{kept}{lab}-{}", std::process::id())).join(key);
         let made = std::fs::create_dir_all(&path);
-        made.map(|()| Self { path: path.clone(), keep }).map_err(|source| OneError::File { path, source })
+        made.map(|()| Self { path: path.clone(), keep }).map_err(|source| RunError::File { path, source })
     }
 }
 
@@ -465,13 +492,13 @@ impl Drop for Folder {
     fn drop(&mut self) {
         if !self.keep {
             let _ = std::fs::remove_dir_all(&self.path);
-            // Where it was the last.
+            // Fails unless it was the last.
             let _ = self.path.parent().map(std::fs::remove_dir);
         }
     }
 }
 
-/// Removes the folders of labs of this name whose processes are no more.
+/// Removes the folders of labs of this name whose processes have ended.
 fn remove_left_over(lab: &str) {
     let prefix = format!("timeplane-{lab}-");
     for entry in std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {

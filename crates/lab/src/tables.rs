@@ -13,7 +13,7 @@ use super::workload::{Flow, Programs};
 use crate::plan::LivePlan;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use timeplane_experiment::Question;
+use timeplane_experiment::PlannedRun;
 use timeplane_model::{Bytes, CoflowId, Duration, HostId, LinkId, Time};
 use timeplane_results::{
     CoflowRow, ControlRow, DropRow, FlowRow, Recorder, ResultsError, RunFacts, RunSummary, SlotRow, Summariser, Tally,
@@ -65,8 +65,8 @@ pub enum RecordError {
 pub struct Done<'a> {
     /// The point's scenario.
     pub scenario: &'a Scenario,
-    /// What was asked.
-    pub question: &'a Question,
+    /// Its scheme, point and seed.
+    pub run: &'a PlannedRun,
     /// The scheme.
     pub plan: &'a LivePlan,
     /// The workload.
@@ -98,9 +98,9 @@ impl Done<'_> {
         let window = self.scenario.window;
         let length = self.programs.length;
         let facts = RunFacts {
-            scheme: self.question.scheme.clone(),
-            point: self.question.values.clone(),
-            seed: self.question.seed,
+            scheme: self.run.scheme.clone(),
+            point: self.run.values.clone(),
+            seed: self.run.seed,
             window: WindowSummary {
                 warmup_ps: window.warmup.as_ps(),
                 measure_ps: window.measure.map(Duration::as_ps),
@@ -188,7 +188,7 @@ impl Done<'_> {
     /// The flow's completion time in an empty network, in the frames of its scheme.
     fn ideal(&self, path: &mut IdealPath, source: HostId, destination: HostId, bytes: Bytes) -> Duration {
         let mtu = self.scenario.fabric.mtu.get();
-        let header = match self.scenario.scheme.get(&self.question.scheme).map(|c| &c.transport) {
+        let header = match self.scenario.scheme.get(&self.run.scheme).map(|c| &c.transport) {
             Some(Transport::Raw(raw)) => raw.header.get(),
             _ => HEADER,
         };

@@ -1,45 +1,31 @@
 //! `timeplane live lab` for a scenario of the proxy.
 
-use super::answers::{self, Options, RunError};
+use super::answers::{self, Options};
 use crate::answers::Outcome;
-use crate::arguments::{ScenarioArgs, exit, named, width, wrong_scenario};
+use crate::arguments::{ScenarioArgs, width};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::Value;
 use std::sync::Arc;
+use timeplane_experiment::ExitCode;
 use timeplane_live::proxy::Actuator;
 use timeplane_scenario::Loaded;
 
 /// Runs a scenario in the lab of the proxy and prints the comparison; returns the exit code.
-pub fn proxy(args: &ScenarioArgs, loaded: &Loaded) -> u8 {
+pub fn proxy(args: &ScenarioArgs, loaded: &Loaded) -> ExitCode {
     let (actuator, why) = Actuator::best();
     if let Some(why) = why {
         eprintln!("{why}; using the send buffer's size instead");
     }
-    let actuator = Arc::new(actuator);
-    args.answer(
-        loaded,
-        |stop, told| {
-            let options = Options {
-                results: args.results.clone(),
-                name: args.lab_name(loaded),
-                schemes: args.scheme.clone(),
-                actuator,
-            };
-            answers::run(loaded, &options, &|| stop.is_set(), told)
-        },
-        |e| match e {
-            RunError::Scenario(e) => wrong_scenario(&e),
-            e => {
-                eprintln!("error: {e}");
-                if e.is_configuration() { exit::CONFIGURATION } else { exit::FAILED }
-            }
-        },
-        &table,
-        &[],
-    )
+    let options = Options {
+        results: args.results.clone(),
+        name: args.lab_name(loaded),
+        schemes: args.scheme.clone(),
+        actuator: Arc::new(actuator),
+    };
+    args.answer(loaded, |cancel, tell| answers::run(loaded, &options, cancel, tell), &table, &[])
 }
 
-/// A line for each run: who controlled, what came of the link's capacity, and how long round trips were.
+/// One line for each run: the policy, the used share of the link's capacity, and round trips.
 fn table(outcome: &Outcome) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
@@ -50,11 +36,11 @@ fn table(outcome: &Outcome) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let number = |live: &Value, key: &str| live[key].as_f64().unwrap_or(f64::NAN);
-    for (question, live) in &outcome.live {
+    for (run, live) in &outcome.live {
         let ms = |key| format!("{:.1} ms", number(live, key) / 1e3);
         let count = |key: &str| live[key].as_u64().unwrap_or(0).to_string();
         table.add_row([
-            named(question),
+            run.label(),
             live["policy"].as_str().unwrap_or_default().to_owned(),
             format!("{:.2} Mb/s", number(live, "goodput_bps") / 1e6),
             format!("{:.1} %", 100.0 * number(live, "goodput_share")),

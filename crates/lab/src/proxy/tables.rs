@@ -6,7 +6,7 @@
 
 use super::lab::{Figures, ProxyLab};
 use serde_json::{Value, json};
-use timeplane_experiment::Question;
+use timeplane_experiment::PlannedRun;
 use timeplane_model::{Duration, Fabric, NodeId};
 use timeplane_results::{
     ControlRow, Distribution, DropRow, FlowRow, Recorder, ResultsError, RttRow, RunFacts, RunSummary, Summariser,
@@ -41,7 +41,7 @@ pub enum RecordError {
 pub(super) struct Done<'a> {
     pub scenario: &'a Scenario,
     pub fabric: &'a Fabric,
-    pub question: &'a Question,
+    pub run: &'a PlannedRun,
     /// The one flow of the workload.
     pub flow: FlowArrival,
     pub lab: &'a ProxyLab,
@@ -92,9 +92,9 @@ impl Done<'_> {
         let mut received_bytes = vec![0; self.fabric.hosts() as usize];
         received_bytes[self.flow.destination.index()] = self.figures.in_time.get();
         let facts = RunFacts {
-            scheme: self.question.scheme.clone(),
-            point: self.question.values.clone(),
-            seed: self.question.seed,
+            scheme: self.run.scheme.clone(),
+            point: self.run.values.clone(),
+            seed: self.run.seed,
             window: WindowSummary {
                 warmup_ps: window.warmup.as_ps(),
                 measure_ps: window.measure.map(Duration::as_ps),

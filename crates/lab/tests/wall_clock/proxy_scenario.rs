@@ -135,7 +135,7 @@ fn what_the_lab_has_not_is_refused_before_anything_runs() {
     let place = Place::new("xnot");
     for (arguments, said) in [
         (&["--scheme", "reactiv"][..], "did you mean `reactive`?"),
-        (&["--set", "workload={ shuffle = { bytes = \"1 MB\" } }"], "workload: there are more flows than one"),
+        (&["--set", "workload={ shuffle = { bytes = \"1 MB\" } }"], "workload: it has no flow, or more than one"),
         (&["--set", "fabric.radio.link.0.trace.varied=true"], "varied"),
     ] {
         let out = place.command(arguments).output().unwrap();

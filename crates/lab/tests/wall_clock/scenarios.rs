@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration as Wait, Instant};
-use timeplane_experiment::{self as experiment, Comparison};
+use timeplane_experiment::{self as experiment, Comparison, ExitCode};
 use timeplane_lab::run::{self, Options, Progress};
 use timeplane_live::daemons;
 use timeplane_results::Metric;
@@ -268,7 +268,7 @@ fn what_a_lab_has_not_is_refused_before_anything_runs() {
         let overrides = [(set.0.to_owned(), vec![set.1.to_owned()])];
         let loaded = Loaded::from_file(&file, &overrides).unwrap_or_else(|e| panic!("{e}"));
         let e = run::run(&loaded, &place.options(), &|| false, &|_| {}).unwrap_err();
-        assert!(e.is_configuration() && e.to_string().contains(said), "{e}");
+        assert!(e.exit_code() == ExitCode::Configuration && e.to_string().contains(said), "{e}");
     }
     let only = Options { schemes: vec!["slot".to_owned()], ..place.options() };
     let e = run::run(&Loaded::from_file(&file, &[]).unwrap(), &only, &|| false, &|_| {}).unwrap_err();
@@ -341,7 +341,7 @@ fn what_a_scenario_has_fail_fails_and_returns() {
     let e = run::run(&loaded, &place.options(), &|| false, &|_| {}).unwrap_err();
     let said = e.to_string();
     assert!(
-        e.is_configuration()
+        e.exit_code() == ExitCode::Configuration
             && said.contains("small.toml:")
             && said.contains("failure.0.element: a lab has one switch"),
         "{said}"

@@ -1,4 +1,5 @@
-//! What the commands that run a scenario in a lab share: arguments, progress, and the printed results.
+//! What the commands that run a scenario in a lab share: arguments, progress, and the printed
+//! results.
 //!
 //! Results go to stdout, everything else to stderr.
 

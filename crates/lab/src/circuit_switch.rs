@@ -1,20 +1,26 @@
-//! An optical circuit switch of BPF: frames of circuits go from port to port by a permutation, and nowhere while it is retuned.
+//! An optical circuit switch in BPF: it forwards frames of circuits from port to port by a
+//! permutation, and drops them while it is retuned.
 //!
-//! Circuit frames are data frames with the bit [`CIRCUIT`](timeplane_protocol::numbering::CIRCUIT) beside their class. An XDP program at each port
-//! sends them out of the port that it is connected to, without a queue; where they are addressed to does not matter, as light does not read.
-//! Everything else goes on to the bridge that the ports belong to, which is the packet switch beside it, with the rates and buffers of its ports.
+//! Circuit frames are data frames with the bit [`CIRCUIT`](timeplane_protocol::numbering::CIRCUIT)
+//! next to their class. An XDP program at each port sends them to the connected port, without a
+//! queue and whatever their address. All other frames go on to the bridge that the ports belong to.
+//! The bridge is the packet switch alongside, with the rates and buffers of its ports.
 //!
-//! Who sets it has a [`Tuner`]. A switch that is [pinned](CircuitSwitch::pin) can be set by another process of the machine, as a controller
-//! does; for how long its ports are dark is the switch's own matter in any case.
+//! A [`Tuner`] sets the switch. Another process of the machine, such as a controller, can set a
+//! switch that is [pinned](CircuitSwitch::pin). The switch alone decides how long its ports stay
+//! dark.
 //!
-//! What it needs, measured on Linux 6.18 with veth ports:
-//! - A veth takes redirected frames only while its **peer** polls (NAPI), which it does with an XDP program or with GRO switched on. Otherwise all
-//!   of 21,272 frames were lost, without a trace at the port; with GRO none was. GRO suffices ([`prepare_receiver`]), so that hosts' interfaces
-//!   stay free for other programs.
-//! - An XDP program that does not say that it takes frames in pieces (`xdp.frags`) is refused from an MTU of some 3500 bytes on. This one says so;
-//!   full frames were whole up to an MTU of 65,000.
-//! - A sender sees no loss: what is dark, unconnected or too fast for the output's ring (256 frames at a veth) is gone.
-//! - Frames of circuits never reach the tc programs at the ports: an [`Observer`](timeplane_live::observer::Observer) there does not see them.
+//! Requirements, measured on Linux 6.18 with veth ports:
+//! - A veth takes redirected frames only while its **peer** polls (NAPI): it needs an XDP program
+//!   or GRO. Without either, all of 21,272 frames were lost and no counter of the port showed it;
+//!   with GRO none was. [`prepare_receiver`] enables GRO, so that hosts' interfaces stay free for
+//!   other programs.
+//! - From an MTU of about 3500 B, the kernel rejects XDP programs that do not declare `xdp.frags`.
+//!   This one does; frames arrived whole up to an MTU of 65,000 B.
+//! - A sender sees no loss. Frames are dropped at dark or unconnected ports, and when they exceed
+//!   the ring of the output (256 frames at a veth).
+//! - Frames of circuits never reach the tc programs of the ports: an
+//!   [`Observer`](timeplane_live::observer::Observer) there does not see them.
 
 use crate::bpf::circuit::{CircuitSkelBuilder, types};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
@@ -39,7 +45,8 @@ pub struct CircuitSwitch {
     _links: Vec<Link>,
 }
 
-/// What came in at a port since the switch was attached. `frames` is the sum of `forwarded`, `dark` and `unconnected`.
+/// What came in at a port since the switch was attached. `frames` is the sum of `forwarded`, `dark`
+/// and `unconnected`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct CircuitCounters {
     /// Circuit frames.
@@ -79,11 +86,12 @@ impl std::iter::Sum for CircuitCounters {
 unsafe impl Plain for types::counters {}
 
 impl CircuitSwitch {
-    /// Makes one of these interfaces of the calling thread's network namespace. Nothing is connected yet. A retune takes `dark` (0 or more, to the
-    /// nanosecond).
+    /// Makes one of these interfaces of the calling thread's network namespace. Nothing is
+    /// connected yet. A retune takes `dark` (0 or more, to the nanosecond).
     ///
     /// # Errors
-    /// Where there is no such interface, one is named twice or has another XDP program, or the kernel refuses the program.
+    /// Where there is no such interface, one is named twice or has another XDP program, or the
+    /// kernel refuses the program.
     pub fn attach<S: AsRef<str>>(interfaces: &[S], dark: Duration, darkens: Darkens) -> Result<Self, CircuitError> {
         let ports: Vec<String> = interfaces.iter().map(|i| i.as_ref().to_owned()).collect();
         if !(1..=MOST_PORTS).contains(&ports.len()) {
@@ -121,8 +129,9 @@ impl CircuitSwitch {
         })
     }
 
-    /// Lets other processes of this machine find it: in this folder of a BPF file system, which is mounted at `root` where there is none. It goes with
-    /// the switch; what one that was killed has left there is replaced.
+    /// Lets other processes of this machine find it: in this folder of a BPF file system, which is
+    /// mounted at `root` where there is none. It goes with the switch; what one that was killed has
+    /// left there is replaced.
     ///
     /// # Errors
     /// Where that is not possible.
@@ -134,7 +143,8 @@ impl CircuitSwitch {
         Ok(folder)
     }
 
-    /// From the next retune on, ports are dark for a time that is drawn evenly between these two; to the nanosecond, and none below zero.
+    /// From the next retune on, ports are dark for a time that is drawn evenly between these two;
+    /// to the nanosecond, and none below zero.
     ///
     /// # Errors
     /// Of the system only.
@@ -219,8 +229,9 @@ nix::ioctl_write_ptr_bad!(
     libc::ifreq
 );
 
-/// Switches GRO on at an interface of the calling thread's network namespace: a veth whose peer is at a port of a circuit switch receives nothing
-/// without it. Frames stay as they are, since GRO joins no frames of EtherTypes that it does not know.
+/// Switches GRO on at an interface of the calling thread's network namespace: a veth whose peer is
+/// at a port of a circuit switch receives nothing without it. Frames stay as they are, since GRO
+/// joins no frames of EtherTypes that it does not know.
 ///
 /// # Errors
 /// Where there is no such interface, it has no GRO, or the process lacks CAP_NET_ADMIN.
@@ -240,7 +251,8 @@ pub fn prepare_receiver(interface: &str) -> io::Result<()> {
     name.iter_mut().zip(interface.bytes()).for_each(|(to, from)| *to = from as libc::c_char);
     let request =
         libc::ifreq { ifr_name: name, ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_data: (&raw mut value).cast() } };
-    // SAFETY: the request and the value that it points to live until the call is over, and are what this command takes.
+    // SAFETY: the request and the value that it points to live until the call is over, and are what
+    // this command takes.
     unsafe { siocethtool(socket.as_raw_fd(), &raw const request) }?;
     Ok(())
 }

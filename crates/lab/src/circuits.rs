@@ -1,8 +1,9 @@
-//! The two switches of a lab whose scheme plans circuits: a circuit switch in front of the bridge, and the bridge with the rates of a packet switch.
+//! The two switches of a lab for plans of circuits: a circuit switch in front of the bridge, and
+//! the bridge as the packet switch.
 //!
-//! A host is a port of both. Frames of circuits go from port to port without a queue and without a limit, as hosts pace them. The bridge sends data to each host
-//! no faster than the packet switch does; control frames, the demand channel and reports about streams go beside it, as they do in the
-//! simulator.
+//! A host is a port of both. Frames of circuits pass without a queue and without a limit, because
+//! hosts pace them. The bridge sends data to a host at the rate of the packet switch. Control
+//! frames, the demand channel and reports about streams are not limited, as in the simulator.
 
 use super::fabric::{Fabric, FabricError, INTERFACE, PortLimit, controller_ip, host_port};
 use super::hosts::LabError;
@@ -56,7 +57,8 @@ impl Circuits {
         for host in 0..count {
             fabric.set_limit(host, Some(limit))?;
             let port = host_port(host);
-            // The demand channel, and repairs (kind 2), whose kind is the second byte behind Ethernet's header.
+            // The demand channel, and repairs (kind 2), whose kind is the second byte behind
+            // Ethernet's header.
             let _ = writeln!(
                 beside,
                 "filter add dev {port} parent 1: protocol ip prio 3 u32 match ip src {}/32 flowid 1:1\n\
@@ -91,8 +93,8 @@ impl Circuits {
     }
 }
 
-/// The packet switch towards a host. Its rate is of bits on the wire, and a port counts frames without preamble, FCS and gap. It has room for what all others may
-/// be ahead of their rates by.
+/// The packet switch towards a host. Its rate is of bits on the wire, and a port counts frames
+/// without preamble, FCS and gap. It has room for what all others may be ahead of their rates by.
 fn limit(wire: Rate, hosts: u16, mtu: u32) -> PortLimit {
     let frame = u64::from(mtu) + 14;
     let rate = u128::from(wire.as_bps()) * u128::from(frame) / u128::from(frame + 24);

@@ -1,4 +1,6 @@
-//! `timeplane live lab`.
+//! The command `timeplane live lab`: its arguments, and which lab runs a scenario.
+//!
+//! A scenario with radio links runs in the lab of the proxy, any other in the lab of daemons.
 
 use super::report::line;
 use super::run::{self, Options};
@@ -23,19 +25,20 @@ pub struct LabArgs {
     /// How signals travel: experimental, mac_control, pfc, udp, plain_pfc_insecure
     #[arg(long, default_value = "experimental", value_parser = encoding_named)]
     encoding: SignalEncoding,
-    /// For how long agents believe a controller that is not heard of
+    /// How long agents trust a controller that is silent
     #[arg(long, value_name = "TIME", default_value = "1 s")]
     lease: Duration,
-    /// What gates are after that
+    /// State of a gate after its lease
     #[arg(long, value_enum, default_value = "closed")]
     safe: Safe,
-    /// Without real-time priority
+    /// Do not use real-time priority
     #[arg(long)]
     no_real_time: bool,
-    /// Shows the controller's page in browsers of this machine at this port, 0 for one that is free; the first run begins when a browser has opened it
+    /// Show the controller's page at this port, 0 for any free one; the first run starts when a
+    /// browser opens it
     #[arg(long, value_name = "PORT")]
     page: Option<u16>,
-    /// Keeps configurations and logs of the daemons, and says where
+    /// Keep configurations and logs of the daemons, and print their folder
     #[arg(long)]
     keep: bool,
 }

@@ -1,8 +1,9 @@
 //! A switch with a host at each port: network namespaces joined by a Linux bridge.
 //!
-//! `NAME-sw` has the bridge and its ports: `p0`, `p1` ... and, for the controller, `pm`. `NAME-h0`, `NAME-h1` ... are the hosts and `NAME-m` is
-//! the controller, each with one interface, `eth0`. The switch learns nothing and floods no unknown address: where each station is, and who
-//! has which address, is set once, so that no frame is on a link but those that somebody meant.
+//! `NAME-sw` has the bridge and its ports: `p0`, `p1` and so on for hosts, and `pm` for the
+//! controller. `NAME-h0`, `NAME-h1` and so on are the hosts and `NAME-m` is the controller, each
+//! with one interface `eth0`. All addresses are set statically. The switch neither learns nor
+//! floods, so every frame on a link was sent on purpose.
 
 use super::left_over::{self, Lock};
 use std::fmt::Write as _;
@@ -24,7 +25,8 @@ const BRIDGE: &str = "br0";
 /// What a fabric is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FabricParameters {
-    /// Of the lab: 1 to 32 lower-case letters and digits, the first a letter. Namespaces begin with it.
+    /// Of the lab: 1 to 32 lower-case letters and digits, the first a letter. Namespaces begin with
+    /// it.
     pub name: String,
     /// How many hosts: 1 to [`MOST_HOSTS`].
     pub hosts: u16,
@@ -34,17 +36,22 @@ pub struct FabricParameters {
     pub limit: Option<PortLimit>,
 }
 
-/// How fast a port sends to its host, and how much waits there. Control frames (EtherTypes 0x88B5 and 0x8808) go before all others, and are
-/// neither slowed nor lost: a signal in the queue of what it rules over would be late by all of it.
+/// How fast a port sends to its host, and how much waits there. Control frames (EtherTypes 0x88B5
+/// and 0x8808) go before all others, and are neither slowed nor lost: a signal in the queue of what
+/// it rules over would be late by all of it.
 ///
-/// What waits here still counts as under way at the socket that sent it: one with the usual 200 kB is held back
-/// ([`PacketSocket::set_send_buffer`](timeplane_live::packet_socket::PacketSocket::set_send_buffer)) before a larger buffer is full.
+/// What waits here still counts as under way at the socket that sent it: one with the usual 200 kB
+/// is held back
+/// ([`PacketSocket::set_send_buffer`](timeplane_live::packet_socket::PacketSocket::set_send_buffer))
+/// before a larger buffer is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortLimit {
-    /// Of frames with their header, without preamble, FCS and gap: 8 kbit/s to 100 Gbit/s. A bound that a busy machine falls short of: where eight
-    /// processes shared two cores, 10 and 100 Mbit/s were exact, and 500 Mbit/s gave 270.
+    /// Of frames with their header, without preamble, FCS and gap: 8 kbit/s to 100 Gbit/s. A bound
+    /// that a busy machine falls short of: where eight processes shared two cores, 10 and 100
+    /// Mbit/s were exact, and 500 Mbit/s gave 270.
     pub rate: Rate,
-    /// What may wait, frames with their header: one frame of the MTU to 1 GB. What comes on top is lost.
+    /// What may wait, frames with their header: one frame of the MTU to 1 GB. What comes on top is
+    /// lost.
     pub buffer: Bytes,
 }
 
@@ -52,7 +59,7 @@ pub struct PortLimit {
 #[derive(Debug, thiserror::Error)]
 pub enum FabricError {
     /// A parameter is out of bounds.
-    #[error("{what} is {found}; allowed is {allowed}")]
+    #[error("{what} is {found}: expected {allowed}")]
     Parameter {
         /// Which.
         what: &'static str,
@@ -62,7 +69,7 @@ pub enum FabricError {
         allowed: String,
     },
     /// Another process has a lab of this name.
-    #[error("a lab named {0} is running; end it, or take another name")]
+    #[error("a lab named {0} is running: stop it, or choose another name")]
     Running(String),
     /// The file that a running lab holds cannot be had.
     #[error("{}: {source}", path.display())]
@@ -104,8 +111,8 @@ impl PortLimit {
         }
         Ok(())
     }
-    /// What may go at once after a pause. Half a millisecond makes good that the kernel's timers are late; less than two frames would slow
-    /// it down for good.
+    /// What may go at once after a pause. Half a millisecond makes good that the kernel's timers
+    /// are late; less than two frames would slow it down for good.
     fn burst(&self, mtu: u32) -> u64 {
         self.rate.bytes_in(Duration::from_us(500)).get().max(2 * (u64::from(mtu) + 14))
     }
@@ -150,10 +157,12 @@ pub struct Fabric {
 }
 
 impl Fabric {
-    /// Makes one, after it has removed what a killed lab of the same name has left. Needs CAP_NET_ADMIN and CAP_SYS_ADMIN.
+    /// Makes one, after it has removed what a killed lab of the same name has left. Needs
+    /// CAP_NET_ADMIN and CAP_SYS_ADMIN.
     ///
     /// # Errors
-    /// Where a parameter is out of bounds, a lab of this name runs, or the system refuses something; nothing is left then.
+    /// Where a parameter is out of bounds, a lab of this name runs, or the system refuses
+    /// something; nothing is left then.
     pub fn start(parameters: &FabricParameters) -> Result<Self, FabricError> {
         parameters.check()?;
         let name = &parameters.name;
@@ -171,7 +180,8 @@ impl Fabric {
         Ok(fabric)
     }
 
-    /// Every station: its namespace, the port it is at, its addresses, and the port's own MAC address, which nobody sends to.
+    /// Every station: its namespace, the port it is at, its addresses, and the port's own MAC
+    /// address, which nobody sends to.
     fn stations(&self) -> impl Iterator<Item = (&Namespace, String, MacAddress, Ipv4Addr, MacAddress)> {
         let host = |(h, n): (u16, _)| (n, host_port(h), host_mac(h), host_ip(h), station_mac(2, h));
         let controller =
@@ -186,7 +196,8 @@ impl Fabric {
             ports,
             "link add {BRIDGE} type bridge stp_state 0 mcast_snooping 0 ageing_time 0 forward_delay 0\nlink set {BRIDGE} mtu {mtu} up"
         );
-        // Super-frames would count as one in the switch's programs, and exceed what a slot has room for.
+        // Super-frames would count as one in the switch's programs, and exceed what a slot has room
+        // for.
         let plain = format!("gso_max_segs 1 gro_max_size {}", (mtu + 14).max(1514));
         for (station, port, mac, _, own) in self.stations() {
             let at = station.name();
@@ -217,7 +228,8 @@ impl Fabric {
         netns::until(forwards, &format!("a port of {switch}"))
     }
 
-    /// Changes how fast the switch sends to a host. What waits there stays, if there is a limit before and after.
+    /// Changes how fast the switch sends to a host. What waits there stays, if there is a limit
+    /// before and after.
     ///
     /// # Errors
     /// Where the limit is out of bounds, or there is no such host.
@@ -245,7 +257,8 @@ impl Fabric {
                         "class add dev {port} parent 1: classid 1:1 htb rate 100gbit burst 1mb quantum 60000"
                     );
                 }
-                // A token bucket with a queue of its own. There is a plain one (tbf), which would have the control frames wait too.
+                // A token bucket with a queue of its own. There is a plain one (tbf), which would
+                // have the control frames wait too.
                 let _ = writeln!(
                     lines,
                     "class {verb} dev {port} parent 1: classid 1:2 htb rate {rate}bit burst {burst} cburst {burst} quantum 60000"
@@ -288,7 +301,8 @@ impl Fabric {
     }
 }
 
-/// Whether a lab of this name makes namespaces of that name; what comes after the lab's name and a dash.
+/// Whether a lab of this name makes namespaces of that name; what comes after the lab's name and a
+/// dash.
 fn is_ours(rest: &str) -> bool {
     matches!(rest, "sw" | "m") || rest.strip_prefix('h').is_some_and(|n| n.parse::<u16>().is_ok())
 }

@@ -1,7 +1,8 @@
-//! What fails in a lab, and returns, as the scenario's `[[failure]]` tables say.
+//! Failures in a lab, as the scenario's `[[failure]]` tables ask for.
 //!
-//! A host that fails is an agent that is killed, with all that it had taken; its gate stays, and closes. A wire is the switch's port, which goes down.
-//! Controllers are killed, and start anew. Who hears of it, and when, is up to the daemons: `detection` is of the simulator.
+//! For a failed host, its agent is killed and its backlog is lost; its gate stays, and closes. For
+//! a failed wire, the switch's port goes down. Failed controllers are killed, and started again
+//! later. The daemons detect failures themselves: the key `detection` is for the simulator only.
 
 use super::fabric::host_port;
 use super::hosts::{Hosts, LabError};

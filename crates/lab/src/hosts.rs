@@ -1,4 +1,7 @@
-//! The daemons of a lab: controllers and agents as processes in its namespaces, as they run on real hosts.
+//! The daemons of a lab: controllers and agents as processes in its namespaces, as on real hosts.
+//!
+//! [`Hosts`] makes their keys and configurations, starts, kills and restarts them, and reads what
+//! they counted.
 
 use super::circuits::Circuits;
 use super::fabric::{self, Fabric, FabricError, FabricParameters, INTERFACE};
@@ -55,12 +58,14 @@ pub struct HostsParameters {
     pub control_loss: f64,
     /// Controllers have a status page, at 127.0.0.1 in their namespace: see [`Hosts::metrics`].
     pub status: bool,
-    /// At this port, that of the first controller, and with the token in this file; nothing: at a port of the lab's, with tokens of their own.
+    /// At this port, that of the first controller, and with the token in this file; nothing: at a
+    /// port of the lab's, with tokens of their own.
     pub page: Option<(u16, PathBuf)>,
 }
 
 impl HostsParameters {
-    /// One controller, the default encoding, enforcing gates that close after a second of silence, no TUN.
+    /// One controller, the default encoding, enforcing gates that close after a second of silence,
+    /// no TUN.
     pub fn new(
         program: impl Into<PathBuf>,
         folder: impl Into<PathBuf>,
@@ -112,7 +117,7 @@ pub enum LabError {
         source: std::io::Error,
     },
     /// A daemon did not begin.
-    #[error("{name} did not begin within {seconds} s; it said:\n{said}")]
+    #[error("{name} did not start within {seconds} s; end of its log:\n{said}")]
     Begin {
         /// Which.
         name: String,
@@ -151,7 +156,8 @@ struct Daemon {
 const PATIENCE: Wait = Wait::from_secs(30);
 
 impl Hosts {
-    /// Makes the namespaces, keys and configurations, starts all daemons, and waits until every agent has heard of every other one.
+    /// Makes the namespaces, keys and configurations, starts all daemons, and waits until every
+    /// agent has heard of every other one.
     ///
     /// The daemons end with the thread that calls this, however it ends.
     ///
@@ -370,7 +376,8 @@ impl Hosts {
         self.controllers.len()
     }
 
-    /// What a controller counts, by the names of its status page without `timeplane_` and `_total`. Needs [`HostsParameters::status`].
+    /// What a controller counts, by the names of its status page without `timeplane_` and `_total`.
+    /// Needs [`HostsParameters::status`].
     ///
     /// # Errors
     /// Where it has no page, or does not run.
@@ -413,7 +420,8 @@ impl Hosts {
 }
 
 impl Hosts {
-    /// Tells all daemons to end, and waits until they have. What they counted is in their [snapshots](Self::snapshot) still.
+    /// Tells all daemons to end, and waits until they have. What they counted is in their
+    /// [snapshots](Self::snapshot) still.
     pub fn stop(&mut self) {
         // Agents first: they take their gates with them.
         for daemon in self.agents.iter_mut().chain(&mut self.controllers) {

@@ -1,4 +1,6 @@
-//! One lab of a name at a time, and what a lab that was killed has left: processes in its namespaces, and their gates.
+//! Locks the name of a lab, and removes what a killed lab of that name left behind.
+//!
+//! Left-overs are namespaces, the processes in them, and gates.
 
 use super::fabric::{FabricError, INTERFACE};
 use nix::fcntl::{Flock, FlockArg};
@@ -21,8 +23,8 @@ pub(crate) fn check_name(name: &str) -> Result<(), FabricError> {
     Err(FabricError::Parameter { what: "the lab's name", found: format!("{name:?}"), allowed })
 }
 
-/// Takes a name, and removes what a killed lab of the same name has left: namespaces that are called by the name, a dash, and something that
-/// `is_ours`, with their processes and gates.
+/// Takes a name, and removes what a killed lab of the same name has left: namespaces that are
+/// called by the name, a dash, and something that `is_ours`, with their processes and gates.
 pub(crate) fn begin(name: &str, is_ours: impl Fn(&str) -> bool) -> Result<Lock, FabricError> {
     check_name(name)?;
     let lock = Lock::take(name)?;
@@ -36,7 +38,8 @@ pub(crate) fn begin(name: &str, is_ours: impl Fn(&str) -> bool) -> Result<Lock, 
     Ok(lock)
 }
 
-/// Removes a namespace of a lab that is no more: the processes in it are ended, and a gate goes with it.
+/// Removes a namespace of a lab that is no more: the processes in it are ended, and a gate goes
+/// with it.
 fn remove(name: &str) -> Result<(), NetError> {
     let began = Instant::now();
     loop {
@@ -57,7 +60,8 @@ fn remove(name: &str) -> Result<(), NetError> {
     left.remove()
 }
 
-/// The file that says that a lab runs. The kernel lets go of it when its process is gone, however that went.
+/// The file that says that a lab runs. The kernel lets go of it when its process is gone, however
+/// that went.
 #[derive(Debug)]
 pub(crate) struct Lock {
     path: PathBuf,

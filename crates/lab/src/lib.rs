@@ -1,7 +1,7 @@
 //! Labs: a scenario's network on one machine, of namespaces and the daemons of `timeplane-live`.
 //!
-//! [`run`] answers a scenario whose schemes plan slots, rates or circuits; [`proxy`] one whose schemes
-//! are kernel TCP over an emulated radio link. Labs need Linux 6.6 or newer and root.
+//! [`run`] answers a scenario whose schemes plan slots, rates or circuits; [`proxy`] one whose
+//! schemes are kernel TCP over an emulated radio link. Labs need Linux 6.6 or newer and root.
 
 pub mod answers;
 pub mod arguments;

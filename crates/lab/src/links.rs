@@ -1,4 +1,6 @@
-//! What was on the links of a lab, as the kernel counts it at the switch's ports.
+//! Traffic on the links of a lab, as the kernel counts it at the switch's ports.
+//!
+//! The counters are read before and after a run, and become rows of the table of links.
 
 use super::fabric::{Fabric, host_port};
 use serde_json::Value;

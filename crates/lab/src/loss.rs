@@ -1,4 +1,6 @@
-//! Control frames that get lost on their way to hosts.
+//! Random loss of control frames on their way to hosts.
+//!
+//! A program at the switch's ports drops a share of the signals (`bpf/loss.bpf.c`).
 
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, ObjectBuilder};
 use timeplane_live::bpf::{self, BpfError};
@@ -12,7 +14,8 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// At ports of the calling thread's network namespace; nothing is lost yet. Signals are lost independently of each other.
+    /// At ports of the calling thread's network namespace; nothing is lost yet. Signals are lost
+    /// independently of each other.
     ///
     /// # Errors
     /// Where there is no such port, or the kernel refuses.

@@ -1,4 +1,5 @@
-//! The `timeplane-lab` program: labs and controllers, which need a scenario, and all commands of `timeplane-live`.
+//! The `timeplane-lab` program: labs and controllers, which need a scenario, and all commands of
+//! `timeplane-live`.
 
 use clap::{Parser, Subcommand};
 use std::path::{Path, PathBuf};
@@ -33,7 +34,8 @@ enum Command {
         /// Its configuration, a TOML file that names a scenario
         file: PathBuf,
     },
-    /// Make a circuit switch of interfaces, for a controller on this machine, until told to stop; then print its counters
+    /// Make a circuit switch of interfaces, for a controller on this machine, until told to stop;
+    /// then print its counters
     CircuitSwitch {
         /// The ports towards hosts, in the order of hosts' numbers
         #[arg(required = true)]

@@ -1,4 +1,6 @@
-//! The status page of a daemon in a lab, read as an operator's programs do.
+//! Reads the metrics of a daemon in a lab from its status page.
+//!
+//! It uses the same request and token as a monitoring system would.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};

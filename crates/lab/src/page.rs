@@ -1,10 +1,11 @@
-//! The pages of a lab's controllers, from where the lab was started.
+//! The pages of a lab's controllers, made available where the lab was started.
 //!
-//! A controller's page is on the loopback of its own namespace, where no browser is. So the lab listens on the caller's loopback, at the same port,
-//! as the page answers to no other, and passes bytes on through a socket that it opens in the namespace. It stays there from run to run: in
-//! between, the page says that the controller is gone. One token holds for all runs.
+//! A controller's page is on the loopback of its namespace, which browsers cannot reach. The lab
+//! therefore listens on the caller's loopback at the same port, because the page accepts no other,
+//! and forwards bytes to a socket inside the namespace. The address stays the same for all runs;
+//! between two runs the page shows that the controller is gone. One token is valid for all runs.
 //!
-//! What an observer at the switch sees only the lab knows; it tells the controllers' pages.
+//! Only the lab has an observer at the switch. It sends the observer's reports to the pages.
 
 use nix::sched::{CloneFlags, setns};
 use std::fs::File;
@@ -30,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug, thiserror::Error)]
 pub enum PageError {
     /// No socket, or no thread.
-    #[error("listening on {address} for the page: {source}")]
+    #[error("cannot listen on {address} for the page: {source}")]
     Listen {
         /// Where.
         address: SocketAddr,
@@ -38,7 +39,7 @@ pub enum PageError {
         source: io::Error,
     },
     /// The port leaves no room for those of all controllers.
-    #[error("page {port}: the page of controller {place} would be at a port above 65535; allowed is 0 to {}", 65535 - place)]
+    #[error("page {port}: controller {place} would get a port above 65535: expected 0 to {}", 65535 - place)]
     Port {
         /// As asked for.
         port: u16,
@@ -69,7 +70,8 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Listens on loopback at `port`, and at the ports after it for controllers that stand by; at 0 the system chooses.
+    /// Listens on loopback at `port`, and at the ports after it for controllers that stand by; at 0
+    /// the system chooses.
     ///
     /// # Errors
     /// Where a port is taken.
@@ -152,7 +154,7 @@ async fn connect(inside: &Inside, address: SocketAddr) -> io::Result<tokio::net:
 async fn relay(listener: std::net::TcpListener, inside: Inside, address: SocketAddr) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
-        Err(e) => return tracing::error!("the lab's page cannot listen: {e}"),
+        Err(e) => return tracing::error!("cannot listen for the lab's page: {e}"),
     };
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
@@ -196,10 +198,10 @@ async fn tell(mut seen: watch::Receiver<Option<String>>, inside: Inside, port: u
                 Ok(Ok(answer)) if answer.starts_with(b"HTTP/1.1 204 ") => {}
                 Ok(Ok(answer)) => {
                     let line = String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned();
-                    tracing::warn!("controller {place} does not take what the observer sees: {line}");
+                    tracing::warn!("controller {place} rejects the observer's report: {line}");
                 }
-                Ok(Err(e)) => tracing::debug!("controller {place} is not told what the observer sees: {e}"),
-                Err(_) => tracing::debug!("controller {place} takes long"),
+                Ok(Err(e)) => tracing::debug!("cannot send the observer's report to controller {place}: {e}"),
+                Err(_) => tracing::debug!("controller {place} does not answer in time"),
             }
         }
     }

@@ -1,4 +1,7 @@
-//! What a scheme of a scenario means for agents on real hosts.
+//! The plan of a scheme for real hosts: what the controller does, and what hosts are told.
+//!
+//! [`LivePlan`] rejects plans that only the simulator supports. The agents come from
+//! `timeplane_assembly`, as those of the simulator do.
 
 mod circuits;
 
@@ -19,7 +22,7 @@ use timeplane_schedule::Schedulers;
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// The scenario has no such scheme.
-    #[error("there is no scheme `{name}`{}", hint(.nearest))]
+    #[error("unknown scheme `{name}`{}", hint(.nearest))]
     Scheme {
         /// As it was named.
         name: String,
@@ -27,7 +30,7 @@ pub enum PlanError {
         nearest: Option<String>,
     },
     /// It has none, or one that only the simulator has.
-    #[error("scheme `{scheme}`: {what}; live there are `plan.tdma` with `signals`, `plan.rates` and `plan.circuits`")]
+    #[error("scheme `{scheme}`: {what}: expected `plan.tdma` with `signals`, `plan.rates` or `plan.circuits`")]
     NotLive {
         /// The scheme.
         scheme: String,
@@ -41,7 +44,7 @@ pub enum PlanError {
     #[error(transparent)]
     Agents(#[from] AssemblyError),
     /// An encoding has fewer classes than the hosts need.
-    #[error("an encoding of {classes} classes cannot name {hosts} hosts, which need {needed}")]
+    #[error("encoding with {classes} classes: expected at least {needed}, which {hosts} hosts need")]
     Classes {
         /// Of the encoding.
         classes: u16,
@@ -81,32 +84,32 @@ impl LivePlan {
         };
         let of = scenario.scheme.get(scheme).ok_or_else(unknown)?;
         let not_live = |what: &str| PlanError::NotLive { scheme: scheme.to_owned(), what: what.to_owned() };
-        let spec = of.plan.clone().ok_or_else(|| not_live("it plans nothing"))?;
+        let spec = of.plan.clone().ok_or_else(|| not_live("it has no plan"))?;
         match &spec {
             PlanSpec::Tdma(slots) if slots.signals.is_none() => {
-                return Err(not_live("its gates follow the hosts' clocks, as there are no `signals`"));
+                return Err(not_live("its gates follow the hosts' clocks, because it has no `signals`"));
             }
             PlanSpec::Tdma(slots) if slots.controllers.is_some() => return Err(not_live("its controller has relays")),
             PlanSpec::Tdma(slots) if slots.background.is_some() => {
-                return Err(not_live("it leaves a share of the network outside the slots"));
+                return Err(not_live("it reserves a share of the network for background traffic"));
             }
             PlanSpec::Tdma(slots) if slots.receive.is_some() => {
-                return Err(not_live("it plans by receive buffers, and agents do not tell their room"));
+                return Err(not_live("it plans by receive buffers, which agents do not report"));
             }
             PlanSpec::Rates(rates) if matches!(rates.estimator, RateEstimator::Arrivals(_)) => {
-                return Err(not_live("it estimates by arrivals, and agents tell what waits only"));
+                return Err(not_live("it estimates demand by arrivals, but agents report only their backlog"));
             }
             PlanSpec::Rates(rates) if rates.control_loss > 0.0 => {
-                return Err(not_live("it loses messages, and rates go over TCP, which loses none"));
+                return Err(not_live("it loses messages, but rates travel over TCP, which loses none"));
             }
             PlanSpec::Tdma(_) | PlanSpec::Rates(_) => {
                 if let Topology::Hybrid(_) = scenario.fabric.topology {
-                    return Err(not_live("it plans no circuits, and the fabric has a circuit switch"));
+                    return Err(not_live("it plans no circuits, but the fabric has a circuit switch"));
                 }
             }
             PlanSpec::Circuits(spec) => circuits::refuse(spec, &scenario.fabric.topology).map_err(|e| not_live(&e))?,
             PlanSpec::Timeslots(_) => {
-                return Err(not_live("it plans timeslots, which need clocks that agree to a packet"));
+                return Err(not_live("it plans timeslots, which need clocks that agree to within a packet"));
             }
             PlanSpec::Flyways(_) => return Err(not_live("it plans flyways, which need radios")),
         }
@@ -125,8 +128,9 @@ impl LivePlan {
         self.circuits.as_ref()
     }
 
-    /// The share of signals that get lost on their way to hosts; 0 to 1. Reports and grants go over TCP, which loses none; of circuits, schedules and
-    /// heartbeats are lost as well, as they are datagrams in the paper (see [`HostsParameters`](crate::hosts::HostsParameters)).
+    /// The share of signals that get lost on their way to hosts; 0 to 1. Reports and grants go over
+    /// TCP, which loses none; of circuits, schedules and heartbeats are lost as well, as they are
+    /// datagrams in the paper (see [`HostsParameters`](crate::hosts::HostsParameters)).
     pub fn control_loss(&self) -> f64 {
         match &self.spec {
             PlanSpec::Tdma(slots) => slots.control_loss,
@@ -169,8 +173,8 @@ impl Plan for LivePlan {
         }
     }
 
-    /// A quarter of the guard between two slots, or of what the dark time of a plan of circuits has to
-    /// spare. Rates have no guards: the schedule never slips.
+    /// A quarter of the guard between two slots, or of what the dark time of a plan of circuits has
+    /// to spare. Rates have no guards: the schedule never slips.
     fn tolerance(&self) -> Duration {
         match (&self.spec, &self.circuits) {
             (PlanSpec::Tdma(slots), _) => slots.guard / 4,

@@ -1,4 +1,6 @@
-//! What only a lab knows: what daemons counted, and what an observer at the switch has seen. `live.json` beside a run's tables.
+//! The file `live.json` beside a run's tables: what only a lab can tell.
+//!
+//! It has the counters of all daemons and the report of the observer at the switch.
 
 use super::circuits::CircuitsSeen;
 use super::failures::Failures;
@@ -47,7 +49,8 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Of hosts that have been [stopped](Hosts::stop); those that were killed have counted what was seen of them before.
+    /// Of hosts that have been [stopped](Hosts::stop); those that were killed have counted what was
+    /// seen of them before.
     ///
     /// # Errors
     /// Where one has not written down what it counted, or a switch does not tell.
@@ -167,7 +170,7 @@ pub fn line(live: &Value) -> String {
     }
     if let (Some(dark), Some(unconnected)) = (live["circuit_dark"].as_u64(), live["circuit_unconnected"].as_u64()) {
         parts.extend(number("circuit_share").map(|share| format!("{:.1} % over circuits", 100.0 * share)));
-        parts.push(format!("{dark} frames lost in the dark, {unconnected} without a circuit"));
+        parts.push(format!("{dark} frames lost in dark times, {unconnected} without a circuit"));
     }
     if let (Some(us), Some(slips)) = (number("slipped_us"), live["slips"].as_u64()) {
         parts.push(format!("slipped {:.1} ms in {slips}", us / 1e3));

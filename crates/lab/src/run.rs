@@ -110,8 +110,8 @@ fn unsupported<T>(what: impl Into<String>) -> Result<T, RunError> {
 /// Runs what is missing, and compares the completed runs. Daemons end with the calling thread.
 ///
 /// # Errors
-/// If a lab does not support the scenario, results cannot be written, or a run fails. Completed runs
-/// are kept.
+/// If a lab does not support the scenario, results cannot be written, or a run fails. Completed
+/// runs are kept.
 pub fn run(
     loaded: &Loaded,
     options: &Options,
@@ -303,8 +303,8 @@ struct Lab<'a> {
 }
 
 impl DaemonLab {
-    /// Starts the daemons of a run, and waits for a browser before the first run if there are pages.
-    /// `None` if the run was cancelled meanwhile.
+    /// Starts the daemons of a run, and waits for a browser before the first run if there are
+    /// pages. `None` if the run was cancelled meanwhile.
     fn start(
         &self,
         point: &Prepared,

@@ -1,11 +1,13 @@
-//! What happened in a run of a lab, as the tables and the summary of a simulation.
+//! The results of a run in a lab, as the tables and the summary of a simulation.
 //!
-//! What is not to be had: frames sent again of flows that were not delivered (the summary has all that agents know of); how long queues were; what was
-//! sent in each slot; and what became of a frame between two agents: one that came to none counts as lost where a receive buffer,
-//! the circuit switch or the packet switch beside it says so, and as in flight otherwise. Times of slots are those planned: by how much the schedule slips between the plan and the slot is not in them.
+//! Missing are: frames resent in flows that were not delivered (the summary has all that agents
+//! know of), queue lengths, and the bytes sent in each slot. A frame that no agent received counts
+//! as lost if a receive buffer, the circuit switch or the packet switch counted it as dropped,
+//! otherwise as in flight. Slots have their planned times, without the schedule's slip.
 //!
-//! Reports and grants count with the bytes that they have in the simulator, though here they travel in TLS. Links count what the kernel does: data
-//! and signals, and the demand channel's TCP as well; a link is as busy as its rate in the scenario makes it.
+//! Reports and grants count with their size in the simulator, although TLS carries them here. Links
+//! count what the kernel counts: data, signals, and the demand channel's TCP. Their load refers to
+//! the rate in the scenario.
 
 use super::links::LinkCounts;
 use super::report::Counted;
@@ -51,7 +53,7 @@ pub enum RecordError {
         tally: Tally,
     },
     /// A file that a daemon wrote.
-    #[error("what {who} has counted cannot be read: it did not end in good order")]
+    #[error("no counters of {who}: it did not stop cleanly")]
     Missing {
         /// The daemon.
         who: String,
@@ -83,7 +85,8 @@ impl Done<'_> {
     /// Checks that nothing was lost or changed, fills the tables, and gives the summary.
     ///
     /// # Errors
-    /// Where a byte came out that was not written, something is missing that is not under way, or the tables cannot be written.
+    /// Where a byte came out that was not written, something is missing that is not under way, or
+    /// the tables cannot be written.
     pub fn record(&self, mut recorder: Recorder) -> Result<RunSummary, RecordError> {
         self.programs.flows.iter().try_for_each(|f| self.check(f))?;
         let mut summariser = Summariser::new();
@@ -227,7 +230,8 @@ impl Done<'_> {
         Ok((packets, tally(sent.1, came.1, lost_bytes, bytes - lost_bytes)))
     }
 
-    /// What is known to be lost, by link and reason. Bytes are without Ethernet's header, and at most so many where only frames are counted.
+    /// What is known to be lost, by link and reason. Bytes are without Ethernet's header, and at
+    /// most so many where only frames are counted.
     fn losses(&self) -> Vec<DropRow> {
         let fabric = &self.plan.fabric;
         let most = self.scenario.fabric.mtu.get();
@@ -270,7 +274,8 @@ impl Done<'_> {
         let (messages, bytes) = (self.counted.controllers("grants"), self.counted.controllers("grant_bytes"));
         rows.push(ControlRow { kind: "grants", messages, bytes, lost, late, ..none });
         let signals = self.counted.controllers("signals");
-        // Those that the controller's interface did not take, and those that got lost as the scenario says.
+        // Those that the controller's interface did not take, and those that got lost as the
+        // scenario says.
         let lost = self.counted.controllers("signals_lost") + self.counted.lost_signals;
         if signals > 0 {
             rows.push(ControlRow { kind: "pfc", messages: signals, bytes: signals * SIGNAL, lost, ..none });

@@ -1,4 +1,5 @@
-//! What labs need, tried on this machine: the trials of `timeplane live doctor` that only labs need.
+//! What labs need, tried on this machine: the trials of `timeplane live doctor` that only labs
+//! need.
 
 use crate::circuit_switch::CircuitSwitch;
 use timeplane_live::doctor::{self, OLD_KERNEL, Trial, optional, trial, unexpected};
@@ -28,7 +29,7 @@ fn port_limits(at: &Namespace) -> Trial {
         "filter add dev eth0 parent 1: protocol 0x88b5 prio 1 u32 match u32 0 0 flowid 1:2",
     ];
     let limited = limits.iter().try_for_each(|line| at.tc(line).map(drop));
-    let remedy = "the kernel modules sch_htb, sch_fifo and cls_u32 are needed";
+    let remedy = "load the kernel modules sch_htb, sch_fifo and cls_u32";
     optional(trial("port limits (htb)", "slow switch ports in labs", remedy, limited, |()| String::new()))
 }
 

@@ -1,7 +1,8 @@
-//! The programs of a lab: for every flow one that sends and one that receives, through the sockets of their hosts' agents.
+//! The programs of a lab: a sender and a receiver for every flow, which use the sockets of their
+//! hosts' agents.
 //!
-//! What they send is a pattern that depends on the flow and the place in it, and what comes out is compared with it, byte by byte. Both ends
-//! read the same clock.
+//! Senders write a pattern that depends on the flow and the position. Receivers compare every byte
+//! with it. Both read the same clock.
 
 use std::io::{Read, Write};
 use std::ops::Range;
@@ -18,7 +19,8 @@ use timeplane_workload::FlowArrival;
 pub const MOST_FLOWS: usize = 60_000;
 /// A run in which no byte has come for so long is over.
 pub const STALLED: Wait = Wait::from_secs(30);
-/// So long before a flow begins, its programs do: the receiver listens, the sender has asked for a stream.
+/// So long before a flow begins, its programs do: the receiver listens, the sender has asked for a
+/// stream.
 const LEAD: Duration = Duration::from_ms(250);
 /// Bytes that a program writes or reads at a time.
 const CHUNK: usize = 32 << 10;
@@ -104,7 +106,8 @@ impl Common {
         clock::now() - self.begin
     }
 
-    /// Does it, and where there is no agent, or it has been killed, again as long as `nothing` has been done yet.
+    /// Does it, and where there is no agent, or it has been killed, again as long as `nothing` has
+    /// been done yet.
     fn once_there(
         &self,
         nothing: impl Fn() -> bool,
@@ -151,7 +154,8 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Waits for the programs, but no longer than this: once all has arrived, agents need a moment to tell each other.
+    /// Waits for the programs, but no longer than this: once all has arrived, agents need a moment
+    /// to tell each other.
     pub fn settle(&mut self, most: Wait) {
         let began = std::time::Instant::now();
         while self.threads.iter().any(|t| !t.is_finished()) && began.elapsed() < most {
@@ -168,8 +172,9 @@ impl Programs {
     }
 }
 
-/// Runs a program for every end of these flows, which are sorted by time, until all has arrived, `stop` has passed, or nothing moves any more.
-/// `goes_on` is told every some milliseconds how long it has run, and which share of all bytes has come; where it says no, it ends. Where `patient`,
+/// Runs a program for every end of these flows, which are sorted by time, until all has arrived,
+/// `stop` has passed, or nothing moves any more. `goes_on` is told every some milliseconds how long
+/// it has run, and which share of all bytes has come; where it says no, it ends. Where `patient`,
 /// programs that find no agent wait for one.
 pub fn run(
     agents: &[Agent],
@@ -204,7 +209,7 @@ pub fn run(
                 match std::thread::Builder::new().stack_size(STACK).spawn(body) {
                     Ok(thread) => threads.push(thread),
                     Err(e) => {
-                        failed = Some(format!("no thread for it: {e}"));
+                        failed = Some(format!("cannot start a thread: {e}"));
                     }
                 }
             }
@@ -246,8 +251,8 @@ pub fn run(
     Programs { flows, begin: common.begin, length, ended, received, threads }
 }
 
-/// Sends a flow when its time has come. Until then it has asked for a stream and made what it will say first: a flow arrives when its bytes are
-/// there.
+/// Sends a flow when its time has come. Until then it has asked for a stream and made what it will
+/// say first: a flow arrives when its bytes are there.
 fn send(agent: &Agent, flow: &Flow, common: &Common) {
     let bytes = flow.arrival.bytes.get();
     let sent = || -> Result<(), ClientError> {
@@ -273,7 +278,7 @@ fn send(agent: &Agent, flow: &Flow, common: &Common) {
         Ok(())
     };
     if let Err(e) = common.once_there(|| flow.written.load(Relaxed) == 0, sent) {
-        first(&flow.failure, format!("its sender: {e}"));
+        first(&flow.failure, format!("sender: {e}"));
         if common.patient {
             // Its receiver may wait for ever, where the sender's agent was killed.
             flow.over.store(true, Relaxed);
@@ -302,7 +307,7 @@ fn receive(agent: &Agent, flow: &Flow, common: &Common) {
             pattern(flow.number, at, right);
             if let Some(place) = chunk[..n].iter().zip(&*right).position(|(a, b)| a != b) {
                 let place = at + place as u64;
-                first(&flow.corruption, format!("byte {place} of {bytes} came out as another one"));
+                first(&flow.corruption, format!("byte {place} of {bytes} is corrupt"));
             }
             at += n as u64;
             flow.read.store(at, Relaxed);
@@ -316,7 +321,7 @@ fn receive(agent: &Agent, flow: &Flow, common: &Common) {
         }
     };
     if let Err(e) = common.once_there(|| flow.read.load(Relaxed) == 0, got) {
-        first(&flow.failure, format!("its receiver: {e}"));
+        first(&flow.failure, format!("receiver: {e}"));
     }
     flow.over.store(true, Relaxed);
 }

@@ -1,5 +1,5 @@
-//! Compiles the BPF programs of a crate's folder `bpf/`, and makes a Rust module of each. It is part of
-//! the build scripts of `live` and `lab`.
+//! Compiles the BPF programs of a crate's folder `bpf/`, and makes a Rust module of each. It is
+//! part of the build scripts of `live` and `lab`.
 
 use libbpf_cargo::SkeletonBuilder;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! What the demand channel takes: reports and their echo over loopback, one at a time and many at once.
+//! Measures the demand channel: reports and their echo over loopback, one at a time and many at
+//! once.
 //!
 //! `cargo run --release -p timeplane-live --example channel`
 

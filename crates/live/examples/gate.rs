@@ -1,4 +1,5 @@
-//! How many frames a second an agent's streams give, and an open gate lets pass: one thread, frames of 1500 bytes, over veth to nobody.
+//! Measures how many frames a second an agent's streams produce and an open gate passes: one
+//! thread, frames of 1500 B, over veth.
 //!
 //! ```text
 //! sudo cargo run --release -p timeplane-live --example gate [SECONDS]

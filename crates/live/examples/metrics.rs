@@ -1,6 +1,7 @@
-//! Prints what the status pages of daemons have at `/metrics`, with nothing counted yet: `metrics controller` or `metrics agent`.
+//! Prints `/metrics` of a daemon before it has counted anything: `metrics controller` or `metrics
+//! agent`.
 //!
-//! The documentation's page of metrics is made of it.
+//! The documentation's page of metrics is generated from it.
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -1,8 +1,10 @@
-//! TCP's acknowledgements on another wire than its data: a program at an interface's egress sends them out of another one (`bpf/acks.bpf.c`).
+//! Sends TCP's acknowledgements over another wire than its data, by a program at an interface's
+//! egress (`bpf/acks.bpf.c`).
 //!
-//! A link of 60 GHz turns round for every acknowledgement that crosses it; where there is a wire beside it, they are better off there
-//! (flyways' `acknowledgements = "wire"`). Only pure ones go: with payload, SYN, FIN or RST a segment stays, and so do fragments, VLANs and
-//! IPv6 with extension headers.
+//! A 60 GHz link changes its direction for every acknowledgement that crosses it. With
+//! `acknowledgements = "wire"` of flyways they take a wire instead. Only pure acknowledgements
+//! move: segments with payload, SYN, FIN or RST stay, and so do fragments, VLANs and IPv6 with
+//! extension headers.
 
 use crate::bpf::acks::AcksSkelBuilder;
 use crate::netns::{NetError, ip};
@@ -19,7 +21,7 @@ pub enum AckError {
     #[error(transparent)]
     Net(#[from] NetError),
     /// What `ip` says of an interface is not understood.
-    #[error("`ip -j link show dev {interface}` says nothing of {what}")]
+    #[error("`ip -j link show dev {interface}` does not report {what}")]
     Unknown {
         /// Which interface.
         interface: String,
@@ -27,7 +29,7 @@ pub enum AckError {
         what: &'static str,
     },
     /// An interface of a kind that has neither Ethernet headers nor none.
-    #[error("interface {interface} is of kind `{kind}`: `ether` and `none` (TUN) are allowed")]
+    #[error("interface {interface} has kind `{kind}`: expected `ether` or `none` (TUN)")]
     Kind {
         /// Which interface.
         interface: String,
@@ -35,7 +37,7 @@ pub enum AckError {
         kind: String,
     },
     /// Packets without an Ethernet header are to leave by an interface that needs one.
-    #[error("packets of {from} have no Ethernet header and {to} needs one: name the MAC address of the next hop")]
+    #[error("packets of {from} have no Ethernet header, but {to} needs one: specify the MAC address of the next hop")]
     NextHop {
         /// Where acknowledgements come from.
         from: String,
@@ -98,12 +100,13 @@ impl Interface {
 }
 
 impl AckRedirect {
-    /// Sends acknowledgements that would leave by `from` out of `to`, both in the calling thread's network namespace. `next_hop` is who gets them
-    /// there; where it is missing, Ethernet headers stay as they are.
+    /// Sends acknowledgements that would leave by `from` out of `to`, both in the calling thread's
+    /// network namespace. `next_hop` is who gets them there; where it is missing, Ethernet headers
+    /// stay as they are.
     ///
     /// # Errors
-    /// Where an interface does not exist or is of another kind than Ethernet and TUN, a header is needed that there is not, or the kernel
-    /// refuses the program.
+    /// Where an interface does not exist or is of another kind than Ethernet and TUN, a header is
+    /// needed that there is not, or the kernel refuses the program.
     pub fn attach(from: &str, to: &str, next_hop: Option<MacAddress>) -> Result<Self, AckError> {
         let (here, there) = (Interface::of(from)?, Interface::of(to)?);
         if there.ethernet && !here.ethernet && next_hop.is_none() {
@@ -137,7 +140,8 @@ impl AckRedirect {
     }
 }
 
-/// Puts a program at an interface's egress, behind those that are there. The library has no call for it yet.
+/// Puts a program at an interface's egress, behind those that are there. The library has no call
+/// for it yet.
 fn attach_tcx(program: &Program<'_>, interface: u32) -> Result<Link, libbpf_rs::Error> {
     let program = program.as_libbpf_object().as_ptr();
     // SAFETY: the program is loaded and lives as long as its borrow; no options are given.

@@ -1,9 +1,12 @@
-//! The programs in `bpf/`, compiled, and how they are attached.
+//! The compiled programs of `bpf/`, and how they are attached and pinned.
+//!
+//! Programs need Linux 6.6 or newer.
 
 use libbpf_rs::{Object, ProgramMut};
 use std::path::Path;
 
-/// The folder of all gates and circuit switches of this machine that outlive a process, or are set by another one.
+/// The folder of all gates and circuit switches of this machine that outlive a process, or are set
+/// by another one.
 pub const PINS: &str = "/run/timeplane/bpf";
 /// XDP parser of control frames, and tc egress program that is the gate.
 pub(crate) const GATE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/gate.o"));
@@ -12,7 +15,7 @@ pub(crate) const GATE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/gate.o"
 #[derive(Debug, thiserror::Error)]
 pub enum BpfError {
     /// There is no such interface.
-    #[error("there is no interface `{0}` here")]
+    #[error("unknown interface `{0}`")]
     Interface(String),
     /// The kernel refuses it.
     #[error("{what}: {source}; BPF needs Linux 6.6 or newer and the capabilities BPF, NET_ADMIN and PERFMON")]
@@ -56,7 +59,8 @@ pub fn program<'o>(object: &'o Object, name: &str) -> ProgramMut<'o> {
         .unwrap_or_else(|| panic!("`{name}` is in the object it was compiled from"))
 }
 
-/// A folder in which programs and maps outlive the process, in a BPF file system that is mounted where there is none.
+/// A folder in which programs and maps outlive the process, in a BPF file system that is mounted
+/// where there is none.
 ///
 /// # Errors
 /// Where it can neither be found nor made.

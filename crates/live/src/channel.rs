@@ -1,12 +1,15 @@
 //! The demand channel: what controller, agents and observers tell each other over TCP and TLS 1.3.
 //!
-//! Nothing here opens a gate: that is the signals' business. The channel carries reports, grants and what daemons say of themselves, and is allowed to be a
-//! millisecond late. It runs on a thread of its own; whoever sends or is told runs on ordinary threads.
+//! Nothing here opens a gate: that is the signals' business. The channel carries reports, grants
+//! and what daemons say of themselves, and is allowed to be a millisecond late. It runs on a thread
+//! of its own; whoever sends or is told runs on ordinary threads.
 //!
-//! Both sides prove by a certificate who they are ([`crate::keys`]). A peer has one connection: one that comes with the name of another that is there
-//! replaces it. Both sides send a ping every [`Timing::ping`]; a side that hears nothing for [`Timing::silence`] takes the other for dead.
+//! Both sides prove by a certificate who they are ([`crate::keys`]). A peer has one connection: one
+//! that comes with the name of another that is there replaces it. Both sides send a ping every
+//! [`Timing::ping`]; a side that hears nothing for [`Timing::silence`] takes the other for dead.
 //!
-//! Records on the wire: their length (4 bytes, big endian; what follows it, 1 to 1 MiB), their kind (1 byte), their content:
+//! Records on the wire: their length (4 bytes, big endian; what follows it, 1 to 1 MiB), their kind
+//! (1 byte), their content:
 //!
 //! | kind | content |
 //! | --- | --- |
@@ -30,12 +33,14 @@ use std::net::SocketAddr;
 use timeplane_model::{Duration, Time};
 use timeplane_protocol::wire::{Control, EncodeError};
 
-/// A connection. No other ever has the same number in the same server or client; a peer that comes back has another one.
+/// A connection. No other ever has the same number in the same server or client; a peer that comes
+/// back has another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PeerId(pub u64);
 
-/// What the channel has to tell. Events come one after the other, on the channel's thread: a function that takes long lets peers wait, and one that
-/// takes longer than [`Timing::silence`] loses them.
+/// What the channel has to tell. Events come one after the other, on the channel's thread: a
+/// function that takes long lets peers wait, and one that takes longer than [`Timing::silence`]
+/// loses them.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// Somebody is there.
@@ -79,12 +84,13 @@ pub struct Timing {
     pub silence: Duration,
     /// How long a stranger has to prove who it is. 5 s.
     pub handshake: Duration,
-    /// The first pause of a client before it connects again; each is twice the one before, up to [`longest_pause`](Self::longest_pause). 50 ms.
+    /// The first pause of a client before it connects again; each is twice the one before, up to
+    /// [`longest_pause`](Self::longest_pause). 50 ms.
     pub first_pause: Duration,
     /// The longest pause. 2 s.
     pub longest_pause: Duration,
-    /// How many strangers a server bears at a time. Where there are more, the one that has been there longest is turned away: a real peer takes
-    /// milliseconds. 256.
+    /// How many strangers a server bears at a time. Where there are more, the one that has been
+    /// there longest is turned away: a real peer takes milliseconds. 256.
     pub strangers: usize,
     /// How many bytes wait for a peer at most, records as they are on the wire. 4 MiB.
     pub queue: usize,
@@ -108,7 +114,7 @@ impl Default for Timing {
 #[derive(Debug, thiserror::Error)]
 pub enum ChannelError {
     /// No socket.
-    #[error("listening on {address}: {source}")]
+    #[error("cannot listen on {address}: {source}")]
     Listen {
         /// Where it was to be.
         address: SocketAddr,
@@ -116,13 +122,13 @@ pub enum ChannelError {
         source: std::io::Error,
     },
     /// No thread for it.
-    #[error("starting the thread of the channel: {source}")]
+    #[error("cannot start the thread of the channel: {source}")]
     Start {
         /// What the system says.
         source: std::io::Error,
     },
     /// No name that a certificate can have.
-    #[error("{name:?} is no name of a server; usual is controller-0")]
+    #[error("invalid server name {name:?}: expected a name such as controller-0")]
     Name {
         /// As given.
         name: String,
@@ -133,13 +139,13 @@ pub enum ChannelError {
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// Nobody is there: it has left, or has not come yet.
-    #[error("nobody is there to send it to")]
+    #[error("the peer is not connected")]
     Gone,
     /// The message cannot be written.
-    #[error("the message cannot be sent: {0}")]
+    #[error("cannot send the message: {0}")]
     Encode(#[from] EncodeError),
     /// It is longer than a record may be, or than what may wait for a peer.
-    #[error("{length} B are too much to send at a time; {most} are allowed")]
+    #[error("message of {length} B: expected at most {most} B")]
     TooLong {
         /// In bytes.
         length: usize,
@@ -147,7 +153,7 @@ pub enum SendError {
         most: usize,
     },
     /// It takes nothing: its queue is full of notes, of which none may be lost. It is cut off.
-    #[error("the peer does not take what waits for it, and is cut off")]
+    #[error("the peer reads too slowly; connection closed")]
     Stuck,
 }
 

@@ -1,12 +1,15 @@
 //! A program's streams through an agent: what a socket is to the kernel.
 //!
-//! The agent listens on a Unix socket; a connection is a stream. It begins with a line of JSON, then come the stream's bytes.
+//! The agent listens on a Unix socket; a connection is a stream. It begins with a line of JSON,
+//! then come the stream's bytes.
 //!
-//! - Who sends writes `{"send": {"to": HOST, "port": PORT, "length": BYTES or null}}`, reads `{"ok": {...}}` or `{"error": TEXT}`, writes bytes, and ends
-//!   by shutting down its side. The agent then says `{"delivered": BYTES, "resent": FRAMES}` once the receiver has acknowledged all of them, with how
-//!   many frames were sent again, or `{"error": TEXT}`.
-//! - Who receives writes `{"receive": {"port": PORT}}`, reads `{"ok": {}}` once the agent listens, `{"from": HOST, "length": BYTES or null}` when a
-//!   stream comes, then its bytes until the end. A stream that breaks ends with a reset.
+//! - Who sends writes `{"send": {"to": HOST, "port": PORT, "length": BYTES or null}}`, reads
+//!   `{"ok": {...}}` or `{"error": TEXT}`, writes bytes, and ends by shutting down its side. The
+//!   agent then says `{"delivered": BYTES, "resent": FRAMES}` once the receiver has acknowledged
+//!   all of them, with how many frames were sent again, or `{"error": TEXT}`.
+//! - Who receives writes `{"receive": {"port": PORT}}`, reads `{"ok": {}}` once the agent listens,
+//!   `{"from": HOST, "length": BYTES or null}` when a stream comes, then its bytes until the end. A
+//!   stream that breaks ends with a reset.
 //!
 //! The same for Python is `timeplane.live`.
 
@@ -25,7 +28,7 @@ const LINE: u64 = 64 << 10;
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// There is no agent.
-    #[error("no agent at {}: {source}; is `timeplane live agent` running, and may you open its socket?", path.display())]
+    #[error("no agent at {}: {source}; check that `timeplane live agent` is running and that you may open its socket", path.display())]
     Connect {
         /// Its socket.
         path: PathBuf,
@@ -33,16 +36,16 @@ pub enum ClientError {
         source: io::Error,
     },
     /// The agent refuses, or gave up.
-    #[error("the agent says: {0}")]
+    #[error("the agent reports: {0}")]
     Refused(String),
     /// The agent has ended, or dropped the connection, before it was done.
-    #[error("the agent has gone before {0}")]
+    #[error("the agent disconnected before {0}")]
     Gone(&'static str),
     /// Something else than what agents say.
-    #[error("this is no agent: {0:?} is not what one says")]
+    #[error("unexpected answer {0:?}: expected that of an agent")]
     Nonsense(String),
     /// Not all has arrived.
-    #[error("{got} B of {expected} have come")]
+    #[error("received {got} B: expected {expected} B")]
     Short {
         /// In bytes.
         got: u64,
@@ -50,7 +53,7 @@ pub enum ClientError {
         expected: u64,
     },
     /// More was written than was told.
-    #[error("the stream was said to have {0} B, and has them already")]
+    #[error("the stream was declared with {0} B, which have been written already")]
     Long(u64),
     /// The connection failed.
     #[error("the connection to the agent: {0}")]
@@ -102,8 +105,8 @@ impl Agent {
         Ok(serde_json::from_str(&line).map_err(std::io::Error::other)?)
     }
 
-    /// Begins a stream to a port of a host. `length` is how many bytes will be written, where that is known: the receiver learns it, and it
-    /// is held to.
+    /// Begins a stream to a port of a host. `length` is how many bytes will be written, where that
+    /// is known: the receiver learns it, and it is held to.
     ///
     /// # Errors
     /// Where there is no agent, or it refuses.
@@ -183,10 +186,12 @@ pub struct Delivery {
 }
 
 impl Sender {
-    /// Ends the stream, and waits until the receiver has acknowledged all of it; how many bytes that are.
+    /// Ends the stream, and waits until the receiver has acknowledged all of it; how many bytes
+    /// that are.
     ///
     /// # Errors
-    /// Where the agent has ended, gave up, or says another number than was written; or fewer bytes were written than were told.
+    /// Where the agent has ended, gave up, or says another number than was written; or fewer bytes
+    /// were written than were told.
     pub fn finish(self) -> Result<u64, ClientError> {
         self.deliver().map(|delivery| delivery.bytes)
     }

@@ -1,4 +1,6 @@
-//! The clock of live agents: CLOCK_MONOTONIC, which BPF programs read as well.
+//! The clock of live agents: CLOCK_MONOTONIC, which BPF programs read too.
+//!
+//! The clocks of two machines do not agree.
 
 use timeplane_model::Time;
 
@@ -8,8 +10,9 @@ pub fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// What an agent's clock shows: picoseconds of the monotonic clock, so zero is about when the machine was started. Two machines agree on
-/// nothing; times of a message count from when it was sent and came in.
+/// What an agent's clock shows: picoseconds of the monotonic clock, so zero is about when the
+/// machine was started. Two machines agree on nothing; times of a message count from when it was
+/// sent and came in.
 pub fn now() -> Time {
     Time::from_ps((monotonic_ns() * 1000) as i64)
 }

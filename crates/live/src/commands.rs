@@ -1,4 +1,6 @@
-//! The commands of `timeplane-live`. `timeplane-lab` has them too, besides its own.
+//! The commands of `timeplane-live`, which need no scenario.
+//!
+//! `timeplane-lab` has them too, besides its own.
 
 use crate::daemons::{self, Failure};
 use crate::doctor::{self, DoctorArgs};
@@ -14,7 +16,8 @@ use timeplane_protocol::wire::MacAddress;
 /// A command that needs no scenario.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run the proxy of a real edge: split TCP connections and set their windows by an access point's reports
+    /// Run the proxy of a real edge: split TCP connections and set their windows by an access
+    /// point's reports
     Proxy(ProxyArgs),
     /// Run the agent of this host until it is told to stop
     Agent {

@@ -1,4 +1,6 @@
-//! Configuration files of controller and agent: TOML, with units in texts.
+//! Configuration files of controller and agent.
+//!
+//! They are TOML; durations and rates are texts with units.
 
 use crate::gate::{Allowed, Mode, SafeState, Scope};
 use serde::{Deserialize, Deserializer};
@@ -37,7 +39,8 @@ pub enum ConfigError {
     },
 }
 
-/// Reads a configuration; paths in it that are not absolute are taken from where it lies by [`beside`].
+/// Reads a configuration; paths in it that are not absolute are taken from where it lies by
+/// [`beside`].
 ///
 /// # Errors
 /// Where it cannot be read, or holds what it may not.
@@ -97,7 +100,8 @@ pub struct ControllerFile {
     pub encoding: SignalEncoding,
     /// Where its status page is, on loopback; missing: there is none.
     pub status: Option<SocketAddr>,
-    /// A file with the token of the status page, 64 hexadecimal digits; missing: one is made at each start, in `status.token` of `runtime`.
+    /// A file with the token of the status page, 64 hexadecimal digits; missing: one is made at
+    /// each start, in `status.token` of `runtime`.
     pub token: Option<PathBuf>,
     /// Real-time priority, where it may.
     #[serde(default = "yes")]
@@ -106,7 +110,8 @@ pub struct ControllerFile {
     pub log: Option<PathBuf>,
     /// Where the circuit switch of a plan of circuits is pinned: a folder of a BPF file system.
     pub circuits: Option<PathBuf>,
-    /// The share of grants and rates that is lost on purpose, 0 to 1. A lab's, for plans whose messages may be lost.
+    /// The share of grants and rates that is lost on purpose, 0 to 1. A lab's, for plans whose
+    /// messages may be lost.
     #[serde(default, deserialize_with = "share")]
     pub control_loss: f64,
 }
@@ -125,18 +130,19 @@ impl ControllerFile {
     /// Whether each of `hosts` hosts is behind one interface, in the file at `path`.
     ///
     /// # Errors
-    /// Where a host is none of the scenario's or behind two interfaces, or an interface is named twice.
+    /// Where a host is none of the scenario's or behind two interfaces, or an interface is named
+    /// twice.
     pub fn check_interfaces(&self, path: &Path, hosts: u32) -> Result<(), ConfigError> {
         let wrong = |why| Err(ConfigError::Interfaces { path: path.to_owned(), why });
         let (mut names, mut behind) = (vec![self.interface.as_str()], BTreeMap::new());
         for other in &self.interfaces {
             if names.contains(&other.name.as_str()) {
-                return wrong(format!("`{}` is there twice; hosts behind `interface` need not be named", other.name));
+                return wrong(format!("`{}` is named twice; do not list the hosts behind `interface`", other.name));
             }
             names.push(&other.name);
             for &host in &other.hosts {
                 if host >= hosts {
-                    return wrong(format!("there is no host {host}: hosts are 0 to {}", hosts - 1));
+                    return wrong(format!("unknown host {host}: expected 0 to {}", hosts - 1));
                 }
                 if let Some(before) = behind.insert(host, &other.name) {
                     return wrong(format!("host {host} is behind `{before}` and `{}`", other.name));
@@ -191,10 +197,12 @@ pub struct GateTable {
     /// Signals that are heard.
     #[serde(deserialize_with = "encodings")]
     pub encodings: Vec<SignalEncoding>,
-    /// What passes under `scope = "all"`, beside ARP, neighbour discovery, SSH and the demand channel: `tcp/443`, `udp/53`, `ip/1`, `ether/0x88cc`.
+    /// What passes under `scope = "all"`, beside ARP, neighbour discovery, SSH and the demand
+    /// channel: `tcp/443`, `udp/53`, `ip/1`, `ether/0x88cc`.
     #[serde(deserialize_with = "allowed")]
     pub allow: Vec<Allowed>,
-    /// It stays when its agent ends, with what it last knew, until its lease is over and after; `release` takes it away.
+    /// It stays when its agent ends, with what it last knew, until its lease is over and after;
+    /// `release` takes it away.
     pub outlives: bool,
 }
 
@@ -262,7 +270,7 @@ pub fn encoding_named(name: &str) -> Result<SignalEncoding, String> {
         let all: Vec<&str> = ENCODINGS.iter().map(|e| e.0).collect();
         let near = timeplane_model::nearest(name, all.iter().copied());
         let near = near.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
-        format!("there is no encoding `{name}`: {}{near}", all.join(", "))
+        format!("unknown encoding `{name}`: expected one of {}{near}", all.join(", "))
     })
 }
 
@@ -276,7 +284,7 @@ fn share<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
     if (0.0..=1.0).contains(&share) {
         return Ok(share);
     }
-    Err(serde::de::Error::custom(format_args!("a share of {share}; allowed is 0 to 1")))
+    Err(serde::de::Error::custom(format_args!("a share of {share}: expected 0 to 1")))
 }
 
 fn encoding<'de, D: Deserializer<'de>>(d: D) -> Result<SignalEncoding, D::Error> {
@@ -306,7 +314,7 @@ fn allowed<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<Allowed>, D::Error> {
     let texts = Vec::<String>::deserialize(d)?;
     let all = texts.iter().map(|text| {
         let wrong = || {
-            format!("`{text}` is nothing to allow: `tcp/PORT`, `udp/PORT`, `ip/PROTOCOL` or `ether/TYPE`, as tcp/443")
+            format!("invalid traffic `{text}`: expected `tcp/PORT`, `udp/PORT`, `ip/PROTOCOL` or `ether/TYPE`, such as tcp/443")
         };
         one(text).ok_or_else(|| serde::de::Error::custom(wrong()))
     });
@@ -349,7 +357,7 @@ mod tests {
         let said = |more: &str| agent(more).unwrap_err().to_string();
         for (more, words) in [
             ("[gate]\nmodus = 1", &["line 6", "modus", "mode"][..]),
-            ("[gate]\nencodings = [\"pcf\"]", &["line 6", "there is no encoding `pcf`", "did you mean `pfc`?"]),
+            ("[gate]\nencodings = [\"pcf\"]", &["line 6", "unknown encoding `pcf`", "did you mean `pfc`?"]),
             ("[gate]\nallow = [\"tcp/ssh\"]", &["line 6", "`tcp/ssh`", "tcp/PORT"]),
             ("[gate]\nlease = 5", &["line 6"]),
             ("status = \"here\"", &["line 5"]),
@@ -374,7 +382,7 @@ mod tests {
             Ok(())
         );
         for (interfaces, why) in [
-            ("{ name = \"eth0\", hosts = [1] }", "`eth0` is there twice; hosts behind `interface` need not be named"),
+            ("{ name = \"eth0\", hosts = [1] }", "`eth0` is named twice; do not list the hosts behind `interface`"),
             ("{ name = \"eth1\", hosts = [8] }", "there is no host 8: hosts are 0 to 7"),
             ("{ name = \"a\", hosts = [1] }, { name = \"b\", hosts = [0, 1] }", "host 1 is behind `a` and `b`"),
         ] {

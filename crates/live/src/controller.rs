@@ -1,8 +1,10 @@
-//! The fabric controller as a daemon: an agent of `timeplane-protocol` with a clock, an interface and a demand channel.
+//! The controller of a fabric as a daemon: an agent of `timeplane-protocol` with a clock, an
+//! interface and a demand channel.
 //!
-//! Hosts join over the demand channel, tell what waits, and learn whom they can send to; signals go out by raw socket. A controller that is
-//! late slips its whole schedule and never a slot: its clock stands still for as long as it overslept, so that a gap between two slots is
-//! never shorter than planned ([`Slipping`]).
+//! Hosts join over the demand channel, report their backlog, and learn which hosts they can reach.
+//! Signals leave by raw socket. A controller that wakes late shifts its whole schedule by the time
+//! that it overslept, so that the guard between two slots is never shorter than planned
+//! ([`Slipping`]).
 
 mod circuits;
 mod losses;
@@ -49,15 +51,13 @@ pub enum ControllerError {
     #[error(transparent)]
     Circuits(#[from] CircuitError),
     /// It plans circuits, and was told of no switch.
-    #[error(
-        "scheme `{scheme}` plans circuits, and no circuit switch is named: `circuits` is the folder in which one is pinned"
-    )]
+    #[error("scheme `{scheme}` plans circuits: expected the folder of a pinned circuit switch in `circuits`")]
     NoCircuits {
         /// Which scheme.
         scheme: String,
     },
     /// Another switch than that of the scenario.
-    #[error("the circuit switch has {ports} ports, and the scenario {hosts} hosts: each is a port")]
+    #[error("the circuit switch has {ports} ports: expected {hosts}, one for each host of the scenario")]
     Ports {
         /// How many it has.
         ports: usize,
@@ -145,7 +145,8 @@ pub struct ControllerState(Mutex<Known>);
 pub struct Known {
     /// Hosts that have joined, with their addresses.
     pub joined: BTreeMap<u32, String>,
-    /// Those that were there and are gone, and when they went by [`clock::now`]: their slots are others'.
+    /// Those that were there and are gone, and when they went by [`clock::now`]: their slots are
+    /// others'.
     pub left: BTreeMap<u32, Time>,
 }
 
@@ -185,7 +186,8 @@ impl Host {
 /// Is told of every event of the controller's agent.
 pub type SlotLog = Box<dyn FnMut(&Event) + Send>;
 
-/// A controller at work. Everything that is timed happens on the thread that calls [`run`](Self::run).
+/// A controller at work. Everything that is timed happens on the thread that calls
+/// [`run`](Self::run).
 pub struct Controller {
     config: ControllerConfig,
     agent: Box<dyn Agent + Send>,
@@ -219,8 +221,8 @@ pub struct Controller {
 const COUNTS_EVERY_MS: u32 = 1000;
 
 impl Controller {
-    /// A controller of `plan` that talks over `server`, and over `clients` to other controllers, whose events all come to `inbox`, in the network
-    /// namespace of this thread.
+    /// A controller of `plan` that talks over `server`, and over `clients` to other controllers,
+    /// whose events all come to `inbox`, in the network namespace of this thread.
     ///
     /// # Errors
     /// Where the interface cannot be used, or the plan is impossible.
@@ -262,7 +264,8 @@ impl Controller {
         Ok(controller)
     }
 
-    /// Shows what it plans on a page. What hosts say comes to the page by [`Watch::hear`], beside the controller.
+    /// Shows what it plans on a page. What hosts say comes to the page by [`Watch::hear`], beside
+    /// the controller.
     pub fn show(&mut self, watch: Arc<Watch>) {
         self.watch = Some(watch);
     }
@@ -282,13 +285,14 @@ impl Controller {
         Arc::clone(&self.state)
     }
 
-    /// Runs until told to stop, and then closes what it has opened: what hosts do without a controller is up to their leases.
+    /// Runs until told to stop, and then closes what it has opened: what hosts do without a
+    /// controller is up to their leases.
     ///
     /// # Errors
     /// Where the interface or the system fails.
     pub fn run(&mut self, stop: &Stop) -> Result<(), ControllerError> {
         if self.config.real_time && !timed::real_time() {
-            tracing::warn!("no real-time priority (CAP_SYS_NICE): signals go out later than they could");
+            tracing::warn!("no real-time priority (CAP_SYS_NICE): signals may leave late");
         }
         let failed = |source| ControllerError::Io { what: "waiting".to_owned(), source };
         while !stop.is_set() {
@@ -305,7 +309,8 @@ impl Controller {
                 let now = self.clock.wake(real, deadline);
                 self.tell(now, Input::Due);
                 if self.tuner.is_some() {
-                    // Light does not wait: what was done late by a thread that was not scheduled counts like what was begun late.
+                    // Light does not wait: what was done late by a thread that was not scheduled
+                    // counts like what was begun late.
                     self.clock.wake(clock::now(), deadline);
                 }
                 let (slipped, slips) = self.clock.slipped();
@@ -376,7 +381,7 @@ impl Controller {
             Event::SlotPlanned { .. } => drop(self.counters.slots.fetch_add(1, Relaxed)),
             Event::PlanRefused { round, fault } => {
                 self.counters.refused_plans.fetch_add(1, Relaxed);
-                tracing::error!("the plan of round {}: {fault}", round.0);
+                tracing::error!("rejected the plan of round {}: {fault}", round.0);
             }
             Event::GrantsLost { .. } => {}
         }
@@ -456,24 +461,24 @@ impl Controller {
             Note::Hello(hello) => hello,
             // For the page, where there is one.
             Note::Counts(_) => return Ok(()),
-            Note::Welcome(_) | Note::Refused(_) => return Err("a controller is told hello and counts".to_owned()),
+            Note::Welcome(_) | Note::Refused(_) => return Err("unexpected note: expected hello or counts".to_owned()),
         };
         let name = self.names.get(&peer).cloned().unwrap_or_default();
         let host = HostId(hello.host);
         // A certificate speaks for its own host alone.
         if name != format!("host-{}", hello.host) {
-            return Err(format!("`{name}` cannot speak for host {}", hello.host));
+            return Err(format!("the certificate of `{name}` is not valid for host {}", hello.host));
         }
         if hello.host >= self.host_plan.hosts {
-            return Err(format!("there is no host {}: hosts are 0 to {}", hello.host, self.host_plan.hosts - 1));
+            return Err(format!("unknown host {}: expected 0 to {}", hello.host, self.host_plan.hosts - 1));
         }
         let mac: MacAddress = hello.mac.parse().map_err(|e| format!("{e}"))?;
-        let key = key_of(&hello.key).ok_or("a key is 32 hexadecimal digits")?;
+        let key = key_of(&hello.key).ok_or("invalid key: expected 32 hexadecimal digits")?;
         if self.hosts.get(&host).is_some_and(|before| before.epoch > hello.epoch) {
-            return Err(format!("host {} has joined with a later start", hello.host));
+            return Err(format!("host {} has joined with a newer agent", hello.host));
         }
         if self.config.encoding == SignalEncoding::Udp && hello.ip.is_none() {
-            return Err(format!("host {} has no IPv4 address, and signals are datagrams", hello.host));
+            return Err(format!("host {} has no IPv4 address, which signals in datagrams need", hello.host));
         }
         self.hosts.insert(host, Host { peer, mac, ip: hello.ip, key, epoch: hello.epoch, sequence: 0 });
         self.counters.joined.fetch_add(1, Relaxed);
@@ -490,7 +495,8 @@ impl Controller {
         tracing::warn!("host {} left", host.0);
         self.state.0.lock().unwrap_or_else(PoisonError::into_inner).left.insert(host.0, clock::now());
         let now = self.clock.read(clock::now());
-        // Newer than all that has been heard of it. Where its agent lives and only the connection was lost, what it says next but one is newer still.
+        // Newer than all that has been heard of it. Where its agent lives and only the connection
+        // was lost, what it says next but one is newer still.
         let sequence = left.sequence + 1;
         let report = Report { epoch: left.epoch, sequence, taken_at: now, obeys: 0, backlog: Backlog::default() };
         self.tell(now, Input::Message { from: Address::Host(host), message: Message::Report(report) });

@@ -1,4 +1,6 @@
-//! Counters that one thread adds to and others read.
+//! Counters that one thread increments and others read.
+//!
+//! A macro declares them with their names, for JSON and metrics.
 
 /// Makes a struct of named counters: a line each, with what it counts.
 macro_rules! shared_counters {

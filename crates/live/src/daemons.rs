@@ -1,4 +1,6 @@
-//! What `timeplane live controller` and `timeplane live agent` do: configuration, keys, status page and the timed loop put together.
+//! The daemons behind `timeplane live controller` and `timeplane live agent`.
+//!
+//! Each puts its configuration, keys, status page and control loop together.
 
 use crate::agent::{AgentConfig, Api, LiveAgent, Shared, Streams, StreamsConfig, ip_of, mac_of, new_key};
 use crate::channel::{Client, Server};
@@ -21,7 +23,8 @@ use timeplane_protocol::Event;
 /// Why a daemon ends: for people, with what to do.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// A number that is higher with every start of a daemon in this folder, also where the folder was lost: at least the seconds since 2024.
+/// A number that is higher with every start of a daemon in this folder, also where the folder was
+/// lost: at least the seconds since 2024.
 ///
 /// # Errors
 /// Where the folder cannot be written.
@@ -121,11 +124,7 @@ pub fn controller(
     });
     let page = page.transpose()?;
     if let Some(page) = &page {
-        tracing::info!(
-            "a page shows it at http://{}/ and asks for the token of {}",
-            page.address(),
-            page.token().display()
-        );
+        tracing::info!("page at http://{}/, token in {}", page.address(), page.token().display());
     }
     let alive = pulse.clone();
     let _watchdog = Watchdog::start(move || alive.age() < Duration::from_secs(1))?;
@@ -142,7 +141,8 @@ pub fn controller(
 /// What the controller's page says of it.
 fn about(file: &ControllerFile, scenario: String, plan: &dyn Plan, epoch: u32) -> Result<About, Failure> {
     let hosts = plan.host(file.encoding)?;
-    // Where hosts report every round, or after some rounds of silence: that is not missed four times by chance.
+    // Where hosts report every round, or after some rounds of silence: that is not missed four
+    // times by chance.
     let late = (hosts.fallback * 4).max(timeplane_model::Duration::from_secs(1));
     Ok(About {
         scenario,
@@ -177,11 +177,13 @@ fn slot_log(path: &Path) -> Result<crate::controller::SlotLog, Failure> {
 mod option {
     use nix::{getsockopt_impl, libc, sockopt_impl};
     sockopt_impl!(
-        /// The number of the network namespace, which no other ever has until the machine starts again (socket(7)).
+        /// The number of the network namespace, which no other ever has until the machine starts
+        /// again (socket(7)).
         NetnsCookie, GetOnly, libc::SOL_SOCKET, libc::SO_NETNS_COOKIE, u64);
 }
 
-/// Where an agent's gate is kept: a folder for all of this machine, and one for the interface of this network namespace in it.
+/// Where an agent's gate is kept: a folder for all of this machine, and one for the interface of
+/// this network namespace in it.
 ///
 /// # Errors
 /// Where there is no such interface.
@@ -200,7 +202,7 @@ pub fn release(interface: &str) -> Result<(), Failure> {
     let (root, name) = pin_of(interface)?;
     let folder = root.join(name);
     if !folder.is_dir() {
-        return Err(format!("there is no gate at {interface} that outlived its agent").into());
+        return Err(format!("no gate of an ended agent at {interface}").into());
     }
     crate::gate::release(&folder).map_err(at(&folder))
 }
@@ -269,7 +271,8 @@ pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
     let _ = std::fs::remove_file(file.runtime.join("ready"));
     let last = serde_json::to_string(&agent.snapshot()).unwrap_or_default();
     let _ = std::fs::write(file.runtime.join("last.json"), last);
-    // An agent that ends of its own accord takes its gate with it: what was gated is plain traffic again.
+    // An agent that ends of its own accord takes its gate with it: what was gated is plain traffic
+    // again.
     if file.gate.outlives {
         drop(agent);
         let _ = release(&file.interface);

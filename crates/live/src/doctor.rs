@@ -1,7 +1,7 @@
-//! `timeplane live doctor`: what works on this machine, found out by trying it.
+//! `timeplane live doctor`: finds out which features work on this machine by trying them.
 //!
-//! A kernel's version says little of what it was built with, and a capability little of what a container lets through. So the programs of the
-//! daemons are loaded and attached, in namespaces of this process's own, which are gone afterwards.
+//! A kernel's version does not tell how it was built, nor a capability what a container permits.
+//! The doctor therefore loads and attaches the programs of the daemons in temporary namespaces.
 
 use crate::acks::AckRedirect;
 use crate::gate::{Gate, GateConfig};
@@ -42,8 +42,8 @@ pub struct Trial {
 
 /// Remedy if the kernel refuses a BPF program.
 pub const OLD_KERNEL: &str =
-    "Linux 6.6 or newer with CONFIG_BPF_SYSCALL, and the capabilities BPF, NET_ADMIN and PERFMON, are needed";
-const NOT_ROOT: &str = "run it as root, or with the capabilities NET_ADMIN, NET_RAW and SYS_ADMIN";
+    "Linux 6.6 or newer with CONFIG_BPF_SYSCALL, and the capabilities BPF, NET_ADMIN and PERFMON are required";
+const NOT_ROOT: &str = "run this program as root, or with the capabilities NET_ADMIN, NET_RAW and SYS_ADMIN";
 
 /// Describes what came of a trial.
 pub fn trial<T, E: Display>(
@@ -70,7 +70,8 @@ pub fn examine() -> Vec<Trial> {
     examine_with(&|_, _| Vec::new())
 }
 
-/// Tries what the daemons need, then `more` between two namespaces that are joined by `eth0` and `eth1`.
+/// Tries what the daemons need, then `more` between two namespaces that are joined by `eth0` and
+/// `eth1`.
 pub fn examine_with(more: &dyn Fn(&Namespace, &Namespace) -> Vec<Trial>) -> Vec<Trial> {
     // The trials tell what libbpf says.
     libbpf_rs::set_print(None);
@@ -81,8 +82,8 @@ pub fn examine_with(more: &dyn Fn(&Namespace, &Namespace) -> Vec<Trial>) -> Vec<
     let real_time = if real_time { Ok(()) } else { Err("the system refuses SCHED_FIFO") };
     trials.push(optional(trial(
         "real-time priority",
-        "slots that begin on time on a busy machine",
-        "give it the capability SYS_NICE; without it, guards of some milliseconds are needed",
+        "punctual slots on a busy machine",
+        "grant the capability SYS_NICE, or plan guards of several milliseconds",
         real_time,
         none,
     )));
@@ -101,11 +102,11 @@ pub fn examine_with(more: &dyn Fn(&Namespace, &Namespace) -> Vec<Trial>) -> Vec<
 
     trials.push(inside(&|| {
         let opened = PacketSocket::open("eth0", ETHER_TYPE_EXPERIMENTAL);
-        trial("raw Ethernet", "controllers and agents", "the capability NET_RAW is needed", opened, |_| String::new())
+        trial("raw Ethernet", "controllers and agents", "grant the capability NET_RAW", opened, |_| String::new())
     }));
     trials.push(inside(&|| {
         let config = GateConfig::new("eth0", MacAddress([2, 0, 0, 0, 0, 1]), SignalKey([0; 16]));
-        let by = |gate: Gate| format!("signals are heard by {}", if gate.by_xdp() { "XDP" } else { "tc" });
+        let by = |gate: Gate| format!("receives signals by {}", if gate.by_xdp() { "XDP" } else { "tc" });
         trial("gate (XDP, tcx)", "agents", OLD_KERNEL, Gate::attach(&config), by)
     }));
     trials.push(inside(&|| {
@@ -118,13 +119,13 @@ pub fn examine_with(more: &dyn Fn(&Namespace, &Namespace) -> Vec<Trial>) -> Vec<
     }));
     trials.push(inside(&|| {
         let scheme = WindowControl::load();
-        let remedy = "Linux 6.6 or newer with BTF is needed; without it the proxy sets send buffers, which is coarser";
+        let remedy = "use Linux 6.6 or newer with BTF; otherwise the proxy sets send buffers, which is less exact";
         let name = |c: WindowControl| format!("registered as {}", c.name());
-        optional(trial("congestion control (struct_ops)", "windows that the proxy sets exactly", remedy, scheme, name))
+        optional(trial("congestion control (struct_ops)", "exact windows of the proxy", remedy, scheme, name))
     }));
     trials.push(inside(&|| {
         let device = tun_rs::DeviceBuilder::new().name("tun0").ipv4("10.99.0.1", 24, None).build_sync();
-        let remedy = "/dev/net/tun is needed: `modprobe tun`, and in a container the device";
+        let remedy = "run `modprobe tun`, and pass /dev/net/tun into a container";
         trial("TUN", "unmodified programs under slots; emulated links", remedy, device, |_| String::new())
     }));
     trials.extend(more(&a, &b));
@@ -140,7 +141,7 @@ pub fn unexpected(e: &dyn Display) -> Trial {
 fn kernel() -> Trial {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease");
     let release = release.map(|r| r.trim().to_owned());
-    trial("kernel", "everything", "Linux 6.6 or newer is needed", release, |release| release)
+    trial("kernel", "everything", "use Linux 6.6 or newer", release, |release| release)
 }
 
 /// Bits of linux/capability.h.
@@ -154,8 +155,8 @@ fn capabilities() -> Trial {
     let mask = line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     let missing: Vec<&str> = CAPABILITIES.iter().filter(|(_, bit)| mask >> bit & 1 == 0).map(|(n, _)| *n).collect();
     let all: Vec<&str> = CAPABILITIES.iter().map(|c| c.0).collect();
-    let found = if missing.is_empty() { Ok(all.join(", ")) } else { Err(format!("not there: {}", missing.join(", "))) };
-    let remedy = "run it as root, or give the program the capabilities";
+    let found = if missing.is_empty() { Ok(all.join(", ")) } else { Err(format!("missing: {}", missing.join(", "))) };
+    let remedy = "run this program as root, or grant it the capabilities";
     optional(trial("capabilities", "gates, raw frames, namespaces, priority", remedy, found, |all| all))
 }
 
@@ -163,7 +164,7 @@ fn capabilities() -> Trial {
 fn type_information() -> Trial {
     const FILE: &str = "/sys/kernel/btf/vmlinux";
     let found = std::fs::metadata(FILE).map_err(|e| format!("{FILE}: {e}"));
-    let remedy = "a kernel with CONFIG_DEBUG_INFO_BTF is needed";
+    let remedy = "use a kernel with CONFIG_DEBUG_INFO_BTF";
     trial("BTF", "the proxy's congestion control, the redirect", remedy, found, |m| format!("{} kB", m.len() / 1000))
 }
 
@@ -185,7 +186,7 @@ impl DoctorArgs {
             };
             println!("{:<8} {:<32} {}", mark, trial.what, trial.found);
             if !trial.works {
-                println!("{:<8} {:<32} without it: no {}; {}", "", "", trial.needed_for, trial.remedy);
+                println!("{:<8} {:<32} needed for {}; {}", "", "", trial.needed_for, trial.remedy);
             }
         }
         Ok(code(trials))

@@ -1,8 +1,9 @@
-//! The gate of a host, in the kernel: which classes of frames leave, and until when.
+//! The gate of a host in the kernel: which classes of frames may leave, and until when.
 //!
-//! `bpf/gate.bpf.c` says what it does. Signals open and close it without any process; [`Gate::open`] is for rates, which come over the demand
-//! channel. It is [pinned](GateConfig::pin): an agent that dies leaves it behind with what it last knew, until its lease ends, and
-//! [`release`] takes it away.
+//! `bpf/gate.bpf.c` describes its behavior. Signals open and close it without any process;
+//! [`Gate::open`] is for rates, which arrive over the demand channel. The gate can be
+//! [pinned](GateConfig::pin). It then outlives a dead agent in its last state until its lease ends,
+//! and [`release`] removes it.
 
 use crate::bpf::{self, BpfError};
 use crate::tcx;
@@ -30,7 +31,8 @@ pub enum Scope {
     /// Frames of agents, which have a class. All others pass.
     #[default]
     Slots,
-    /// All frames: those without a class pass only where they are on the list of what is [allowed](Allowed).
+    /// All frames: those without a class pass only where they are on the list of what is
+    /// [allowed](Allowed).
     All,
 }
 
@@ -59,7 +61,8 @@ pub enum Allowed {
 }
 
 impl Allowed {
-    /// What stays allowed whatever an operator says: ARP, ICMPv6 (neighbour discovery), SSH, and the demand channels, by their controllers' ports.
+    /// What stays allowed whatever an operator says: ARP, ICMPv6 (neighbour discovery), SSH, and
+    /// the demand channels, by their controllers' ports.
     pub fn always(channels: impl IntoIterator<Item = u16>) -> Vec<Self> {
         let fixed = [Self::EtherType(0x0806), Self::Protocol(58), Self::Tcp(22)];
         fixed.into_iter().chain(channels.into_iter().map(Self::Tcp)).collect()
@@ -103,13 +106,14 @@ pub struct GateConfig {
     pub max_hold: Duration,
     /// What passes under [`Scope::All`].
     pub allowed: Vec<Allowed>,
-    /// A folder for it in a BPF file system (mounted there where there is none), and its name in there: the gate outlives the process. `None`: it
-    /// ends with its value.
+    /// A folder for it in a BPF file system (mounted there where there is none), and its name in
+    /// there: the gate outlives the process. `None`: it ends with its value.
     pub pin: Option<(PathBuf, String)>,
 }
 
 impl GateConfig {
-    /// A gate for frames of agents that hears the default encoding; closed after a second of silence, not pinned.
+    /// A gate for frames of agents that hears the default encoding; closed after a second of
+    /// silence, not pinned.
     pub fn new(interface: &str, mac: MacAddress, key: SignalKey) -> Self {
         Self {
             interface: interface.to_owned(),
@@ -150,7 +154,8 @@ impl GateConfig {
     }
 }
 
-/// As the kernel's programs have a key: they hash with two numbers in the order of the machine, and the key is bytes.
+/// As the kernel's programs have a key: they hash with two numbers in the order of the machine, and
+/// the key is bytes.
 pub(crate) fn kernel_key(key: &SignalKey) -> [u8; 16] {
     let mut halves = [0; 16];
     for (i, half) in key.0.chunks_exact(8).enumerate() {
@@ -191,7 +196,8 @@ counters! {
     obeyed,
     /// Signals whose tag does not fit.
     forged,
-    /// Signals older than one that was obeyed: replayed, doubled, overtaken, or of a controller that has been replaced.
+    /// Signals older than one that was obeyed: replayed, doubled, overtaken, or of a controller
+    /// that has been replaced.
     stale,
     /// Frames that say what no controller says.
     malformed,
@@ -243,8 +249,9 @@ pub struct ClassState {
 }
 
 impl Gate {
-    /// Puts the programs in front of an interface of this thread's network namespace; what is pinned there already is replaced without a
-    /// moment in which there is none, and keeps its counters.
+    /// Puts the programs in front of an interface of this thread's network namespace; what is
+    /// pinned there already is replaced without a moment in which there is none, and keeps its
+    /// counters.
     ///
     /// Classes are closed and no signal is known: a key is new with every start of an agent.
     ///
@@ -279,7 +286,8 @@ impl Gate {
         let (settings, states, gates, counters) = (map("settings")?, map("states")?, map("gates")?, map("counters")?);
         let (renewals, allow) = (map("renewals")?, map("allow")?);
         let write = || BpfError::refused("writing the gate's maps");
-        // A state of zeros has heard of nobody, and the key changes before it: what was sealed with the old one is refused.
+        // A state of zeros has heard of nobody, and the key changes before it: what was sealed with
+        // the old one is refused.
         settings.update(&ZERO, &config.settings(), MapFlags::ANY).map_err(write())?;
         states.update(&ZERO, &[0; 32], MapFlags::ANY).map_err(write())?;
         renewals.update(&ZERO, &[0; 8], MapFlags::ANY).map_err(write())?;
@@ -407,13 +415,15 @@ const CLASSES: u16 = 2048;
 /// # Errors
 /// Where the folder cannot be emptied.
 pub fn release(folder: &Path) -> std::io::Result<()> {
-    // The programs first: a gate without its maps would still be one. Without a pin a program would go as well, but some time later.
+    // The programs first: a gate without its maps would still be one. Without a pin a program would
+    // go as well, but some time later.
     let mut entries: Vec<PathBuf> =
         std::fs::read_dir(folder)?.map(|e| Ok(e?.path())).collect::<std::io::Result<_>>()?;
     entries.sort_by_key(|p| !p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("link_")));
     for path in &entries {
         if let Ok(link) = Link::open(path) {
-            // One whose interface is gone cannot be detached. It goes with its pin, and must not keep a new gate out.
+            // One whose interface is gone cannot be detached. It goes with its pin, and must not
+            // keep a new gate out.
             let _ = link.detach();
         }
         std::fs::remove_file(path)?;

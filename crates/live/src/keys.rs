@@ -1,21 +1,21 @@
-//! Who is who: a certificate authority of one's own, a certificate for each daemon, and mutual TLS made of them.
+//! Identities of daemons: a private certificate authority, a certificate for each daemon, and
+//! mutual TLS.
 //!
-//! A folder of keys holds `ca.pem` and `ca.key`, and `NAME.pem` and `NAME.key` for every daemon. A daemon needs `ca.pem` and its own two files; `ca.key`
-//! stays where certificates are issued. A name is the only thing a certificate says: who shows it speaks for that name and no other.
+//! A folder of keys holds `ca.pem` and `ca.key`, and `NAME.pem` and `NAME.key` for every daemon. A
+//! daemon needs `ca.pem` and its own two files. Keep `ca.key` where certificates are issued. A
+//! certificate contains only a name, and its owner may act under that name and no other.
 //!
-//! Certificates are valid for ten years ([`VALIDITY`]) and renewed by issuing them again; there is no list of revoked ones. A key that got out is made
-//! worthless by a new authority.
+//! Certificates are valid for ten years ([`VALIDITY`]); issue them again to renew them. There is no
+//! revocation list. If a key leaks, replace the authority.
 
 mod authority;
 mod command;
 pub mod files;
 mod identity;
-mod signal;
 
 pub use authority::{Authority, VALIDITY};
 pub use command::KeysCommand;
 pub use identity::{Identity, peer_name};
-pub use signal::{SignalKey, SignalKeyError};
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -33,14 +33,14 @@ pub enum KeyError {
         source: std::io::Error,
     },
     /// A file is there that would be lost.
-    #[error("{} is there already, and is not overwritten; --force makes a new one of the same name", path.display())]
+    #[error("{} exists already; use --force to replace it", path.display())]
     Exists {
         /// Which.
         path: PathBuf,
     },
     /// An authority is there already.
     #[error(
-        "{} is there already: a new authority would make all certificates of the folder worthless; take another folder", path.display()
+        "{} exists already: a new authority would invalidate all certificates of the folder; choose another folder", path.display()
     )]
     AuthorityExists {
         /// Its file.
@@ -55,7 +55,7 @@ pub enum KeyError {
         what: String,
     },
     /// A private key that others can read, or write.
-    #[error("{}: mode {mode:04o} lets others at a private key; `chmod 600` it", path.display())]
+    #[error("{}: mode {mode:04o} lets other users read a private key; run `chmod 600` on it", path.display())]
     Mode {
         /// Which.
         path: PathBuf,
@@ -72,7 +72,7 @@ pub enum KeyError {
         name: String,
     },
     /// Making a key or a certificate failed.
-    #[error("making a {what} failed: {message}")]
+    #[error("cannot make a {what}: {message}")]
     Make {
         /// Key or certificate.
         what: &'static str,
@@ -103,7 +103,8 @@ fn advice(source: &std::io::Error, path: &std::path::Path) -> String {
     }
 }
 
-/// Whether it can be a daemon's name: a label of DNS in lower case, so that it is its own file name and nothing else's.
+/// Whether it can be a daemon's name: a label of DNS in lower case, so that it is its own file name
+/// and nothing else's.
 ///
 /// # Errors
 /// Where it cannot.
@@ -140,7 +141,8 @@ impl std::fmt::Display for Role {
 
 impl FromStr for Role {
     type Err = KeyError;
-    /// Only what [`Display`](std::fmt::Display) writes: `host-03` is nobody, so that a host has one name.
+    /// Only what [`Display`](std::fmt::Display) writes: `host-03` is nobody, so that a host has one
+    /// name.
     fn from_str(name: &str) -> Result<Self, KeyError> {
         let number = |prefix: &str| name.strip_prefix(prefix).and_then(|n| n.parse::<u32>().ok());
         let role = match (name, number("controller-"), number("host-")) {

@@ -1,6 +1,9 @@
-//! The agents of `timeplane-protocol` on real Linux hosts: raw Ethernet, gates in the kernel, kernel TCP.
+//! Daemons for real Linux hosts: agents, controllers, gates in the kernel, and a proxy for kernel
+//! TCP.
 //!
-//! Everything here needs Linux 6.6 or newer, and most of it the capabilities NET_ADMIN, NET_RAW, BPF and PERFMON.
+//! The agents are those of `timeplane-protocol`, which the simulator drives too. Nothing here knows
+//! of scenarios, labs or terminals. The daemons need Linux 6.6 or newer and the capabilities
+//! NET_ADMIN, NET_RAW, BPF and PERFMON.
 
 pub mod acks;
 pub mod agent;

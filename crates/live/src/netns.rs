@@ -1,7 +1,7 @@
 //! Network namespaces and the links between them, made with iproute2.
 //!
-//! Hosts of a lab and of tests are namespaces. Whatever is made here is taken away again when its value is dropped; what a killed process
-//! has left is found by its name ([`remove_left_over`]).
+//! Hosts of labs and tests are namespaces. A namespace is removed when its value is dropped.
+//! [`remove_left_over`] finds those of a killed process by their names.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use std::time::Instant;
 #[derive(Debug, thiserror::Error)]
 pub enum NetError {
     /// A program could not be started.
-    #[error("`{program}` cannot be started: {source}; it is part of {package}")]
+    #[error("cannot start `{program}`: {source}; it is part of {package}")]
     Missing {
         /// Which.
         program: &'static str,
@@ -76,7 +76,8 @@ fn run(program: &'static str, arguments: &str) -> Result<String, NetError> {
     Err(NetError::Failed { command: format!("{program} {arguments}"), message })
 }
 
-/// Runs `ip`, `tc` or `bridge` once with many lines of arguments, in a namespace or in that of the process. It ends at the first that fails.
+/// Runs `ip`, `tc` or `bridge` once with many lines of arguments, in a namespace or in that of the
+/// process. It ends at the first that fails.
 ///
 /// # Errors
 /// As [`ip`]; what the program says names the line.
@@ -152,7 +153,8 @@ impl Namespace {
     pub fn tc(&self, arguments: &str) -> Result<String, NetError> {
         tc(&format!("-n {} {arguments}", self.name))
     }
-    /// A command that will run inside of it, with the files of the process that starts it. Its process is the program itself.
+    /// A command that will run inside of it, with the files of the process that starts it. Its
+    /// process is the program itself.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net={}", self.path().display())).arg("--").arg(program);
@@ -171,7 +173,8 @@ impl Namespace {
         let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         Err(NetError::Failed { command: format!("{program} {}", arguments.join(" ")), message })
     }
-    /// Calls `f` inside of it, on a thread of its own: sockets that it opens and threads that it starts belong to the namespace.
+    /// Calls `f` inside of it, on a thread of its own: sockets that it opens and threads that it
+    /// starts belong to the namespace.
     ///
     /// # Errors
     /// Where the namespace cannot be entered.
@@ -198,7 +201,8 @@ impl Drop for Namespace {
     }
 }
 
-/// Makes a veth pair between two namespaces, both ends up, without offloads that would make frames larger than the MTU. MAC addresses are set.
+/// Makes a veth pair between two namespaces, both ends up, without offloads that would make frames
+/// larger than the MTU. MAC addresses are set.
 ///
 /// # Errors
 /// Where a name is taken, or longer than 15 characters.
@@ -213,11 +217,13 @@ pub fn veth(a: (&Namespace, &str, &str), b: (&Namespace, &str, &str)) -> Result<
         namespace.ip(&format!("link set {name} gso_max_segs 1 gro_max_size 1514"))?;
         namespace.ip(&format!("link set {name} up"))?;
     }
-    // The second end had a carrier from the start; the first gets its queue from a worker that notices.
+    // The second end had a carrier from the start; the first gets its queue from a worker that
+    // notices.
     until(|| Ok(a.ip(&format!("-o link show dev {a_name}"))?.contains("state UP")), &format!("{a_name} of {at}"))
 }
 
-/// Waits until something that links become on their own is so, for 10 s at most. What is sent before is lost, and no error tells it.
+/// Waits until something that links become on their own is so, for 10 s at most. What is sent
+/// before is lost, and no error tells it.
 pub fn until(ready: impl Fn() -> Result<bool, NetError>, what: &str) -> Result<(), NetError> {
     let start = Instant::now();
     while !ready()? {

@@ -1,4 +1,7 @@
-//! What controllers and hosts say to each other on the demand channel beside the messages of the protocol.
+//! Notes on the demand channel: what controllers and hosts exchange besides the protocol's
+//! messages.
+//!
+//! They are JSON: greetings, the hosts that have joined, and counters for the page.
 
 use crate::controller::HostPlan;
 use serde::{Deserialize, Serialize};
@@ -40,12 +43,14 @@ pub struct Welcome {
     pub signals: Option<u16>,
     /// Of the hosts' links.
     pub rate_bps: u64,
-    /// How often agents tell what they [count](Counts), in milliseconds; 0: they do not, as the controller has no page that shows it.
+    /// How often agents tell what they [count](Counts), in milliseconds; 0: they do not, as the
+    /// controller has no page that shows it.
     #[serde(default)]
     pub counts_every_ms: u32,
 }
 
-/// What an agent has counted since its start, for the controller's page. See [`AgentCounters`](crate::agent::AgentCounters).
+/// What an agent has counted since its start, for the controller's page. See
+/// [`AgentCounters`](crate::agent::AgentCounters).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Which start of the agent.

@@ -1,17 +1,23 @@
-//! Watches a switch's ports for frames that are sent outside of their slots, and measures how fast hosts obey.
+//! Watches a switch's ports for frames that are sent outside of their slots, and measures how fast
+//! hosts obey.
 //!
-//! At each port it sees the signals that the controller sends to the port's host, and the data frames that the host sends (stream data and IP
-//! packets of a class; what is not gated does not count). A frame is one of these:
+//! At each port it sees the signals that the controller sends to the port's host, and the data
+//! frames that the host sends (stream data and IP packets of a class; what is not gated does not
+//! count). A frame is one of these:
 //!
 //! - of the class that the last signal has open, and its hold not over: as it should be;
-//! - a **reaction**: of the class that the port had open last, after its end but before any port's next opening. It was on its way, or the
-//!   host still reacts; this is what guard times are for;
-//! - a **violation**: of a class that is not open, after the next slot has been opened anywhere; or of a class that the host was not given at
-//!   all. A network with plans in which slots of some hosts begin while others go on cannot be judged by this rule.
+//! - a **reaction**: of the class that the port had open last, after its end but before any port's
+//!   next opening. It was on its way, or the host still reacts; this is what guard times are for;
+//! - a **violation**: of a class that is not open, after the next slot has been opened anywhere; or
+//!   of a class that the host was not given at all. A network with plans in which slots of some
+//!   hosts begin while others go on cannot be judged by this rule.
 //!
-//! Signals are read in every encoding that controllers have. An observer has no keys by itself: it goes by the controller's MAC address, and drops what is
-//! older than what it has seen, as hosts do. Where it is told a host's key, a signal whose tag does not fit counts as forged, and nothing else.
-//! Plain PFC has neither number nor hold: it is always the newest, and lasts until the next. An observer needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, and works at the ports of any Linux switch that hosts are connected to.
+//! Signals are read in every encoding that controllers have. An observer has no keys by itself: it
+//! goes by the controller's MAC address, and drops what is older than what it has seen, as hosts
+//! do. Where it is told a host's key, a signal whose tag does not fit counts as forged, and nothing
+//! else. Plain PFC has neither number nor hold: it is always the newest, and lasts until the next.
+//! An observer needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, and works at the ports of any Linux
+//! switch that hosts are connected to.
 
 mod histogram;
 mod report;
@@ -47,7 +53,7 @@ pub enum ObserverError {
         source: std::io::Error,
     },
     /// No ports, too many, or one twice.
-    #[error("an observer watches 1 to {MOST_PORTS} interfaces, each once; there are {0}")]
+    #[error("interfaces of an observer: found {0}, expected 1 to {MOST_PORTS}, each once")]
     Interfaces(String),
 }
 
@@ -68,7 +74,8 @@ pub struct Observer {
 pub struct Counters {
     /// Port by port, in the order they were given.
     pub ports: Vec<PortCounters>,
-    /// From a closing signal (or the end of a hold) to the last frame of what it closed: slots after which none came are not in it.
+    /// From a closing signal (or the end of a hold) to the last frame of what it closed: slots
+    /// after which none came are not in it.
     pub reaction: Histogram,
     /// From an opening signal to the first frame of the slot.
     pub first_frame: Histogram,
@@ -119,8 +126,8 @@ unsafe impl Plain for types::port {}
 unsafe impl Plain for types::violation {}
 
 impl Observer {
-    /// Watches these interfaces of the calling thread's network namespace: a switch's ports towards hosts, whose slots are given by the controller
-    /// with this MAC address.
+    /// Watches these interfaces of the calling thread's network namespace: a switch's ports towards
+    /// hosts, whose slots are given by the controller with this MAC address.
     ///
     /// # Errors
     /// Where there is no such interface, one is named twice, or the kernel refuses the programs.
@@ -163,7 +170,8 @@ impl Observer {
         })
     }
 
-    /// Signals to the host at one of the ports are verified by this key from now on, which its agent makes at every start.
+    /// Signals to the host at one of the ports are verified by this key from now on, which its
+    /// agent makes at every start.
     ///
     /// # Errors
     /// Where the interface is none of those that are watched.
@@ -191,7 +199,8 @@ impl Observer {
             let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC)
                 .map_err(|source| ObserverError::Attach { interface: interface.clone(), source: source.into() })?;
             let now = now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64;
-            // What the programs book with the next signal: the end of the last slot, and the last frame after it.
+            // What the programs book with the next signal: the end of the last slot, and the last
+            // frame after it.
             let lapsed = s.slots > 0 && s.closed == 0 && s.closes_at <= now;
             let ended = s.slots > 0 && (s.closed != 0 || lapsed);
             if s.late_ns > 0 {
@@ -219,8 +228,8 @@ impl Observer {
         Ok(Counters { ports, reaction, first_frame: histogram(&self.first_frame)?, unlogged })
     }
 
-    /// The violations since the last call, in their order. There is room for some 6000; those that found none are in
-    /// [`Counters::unlogged`].
+    /// The violations since the last call, in their order. There is room for some 6000; those that
+    /// found none are in [`Counters::unlogged`].
     ///
     /// # Errors
     /// Of the system only.

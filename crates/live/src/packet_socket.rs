@@ -1,7 +1,8 @@
 //! Raw Ethernet frames of one EtherType on one interface, sent and received in batches.
 //!
-//! What is sent goes through the interface's egress programs and queue: a closed gate refuses it, and the sender sees that
-//! ([`Stop::Refused`]). `PACKET_QDISC_BYPASS` would go round the gate and is never set.
+//! Frames pass the interface's egress programs and queue. A closed gate rejects them, and the
+//! sender learns of it ([`Stop::Refused`]). `PACKET_QDISC_BYPASS` would bypass the gate and is
+//! never set.
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -21,8 +22,9 @@ pub const BATCH: usize = 16;
 /// The EtherType of a socket that receives frames of all of them (`ETH_P_ALL`).
 pub const ALL_ETHER_TYPES: u16 = 0x0003;
 
-/// An AF_PACKET socket, bound to an interface of the network namespace it was opened in. It never blocks: [`wait`](Self::wait), or poll
-/// its descriptor. It hears no frame that the host itself sends.
+/// An AF_PACKET socket, bound to an interface of the network namespace it was opened in. It never
+/// blocks: [`wait`](Self::wait), or poll its descriptor. It hears no frame that the host itself
+/// sends.
 #[derive(Debug)]
 pub struct PacketSocket {
     fd: OwnedFd,
@@ -40,7 +42,8 @@ pub struct Batch {
 /// Why a frame could not be sent now. It is still the caller's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The gate at egress, or a full queue, has dropped it (ENOBUFS). Nothing says when it would go.
+    /// The gate at egress, or a full queue, has dropped it (ENOBUFS). Nothing says when it would
+    /// go.
     Refused,
     /// Too many of the socket's frames are under way (EAGAIN). It can be polled for room.
     Full,
@@ -57,14 +60,16 @@ mod option {
 }
 
 impl PacketSocket {
-    /// Opens one for `interface`, in the network namespace of the calling thread. It receives frames of `ether_type`
-    /// ([`ALL_ETHER_TYPES`] for all) that arrive at the interface from now on, whoever they are addressed to if the interface lets them in.
+    /// Opens one for `interface`, in the network namespace of the calling thread. It receives
+    /// frames of `ether_type` ([`ALL_ETHER_TYPES`] for all) that arrive at the interface from now
+    /// on, whoever they are addressed to if the interface lets them in.
     ///
     /// # Errors
     /// Where there is no such interface, or the process lacks CAP_NET_RAW.
     pub fn open(interface: &str, ether_type: u16) -> io::Result<Self> {
         let index = nix::net::if_::if_nametoindex(interface)?;
-        // No protocol yet: it hears nothing before it is bound, so that no other interface's frames are in its queue.
+        // No protocol yet: it hears nothing before it is bound, so that no other interface's frames
+        // are in its queue.
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
         let fd = socket::socket(AddressFamily::Packet, SockType::Raw, flags, None)?;
         setsockopt(&fd, option::IgnoreOutgoing, &true)?;
@@ -77,14 +82,16 @@ impl PacketSocket {
             sll_halen: 0,
             sll_addr: [0; 8],
         };
-        // SAFETY: it points to a whole sockaddr_ll, which lives until the call is over, and the length is its own.
+        // SAFETY: it points to a whole sockaddr_ll, which lives until the call is over, and the
+        // length is its own.
         let address = unsafe { LinkAddr::from_raw((&raw const address).cast(), Some(size_of_val(&address) as u32)) };
         socket::bind(fd.as_raw_fd(), &address.expect("its family is AF_PACKET"))?;
         Ok(Self { fd })
     }
 
-    /// Sets how much memory received frames may take while they wait, beyond the system's limit for others. The kernel doubles it, for its
-    /// own records, and counts a frame as more than it is long.
+    /// Sets how much memory received frames may take while they wait, beyond the system's limit for
+    /// others. The kernel doubles it, for its own records, and counts a frame as more than it is
+    /// long.
     ///
     /// # Errors
     /// Where the process lacks CAP_NET_ADMIN.
@@ -92,8 +99,9 @@ impl PacketSocket {
         Ok(setsockopt(&self.fd, sockopt::RcvBufForce, &buffer_size(size))?)
     }
 
-    /// The same for frames that are under way ([`Stop::Full`]). Across veth pairs and bridges that is until they leave the last queue, so that a
-    /// sender with little room never fills a switch's buffer.
+    /// The same for frames that are under way ([`Stop::Full`]). Across veth pairs and bridges that
+    /// is until they leave the last queue, so that a sender with little room never fills a switch's
+    /// buffer.
     ///
     /// # Errors
     /// As there.
@@ -104,7 +112,8 @@ impl PacketSocket {
     /// Sends one frame, from its destination address on and without FCS; `None` where it went.
     ///
     /// # Errors
-    /// Of the interface: it is down or gone, or the frame is longer than its MTU allows, or shorter than a header.
+    /// Of the interface: it is down or gone, or the frame is longer than its MTU allows, or shorter
+    /// than a header.
     pub fn send(&self, frame: &[u8]) -> io::Result<Option<Stop>> {
         Ok(self.send_batch(&[frame])?.stop)
     }
@@ -116,7 +125,8 @@ impl PacketSocket {
     pub fn send_batch<F: AsRef<[u8]>>(&self, frames: &[F]) -> io::Result<Batch> {
         let mut sent = 0;
         while let Some(rest) = frames.get(sent..).filter(|f| !f.is_empty()) {
-            // A call that sends some says nothing of why it stopped: the next, which begins with the frame that did not go, does.
+            // A call that sends some says nothing of why it stopped: the next, which begins with
+            // the frame that did not go, does.
             match self.send_some(&rest[..rest.len().min(BATCH)]) {
                 Ok(some) => sent += some,
                 Err(Errno::ENOBUFS) => return Ok(Batch { sent, stop: Some(Stop::Refused) }),
@@ -137,7 +147,8 @@ impl PacketSocket {
         Ok(sent.count())
     }
 
-    /// Receives what has arrived, at most [`BATCH`] frames, in place of what `frames` held; how many. Zero is nothing.
+    /// Receives what has arrived, at most [`BATCH`] frames, in place of what `frames` held; how
+    /// many. Zero is nothing.
     ///
     /// # Errors
     /// Where the interface went down since the last call (ENETDOWN), or is gone.
@@ -162,7 +173,8 @@ impl PacketSocket {
         Ok(frames.filled.len())
     }
 
-    /// Waits until there is a frame to receive, for `most` at most (negative: for ever); whether there is. A signal ends it early.
+    /// Waits until there is a frame to receive, for `most` at most (negative: for ever); whether
+    /// there is. A signal ends it early.
     ///
     /// # Errors
     /// Of the system only.
@@ -285,7 +297,8 @@ mod tests {
     #[test]
     fn a_full_queue_says_how_many_went() {
         let [(namespace, a), (_b, b)] = pair("psq");
-        // Room for three frames of 1000 B, and 8 kbit/s: none of the others can leave while the test runs.
+        // Room for three frames of 1000 B, and 8 kbit/s: none of the others can leave while the
+        // test runs.
         namespace.tc("qdisc add dev eth0 root tbf rate 8kbit burst 1600 limit 3000").unwrap();
         let sent: Vec<_> = (0..20).map(|i| frame(0x88b6, i, 1000)).collect();
         let batch = a.send_batch(&sent).unwrap();

@@ -1,4 +1,6 @@
-//! Values of BPF maps as the structs that they are.
+//! Reads values of BPF maps as structs.
+//!
+//! Only types whose every bit pattern is valid can be read.
 
 /// A type whose every bit pattern is a value: integers, and `repr(C)` structs and arrays of such.
 ///

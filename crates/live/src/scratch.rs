@@ -1,4 +1,6 @@
-//! Folders of tests.
+//! Temporary folders for tests.
+//!
+//! They are removed when dropped.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,7 @@
-//! A daemon among others: when it is ready, that it lives, and when it is to end.
+//! A daemon as a service: readiness, watchdog and shutdown.
 //!
-//! Under systemd (`Type=notify`, `WatchdogSec=`) these are messages to the service controller; without it they go nowhere, and nothing else changes.
+//! Under systemd (`Type=notify`, `WatchdogSec=`) it notifies the service manager. Without systemd
+//! these messages go nowhere, and nothing else changes.
 
 use sd_notify::NotifyState;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,10 +14,10 @@ use std::time::{Duration, Instant};
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
     /// Signals cannot be handled; mostly because the process has a handler already.
-    #[error("SIGTERM and SIGINT cannot be waited for: {0}")]
+    #[error("cannot handle SIGTERM and SIGINT: {0}")]
     Signals(#[from] ctrlc::Error),
     /// No thread for the watchdog.
-    #[error("starting the thread of the watchdog: {0}")]
+    #[error("cannot start the thread of the watchdog: {0}")]
     Thread(std::io::Error),
 }
 
@@ -25,8 +26,8 @@ pub enum ServiceError {
 pub struct Stop(Arc<(Mutex<bool>, Condvar)>);
 
 impl Stop {
-    /// One that SIGTERM, SIGINT and SIGHUP set. A second of these ends the process at once with 130: a daemon that hangs as it ends leaves gates to
-    /// their leases, as one that is killed.
+    /// One that SIGTERM, SIGINT and SIGHUP set. A second of these ends the process at once with
+    /// 130: a daemon that hangs as it ends leaves gates to their leases, as one that is killed.
     ///
     /// # Errors
     /// Where the process has such a handler already.
@@ -93,7 +94,8 @@ impl Pulse {
     }
 }
 
-/// Tells the service controller that the daemon does its work; what it does is shown by `systemctl status`.
+/// Tells the service manager that the daemon does its work; what it does is shown by `systemctl
+/// status`.
 pub fn ready(status: &str) {
     tell(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
@@ -103,18 +105,19 @@ pub fn status(status: &str) {
     tell(&[NotifyState::Status(status)]);
 }
 
-/// Tells the service controller that the daemon ends of its own accord.
+/// Tells the service manager that the daemon ends of its own accord.
 pub fn stopping() {
     tell(&[NotifyState::Stopping]);
 }
 
 fn tell(states: &[NotifyState<'_>]) {
     if let Err(e) = sd_notify::notify(states) {
-        tracing::warn!("the service controller cannot be told: {e}");
+        tracing::warn!("cannot notify the service manager: {e}");
     }
 }
 
-/// Tells the service controller again and again that the daemon lives, as long as it does. Ends when it is dropped.
+/// Tells the service manager again and again that the daemon lives, as long as it does. Ends when
+/// it is dropped.
 #[derive(Debug)]
 pub struct Watchdog {
     stop: Option<Sender<()>>,
@@ -122,9 +125,10 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// Starts it where the service controller has asked for it (`WATCHDOG_USEC`): a message whenever half of that time is over (as
-    /// sd_watchdog_enabled(3) advises), and only if `alive` says so. It should say no where the timed loop has not gone round for a while
-    /// ([`Pulse::age`]), so that a daemon that hangs is started again.
+    /// Starts it where the service manager has asked for it (`WATCHDOG_USEC`): a message whenever
+    /// half of that time is over (as sd_watchdog_enabled(3) advises), and only if `alive` says so.
+    /// It should say no where the timed loop has not gone round for a while ([`Pulse::age`]), so
+    /// that a daemon that hangs is started again.
     ///
     /// # Errors
     /// Where there is no thread for it.
@@ -150,7 +154,7 @@ impl Watchdog {
                 if is_alive {
                     ping();
                 } else if was_alive {
-                    tracing::error!("the timed loop does not go round: the watchdog is told nothing");
+                    tracing::error!("control loop stalled; not notifying the watchdog");
                 }
                 was_alive = is_alive;
                 if stopped.recv_timeout(period) != Err(RecvTimeoutError::Timeout) {

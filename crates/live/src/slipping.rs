@@ -1,10 +1,13 @@
-//! The clock of a controller that may be woken late.
+//! The clock of a controller that may wake up late.
+//!
+//! It stops for as long as the controller overslept.
 
 use timeplane_model::{Duration, Time};
 
 /// A clock that stands still while its owner oversleeps.
 ///
-/// Who wakes up later than `tolerance` after its time is told that it is `tolerance` late, now and ever after: the rest is taken off the clock.
+/// Who wakes up later than `tolerance` after its time is told that it is `tolerance` late, now and
+/// ever after: the rest is taken off the clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Slipping {
     slipped: Duration,
@@ -46,8 +49,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// However late its owner is woken, what lies between two of its instants lies between them on the machine's clock as well, but for the
-        /// tolerance.
+        /// However late its owner is woken, what lies between two of its instants lies between them
+        /// on the machine's clock as well, but for the tolerance.
         #[test]
         fn a_gap_is_never_shorter_than_planned(
             tolerance in 0i64..50, steps in proptest::collection::vec((0i64..500, 0i64..300), 1..50),

@@ -1,18 +1,19 @@
-//! What a daemon shows of itself: metrics, a status in JSON, and whether it is ready.
+//! The status page of a daemon: metrics, its state in JSON, and whether it is ready.
 //!
 //! | path | answer |
 //! | --- | --- |
 //! | `/metrics` | metrics in the text format of OpenMetrics 1.0 |
-//! | `/status` | what the daemon says, in JSON |
+//! | `/status` | the state of the daemon in JSON |
 //! | `/ready` | 200 `ready` or 503 `not ready` |
-//! | `/` | of a controller: a page for browsers ([`crate::watch`]) |
-//! | `/events` | of a controller: what the page shows, as server-sent events: a snapshot, and what is new after it |
-//! | `/observed` | of a controller: takes what an observer at the switch has seen, for the page (POST, the JSON of [`Report`]) |
+//! | `/` | controllers: a page for browsers ([`crate::watch`]) |
+//! | `/events` | controllers: the page's data as server-sent events: a snapshot, then changes |
+//! | `/observed` | controllers: takes the [`Report`] of an observer for the page (POST, JSON) |
 //!
-//! Only on loopback, and only for who can read the token: `Authorization: Bearer TOKEN`, with a token that is made at each start and lies in a file
-//! that only the daemon's user can read. The `Host` header has to be a name of loopback with the right port: a web page that has its own name point
-//! at 127.0.0.1 (DNS rebinding) is turned away before anything else is looked at. The page at `/` alone needs no token: it is the same for everybody,
-//! and asks for the rest with the token that stands behind `#` in its address, which browsers send to nobody.
+//! The page listens on loopback only and requires `Authorization: Bearer TOKEN`. The token is made
+//! at each start and is in a file that only the daemon's user can read. The `Host` header must be a
+//! name of loopback with the right port, which defeats DNS rebinding. Only `/` needs no token: it
+//! is the same for everybody. The page reads its token from behind `#` in its address, which
+//! browsers do not send.
 
 mod counted;
 mod guard;
@@ -44,14 +45,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub enum StatusError {
     /// Another address than loopback.
     #[error(
-        "the status page listens on loopback only (127.0.0.1 or [::1]), not on {address}; others get at it through a proxy of yours"
+        "address of the status page {address}: expected loopback (127.0.0.1 or [::1]); use a proxy for access from other machines"
     )]
     NotLoopback {
         /// As asked for.
         address: SocketAddr,
     },
     /// No socket.
-    #[error("listening on {address}: {source}")]
+    #[error("cannot listen on {address}: {source}")]
     Listen {
         /// As asked for.
         address: SocketAddr,
@@ -62,7 +63,7 @@ pub enum StatusError {
     #[error("the token of the status page: {0}")]
     Token(#[from] KeyError),
     /// The token that was given is none.
-    #[error("{path}: the token of a status page is 64 hexadecimal digits and is alone in its file; {found}")]
+    #[error("{path}: {found}: expected 64 hexadecimal digits, the token of a status page, and nothing else")]
     Given {
         /// The file.
         path: PathBuf,
@@ -70,7 +71,7 @@ pub enum StatusError {
         found: String,
     },
     /// The system gives no random numbers.
-    #[error("the system gives no random numbers for a token")]
+    #[error("the system provides no random numbers for a token")]
     Random,
 }
 
@@ -105,9 +106,10 @@ pub struct StatusPage {
 }
 
 impl StatusPage {
-    /// Listens on loopback. `token` is the file that the token is written to (mode 0600, in place of one that is there), best in the daemon's
-    /// runtime directory, which has to be there. `status` gives the JSON, `ready` whether the daemon does its work; both are called on a thread
-    /// that is not timed, and should not keep locks that timed loops wait for.
+    /// Listens on loopback. `token` is the file that the token is written to (mode 0600, in place
+    /// of one that is there), best in the daemon's runtime directory, which has to be there.
+    /// `status` gives the JSON, `ready` whether the daemon does its work; both are called on a
+    /// thread that is not timed, and should not keep locks that timed loops wait for.
     ///
     /// # Errors
     /// Where the address is not loopback or is taken, or the token cannot be written.
@@ -121,7 +123,8 @@ impl StatusPage {
         Self::begin(listen, token.into(), None, Sources::new(metrics, status, ready), None)
     }
 
-    /// The same with a page for browsers, and with a token that somebody else has made, where there is one.
+    /// The same with a page for browsers, and with a token that somebody else has made, where there
+    /// is one.
     pub(crate) fn with_page(
         listen: SocketAddr,
         token: PathBuf,
@@ -172,7 +175,7 @@ impl StatusPage {
         let serve = async move {
             let listener = match tokio::net::TcpListener::from_std(listener) {
                 Ok(listener) => Bounded::new(listener),
-                Err(e) => return tracing::error!("the status page cannot listen: {e}"),
+                Err(e) => return tracing::error!("cannot listen for the status page: {e}"),
             };
             let publish = async {
                 match publisher {
@@ -184,7 +187,7 @@ impl StatusPage {
                 () = publish => {}
                 done = axum::serve(listener, router) => {
                     if let Err(e) = done {
-                        tracing::error!("the status page has ended: {e}");
+                        tracing::error!("the status page failed: {e}");
                     }
                 }
             }

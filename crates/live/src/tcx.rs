@@ -1,17 +1,21 @@
-//! Attaches programs to tcx, the kernel's list of programs at an interface's ingress and egress (Linux 6.6).
+//! Attaches programs to tcx, the kernel's list of programs at an interface's ingress and egress.
+//!
+//! tcx needs Linux 6.6.
 
 use libbpf_rs::{AsRawLibbpf, Link, ProgramMut, libbpf_sys};
 use std::io;
 use std::ptr::{self, NonNull};
 
-/// Attaches a program of a section `tcx/ingress` or `tcx/egress` to an interface of the calling thread's network namespace, behind those that
-/// are there. It is detached when the link is dropped, unless that is pinned.
+/// Attaches a program of a section `tcx/ingress` or `tcx/egress` to an interface of the calling
+/// thread's network namespace, behind those that are there. It is detached when the link is
+/// dropped, unless that is pinned.
 ///
 /// # Errors
 /// Where there is no such interface, the process lacks CAP_NET_ADMIN, or the kernel is older.
 pub fn attach(program: &ProgramMut<'_>, interface: &str) -> io::Result<Link> {
     let index = nix::net::if_::if_nametoindex(interface)? as i32;
-    // SAFETY: the program is loaded and outlives the call, and no options is what a null pointer stands for.
+    // SAFETY: the program is loaded and outlives the call, and no options is what a null pointer
+    // stands for.
     let link = unsafe { libbpf_sys::bpf_program__attach_tcx(program.as_libbpf_object().as_ptr(), index, ptr::null()) };
     let link = NonNull::new(link).ok_or_else(io::Error::last_os_error)?;
     // SAFETY: libbpf has just made it, and nobody else has it.

@@ -1,4 +1,6 @@
-//! Threads for what is not timed: each runs a small runtime of its own until it is told to stop.
+//! Threads for work that is not time-critical.
+//!
+//! Each runs a small tokio runtime until it is stopped.
 
 use std::future::Future;
 use std::io;
@@ -35,7 +37,8 @@ impl Background {
 impl Drop for Background {
     fn drop(&mut self) {
         self.stop.notify_one();
-        // Where it is the thread itself that lets go, it cannot wait for itself; it ends as soon as it comes to wait.
+        // Where it is the thread itself that lets go, it cannot wait for itself; it ends as soon as
+        // it comes to wait.
         if let Some(thread) = self.thread.take()
             && thread.thread().id() != std::thread::current().id()
         {

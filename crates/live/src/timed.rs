@@ -1,4 +1,6 @@
-//! What the timed loops of controller and agent share: waiting, being woken, and real-time priority.
+//! What the control loops of controller and agent share: waiting, wake-ups, and real-time priority.
+//!
+//! Deadlines are times of CLOCK_MONOTONIC.
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -59,8 +61,9 @@ pub fn wait(until: Time, readable: &[BorrowedFd<'_>]) -> io::Result<()> {
     }
 }
 
-/// Gives this thread a real-time priority (SCHED_FIFO, the lowest but one): it runs when it has to, before everything that has none. Whether
-/// that was allowed: without CAP_SYS_NICE all works, with wake-ups that come later.
+/// Gives this thread a real-time priority (SCHED_FIFO, the lowest but one): it runs when it has to,
+/// before everything that has none. Whether that was allowed: without CAP_SYS_NICE all works, with
+/// wake-ups that come later.
 pub fn real_time() -> bool {
     // Timers of a thread without it are 50 us late otherwise.
     let _ = nix::sys::prctl::set_timerslack(1);

@@ -1,4 +1,6 @@
-//! What sets a circuit switch: the process that has made it, or another one of the machine.
+//! Sets a circuit switch, from the process that made it or from another one of the machine.
+//!
+//! The two share the switch's pinned maps.
 
 use crate::bpf::BpfError;
 use crate::clock;
@@ -37,10 +39,10 @@ pub enum CircuitError {
         source: io::Error,
     },
     /// No ports, too many, or one twice.
-    #[error("a circuit switch has 1 to {MOST_PORTS} interfaces, each once; there are {0}")]
+    #[error("interfaces of a circuit switch: found {0}, expected 1 to {MOST_PORTS}, each once")]
     Interfaces(String),
     /// Not an output for each input.
-    #[error("{found} outputs for a circuit switch of {ports} ports")]
+    #[error("{found} outputs: expected {ports}, one for each port of the circuit switch")]
     Outputs {
         /// How many there are.
         found: usize,
@@ -48,7 +50,7 @@ pub enum CircuitError {
         ports: usize,
     },
     /// An output is no port, or that of two inputs.
-    #[error("output {0} is that of two inputs, or no port")]
+    #[error("output {0} is not a port, or is used by two inputs")]
     Output(usize),
     /// There is none.
     #[error("there is no circuit switch in {}: {source}", folder.display())]
@@ -115,8 +117,8 @@ impl Tuner {
         Ok(tuner)
     }
 
-    /// That of a switch that is pinned in this folder. One tuner should be used at a time: two that retune at once leave what
-    /// neither has asked for.
+    /// That of a switch that is pinned in this folder. One tuner should be used at a time: two that
+    /// retune at once leave what neither has asked for.
     ///
     /// # Errors
     /// Where there is none, or this process may not.
@@ -179,12 +181,14 @@ impl Tuner {
         (0..self.ports()?).map(output).collect()
     }
 
-    /// Connects each input (by its place among the interfaces) to this output, or to none. Ports that change, or all ([`Darkens`]), are dark from
-    /// now on and lit together; when, by the monotonic clock. A retune during another begins anew for the ports that it concerns; one that
-    /// changes nothing darkens nothing.
+    /// Connects each input (by its place among the interfaces) to this output, or to none. Ports
+    /// that change, or all ([`Darkens`]), are dark from now on and lit together; when, by the
+    /// monotonic clock. A retune during another begins anew for the ports that it concerns; one
+    /// that changes nothing darkens nothing.
     ///
     /// # Errors
-    /// Where there is not an output for each port, or an output is none or that of two inputs; nothing has changed then.
+    /// Where there is not an output for each port, or an output is none or that of two inputs;
+    /// nothing has changed then.
     pub fn retune(&mut self, outputs: &[Option<usize>]) -> Result<Time, CircuitError> {
         let settings = self.settings()?;
         let ports = settings.ports();
@@ -239,7 +243,8 @@ pub fn remove(folder: &Path) {
     }
 }
 
-/// Writes a circuit; the output is there before the time, in the order in which the program reads them.
+/// Writes a circuit; the output is there before the time, in the order in which the program reads
+/// them.
 pub fn write(circuits: &impl MapCore, port: u32, output: u64, lit_at: u64) -> Result<(), libbpf_rs::Error> {
     let value = [output.to_ne_bytes(), lit_at.to_ne_bytes()].concat();
     circuits.update(&port.to_ne_bytes(), &value, MapFlags::ANY)

@@ -1,8 +1,10 @@
-//! A controller at work, as its page shows it: which slots are planned, what waits, how full slots are, who is silent.
+//! The data of a controller's page: planned slots, backlog, how full slots are, and which hosts are
+//! silent.
 //!
-//! Three threads meet here, and none waits for a browser. The timed thread hands over slots as they are planned, without a lock, and only while
-//! somebody looks: otherwise it reads one flag ([`Watch::slot`]). The demand channel's thread writes down what hosts say ([`Watch::hear`]). The
-//! status page's thread makes events of both, a few a second ([`Publisher`]).
+//! Three threads share it, and none waits for a browser. The control loop hands over planned slots
+//! without a lock, and only while a page is open ([`Watch::slot`]). The demand channel's thread
+//! records what hosts report ([`Watch::hear`]). The status page's thread makes a few events a
+//! second of both ([`Publisher`]).
 
 mod heard;
 mod hold;
@@ -48,7 +50,8 @@ pub struct About {
     /// For how long ports of a circuit switch are dark that change.
     #[serde(rename = "dark_ns", serialize_with = "nanoseconds")]
     pub dark: Duration,
-    /// A host that is there and has not reported for so long is late; `None` where hosts report only what changes.
+    /// A host that is there and has not reported for so long is late; `None` where hosts report
+    /// only what changes.
     #[serde(rename = "late_after_ns", serialize_with = "perhaps_nanoseconds")]
     pub late_after: Option<Duration>,
 }
@@ -113,15 +116,16 @@ impl Watch {
         (Arc::new(Self { about, begun, watched, slots, missed, pages, heard, observed }), planned)
     }
 
-    /// A slot is planned. `slot` is called only while somebody looks. Never waits: where the page's thread is behind, the slot is counted as
-    /// missed.
+    /// A slot is planned. `slot` is called only while somebody looks. Never waits: where the page's
+    /// thread is behind, the slot is counted as missed.
     pub fn slot(&self, slot: impl FnOnce() -> Planned) {
         if self.watched.load(Relaxed) && self.slots.try_send(slot()).is_err() {
             self.missed.fetch_add(1, Relaxed);
         }
     }
 
-    /// Something came over the demand channel. Whether it is for the page alone. Called on the channel's thread.
+    /// Something came over the demand channel. Whether it is for the page alone. Called on the
+    /// channel's thread.
     pub fn hear(&self, word: &Word) -> bool {
         self.heard().hear(clock::now(), word)
     }

@@ -156,7 +156,8 @@ fn what_moves_is_dark_and_what_stays_carries_on() {
 fn a_retune_under_traffic_loses_what_it_counts_and_nothing_after_it() {
     let mut rig = Rig::start("tune", 3, Duration::from_ms(20), Darkens::Moved);
     let now = timeplane_live::clock::now;
-    // Per frame: where to the circuit went, and whether it was sent after light, by the sender's clock, which is the switch's.
+    // Per frame: where to the circuit went, and whether it was sent after light, by the sender's
+    // clock, which is the switch's.
     let mut sent: Vec<(usize, bool)> = vec![];
     for output in [1, 2, 1, 2, 1, 2] {
         let lit = rig.switch.retune(&[Some(output), None, None]).unwrap();

@@ -88,7 +88,8 @@ fn a_limited_port_takes_its_time_holds_its_buffer_and_lets_signals_pass() {
         frame
     };
     let mut frames = Frames::new(1514);
-    // The EtherTypes that arrive, until there were so many and then silence, and how long the last one took.
+    // The EtherTypes that arrive, until there were so many and then silence, and how long the last
+    // one took.
     let mut receive = |since: Instant, least: usize| {
         let (mut all, mut last) = (vec![], since);
         while to.wait(Duration::from_ms(if all.len() < least { 10_000 } else { 200 })).unwrap() {
@@ -98,7 +99,8 @@ fn a_limited_port_takes_its_time_holds_its_buffer_and_lets_signals_pass() {
         }
         (all, (last - since).as_millis())
     };
-    // Less than the buffer: all of it arrives, a byte a microsecond less the burst; and a signal, sent last, does not wait.
+    // Less than the buffer: all of it arrives, a byte a microsecond less the burst; and a signal,
+    // sent last, does not wait.
     let start = Instant::now();
     let bulk = vec![frame([0x88, 0xb6], 1000); 200];
     assert_eq!(from.send_batch(&bulk).unwrap(), Batch { sent: 200, stop: None });

@@ -1,4 +1,6 @@
-//! What plans of circuits mean on real hosts.
+//! Plans of circuits on real hosts: the switches that they need, and which of them are unsupported.
+//!
+//! The dark time that a plan has to spare is how late its controller may be.
 
 use timeplane_live::tuner::Darkens;
 use timeplane_model::{Duration, Fabric, Rate};
@@ -41,13 +43,16 @@ pub(super) fn refuse(spec: &CircuitsSpec, topology: &Topology) -> Result<(), Str
     let Topology::Hybrid(hybrid) = topology else { return Err("its fabric has no circuit switch".to_owned()) };
     let shape = hybrid.shape();
     if (shape.hosts_per_tor, shape.packet_uplinks, shape.circuit_uplinks) != (1, 1, 1) {
-        return Err("a host is a port of the circuit switch, and its fabric has racks: `hosts_per_tor` and uplinks have to be 1".to_owned());
+        return Err("its fabric has racks, but a host is a port of the circuit switch: expected 1 for `hosts_per_tor` and uplinks".to_owned());
     }
     if spec.demand == CircuitDemand::Oracle {
-        return Err("it plans by an oracle, and agents know no more than what they report".to_owned());
+        return Err("it plans by an oracle, but agents report only their backlog".to_owned());
     }
     if spec.acknowledgements > 0.0 {
-        return Err("it keeps packets for acknowledgements, and agents' reports wait for no gate: `acknowledgements` has to be 0".to_owned());
+        return Err(
+            "it reserves packets for acknowledgements, which agents do not need: expected `acknowledgements` of 0"
+                .to_owned(),
+        );
     }
     Ok(())
 }

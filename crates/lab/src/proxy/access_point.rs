@@ -1,4 +1,6 @@
-//! The access point's side on the real clock: what the emulated link does becomes reports to a proxy.
+//! The access point in real time: it reports the state of the emulated link to a proxy.
+//!
+//! The agent is that of the simulator. Reports are datagrams.
 
 use super::rate_trace::RateTrace;
 use std::collections::VecDeque;
@@ -35,7 +37,8 @@ pub struct AccessPoint {
 }
 
 impl AccessPoint {
-    /// Starts it. `socket` is what reports leave by, `queue` tells what waits for the link. The link trace begins with the clock.
+    /// Starts it. `socket` is what reports leave by, `queue` tells what waits for the link. The
+    /// link trace begins with the clock.
     ///
     /// # Errors
     /// Where a thread cannot be started.
@@ -75,7 +78,8 @@ impl AccessPoint {
         Ok(Self { stop: Some(stop), muted, sent, thread: Some(thread) })
     }
 
-    /// Sends no reports from now on, or does again: what a proxy sees of an access point that fails.
+    /// Sends no reports from now on, or does again: what a proxy sees of an access point that
+    /// fails.
     pub fn mute(&self, muted: bool) {
         self.muted.store(muted, Ordering::Relaxed);
     }

@@ -77,8 +77,8 @@ pub enum RunError {
 /// Runs what is missing, and compares the completed runs.
 ///
 /// # Errors
-/// If the lab does not support the scenario, results cannot be written, or a run fails. Completed runs
-/// are kept.
+/// If the lab does not support the scenario, results cannot be written, or a run fails. Completed
+/// runs are kept.
 pub fn run(
     loaded: &Loaded,
     options: &Options,

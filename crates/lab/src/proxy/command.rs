@@ -1,4 +1,6 @@
 //! `timeplane live lab` for a scenario of the proxy.
+//!
+//! After the comparison it prints a table of policies, goodput and round trips.
 
 use super::answers::{self, Options};
 use crate::answers::Outcome;

@@ -1,4 +1,6 @@
-//! Delays, counted.
+//! A histogram of delays.
+//!
+//! Its buckets have constant width, so that quantiles are exact to one bucket.
 
 use timeplane_model::Duration;
 
@@ -38,7 +40,8 @@ impl Delays {
     pub fn mean(&self) -> Option<Duration> {
         (self.count > 0).then(|| Duration::from_ps((self.sum / i128::from(self.count)) as i64))
     }
-    /// How often each delay was seen: at least this long, and less than 50 us longer; the last one of 10 s has all beyond.
+    /// How often each delay was seen: at least this long, and less than 50 us longer; the last one
+    /// of 10 s has all beyond.
     pub fn cells(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         let each = (0..).zip(&self.cells).filter(|(_, n)| **n > 0);
         each.map(|(i, &n)| (CELL * i, u64::from(n)))
@@ -47,7 +50,8 @@ impl Delays {
     pub fn longest(&self) -> Option<Duration> {
         (self.count > 0).then_some(self.longest)
     }
-    /// The least delay that a share of all, from 0 to 1, do not exceed, to 50 us and at most the longest; none where there is none.
+    /// The least delay that a share of all, from 0 to 1, do not exceed, to 50 us and at most the
+    /// longest; none where there is none.
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         let rank = ((share.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
         let mut below = 0;

@@ -1,8 +1,9 @@
-//! A link that follows a link trace, between two TUN interfaces: each packet that one of them is given comes out of the other when it would have come
-//! over the link.
+//! An emulated link between two TUN interfaces: a packet that enters one of them leaves the other
+//! when it would have crossed a link that follows a trace.
 //!
-//! TUN without offloads has no super-frames: what the kernel hands over is a packet of the link. Up to 500 Mb/s, a packet is late by 20 us in
-//! the median, and 45 to 240 us at p99 (measured on two shared cores).
+//! TUN without offloads has no super-frames: every packet from the kernel is one packet of the
+//! link. Up to 500 Mb/s, packets are late by 20 us in the median and by 45 to 240 us at p99,
+//! measured on two shared cores.
 
 use super::delays::Delays;
 use super::fifo::{Count, Fate, Fifo};
@@ -23,7 +24,8 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 
 /// The largest packet that a TUN interface can have.
 const LARGEST: usize = 65_535;
-/// Packets that a TUN interface keeps until they are read: what comes at 500 Mb/s while the emulator is not run for 200 ms.
+/// Packets that a TUN interface keeps until they are read: what comes at 500 Mb/s while the
+/// emulator is not run for 200 ms.
 const UNREAD: u32 = 10_000;
 /// Packets that are read before those that are due are looked at again.
 const BATCH: usize = 32;
@@ -49,10 +51,12 @@ pub enum EmulatorError {
     Io(#[from] io::Error),
 }
 
-/// Makes a TUN interface in a namespace, up, with this address and prefix (`10.0.0.1/24`). It is removed when the value is dropped.
+/// Makes a TUN interface in a namespace, up, with this address and prefix (`10.0.0.1/24`). It is
+/// removed when the value is dropped.
 ///
 /// # Errors
-/// Where the name is taken or longer than 15 characters, the address makes no sense, or the process may not.
+/// Where the name is taken or longer than 15 characters, the address makes no sense, or the process
+/// may not.
 pub fn tun(namespace: &Namespace, name: &str, address: &str, mtu: u16) -> Result<SyncDevice, EmulatorError> {
     let make = || DeviceBuilder::new().name(name).mtu(mtu).tx_queue_len(UNREAD).enable(false).build_sync();
     let device = namespace.enter(make)?.map_err(|source| EmulatorError::Tun { name: name.to_owned(), source })?;
@@ -86,7 +90,8 @@ pub struct LinkSpec {
     pub record_until: Time,
 }
 
-/// What has become of packets in one direction. `came = no_room + lost + refused + delivered + under_way`, in packets as in bytes.
+/// What has become of packets in one direction. `came = no_room + lost + refused + delivered +
+/// under_way`, in packets as in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Read from the interface.
@@ -138,7 +143,8 @@ pub struct Emulator {
 pub struct Measured {
     /// What became of packets.
     pub counters: Counters,
-    /// From the interface to the interface, of packets that were delivered: wait, transmission and propagation.
+    /// From the interface to the interface, of packets that were delivered: wait, transmission and
+    /// propagation.
     pub delays: Delays,
     /// How long after its time a packet was handed over.
     pub lateness: Delays,

@@ -1,4 +1,6 @@
-//! The experiments of a lab that a scenario describes, so that both worlds run the same.
+//! Reads the experiments of the proxy's lab from a scenario.
+//!
+//! The simulator and the lab thus run the same link trace, queue and policies.
 
 use super::lab::{LabScheme, ProxyLab};
 use super::rate_trace::{RateTrace, RateTraceError};
@@ -10,13 +12,13 @@ use timeplane_scenario::{AirQueue, CongestionKind, Scenario, Scheme, Transport};
 #[derive(Debug, thiserror::Error)]
 pub enum ExperimentError {
     /// What the lab is made of is missing.
-    #[error("{missing}: the proxy's lab has one air link that follows a trace, and a measured window")]
+    #[error("missing {missing}: the proxy's lab needs an air link that follows a trace, and a measured window")]
     Missing {
         /// The key.
         missing: &'static str,
     },
     /// A scheme of another kind.
-    #[error("scheme.{scheme}: TCP without a plan, alone or with a `proxy`, is what the proxy's lab has")]
+    #[error("scheme.{scheme}: expected TCP without a plan, alone or with a `proxy`")]
     Scheme {
         /// Which one.
         scheme: String,
@@ -38,14 +40,17 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// One for each scheme of a scenario, in its order; files are looked up in `base`, and namespaces are named after `prefix`.
+    /// One for each scheme of a scenario, in its order; files are looked up in `base`, and
+    /// namespaces are named after `prefix`.
     ///
-    /// The lab has the link trace of the first air link that has one, its queue (packets of the fabric's MTU), the fabric's propagation between
-    /// edge and device, and the measured window. Wires are what they are. The lab's proxy always splits connections, and what it says to its own
-    /// senders takes no time.
+    /// The lab has the link trace of the first air link that has one, its queue (packets of the
+    /// fabric's MTU), the fabric's propagation between edge and device, and the measured window.
+    /// Wires are what they are. The lab's proxy always splits connections, and what it says to its
+    /// own senders takes no time.
     ///
     /// # Errors
-    /// Where the scenario has no such link or window, a scheme is of another kind, or the link trace cannot be emulated.
+    /// Where the scenario has no such link or window, a scheme is of another kind, or the link
+    /// trace cannot be emulated.
     pub fn all(scenario: &Scenario, base: &Path, prefix: &str) -> Result<Vec<Self>, ExperimentError> {
         let missing = |missing| ExperimentError::Missing { missing };
         let radio = scenario.fabric.radio.as_ref().ok_or(missing("fabric.radio"))?;

@@ -1,4 +1,6 @@
-//! The queue of an emulated link, as arithmetic.
+//! The queue of an emulated link, computed instead of stored.
+//!
+//! It knows when each packet leaves as soon as the packet arrives.
 
 use super::rate_trace::{RateTrace, Work};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -44,8 +46,8 @@ pub enum Fate {
     Stays,
 }
 
-/// A queue first come first served in front of a link that follows a link trace: `departure = max(now, free_at) + bytes / rate`, at the rates in
-/// force. Times are the link trace's.
+/// A queue first come first served in front of a link that follows a link trace: `departure =
+/// max(now, free_at) + bytes / rate`, at the rates in force. Times are the link trace's.
 ///
 /// The packet in transmission takes room until its last bit has left.
 #[derive(Debug)]
@@ -55,8 +57,8 @@ pub struct Fifo {
     limit: Bytes,
     /// Until when the link is taken; none: for ever.
     free_at: Option<Duration>,
-    /// What it can carry of the next packet in the picosecond before, where that one waits already: departures are rounded, and rates may fall
-    /// from much to little.
+    /// What it can carry of the next packet in the picosecond before, where that one waits already:
+    /// departures are rounded, and rates may fall from much to little.
     ahead: Work,
     /// When those that wait will have left, and their bytes.
     waiting: VecDeque<(Option<Duration>, u32)>,
@@ -152,8 +154,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against the closed formula: a packet has left when the link trace, from the begin of the busy period that it belongs to, has carried all
-        /// packets of that period up to it.
+        /// Against the closed formula: a packet has left when the link trace, from the begin of the
+        /// busy period that it belongs to, has carried all packets of that period up to it.
         #[test]
         fn departures_are_those_of_a_queue_first_come_first_served(
             steps in prop::collection::vec((1_i64..40, 0_u64..100), 1..12),

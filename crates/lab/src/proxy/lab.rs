@@ -1,4 +1,5 @@
-//! A server, a proxy at the edge, an emulated 60 GHz link and a device, in namespaces: what TCP makes of a link trace, alone and steered.
+//! TCP over a link trace in namespaces: a server, a proxy at the edge, an emulated 60 GHz link and
+//! a device.
 //!
 //! ```text
 //! server - veth - edge (proxy) - TUN - emulated link - TUN - device
@@ -40,13 +41,15 @@ const WATCH: Duration = Duration::from_ms(5);
 /// Who schemes the windows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LabScheme {
-    /// The kernel: a connection from the server to the device, with this congestion control (`cubic`, `bbr`, `reno`).
+    /// The kernel: a connection from the server to the device, with this congestion control
+    /// (`cubic`, `bbr`, `reno`).
     Kernel(String),
     /// The proxy: connections are split at the edge, and those to the device steered.
     Proxy(ProxyPolicy),
 }
 
-/// An experiment. Nothing of it is shared with others, but for names of namespaces: `name` and a letter, which must be free.
+/// An experiment. Nothing of it is shared with others, but for names of namespaces: `name` and a
+/// letter, which must be free.
 #[derive(Clone, Debug)]
 pub struct ProxyLab {
     /// What the names of the namespaces begin with.
@@ -74,7 +77,8 @@ pub struct ProxyLab {
 }
 
 impl ProxyLab {
-    /// A lab with 20 ms of round trip, a queue of 6 MB, packets of 1500 B, a way back of 400 Mb/s, and reports at once and every 10 ms.
+    /// A lab with 20 ms of round trip, a queue of 6 MB, packets of 1500 B, a way back of 400 Mb/s,
+    /// and reports at once and every 10 ms.
     pub fn new(name: &str, trace: RateTrace, duration: Duration) -> Self {
         Self {
             name: name.to_owned(),
@@ -119,7 +123,8 @@ pub struct Figures {
     pub goodput: Rate,
     /// What the link could have carried in that time, headers included.
     pub capacity: Rate,
-    /// As the link's packets had them: their measured way through the queue and the air, and an empty way back.
+    /// As the link's packets had them: their measured way through the queue and the air, and an
+    /// empty way back.
     pub rtt: RoundTrips,
     /// The smoothed round trip of the link's sender, every 5 ms.
     pub srtt: RoundTrips,
@@ -137,7 +142,8 @@ pub struct Figures {
     pub intact: bool,
     /// What the proxy heard and said.
     pub steering: Option<SteeringCounters>,
-    /// How long packets took to the device: wait, transmission and propagation. An empty way back is not in it.
+    /// How long packets took to the device: wait, transmission and propagation. An empty way back
+    /// is not in it.
     pub delays: Delays,
 }
 
@@ -166,7 +172,7 @@ pub enum LabError {
         source: io::Error,
     },
     /// A lab of no time.
-    #[error("a lab that lasts {found}: above 0 is needed")]
+    #[error("duration of the lab {found}: expected more than 0")]
     Duration {
         /// How long.
         found: Duration,
@@ -220,16 +226,19 @@ struct Edge {
 }
 
 impl ProxyLab {
-    /// Runs it: as long as the server sends, and until what it has sent has come, 30 s more at most.
+    /// Runs it: as long as the server sends, and until what it has sent has come, 30 s more at
+    /// most.
     ///
     /// # Errors
-    /// Where namespaces, interfaces or sockets cannot be made; that needs CAP_NET_ADMIN and CAP_SYS_ADMIN.
+    /// Where namespaces, interfaces or sockets cannot be made; that needs CAP_NET_ADMIN and
+    /// CAP_SYS_ADMIN.
     pub fn run(&self, scheme: &LabScheme, actuator: &Arc<Actuator>) -> Result<Figures, LabError> {
         let figures = self.run_while(scheme, actuator, &|_| true)?;
         Ok(figures.expect("it has been told to go on all the while"))
     }
 
-    /// The same, while `goes_on` says so, which is told which share of the time has passed, 0 to 1; `None` where it was given up.
+    /// The same, while `goes_on` says so, which is told which share of the time has passed, 0 to 1;
+    /// `None` where it was given up.
     ///
     /// # Errors
     /// As there.
@@ -246,7 +255,8 @@ impl ProxyLab {
         let near = tun(&hosts.edge, "air", "10.91.0.1/24", self.mtu)?;
         let far = tun(&hosts.device, "air", &format!("{DEVICE}/24"), self.mtu)?;
         hosts.device.ip("route add default dev air")?;
-        // The kernel paces packets, not bundles of a millisecond that would wait for each other at the link.
+        // The kernel paces packets, not bundles of a millisecond that would wait for each other at
+        // the link.
         hosts.edge.ip("link set air gso_max_segs 1")?;
         let listener = hosts.device.enter(|| TcpListener::bind((DEVICE, PORT)))?.map_err(at("the device's socket"))?;
 

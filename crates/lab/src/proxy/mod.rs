@@ -1,10 +1,11 @@
-//! Labs of the proxy: the link to try it on, and a scenario's runs over it.
+//! The lab of the proxy: an emulated radio link, and the runs of a scenario over it.
 //!
-//! - An [`Emulator`] carries packets between two TUN interfaces as a link would that follows a [`Link trace`]:
-//!   of steps, or the one that the simulator follows. Its queue is arithmetic ([`Fifo`]).
-//! - An [`AccessPoint`] reports what that link does, as datagrams, by the agent that the simulator drives too.
-//! - A [`ProxyLab`] puts these and the proxy together in namespaces and measures; [`answers`] runs a
-//!   scenario in it.
+//! - An [`Emulator`] carries packets between two TUN interfaces like a link that follows a
+//!   [`RateTrace`]: a list of steps, or the trace of the simulator. Its queue is arithmetic
+//!   ([`Fifo`]).
+//! - An [`AccessPoint`] reports the state of that link in datagrams, by the simulator's agent.
+//! - A [`ProxyLab`] puts these and the proxy together in namespaces and measures. [`answers`] runs
+//!   a scenario in it.
 
 mod access_point;
 pub mod answers;

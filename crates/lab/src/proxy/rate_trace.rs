@@ -1,4 +1,6 @@
-//! What an emulated link carries over time.
+//! The rate of an emulated link over time.
+//!
+//! A trace is a list of steps, or follows from the beams of a scenario's link as in the simulator.
 
 use std::path::{Path, PathBuf};
 use timeplane_model::{Bytes, Duration, Rate};
@@ -23,10 +25,10 @@ pub struct Phase {
 #[derive(Debug, thiserror::Error)]
 pub enum RateTraceError {
     /// No step at all.
-    #[error("a trace without a step: at least one is needed")]
+    #[error("trace without steps: expected at least one")]
     Empty,
     /// A step that takes no time, or less.
-    #[error("step {index} of a trace lasts {found}: above 0 is allowed")]
+    #[error("step {index} of a trace lasts {found}: expected more than 0")]
     Step {
         /// Which one, from 0.
         index: usize,
@@ -34,7 +36,7 @@ pub enum RateTraceError {
         found: Duration,
     },
     /// Every walk of a simulated run is another one, and none is the one to emulate.
-    #[error("a trace with `varied = true` is another one in each run: leave it out")]
+    #[error("a trace with `varied = true` differs in every run: remove the key")]
     Varied,
     /// The file of beams cannot be read.
     #[error("{}: {source}", file.display())]
@@ -55,7 +57,8 @@ pub enum RateTraceError {
     RateTrace(#[from] timeplane_radio::LinkTraceError),
 }
 
-/// The phases of a link in the order of time, from 0 on; each lasts until the next one, the last for ever.
+/// The phases of a link in the order of time, from 0 on; each lasts until the next one, the last
+/// for ever.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RateTrace {
     phases: Vec<Phase>,
@@ -64,7 +67,8 @@ pub struct RateTrace {
     ladder: RateLadder,
 }
 
-/// What a link has to carry, in bits times 10^12: a rate does its bits per second in every picosecond.
+/// What a link has to carry, in bits times 10^12: a rate does its bits per second in every
+/// picosecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Work(u128);
 
@@ -80,7 +84,8 @@ impl Work {
 }
 
 impl RateTrace {
-    /// A link trace of rates and how long each lasts; the last one for ever. At rate zero nothing is sent. Nothing is lost in the air.
+    /// A link trace of rates and how long each lasts; the last one for ever. At rate zero nothing
+    /// is sent. Nothing is lost in the air.
     ///
     /// # Errors
     /// Where there is no step, or one takes no time.
@@ -104,10 +109,11 @@ impl RateTrace {
         Ok(Self { phases: phases.collect(), packet: Bytes::new(1500), ladder })
     }
 
-    /// The link trace that a simulated run's air link of this description follows, from 0 to `length` at least. Files are looked up in `base`.
+    /// The link trace that a simulated run's air link of this description follows, from 0 to
+    /// `length` at least. Files are looked up in `base`.
     ///
-    /// What is slow or lossy is so for the same packets as in the simulator, but for the one during which the rate changes: there it keeps the
-    /// rate with which it began.
+    /// What is slow or lossy is so for the same packets as in the simulator, but for the one during
+    /// which the rate changes: there it keeps the rate with which it began.
     ///
     /// # Errors
     /// Where each run has another link trace, or a file cannot be read or makes no sense.
@@ -173,20 +179,22 @@ impl RateTrace {
         &self.phases[self.place(time)]
     }
 
-    /// The probability that a packet of this size whose first bit leaves at `time` is lost: that any of it is.
+    /// The probability that a packet of this size whose first bit leaves at `time` is lost: that
+    /// any of it is.
     pub fn loss(&self, time: Duration, bytes: Bytes) -> f64 {
         let share = bytes.get() as f64 / self.packet.get().max(1) as f64;
         1.0 - all_right(self.at(time).loss, share)
     }
 
-    /// When the last bit has left of `bytes` whose first bit leaves at `start` at the earliest, rounded up to a picosecond; none where the
-    /// link is silent for ever before.
+    /// When the last bit has left of `bytes` whose first bit leaves at `start` at the earliest,
+    /// rounded up to a picosecond; none where the link is silent for ever before.
     pub fn finish(&self, start: Duration, bytes: Bytes) -> Option<Duration> {
         self.carry(start, Work::of(bytes)).map(|(end, _)| end)
     }
 
-    /// As [`finish`](Self::finish), with what the link can carry on top until that picosecond is over. Who hands it back as done for the work that
-    /// comes next without a gap loses nothing by the rounding.
+    /// As [`finish`](Self::finish), with what the link can carry on top until that picosecond is
+    /// over. Who hands it back as done for the work that comes next without a gap loses nothing by
+    /// the rounding.
     pub fn carry(&self, start: Duration, work: Work) -> Option<(Duration, Work)> {
         let Work(mut left) = work;
         let mut now = start;

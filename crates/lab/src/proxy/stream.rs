@@ -1,4 +1,7 @@
-//! A stream of bytes that its receiver knows, and how fast it comes.
+//! The one stream of an experiment: it sends as fast as the socket takes, and measures what
+//! arrives.
+//!
+//! The receiver knows the pattern of the bytes and compares all of them.
 
 use super::delays::Delays;
 use std::io::{self, ErrorKind, Read, Write};
@@ -15,7 +18,8 @@ const PERIOD: usize = 65_521;
 /// Whoever waits looks so often at the time.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
 
-/// The byte at each place of the stream is that of this pattern there, over and over. Two periods, so that a chunk is always in one piece.
+/// The byte at each place of the stream is that of this pattern there, over and over. Two periods,
+/// so that a chunk is always in one piece.
 fn pattern() -> Vec<u8> {
     let mut state = 0x9e37_79b9_u32;
     let mut byte = || {
@@ -63,7 +67,8 @@ pub(super) struct Received {
     pub whole: bool,
 }
 
-/// Receives until the stream ends, or until `patience`, or until nobody wants it any more; counts what comes until `end`.
+/// Receives until the stream ends, or until `patience`, or until nobody wants it any more; counts
+/// what comes until `end`.
 pub(super) fn receive(
     mut from: &TcpStream,
     end: Time,
@@ -96,7 +101,8 @@ pub(super) fn receive(
     Ok(received)
 }
 
-/// Looks at a sender's smoothed round trip every `every` until `end`, or until nobody wants it any more; what they were, and how often it sent again.
+/// Looks at a sender's smoothed round trip every `every` until `end`, or until nobody wants it any
+/// more; what they were, and how often it sent again.
 pub(super) fn watch(
     sender: &TcpStream,
     every: Duration,

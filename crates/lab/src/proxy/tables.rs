@@ -1,8 +1,8 @@
-//! What came of an experiment of the proxy's lab, as the tables and the summary of a simulation.
+//! The results of an experiment in the proxy's lab, as the tables and the summary of a simulation.
 //!
-//! What is not to be had: the table of links, since there is one link and it is emulated; what windows were over time; and commands from the proxy
-//! to its own sockets, which are no messages. Round trips are those of the link's packets, exact to 50 us: their measured way through queue and
-//! air, and an empty way back.
+//! Missing are the table of links, since the only link is emulated; windows over time; and the
+//! proxy's orders to its own sockets, which are no messages. Round trips are those of the link's
+//! packets, exact to 50 us: the measured delay of queue and air, and an empty way back.
 
 use super::lab::{Figures, ProxyLab};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ const HEADERS: u64 = 52;
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// Not all that the server wrote came out as it was.
-    #[error("{sent} B were sent and {came} B came: some are missing or wrong")]
+    #[error("{sent} B sent, {came} B received: bytes are missing or corrupt")]
     Bytes {
         /// Bytes that the server wrote.
         sent: u64,

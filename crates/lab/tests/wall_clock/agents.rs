@@ -1,8 +1,9 @@
-//! One suite for agents, run in two worlds: virtual time, and real interfaces of network namespaces.
+//! One suite for agents, run in virtual time and on real interfaces of namespaces.
 //!
-//! A body knows the world by its [`World`] alone: hosts that want to send, a controller that can be killed, signals that get lost. What it asks
-//! for holds in both: everything arrives, nobody sends in a foreign slot, nobody is muted for good. Times are counted in rounds, which a world
-//! has as long as it likes.
+//! A test body knows only its [`World`]: hosts with traffic, a controller that can be killed,
+//! signals that can be lost. Its guarantees hold in both worlds: all traffic arrives, no host sends
+//! in another host's slot, and no host is muted forever. Times are rounds, which each world
+//! defines.
 
 mod bodies;
 mod veth;
@@ -14,7 +15,8 @@ pub trait World {
     fn offer(&mut self, slots: u32);
     /// Lets so many rounds of all hosts' slots pass.
     fn run(&mut self, rounds: u32);
-    /// Lets time pass until all that was offered has arrived, for so many rounds at most; whether it has.
+    /// Lets time pass until all that was offered has arrived, for so many rounds at most; whether
+    /// it has.
     fn run_until_delivered(&mut self, most_rounds: u32) -> bool;
     /// Slots' worth of bytes that have arrived.
     fn delivered(&self) -> f64;

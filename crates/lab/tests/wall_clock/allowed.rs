@@ -1,4 +1,5 @@
-//! With `scope = "all"` everything waits for slots but what keeps a host within reach: SSH and ARP never stop, whatever daemons do.
+//! With `scope = "all"` the gate holds all traffic except what keeps a host reachable: SSH and ARP
+//! pass, whatever the daemons do.
 
 use crate::common::{Lab, Traffic, pairs, until};
 use nix::sys::socket::getsockopt;

@@ -1,5 +1,5 @@
-//! Circuits on real interfaces: a controller sets a circuit switch in the kernel, hosts send over it while their circuit is up, and the rest over the bridge
-//! beside it.
+//! Circuits on real interfaces: a controller sets a circuit switch in the kernel, and hosts send
+//! over it while their circuit is up, and otherwise over the bridge.
 
 use crate::common::place::{PROGRAM, Place};
 use arrow_array::cast::AsArray;
@@ -72,7 +72,8 @@ impl Run {
     fn completion_ms(&self) -> f64 {
         self.summary["completion_ps"].as_f64().unwrap() / 1e9
     }
-    /// What share of all that hosts sent crossed the circuit switch, by the table of links of a simulation.
+    /// What share of all that hosts sent crossed the circuit switch, by the table of links of a
+    /// simulation.
     fn circuit_share(&self, fabric: &Fabric) -> f64 {
         let file = std::fs::File::open(self.folder.join("links.parquet")).unwrap();
         let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
@@ -111,8 +112,10 @@ fn a_lab_of_circuits_does_what_the_simulator_says() {
     println!("over circuits: {:.1} % live, {:.1} % simulated", 100.0 * share, 100.0 * simulated);
     let (mine, theirs) = (run.completion_ms(), theirs.completion_ms());
     println!("completion: {mine:.0} ms live, {theirs:.0} ms simulated; frames resent: {}", live["frames_resent"]);
-    // The packet switch carries 30 Mb/s of six hosts for as long as a run takes, and one on a machine that is busy takes longer: schedules that come too late are
-    // not used, and late controllers slip. So much of 27 MB may differ, and beside it what two periods carry, as flows begin anywhere in a period.
+    // The packet switch carries 30 Mb/s of six hosts for as long as a run takes, and one on a
+    // machine that is busy takes longer: schedules that come too late are not used, and late
+    // controllers slip. So much of 27 MB may differ, and beside it what two periods carry, as flows
+    // begin anywhere in a period.
     let longer = 30e6 / 8.0 * (mine - theirs).max(0.0) / 1e3 / 27e6;
     assert!((share - simulated).abs() < 0.035 + longer, "{share} {simulated} {longer}");
     // 4.3 MB and their headers at 50 Mb/s are 706 ms, whatever the switches are.
@@ -122,7 +125,8 @@ fn a_lab_of_circuits_does_what_the_simulator_says() {
     assert_eq!((&controller["retunes_failed"], &controller["refused_plans"]), (&0.into(), &0.into()), "{controller}");
 }
 
-/// A switch that is dark for longer than it is said to be: what is lost is counted, with its reason, and comes all the same. So does the simulator say.
+/// A switch that is dark for longer than it is said to be: what is lost is counted, with its
+/// reason, and comes all the same. So does the simulator say.
 #[test]
 fn a_switch_that_is_dark_for_too_long_costs_frames_and_no_byte() {
     let _turn = crate::turn();
@@ -143,7 +147,8 @@ fn a_switch_that_is_dark_for_too_long_costs_frames_and_no_byte() {
     assert_eq!(live["circuit_unconnected"], 0, "{live:#}");
 }
 
-/// Schedules, heartbeats and signals get lost: each costs time, and none a frame, as a gate closes with its configuration and a rate with its period.
+/// Schedules, heartbeats and signals get lost: each costs time, and none a frame, as a gate closes
+/// with its configuration and a rate with its period.
 #[test]
 fn lost_schedules_heartbeats_and_signals_cost_time_and_no_frame() {
     let _turn = crate::turn();
@@ -198,7 +203,8 @@ impl Drop for Lab {
     }
 }
 
-/// A controller that is killed leaves no gate open: nobody sends, into the dark or elsewhere, until another start of it plans again.
+/// A controller that is killed leaves no gate open: nobody sends, into the dark or elsewhere, until
+/// another start of it plans again.
 #[test]
 fn a_killed_controller_leaves_nobody_sending_into_the_dark() {
     let _turn = crate::turn();
@@ -254,5 +260,5 @@ fn what_real_hosts_do_not_do_is_refused_with_its_reason() {
     }
     let plan = LivePlan::new(&loaded(&[]).scenario, CONTROL).unwrap();
     let e = plan.host(SignalEncoding::Pfc).unwrap_err().to_string();
-    assert_eq!(e, "an encoding of 8 classes cannot name 6 hosts, which need 18");
+    assert_eq!(e, "encoding with 8 classes: expected at least 18, which 6 hosts need");
 }

@@ -1,4 +1,4 @@
-//! Slots work in every encoding of signals, from the controller to the kernels of the hosts.
+//! Slots work with every encoding of signals, from the controller to the hosts' kernels.
 
 use crate::common::{HOSTS, Lab};
 use std::time::Duration as Wait;

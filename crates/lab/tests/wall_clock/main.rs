@@ -1,8 +1,9 @@
 //! Labs of real daemons and kernel TCP. Every test here waits for the wall clock, makes network
 //! namespaces or starts processes, so they take turns: each begins with [`turn`].
 //!
-//! Turns keep the figures of one test free of another test's load. They also keep a test from running
-//! a program that another one still has open for writing in a forked child ("text file busy").
+//! Turns keep the figures of one test free of another test's load. They also keep a test from
+//! running a program that another one still has open for writing in a forked child ("text file
+//! busy").
 
 mod agents;
 mod allowed;

@@ -8,8 +8,9 @@ use timeplane_model::Duration;
 use timeplane_protocol::Pfc;
 use timeplane_protocol::wire::{Endpoint, PORT, SignalEncoding, SignalKey, UdpFrame};
 
-/// A watched switch, and sockets of those at its ports. What is sent has been counted before anything else is done, so that the order of frames
-/// is the order of lines, however busy the machine is.
+/// A watched switch, and sockets of those at its ports. What is sent has been counted before
+/// anything else is done, so that the order of frames is the order of lines, however busy the
+/// machine is.
 struct Rig {
     observer: Observer,
     hosts: Vec<PacketSocket>,
@@ -96,7 +97,8 @@ fn hosts_that_keep_to_their_slots_violate_none() {
             rig.open(host, None);
         }
     }
-    // A frame that is longer than a page, an IP packet, and what is not under slots: repairs, other versions, ungated, signals.
+    // A frame that is longer than a page, an IP packet, and what is not under slots: repairs, other
+    // versions, ungated, signals.
     rig.open(0, Some(7));
     let socket = &rig.hosts[0];
     let not = [data(0, 2, 9, 60), data(0, 1, 0xffff, 60), {
@@ -178,7 +180,8 @@ fn a_hold_ends_a_slot_and_what_no_host_obeys_opens_none() {
     rig.send(0, 1, 1);
     let p = rig.port(0);
     assert_eq!((p.reactions, p.violations, p.empty_slots, p.open), (1, 0, 1, Duration::from_us(1)));
-    // Older than what the host has seen; of an older controller; of somebody else; and one that leaves classes as they are.
+    // Older than what the host has seen; of an older controller; of somebody else; and one that
+    // leaves classes as they are.
     rig.sequence = 0;
     rig.open(0, Some(1));
     rig.signal(0, Pfc { epoch: 0, sequence: 99, open: Some(1), hold: LONG });

@@ -1,4 +1,5 @@
-//! The proxy on kernel TCP: emulated links, windows set by BPF, acknowledgements on another wire. Needs root, and `/dev/net/tun`.
+//! The proxy with kernel TCP: emulated links, windows set by BPF, acknowledgements on another wire.
+//! Needs root and `/dev/net/tun`.
 
 use nix::sys::socket::{setsockopt, sockopt};
 use std::ffi::OsString;
@@ -423,7 +424,8 @@ fn acknowledgements_of_an_emulated_link_come_back_by_wire() {
     assert!(back.counters.came.packets <= 20, "{:?}", back.counters);
     assert!(there.counters.delivered.bytes > 1_000_000);
 
-    // The other way round: data by wire, and acknowledgements without their Ethernet headers through the air.
+    // The other way round: data by wire, and acknowledgements without their Ethernet headers
+    // through the air.
     a.ip("addr add 10.95.0.1/24 dev wire").unwrap();
     b.ip("addr add 10.95.0.2/24 dev wire").unwrap();
     let redirect = b.enter(|| AckRedirect::attach("wire", "air", None).unwrap()).unwrap();

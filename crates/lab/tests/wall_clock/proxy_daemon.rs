@@ -1,4 +1,5 @@
-//! `timeplane live proxy --listen` at an edge between two hosts: what netfilter turns to it goes where it was meant to go. Needs root, and nft.
+//! `timeplane live proxy` at an edge between two hosts: redirected connections reach their original
+//! destination. Needs root and nft.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -61,7 +62,8 @@ impl Edge {
         }
         Proxy(child)
     }
-    /// Sends bytes from the client to the server and back through whatever is between them; who the server took it for.
+    /// Sends bytes from the client to the server and back through whatever is between them; who the
+    /// server took it for.
     fn exchange(&self, port: u16) -> IpAddr {
         let to = SocketAddr::from(([10, 97, 0, 2], port));
         let listener = self.server.enter(|| TcpListener::bind(to).unwrap()).unwrap();
@@ -89,8 +91,8 @@ impl Edge {
 struct Proxy(Child);
 
 impl Proxy {
-    /// Waits until it says, as it does once a second, that so many connections have finished: both ends know it before the proxy does. Then tells
-    /// it to end; what it has counted.
+    /// Waits until it says, as it does once a second, that so many connections have finished: both
+    /// ends know it before the proxy does. Then tells it to end; what it has counted.
     fn end_after(mut self, finished: u64) -> serde_json::Value {
         let mut lines = BufReader::new(self.0.stdout.take().unwrap()).lines().map(Result::unwrap);
         let counted = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
@@ -189,7 +191,7 @@ fn what_makes_no_sense_is_refused() {
         (&["proxy"], "--listen <ADDRESS>"),
         (
             &["proxy", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:1", "--policy", "best"],
-            "there are reactive, proactive, predicted",
+            "expected one of reactive, proactive, predicted",
         ),
     ] {
         let out = Command::new(PROGRAM).args(arguments).output().unwrap();

@@ -1,4 +1,4 @@
-//! A scenario of the proxy as `timeplane live proxy` runs it: what comes out, and what is left when it goes.
+//! A scenario of the proxy in `timeplane live lab`: its results, and that nothing is left behind.
 
 use crate::common::place::{PROGRAM, Place, columns};
 use nix::sys::signal::{Signal, kill};

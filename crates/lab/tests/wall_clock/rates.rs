@@ -1,4 +1,5 @@
-//! Central rates on real interfaces: agents hold the rates that the controller gives, and all arrives.
+//! Central rates on real interfaces: agents keep to the controller's rates, and all traffic
+//! arrives.
 
 use std::io::{Read, Write};
 use std::time::{Duration as Wait, Instant};
@@ -58,7 +59,8 @@ fn two_senders_share_a_receiver_as_the_controller_says() {
         assert!(bytes.len() == BYTES && bytes.iter().all(|b| *b == from + 1));
     }
     let ended: Vec<Wait> = senders.into_iter().map(|s| s.join().unwrap()).collect();
-    // 4 MB and their headers over 40 Mb/s are 0.84 s; no gate lets more pass, however busy the machine is.
+    // 4 MB and their headers over 40 Mb/s are 0.84 s; no gate lets more pass, however busy the
+    // machine is.
     let wire = 2.0 * BYTES as f64 / 1462.0 * 1538.0 * 8.0;
     let least = wire / 40e6;
     let last = ended.iter().max().unwrap().as_secs_f64();

@@ -1,4 +1,5 @@
-//! What happens when a controller or an agent dies, or signals are lost or tampered with: what is promised holds, and how long it takes is printed.
+//! Recovery when a controller or an agent dies, or signals are lost or forged: guarantees hold, and
+//! the test prints how long recovery takes.
 
 use crate::common::{GAP, HOSTS, Lab, SLOT, Traffic, pairs, until};
 use std::io::{Read, Write};
@@ -169,7 +170,8 @@ fn a_killed_agent_gets_no_slot_and_its_programs_an_error() {
     let among_others = [(0, 2), (2, 0), (1, 0), (1, 2)];
     let traffic = Traffic::start(&lab, 1, &among_others, 60_000);
     until("traffic begins", Wait::from_secs(20), || traffic.pairs_done() == among_others.len());
-    // A program that sends to the host, one that sends from it and waits, and one that listens there.
+    // A program that sends to the host, one that sends from it and waits, and one that listens
+    // there.
     let (to_it, at_it) = (lab.hosts.client(0), lab.hosts.client(1));
     let mut sending = to_it.send(HostId(1), 9, None).unwrap();
     sending.set_timeout(Some(Wait::from_secs(60))).unwrap();
@@ -194,7 +196,8 @@ fn a_killed_agent_gets_no_slot_and_its_programs_an_error() {
     let with_it =
         |round: u64| planned.iter().filter(|p| p.0 == round).any(|p| p.2.iter().any(|&(a, b)| a == 1 || b == 1));
     assert!(planned.iter().any(|p| with_it(p.0)), "it had slots while it lived");
-    // The controller's clock is never ahead of the machine's, so that this round is planned after the kill.
+    // The controller's clock is never ahead of the machine's, so that this round is planned after
+    // the kill.
     let first = planned.iter().find(|p| p.1 >= killed.0.as_ps()).expect("rounds go on").0;
     let after: Vec<u64> = planned.iter().map(|p| p.0).filter(|r| *r >= first + 2).collect();
     assert!(after.len() > 4, "{} slots of others", after.len());
@@ -206,7 +209,8 @@ fn a_killed_agent_gets_no_slot_and_its_programs_an_error() {
     lab.hosts.start_agent(1).unwrap();
     lab.hosts.wait_for_all().unwrap();
     lab.exchange(2, Wait::from_secs(30));
-    // What the former agent had not read is nobody's; its sender is told, and does not wait for ever.
+    // What the former agent had not read is nobody's; its sender is told, and does not wait for
+    // ever.
     assert!(sending.finish().is_err(), "a stream to an agent that has died");
     assert_eq!(lab.violations(), 0);
 }
@@ -264,7 +268,8 @@ fn lost_doubled_late_cut_and_forged_signals_are_counted_and_cost_no_byte() {
             disturbed += 1;
             let host = (0..HOSTS as u16).position(|h| frame[..6] == host_mac(h).0).unwrap();
             let mut forged = frame.to_vec();
-            // Its number, so that it would be the newest; and its sender, since an observer has no key.
+            // Its number, so that it would be the newest; and its sender, since an observer has no
+            // key.
             forged[25] ^= 0x40;
             forged[6..12].copy_from_slice(&[2, 0, 0, 0, 9, 9]);
             for copy in [frame, &frame[..60], &forged] {

@@ -1,4 +1,4 @@
-//! A scenario in a lab of namespaces: what comes out, and what is left when it goes.
+//! A scenario in a lab of namespaces: its results, and that nothing is left behind.
 
 use crate::common::place::{PROGRAM, Place, columns, runs, summary};
 use nix::sched::{CloneFlags, setns};
@@ -39,7 +39,8 @@ fn scenario(bytes: &str) -> String {
     )
 }
 
-/// `control_loss` of a scenario holds in a lab as well: signals get lost, slots with them, and no byte.
+/// `control_loss` of a scenario holds in a lab as well: signals get lost, slots with them, and no
+/// byte.
 #[test]
 fn signals_get_lost_as_the_scenario_says() {
     let _turn = crate::turn();
@@ -52,7 +53,8 @@ fn signals_get_lost_as_the_scenario_says() {
     let [run] = &runs(&outcome.directory)[..] else { panic!("one run") };
     let pfc = &summary(run)["control_messages"]["pfc"];
     let (sent, lost) = (pfc["messages"].as_f64().unwrap(), pfc["lost"].as_f64().unwrap());
-    // Of n signals a fifth, within five standard deviations; those before the loss began are none of them.
+    // Of n signals a fifth, within five standard deviations; those before the loss began are none
+    // of them.
     assert!(lost > 0.0 && lost < 0.2 * sent + 5.0 * (0.16 * sent).sqrt(), "{lost} of {sent}");
     assert_eq!(live["signals_lost"].as_f64(), Some(lost));
 }
@@ -162,14 +164,16 @@ fn a_lab_gives_the_tables_of_a_simulation_and_nobody_sends_in_a_foreign_slot() {
     }
     assert_eq!(columns(&run.join("flows.parquet")).1, 12);
     assert!(columns(&run.join("slots.parquet")).1 > 12);
-    // Up and down of four hosts. What hosts have sent is on their links, and what they got; and what was said to get it there.
+    // Up and down of four hosts. What hosts have sent is on their links, and what they got; and
+    // what was said to get it there.
     assert_eq!(columns(&run.join("links.parquet")).1, 8);
     let scheme = &s["control_messages"];
     let per_message = |kind: &str| {
         let n = |what: &str| scheme[kind][what].as_f64().unwrap_or_else(|| panic!("{kind}: {s:#}"));
         n("bytes") / n("messages")
     };
-    // A report has a datagram's header and, of three destinations, 36 bytes at most; a signal is the smallest frame.
+    // A report has a datagram's header and, of three destinations, 36 bytes at most; a signal is
+    // the smallest frame.
     assert!(per_message("report") >= 84.0 && per_message("report") < 200.0, "{scheme:#}");
     assert_eq!(per_message("pfc"), 84.0, "{scheme:#}");
     let links = numbers(&run.join("links.parquet"), ["sent_packets", "sent_bytes", "busy_ps"]);
@@ -307,7 +311,8 @@ fn checks_of_a_scenario_hold_in_a_lab_too() {
     assert!(code == Some(2) && err.contains("completion_ps expects a duration"), "{err}");
 }
 
-/// A host's agent, a wire and the controller fail and return, while the others go on: what is delivered is whole, and nobody sends in a foreign slot.
+/// A host's agent, a wire and the controller fail and return, while the others go on: what is
+/// delivered is whole, and nobody sends in a foreign slot.
 #[test]
 fn what_a_scenario_has_fail_fails_and_returns() {
     let _turn = crate::turn();
@@ -329,7 +334,8 @@ fn what_a_scenario_has_fail_fails_and_returns() {
     let s = summary(run);
     let n = |part: &str| s["packets"][part].as_u64().unwrap();
     assert_eq!(n("sent"), n("delivered") + n("dropped") + n("in_flight"), "{s:#}");
-    // Flows of the host whose agent was killed may have failed with it; the six among the others have not.
+    // Flows of the host whose agent was killed may have failed with it; the six among the others
+    // have not.
     let flows = numbers(&run.join("flows.parquet"), ["source", "destination", "size_bytes", "received_bytes"]);
     let others: Vec<_> = flows.iter().filter(|f| f[0] != 3 && f[1] != 3).collect();
     assert!(others.len() == 6 && others.iter().all(|f| f[2] == f[3]), "{flows:?}");

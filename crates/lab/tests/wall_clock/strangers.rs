@@ -1,4 +1,4 @@
-//! Strangers on the network of running daemons: what they send is counted, and changes nothing.
+//! Strangers on the network of running daemons: their frames are counted, and change nothing.
 
 use crate::common::{HOSTS, Lab, Traffic, pairs, until};
 use rustls::pki_types::{ServerName, pem::PemObject};
@@ -60,7 +60,8 @@ impl Heard {
     /// Some of a host's, the last ones said.
     fn last(&self, host: u16) -> Vec<Vec<u8>> {
         let all = self.by_host.lock().unwrap();
-        // By epoch and number, which follow the opcode and its vectors; the high half of the number is zero.
+        // By epoch and number, which follow the opcode and its vectors; the high half of the number
+        // is zero.
         let mut all: Vec<Vec<u8>> = all[&host].iter().cloned().collect();
         all.sort_by_key(|f| f[20..28].to_vec());
         all.split_off(all.len() - BATCH)
@@ -174,7 +175,8 @@ fn kinds(now: &[Vec<u8>], before: &[Vec<u8>], to_others: &[Vec<u8>]) -> Vec<(&'s
     ]
 }
 
-/// A station at the switch that is no host of the lab. Its namespace is named like one of the lab's, so that it goes with what a killed lab has left.
+/// A station at the switch that is no host of the lab. Its namespace is named like one of the
+/// lab's, so that it goes with what a killed lab has left.
 struct Stranger {
     socket: PacketSocket,
     _namespace: Namespace,
@@ -198,7 +200,8 @@ impl Stranger {
     }
 }
 
-/// How many frames a second strangers send at the most, and how many altogether: ten seconds of them. A machine that is slower takes longer.
+/// How many frames a second strangers send at the most, and how many altogether: ten seconds of
+/// them. A machine that is slower takes longer.
 const FLOOD_RATE: f64 = 100_000.0;
 const FLOOD: u64 = 1_000_000;
 
@@ -232,7 +235,8 @@ fn counted(lab: &Lab, before: &Snapshot, kinds: &[(&'static str, Shows, Vec<Vec<
     for (was, is) in gate(&before.gate).into_iter().zip(gate(&now.gate)) {
         let of = kinds.iter().zip(by_kind).filter(|(k, _)| k.1 == is.0).map(|(_, n)| n).sum::<u64>();
         println!("{:?}: {} of {of} counted", is.0, is.1 - was.1);
-        // Where a queue was full in between, the kernel has dropped some before anybody could see them.
+        // Where a queue was full in between, the kernel has dropped some before anybody could see
+        // them.
         assert!((of.min(1)..=of).contains(&(is.1 - was.1)), "{:?}: {} of {of}", is.0, is.1 - was.1);
     }
     now
@@ -284,7 +288,8 @@ fn a_flood_of_what_no_controller_says_is_counted_and_opens_nothing() {
     assert!(refused(&second) - refused(&first) >= expected(Shows::Data), "{}", second.streams);
     assert!(second.agent["refused_signals"] - first.agent["refused_signals"] >= BATCH as u64);
 
-    // From where a broken switch would say it, and from a station of the same network that nobody has asked in.
+    // From where a broken switch would say it, and from a station of the same network that nobody
+    // has asked in.
     let all = flood("the switch's port", &socket, &kinds, |_| true);
     let third = counted(&lab, &second, &kinds, &all);
     let stranger = Stranger::join(&lab);
@@ -292,7 +297,8 @@ fn a_flood_of_what_no_controller_says_is_counted_and_opens_nothing() {
     let all = flood("a stranger's port", &stranger.socket, &kinds, |shows| shows != Shows::OtherStation);
     let fourth = counted(&lab, &third, &kinds, &all);
 
-    // Nothing was obeyed but what the controller has said; what programs send arrives, also in streams that begin now.
+    // Nothing was obeyed but what the controller has said; what programs send arrives, also in
+    // streams that begin now.
     let said = heard.count(0);
     println!("obeyed {} of {said} that the controller has said", fourth.gate.obeyed - first.gate.obeyed);
     assert!(fourth.gate.obeyed - first.gate.obeyed <= said);

@@ -1,22 +1,28 @@
 //! The agent's Unix socket, at which programs send and receive streams.
 //!
-//! A connection is one stream. The client says in one line of JSON what it wants, of at most 4096 bytes and within ten seconds; raw bytes follow.
-//! Lines of the agent are JSON, too. What goes wrong is `{"error": "why, for people"}`, and the agent closes.
+//! A connection is one stream. The client says in one line of JSON what it wants, of at most 4096
+//! bytes and within ten seconds; raw bytes follow. Lines of the agent are JSON, too. What goes
+//! wrong is `{"error": "why, for people"}`, and the agent closes.
 //!
-//! **Sending.** `{"send": {"to": 3, "port": 0, "length": 1000}}`; the port is 0 where it is missing, the length may be unknown. The agent answers
-//! `{"ok": {"stream": 1}}`, and what the client writes then is the stream. The agent reads no more than it has room for. The stream ends with its length, or
-//! where the client ends its writing half (`shutdown(SHUT_WR)`); `{"delivered": 1000, "resent": 2}` says that the agent of the receiver has everything, and how many
-//! frames were sent again. A client
-//! that closes before its stream has ended, or ends it before its length, has abandoned it: the receiver never sees a stream that looks whole and is
-//! not. One that leaves after the end and before `delivered` need not wait: the agent goes on for a minute.
+//! **Sending.** `{"send": {"to": 3, "port": 0, "length": 1000}}`; the port is 0 where it is
+//! missing, the length may be unknown. The agent answers `{"ok": {"stream": 1}}`, and what the
+//! client writes then is the stream. The agent reads no more than it has room for. The stream ends
+//! with its length, or where the client ends its writing half (`shutdown(SHUT_WR)`); `{"delivered":
+//! 1000, "resent": 2}` says that the agent of the receiver has everything, and how many frames were
+//! sent again. A client that closes before its stream has ended, or ends it before its length, has
+//! abandoned it: the receiver never sees a stream that looks whole and is not. One that leaves
+//! after the end and before `delivered` need not wait: the agent goes on for a minute.
 //!
-//! **Receiving.** `{"receive": {"port": 0}}` is answered by `{"ok": {}}` once streams at that port are taken. When one comes,
-//! `{"from": 3, "length": 1000}` follows (`null` while its end is not known), then its bytes. The end of the connection is the end of the stream. A
-//! stream that breaks, as its sender has abandoned it or either agent has died, ends with a reset (`ECONNRESET`) behind the last byte: the agent leaves the
-//! last byte of the request unread until all is well, and Linux resets a Unix connection that is closed with unread bytes. So a client should not write
-//! after its line. Of several clients at one port each stream has one.
+//! **Receiving.** `{"receive": {"port": 0}}` is answered by `{"ok": {}}` once streams at that port
+//! are taken. When one comes, `{"from": 3, "length": 1000}` follows (`null` while its end is not
+//! known), then its bytes. The end of the connection is the end of the stream. A stream that
+//! breaks, as its sender has abandoned it or either agent has died, ends with a reset
+//! (`ECONNRESET`) behind the last byte: the agent leaves the last byte of the request unread until
+//! all is well, and Linux resets a Unix connection that is closed with unread bytes. So a client
+//! should not write after its line. Of several clients at one port each stream has one.
 //!
-//! **Status.** `{"status": {}}` is answered by one line with the counters, and what waits by destination.
+//! **Status.** `{"status": {}}` is answered by one line with the counters, and what waits by
+//! destination.
 
 mod connection;
 
@@ -75,7 +81,8 @@ impl Shared {
         let needed = streams.needs_loop(before);
         drop(streams);
         if needed {
-            // It fails only where it holds as many wake-ups as it can, and the loop will come anyway.
+            // It fails only where it holds as many wake-ups as it can, and the loop will come
+            // anyway.
             let _ = self.wake.write(1);
         }
         result
@@ -127,10 +134,12 @@ impl Drop for Entry {
 }
 
 impl Api {
-    /// Opens the socket at a path, with these permissions (as `0o660`). A file that a dead agent has left is replaced.
+    /// Opens the socket at a path, with these permissions (as `0o660`). A file that a dead agent
+    /// has left is replaced.
     ///
     /// # Errors
-    /// Where another agent answers there (`AddrInUse`), something else than a socket is there, or the path is not to be written.
+    /// Where another agent answers there (`AddrInUse`), something else than a socket is there, or
+    /// the path is not to be written.
     pub fn start(path: &Path, shared: Arc<Shared>, mode: u32) -> io::Result<Self> {
         if let Ok(found) = std::fs::symlink_metadata(path) {
             let error = |kind, what| Err(io::Error::new(kind, format!("{}: {what}", path.display())));
@@ -141,7 +150,8 @@ impl Api {
                 return error(io::ErrorKind::AddrInUse, "another agent answers there");
             }
         }
-        // It gets its permissions before it gets its name, and takes the place of a stale one at once.
+        // It gets its permissions before it gets its name, and takes the place of a stale one at
+        // once.
         let mut early = path.as_os_str().to_owned();
         early.push(format!(".{}", std::process::id()));
         let early = PathBuf::from(early);
@@ -179,7 +189,8 @@ impl Drop for Api {
         let mut list = self.open.lock();
         list.stopped = true;
         for socket in list.sockets.values() {
-            // Not the writing half: to a program that receives, that would look like the end of its stream.
+            // Not the writing half: to a program that receives, that would look like the end of its
+            // stream.
             let _ = socket.shutdown(Shutdown::Read);
         }
         while !list.sockets.is_empty() {

@@ -1,7 +1,9 @@
-//! The agent of a host as a daemon: a [`HostAgent`] with a clock, an interface, a gate in the kernel, and what programs want to send.
+//! The agent of a host as a daemon: a [`HostAgent`] with a clock, an interface, a gate in the
+//! kernel, and what programs want to send.
 //!
-//! All that is timed happens on one thread. Signals come twice: the kernel's program obeys them at once, and the agent hears them to know whom
-//! to send to. A frame that comes to the gate too late is refused there and sent in a later slot, so that an agent that is late wastes time and
+//! All that is timed happens on one thread. Signals come twice: the kernel's program obeys them at
+//! once, and the agent hears them to know whom to send to. A frame that comes to the gate too late
+//! is refused there and sent in a later slot, so that an agent that is late wastes time and
 //! disturbs nobody.
 
 mod opening;
@@ -71,7 +73,8 @@ pub struct LiveAgent {
     config: AgentConfig,
     gate: Gate,
     control: Vec<PacketSocket>,
-    /// Where signals come in datagrams: nobody reads it, and the kernel does not answer each that nobody listens.
+    /// Where signals come in datagrams: nobody reads it, and the kernel does not answer each that
+    /// nobody listens.
     _port: Option<UdpSocket>,
     data: PacketSocket,
     shared: Arc<Shared>,
@@ -87,7 +90,8 @@ pub struct LiveAgent {
     link: Pace,
     /// When a controller was heard of last.
     heard: Time,
-    /// Plain PFC has no numbers: how many of it have come, and the epoch of the controller that was heard of last.
+    /// Plain PFC has no numbers: how many of it have come, and the epoch of the controller that was
+    /// heard of last.
     plain: u64,
     ruling: u32,
     counters: Arc<AgentCounters>,
@@ -107,8 +111,9 @@ pub struct LiveAgent {
 const BATCH: usize = 16;
 
 impl LiveAgent {
-    /// An agent in the network namespace of this thread, with its gate in place and closed. Controllers are connected to by the caller, whose
-    /// events come to `inbox` with the controller's place.
+    /// An agent in the network namespace of this thread, with its gate in place and closed.
+    /// Controllers are connected to by the caller, whose events come to `inbox` with the
+    /// controller's place.
     ///
     /// # Errors
     /// Where the interface cannot be used.
@@ -188,7 +193,8 @@ impl LiveAgent {
         self.pulse.clone()
     }
 
-    /// What it shows of itself. [`Shared::shown`] has it, a fifth of a second old at most while it runs.
+    /// What it shows of itself. [`Shared::shown`] has it, a fifth of a second old at most while it
+    /// runs.
     pub fn snapshot(&self) -> Snapshot {
         let named = |(name, value): (&'static str, u64)| (name.to_owned(), value);
         Snapshot {
@@ -254,7 +260,7 @@ impl LiveAgent {
     /// Where the interface or the system fails.
     pub fn run(&mut self, stop: &Stop) -> Result<(), AgentError> {
         if self.config.real_time && !timed::real_time() {
-            tracing::warn!("no real-time priority (CAP_SYS_NICE): slots begin later than they could");
+            tracing::warn!("no real-time priority (CAP_SYS_NICE): slots may start late");
         }
         let io = |what: &str| {
             let what = what.to_owned();
@@ -357,14 +363,15 @@ impl LiveAgent {
                 if let Message::Grants(Grants { epoch, .. }) | Message::Rates(Rates { epoch, .. }) = &message {
                     self.ruling = self.ruling.max(*epoch);
                 }
-                // The two clocks agree on nothing: a lease counts from when the message was sent, by one, and came in, by the other.
+                // The two clocks agree on nothing: a lease counts from when the message was sent,
+                // by one, and came in, by the other.
                 if let Message::Rates(rates) = &mut message {
                     rates.lease = now.saturating_add(rates.lease - sent_at);
                 }
                 self.tell(Input::Message { from: Address::Controller, message }, None);
             }
             Word::Control { .. } => drop(self.counters.malformed.fetch_add(1, Relaxed)),
-            Word::Left { .. } => tracing::warn!("controller {controller} is not heard of"),
+            Word::Left { .. } => tracing::warn!("lost the connection to controller {controller}"),
         }
     }
 
@@ -510,7 +517,8 @@ impl LiveAgent {
         while at < self.open.len() {
             let (count, sent) = self.fill(now, at);
             if count == 0 {
-                // Queues with a pace of their own are many and slow: they wake up together, not each for its own next frame.
+                // Queues with a pace of their own are many and slow: they wake up together, not
+                // each for its own next frame.
                 let together = self.open[at].pace.as_ref().map(|p| p.ready().max(now.saturating_add(Pace::DEPTH / 4)));
                 let waits = [Some(self.link.ready()), together];
                 let ready = waits.into_iter().flatten().max().filter(|r| *r > now);
@@ -579,7 +587,8 @@ impl LiveAgent {
         Ok(next)
     }
 
-    /// Takes frames of an open queue, as many as it, the link and a batch allow; how many, and what they were.
+    /// Takes frames of an open queue, as many as it, the link and a batch allow; how many, and what
+    /// they were.
     fn fill(&mut self, now: Time, at: usize) -> (usize, Vec<super::Sent>) {
         let open = &mut self.open[at];
         let mut sent = Vec::new();

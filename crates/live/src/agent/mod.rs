@@ -1,5 +1,7 @@
-//! The agent of a host: what programs want to send waits in queues, leaves in raw Ethernet frames while a gate is open, and is repaired where
-//! frames are lost.
+//! The agent of a host: it reports the host's backlog, and sends frames when its gate is open.
+//!
+//! Programs reach it at a Unix socket ([`Api`]). The streams between hosts ([`Streams`]) retransmit
+//! what is lost.
 
 mod api;
 mod daemon;

@@ -4,8 +4,9 @@ use timeplane_model::{Duration, Rate, Time};
 
 /// A leaky bucket that fills only while it runs.
 ///
-/// An interface may be faster than the link that it stands for, as a veth pair is. Over any time that it runs, no more leaves than the rate
-/// carries and [a slot's worth](Self::DEPTH) on top: what a thread that is woken late may still send of the time that it overslept.
+/// An interface may be faster than the link that it stands for, as a veth pair is. Over any time
+/// that it runs, no more leaves than the rate carries and [a slot's worth](Self::DEPTH) on top:
+/// what a thread that is woken late may still send of the time that it overslept.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     rate: Rate,
@@ -23,7 +24,8 @@ impl Pace {
     pub fn new(now: Time, rate: Rate) -> Self {
         Self { rate, free_at: now.saturating_add(Self::DEPTH * -1), stopped: None }
     }
-    /// One that has run since `begin`, when it was empty: what begins with a slot carries no more than the slot.
+    /// One that has run since `begin`, when it was empty: what begins with a slot carries no more
+    /// than the slot.
     pub fn since(begin: Time, rate: Rate) -> Self {
         Self { rate, free_at: begin, stopped: None }
     }
@@ -60,8 +62,8 @@ impl Pace {
         let carries = self.rate.time_for(timeplane_model::Bytes::new(wire_bytes));
         self.free_at = self.free_at.saturating_add(carries * -1);
     }
-    /// The gate has let nothing through, though this one allows it: its bucket is fuller. Nothing leaves for a quarter of the depth, instead of being
-    /// refused again and again.
+    /// The gate has let nothing through, though this one allows it: its bucket is fuller. Nothing
+    /// leaves for a quarter of the depth, instead of being refused again and again.
     pub fn refused(&mut self, now: Time) {
         self.free_at = self.free_at.max(now.saturating_add(Self::DEPTH / 4));
     }
@@ -119,7 +121,8 @@ mod tests {
     #[test]
     fn one_that_begins_with_a_slot_has_saved_nothing() {
         let begin = Time::from_ps(1_000_000_000_000);
-        // A byte a microsecond: in 1 ms, ten frames of 100 bytes, and the one that is begun at its end.
+        // A byte a microsecond: in 1 ms, ten frames of 100 bytes, and the one that is begun at its
+        // end.
         let mut pace = Pace::since(begin, Rate::mbps(8));
         let mut sent = 0;
         while pace.allows(begin + Duration::from_ms(1)) {

@@ -12,7 +12,8 @@ shared_counters! {
         signals,
         /// Control frames that were no signal for this host.
         refused_signals,
-        /// Signals, grants and rates that were known already, or of a controller that has been replaced.
+        /// Signals, grants and rates that were known already, or of a controller that has been
+        /// replaced.
         stale,
         /// Grants, and rates, that came too late.
         late,

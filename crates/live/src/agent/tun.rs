@@ -1,7 +1,8 @@
-//! A TUN interface: what unmodified programs send to its network, kernel TCP included, waits for slots.
+//! A TUN interface: what unmodified programs send to its network, kernel TCP included, waits for
+//! slots.
 //!
-//! Packets wait in the agent, in front of the gate, and never in a queue of the kernel behind a closed one: TCP bears slots of 20 ms that way,
-//! and dies of a paused token bucket.
+//! Packets wait in the agent, in front of the gate, and never in a queue of the kernel behind a
+//! closed one: TCP bears slots of 20 ms that way, and dies of a paused token bucket.
 
 use super::{LiveAgent, Shared};
 use crate::config::TunTable;
@@ -37,7 +38,8 @@ fn destination(packet: &[u8], network: Ipv4Addr) -> Option<HostId> {
     to.checked_sub(u32::from(network))?.checked_sub(1).map(HostId)
 }
 
-/// Makes the interface in the network namespace of this thread, reads from it on a thread of its own, and has the agent write to it.
+/// Makes the interface in the network namespace of this thread, reads from it on a thread of its
+/// own, and has the agent write to it.
 ///
 /// # Errors
 /// Where the interface cannot be made.
@@ -62,7 +64,7 @@ pub fn start(table: &TunTable, host: HostId, shared: Arc<Shared>, agent: &mut Li
     let stopped = stop.clone();
     let reader = std::thread::Builder::new().name("tp-tun".to_owned()).spawn(move || {
         if let Err(e) = read(&device, network, &shared, &stopped) {
-            tracing::error!("the TUN interface has ended: {e}");
+            tracing::error!("the TUN interface failed: {e}");
         }
     })?;
     Ok(Tun { stop, reader: Some(reader) })

@@ -1,4 +1,6 @@
-//! The side that connects, and connects again.
+//! The connecting side of a demand channel.
+//!
+//! It reconnects until it is dropped.
 
 use super::counters::Counting;
 use super::outbox::Outbox;
@@ -14,7 +16,8 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::TlsConnector;
 
-/// Keeps a connection to a server, and makes a new one whenever it ends, until it is dropped; then no event comes any more.
+/// Keeps a connection to a server, and makes a new one whenever it ends, until it is dropped; then
+/// no event comes any more.
 pub struct Client {
     shared: Arc<Shared>,
     /// Ends with this.
@@ -43,11 +46,13 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// Begins to connect, with the usual [`Timing`]. The server has to prove that it is `server_name`. Events come on a thread of its own:
-    /// [`Event::Joined`] whenever the server has taken us, each time with another number.
+    /// Begins to connect, with the usual [`Timing`]. The server has to prove that it is
+    /// `server_name`. Events come on a thread of its own: [`Event::Joined`] whenever the server has
+    /// taken us, each time with another number.
     ///
     /// # Errors
-    /// Where the name cannot be one, or the system has no thread left. A server that is not there is none: it may come.
+    /// Where the name cannot be one, or the system has no thread left. A server that is not there
+    /// is none: it may come.
     pub fn start(
         server: SocketAddr,
         server_name: &str,
@@ -83,8 +88,8 @@ impl Client {
         Ok(Self { shared, _thread: thread })
     }
 
-    /// Puts a record into the queue; never waits. Where the queue is full, the oldest control messages in it are dropped. What waits as a
-    /// connection ends is lost.
+    /// Puts a record into the queue; never waits. Where the queue is full, the oldest control
+    /// messages in it are dropped. What waits as a connection ends is lost.
     ///
     /// # Errors
     /// Where there is no connection, the message cannot be written, or the server takes no notes.
@@ -114,7 +119,7 @@ impl Shared {
     fn trouble(&self, server: SocketAddr, why: String) {
         let mut state = self.state();
         if state.trouble.as_ref() != Some(&why) {
-            tracing::warn!("no connection to {server}: {why}");
+            tracing::warn!("cannot connect to {server}: {why}");
             state.trouble = Some(why);
         }
     }
@@ -129,7 +134,8 @@ async fn connect_again(server: SocketAddr, name: ServerName<'static>, tls: TlsCo
         let why = connection(server, &name, &tls, &shared, PeerId(number)).await;
         number += 1;
         shared.trouble(server, why);
-        // One that held for a while was a good one. Who takes us and throws us out at once is not asked every 50 ms.
+        // One that held for a while was a good one. Who takes us and throws us out at once is not
+        // asked every 50 ms.
         if began.elapsed() >= wait(timing.longest_pause) {
             pause = timing.first_pause;
         }
@@ -177,7 +183,8 @@ async fn connection(
     let outbox = Arc::new(Outbox::new(shared.timing.queue));
     let mut joined = false;
     let hear = |heard| match heard {
-        // In TLS 1.3 a client is done before the server has looked at its certificate: what counts is the first record.
+        // In TLS 1.3 a client is done before the server has looked at its certificate: what counts
+        // is the first record.
         Heard::Alive => {
             joined = true;
             {

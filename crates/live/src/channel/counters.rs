@@ -1,4 +1,6 @@
-//! What a channel counts.
+//! Counters of a demand channel.
+//!
+//! They are shared by all connections of a server.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -38,7 +40,8 @@ counters! {
     connections,
     /// Peers that have proved who they are.
     joined,
-    /// Connections whose handshake failed: no certificate, one of another authority, another name than asked for, or no TLS at all.
+    /// Connections whose handshake failed: no certificate, one of another authority, another name
+    /// than asked for, or no TLS at all.
     refused,
     /// Connections whose handshake took too long.
     handshakes_late,

@@ -1,4 +1,6 @@
-//! What waits for a peer.
+//! The queue of records that wait to be sent to a peer.
+//!
+//! It is bounded in bytes. Messages of the protocol give way, the oldest first; notes never do.
 
 use super::counters::Counting;
 use super::{Record, SendError};
@@ -111,7 +113,8 @@ impl Outbox {
         }
     }
 
-    /// Waits until it ends at once; why. For who is in the middle of writing, and in place of [`next`](Self::next).
+    /// Waits until it ends at once; why. For who is in the middle of writing, and in place of
+    /// [`next`](Self::next).
     pub(super) async fn cut_off(&self) -> String {
         loop {
             {

@@ -1,4 +1,6 @@
-//! A connection whose two ends know each other: records in, records out, pings.
+//! An authenticated connection: it moves records in both directions, and sends pings.
+//!
+//! A silent connection is closed.
 
 use super::counters::Counting;
 use super::outbox::{Next, Outbox};
@@ -67,7 +69,7 @@ async fn read<S: AsyncRead>(
                         Incoming::Part { sent_at, datagram } => match reassembler.push(datagram) {
                             Ok(control) => control.map(|control| Heard::Control { sent_at, control }),
                             Err(e) => {
-                                tracing::debug!("a datagram in the channel: {e}");
+                                tracing::debug!("malformed message in the channel: {e}");
                                 Counting::count(&counting.malformed);
                                 None
                             }

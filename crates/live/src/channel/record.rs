@@ -1,4 +1,6 @@
-//! Records as bytes, and back.
+//! Encodes and decodes the records of a demand channel.
+//!
+//! A record has a length, a kind and a body.
 
 use super::SendError;
 use timeplane_model::Time;
@@ -29,23 +31,24 @@ pub enum Record {
     },
 }
 
-/// What a peer has sent is no record. It cannot be told where the next begins, so that its connection ends.
+/// What a peer has sent is no record. It cannot be told where the next begins, so that its
+/// connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// A length that is not allowed.
-    #[error("a record of {length} B; 1 to {MAX_RECORD} are allowed")]
+    #[error("record of {length} B: expected 1 to {MAX_RECORD} B")]
     Length {
         /// As read.
         length: u32,
     },
     /// There is no such kind.
-    #[error("a record of kind {kind}; there are 0 (note), 1 (control) and 2 (ping)")]
+    #[error("record of kind {kind}: expected 0 (note), 1 (control) or 2 (ping)")]
     Kind {
         /// As read.
         kind: u8,
     },
     /// A content that its kind does not have.
-    #[error("a {what} of {length} B that cannot be read")]
+    #[error("malformed {what} of {length} B")]
     Content {
         /// Which kind.
         what: &'static str,
@@ -108,7 +111,8 @@ impl Decoder {
         self.taken = 0;
         self.bytes.extend_from_slice(bytes);
     }
-    /// The next record, once it is there as a whole. A length is checked before its content has come: nobody makes us keep more than a record.
+    /// The next record, once it is there as a whole. A length is checked before its content has
+    /// come: nobody makes us keep more than a record.
     pub(super) fn next(&mut self) -> Result<Option<Incoming<'_>>, RecordError> {
         let rest = &self.bytes[self.taken..];
         let Some((prefix, rest)) = rest.split_first_chunk::<PREFIX>() else { return Ok(None) };

@@ -1,4 +1,6 @@
-//! The side that is connected to.
+//! The listening side of a demand channel.
+//!
+//! It accepts peers with a certificate of the same authority.
 
 use super::counters::Counting;
 use super::outbox::Outbox;
@@ -15,7 +17,8 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-/// Accepts peers that have a certificate of the same authority, until it is dropped; then no event comes any more.
+/// Accepts peers that have a certificate of the same authority, until it is dropped; then no event
+/// comes any more.
 pub struct Server {
     shared: Arc<Shared>,
     address: SocketAddr,
@@ -43,8 +46,10 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// Listens, with the usual [`Timing`]. Events come on a thread of its own, also before this returns: who answers hands them over to a thread
-    /// that has the server, as with a channel of `std`. Any certificate of the authority gets in; what a name may do is for who is told of it.
+    /// Listens, with the usual [`Timing`]. Events come on a thread of its own, also before this
+    /// returns: who answers hands them over to a thread that has the server, as with a channel of
+    /// `std`. Any certificate of the authority gets in; what a name may do is for who is told of
+    /// it.
     ///
     /// # Errors
     /// Where the address is none of this machine's or is taken, or the system has no thread left.
@@ -84,7 +89,7 @@ impl Server {
             async move {
                 match TcpListener::from_std(listener) {
                     Ok(listener) => accept(listener, acceptor, shared).await,
-                    Err(e) => tracing::error!("the channel cannot listen: {e}"),
+                    Err(e) => tracing::error!("cannot listen for the channel: {e}"),
                 }
             }
         })
@@ -96,10 +101,12 @@ impl Server {
     pub fn address(&self) -> SocketAddr {
         self.address
     }
-    /// Puts a record into a peer's queue; never waits. Where the queue is full, the oldest control messages in it are dropped.
+    /// Puts a record into a peer's queue; never waits. Where the queue is full, the oldest control
+    /// messages in it are dropped.
     ///
     /// # Errors
-    /// Where the peer is gone, the message cannot be written, or the peer is cut off as it takes none of its notes.
+    /// Where the peer is gone, the message cannot be written, or the peer is cut off as it takes
+    /// none of its notes.
     pub fn send(&self, peer: PeerId, record: Record) -> Result<(), SendError> {
         let outbox = self.shared.peers().get(&peer).map(|p| p.outbox.clone()).ok_or(SendError::Gone)?;
         outbox.push(&record, &self.shared.counting)
@@ -131,7 +138,8 @@ impl Shared {
         self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A peer has proved its name. Events are only told by the channel's one thread, so that they are in order.
+    /// A peer has proved its name. Events are only told by the channel's one thread, so that they
+    /// are in order.
     fn join(&self, name: &str) -> (PeerId, Arc<Outbox>) {
         let before: Option<(PeerId, Peer)> = {
             let mut peers = self.peers();
@@ -176,7 +184,7 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, shared: Arc<Shared
             Err(e) => {
                 // Out of files, mostly: not at once again, as the same would come of it.
                 Counting::count(&shared.counting.failed);
-                tracing::warn!("a connection cannot be accepted: {e}");
+                tracing::warn!("cannot accept a connection: {e}");
                 tokio::time::sleep(std::time::Duration::from_millis(50)).await;
                 continue;
             }
@@ -204,7 +212,7 @@ async fn serve(
 ) {
     let refuse = |why: String| {
         Counting::count(&shared.counting.refused);
-        tracing::debug!("{from} is refused: {why}");
+        tracing::debug!("refused {from}: {why}");
     };
     if let Err(e) = stream.set_nodelay(true) {
         return refuse(e.to_string());
@@ -214,7 +222,7 @@ async fn serve(
         Ok(Err(e)) => return refuse(e.to_string()),
         Err(_) => {
             Counting::count(&shared.counting.handshakes_late);
-            return tracing::debug!("{from} has not proved who it is in time");
+            return tracing::debug!("{from} did not authenticate in time");
         }
     };
     let name = match peer_name(stream.get_ref().1.peer_certificates()) {

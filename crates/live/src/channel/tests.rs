@@ -200,7 +200,8 @@ fn strangers_are_refused_and_disturb_nobody() {
     at_foreign.nothing();
     until("the server has seen it", || server.counters().refused >= 2);
 
-    // One that takes any server, and shows a certificate of another authority; and one that shows none.
+    // One that takes any server, and shows a certificate of another authority; and one that shows
+    // none.
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut roots = rustls::RootCertStore::empty();
     let ca = std::fs::read(keys.dir.join("ca.pem")).unwrap();

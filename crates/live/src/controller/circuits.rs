@@ -1,4 +1,6 @@
-//! The circuit switch of a controller that plans circuits.
+//! The circuit switch of a controller whose plan has circuits.
+//!
+//! A [`Tuner`] sets it; the switch itself belongs to another process.
 
 use super::Plan;
 use super::{ControllerCounters, ControllerError};
@@ -27,7 +29,7 @@ pub(super) fn retune(tuner: &mut Option<Tuner>, matching: &Matching, counters: &
     match tuner.connect(matching) {
         Ok(_) => counters.retunes.fetch_add(1, Relaxed),
         Err(e) => {
-            tracing::error!("the circuit switch is not set: {e}");
+            tracing::error!("cannot set the circuit switch: {e}");
             counters.retunes_failed.fetch_add(1, Relaxed)
         }
     };

@@ -1,11 +1,13 @@
-//! Messages to hosts that get lost, as a scenario says that some do.
+//! Artificial loss of messages to hosts, for scenarios with `control_loss`.
+//!
+//! Each message is lost independently.
 
 use crate::clock;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// Decides which messages are lost, each for itself. The demand channel loses none, as datagrams on a real network would be: a lab asks
-/// for it.
+/// Decides which messages are lost, each for itself. The demand channel loses none, as datagrams on
+/// a real network would be: a lab asks for it.
 #[derive(Debug)]
 pub(super) struct Losses {
     share: f64,

@@ -1,4 +1,6 @@
-//! What a controller needs to know of a plan: it knows of no scenario.
+//! What a controller needs to know of a plan.
+//!
+//! A controller knows of no scenario: the program that starts it reads one and provides a [`Plan`].
 
 use crate::daemons::Failure;
 use crate::watch::Kind;

@@ -1,4 +1,7 @@
-//! Signals to hosts: sealed for each, through the interface behind which it is, those of one instant together.
+//! Signals to hosts: each is sealed with its host's key and leaves through the interface towards
+//! it.
+//!
+//! Signals of one instant leave in one batch.
 
 use super::{ControllerCounters, ControllerError};
 use crate::packet_socket::{self, PacketSocket};
@@ -21,7 +24,8 @@ pub struct SignalInterface {
     pub mac: MacAddress,
     /// The same, of those in datagrams; without one there are none.
     pub ip: Option<Ipv4Addr>,
-    /// The hosts behind it. Of the first interface they need no naming: it has all that no other one has.
+    /// The hosts behind it. Of the first interface they need no naming: it has all that no other
+    /// one has.
     pub hosts: Vec<HostId>,
 }
 
@@ -52,7 +56,8 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Opens the interfaces, of which there is one at least, in the network namespace of this thread.
+    /// Opens the interfaces, of which there is one at least, in the network namespace of this
+    /// thread.
     pub(super) fn new(
         interfaces: &[SignalInterface],
         encoding: SignalEncoding,
@@ -64,7 +69,7 @@ impl Signals {
             let name = &interface.name;
             if encoding == SignalEncoding::Udp && interface.ip.is_none() {
                 let source = std::io::ErrorKind::AddrNotAvailable.into();
-                let what = format!("interface {name} has no IPv4 address, and signals are datagrams");
+                let what = format!("interface {name} has no IPv4 address, which signals in datagrams need");
                 return Err(ControllerError::Io { what, source });
             }
             let socket = PacketSocket::open(name, ETHER_TYPE_EXPERIMENTAL)
@@ -75,7 +80,8 @@ impl Signals {
         Ok(Self { encoding, exits, behind, counters, last: BTreeMap::new(), opened: BTreeSet::new() })
     }
 
-    /// Says this to a host with the next [`flush`](Self::flush); a host that is not there hears nothing, and it is remembered.
+    /// Says this to a host with the next [`flush`](Self::flush); a host that is not there hears
+    /// nothing, and it is remembered.
     pub(super) fn say(&mut self, host: HostId, pfc: &Pfc, ear: Option<Ear>) {
         self.last.insert(host, (pfc.epoch, pfc.sequence));
         if pfc.open.is_some() {
@@ -96,11 +102,12 @@ impl Signals {
         };
         match frame {
             Ok(frame) => exit.frames.push(frame),
-            Err(e) => tracing::error!("a signal for host {}: {e}", host.0),
+            Err(e) => tracing::error!("cannot make a signal for host {}: {e}", host.0),
         }
     }
 
-    /// A slot that is open would be open for the rest of its hold: closes all, of hosts that are there.
+    /// A slot that is open would be open for the rest of its hold: closes all, of hosts that are
+    /// there.
     pub(super) fn close_all(&mut self, ear: impl Fn(HostId) -> Option<Ear>) {
         for host in self.opened.clone() {
             let last = self.last.get(&host).copied().unwrap_or_default();
@@ -128,7 +135,7 @@ impl Signals {
                     }
                     Err(e) => {
                         self.counters.signals_lost.fetch_add(rest.len() as u64, Relaxed);
-                        tracing::error!("sending signals through {}: {e}", exit.interface.name);
+                        tracing::error!("cannot send signals through {}: {e}", exit.interface.name);
                         break;
                     }
                 }
@@ -145,7 +152,8 @@ mod tests {
     use crate::packet_socket::{ALL_ETHER_TYPES, Frames};
     use timeplane_protocol::wire::Heard;
 
-    /// Two networks behind one controller: each host hears its signals in its own, from the interface there, and the last word closes it.
+    /// Two networks behind one controller: each host hears its signals in its own, from the
+    /// interface there, and the last word closes it.
     #[test]
     fn hosts_hear_their_signals_behind_their_interface() {
         let [controller, near, far] =
@@ -166,7 +174,8 @@ mod tests {
         let counters: Arc<ControllerCounters> = Arc::default();
         let new = || Signals::new(&interfaces, SignalEncoding::Experimental, Arc::clone(&counters));
         let mut signals = controller.enter(new).unwrap().unwrap();
-        // Host 2 is behind the first interface as no other one has it, host 5 behind the second; host 7 is not there.
+        // Host 2 is behind the first interface as no other one has it, host 5 behind the second;
+        // host 7 is not there.
         let hosts = [HostId(2), HostId(5)];
         let ear = |host| hosts.iter().position(|h| *h == host).map(|i| ears[i]);
         for host in [2, 5, 7].map(HostId) {

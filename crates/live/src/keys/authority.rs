@@ -1,4 +1,6 @@
-//! Makes an authority and issues certificates.
+//! A certificate authority: its creation, and the certificates that it issues.
+//!
+//! Its private key never leaves its folder.
 
 use super::files::{self, PRIVATE, PUBLIC};
 use super::{Identity, KeyError, check_name};
@@ -11,7 +13,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// For how long certificates are valid from when they are made: ten years of 365 days.
 ///
-/// Long, because a fabric that stands still on a date nobody remembers is worse than a key that is old in a folder which is guarded anyway.
+/// Long, because a fabric that stands still on a date nobody remembers is worse than a key that is
+/// old in a folder which is guarded anyway.
 pub const VALIDITY: Duration = Duration::from_secs(10 * 365 * DAY);
 
 const DAY: u64 = 86_400;
@@ -32,7 +35,8 @@ impl std::fmt::Debug for Authority {
 }
 
 impl Authority {
-    /// Makes one: `ca.pem`, and `ca.key` that only its owner can read. The folder is made where it is missing.
+    /// Makes one: `ca.pem`, and `ca.key` that only its owner can read. The folder is made where it
+    /// is missing.
     ///
     /// # Errors
     /// Where there is one in the folder already, or a file cannot be written.
@@ -70,7 +74,8 @@ impl Authority {
         &self.dir
     }
 
-    /// Issues a certificate: `NAME.pem`, and `NAME.key` that only its owner can read, in the authority's folder.
+    /// Issues a certificate: `NAME.pem`, and `NAME.key` that only its owner can read, in the
+    /// authority's folder.
     ///
     /// # Errors
     /// Where the name is none ([`check_name`]), one of the files is there, or cannot be written.
@@ -78,7 +83,8 @@ impl Authority {
         self.make(name, false, today())
     }
 
-    /// Issues a certificate with a new key, in place of one of the same name where there is one. The old one stays valid until its time is over.
+    /// Issues a certificate with a new key, in place of one of the same name where there is one.
+    /// The old one stays valid until its time is over.
     ///
     /// # Errors
     /// As [`issue`](Self::issue), but for files that are there.

@@ -1,4 +1,6 @@
-//! `timeplane live keys`.
+//! The command `timeplane live keys`.
+//!
+//! It prints the files that it made.
 
 use super::{Authority, KeyError};
 use clap::Subcommand;
@@ -11,19 +13,19 @@ pub enum KeysCommand {
     ///
     /// `ca.key` stays where certificates are issued. A daemon needs ca.pem, NAME.pem and NAME.key.
     Init {
-        /// The folder; it is made where it is missing
+        /// The folder; it is created if missing
         dir: PathBuf,
-        /// Such as controller-0, host-0, host-1 and observer
+        /// Names such as controller-0, host-0 and observer
         names: Vec<String>,
     },
     /// Issue certificates for these names, valid for ten years
     Issue {
-        /// The folder that `init` has made
+        /// The folder that `init` created
         dir: PathBuf,
-        /// Such as host-3
+        /// Names such as host-3
         #[arg(required = true)]
         names: Vec<String>,
-        /// Replace those that are there, with new keys
+        /// Replace existing certificates and keys
         #[arg(long)]
         force: bool,
     },

@@ -1,4 +1,6 @@
-//! Files of keys: never half written, and private ones private from their first byte on.
+//! Files of keys: written completely or not at all.
+//!
+//! Private files are unreadable for others from the first byte on.
 
 use super::KeyError;
 use std::fs::{File, OpenOptions};

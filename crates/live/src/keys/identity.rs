@@ -1,4 +1,6 @@
-//! What a daemon shows of itself, and asks of others.
+//! The identity of a daemon: its certificate, and the names that it accepts from peers.
+//!
+//! It makes the TLS configurations of both sides.
 
 use super::{KeyError, check_name, files};
 use rustls::client::Resumption;
@@ -12,8 +14,8 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A daemon's certificate and key, and the authority that others must have theirs from. TLS 1.3 only, and no resumed sessions: every connection
-/// shows its certificate.
+/// A daemon's certificate and key, and the authority that others must have theirs from. TLS 1.3
+/// only, and no resumed sessions: every connection shows its certificate.
 #[derive(Clone)]
 pub struct Identity {
     name: String,
@@ -28,7 +30,8 @@ impl std::fmt::Debug for Identity {
 }
 
 impl Identity {
-    /// Reads `ca.pem`, `NAME.pem` and `NAME.key`, and checks that they belong together and are valid now.
+    /// Reads `ca.pem`, `NAME.pem` and `NAME.key`, and checks that they belong together and are
+    /// valid now.
     ///
     /// # Errors
     /// Which file, what is wrong with it, and where it is missing what makes it.
@@ -61,18 +64,21 @@ impl Identity {
     pub fn name(&self) -> &str {
         &self.name
     }
-    /// For connecting: demands the server's certificate from the same authority, for the name that is asked for.
+    /// For connecting: demands the server's certificate from the same authority, for the name that
+    /// is asked for.
     pub fn client_config(&self) -> Arc<ClientConfig> {
         self.client.clone()
     }
-    /// For being connected to: demands a certificate from the same authority; whose it is says [`peer_name`].
+    /// For being connected to: demands a certificate from the same authority; whose it is says
+    /// [`peer_name`].
     pub fn server_config(&self) -> Arc<ServerConfig> {
         self.server.clone()
     }
 }
 
-/// The name in the certificate that a peer has proved to own: the first of `peer_certificates` of a rustls connection whose handshake is over. What a
-/// peer says of itself anywhere else counts nothing.
+/// The name in the certificate that a peer has proved to own: the first of `peer_certificates` of a
+/// rustls connection whose handshake is over. What a peer says of itself anywhere else counts
+/// nothing.
 ///
 /// # Errors
 /// Where there is no certificate, or it has no name, or more than one, or one that no daemon has.

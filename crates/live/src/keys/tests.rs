@@ -198,18 +198,3 @@ fn a_role_has_one_name() {
         assert!(nobody.parse::<Role>().is_err(), "{nobody}");
     }
 }
-
-#[test]
-fn keys_of_signals_are_random_and_hidden() {
-    let (a, b) = (SignalKey::random().unwrap(), SignalKey::random().unwrap());
-    assert_ne!(a, b);
-    let key = SignalKey::from_bytes([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255]);
-    let text = "000102030405060708090a0b0c0d0eff";
-    assert_eq!(serde_json::to_string(&key).unwrap(), format!("\"{text}\""));
-    assert_eq!(serde_json::from_str::<SignalKey>(&format!("\"{text}\"")).unwrap(), key);
-    assert_eq!(format!("{key:?}"), "SignalKey(hidden)");
-    for bad in ["", "00", "+00102030405060708090a0b0c0d0eff", "000102030405060708090A0B0C0D0EFF", &"ä".repeat(16)] {
-        let message = bad.parse::<SignalKey>().unwrap_err().to_string();
-        assert!(bad.is_empty() || !message.contains(bad), "{message}");
-    }
-}

@@ -1,9 +1,12 @@
 //! Latencies as the observer's BPF programs count them.
+//!
+//! Buckets grow exponentially, eight for each power of two.
 
 use serde::{Deserialize, Serialize};
 use timeplane_model::Duration;
 
-/// How many latencies were how long, in buckets of an eighth of a power of two: what is read from it is up to 12.5 % more than what was.
+/// How many latencies were how long, in buckets of an eighth of a power of two: what is read from
+/// it is up to 12.5 % more than what was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -23,8 +26,8 @@ pub struct Latency {
 }
 
 impl Histogram {
-    /// How many buckets there are: one for each nanosecond below 8, then eight for every power of two below 2^40 ns. The last also has what is
-    /// longer.
+    /// How many buckets there are: one for each nanosecond below 8, then eight for every power of
+    /// two below 2^40 ns. The last also has what is longer.
     pub const BUCKETS: usize = 304;
 
     /// With none.

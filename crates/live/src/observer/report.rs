@@ -1,4 +1,6 @@
-//! What an observer has seen, for people and for programs.
+//! The report of an observer, as text and as JSON.
+//!
+//! It lists violations by port and names the hosts that ignore their slots.
 
 use super::Counters;
 use super::histogram::Latency;
@@ -6,9 +8,11 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use timeplane_model::{Duration, Rate};
 
-/// A host ignores its slots if more than this share of its frames violates some slot, and [more than a few](FEW) do.
+/// A host ignores its slots if more than this share of its frames violates some slot, and [more
+/// than a few](FEW) do.
 pub const IGNORES_ABOVE: f64 = 0.01;
-/// So many violations are no habit: a frame that was late by a hiccup of the machine, and what followed it.
+/// So many violations are no habit: a frame that was late by a hiccup of the machine, and what
+/// followed it.
 pub const FEW: u64 = 3;
 
 /// What was seen at all ports since the observer was attached.
@@ -102,7 +106,8 @@ impl Report {
             ports,
         }
     }
-    /// What was sent, of what could have been at this rate while slots were open; `None` where none was.
+    /// What was sent, of what could have been at this rate while slots were open; `None` where none
+    /// was.
     pub fn filled(&self, rate: Rate) -> Option<f64> {
         // Preamble, FCS and gap are on the wire as well.
         let wire: u64 = self.ports.iter().map(|p| p.bytes + 24 * p.frames).sum();

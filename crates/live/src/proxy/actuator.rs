@@ -1,4 +1,6 @@
-//! What sets a sender's window.
+//! Sets the window of a sender: by a congestion control in BPF, or by the size of the send buffer.
+//!
+//! The latter works without BPF and is less exact.
 
 use super::sockets::{TcpInfo, set_pacing, unlock_send_buffer};
 use super::window::{WindowControl, WindowError};
@@ -14,9 +16,11 @@ pub struct Order {
     pub window: Bytes,
     /// How fast they may leave, in bits of the link's packets; none: as fast as the kernel likes.
     pub rate: Option<Rate>,
-    /// Whether the window also holds after a loss has made it smaller; otherwise it is followed once. Only [`Actuator::Bpf`] can tell.
+    /// Whether the window also holds after a loss has made it smaller; otherwise it is followed
+    /// once. Only [`Actuator::Bpf`] can tell.
     pub hold: bool,
-    /// When it stops to hold, in nanoseconds of CLOCK_MONOTONIC, even if nobody releases the sender. Only [`Actuator::Bpf`] sees to it.
+    /// When it stops to hold, in nanoseconds of CLOCK_MONOTONIC, even if nobody releases the
+    /// sender. Only [`Actuator::Bpf`] sees to it.
     pub until: u64,
 }
 
@@ -25,8 +29,9 @@ pub struct Order {
 pub enum Actuator {
     /// A congestion control in the kernel whose window is set by socket.
     Bpf(WindowControl),
-    /// The send buffer's size, where BPF is missing: what is not in the buffer cannot be under way. Coarser: the kernel counts the memory of
-    /// packets and not their bytes, and has a least size of some kilobytes.
+    /// The send buffer's size, where BPF is missing: what is not in the buffer cannot be under way.
+    /// Coarser: the kernel counts the memory of packets and not their bytes, and has a least size
+    /// of some kilobytes.
     SendBuffer,
     /// None: the kernel's own congestion control.
     None,
@@ -61,7 +66,8 @@ impl Actuator {
         }
     }
 
-    /// Tells a sender what to do, until it is told otherwise or released. `info` is what the kernel knows of it.
+    /// Tells a sender what to do, until it is told otherwise or released. `info` is what the kernel
+    /// knows of it.
     ///
     /// # Errors
     /// Where the socket is closed.
@@ -69,7 +75,8 @@ impl Actuator {
         match self {
             Self::Bpf(scheme) => scheme.steer(socket, order)?,
             Self::SendBuffer => {
-                // The kernel takes twice of what it is told, for what memory costs beside bytes. Half as much again is for what has not been sent.
+                // The kernel takes twice of what it is told, for what memory costs beside bytes.
+                // Half as much again is for what has not been sent.
                 let bytes = order.window.get().saturating_add(order.window.get() / 2);
                 let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).clamp(1, i32::MAX as usize / 2);
                 // Beyond the system's limit where the process may.
@@ -79,7 +86,8 @@ impl Actuator {
             Self::None => return Ok(()),
         }
         match order.rate {
-            // A packet paced by nothing would have the next one wait for ever, also once there is a rate again.
+            // A packet paced by nothing would have the next one wait for ever, also once there is a
+            // rate again.
             Some(Rate::ZERO) => Ok(()),
             rate => set_pacing(socket, rate.map(|rate| payload(rate, info))),
         }

@@ -1,4 +1,6 @@
 //! The clock of the proxy, its access point and the emulated link.
+//!
+//! It is monotonic, and starts at zero.
 
 use rustix::time::{ClockId, clock_gettime};
 use timeplane_model::{Duration, Time};
@@ -24,7 +26,8 @@ impl Clock {
     pub fn now(&self) -> Time {
         Time::from_ps((monotonic() - self.origin) * 1000)
     }
-    /// A time as nanoseconds of CLOCK_MONOTONIC, as the kernel's programs have it; of the origin where it is before that.
+    /// A time as nanoseconds of CLOCK_MONOTONIC, as the kernel's programs have it; of the origin
+    /// where it is before that.
     pub fn kernel(&self, time: Time) -> u64 {
         let since = time.as_ps().max(0) / 1000;
         self.origin.saturating_add(since).unsigned_abs()

@@ -1,4 +1,6 @@
-//! The connections that a proxy has split, as its parts share them.
+//! The connections that a proxy has split, shared by its threads.
+//!
+//! Each has a wired half and a radio half.
 
 use socket2::SockRef;
 use std::collections::BTreeMap;
@@ -8,7 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use timeplane_model::Bytes;
 
-/// Bounds of what a steered connection has and has not sent yet: a few segments, and 10 ms at 800 Mb/s.
+/// Bounds of what a steered connection has and has not sent yet: a few segments, and 10 ms at 800
+/// Mb/s.
 const LEAST_UNSENT: u32 = 32 << 10;
 const MOST_UNSENT: u32 = 1 << 20;
 
@@ -29,14 +32,15 @@ impl Halves {
     pub(super) fn new(wired: TcpStream, radio: TcpStream, unsent: u32) -> Self {
         Self { wired, radio, broken: AtomicBool::new(false), unsent }
     }
-    /// Bounds what the radio's side has and has not sent yet: by a window of the connection, so that the relay may be late by half a round
-    /// trip before the link runs dry, and a slow link has no second long queue in front of it; by what was configured where there is none.
+    /// Bounds what the radio's side has and has not sent yet: by a window of the connection, so
+    /// that the relay may be late by half a round trip before the link runs dry, and a slow link
+    /// has no second long queue in front of it; by what was configured where there is none.
     pub(super) fn bound_unsent(&self, window: Option<Bytes>) -> io::Result<()> {
         let bytes = |window: Bytes| u32::try_from(window.get()).unwrap_or(u32::MAX).clamp(LEAST_UNSENT, MOST_UNSENT);
         SockRef::from(&self.radio).set_tcp_notsent_lowat(window.map_or(self.unsent, bytes))
     }
-    /// Ends both, so that the peers see a reset and not an end as if all had come. Threads that read wake up; those that write do within
-    /// their time limit.
+    /// Ends both, so that the peers see a reset and not an end as if all had come. Threads that
+    /// read wake up; those that write do within their time limit.
     pub(super) fn reset(&self) {
         self.broken.store(true, Ordering::Relaxed);
         for half in [&self.wired, &self.radio] {

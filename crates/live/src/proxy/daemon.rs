@@ -1,5 +1,7 @@
-//! `timeplane live proxy --listen`: the proxy of a real edge. It splits connections, and sets the windows of those towards the radio by what an access
-//! point reports.
+//! The command `timeplane live proxy`: the proxy of a real edge.
+//!
+//! It splits connections, and sets the windows of those towards the radio by an access point's
+//! reports.
 
 use super::actuator::Actuator;
 use super::clock::Clock;
@@ -19,10 +21,10 @@ use timeplane_protocol::{ProxyPolicy, RateLadder, WindowProxyConfig};
 /// Arguments of the daemon.
 #[derive(Clone, Debug, Args)]
 pub struct ProxyArgs {
-    /// Splits connections that come here, until it is told to end
+    /// Address to accept connections at
     #[arg(long, value_name = "ADDRESS")]
     listen: SocketAddr,
-    /// Where all connections go
+    /// Send all connections to this address
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -30,31 +32,32 @@ pub struct ProxyArgs {
         conflicts_with = "original_destination"
     )]
     to: Option<SocketAddr>,
-    /// Connections go where they were meant to before netfilter has turned them here
+    /// Send connections to their destination before netfilter redirected them
     #[arg(long)]
     original_destination: bool,
-    /// Takes what TPROXY turns here, too
+    /// Accept connections of TPROXY too
     #[arg(long, requires = "original_destination")]
     transparent: bool,
-    /// How reports become windows: reactive, proactive, predicted [default: windows are the kernel's]
+    /// Set windows by reports: reactive, proactive, predicted [default: leave windows to the
+    /// kernel]
     #[arg(long, value_parser = policy_named, requires = "reports", requires = "access_point", requires = "rates")]
     policy: Option<ProxyPolicy>,
-    /// Where the access point's reports come in, by UDP
+    /// UDP address to receive the access point's reports at
     #[arg(long, value_name = "ADDRESS", requires = "policy")]
     reports: Option<SocketAddr>,
-    /// Where they come from: others are not heard
+    /// The access point's address; reports from elsewhere are ignored
     #[arg(long, value_name = "ADDRESS", requires = "policy")]
     access_point: Option<SocketAddr>,
-    /// The rates that the radio's link can have
+    /// Rates of the radio link
     #[arg(long, value_name = "RATE,..", value_delimiter = ',', requires = "policy")]
     rates: Vec<Rate>,
-    /// The number of that link in reports
+    /// Number of the radio link in reports
     #[arg(long, default_value_t = 0)]
     link: u32,
-    /// The round trip over it, until one has been measured
+    /// Round trip over the radio link until one has been measured
     #[arg(long, value_name = "TIME", default_value = "20 ms")]
     base_rtt: Duration,
-    /// How often it tells what it counts, in seconds
+    /// Seconds between lines of counters
     #[arg(long, default_value_t = 10)]
     every: u64,
 }
@@ -62,7 +65,7 @@ pub struct ProxyArgs {
 fn policy_named(name: &str) -> Result<ProxyPolicy, String> {
     let all = ProxyPolicy::all();
     let known: Vec<&str> = all.iter().map(|p| p.name()).collect();
-    all.into_iter().find(|p| p.name() == name).ok_or_else(|| format!("there are {}", known.join(", ")))
+    all.into_iter().find(|p| p.name() == name).ok_or_else(|| format!("expected one of {}", known.join(", ")))
 }
 
 /// Runs it until it is told to end; a line of JSON now and then on stdout. Its exit code.
@@ -90,7 +93,7 @@ fn serve(args: &ProxyArgs, actuator: Arc<Actuator>) -> Result<u8, Box<dyn std::e
     let steered = match (args.policy, args.reports, args.access_point) {
         (Some(policy), Some(reports), Some(access_point)) => {
             let Some(ladder) = RateLadder::new(args.rates.iter().copied()) else {
-                return wrong("--rates: at least one rate above 0 is needed");
+                return wrong("--rates: expected at least one rate above 0");
             };
             Some((policy, reports, access_point, ladder))
         }
@@ -117,7 +120,7 @@ fn serve(args: &ProxyArgs, actuator: Arc<Actuator>) -> Result<u8, Box<dyn std::e
             Some(Steering::start(socket, config, Arc::clone(&actuator), split.connections(), Clock::start())?)
         }
     };
-    service::ready(&format!("splits connections to {address}"));
+    service::ready(&format!("splitting connections to {address}"));
     eprintln!("listening at {address}; windows by {}", if steering.is_some() { actuator.name() } else { "the kernel" });
     loop {
         let over = stop.wait(std::time::Duration::from_secs(args.every.max(1)));

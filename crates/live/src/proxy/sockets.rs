@@ -1,4 +1,6 @@
-//! Options of sockets that no library has: what the kernel measures of a connection of TCP, its pacing, and its send buffer's lock.
+//! Socket options that no library offers.
+//!
+//! They read TCP's measurements, set its pacing, and lock the send buffer's size.
 
 use nix::libc;
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
@@ -7,7 +9,8 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, AsRawFd};
 use timeplane_model::{Bytes, Duration, Rate};
 
-/// The kernel's own send buffer again, which an explicit size turns off; `SO_BUF_LOCK` of linux/socket.h.
+/// The kernel's own send buffer again, which an explicit size turns off; `SO_BUF_LOCK` of
+/// linux/socket.h.
 const SO_BUF_LOCK: libc::c_int = 72;
 /// `SO_MAX_PACING_RATE` there.
 const SO_MAX_PACING_RATE: libc::c_int = 47;
@@ -15,7 +18,8 @@ const SO_MAX_PACING_RATE: libc::c_int = 47;
 /// Sets an option whose value is these bytes.
 fn set(socket: &impl AsFd, level: libc::c_int, name: libc::c_int, value: &[u8]) -> io::Result<()> {
     let (fd, length) = (socket.as_fd().as_raw_fd(), value.len() as libc::socklen_t);
-    // SAFETY: the descriptor is open while it is borrowed, and the kernel reads `length` bytes of a slice that has as many.
+    // SAFETY: the descriptor is open while it is borrowed, and the kernel reads `length` bytes of a
+    // slice that has as many.
     let result = unsafe { libc::setsockopt(fd, level, name, value.as_ptr().cast(), length) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -23,7 +27,8 @@ fn set(socket: &impl AsFd, level: libc::c_int, name: libc::c_int, value: &[u8]) 
 /// Reads an option into these bytes; how many there are.
 fn get(socket: &impl AsFd, level: libc::c_int, name: libc::c_int, value: &mut [u8]) -> io::Result<usize> {
     let (fd, mut length) = (socket.as_fd().as_raw_fd(), value.len() as libc::socklen_t);
-    // SAFETY: the descriptor is open while it is borrowed, and the kernel writes at most `length` bytes into a slice that has as many.
+    // SAFETY: the descriptor is open while it is borrowed, and the kernel writes at most `length`
+    // bytes into a slice that has as many.
     let result = unsafe { libc::getsockopt(fd, level, name, value.as_mut_ptr().cast(), &mut length) };
     if result == 0 { Ok(length as usize) } else { Err(io::Error::last_os_error()) }
 }
@@ -46,13 +51,15 @@ pub fn unlock_send_buffer(socket: &impl AsFd) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, SO_BUF_LOCK, &0_i32.to_ne_bytes())
 }
 
-/// Where a connection was meant to go before netfilter has turned it to the socket that listens at `listener`.
+/// Where a connection was meant to go before netfilter has turned it to the socket that listens at
+/// `listener`.
 ///
 /// # Errors
 /// Where it came there by itself.
 pub fn original_destination(accepted: &TcpStream, listener: SocketAddr) -> io::Result<SocketAddr> {
     let here = accepted.local_addr()?;
-    // Connection tracking knows what REDIRECT has changed. TPROXY changes nothing, also where nothing is tracked.
+    // Connection tracking knows what REDIRECT has changed. TPROXY changes nothing, also where
+    // nothing is tracked.
     let before = match here {
         SocketAddr::V4(_) => getsockopt(accepted, sockopt::OriginalDst).map(|a| {
             let ip = Ipv4Addr::from(u32::from_be(a.sin_addr.s_addr));
@@ -70,7 +77,8 @@ pub fn original_destination(accepted: &TcpStream, listener: SocketAddr) -> io::R
     Ok(to)
 }
 
-/// Lets a socket take connections to addresses that are not this host's, as TPROXY gives it; before it is bound. Needs CAP_NET_ADMIN.
+/// Lets a socket take connections to addresses that are not this host's, as TPROXY gives it; before
+/// it is bound. Needs CAP_NET_ADMIN.
 ///
 /// # Errors
 /// Where the process may not.

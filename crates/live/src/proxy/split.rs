@@ -1,4 +1,6 @@
-//! A relay that ends connections of TCP on the wired side and begins others on the radio's, so that their senders can be steered.
+//! A relay that terminates TCP connections on the wired side and opens new ones towards the radio.
+//!
+//! The proxy can thereby steer the senders of the radio side.
 
 use super::actuator::Actuator;
 use super::connections::{Connections, Halves, SplitCounters};
@@ -20,8 +22,8 @@ const LOOK: std::time::Duration = std::time::Duration::from_millis(200);
 pub enum Target {
     /// All to this address.
     Fixed(SocketAddr),
-    /// Each to where it was meant to go before netfilter has turned it to this process: REDIRECT, or TPROXY where the listener is transparent. One
-    /// that came here by itself is refused.
+    /// Each to where it was meant to go before netfilter has turned it to this process: REDIRECT,
+    /// or TPROXY where the listener is transparent. One that came here by itself is refused.
     Original,
 }
 
@@ -32,8 +34,9 @@ pub struct SplitConfig {
     pub target: Target,
     /// Bytes that are read at a time in each direction: 64 KiB.
     pub buffer: Bytes,
-    /// Bytes that the radio's side has from us and has not sent yet, about, while it is not steered: 128 KiB. A steered one has a window of them, 32
-    /// KiB to 1 MiB. What is more waits at who sent it: its window closes.
+    /// Bytes that the radio's side has from us and has not sent yet, about, while it is not
+    /// steered: 128 KiB. A steered one has a window of them, 32 KiB to 1 MiB. What is more waits at
+    /// who sent it: its window closes.
     pub unsent: Bytes,
     /// Connections at a time: 256. Each takes two threads.
     pub most: usize,
@@ -64,7 +67,8 @@ pub struct SplitProxy {
 }
 
 impl SplitProxy {
-    /// Starts it on the calling thread's network namespace. The sockets of the radio's side are the actuator's from their begin.
+    /// Starts it on the calling thread's network namespace. The sockets of the radio's side are the
+    /// actuator's from their begin.
     ///
     /// # Errors
     /// Where a thread cannot be started.
@@ -205,7 +209,8 @@ impl Relay {
     }
 }
 
-/// Copies from one half to the other until there is no more, and says so there. An error ends both directions.
+/// Copies from one half to the other until there is no more, and says so there. An error ends both
+/// directions.
 fn pump(halves: &Halves, from: &TcpStream, to: &TcpStream, size: usize, bytes: &AtomicU64) -> io::Result<()> {
     let copy = || {
         let mut from = from;
@@ -323,7 +328,8 @@ mod tests {
         let (proxy, address) = start(target.local_addr().unwrap(), |_| {});
         let mut client = TcpStream::connect(address).unwrap();
         let (mut server, _) = target.accept().unwrap();
-        // Something has to get through first: a target that resets at once may count as one that was not reached.
+        // Something has to get through first: a target that resets at once may count as one that
+        // was not reached.
         client.write_all(b"x").unwrap();
         server.read_exact(&mut [0]).unwrap();
         SockRef::from(&server).set_linger(Some(std::time::Duration::ZERO)).unwrap();

@@ -1,4 +1,6 @@
-//! The proxy's agent on the real clock: reports and round trips in, windows out.
+//! The agent of the proxy in real time: it reads reports and round trips, and sets windows.
+//!
+//! The agent itself is that of the simulator.
 
 use super::actuator::{Actuator, Order};
 use super::clock::Clock;
@@ -29,10 +31,11 @@ pub struct SteeringConfig {
     pub access_point: SocketAddr,
     /// After a loss recovery the window is again what the agent said last.
     pub hold: bool,
-    /// So long after the last report, windows are the kernel's again, even if this process stands still; longer than the agent's
-    /// [`repeat`](WindowProxyConfig::repeat). 3 s.
+    /// So long after the last report, windows are the kernel's again, even if this process stands
+    /// still; longer than the agent's [`repeat`](WindowProxyConfig::repeat). 3 s.
     pub lease: Duration,
-    /// How often connections are looked at: who is new, who is gone, and their least round trips. 2 ms.
+    /// How often connections are looked at: who is new, who is gone, and their least round trips. 2
+    /// ms.
     pub look: Duration,
 }
 
@@ -137,7 +140,8 @@ struct Flow {
 struct Agent {
     agent: WindowProxy,
     flows: BTreeMap<u32, Flow>,
-    /// When the last report came that was newer than all before; none where windows are the kernel's.
+    /// When the last report came that was newer than all before; none where windows are the
+    /// kernel's.
     heard: Option<Time>,
     /// When connections were looked at.
     looked: Option<Time>,

@@ -1,4 +1,6 @@
-//! The congestion control whose window is set by socket: `bpf/window.bpf.c`, loaded and registered.
+//! A congestion control whose window is set by socket: `bpf/window.bpf.c`, loaded and registered.
+//!
+//! It needs BTF and struct_ops.
 
 use super::actuator::Order;
 use crate::bpf::window::WindowSkelBuilder;
@@ -30,7 +32,7 @@ pub enum WindowError {
         found: String,
     },
     /// All names are taken.
-    #[error("{MOST} processes have a congestion control called `{NAME}` already")]
+    #[error("{MOST} processes have registered a congestion control `{NAME}` already")]
     Names,
 }
 
@@ -43,12 +45,13 @@ pub struct WindowCounters {
     pub unsteered: u64,
 }
 
-/// A congestion control of the kernel whose window is set by socket. Sockets without an order grow and shrink as with NewReno, and so does
-/// every socket when it has lost something.
+/// A congestion control of the kernel whose window is set by socket. Sockets without an order grow
+/// and shrink as with NewReno, and so does every socket when it has lost something.
 ///
-/// It is registered as `timeplane`, or `timeplane_1` and so on where others are, until it is dropped or the process ends, in whatever way:
-/// a link's descriptor is all that holds it. Sockets that have it keep it until they are closed; without a process to give orders they are
-/// NewReno's once the last order has run out.
+/// It is registered as `timeplane`, or `timeplane_1` and so on where others are, until it is
+/// dropped or the process ends, in whatever way: a link's descriptor is all that holds it. Sockets
+/// that have it keep it until they are closed; without a process to give orders they are NewReno's
+/// once the last order has run out.
 #[derive(Debug)]
 pub struct WindowControl {
     name: String,

@@ -1,4 +1,6 @@
-//! What daemons count, as metrics.
+//! The counters of daemons as metrics.
+//!
+//! Their names are those of the counters, with a prefix for the daemon.
 
 use super::Metrics;
 use crate::agent::AgentCounters;
@@ -6,7 +8,8 @@ use crate::channel;
 use crate::controller::ControllerCounters;
 use std::sync::Arc;
 
-/// The metrics of a controller: what it counts itself (`controller_..`), and what its end of the demand channel does (`channel_..`).
+/// The metrics of a controller: what it counts itself (`controller_..`), and what its end of the
+/// demand channel does (`channel_..`).
 pub fn of_controller<C>(
     counters: &Arc<ControllerCounters>,
     channel: &C,

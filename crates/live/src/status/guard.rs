@@ -1,4 +1,6 @@
-//! Who may ask.
+//! Access to the status page: checks the `Host` header and the token of every request.
+//!
+//! The token is compared in constant time.
 
 use super::Token;
 use axum::extract::{Request, State};
@@ -33,7 +35,8 @@ impl Guard {
         name.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok_and(|a| a.is_loopback())
     }
 
-    /// `Bearer` and the token (RFC 6750, section 2.1), compared in a time that does not say how much of it was right.
+    /// `Bearer` and the token (RFC 6750, section 2.1), compared in a time that does not say how
+    /// much of it was right.
     fn is_allowed(&self, authorization: &[u8]) -> bool {
         let Some((scheme, token)) = authorization.split_at_checked(7) else { return false };
         let ours = self.token.0.as_bytes();

@@ -1,4 +1,7 @@
-//! Connections to the status page: few, and short. Everybody on the machine can reach loopback, and must not be able to use up the daemon's files.
+//! Connections to the status page: few and short.
+//!
+//! Every user of the machine can reach loopback, and must not exhaust the daemon's file
+//! descriptors.
 
 use crate::watch::Hold;
 use axum::extract::connect_info::Connected;
@@ -17,7 +20,8 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// At a time; others wait in the system's queue.
 pub(super) const CONNECTIONS: usize = 32;
-/// From accepting to the end, whatever happens on it. Whoever asks again connects again. One on which events flow gets as long again, each time.
+/// From accepting to the end, whatever happens on it. Whoever asks again connects again. One on
+/// which events flow gets as long again, each time.
 pub(super) const LIFETIME: Duration = Duration::from_secs(5);
 
 /// A listener that bears no more than so many.

@@ -1,4 +1,6 @@
-//! Metrics of a daemon.
+//! The registry of a daemon's metrics.
+//!
+//! They are written in the text format of OpenMetrics.
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -12,9 +14,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// All metrics of a daemon. A clone is the same registry.
 ///
-/// Names are told without `timeplane_`, which all have, and without `_total`, which counters get: `slots_opened` of a counter is
-/// `timeplane_slots_opened_total`. A name ends in its unit where it has one, and units are base units (`_seconds`, `_bytes`), as
-/// Prometheus has them. Counting is an atomic addition; it takes no lock, and may be done in timed loops.
+/// Names are told without `timeplane_`, which all have, and without `_total`, which counters get:
+/// `slots_opened` of a counter is `timeplane_slots_opened_total`. A name ends in its unit where it
+/// has one, and units are base units (`_seconds`, `_bytes`), as Prometheus has them. Counting is an
+/// atomic addition; it takes no lock, and may be done in timed loops.
 #[derive(Clone)]
 pub struct Metrics(Arc<Mutex<Inner>>);
 
@@ -44,7 +47,8 @@ impl Metrics {
     /// Something that only grows.
     ///
     /// # Panics
-    /// Here and in all others: where the name is taken, has other characters than `a-z`, `0-9` and `_`, or ends in `_total`.
+    /// Here and in all others: where the name is taken, has other characters than `a-z`, `0-9` and
+    /// `_`, or ends in `_total`.
     pub fn counter(&self, name: &str, help: &str) -> Counter {
         let counter = Counter::default();
         self.register(name, help, counter.clone());

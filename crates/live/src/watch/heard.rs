@@ -1,4 +1,6 @@
-//! What hosts have said on the demand channel, as the channel's thread writes it down.
+//! What hosts reported on the demand channel, as the channel's thread records it.
+//!
+//! The publisher takes it from there.
 
 use crate::channel::{Event as Word, PeerId};
 use crate::notes::{Counts, Note};
@@ -7,7 +9,8 @@ use timeplane_model::Time;
 use timeplane_protocol::Message;
 use timeplane_protocol::wire::Control;
 
-/// Counts of a host that nobody has looked at yet; older ones go. They come once a second, and are fetched twice while somebody looks.
+/// Counts of a host that nobody has looked at yet; older ones go. They come once a second, and are
+/// fetched twice while somebody looks.
 const COUNTS: usize = 4;
 
 /// Of all hosts.

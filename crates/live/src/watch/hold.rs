@@ -1,9 +1,12 @@
-//! Connections that may last: others end after some seconds.
+//! Marks connections that may stay open.
+//!
+//! All others are closed after some seconds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Whether a connection may go on when its time is over, as events flow on it. A clone is the same connection's.
+/// Whether a connection may go on when its time is over, as events flow on it. A clone is the same
+/// connection's.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hold(Arc<AtomicBool>);
 

@@ -1,4 +1,6 @@
-//! The page itself: text that says nothing of the network, which comes with the events.
+//! The text of the page. It contains nothing about the network, which arrives in events.
+//!
+//! A content security policy allows its own scripts and styles only.
 
 use std::sync::LazyLock;
 use timeplane_viewer::{LIVE, STYLE, script, source};
@@ -7,8 +9,8 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 static SCRIPT: LazyLock<String> = LazyLock::new(|| script(LIVE));
 
-/// What a browser may do with it: run its own script and style, ask where it came from, and nothing else. The empty picture is the icon's, which
-/// browsers ask for otherwise.
+/// What a browser may do with it: run its own script and style, ask where it came from, and nothing
+/// else. The empty picture is the icon's, which browsers ask for otherwise.
 pub(crate) static POLICY: LazyLock<String> = LazyLock::new(|| {
     format!(
         "default-src 'none'; script-src {}; style-src {}; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \

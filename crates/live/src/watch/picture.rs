@@ -1,4 +1,5 @@
-//! What a page shows, and what is new since the last event: a snapshot and the events after it are the whole.
+//! What a page shows, and what is new since the last event: a snapshot and the events after it are
+//! the whole.
 //!
 //! An event is JSON. Times are nanoseconds since the controller began, `null` is what is not known:
 //!
@@ -272,7 +273,8 @@ impl Use {
         }
     }
 
-    /// Of the time that it was given, the share in which it sent; `None` where it was given none, or not all of it is known.
+    /// Of the time that it was given, the share in which it sent; `None` where it was given none,
+    /// or not all of it is known.
     fn fill(&self) -> Option<f64> {
         let (sent, could) = self.fills.iter().fold((0, 0), |(a, b), f| (a + f.0, b + f.1));
         (could > 0).then(|| sent as f64 / could as f64)

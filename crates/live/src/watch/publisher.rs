@@ -1,4 +1,6 @@
-//! Events for those who look: few, small, and never waited for.
+//! Sends events to open pages: few, small, and without waiting for a slow reader.
+//!
+//! A page that falls behind is disconnected. It connects again and gets a new snapshot.
 
 use super::picture::Picture;
 use super::{Hold, Planned, Watch};
@@ -20,7 +22,8 @@ use tokio::sync::{Notify, mpsc};
 
 /// Pages that are told at a time.
 pub(crate) const LISTENERS: usize = 8;
-/// Events that wait for a page. One that takes so few is dropped, and connects again to have all of it anew.
+/// Events that wait for a page. One that takes so few is dropped, and connects again to have all of
+/// it anew.
 pub(super) const QUEUE: usize = 16;
 /// Between two events.
 const EVERY: Wait = Wait::from_millis(100);

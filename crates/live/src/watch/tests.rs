@@ -262,7 +262,8 @@ fn fill_is_what_was_sent_of_what_slots_had_room_for() {
     place.joins(0);
     place.joins(1);
     let mut page = place.publisher.listen(Hold::default()).unwrap();
-    // Slots without an end in sight, half of the time those of host 0: what lies between two counts, whenever they come, is half of it.
+    // Slots without an end in sight, half of the time those of host 0: what lies between two
+    // counts, whenever they come, is half of it.
     for step in 0..8000 {
         place.slot(step - 1000, &[(u32::from(step % 2 == 1), 2)]);
     }

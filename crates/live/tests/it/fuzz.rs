@@ -1,6 +1,7 @@
-//! Every parser of what comes from outside bears every input: no panic, no memory without bound, and what is understood is said in the same bytes.
+//! Every parser of external input accepts any input: it neither panics nor allocates without bound,
+//! and encodes what it understood to the same bytes.
 //!
-//! Each target in its own test. The demand channel's records are fuzzed beside their parser, which is not public.
+//! Each target is one test. The demand channel's records are fuzzed next to their private parser.
 
 mod engine;
 #[path = "../../../protocol/examples/frames.rs"]
@@ -54,7 +55,8 @@ fn datagrams_of_control_messages() {
 
 #[test]
 fn several_parts_of_messages() {
-    // Datagrams with their lengths, so that parts of one message come doubled, out of order and torn.
+    // Datagrams with their lengths, so that parts of one message come doubled, out of order and
+    // torn.
     let frames = frames::frames().unwrap();
     let payloads: Vec<Vec<u8>> = frames.iter().filter_map(|f| UdpFrame::parse(f).ok()).map(|f| f.payload).collect();
     let one = |d: &Vec<u8>| [&(d.len() as u16).to_be_bytes()[..], d].concat();
@@ -209,7 +211,7 @@ fn notes_of_the_demand_channel() {
     let seeds = [
         r#"{"hello":{"host":3,"epoch":9,"mac":"02:00:00:00:00:07","key":"000102030405060708090a0b0c0d0e0f"}}"#,
         r#"{"welcome":{"hosts":3,"joined":[[0,"02:00:00:00:00:07"],[1,"x"]],"fallback_ps":1000000,"bursts":false,"on_change":true,"after_grants":false,"signals":3,"rate_bps":50000000}}"#,
-        r#"{"refused":"host 3 has joined with a later start"}"#,
+        r#"{"refused":"host 3 has joined with a newer agent"}"#,
     ];
     fuzz("notes", seeds.map(|s| s.into()).to_vec(), 160, |input| {
         let Ok(note) = serde_json::from_slice::<Note>(input) else { return Ok(()) };

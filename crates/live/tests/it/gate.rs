@@ -1,4 +1,5 @@
-//! The gate in the kernel, in front of real interfaces of namespaces: what signals open, what leaves, and what is never obeyed.
+//! The gate in the kernel at real interfaces of namespaces: which signals open it, and what it lets
+//! through.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -140,7 +141,8 @@ fn forged_replayed_old_foreign_and_plain_signals_are_counted_and_never_obeyed() 
     let first = bench.seal(pfc(5, Some(3)));
     bench.signal(&first);
     assert!(bench.leaves(3));
-    // Replayed; older; of an older epoch; with another key; for another station; a changed bit; a plain PFC that opens all.
+    // Replayed; older; of an older epoch; with another key; for another station; a changed bit; a
+    // plain PFC that opens all.
     bench.signal(&bench.seal(pfc(6, None)));
     bench.signal(&first);
     bench.signal(&bench.seal(pfc(4, Some(3))));
@@ -253,7 +255,8 @@ fn repairs_pass_and_other_frames_without_a_class_do_not() {
 #[test]
 fn a_class_with_a_rate_is_paced_by_the_kernel() {
     let bench = Bench::new("rate", |_| {});
-    // 1538 bytes a second: the second frame is early by one, the third by two, the fourth is refused.
+    // 1538 bytes a second: the second frame is early by one, the third by two, the fourth is
+    // refused.
     bench.gate.open(3, LONG, Some(Rate::bps(8 * 1538))).unwrap();
     let sent = (0..10).filter(|_| bench.leaves(3)).count();
     assert!((3..=4).contains(&sent), "{sent}");
@@ -329,7 +332,8 @@ fn the_kernel_reads_signals_as_the_protocol_does() {
         let open = open.map(|c| c % encoding.classes());
         let sent = Pfc { epoch: 1, sequence: sequence.get(), open, hold: LONG };
         let mut frame = sent.seal(encoding, &KEY, MANAGER, HOST).unwrap();
-        // Beyond the EtherType, which says who parses it; cut, but not below what an interface sends.
+        // Beyond the EtherType, which says who parses it; cut, but not below what an interface
+        // sends.
         if damaged {
             if let Some(byte) = frame.get_mut(16 + at) {
                 *byte ^= by;

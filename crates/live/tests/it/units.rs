@@ -1,4 +1,4 @@
-//! The units of systemd: that it reads them, and that they allow what daemons need and no more.
+//! The systemd units: systemd accepts them, and they permit what daemons need and nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -86,7 +86,8 @@ fn gates_are_pinned_where_they_outlive_their_agent() {
     for key in ["Requires", "After"] {
         assert!(value(AGENT, "Unit", key).split(' ').any(|unit| unit == MOUNT), "{key}");
     }
-    // The folder around it stays as well, or it could not be cleared away with something mounted in it.
+    // The folder around it stays as well, or it could not be cleared away with something mounted in
+    // it.
     for unit in [MANAGER, AGENT] {
         assert_eq!(value(unit, "Service", "RuntimeDirectoryPreserve"), "yes");
     }

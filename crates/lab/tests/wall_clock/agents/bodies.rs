@@ -1,4 +1,4 @@
-//! What agents promise.
+//! The guarantees of agents, as test bodies for any world.
 
 use super::World;
 
@@ -26,7 +26,8 @@ pub fn lost_signals_cost_slots_and_no_byte(world: &mut impl World) {
     world.disturb(0.2, 0.0);
     world.offer(8);
     assert!(world.run_until_delivered(300), "{} of {} slots", world.delivered(), 8.0 * PAIRS);
-    // A closing frame that is lost leaves a gate open for its hold, which ends with the slot and what frames may differ by.
+    // A closing frame that is lost leaves a gate open for its hold, which ends with the slot and
+    // what frames may differ by.
     assert_eq!(world.foreign(), 0);
 }
 

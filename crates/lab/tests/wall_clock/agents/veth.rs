@@ -1,4 +1,5 @@
-//! The world of real interfaces: controller and agents are processes in network namespaces, and an observer at the switch counts what it sees.
+//! The world of real interfaces: controller and agents are processes in namespaces, and an observer
+//! counts at the switch.
 
 use super::World;
 use super::bodies::HOSTS;
@@ -39,7 +40,8 @@ pub struct Veth {
 }
 
 pub fn world(name: &str, standby: bool) -> Veth {
-    // Suites run beside each other: the first letters of a body's words and the process tell them apart.
+    // Suites run beside each other: the first letters of a body's words and the process tell them
+    // apart.
     let short: String = name.split('_').filter_map(|w| w.chars().next()).take(8).collect();
     let name = format!("tps{short}{}", std::process::id());
     let folder = std::env::temp_dir().join(&name);
@@ -165,7 +167,8 @@ impl World for Veth {
         if again == 0.0 {
             return;
         }
-        // Who listens at the controller's port, before the bridge takes the frame, and says it all again.
+        // Who listens at the controller's port, before the bridge takes the frame, and says it all
+        // again.
         let heard =
             self.hosts.fabric().switch().enter(|| PacketSocket::open(MANAGER_PORT, ALL_ETHER_TYPES).unwrap()).unwrap();
         let says = self.hosts.fabric().controller().enter(|| PacketSocket::open("eth0", 0x88b5).unwrap()).unwrap();

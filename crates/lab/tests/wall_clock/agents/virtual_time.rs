@@ -1,4 +1,4 @@
-//! The world in virtual time: the one that the protocol's own tests use.
+//! The world in virtual time, which the protocol's own tests use too.
 
 #[path = "../../../../protocol/tests/it/common/mod.rs"]
 mod common;

@@ -1,4 +1,5 @@
-//! A lab of real daemons in namespaces, and programs that send streams over it all the while and compare every byte.
+//! A lab of real daemons in namespaces, and programs that send streams over it and compare every
+//! byte.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
 pub mod place;
@@ -24,7 +25,8 @@ pub const HOSTS: u32 = 3;
 pub const SLOT: Wait = Wait::from_millis(10);
 pub const GAP: Wait = Wait::from_millis(1);
 
-/// Daemons, and an observer at their switch. Dropped by a test that fails it prints what they said, and keeps its folder.
+/// Daemons, and an observer at their switch. Dropped by a test that fails it prints what they said,
+/// and keeps its folder.
 pub struct Lab {
     pub observer: Observer,
     pub hosts: Hosts,
@@ -33,7 +35,8 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// One controller, or two of which one stands by; agents believe a controller that is not heard of for half a second.
+    /// One controller, or two of which one stands by; agents believe a controller that is not heard
+    /// of for half a second.
     pub fn start(name: &str, controllers: u32, change: impl FnOnce(&mut HostsParameters)) -> Self {
         let name = format!("tp{name}{}", std::process::id());
         let folder = std::env::temp_dir().join(&name);
@@ -186,8 +189,8 @@ impl Traffic {
         self.senders.iter().filter(|s| s.0 == host).all(|s| s.1.is_finished())
     }
 
-    /// Lets every program finish its stream, and checks that what was delivered has arrived whole; how many streams. Errors but those of
-    /// [`errors`](Self::errors) that were asked for fail it.
+    /// Lets every program finish its stream, and checks that what was delivered has arrived whole;
+    /// how many streams. Errors but those of [`errors`](Self::errors) that were asked for fail it.
     pub fn stop_but_for(mut self, hosts: &[u32]) -> usize {
         self.counts.stop.store(true, Relaxed);
         for (_, sender) in self.senders.drain(..) {

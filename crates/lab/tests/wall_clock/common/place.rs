@@ -1,4 +1,4 @@
-//! A folder and a lab of a test's own, and what a run leaves in its results.
+//! A folder and a lab for one test, and readers for the results of a run.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
 use std::path::{Path, PathBuf};
@@ -18,7 +18,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Of a test, by a name that no other test of the package has: in twelve letters with the process's number.
+    /// Of a test, by a name that no other test of the package has: in twelve letters with the
+    /// process's number.
     pub fn new(test: &str) -> Self {
         let name = format!("tp{test}{}", std::process::id());
         let folder = std::env::temp_dir().join(&name);

@@ -1,7 +1,7 @@
-//! The scenario of labs here: slots by signals that do without real-time priority.
+//! The scenario of these labs: slots by signals that need no real-time priority.
 
-/// So many hosts at 50 Mb/s in slots of so many milliseconds, a round of which visits every other host, with gaps of one millisecond; with a second
-/// controller or without.
+/// So many hosts at 50 Mb/s in slots of so many milliseconds, a round of which visits every other
+/// host, with gaps of one millisecond; with a second controller or without.
 pub fn scenario(hosts: u32, slot_ms: u64, standby: bool) -> String {
     let standby = if standby { "\nstandby = {}" } else { "" };
     let (round, hold) = (hosts - 1, slot_ms * 3 / 2);

@@ -50,7 +50,7 @@ enum Failure {
     #[error(transparent)]
     Stream(#[from] StreamError),
     /// Nobody is left to be told.
-    #[error("the program is gone: {0}")]
+    #[error("the program has disconnected: {0}")]
     Gone(#[from] io::Error),
 }
 

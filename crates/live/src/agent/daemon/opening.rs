@@ -12,8 +12,8 @@ pub(super) struct Open {
     pub(super) destination: HostId,
     /// The number by which the gate knows it.
     class: u16,
-    /// A signal has opened it, and the next one closes it. A rate holds beside it, for the same destination as well: for a moment where a period with a circuit
-    /// ends and one without begins.
+    /// A signal has opened it, and the next one closes it. A rate holds beside it, for the same
+    /// destination as well: for a moment where a period with a circuit ends and one without begins.
     by_signal: bool,
     medium: Medium,
     pub(super) until: Time,
@@ -36,7 +36,8 @@ impl Open {
     pub(super) fn by_circuit(&self) -> bool {
         matches!(self.medium, Medium::Link(_))
     }
-    /// Whether it is over once the gate refuses a frame: what opens it again is another signal, or nobody has opened it at all.
+    /// Whether it is over once the gate refuses a frame: what opens it again is another signal, or
+    /// nobody has opened it at all.
     pub(super) fn is_slot(&self) -> bool {
         self.by_signal || self.pace.is_none()
     }
@@ -63,7 +64,8 @@ impl LiveAgent {
         if rate == Some(Rate::ZERO) {
             return;
         }
-        // What could have been carried since the kernel opened the gate counts, however late this thread was woken.
+        // What could have been carried since the kernel opened the gate counts, however late this
+        // thread was woken.
         let opened = self.gate.class(number).filter(|_| by_signal);
         let opened = opened.map_or(now, |c| Time::from_ps((c.opened_ns * 1000) as i64)).min(now);
         let new = |rate| if by_signal { Pace::since(opened, rate) } else { Pace::new(now, rate) };

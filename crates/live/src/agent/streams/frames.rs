@@ -17,7 +17,8 @@ pub(super) fn wire_of_all(bytes: u64, max_payload: u64) -> u64 {
     bytes / max_payload * wire(max_payload) + if rest > 0 { wire(rest) } else { 0 }
 }
 
-/// The largest payload whose frame takes at most so many bytes on the wire; `None` where not even an empty one does.
+/// The largest payload whose frame takes at most so many bytes on the wire; `None` where not even
+/// an empty one does.
 pub(super) fn payload_within(wire: u64) -> Option<u64> {
     let packet = Framing::Ethernet.payload_within(wire);
     packet.checked_sub(HEADER)

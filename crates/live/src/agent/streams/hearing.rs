@@ -11,10 +11,11 @@ use timeplane_protocol::wire::{
 use timeplane_transport::MAX_GAPS;
 
 impl Streams {
-    /// A frame came in. What belongs to streams is taken; an IP packet is given back, with the host that sent it.
+    /// A frame came in. What belongs to streams is taken; an IP packet is given back, with the host
+    /// that sent it.
     ///
-    /// Frames for other addresses, of hosts that are not known or come from another address than theirs, and of agents that have been replaced
-    /// are counted, and change nothing.
+    /// Frames for other addresses, of hosts that are not known or come from another address than
+    /// theirs, and of agents that have been replaced are counted, and change nothing.
     ///
     /// # Errors
     /// Where it is no data frame; nothing changes then.
@@ -193,7 +194,8 @@ impl Streams {
         self.timers.first().map(|&(at, _)| at)
     }
 
-    /// Does what has become due: frames that are to be sent at once, which no gate stops, are added to `out`.
+    /// Does what has become due: frames that are to be sent at once, which no gate stops, are added
+    /// to `out`.
     pub fn due(&mut self, now: Time, out: &mut Vec<Vec<u8>>) {
         self.clock = self.clock.max(now);
         while let Some(&(at, timer)) = self.timers.first().filter(|(at, _)| *at <= now) {

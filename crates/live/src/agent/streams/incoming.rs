@@ -164,7 +164,8 @@ impl Receiving {
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
     }
 
-    /// What a report acknowledges: no more than the sender can do without before the program has read it.
+    /// What a report acknowledges: no more than the sender can do without before the program has
+    /// read it.
     fn acknowledged(&self) -> u64 {
         self.raw.received().min(self.read.saturating_add(self.buffer)).max(self.told)
     }

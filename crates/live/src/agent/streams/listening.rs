@@ -26,8 +26,8 @@ impl Port {
 }
 
 impl Streams {
-    /// A program waits for streams at a port. Of several at one port, each stream goes to the first that asks. Streams that came in vain so far are
-    /// asked for again.
+    /// A program waits for streams at a port. Of several at one port, each stream goes to the first
+    /// that asks. Streams that came in vain so far are asked for again.
     ///
     /// # Errors
     /// Where [`MAX_LISTENERS`] listen.
@@ -54,7 +54,8 @@ impl Streams {
         Ok(ListenerId { port, number: self.next_listener })
     }
 
-    /// The next stream for a listener: one whose first byte, or end, is there. [`Streams::close`] has to be called in the end.
+    /// The next stream for a listener: one whose first byte, or end, is there. [`Streams::close`]
+    /// has to be called in the end.
     pub fn accept(&mut self, listener: ListenerId) -> Option<IncomingId> {
         let port = self.ports.get_mut(&listener.port).filter(|p| p.listeners.contains(&listener.number))?;
         let id = port.begun.pop_front()?;
@@ -111,7 +112,8 @@ impl Streams {
         read
     }
 
-    /// A program reads a stream no more. If not all of it has come, its sender is told that it is given up.
+    /// A program reads a stream no more. If not all of it has come, its sender is told that it is
+    /// given up.
     pub fn close(&mut self, id: IncomingId) {
         let Some(stream) = self.receiving.get(&id) else { return };
         if stream.is_complete() {

@@ -1,19 +1,26 @@
-//! Streams of programs, and IP packets, from a host's queues into frames and back: no clock, no socket, no thread.
+//! Streams of programs, and IP packets, from a host's queues into frames and back: no clock, no
+//! socket, no thread.
 //!
-//! A stream goes from a program here to one that [listens](Streams::listen) at a port of another host. Its bytes are kept until the receiver's
-//! agent has them, frames that are lost are sent again (`timeplane_transport`'s raw frames), and its end counts as one more byte, so that it is
-//! repaired like the others. What a program has written arrives once and in order, as long as both agents live.
+//! A stream goes from a program here to one that [listens](Streams::listen) at a port of another
+//! host. Its bytes are kept until the receiver's agent has them, frames that are lost are sent
+//! again (`timeplane_transport`'s raw frames), and its end counts as one more byte, so that it is
+//! repaired like the others. What a program has written arrives once and in order, as long as both
+//! agents live.
 //!
-//! - **Flow control.** A sender keeps at most `send_buffer` bytes that are not acknowledged; a receiver acknowledges at most that many
-//!   beyond what its program has read, and keeps twice as many. So a receiver has room for whatever a sender may send, without a window in any frame.
-//! - **Reports** leave at gaps, after 256 KiB or 20 ms of progress, and when all has come; not more often than `report_interval`, and less and less
-//!   often while nothing comes.
-//! - **Nobody listens.** A stream waits for ten seconds, in which its bytes are not kept but asked for again once somebody listens; then
-//!   its sender is told that it is given up.
-//! - **Programs that go away.** Either agent tells the other, several times where that is not confirmed.
-//! - **Agents that are started anew** have a higher epoch. All streams of the former one are broken, and its frames are stale.
+//! - **Flow control.** A sender keeps at most `send_buffer` bytes that are not acknowledged; a
+//!   receiver acknowledges at most that many beyond what its program has read, and keeps twice as
+//!   many. So a receiver has room for whatever a sender may send, without a window in any frame.
+//! - **Reports** leave at gaps, after 256 KiB or 20 ms of progress, and when all has come; not more
+//!   often than `report_interval`, and less and less often while nothing comes.
+//! - **Nobody listens.** A stream waits for ten seconds, in which its bytes are not kept but asked
+//!   for again once somebody listens; then its sender is told that it is given up.
+//! - **Programs that go away.** Either agent tells the other, several times where that is not
+//!   confirmed.
+//! - **Agents that are started anew** have a higher epoch. All streams of the former one are
+//!   broken, and its frames are stale.
 //!
-//! Whoever knows the addresses of hosts and the epochs of their agents can forge frames: the network behind the gates is trusted.
+//! Whoever knows the addresses of hosts and the epochs of their agents can forge frames: the
+//! network behind the gates is trusted.
 
 mod frames;
 mod hearing;
@@ -135,7 +142,8 @@ impl Streams {
         self.peers.entry(host).or_insert_with(|| Peer::new(mac)).mac = mac;
     }
 
-    /// Begins a stream to a port of another host, of a length that may be known. Where it is, the stream is finished with its last byte.
+    /// Begins a stream to a port of another host, of a length that may be known. Where it is, the
+    /// stream is finished with its last byte.
     ///
     /// # Errors
     /// Where nobody has told of the host, or [`MAX_OUTGOING`] are open.
@@ -159,7 +167,8 @@ impl Streams {
     /// Takes as many bytes as the send buffer has room for: how many. Zero where it is full.
     ///
     /// # Errors
-    /// Where more comes than was declared (nothing is taken), the stream is finished, its receiver has given it up, or it is not open.
+    /// Where more comes than was declared (nothing is taken), the stream is finished, its receiver
+    /// has given it up, or it is not open.
     pub fn write(&mut self, id: StreamId, bytes: &[u8]) -> Result<usize, StreamError> {
         let stream = self.sending.get_mut(&id.0).ok_or(StreamError::UnknownStream(id.0))?;
         let n = stream.write(bytes, self.config.send_buffer.get())?;
@@ -167,7 +176,8 @@ impl Streams {
         Ok(n)
     }
 
-    /// No more bytes come. Where more were declared, the stream is [abandoned](Self::abandon), as its receiver was promised them.
+    /// No more bytes come. Where more were declared, the stream is [abandoned](Self::abandon), as
+    /// its receiver was promised them.
     pub fn finish(&mut self, id: StreamId) {
         let Some(stream) = self.sending.get_mut(&id.0) else { return };
         if stream.finish() {
@@ -190,8 +200,9 @@ impl Streams {
         })
     }
 
-    /// Forgets a stream: it is complete, or its program is gone. In that case its receiver is told, by a frame that no gate stops and that is
-    /// repeated until it is confirmed, eight times at most; what was not acknowledged does not arrive.
+    /// Forgets a stream: it is complete, or its program is gone. In that case its receiver is told,
+    /// by a frame that no gate stops and that is repeated until it is confirmed, eight times at
+    /// most; what was not acknowledged does not arrive.
     pub fn abandon(&mut self, id: StreamId) {
         let Some(stream) = self.sending.remove(&id.0) else { return };
         if let Some(at) = stream.timer {
@@ -207,7 +218,8 @@ impl Streams {
         }
     }
 
-    /// An IP packet for another host. False where it is dropped: its queue is full, no frame is as long, or the host is not known.
+    /// An IP packet for another host. False where it is dropped: its queue is full, no frame is as
+    /// long, or the host is not known.
     pub fn push_packet(&mut self, to: HostId, packet: &[u8]) -> bool {
         let fits = packet.len() <= self.config.max_payload() as usize;
         let most = self.config.packet_queue.get();
@@ -229,8 +241,8 @@ impl Streams {
         &self.counters
     }
 
-    /// Memory that the bytes of streams take: at most the send buffer a stream that is sent and twice as much a stream that comes, and some
-    /// chunks of 16 KiB each.
+    /// Memory that the bytes of streams take: at most the send buffer a stream that is sent and
+    /// twice as much a stream that comes, and some chunks of 16 KiB each.
     pub fn memory(&self) -> Bytes {
         let sending: u64 = self.sending.values().map(Sending::memory).sum();
         let receiving: u64 = self.receiving.values().map(Receiving::memory).sum();

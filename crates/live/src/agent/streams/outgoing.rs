@@ -5,7 +5,8 @@ use super::ring::Ring;
 use timeplane_model::{HostId, Time};
 use timeplane_transport::{Range, RawConfig, RawFrame, RawSender, Report};
 
-/// A stream from the program that writes it to the frames it leaves in. Offsets count one more byte than the program writes: the end.
+/// A stream from the program that writes it to the frames it leaves in. Offsets count one more byte
+/// than the program writes: the end.
 #[derive(Debug)]
 pub(super) struct Sending {
     pub(super) to: HostId,
@@ -137,12 +138,14 @@ impl Sending {
             }
             _ => self.receiver = Some(epoch),
         }
-        // Who has the last byte of a finished stream has its end as well, also where that has not been sent.
+        // Who has the last byte of a finished stream has its end as well, also where that has not
+        // been sent.
         let all = self.finished && contiguous == self.accepted + 1;
         let contiguous = if all { contiguous.min(self.raw.next_offset()) } else { contiguous };
         let progress = contiguous > self.acknowledged;
         if self.given_up || contiguous > self.raw.next_offset() || (!progress && gaps.is_empty()) {
-            // A receiver whose program does not read says nothing new; the time between two questions grows further.
+            // A receiver whose program does not read says nothing new; the time between two
+            // questions grows further.
             return false;
         }
         let missing = gaps.iter().map(|&(start, end)| Range { start, end }).collect();

@@ -28,7 +28,8 @@ impl PacketQueue {
         true
     }
 
-    /// A packet that was taken did not leave: it goes back to its place, also where the queue is full by now.
+    /// A packet that was taken did not leave: it goes back to its place, also where the queue is
+    /// full by now.
     pub(super) fn insert(&mut self, number: u64, packet: &[u8]) {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.extend_from_slice(packet);

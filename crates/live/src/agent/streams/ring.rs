@@ -7,7 +7,8 @@ const CHUNK: usize = 16 * 1024;
 /// Chunks that are kept for what comes next, so that a stream that flows allocates nothing.
 const SPARE: usize = 2;
 
-/// Bytes by their offset in the stream. Holes are allowed; what lies below the last release is gone.
+/// Bytes by their offset in the stream. Holes are allowed; what lies below the last release is
+/// gone.
 #[derive(Debug, Default)]
 pub(super) struct Ring {
     /// Chunks that are gone, which is the number of the first one here.

@@ -7,7 +7,8 @@ use timeplane_model::{Bytes, HostId, Time};
 use timeplane_protocol::wire::{DataHeader, DataKind, MIN_FRAME};
 
 impl Streams {
-    /// Bytes on the wire that wait to be sent now, for each destination where there are any: as many as they take in the fewest frames.
+    /// Bytes on the wire that wait to be sent now, for each destination where there are any: as
+    /// many as they take in the fewest frames.
     pub fn backlog(&self) -> Vec<(HostId, Bytes)> {
         let max_payload = u64::from(self.config.max_payload());
         let waiting = self.peers.iter().map(|(&host, peer)| {
@@ -27,8 +28,8 @@ impl Streams {
         self.peers.get(&to).is_some_and(|p| !p.ready.is_empty())
     }
 
-    /// Tells whether what was done since `before` needs the agent's loop: something waits for a destination for which nothing did, or a deadline has
-    /// come nearer.
+    /// Tells whether what was done since `before` needs the agent's loop: something waits for a
+    /// destination for which nothing did, or a deadline has come nearer.
     pub fn needs_loop(&self, before: Attention) -> bool {
         let is_sooner = match (self.deadline(), before.deadline) {
             (Some(now), Some(then)) => now < then,
@@ -42,9 +43,10 @@ impl Streams {
         Attention { awoken: self.awoken, deadline: self.deadline() }
     }
 
-    /// Builds the next frame to a host into `frame`, as that of a class, with at most `most_wire` bytes on the wire (preamble, FCS and gap are
-    /// among them). Streams and IP packets take turns; a stream's frame is cut to what there is room for. `None`, and an empty frame, where
-    /// nothing waits or nothing fits.
+    /// Builds the next frame to a host into `frame`, as that of a class, with at most `most_wire`
+    /// bytes on the wire (preamble, FCS and gap are among them). Streams and IP packets take turns;
+    /// a stream's frame is cut to what there is room for. `None`, and an empty frame, where nothing
+    /// waits or nothing fits.
     ///
     /// It counts as sent. What does not leave is given back to [`Streams::unsent`].
     pub fn next_frame(
@@ -127,7 +129,8 @@ impl Streams {
         Some(Sent { to, what })
     }
 
-    /// A frame did not leave, as the gate refused it: it is sent again, before all others. Of several, the last one is given back first.
+    /// A frame did not leave, as the gate refused it: it is sent again, before all others. Of
+    /// several, the last one is given back first.
     pub fn unsent(&mut self, sent: Sent, frame: &[u8]) {
         let Ok((header, payload)) = DataHeader::parse(frame) else { return };
         let Some(peer) = self.peers.get_mut(&sent.to) else { return };
@@ -157,7 +160,8 @@ impl Streams {
         }
     }
 
-    /// Puts a stream among those that wait for their turn, if it has something to send; and sets its timer.
+    /// Puts a stream among those that wait for their turn, if it has something to send; and sets
+    /// its timer.
     pub(super) fn make_ready(&mut self, number: u32) {
         let Some(stream) = self.sending.get_mut(&number) else { return };
         if !stream.ready && stream.backlog() > 0 {

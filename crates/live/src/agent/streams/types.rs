@@ -14,19 +14,22 @@ pub struct StreamsConfig {
     pub mac: MacAddress,
     /// Counts the starts of this agent.
     pub epoch: u32,
-    /// The longest packet of the network, bytes without Ethernet's header; at least 576, what less than that is counts as 576.
+    /// The longest packet of the network, bytes without Ethernet's header; at least 576, what less
+    /// than that is counts as 576.
     pub mtu: u32,
-    /// Bytes of a stream that its sender keeps until they are acknowledged. All hosts have to agree on it: a receiver keeps up to twice as much.
-    /// Less than four frames count as four.
+    /// Bytes of a stream that its sender keeps until they are acknowledged. All hosts have to agree
+    /// on it: a receiver keeps up to twice as much. Less than four frames count as four.
     pub send_buffer: Bytes,
     /// IP packets that wait for a destination, bytes.
     pub packet_queue: Bytes,
-    /// Timers of the repair. A sender should wait longer than a receiver's reports take, which come after 20 ms at the latest.
+    /// Timers of the repair. A sender should wait longer than a receiver's reports take, which come
+    /// after 20 ms at the latest.
     pub raw: RawConfig,
 }
 
 impl StreamsConfig {
-    /// The usual: an MTU of 1500, 4 MiB a stream, 1 MiB of packets a destination, senders that ask after 50 ms.
+    /// The usual: an MTU of 1500, 4 MiB a stream, 1 MiB of packets a destination, senders that ask
+    /// after 50 ms.
     pub fn new(host: HostId, mac: MacAddress, epoch: u32) -> Self {
         Self {
             host,
@@ -63,7 +66,8 @@ pub struct ListenerId {
     pub(super) number: u64,
 }
 
-/// A stream that this host receives: the host that sends it, the epoch of that host's agent, and its number there.
+/// A stream that this host receives: the host that sends it, the epoch of that host's agent, and
+/// its number there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct IncomingId {
     pub(super) host: HostId,
@@ -82,13 +86,13 @@ impl IncomingId {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum StreamError {
     /// A destination that nobody has told of.
-    #[error("host {} is not known here", .0.0)]
+    #[error("unknown host {}", .0.0)]
     UnknownHost(HostId),
     /// A stream that was never opened, or has been forgotten.
     #[error("stream {0} is not open")]
     UnknownStream(u32),
     /// Bounds are reached.
-    #[error("{have} {what} are open, more are not allowed")]
+    #[error("{have} {what} are open: no more are allowed")]
     TooMany {
         /// Of what.
         what: &'static str,
@@ -96,7 +100,7 @@ pub enum StreamError {
         have: usize,
     },
     /// More is written than was declared.
-    #[error("{found} bytes are written into a stream of which {declared} were declared")]
+    #[error("{found} B written to a stream that was declared with {declared} B")]
     TooLong {
         /// The stream's length.
         declared: u64,
@@ -107,7 +111,7 @@ pub enum StreamError {
     #[error("the stream is finished: nothing more can be written")]
     Finished,
     /// Nobody takes it.
-    #[error("host {} takes no more of the stream: no program listens at its port, it has stopped reading, or its agent was started anew", .host.0)]
+    #[error("host {} closed the stream: no program listens at its port, the program stopped reading, or the agent was restarted", .host.0)]
     GivenUp {
         /// The destination.
         host: HostId,
@@ -140,7 +144,8 @@ pub enum Read {
     Nothing,
     /// The stream has ended, and all of it was read.
     End,
-    /// The rest will never come: the sender's program is gone, or its agent was started anew. Also where the stream has been closed here.
+    /// The rest will never come: the sender's program is gone, or its agent was started anew. Also
+    /// where the stream has been closed here.
     Broken,
 }
 
@@ -173,7 +178,8 @@ pub struct StreamCounters {
     pub bytes_sent: u64,
     /// Frames of these whose bytes had been sent before.
     pub frames_resent: u64,
-    /// Frames, packets too, that did not leave: the gate refused them. They are not among those sent.
+    /// Frames, packets too, that did not leave: the gate refused them. They are not among those
+    /// sent.
     pub frames_refused: u64,
     /// Frames of streams that came.
     pub frames_received: u64,
@@ -205,7 +211,8 @@ pub struct StreamCounters {
     pub packets_received: u64,
     /// Their bytes.
     pub packet_bytes_received: u64,
-    /// IP packets that found no room in their queue, were too long for a frame, or went to hosts that are not known.
+    /// IP packets that found no room in their queue, were too long for a frame, or went to hosts
+    /// that are not known.
     pub packets_dropped: u64,
     /// Streams that were opened here.
     pub streams_opened: u64,

@@ -1,7 +1,9 @@
-//! Inputs that are nearly right: seeds that encoders have made, changed in a few places, and a kept corpus of what once went wrong.
+//! Generates inputs that are nearly valid: encoded seeds with a few changes, and a corpus of former
+//! failures.
 //!
-//! An ordinary run tries the same inputs each time. With `TIMEPLANE_FUZZ_SECONDS` each target goes on with others for so long. An input that fails
-//! is shrunk and kept in `crates/live/tests/corpus`, and every run begins with those.
+//! A normal run tries the same inputs each time. With `TIMEPLANE_FUZZ_SECONDS` each target tries
+//! more for that long. A failing input is shrunk and stored in `crates/live/tests/corpus`, which
+//! every run tries first.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -102,8 +104,8 @@ fn apply(seeds: &[Vec<u8>], seed: &Index, changes: &[Change]) -> Vec<u8> {
     input
 }
 
-/// Tries a target: it neither panics nor says what is wrong. `rounds` of 256 inputs, which say what targets need in proportion, times [`ORDINARY`] are
-/// an ordinary run.
+/// Tries a target: it neither panics nor says what is wrong. `rounds` of 256 inputs, which say what
+/// targets need in proportion, times [`ORDINARY`] are an ordinary run.
 pub fn fuzz(target: &str, mut seeds: Vec<Vec<u8>>, rounds: u32, check: impl Fn(&[u8]) -> Result<(), String>) {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(target);
     let mut kept: Vec<PathBuf> =

@@ -1,4 +1,6 @@
-//! What programs say at the agent's socket.
+//! Fuzzes the requests of programs at the agent's socket.
+//!
+//! Any input must be answered or rejected.
 
 use super::engine::fuzz;
 use std::io::{Read, Write};

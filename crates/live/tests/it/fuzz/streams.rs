@@ -1,4 +1,6 @@
-//! A host's streams, told frames of anybody.
+//! Fuzzes the frames that a host's streams receive.
+//!
+//! Any station of the network can send such frames.
 
 use super::STATION;
 use super::engine::fuzz;

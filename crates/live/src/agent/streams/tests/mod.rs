@@ -97,7 +97,8 @@ impl World {
         }
     }
 
-    /// A tenth of a millisecond: what has become due, a slot for each host, and what arrives meanwhile.
+    /// A tenth of a millisecond: what has become due, a slot for each host, and what arrives
+    /// meanwhile.
     pub(super) fn step(&mut self) {
         for i in 0..2 {
             let mut out = Vec::new();
@@ -130,7 +131,8 @@ impl World {
         }
     }
 
-    /// Goes on until nothing waits for anything, or the limit of steps; jumps where nothing happens.
+    /// Goes on until nothing waits for anything, or the limit of steps; jumps where nothing
+    /// happens.
     pub(super) fn settle(&mut self, limit: usize) {
         for _ in 0..limit {
             let waits = self.hosts.iter().any(|h| !h.backlog().is_empty());

@@ -319,7 +319,8 @@ proptest! {
         prop_assert_eq!(state(&streams), before);
     }
 
-    /// Frames that only the right host could have sent, with fields by chance: no panic, and memory stays bounded.
+    /// Frames that only the right host could have sent, with fields by chance: no panic, and memory
+    /// stays bounded.
     #[test]
     fn fields_by_chance_do_no_harm(
         fields in proptest::collection::vec((0u8..3, any::<(u32, u32)>(), 0u64..200_000, prop_oneof![Just(None), (0u64..200_000).prop_map(Some), Just(Some(u64::MAX - 1))],
@@ -344,7 +345,8 @@ proptest! {
     }
 }
 
-/// Frames a second that one core builds and takes in: `cargo test --release -p timeplane-live --lib frames_a_second -- --ignored --nocapture`.
+/// Frames a second that one core builds and takes in: `cargo test --release -p timeplane-live --lib
+/// frames_a_second -- --ignored --nocapture`.
 #[test]
 #[ignore = "measures"]
 fn frames_a_second() {

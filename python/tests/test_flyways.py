@@ -71,7 +71,7 @@ def test_greedy_is_near_the_optimum(optima):
 
 
 def published_layout(racks):
-    """The first racks of the bundled 160, metres."""
+    """The first racks of the bundled 160, meters."""
     return np.loadtxt(RADIO / "racks_160.csv", delimiter=",", skiprows=1, usecols=(1, 2))[:racks] * 0.3048
 
 
@@ -130,10 +130,10 @@ def test_antennas_and_ranges_are_those_of_the_budget():
     degrees = np.linspace(-200, 200, 101)
     for name in ("narrow_beam", "wide_beam", "geofencing"):
         assert algorithms.antenna_gain(name, degrees) == pytest.approx(pattern(name)(degrees), abs=1e-9)
-        for metres in (1.0, 7.0, 19.0, 60.0):
-            case = Case(np.zeros((2, 2)), np.array([[0.0, 0.0], [metres, 0.0]]), name)
+        for meters in (1.0, 7.0, 19.0, 60.0):
+            case = Case(np.zeros((2, 2)), np.array([[0.0, 0.0], [meters, 0.0]]), name)
             rates = [rate for rate, sensitivity in OFDM if case.room((0, 1), sensitivity) >= 0]
-            assert algorithms.link_rate(name, [metres])[0] / 1e6 == max(rates, default=0)
+            assert algorithms.link_rate(name, [meters])[0] / 1e6 == max(rates, default=0)
     # 2 dB short of the slowest rate over 20 m with the wide beam.
     assert algorithms.link_rate("wide_beam", [15.9, 20]).tolist() == [693e6, 0]
 

@@ -373,13 +373,13 @@ def antenna_gain(antenna: str, degrees: ArrayLike) -> NDArray[np.float64]:
     return _core.antenna_gain(antenna, np.ascontiguousarray(degrees, dtype=np.float64))
 
 
-def link_rate(antenna: str, metres: ArrayLike) -> NDArray[np.float64]:
+def link_rate(antenna: str, meters: ArrayLike) -> NDArray[np.float64]:
     """OFDM rates in bit/s over distances in meters, 0 beyond the range.
 
     The link budget is that of flyways: 10 mW, 3 dB of margin, antennas pointed at each other, no
     interference.
     """
-    return _core.link_rate(antenna, np.ascontiguousarray(metres, dtype=np.float64))
+    return _core.link_rate(antenna, np.ascontiguousarray(meters, dtype=np.float64))
 
 
 def _setting(layout: ArrayLike | None, *rest: Any) -> tuple[Any, ...]:

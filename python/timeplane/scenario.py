@@ -607,7 +607,7 @@ class RadioLink(Values):
     signal_dbm: float | None = None
     """What both ends receive of each other, dBm, after all margins."""
     distance_m: float | None = None
-    """How far its ends are from each other, in metres: the signal is what the antennas leave of 10 mW,
+    """How far its ends are from each other, in meters: the signal is what the antennas leave of 10 mW,
     less 3 dB.
     """
     trace: LinkTraceSpec | None = None
@@ -1737,7 +1737,7 @@ class Flyways(Values):
     ones.
     """
     positions_m: list[tuple[float, float]] | None = None
-    """Where racks stand, in metres, by host; at the first places of the source's layout of 160 racks
+    """Where racks stand, in meters, by host; at the first places of the source's layout of 160 racks
     where it is missing.
     """
     mac: MacName = "flyways-draft"

@@ -25,8 +25,8 @@ def gains(outcome: Outcome, options: Options) -> None:
 
 
 def ranges(outcome: Outcome, options: Options) -> None:
-    """Gb/s by metres."""
-    metres = np.round(np.geomspace(0.5, 500, 241), 3)
+    """Gb/s by meters."""
+    meters = np.round(np.geomspace(0.5, 500, 241), 3)
     for name in ANTENNAS:
-        for x, rate in zip(metres, algorithms.link_rate(name, metres), strict=True):
+        for x, rate in zip(meters, algorithms.link_rate(name, meters), strict=True):
             outcome.add(float(x), name, 0, {"gbps": float(rate) / 1e9})

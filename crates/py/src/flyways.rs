@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use timeplane_model::{Duration, Named, Rate, UnknownName};
 use timeplane_protocol::{Pointing, RadioLinks};
 use timeplane_radio::{
-    Angle, Antenna, AntennaName, Direction, Field, FlywayRules, Layout, LinkBudget, MacName, Mcs, Metres, Rack, bundled,
+    Angle, Antenna, AntennaName, Direction, Field, FlywayRules, Layout, LinkBudget, MacName, Mcs, Meters, Rack, bundled,
 };
 use timeplane_schedule::flyways::{
     Duplex, Either, FlywayError, FlywayPlan, FlywayPlanner, FlywayPolicy, Phase, Phases, Ports, Request, Traffic, Wired,
@@ -230,24 +230,24 @@ pub(crate) fn antenna_gain<'py>(
     Ok(PyArray1::from_iter(py, degrees.iter().map(gain)))
 }
 
-/// OFDM rates in bit/s over distances in metres, both antennas pointed at each other and nobody
+/// OFDM rates in bit/s over distances in meters, both antennas pointed at each other and nobody
 /// else sending; 0 where there is none.
 #[pyfunction]
 pub(crate) fn link_rate<'py>(
     py: Python<'py>,
     name: &str,
-    metres: PyReadonlyArray1<'py, f64>,
+    meters: PyReadonlyArray1<'py, f64>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let ahead = antenna(name)?.ahead();
-    let metres = metres.as_array();
-    if metres.iter().any(|m| !(*m >= 0.0 && *m <= Layout::FARTHEST_M)) {
+    let meters = meters.as_array();
+    if meters.iter().any(|m| !(*m >= 0.0 && *m <= Layout::FARTHEST_M)) {
         return Err(invalid(format_args!("distances are from 0 to {} m", Layout::FARTHEST_M)));
     }
     let budget = LinkBudget::default();
     let rate = |&m: &f64| {
-        let signal = budget.signal(Metres::new(m), ahead, ahead);
+        let signal = budget.signal(Meters::new(m), ahead, ahead);
         let carries = |mcs: &Mcs| mcs.sensitivity().is_some_and(|level| signal >= level);
         Mcs::ofdm().filter(carries).map(|mcs| mcs.rate().as_bps()).max().map_or(0.0, |bps| bps as f64)
     };
-    Ok(PyArray1::from_iter(py, metres.iter().map(rate)))
+    Ok(PyArray1::from_iter(py, meters.iter().map(rate)))
 }

@@ -4,7 +4,7 @@
 //! 10 mW at 59.4 GHz, 3 dB off for multipath, both antennas pointed at each other.
 
 use timeplane_model::Named;
-use timeplane_radio::{Angle, Antenna, AntennaName, Cone, Db, Horn, LinkBudget, Mcs, Metres, PatchArray};
+use timeplane_radio::{Angle, Antenna, AntennaName, Cone, Db, Horn, LinkBudget, Mcs, Meters, PatchArray};
 
 fn main() {
     let deg = Angle::degrees;
@@ -19,7 +19,7 @@ fn main() {
     antennas.push(("patch 17 dBi", Antenna::PatchArray(patch)));
     let budget = LinkBudget::default();
 
-    println!("Range in metres by rate");
+    println!("Range in meters by rate");
     print!("{:>4} {:>9} {:>6}", "MCS", "Mb/s", "dBm");
     antennas.iter().for_each(|(name, _)| print!(" {name:>12}"));
     println!();
@@ -30,7 +30,7 @@ fn main() {
         let Some(sensitivity) = mcs.sensitivity() else { continue };
         print!("{:>4} {:>9.2} {:>6}", mcs.name(), mcs.rate().as_bps() as f64 / 1e6, sensitivity.get());
         for (_, a) in &antennas {
-            let range = budget.range(sensitivity, a.ahead(), a.ahead()).map_or(0.0, Metres::get);
+            let range = budget.range(sensitivity, a.ahead(), a.ahead()).map_or(0.0, Meters::get);
             print!(" {range:>12.2}");
         }
         println!();
@@ -43,7 +43,7 @@ fn main() {
     for m in [1.0, 2.0, 5.0, 10.0, 20.0, 50.0] {
         print!("{m:>21}");
         for (_, a) in &antennas {
-            let signal = budget.signal(Metres::new(m), a.ahead(), a.ahead());
+            let signal = budget.signal(Meters::new(m), a.ahead(), a.ahead());
             let fits = Mcs::ofdm().filter(|mcs| mcs.sensitivity().is_some_and(|s| signal >= s));
             let rate = fits.map(|mcs| mcs.rate().as_bps()).max();
             let rate = rate.map_or("-".to_owned(), |r| format!("{:.0}", r as f64 / 1e6));

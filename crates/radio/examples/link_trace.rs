@@ -1,8 +1,8 @@
 //! Compute link traces of the proxy's two rooms:
 //! `cargo run -p timeplane-radio --example link_trace -- [--scene A|B] [--level DBM] [--length S]`,
-//! `[--speed M/S] [--along SHARE] [--before M] [--angle DEG] [--extra DB] [--width M] [--height
-//! M]`,
-//! `[--target PER] [--select MS] [--every MS] [--beams FILE] [--link_trace FILE]`.
+//! `[--speed M/S] [--along SHARE] [--before M] [--angle DEG] [--extra DB] [--width M]`,
+//! `[--height M] [--target PER] [--select MS] [--every MS] [--beams FILE]`,
+//! `[--link_trace FILE]`.
 //!
 //! It prints the link trace every 100 ms. `--beams` writes matrices in the format of `BeamTrace`,
 //! `--link_trace` writes all states as a table.
@@ -13,7 +13,7 @@ use std::error::Error;
 use std::process::ExitCode;
 use timeplane_model::Duration;
 use timeplane_radio::{
-    Angle, Db, Dbm, ErrorTables, LinkParameters, LinkTrace, LinkTraceRules, Mcs, Metres, RateBySignal, TESTBED_LEVEL,
+    Angle, Db, Dbm, ErrorTables, LinkParameters, LinkTrace, LinkTraceRules, Mcs, Meters, RateBySignal, TESTBED_LEVEL,
     Testbed, Walk,
 };
 
@@ -79,7 +79,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let extra = Db::new(within("extra", testbed.extra.get(), 0.0..=100.0)?);
     let mut testbed = testbed.walked(walk);
     testbed.extra = extra;
-    let meters = |name, default: Metres| within(name, default.get(), 0.0..=10.0).map(Metres::new);
+    let meters = |name, default: Meters| within(name, default.get(), 0.0..=10.0).map(Meters::new);
     testbed.size = (meters("width", testbed.size.0)?, meters("height", testbed.size.1)?);
     let length = Duration::from_secs_f64(within("length", 10.0, 0.0..=1000.0)?);
     let trace = testbed.trace(length)?;

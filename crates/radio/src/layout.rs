@@ -5,22 +5,22 @@
 use crate::angle::Angle;
 use crate::error::InputError;
 use crate::sheet::Sheet;
-use crate::space::{Cuboid, Metres, Point, Vector};
+use crate::space::{Cuboid, Meters, Point, Vector};
 
 /// Size of a rack. Its antenna is in the middle of its top.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rack {
     /// Along x: 24 in by default.
-    pub width: Metres,
+    pub width: Meters,
     /// Along y: 48 in by default.
-    pub depth: Metres,
+    pub depth: Meters,
     /// 2 m by default.
-    pub height: Metres,
+    pub height: Meters,
 }
 
 impl Default for Rack {
     fn default() -> Self {
-        Self { width: Metres::new(0.6096), depth: Metres::new(1.2192), height: Metres::new(2.0) }
+        Self { width: Meters::new(0.6096), depth: Meters::new(1.2192), height: Meters::new(2.0) }
     }
 }
 
@@ -82,7 +82,7 @@ impl Layout {
     pub fn parse(file: &str, text: &str, rack: Rack) -> Result<Self, InputError> {
         let sheet = Sheet::read(file, text)?;
         let number = sheet.column("rack")?;
-        let (x, y, metres) = match (sheet.find("x_ft"), sheet.find("y_ft")) {
+        let (x, y, meters) = match (sheet.find("x_ft"), sheet.find("y_ft")) {
             (Some(x), Some(y)) => (x, y, 0.3048),
             _ => (sheet.column("x_m")?, sheet.column("y_m")?, 1.0),
         };
@@ -90,13 +90,13 @@ impl Layout {
             let found = format!("{} racks", sheet.rows().len());
             return Err(InputError::file(file, found, format!("at most {}", Self::MOST_RACKS)));
         }
-        let most = Self::FARTHEST_M / metres;
+        let most = Self::FARTHEST_M / meters;
         let mut middles = Vec::new();
         for (i, row) in sheet.rows().iter().enumerate() {
             if sheet.integer(row, &number, u64::MAX, "a number")? != i as u64 {
                 return Err(sheet.cell(row, &number, format!("{i}: racks are numbered in order from 0")));
             }
-            let at = |column| Ok(metres * sheet.number(row, column, -most..=most, "a length of at most 10 km")?);
+            let at = |column| Ok(meters * sheet.number(row, column, -most..=most, "a length of at most 10 km")?);
             middles.push((at(&x)?, at(&y)?));
         }
         Self::new(rack, &middles).map_err(|e| {
@@ -120,7 +120,7 @@ impl Layout {
     }
 
     /// Distance between two antennas.
-    pub fn distance(&self, from: usize, to: usize) -> Metres {
+    pub fn distance(&self, from: usize, to: usize) -> Meters {
         self.antennas[from].distance(self.antennas[to])
     }
 

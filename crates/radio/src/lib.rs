@@ -67,7 +67,7 @@ pub use propagation::{
     received_by_paths, thermal_noise,
 };
 pub use scene::Scene;
-pub use space::{Cuboid, Frequency, Metres, Point, SPEED_OF_LIGHT, Vector};
+pub use space::{Cuboid, Frequency, Meters, Point, SPEED_OF_LIGHT, Vector};
 pub use testbed::{RoomName, TESTBED_LEVEL, Testbed, Walk};
 pub use trace::{
     BeamTrace, BestBeams, IperfInterval, IperfLog, IperfRole, IperfStream, MatrixError, QdChannel, QdTrace, Ray,

@@ -10,9 +10,9 @@ pub const SPEED_OF_LIGHT: f64 = 299_792_458.0;
 
 /// A length in meters.
 #[derive(Clone, Copy, Default, PartialEq, PartialOrd)]
-pub struct Metres(f64);
+pub struct Meters(f64);
 
-impl Metres {
+impl Meters {
     /// `m` meters.
     ///
     /// # Panics
@@ -26,12 +26,12 @@ impl Metres {
         self.0
     }
 }
-impl fmt::Display for Metres {
+impl fmt::Display for Meters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.*} m", f.precision().unwrap_or(2), self.0)
     }
 }
-impl fmt::Debug for Metres {
+impl fmt::Debug for Meters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} m", self.0)
     }
@@ -59,8 +59,8 @@ impl Frequency {
         self.0
     }
     /// Wavelength in a vacuum, 0.03 % above that in air.
-    pub fn wavelength(self) -> Metres {
-        Metres::new(SPEED_OF_LIGHT / self.0 as f64)
+    pub fn wavelength(self) -> Meters {
+        Meters::new(SPEED_OF_LIGHT / self.0 as f64)
     }
 }
 impl fmt::Debug for Frequency {
@@ -104,9 +104,9 @@ impl Point {
     ///
     /// # Panics
     /// If a coordinate is not finite.
-    pub fn distance(self, other: Self) -> Metres {
+    pub fn distance(self, other: Self) -> Meters {
         let v = other - self;
-        Metres::new((v.x * v.x + v.y * v.y + v.z * v.z).sqrt())
+        Meters::new((v.x * v.x + v.y * v.y + v.z * v.z).sqrt())
     }
 
     /// Whether all coordinates are finite.

@@ -7,7 +7,7 @@ use crate::antenna::{Antenna, Horn, PatchArray};
 use crate::decibel::{Db, Dbm};
 use crate::propagation::{Blocker, Losses, Room, free_space_loss};
 use crate::scene::Scene;
-use crate::space::{Cuboid, Frequency, Metres, Point};
+use crate::space::{Cuboid, Frequency, Meters, Point};
 use crate::trace::{BeamTrace, MatrixError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -98,7 +98,7 @@ pub struct Testbed {
     /// Level of the best pair of beams with nobody in the way.
     pub level: Dbm,
     /// Width and height of the body.
-    pub size: (Metres, Metres),
+    pub size: (Meters, Meters),
     /// [`Blocker::extra`].
     pub extra: Db,
     /// Walk of the body.
@@ -122,14 +122,14 @@ impl Testbed {
         let losses = Losses { box_side: Db::new(3.0), box_top: Db::new(3.0), ..Losses::default() };
         let cabinets = vec![cuboid([3.4, 3.8, 0.0], [4.6, 4.2, 2.0]), cuboid([3.4, 1.7, 0.0], [4.6, 2.1, 2.0])];
         let room = Room::new(cuboid([0.0; 3], [8.0, 6.0, 3.0]), cabinets, losses);
-        let nearer = free_space_loss(Metres::new(3.5), CARRIER) - free_space_loss(Metres::new(3.0), CARRIER);
+        let nearer = free_space_loss(Meters::new(3.5), CARRIER) - free_space_loss(Meters::new(3.0), CARRIER);
         Self {
             name: "A",
             room: room.expect("the room of A is one"),
             from: Point::new(2.5, 3.0, 1.0),
             to: Point::new(5.5, 3.0, 1.0),
             level: level + nearer,
-            size: (Metres::new(0.5), Metres::new(1.2)),
+            size: (Meters::new(0.5), Meters::new(1.2)),
             extra: Db::new(15.0),
             walk: Walk { along: 0.25, before: 1.2, speed: 0.5, angle: Angle::degrees(90.0), returns: true },
             step: 0.2,
@@ -148,7 +148,7 @@ impl Testbed {
             from: Point::new(0.05, 0.1, 1.6),
             to: Point::new(0.05 + along, 1.5, 1.0),
             level,
-            size: (Metres::new(0.3), Metres::new(1.9)),
+            size: (Meters::new(0.3), Meters::new(1.9)),
             extra: Db::new(27.0),
             walk: Walk { along: 0.5, before: 0.5, speed: 0.1, angle: Angle::degrees(90.0), returns: true },
             step: 0.02,

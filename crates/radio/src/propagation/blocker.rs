@@ -2,7 +2,7 @@
 
 use crate::decibel::Db;
 use crate::math::{atan, log10};
-use crate::space::{Frequency, Metres, Point};
+use crate::space::{Frequency, Meters, Point};
 use core::f64::consts::{FRAC_PI_2, PI};
 
 /// A body that stands on the floor, taken for a flat screen that always turns its width to the ray
@@ -17,9 +17,9 @@ pub struct Blocker {
     /// Where it stands.
     pub at: Point,
     /// Its width.
-    pub width: Metres,
+    pub width: Meters,
     /// Its height above where it stands.
-    pub height: Metres,
+    pub height: Meters,
     /// What a ray through the middle of its shadow loses besides, a declared parameter: two edges
     /// give 16 to 20 dB for a body, where measurements have 15 dB (a hand) to 35 dB (a body). It
     /// fades in from the shadow's boundary: the share of it that counts is `2 (F_top +
@@ -30,7 +30,7 @@ pub struct Blocker {
 impl Blocker {
     /// A person: 0.3 m x 1.7 m.
     pub fn person(at: Point, extra: Db) -> Self {
-        Self { at, width: Metres::new(0.3), height: Metres::new(1.7), extra }
+        Self { at, width: Meters::new(0.3), height: Meters::new(1.7), extra }
     }
 
     /// What a straight ray from one point to another loses, at least 0 dB; none where the body is
@@ -101,7 +101,7 @@ mod tests {
         assert!((15.5..16.5).contains(&loss));
         // Two edges, as of a screen without end: 17 dB.
         let tall = Blocker {
-            height: Metres::new(1e6),
+            height: Meters::new(1e6),
             at: Point::new(1.0, 0.0, -5e5),
             ..Blocker::person(Point::ORIGIN, Db::ZERO)
         };
@@ -146,7 +146,7 @@ mod tests {
         ) {
             let (from, to) = (Point::new(c[0], c[1], c[2].abs()), Point::new(c[3], c[4], c[5].abs()));
             let at = Point::new(at[0], at[1], 0.0);
-            let blocker = Blocker { at, width: Metres::new(width), height: Metres::new(height), extra: Db::new(extra) };
+            let blocker = Blocker { at, width: Meters::new(width), height: Meters::new(height), extra: Db::new(extra) };
             let loss = blocker.loss(from, to, CARRIER).get();
             prop_assert!(loss >= 0.0 && loss.is_finite());
             prop_assert!((loss - blocker.loss(to, from, CARRIER).get()).abs() < 1e-6);

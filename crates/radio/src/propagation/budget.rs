@@ -2,13 +2,13 @@
 
 use crate::decibel::{Db, Dbm};
 use crate::math::log10;
-use crate::space::{Frequency, Metres};
+use crate::space::{Frequency, Meters};
 use core::f64::consts::PI;
 
 /// Friis: 20 log10(4 π d / λ), as a positive loss.
 ///
 /// A far-field law; within a wavelength it is held at its value there, so that it never amplifies.
-pub fn free_space_loss(distance: Metres, carrier: Frequency) -> Db {
+pub fn free_space_loss(distance: Meters, carrier: Frequency) -> Db {
     let wavelengths = (distance.get() / carrier.wavelength().get()).max(1.0);
     Db::new(20.0 * log10(4.0 * PI * wavelengths))
 }
@@ -33,21 +33,21 @@ impl Default for LinkBudget {
 impl LinkBudget {
     /// Power that arrives over a distance in line of sight, by the gain of both antennas towards
     /// each other.
-    pub fn received(&self, distance: Metres, sends: Db, hears: Db) -> Dbm {
+    pub fn received(&self, distance: Meters, sends: Db, hears: Db) -> Dbm {
         self.power + sends + hears - free_space_loss(distance, self.carrier)
     }
 
     /// The same as a signal, less the margin.
-    pub fn signal(&self, distance: Metres, sends: Db, hears: Db) -> Dbm {
+    pub fn signal(&self, distance: Meters, sends: Db, hears: Db) -> Dbm {
         self.received(distance, sends, hears) - self.signal_margin
     }
 
     /// The longest distance at which a signal still has a level; none where a wavelength is too
     /// far.
-    pub fn range(&self, level: Dbm, sends: Db, hears: Db) -> Option<Metres> {
+    pub fn range(&self, level: Dbm, sends: Db, hears: Db) -> Option<Meters> {
         let spare = self.power + sends + hears - self.signal_margin - level;
         let wavelengths = (spare.ratio()).sqrt() / (4.0 * PI);
-        (wavelengths >= 1.0).then(|| Metres::new(wavelengths * self.carrier.wavelength().get()))
+        (wavelengths >= 1.0).then(|| Meters::new(wavelengths * self.carrier.wavelength().get()))
     }
 }
 
@@ -56,13 +56,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn twenty_metres_of_flyways() {
+    fn twenty_meters_of_flyways() {
         let budget = LinkBudget::default();
-        let loss = free_space_loss(Metres::new(20.0), budget.carrier);
+        let loss = free_space_loss(Meters::new(20.0), budget.carrier);
         assert!((loss.get() - 93.944).abs() < 1e-3, "{loss}");
         let wide = Db::new(9.5);
         // Two decibels short of the -66 dBm that MCS 13 needs.
-        assert!((budget.signal(Metres::new(20.0), wide, wide).get() + 67.944).abs() < 1e-3);
+        assert!((budget.signal(Meters::new(20.0), wide, wide).get() + 67.944).abs() < 1e-3);
         let range = budget.range(Dbm::new(-66.0), wide, wide).unwrap();
         assert!((budget.signal(range, wide, wide).get() + 66.0).abs() < 1e-9);
         assert!((range.get() - 15.99).abs() < 0.01, "{range}");
@@ -72,9 +72,9 @@ mod tests {
     #[test]
     fn nothing_amplifies() {
         let carrier = Frequency::mhz(60_000);
-        assert!(free_space_loss(Metres::default(), carrier).get() > 21.0);
+        assert!(free_space_loss(Meters::default(), carrier).get() > 21.0);
         // Six decibels for twice the way.
-        let d = |m| free_space_loss(Metres::new(m), carrier);
+        let d = |m| free_space_loss(Meters::new(m), carrier);
         assert!((d(8.0) - d(4.0) - Db::from_ratio(4.0)).get().abs() < 1e-12);
     }
 }

@@ -5,7 +5,7 @@ use super::budget::free_space_loss;
 use crate::angle::Direction;
 use crate::antenna::Antenna;
 use crate::decibel::{Db, Dbm, Milliwatts};
-use crate::space::{Cuboid, Frequency, Metres, Point};
+use crate::space::{Cuboid, Frequency, Meters, Point};
 
 /// What a reflection loses, by surface.
 ///
@@ -63,7 +63,7 @@ pub struct Path {
     /// Where it ends.
     pub to: Point,
     /// From end to end.
-    pub length: Metres,
+    pub length: Meters,
     /// What the reflection loses.
     pub reflection: Db,
 }
@@ -72,7 +72,7 @@ impl Path {
     fn new(from: Point, bounce: Option<(Point, Surface)>, to: Point, reflection: Db) -> Self {
         let length = match bounce {
             None => from.distance(to),
-            Some((via, _)) => Metres::new(from.distance(via).get() + via.distance(to).get()),
+            Some((via, _)) => Meters::new(from.distance(via).get() + via.distance(to).get()),
         };
         Self { from, bounce, to, length, reflection }
     }
@@ -264,7 +264,7 @@ impl Mirror {
 }
 
 /// Power received over all paths, by the antennas and where they point. Powers add: over a
-/// bandwidth of gigahertz, ways that differ by more than a few centimetres do not fade against each
+/// bandwidth of gigahertz, ways that differ by more than a few centimeters do not fade against each
 /// other.
 pub fn received_by_paths(
     paths: &[Path],

@@ -194,7 +194,7 @@ impl Line {
     }
 }
 
-/// Positions of a node, a line `x,y,z` in metres per time step (`NodePosition*.dat`). Empty lines
+/// Positions of a node, a line `x,y,z` in meters per time step (`NodePosition*.dat`). Empty lines
 /// are skipped.
 ///
 /// # Errors
@@ -202,12 +202,12 @@ impl Line {
 pub fn parse_positions(file: &str, text: &str) -> Result<Vec<Point>, InputError> {
     let mut points = Vec::new();
     for (i, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
-        let metres = |cell: &str| cell.trim().parse::<f64>().ok().filter(|m| (-1e4..=1e4).contains(m));
-        let numbers: Option<Vec<f64>> = line.split(',').map(metres).collect();
+        let meters = |cell: &str| cell.trim().parse::<f64>().ok().filter(|m| (-1e4..=1e4).contains(m));
+        let numbers: Option<Vec<f64>> = line.split(',').map(meters).collect();
         match numbers.as_deref() {
             Some(&[x, y, z]) => points.push(Point::new(x, y, z)),
             _ => {
-                let allowed = "three numbers `x,y,z`, metres from -1e4 to 1e4";
+                let allowed = "three numbers `x,y,z`, meters from -1e4 to 1e4";
                 return Err(InputError::line(file, i as u64 + 1, shorten(line), allowed));
             }
         }

@@ -1,7 +1,7 @@
 //! Where racks stand.
 
 use proptest::prelude::*;
-use timeplane_radio::{Layout, Losses, Metres, Point, Rack, Room, bundled};
+use timeplane_radio::{Layout, Losses, Meters, Point, Rack, Room, bundled};
 
 fn racks_160() -> Layout {
     Layout::parse("racks_160.csv", bundled::RACKS_160, Rack::default()).unwrap()
@@ -68,7 +68,7 @@ proptest! {
             for (a, b) in (0..n).flat_map(|a| (0..n).map(move |b| (a, b))) {
                 prop_assert_eq!(layout.distance(a, b), layout.distance(b, a));
                 if a != b {
-                    prop_assert!(layout.distance(a, b) > Metres::new(0.6));
+                    prop_assert!(layout.distance(a, b) > Meters::new(0.6));
                     prop_assert!(((layout.azimuth(a, b) - layout.azimuth(b, a)).abs().as_degrees() - 180.0).abs() < 1e-9);
                 }
             }

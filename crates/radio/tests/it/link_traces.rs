@@ -104,10 +104,10 @@ fn room_b_falls_over_all_rates_into_an_outage_and_comes_back() {
     // On the way down at least six of the eleven rates are used.
     let down: BTreeSet<usize> = rungs.iter().copied().take_while(|&r| r > 0).collect();
     assert!(down.len() >= 6, "{down:?}");
-    let outage: i64 =
+    let silence: i64 =
         link_trace.states().windows(2).filter(|w| w[0].link.is_none()).map(|w| (w[1].at - w[0].at).as_ps()).sum();
-    let outage = Duration::from_ps(outage);
-    assert!((Duration::from_secs(1)..Duration::from_secs(4)).contains(&outage), "{outage:?}");
+    let silence = Duration::from_ps(silence);
+    assert!((Duration::from_secs(1)..Duration::from_secs(4)).contains(&silence), "{silence:?}");
     // 35 dB for a body that stands in the middle, 15 dB or more without the extra loss.
     let line = |extra| {
         let mut b = b.clone();

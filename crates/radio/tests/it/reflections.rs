@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use timeplane_model::Duration;
 use timeplane_radio::{
-    Angle, Antenna, Blocker, Cuboid, Db, Dbm, Direction, Frequency, Horn, Losses, Metres, PatchArray, Path, Point,
+    Angle, Antenna, Blocker, Cuboid, Db, Dbm, Direction, Frequency, Horn, Losses, Meters, PatchArray, Path, Point,
     QdTrace, Room, RoomError, Scene, Surface, bundled, free_space_loss, parse_positions, received_by_paths,
     received_by_rays,
 };
@@ -36,7 +36,7 @@ fn first_reflections_are_those_of_nists_ray_tracer() {
         let near = Point::new(near.0, near.1, near.2);
         let here = |p: &&Path| match p.bounce {
             None => surface.is_none(),
-            Some((at, s)) => Some(s) == surface && at.distance(near) < Metres::new(0.001),
+            Some((at, s)) => Some(s) == surface && at.distance(near) < Meters::new(0.001),
         };
         paths.iter().find(here).unwrap_or_else(|| panic!("{near:?} in {paths:?}"))
     };
@@ -107,7 +107,7 @@ fn an_empty_room_has_seven_ways() {
     let hand: f64 = expected
         .iter()
         .zip([0.0, 7.53, 7.53, 7.53, 7.53, 10.0, 10.0])
-        .map(|(&m, loss)| 10f64.powf((10.0 - loss - free_space_loss(Metres::new(m), CARRIER).get()) / 10.0))
+        .map(|(&m, loss)| 10f64.powf((10.0 - loss - free_space_loss(Meters::new(m), CARRIER).get()) / 10.0))
         .sum();
     assert!((sum / hand - 1.0).abs() < 1e-12);
 }
@@ -168,7 +168,7 @@ fn a_manikin_walks_through_an_aisle() {
     let scene = aisle();
     let walks = |at: Duration| {
         let y = 0.05 + 0.1 * at.as_secs_f64();
-        vec![Blocker { height: Metres::new(1.9), ..Blocker::person(Point::new(2.0, y, 0.0), Db::new(18.0)) }]
+        vec![Blocker { height: Meters::new(1.9), ..Blocker::person(Point::new(2.0, y, 0.0), Db::new(18.0)) }]
     };
     let trace = scene.trace(Duration::from_ms(100), Duration::from_secs(15), walks).unwrap();
     assert_eq!((trace.sends().len(), trace.listens().len(), trace.times().len()), (7, 7, 151));

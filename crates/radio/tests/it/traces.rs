@@ -141,7 +141,7 @@ fn traces_of_rays_that_are_refused_say_where() {
         "q.json: there are no channels: at least one line"
     );
     let error = parse_positions("p.dat", "1,2,3\n\n1,2\n").unwrap_err().to_string();
-    assert_eq!(error, "p.dat:3: 1,2: three numbers `x,y,z`, metres from -1e4 to 1e4");
+    assert_eq!(error, "p.dat:3: 1,2: three numbers `x,y,z`, meters from -1e4 to 1e4");
     assert!(parse_positions("p.dat", "").is_err());
 }
 

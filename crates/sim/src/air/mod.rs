@@ -22,7 +22,7 @@ use timeplane_assembly::flyways::FieldError;
 use timeplane_model::{Duration, Fabric, Rate};
 use timeplane_protocol::LinkSample;
 use timeplane_radio::{
-    Db, Dbm, FLYWAYS_NOISE, InputError, LinkBudget, LinkTraceError, MatrixError, Mcs, Metres, fastest, sinr,
+    Db, Dbm, FLYWAYS_NOISE, InputError, LinkBudget, LinkTraceError, MatrixError, Mcs, Meters, fastest, sinr,
 };
 use timeplane_scenario::{AirQueue, RadioLink, RadioSpec};
 use timeplane_workload::Streams;
@@ -263,7 +263,7 @@ pub(crate) fn queue(queue: Option<AirQueue>, mtu: u32) -> QueueState {
 }
 
 fn signal(link: &RadioLink, budget: &LinkBudget, gain: Db) -> Option<Dbm> {
-    let by_distance = link.distance_m.map(|d| budget.signal(Metres::new(d), gain, gain));
+    let by_distance = link.distance_m.map(|d| budget.signal(Meters::new(d), gain, gain));
     link.signal_dbm.map(Dbm::new).or(by_distance)
 }
 

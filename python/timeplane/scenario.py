@@ -23,8 +23,8 @@ from timeplane._run import Runnable
 from timeplane._values import Values
 
 __all__ = [
-    "AccessSpec",
-    "AckWay",
+    "Access",
+    "AckPath",
     "AirQueue",
     "AntennaName",
     "Arrivals",
@@ -153,21 +153,21 @@ class SingleSwitch(Values):
     _key: ClassVar[str] = "single_switch"
 
     hosts: int
-    """How many hosts."""
+    """Number of hosts."""
 
 
 @dataclass(kw_only=True)
 class LeafSpine(Values):
-    """Every leaf joined to every spine."""
+    """Every leaf connected to every spine."""
 
     _key: ClassVar[str] = "leaf_spine"
 
     leaves: int
-    """Leaf switches."""
+    """Number of leaf switches."""
     hosts_per_leaf: int
-    """Hosts under each."""
+    """Hosts under each leaf."""
     spines: int
-    """Spine switches."""
+    """Number of spine switches."""
 
 
 @dataclass(kw_only=True)
@@ -177,9 +177,9 @@ class Tree(Values):
     _key: ClassVar[str] = "tree"
 
     edges: int
-    """Edge switches."""
+    """Number of edge switches."""
     hosts_per_edge: int
-    """Hosts under each."""
+    """Hosts under each edge switch."""
 
 
 @dataclass(kw_only=True)
@@ -195,10 +195,10 @@ class FatTree(Values):
 #: Bits per second: a number and one of b/s, kb/s, Mb/s, Gb/s, Tb/s.
 Rate: TypeAlias = str
 
-#: Which ports of a circuit switch go dark when it changes.
+#: Ports of a circuit switch that go dark when its configuration changes.
 #:
-#: - ``"all_stop"``: All.
-#: - ``"moved"``: Those that are joined to another one.
+#: - ``"all_stop"``: All ports.
+#: - ``"moved"``: Only ports whose partner changes.
 Retune: TypeAlias = Literal["all_stop", "moved"]
 
 #: A span of time: a number and one of ps, ns, us, ms, s, min, h.
@@ -207,7 +207,7 @@ Duration: TypeAlias = str
 
 @dataclass
 class FixedDark(Values):
-    """Always so long."""
+    """A fixed time."""
 
     _key: ClassVar[str] = "fixed"
     _bare: ClassVar[bool] = True
@@ -217,22 +217,22 @@ class FixedDark(Values):
 
 @dataclass(kw_only=True)
 class DarkBetween(Values):
-    """The least and the longest dark time."""
+    """Bounds of the dark time."""
 
     _key: ClassVar[str] = "between"
 
     least: Duration
-    """The least."""
+    """Minimum."""
     most: Duration
-    """The longest."""
+    """Maximum."""
 
 
-#: How long ports of a circuit switch are dark when it changes.
+#: Time that ports of a circuit switch are dark after a change.
 #:
-#: - ``"mordia"``: As REACToR measured the Mordia switch: 12 us in the mean, 14.84 us at most
-#:   (section 4.1). Drawn evenly from 9.16 to 14.84 us.
-#: - :class:`FixedDark`: Always so long.
-#: - :class:`DarkBetween`: Drawn evenly between two bounds.
+#: - ``"mordia"``: Uniform from 9.16 us to 14.84 us, as REACToR measured the Mordia switch (section
+#:   4.1): mean 12 us, maximum 14.84 us.
+#: - :class:`FixedDark`: A fixed time.
+#: - :class:`DarkBetween`: Uniform between two bounds.
 DarkTime: TypeAlias = Literal["mordia"] | FixedDark | DarkBetween
 _DarkTime = {"fixed": FixedDark, "between": DarkBetween}
 
@@ -246,23 +246,24 @@ class Hybrid(Values):
     _reads: ClassVar[dict[str, str]] = {"dark": "_DarkTime"}
 
     tors: int
-    """Top-of-rack switches, at least 2: a circuit joins two racks."""
+    """Number of top-of-rack switches; at least 2, because a circuit joins two racks."""
     hosts_per_tor: int
     """Hosts under each."""
     packet_uplinks: int | None = None
-    """Wires from each to the packet switch; as many as hosts where it is missing."""
+    """Wires from each rack to the packet switch; default: the number of hosts in the rack."""
     circuit_uplinks: int | None = None
-    """Wires from each to the circuit switch; as many as hosts where it is missing."""
+    """Wires from each rack to the circuit switch; default: the number of hosts in the rack."""
     packet_rate: Rate
     """Rate of a wire to the packet switch."""
     retune: Retune = "all_stop"
-    """Which ports go dark when the circuit switch changes."""
+    """Ports that go dark when the configuration of the circuit switch changes."""
     dark: DarkTime = "mordia"
-    """For how long they are dark."""
+    """Time that they are dark."""
     multiplexer_frames: int = 3
-    """Frames of the MTU that a rack switch holds for a host, of each input: a wire from the circuit
-    switch or the packet switch, or another host. REACToR has one (section 3.2); that is enough
-    while a host does not send packets beside its own circuit, which then no longer comes evenly.
+    """Frames of the MTU that a rack switch buffers for a host, per input: a wire from the circuit
+    switch or the packet switch, or another host. REACToR buffers one frame (section 3.2). One frame
+    suffices unless a host sends packets alongside its own circuit, whose traffic then arrives
+    unevenly.
     """
 
 
@@ -273,9 +274,9 @@ class GraphLink(Values):
     nodes: tuple[int, int]
     """The two nodes."""
     rate: Rate | None = None
-    """Its rate, where it is not the fabric's."""
+    """Rate, if it differs from the fabric's."""
     propagation: Duration | None = None
-    """Its propagation delay, where it is not the fabric's."""
+    """Propagation delay, if it differs from the fabric's."""
 
 
 @dataclass(kw_only=True)
@@ -287,47 +288,46 @@ class Graph(Values):
     _reads: ClassVar[dict[str, str]] = {"links": "[GraphLink]"}
 
     hosts: int
-    """Hosts are nodes 0 to hosts - 1."""
+    """Number of hosts; they are nodes 0 to `hosts` - 1."""
     switches: int
-    """Switches follow."""
+    """Number of switches; they are the nodes after the hosts."""
     links: list[GraphLink]
-    """Its wires."""
+    """Wires of the graph."""
 
 
-#: A fabric's shape.
+#: Shape of a fabric.
 #:
 #: - :class:`SingleSwitch`: All hosts under one switch.
-#: - :class:`LeafSpine`: Every leaf joined to every spine.
+#: - :class:`LeafSpine`: Every leaf connected to every spine.
 #: - :class:`Tree`: Edge switches under one root.
 #: - :class:`FatTree`: The k-ary fat tree (Al-Fares et al., SIGCOMM 2008): k³/4 hosts.
-#: - :class:`Hybrid`: Racks with two ways out, a packet switch and a circuit switch (REACToR, NSDI
-#:   2014).
+#: - :class:`Hybrid`: Racks that a packet switch and a circuit switch connect (REACToR, NSDI 2014).
 #: - :class:`Graph`: Any graph, written out.
 Topology: TypeAlias = SingleSwitch | LeafSpine | Tree | FatTree | Hybrid | Graph
 _Topology = {"single_switch": SingleSwitch, "leaf_spine": LeafSpine, "tree": Tree, "fat_tree": FatTree, "hybrid": Hybrid, "graph": Graph}
 
-#: What a link's layer adds to a packet on the wire.
+#: Bytes that a link layer adds to a packet.
 #:
-#: - ``"ethernet"``: Ethernet: 38 B (preamble 8, header 14, FCS 4, gap 12), never under 84 B on the
-#:   wire (IEEE 802.3, clause 3).
+#: - ``"ethernet"``: Ethernet: 38 B (preamble 8, header 14, FCS 4, interframe space 12), at least 84
+#:   B on the wire (IEEE 802.3, clause 3).
 #: - ``"ppp"``: Point-to-point protocol, as ns-3's point-to-point link: 2 B.
-#: - ``"none"``: Nothing: a wire byte is a byte of the packet.
+#: - ``"none"``: None: wire bytes equal packet bytes.
 Framing: TypeAlias = Literal["ethernet", "ppp", "none"]
 
 #: A count of octets: a number and one of B, kB, MB, GB, TB, KiB, MiB, GiB.
 Bytes: TypeAlias = str
 
-#: When a switch begins to send a packet on.
+#: When a switch starts to forward a packet.
 #:
-#: - ``"store_and_forward"``: After its last bit came in.
-#: - ``"cut_through"``: After its first 64 B came in, where the outgoing link is free and not faster
-#:   than the incoming one needs.
+#: - ``"store_and_forward"``: After its last bit has arrived.
+#: - ``"cut_through"``: After its first 64 B have arrived, if the outgoing link is idle and not
+#:   faster than the incoming one.
 Forwarding: TypeAlias = Literal["store_and_forward", "cut_through"]
 
 
 @dataclass
 class PerPort(Values):
-    """At most so much at each output port."""
+    """Limit of each output port."""
 
     _key: ClassVar[str] = "per_port"
     _bare: ClassVar[bool] = True
@@ -337,7 +337,7 @@ class PerPort(Values):
 
 @dataclass(kw_only=True)
 class Shared(Values):
-    """One memory for all ports; a port takes at most `alpha` times what is still free (dynamic
+    """One memory for all ports. A port takes at most `alpha` times the free memory (dynamic
     thresholds: Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998).
     """
 
@@ -346,42 +346,42 @@ class Shared(Values):
     memory: Bytes
     """The memory of the switch."""
     alpha: float
-    """The share of the free memory that one port may take; 0.125 to 8 in hardware."""
+    """Multiple of the free memory that one port may take; 0.125 to 8 in hardware."""
 
 
-#: How much of a queue a switch keeps. Sizes count wire bytes.
+#: Limit of a switch's queues, in wire bytes.
 #:
-#: - ``"unbounded"``: All of it.
-#: - :class:`PerPort`: At most so much at each output port.
-#: - :class:`Shared`: One memory for all ports; a port takes at most `alpha` times what is still
-#:   free (dynamic thresholds: Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998).
+#: - ``"unbounded"``: No limit.
+#: - :class:`PerPort`: Limit of each output port.
+#: - :class:`Shared`: One memory for all ports. A port takes at most `alpha` times the free memory
+#:   (dynamic thresholds: Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998).
 Buffer: TypeAlias = Literal["unbounded"] | PerPort | Shared
 _Buffer = {"per_port": PerPort, "shared": Shared}
 
 
 @dataclass(kw_only=True)
 class Pfc(Values):
-    """Priority flow control (IEEE 802.1Qbb, in 802.1Q clause 36): a switch that has no room for
-    what comes in pauses who sends it. A switch counts the wire bytes that it holds of each
-    input and priority, from a packet's last bit in to its last bit out. Where these leave no
-    room below `pause_at` for another frame of the MTU it sends a PFC frame back; where they
-    have fallen to `resume_at`, another one. The port that gets it ends the frame that it sends,
-    and begins no other of this priority. Pauses last until they are taken back (a real switch
-    repeats them); PFC frames have no bit errors, and their bytes are in no link's count. A
-    packet's priority is its class. Of several that may go, that of the lowest class goes first.
+    """Priority flow control (IEEE 802.1Qbb, in 802.1Q clause 36): a switch pauses senders that
+    exceed its buffer. A switch counts its wire bytes per input and priority, from a packet's
+    last bit in to its last bit out. If these leave no room below `pause_at` for another frame
+    of the MTU, it sends a PFC frame back. When they have fallen to `resume_at`, it sends
+    another one. The port that receives it finishes its current frame and starts no other of
+    this priority. Pauses last until they are revoked; real switches repeat them. PFC frames
+    have no bit errors, and links do not count their bytes. A packet's priority is its class,
+    and the lowest class goes first.
     """
 
     pause_at: Bytes
-    """What an input may hold of a priority before it is paused, in wire bytes."""
+    """Limit of an input and priority before it is paused, in wire bytes."""
     resume_at: Bytes
-    """It goes on once it holds no more than this."""
+    """Level at which it resumes."""
     headroom: Bytes | None = None
-    """Room above `pause_at` for what still comes. Missing: what each link needs, so that nothing is
-    lost. With less, packets may be (`input_full`).
+    """Buffer above `pause_at` for frames in flight. By default it suffices on each link to lose
+    nothing; with less, packets may be dropped (`input_full`).
     """
     reaction: Duration = "614400 ps"
-    """From a PFC frame's last bit until the port that gets it begins no more frames. 802.1Qbb allows
-    614.4 ns at 10 Gb/s.
+    """Time from a PFC frame's last bit until the port starts no more frames. 802.1Qbb allows 614.4 ns
+    at 10 Gb/s.
     """
 
 
@@ -392,73 +392,73 @@ class Switch(Values):
     _reads: ClassVar[dict[str, str]] = {"buffer": "_Buffer", "pfc": "Pfc"}
 
     latency: Duration = "0 ps"
-    """From a packet's arrival to its place in an output queue."""
+    """Time from a packet's arrival to its place in an output queue."""
     forwarding: Forwarding = "store_and_forward"
     """Store-and-forward or cut-through."""
     buffer: Buffer = "unbounded"
-    """Bound of the output queues."""
+    """Limit of the output queues."""
     ecn: Bytes | None = None
-    """Marks a packet (Congestion Experienced) that finds at least so many wire bytes in its output
-    queue (the step marking that DCTCP asks for, RFC 8257 section 3.1).
+    """Marks packets (Congestion Experienced) that find at least this many wire bytes in their output
+    queue: DCTCP's step marking, RFC 8257 section 3.1.
     """
     pfc: Pfc | None = None
-    """Pauses who sends it more than it has room for, and loses nothing."""
+    """Pauses senders instead of dropping packets."""
 
 
-#: A named set of constants of medium access.
+#: Set of constants of medium access.
 #:
-#: - ``"flyways-draft"``: The draft that flyways' simulator followed: SIFS 1 us, slots of 3 us,
-#:   frames of 66,500 B of payload.
+#: - ``"flyways-draft"``: The draft of the flyways simulator: SIFS 1 us, slots of 3 us, frames of
+#:   66,500 B of payload.
 #: - ``"11ad-2012"``: IEEE 802.11ad-2012: SIFS 3 us, slots of 5 us, A-MPDUs of at most 262,143 B and
 #:   2 ms.
 MacName: TypeAlias = Literal["flyways-draft", "11ad-2012"]
 
-#: Who sends when on the air.
+#: Medium access.
 #:
-#: - ``"dcf"``: Carrier sense and back-off (DCF), with the collisions that they have.
-#: - ``"dcf_without_collisions"``: The same where nobody collides, and frames of nothing but
-#:   acknowledgements go first, without back-off. No protocol does that: it is what published
-#:   figures without collisions assume.
-#: - ``"no_backoff"``: AIFS and no back-off: for links that carry data one way.
-#: - ``"token"``: Both ends of a link pass a token with their answers: for links that carry data
-#:   both ways.
-#: - ``"planned"``: Each link is its own: no carrier sense, no answers, one frame a packet.
-AccessSpec: TypeAlias = Literal["dcf", "dcf_without_collisions", "no_backoff", "token", "planned"]
+#: - ``"dcf"``: Carrier sense and back-off with collisions (DCF).
+#: - ``"dcf_without_collisions"``: DCF without collisions; frames that only carry acknowledgements
+#:   go first, without back-off. No protocol does this, but published figures without collisions
+#:   assume it.
+#: - ``"no_backoff"``: AIFS without back-off, for links that carry data in one direction.
+#: - ``"token"``: Both ends of a link pass a token with their responses, for links that carry data
+#:   in both directions.
+#: - ``"planned"``: Links are independent: no carrier sense, no responses, one packet per frame.
+Access: TypeAlias = Literal["dcf", "dcf_without_collisions", "no_backoff", "token", "planned"]
 
-#: Where TCP's acknowledgements go.
+#: Path of TCP acknowledgements.
 #:
-#: - ``"air"``: As data do.
-#: - ``"wire"``: By the wires, where there are any.
-AckWay: TypeAlias = Literal["air", "wire"]
+#: - ``"air"``: The air link, as for data.
+#: - ``"wire"``: The wires, if there are any.
+AckPath: TypeAlias = Literal["air", "wire"]
 
-#: A measured antenna.
+#: Measured antenna.
 #:
-#: - ``"narrow_beam"``: The horn with the narrow beam of flyways' measurements.
-#: - ``"wide_beam"``: The horn with the wide beam.
-#: - ``"geofencing"``: The pattern of Geo-fencing.
+#: - ``"narrow_beam"``: Horn with the narrow beam of the flyways measurements.
+#: - ``"wide_beam"``: Horn with the wide beam of the flyways measurements.
+#: - ``"geofencing"``: Antenna of the Geo-fencing measurements.
 AntennaName: TypeAlias = Literal["narrow_beam", "wide_beam", "geofencing"]
 
 
 @dataclass(kw_only=True)
 class DropTail(Values):
-    """What does not fit is lost."""
+    """Packets that do not fit are lost."""
 
     _key: ClassVar[str] = "drop_tail"
 
     packets: int | None = None
-    """Packets that it holds; as many as come where it is missing."""
+    """Capacity in packets; default: unlimited."""
 
 
 @dataclass(kw_only=True)
 class Ecn(Values):
-    """Packets that find so many others are marked, as DCTCP asks for."""
+    """Packets that find a long queue are marked, as DCTCP requires."""
 
     _key: ClassVar[str] = "ecn"
 
     mark_at: int
-    """From how many on."""
+    """Queue length in packets from which arriving packets are marked."""
     packets: int | None = None
-    """Packets that it holds; as many as come where it is missing."""
+    """Capacity in packets; default: unlimited."""
 
 
 @dataclass(kw_only=True)
@@ -468,267 +468,261 @@ class Codel(Values):
     _key: ClassVar[str] = "codel"
 
     target: Duration = "5 ms"
-    """An acceptable wait."""
+    """Acceptable queuing delay."""
     interval: Duration = "100 ms"
-    """About the longest round trip of what passes."""
+    """Approximate longest round trip of the traffic."""
     ecn: bool = False
-    """Packets that can be are marked where others are lost."""
+    """Mark packets that support it instead of dropping them."""
     packets: int | None = None
-    """Packets that it holds; as many as come where it is missing."""
+    """Capacity in packets; default: unlimited."""
 
 
-#: What becomes of packets that wait for an air link.
+#: Queue in front of an air link.
 #:
-#: - :class:`DropTail`: What does not fit is lost.
-#: - :class:`Ecn`: Packets that find so many others are marked, as DCTCP asks for.
+#: - :class:`DropTail`: Packets that do not fit are lost.
+#: - :class:`Ecn`: Packets that find a long queue are marked, as DCTCP requires.
 #: - :class:`Codel`: Controlled delay (RFC 8289).
 AirQueue: TypeAlias = DropTail | Ecn | Codel
 _AirQueue = {"drop_tail": DropTail, "ecn": Ecn, "codel": Codel}
 
-#: What becomes of packets that wait at an access point whose device leaves.
+#: Treatment of packets queued at an access point whose device leaves.
 #:
-#: - ``"lost"``: They are lost, with the reason `handover`.
-#: - ``"forwarded"``: They are sent on to the new one by the wires.
+#: - ``"lost"``: They are lost, with reason `handover`.
+#: - ``"forwarded"``: They are forwarded to the new access point over the wires.
 QueuedSpec: TypeAlias = Literal["lost", "forwarded"]
 
 
 @dataclass(kw_only=True)
 class HandoverSpec(Values):
-    """How a device goes from one access point to another. A device is the second node of several
-    links that follow a link trace; it uses one of them at a time, at the begin the loudest.
-    Once another one has been louder by more than the hysteresis for all of the trigger time
-    (event A3 of 3GPP TS 38.331, clause 5.5.4.4), the device goes over: from then on the network
-    sends to the new access point, and for the delay no packet begins on the device's links. One
-    in the air then ends as it would have. Levels are those of the beams in use, to a hundredth
-    of a decibel.
+    """Handover of devices between access points. A device is the second node of several links with
+    link traces. It uses one of them at a time, initially the one with the highest power. It
+    changes to another link whose power has been higher by more than the hysteresis for the
+    whole trigger time (event A3 of 3GPP TS 38.331, clause 5.5.4.4). The network then sends to
+    the new access point, and no packet starts on the device's links during the delay; a packet
+    in the air finishes normally. Powers are those of the selected beams, in steps of 0.01 dB.
     """
 
     hysteresis_db: float = 3.0
-    """How much louder the other one has to be, dB."""
+    """Minimum difference of the received powers in dB."""
     trigger: Duration = "100 ms"
-    """For how long."""
+    """Time for which the difference has to last."""
     delay: Duration = "20 ms"
-    """How long nothing is carried."""
+    """Interruption of the device's links."""
     queued: QueuedSpec = "lost"
-    """What becomes of packets that wait at the old access point. Those that wait in the device go the
-    new way.
+    """Treatment of packets queued at the old access point. Packets queued in the device use the new
+    link.
     """
 
 
 @dataclass(kw_only=True)
 class Interference(Values):
-    """What two nodes receive of each other that are not the two ends of a link in use: of what one
-    sends to others, on each channel that both use. It stands for the directions in which their
-    beams point then, and does not change. Links without a link trace neither disturb nor are
-    disturbed.
+    """Received power between two nodes that are not the two ends of an active link, on each
+    channel that both use. It represents the directions of their beams while they communicate
+    with others, and is constant. Links without a link trace neither cause interference nor
+    suffer from it.
     """
 
     nodes: tuple[int, int]
     """The two switches."""
     level_dbm: float
-    """What each receives of the other, dBm."""
+    """Power that each receives from the other, in dBm."""
 
 
-#: A room of the proxy's measurements.
+#: Room of the proxy's measurements.
 #:
-#: - ``"a"``: Many reflectors; a trolley crosses.
-#: - ``"b"``: An aisle between partitions with no way round; a manikin crosses.
+#: - ``"a"``: A laboratory with many reflectors, crossed by a trolley.
+#: - ``"b"``: An aisle between partitions without a way around, crossed by a manikin.
 RoomName: TypeAlias = Literal["a", "b"]
 
-#: What an access point does in an outage. The paper says nothing of it.
+#: Behavior of an access point in an outage, which the paper leaves open.
 #:
-#: - ``"hold"``: It waits, and its queue with it.
-#: - ``"lose"``: It goes on at the slowest rate, and all that it sends is lost.
+#: - ``"hold"``: It pauses and keeps its queue.
+#: - ``"lose"``: It continues at the slowest rate, and all packets are lost.
 InOutage: TypeAlias = Literal["hold", "lose"]
 
 
 @dataclass(kw_only=True)
 class LinkTraceSpec(Values):
-    """How what a link carries comes from the power of its beams over time (Drago et al., MASS
-    2019, section III). The access point takes the pair of beams with the most power and the
-    fastest MCS from 1 to 12 that keeps the packet error rate at its target; until it looks
-    again, losses follow the channel. The link carries the same both ways. After its end a link
-    trace begins again.
+    """Rate of a link over time, derived from the power of its beams (Drago et al., MASS 2019,
+    section III). The access point selects the pair of beams with the highest power, and the
+    fastest MCS from 1 to 12 that meets the target packet error rate. Losses follow the channel
+    until the next selection. Both directions have the same rate. A link trace repeats after its
+    end.
     """
 
     room: RoomName | None = None
-    """One of the two rooms of the proxy's measurements, in which somebody walks."""
+    """One of the two rooms of the proxy's measurements, in which a person or a trolley moves."""
     beams: str | None = None
-    """A file of received power by pair of beams and time, in place of a room: columns `time_s`,
+    """File with received power by pair of beams and time, instead of a room: columns `time_s`,
     `tx_deg`, `rx_deg`, `power_dbm`.
     """
     level_dbm: float = -66.0
-    """What is received in room B with nobody in the way, dBm; A is as the same sender has it."""
+    """Received power in dBm in room B without an obstacle; room A has the same transmit power."""
     varied: bool = False
-    """Each run has a walk of its own: speed and begin within a tenth, the place where the line is
-    crossed within a tenth of its length.
+    """Draw a different walk for each run: speed and start vary by a tenth, the crossing point by a
+    tenth of the link's length.
     """
     body_loss_db: float | None = None
-    """What whoever walks takes off in the middle of its shadow beyond what passes its edges, dB.
-    Missing: as the room has it, 15 dB in A and 27 dB in B. A file has its shadows in it.
+    """Loss in dB in the middle of the obstacle's shadow, in addition to diffraction at its edges.
+    Default: that of the room, 15 dB in A and 27 dB in B. A file already includes shadows.
     """
     target: float = 0.01
-    """The packet error rate that a rate may have."""
+    """Target packet error rate."""
     packet: Bytes = "8140 B"
-    """The packets that it is for."""
+    """Packet size that the target refers to."""
     loss_db: float = 6.5
-    """Implementation and demodulation loss between SNR and what the decoder has, dB."""
+    """Implementation and demodulation loss in dB between the SNR and the decoder."""
     every: Duration = "1 ms"
-    """How often the channel is looked at."""
+    """Interval at which the channel is sampled."""
     select_every: Duration = "10 ms"
-    """How often beams and rate are chosen."""
+    """Interval at which beams and rate are selected."""
     in_outage: InOutage = "hold"
-    """What becomes of packets while no rate meets the target."""
+    """Treatment of packets while no rate meets the target."""
     rate_factor: float = 1.0
-    """All rates are this much of what the channel allows, 0.001 to 1: 0.25 where the same link trace
-    is run on Linux, whose emulated links end at 500 Mb/s.
+    """Factor for all rates, 0.001 to 1. Use 0.25 to run the same link trace on Linux, whose emulated
+    links support up to 500 Mb/s.
     """
 
 
 @dataclass(kw_only=True)
 class RadioLink(Values):
-    """An air link between two switches, both ways."""
+    """An air link between two switches, in both directions."""
 
     _reads: ClassVar[dict[str, str]] = {"trace": "LinkTraceSpec"}
 
     nodes: tuple[int, int]
-    """Its ends: switches, numbered after the hosts."""
+    """The two switches, numbered after the hosts."""
     share: float | None = None
-    """How much of what hosts under one end send to hosts under the other it takes, by flow, from 0 to
-    1. Missing: it takes the place of the wire between the two, and there has to be one.
+    """Share of the flows between hosts under the two ends that the link carries, from 0 to 1. Default:
+    the link replaces the wire between the two switches, which has to exist.
     """
     channel: int = 0
-    """Its channel. Channels do not disturb each other; links of one node on one channel share a radio.
-    """
+    """Channel. Channels do not interfere; links of one node on one channel share a radio."""
     mcs: int | None = None
-    """The rate of its frames of data: MCS 0 to 31 of 802.11ad. Missing: the fastest that bears the
-    signal.
-    """
+    """MCS of data frames, 0 to 31 of 802.11ad; default: the fastest that the signal supports."""
     signal_dbm: float | None = None
-    """What both ends receive of each other, dBm, after all margins."""
+    """Received power at both ends in dBm, after all margins."""
     distance_m: float | None = None
-    """How far its ends are from each other, in meters: the signal is what the antennas leave of 10 mW,
-    less 3 dB.
+    """Distance of the ends in meters. The received power follows from 10 mW, the antennas and a margin
+    of 3 dB.
     """
     trace: LinkTraceSpec | None = None
-    """Its rate follows what a channel of 500 MHz lets through, over time; with `access = "planned"`.
-    Its first node is the access point, which chooses the rate; links of one access point on one
-    channel take turns, a packet each.
+    """Rate over time that follows from a channel of 500 MHz; requires `access = "planned"`. The first
+    node is the access point, which selects the rate. Links of one access point on one channel take
+    turns, packet by packet.
     """
 
 
 @dataclass(kw_only=True)
 class RadioSpec(Values):
-    """Radios on top of racks, or in devices, and the air links between them. Air links join
-    switches. A host with a radio of its own is a switch with one host under it, and a wire
-    between them that is faster than both.
+    """Radios on racks or in devices, and the air links between them. Air links connect switches.
+    To model a host with its own radio, put one host under a switch and connect them by a wire
+    that is faster than both.
     """
 
     _reads: ClassVar[dict[str, str]] = {"queue": "_AirQueue", "handover": "HandoverSpec", "interference": "[Interference]", "link": "[RadioLink]"}
 
     mac: MacName = "11ad-2012"
-    """Constants of medium access: gaps, back-off, aggregation, answers."""
-    access: AccessSpec = "dcf"
-    """Who sends when."""
+    """Constants of medium access: interframe spaces, back-off, aggregation, responses."""
+    access: Access = "dcf"
+    """Medium access."""
     retries: int = 7
-    """How often a packet is sent again at most; 0 turns retransmission off."""
-    acknowledgements: AckWay = "air"
-    """Where TCP's acknowledgements go that would take an air link beside the wires."""
+    """Maximum number of retransmissions of a packet; 0 turns retransmission off."""
+    acknowledgements: AckPath = "air"
+    """Path of TCP acknowledgements that would use an air link alongside wires."""
     antenna: AntennaName | None = None
-    """Antennas at both ends of a link whose `distance_m` is given, pointed at each other."""
+    """Antennas at both ends of links with `distance_m`, pointed at each other."""
     senses_dbm: float = -68.0
-    """What a radio takes for a busy channel, dBm. -68 is the sensitivity of MCS 1, which has the
-    preamble of all frames of data.
+    """Received power in dBm from which a radio considers the channel busy. -68 dBm is the sensitivity
+    of MCS 1, which the preamble of every data frame uses.
     """
     queue: AirQueue | None = None
-    """The queue of each air link, one for each direction. Missing: it takes what comes."""
+    """Queue of each air link, one for each direction; default: unlimited."""
     handover: HandoverSpec | None = None
-    """How devices with links to several access points go from one to another. Missing: such links are
-    equal paths.
+    """Handover of devices with links to several access points; default: such links are paths of equal
+    cost.
     """
     interference: list[Interference] = field(default_factory=list)
-    """Who disturbs whom, where links follow a link trace. Pairs that are not named do not hear each
-    other.
-    """
+    """Interference between links with link traces. Pairs that are not listed do not interfere."""
     link: list[RadioLink]
     """The air links."""
 
 
 @dataclass(kw_only=True)
 class Fabric(Values):
-    """Everything between hosts."""
+    """Network between the hosts."""
 
     _reads: ClassVar[dict[str, str]] = {"topology": "_Topology", "switch": "Switch", "radio": "RadioSpec"}
 
     topology: Topology
-    """Its shape."""
+    """Shape of the network."""
     rate: Rate
     """Rate of the hosts' links."""
     uplink_rate: Rate | None = None
-    """Rate of links between switches; the hosts' rate where it is missing."""
+    """Rate of links between switches; default: the rate of the hosts' links."""
     propagation: Duration = "1 us"
-    """Propagation delay of every link."""
+    """Propagation delay of each link."""
     framing: Framing = "ethernet"
-    """What the link layer adds to a packet."""
+    """Bytes that the link layer adds to a packet."""
     mtu: Bytes = "1500 B"
-    """The largest packet, as an IP packet or as the payload of a raw frame."""
+    """Size of the largest packet: an IP packet or the payload of a raw frame."""
     bit_error: float = 0.0
-    """Probability that a bit on a link is wrong."""
+    """Probability of a bit error on a link."""
     switch: Switch = field(default_factory=Switch)
-    """All switches."""
+    """Parameters of all switches."""
     radio: RadioSpec | None = None
-    """Radios, and the air links between them."""
+    """Radios and the air links between them."""
 
 
 @dataclass(kw_only=True)
 class Incast(Values):
-    """All others to one host."""
+    """From all hosts to one host."""
 
     _key: ClassVar[str] = "incast"
 
     receiver: int
-    """Who receives."""
+    """The receiver."""
 
 
 @dataclass(kw_only=True)
 class Stride(Values):
-    """Host i to host i + by, modulo the hosts."""
+    """From host `i` to host `i + by`, modulo the number of hosts."""
 
     _key: ClassVar[str] = "stride"
 
     by: int
-    """By how much."""
+    """Distance between source and destination."""
 
 
 @dataclass(kw_only=True)
 class Matrix(Values):
     """Pairs drawn with the weights of a matrix: a CSV file `source,destination,weight` with a
-    header, or the name of a bundled one.
+    header, or the name of a bundled matrix.
     """
 
     _key: ClassVar[str] = "matrix"
 
     file: str
-    """The file, looked up beside the scenario, or a bundled name (`projector`)."""
+    """File relative to the scenario, or a bundled name (`projector`)."""
 
 
-#: Who sends to whom.
+#: Sources and destinations of the flows.
 #:
-#: - ``"uniform"``: A random host to a random other one, flow by flow.
-#: - :class:`Incast`: All others to one host.
-#: - ``"permutation"``: Every host to one other, drawn once from the seed; everyone receives from
-#:   one (no host from itself).
-#: - :class:`Stride`: Host i to host i + by, modulo the hosts.
-#: - ``"all_to_all"``: Every host to all others in turn.
+#: - ``"uniform"``: From a random host to a random other host, for each flow.
+#: - :class:`Incast`: From all hosts to one host.
+#: - ``"permutation"``: From every host to one other host: a permutation without fixed points, drawn
+#:   once from the seed.
+#: - :class:`Stride`: From host `i` to host `i + by`, modulo the number of hosts.
+#: - ``"all_to_all"``: From every host to all others in turn.
 #: - :class:`Matrix`: Pairs drawn with the weights of a matrix: a CSV file
-#:   `source,destination,weight` with a header, or the name of a bundled one.
+#:   `source,destination,weight` with a header, or the name of a bundled matrix.
 Pattern: TypeAlias = Literal["uniform", "permutation", "all_to_all"] | Incast | Stride | Matrix
 _Pattern = {"incast": Incast, "stride": Stride, "matrix": Matrix}
 
 
 @dataclass
 class Fixed(Values):
-    """All the same. Or: All of one size."""
+    """All flows have the same size. Or: All packets have the same size."""
 
     _key: ClassVar[str] = "fixed"
     _bare: ClassVar[bool] = True
@@ -748,7 +742,7 @@ class Exponential(Values):
 
 @dataclass
 class Cdf(Values):
-    """From a CDF: a CSV file `bytes,cdf` (linear between its points), or the name of a bundled one."""
+    """From a CDF: a CSV file `bytes,cdf` (interpolated linearly), or the name of a bundled CDF."""
 
     _key: ClassVar[str] = "cdf"
     _bare: ClassVar[bool] = True
@@ -756,25 +750,25 @@ class Cdf(Values):
     value: str
 
 
-#: Bytes of a flow.
+#: Distribution of the bytes of a flow.
 #:
-#: - :class:`Fixed`: All the same.
+#: - :class:`Fixed`: All flows have the same size.
 #: - :class:`Exponential`: Exponential with this mean, at least 1 B.
-#: - :class:`Cdf`: From a CDF: a CSV file `bytes,cdf` (linear between its points), or the name of a
-#:   bundled one.
+#: - :class:`Cdf`: From a CDF: a CSV file `bytes,cdf` (interpolated linearly), or the name of a
+#:   bundled CDF.
 Sizes: TypeAlias = Fixed | Exponential | Cdf
 _Sizes = {"fixed": Fixed, "exponential": Exponential, "cdf": Cdf}
 
-#: How a flow is cut into packets. Sizes are of IP packets, headers included.
+#: Sizes of the packets of a flow: IP packets, including headers.
 #:
 #: - ``"mtu"``: As large as the MTU allows.
-#: - :class:`Fixed`: All of one size.
+#: - :class:`Fixed`: All packets have the same size.
 #: - ``"bimodal"``: 40 B with probability 0.4, else 1500 B.
-#: - ``"facebook_web"``: A Facebook web server's: median about 150 B, 15 % at 1500 B (Roy et al.,
+#: - ``"facebook_web"``: A Facebook web server: median about 150 B, 15 % at 1500 B (Roy et al.,
 #:   SIGCOMM 2015).
-#: - ``"alternating"``: 1500 B and 40 B in turn, each flow from its first packet on: what fits
-#:   timeslots worst.
-#: - ``"single"``: One packet a flow, however large: for queueing theory.
+#: - ``"alternating"``: 1500 B and 40 B in turn, for each flow from its first packet; the worst case
+#:   for timeslots.
+#: - ``"single"``: One packet per flow, however large; for queueing theory.
 PacketMix: TypeAlias = Literal["mtu", "bimodal", "facebook_web", "alternating", "single"] | Fixed
 _PacketMix = {"fixed": Fixed}
 
@@ -788,16 +782,16 @@ class Poisson(Values):
     _reads: ClassVar[dict[str, str]] = {"pattern": "_Pattern", "sizes": "_Sizes", "packets": "_PacketMix"}
 
     load: float
-    """Wire bytes over the rate of the hosts' links, as datagrams of the fabric's MTU would fill them:
-    averaged over receivers, or at the one receiver of an incast. A matrix is scaled so that its
-    most loaded host link has this load.
+    """Load: wire bytes as a share of the rate of the hosts' links, if datagrams fill the MTU of the
+    fabric. It is the mean over receivers, or the load of the single receiver of an incast. A matrix
+    is scaled so that its most loaded host link has this load.
     """
     pattern: Pattern = "uniform"
-    """Who sends to whom."""
+    """Sources and destinations of the flows."""
     sizes: Sizes
-    """Bytes of a flow."""
+    """Distribution of the bytes of a flow."""
     packets: PacketMix = "mtu"
-    """How a flow is cut into packets; datagrams and raw frames only."""
+    """Sizes of the packets of a flow; datagrams and raw frames only."""
 
 
 @dataclass(kw_only=True)
@@ -809,23 +803,22 @@ class Flows(Values):
     _key: ClassVar[str] = "flows"
 
     file: str
-    """The file, looked up beside the scenario."""
+    """File relative to the scenario."""
 
 
 @dataclass(kw_only=True)
 class Shuffle(Values):
-    """Every host sends `bytes` to every other, all from time zero."""
+    """Every host sends `bytes` to every other host, starting at time zero."""
 
     _key: ClassVar[str] = "shuffle"
 
     bytes: Bytes
-    """For each pair."""
+    """Bytes for each pair."""
     jitter: Duration = "0 ps"
-    """Each flow starts at a random time in `[0, jitter)`."""
+    """Flows start at random times in `[0, jitter)`."""
     in_turn: bool = False
-    """A host sends to its next neighbour first, then to the one after, and so on: each flow starts, at
-    the earliest, when the host's flow before it is over, so that its sender knows that all has
-    arrived. When flows start then depends on the scheme.
+    """Send to one destination at a time: first to the next host, then to the one after it, and so on.
+    A flow starts when the host's previous flow has completed, so start times depend on the scheme.
     """
 
 
@@ -836,92 +829,93 @@ class Coflows(Values):
     _key: ClassVar[str] = "coflows"
 
     file: str
-    """The file, looked up beside the scenario, or a bundled name (`fb2010`)."""
+    """File relative to the scenario, or a bundled name (`fb2010`)."""
     max_flows: int | None = None
-    """Only coflows of at most so many flows that cross the fabric."""
+    """Maximum number of flows across the fabric; larger coflows are skipped."""
     time_scale: float = 1.0
-    """Arrival times are multiplied by this."""
+    """Factor for arrival times."""
     byte_scale: float = 1.0
-    """Sizes are multiplied by this; at least 1 B is left."""
+    """Factor for sizes; at least 1 B remains."""
     jitter: Duration = "0 ps"
-    """Each flow starts at a random time in `[0, jitter)` after its coflow: mappers do not end in the
-    same picosecond.
+    """Flows start at random times in `[0, jitter)` after their coflow, because mappers do not all end
+    at the same picosecond.
     """
 
 
-#: An operation of a group of ranks.
+#: Operation among a group of ranks.
 #:
-#: - ``"all_reduce"``: Everybody has the sum of all buffers.
-#: - ``"all_gather"``: Everybody has the pieces of all.
-#: - ``"reduce_scatter"``: Everybody has a piece of the sum.
-#: - ``"all_to_all"``: Everybody has a piece from everybody.
-#: - ``"broadcast"``: Everybody has what the first rank has.
+#: - ``"all_reduce"``: All ranks get the sum of all buffers.
+#: - ``"all_gather"``: All ranks get the pieces of all ranks.
+#: - ``"reduce_scatter"``: Each rank gets a piece of the sum.
+#: - ``"all_to_all"``: Each rank gets a piece from every rank.
+#: - ``"broadcast"``: All ranks get the buffer of the first rank.
 Collective: TypeAlias = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"]
 
-#: How a collective is made of transfers.
+#: Algorithm that decomposes a collective into transfers.
 #:
-#: - ``"ring"``: To the next rank, piece by piece (Patarasuk and Yuan, JPDC 2009).
-#: - ``"halving_doubling"``: With the rank of one other bit, half as much or twice as much each time
-#:   (Thakur, Rabenseifner and Gropp, IJHPCA 2005); ranks are a power of two. For an all-to-all half
-#:   of the buffer each time, for a broadcast a binomial tree.
-#: - ``"tree"``: Up a binary tree to its root and down again, piece after piece; not for an
-#:   all-to-all.
-#: - ``"direct"``: Everybody to everybody at once.
+#: - ``"ring"``: Ring: each rank sends piece by piece to the next (Patarasuk and Yuan, JPDC 2009).
+#: - ``"halving_doubling"``: Exchange with ranks that differ in one bit, with half or twice the data
+#:   each time (Thakur, Rabenseifner and Gropp, IJHPCA 2005); the number of ranks is a power of two.
+#:   An all-to-all exchanges half of the buffer each time; a broadcast uses a binomial tree.
+#: - ``"tree"``: Up a binary tree to its root and down again, piece by piece; not for all-to-all.
+#: - ``"direct"``: From every rank to every rank at once.
 CollectiveAlgorithm: TypeAlias = Literal["ring", "halving_doubling", "tree", "direct"]
 
 
 @dataclass(kw_only=True)
 class CollectiveWorkload(Values):
-    """A collective among all hosts, or among groups of them at the same time: each rank sends when
-    it has received what that needs.
+    """A collective among all hosts, or among several groups at the same time. A rank sends as soon
+    as it has received the data that it needs.
     """
 
     _key: ClassVar[str] = "collective"
 
     operation: Collective
-    """What is done."""
+    """Operation of the collective."""
     algorithm: CollectiveAlgorithm = "ring"
-    """How."""
+    """Algorithm."""
     bytes: Bytes
-    """The whole buffer: what each rank has before an all-reduce, a reduce-scatter or an all-to-all,
-    and after an all-gather or a broadcast. It is cut into as many pieces as a group has ranks,
-    which differ by a byte at most.
+    """Size of the whole buffer. It is what each rank has before an all-reduce, a reduce-scatter or an
+    all-to-all, and after an all-gather or a broadcast. It is cut into as many pieces as a group has
+    ranks; their sizes differ by at most one byte.
     """
     group: int | None = None
-    """Ranks of a group; all hosts where it is missing. The hosts have to be a multiple of `group`
-    times `stride`.
+    """Ranks per group; default: all hosts. The number of hosts has to be a multiple of `group` times
+    `stride`.
     """
     stride: int = 1
-    """A group's ranks are so many hosts apart."""
+    """Distance between the hosts of two consecutive ranks of a group."""
     steps: int = 1
-    """So many times, each time when all groups are done with the time before: each is a step."""
+    """Number of repetitions. Each is a step, which starts when all groups have finished the one
+    before.
+    """
     compute: Duration = "0 ps"
-    """How long each rank computes at the begin of a step."""
+    """Computation time of each rank at the start of a step."""
 
 
 @dataclass(kw_only=True)
 class CollectiveAlgorithms(Values):
-    """How the collectives of a trace are done."""
+    """Algorithms of the collectives of a trace."""
 
     all_reduce: CollectiveAlgorithm = "ring"
-    """All-reduces."""
+    """Algorithm of all-reduce."""
     all_gather: CollectiveAlgorithm = "ring"
-    """All-gathers."""
+    """Algorithm of all-gather."""
     reduce_scatter: CollectiveAlgorithm = "ring"
-    """Reduce-scatters."""
+    """Algorithm of reduce-scatter."""
     all_to_all: CollectiveAlgorithm = "direct"
-    """All-to-alls."""
+    """Algorithm of all-to-all."""
     broadcast: CollectiveAlgorithm = "tree"
-    """Broadcasts."""
+    """Algorithm of broadcast."""
 
 
 @dataclass(kw_only=True)
 class Chakra(Values):
-    """A Chakra execution trace: a file per rank, length-delimited protobuf. Rank r is host r. A
-    node begins when all that it depends on is over. A send is over when all has been received,
-    a receive when its send is; the first send to a rank with a tag belongs to the first receive
-    there, and so on. Computations take their `duration_micros`, and others at the same rank do
-    not delay them.
+    """A Chakra execution trace: one file per rank, length-delimited protobuf. Rank `r` is host
+    `r`. A node starts when all its dependencies are complete. A send is complete when all its
+    data has arrived, and a receive when its send is. The n-th send to a rank with a tag belongs
+    to the n-th receive there. Computations take their `duration_micros`, and do not delay other
+    computations of the same rank.
     """
 
     _key: ClassVar[str] = "chakra"
@@ -929,29 +923,28 @@ class Chakra(Values):
     _reads: ClassVar[dict[str, str]] = {"algorithms": "CollectiveAlgorithms"}
 
     prefix: str
-    """The files without their ends, looked up beside the scenario: `PREFIX.0.et`, `PREFIX.1.et`, ...
-    """
+    """Common prefix of the files, relative to the scenario: `PREFIX.0.et`, `PREFIX.1.et`, ..."""
     ranks: int | None = None
-    """How many ranks there have to be; as many as there are files where it is missing."""
+    """Expected number of ranks; default: the number of files."""
     algorithms: CollectiveAlgorithms = field(default_factory=CollectiveAlgorithms)
-    """How collectives are done."""
+    """Algorithms of the collectives."""
     steps: int = 1
-    """So many times, each time when all is over."""
+    """Number of repetitions; each starts when the one before is complete."""
     time_scale: float = 1.0
-    """Computing times are multiplied by this."""
+    """Factor for computation times."""
     byte_scale: float = 1.0
-    """Sizes are multiplied by this; at least 1 B is left of those that are not zero."""
+    """Factor for sizes; at least 1 B remains of sizes that are not zero."""
 
 
 @dataclass(kw_only=True)
 class Simai(Values):
-    """A training workload of SimAI: a layer a line, with times to compute and collectives of the
-    forward pass, the input gradient and the weight gradient. Hosts are ranks: with a
-    tensor-parallel size of T (from the file), host h is in the tensor group of `h / T`, whose
-    ranks are next to each other, and in the data group of `h % T`, whose ranks are T apart.
-    Collectives of the forward pass and of input gradients are done in the tensor groups, those
-    of weight gradients in the data groups; those of layers in `across` all in the data groups.
-    `_EP` and `_DP_EP` at a collective's name are the expert groups.
+    """A SimAI training workload: one layer per line, with computation times and collectives of the
+    forward pass, the input gradient and the weight gradient. Hosts are ranks. With a
+    tensor-parallel size of T (from the file), host `h` belongs to tensor group `h / T`, whose
+    ranks are adjacent, and to data group `h % T`, whose ranks are T apart. Collectives of the
+    forward pass and of input gradients run in the tensor groups, those of weight gradients in
+    the data groups. All collectives of layers in `across` run in the data groups. Suffixes
+    `_EP` and `_DP_EP` of a collective's name select the expert groups.
     """
 
     _key: ClassVar[str] = "simai"
@@ -959,87 +952,87 @@ class Simai(Values):
     _reads: ClassVar[dict[str, str]] = {"algorithms": "CollectiveAlgorithms"}
 
     file: str
-    """The file, looked up beside the scenario, or a bundled name (`gpt_13b`, `llama_7b`)."""
+    """File relative to the scenario, or a bundled name (`gpt_13b`, `llama_7b`)."""
     across: list[str] = field(default_factory=list)
-    """Names of layers whose collectives all are among the data groups: in files of AICB those of
-    gradients and parameters, `grad_norm`, `layernorm` and `embedding_norm`.
+    """Names of layers whose collectives all run in the data groups. In files of AICB these are the
+    layers of gradients and parameters: `grad_norm`, `layernorm` and `embedding_norm`.
     """
     layers: int | None = None
-    """Only the first so many layers of a name, of those names that come more often; all where it is
-    missing. Layers in `across` then have the share of their bytes and times that these layers are
-    of theirs.
+    """Number of layers to keep of each name that occurs several times; default: all. Layers in
+    `across` are scaled by the share of bytes and times that is kept.
     """
     algorithms: CollectiveAlgorithms = field(default_factory=CollectiveAlgorithms)
-    """How collectives are done."""
+    """Algorithms of the collectives."""
     steps: int = 1
-    """Training steps, one after the other."""
+    """Number of training steps, one after the other."""
     time_scale: float = 1.0
-    """Computing times are multiplied by this."""
+    """Factor for computation times."""
     byte_scale: float = 1.0
-    """Sizes are multiplied by this; at least 1 B is left of those that are not zero."""
+    """Factor for sizes; at least 1 B remains of sizes that are not zero."""
 
 
-#: What is sent.
+#: Traffic between the hosts.
 #:
 #: - :class:`Poisson`: Flows that arrive as a Poisson process.
 #: - :class:`Flows`: A list of flows from a file.
-#: - :class:`Shuffle`: Every host sends the same amount to every other.
-#: - :class:`Coflows`: Groups of flows from a trace; a group is done when its last flow is.
-#: - :class:`CollectiveWorkload`: A collective of AI training: transfers that wait for each other.
+#: - :class:`Shuffle`: Every host sends the same amount to every other host.
+#: - :class:`Coflows`: Coflows from a trace: groups of flows, each complete when its last flow is.
+#: - :class:`CollectiveWorkload`: A collective of AI training: transfers that depend on each other.
 #: - :class:`Chakra`: A Chakra execution trace: computations, sends, receives and collectives that
-#:   wait for each other.
-#: - :class:`Simai`: A training workload of SimAI: layers with their computations and collectives.
+#:   depend on each other.
+#: - :class:`Simai`: A SimAI training workload: layers with computations and collectives.
 Workload: TypeAlias = Poisson | Flows | Shuffle | Coflows | CollectiveWorkload | Chakra | Simai
 _Workload = {"poisson": Poisson, "flows": Flows, "shuffle": Shuffle, "coflows": Coflows, "collective": CollectiveWorkload, "chakra": Chakra, "simai": Simai}
 
 
 @dataclass(kw_only=True)
 class Window(Values):
-    """What counts. A flow is measured where it arrives in `[warmup, warmup + measure)`."""
+    """Measurement. A flow counts if it arrives in `[warmup, warmup + measure)`."""
 
     warmup: Duration = "0 ps"
-    """Flows before this are simulated and not counted."""
+    """Flows that arrive earlier are simulated but not counted."""
     measure: Duration | None = None
-    """Length of the measured window. Missing: until the workload ends, which a Poisson workload never
-    does.
+    """Length of the measured interval; default: until the workload ends, which a Poisson workload
+    never does.
     """
     drain: Duration | None = None
-    """How long the run goes on after the last arrival; flows that do not finish are counted as
-    unfinished. Arrivals go on in the drain, so that the load stays. Missing: arrivals end with the
-    window and the run ends when every flow is done.
+    """Time that the run continues after the measured interval; flows that are still active then count
+    as unfinished. Arrivals continue during the drain to keep up the load. Default: arrivals end
+    with the measured interval, and the run ends when every flow has finished.
     """
 
 
 @dataclass(kw_only=True)
 class Record(Values):
-    """What is recorded."""
+    """Data to record."""
 
     queues_every: Duration | None = None
-    """Takes the length of every queue that is not empty, once in each such interval."""
+    """Interval at which the lengths of all queues that are not empty are sampled."""
     received_every: Duration | None = None
-    """Takes what each host has received, once in each such interval."""
+    """Interval at which the bytes that each host has received are sampled."""
     tcp_every: Duration | None = None
-    """Takes the window of every TCP sender and its round-trip times, once in each such interval.
+    """Interval at which the congestion window and the round-trip times of each TCP sender are sampled.
     """
     latency: bool = False
-    """Takes the time that each packet spends in the network."""
+    """Record the time that each packet spends in the network."""
     rtt: bool = False
-    """Takes the round-trip time of every TCP segment."""
+    """Record the round-trip time of each TCP segment."""
     grants: bool = False
-    """Writes down what hosts were granted where rates or timeslots are planned: each change of a
-    pair's rate, and each timeslot as a slot. Slots and circuits are written down in any case.
+    """Record what hosts were granted by plans of rates or timeslots: each change of a pair's rate, and
+    each timeslot as a slot. Slots and circuits are always recorded.
     """
     capture: list[str] = field(default_factory=list)
-    """Writes the frames of these places to a file each, as `host-3.pcapng` in the folder of a run, for
-    Wireshark and its like. `host 3` is what this host sends and receives, data and control
-    messages; `link 5` one direction of a wire, by its number in the table `links`; `controller 0`
-    the messages of a controller (then come a standby and relays). All else stays as it is.
+    """Capture points. The frames at each are written to a file in the folder of the run, such as
+    `host-3.pcapng`, for Wireshark and similar tools. `host 3` captures what this host sends and
+    receives, data and control messages. `link 5` captures one direction of a wire, by its number in
+    the table `links`. `controller 0` captures the messages of a controller; higher numbers are the
+    standby, then the relays. Captures do not change the run.
     """
 
 
 @dataclass
 class FailedWire(Values):
-    """A wire, both ways, by its number from 0: hosts' wires first, in the order of hosts, then those between switches, switch by switch from its lower end (in a fat tree pod by pod); those of a graph in the order written. Wire `k` is links `2k` and `2k + 1` of the results."""
+    """A wire, in both directions, by its number from 0. Wires of hosts come first, in the order of the hosts. Wires between switches follow, switch by switch from the lower end (in a fat tree pod by pod); wires of a graph follow in the order of the file. Wire `k` is links `2k` and `2k + 1` in the results."""
 
     _key: ClassVar[str] = "wire"
     _bare: ClassVar[bool] = True
@@ -1059,7 +1052,7 @@ class FailedWires(Values):
 
 @dataclass
 class FailedSwitch(Values):
-    """A switch by its number from 0, those nearest to the hosts first: with all that it holds, and not its wires."""
+    """A switch with all that it buffers, but not its wires, by its number from 0; switches nearest to the hosts come first."""
 
     _key: ClassVar[str] = "switch"
     _bare: ClassVar[bool] = True
@@ -1069,7 +1062,7 @@ class FailedSwitch(Values):
 
 @dataclass
 class FailedHost(Values):
-    """A host: it sends nothing, receives nothing and hears of no grants. Datagrams and raw frames that its flows have to send wait, TCP's segments are lost."""
+    """A host: it sends and receives nothing, grants included. Datagrams and raw frames of its flows wait; TCP segments are lost."""
 
     _key: ClassVar[str] = "host"
     _bare: ClassVar[bool] = True
@@ -1079,7 +1072,7 @@ class FailedHost(Values):
 
 @dataclass
 class FailedRelay(Values):
-    """One of several controllers of a plan of slots (`plan.tdma.controllers`), from 0: its part of the hosts has no slots while it is away. As it keeps nothing that anybody could miss, another machine may be what returns in its place."""
+    """A relay of a TDMA plan (`plan.tdma.controllers`), by its number from 0. Its hosts get no slots while it is down. It keeps no state, so another machine may take its place."""
 
     _key: ClassVar[str] = "relay"
     _bare: ClassVar[bool] = True
@@ -1087,25 +1080,25 @@ class FailedRelay(Values):
     value: int
 
 
-#: What can fail.
+#: Element that can fail.
 #:
-#: - :class:`FailedWire`: A wire, both ways, by its number from 0: hosts' wires first, in the order
-#:   of hosts, then those between switches, switch by switch from its lower end (in a fat tree pod
-#:   by pod); those of a graph in the order written. Wire `k` is links `2k` and `2k + 1` of the
-#:   results.
+#: - :class:`FailedWire`: A wire, in both directions, by its number from 0. Wires of hosts come
+#:   first, in the order of the hosts. Wires between switches follow, switch by switch from the
+#:   lower end (in a fat tree pod by pod); wires of a graph follow in the order of the file. Wire
+#:   `k` is links `2k` and `2k + 1` in the results.
 #: - :class:`FailedWires`: All wires between two nodes. Hosts are nodes from 0, switches follow.
-#: - :class:`FailedSwitch`: A switch by its number from 0, those nearest to the hosts first: with
-#:   all that it holds, and not its wires.
-#: - :class:`FailedHost`: A host: it sends nothing, receives nothing and hears of no grants.
-#:   Datagrams and raw frames that its flows have to send wait, TCP's segments are lost.
-#: - ``"controller"``: The controller of a plan. It starts anew when it returns, and grants nothing
-#:   before its predecessor's grants are over; where there is a standby (`plan.tdma.standby`), it
-#:   returns as one that follows.
-#: - ``"standby"``: The second controller of a plan of slots. It returns as one that follows, or
-#:   leads where it hears of no other.
-#: - :class:`FailedRelay`: One of several controllers of a plan of slots (`plan.tdma.controllers`),
-#:   from 0: its part of the hosts has no slots while it is away. As it keeps nothing that anybody
-#:   could miss, another machine may be what returns in its place.
+#: - :class:`FailedSwitch`: A switch with all that it buffers, but not its wires, by its number from
+#:   0; switches nearest to the hosts come first.
+#: - :class:`FailedHost`: A host: it sends and receives nothing, grants included. Datagrams and raw
+#:   frames of its flows wait; TCP segments are lost.
+#: - ``"controller"``: The controller of a plan. It recovers without state and grants nothing before
+#:   its predecessor's grants have ended. With a standby (`plan.tdma.standby`), it recovers as a
+#:   follower.
+#: - ``"standby"``: The standby controller of a TDMA plan. It recovers as a follower, or leads if it
+#:   hears no other controller.
+#: - :class:`FailedRelay`: A relay of a TDMA plan (`plan.tdma.controllers`), by its number from 0.
+#:   Its hosts get no slots while it is down. It keeps no state, so another machine may take its
+#:   place.
 Element: TypeAlias = (
     Literal["controller", "standby"]
     | FailedWire
@@ -1119,28 +1112,28 @@ _Element = {"wire": FailedWire, "between": FailedWires, "switch": FailedSwitch, 
 
 @dataclass(kw_only=True)
 class Failure(Values):
-    """An element that fails at a given time, in every run. What is on it, in it or queued for it
-    is lost then, and what comes to it until it returns; nothing else is. It returns empty.
-    Failures of the same element may overlap: it works while none of them lasts.
+    """An element that fails at a given time in every run. Packets on it, in it or queued for it
+    are lost, and so are packets that reach it until it recovers. It recovers empty. Failures of
+    the same element may overlap; it works while none of them lasts.
     """
 
     _reads: ClassVar[dict[str, str]] = {"element": "_Element"}
 
     element: Element
-    """What fails."""
+    """Element that fails."""
     at: Duration
-    """When, from the run's begin."""
+    """Time of the failure, from the start of the run."""
     until: Duration | None = None
-    """When it works again; missing: never."""
+    """Time of the recovery; default: never."""
     detection: Duration = "1 ms"
-    """How much later the others know, that it failed as well as that it returned: switches choose
-    other paths, and controllers plan without it: what has no way gets no slots and no rates.
+    """Delay until the rest of the network knows of the failure, and of the recovery. Switches then
+    choose other paths, and controllers replan; pairs without a path get no slots and no rates.
     """
 
 
 @dataclass
 class ChangedWire(Values):
-    """One, by its number, as for `failure`."""
+    """One wire, by its number, as in `failure`."""
 
     _key: ClassVar[str] = "wire"
     _bare: ClassVar[bool] = True
@@ -1150,7 +1143,7 @@ class ChangedWire(Values):
 
 @dataclass
 class ChangedWires(Values):
-    """All between two nodes. Hosts are nodes from 0, switches follow."""
+    """All wires between two nodes. Hosts are nodes from 0, switches follow."""
 
     _key: ClassVar[str] = "between"
     _bare: ClassVar[bool] = True
@@ -1158,10 +1151,10 @@ class ChangedWires(Values):
     value: tuple[int, int]
 
 
-#: Which wires change.
+#: Wires that change.
 #:
-#: - :class:`ChangedWire`: One, by its number, as for `failure`.
-#: - :class:`ChangedWires`: All between two nodes. Hosts are nodes from 0, switches follow.
+#: - :class:`ChangedWire`: One wire, by its number, as in `failure`.
+#: - :class:`ChangedWires`: All wires between two nodes. Hosts are nodes from 0, switches follow.
 #: - ``"all"``: All wires of the fabric.
 Wires: TypeAlias = Literal["all"] | ChangedWire | ChangedWires
 _Wires = {"wire": ChangedWire, "between": ChangedWires}
@@ -1169,332 +1162,336 @@ _Wires = {"wire": ChangedWire, "between": ChangedWires}
 
 @dataclass(kw_only=True)
 class Change(Values):
-    """Wires whose rate changes at given times, in every run, both ways alike. A packet whose first
-    bit has left ends at the rate at which it began; all that wait are sent at the new one.
-    Nothing is lost by it. Buffers keep their bytes, and count what waits by the time that it
-    takes at the rate of the moment. Where several tables change one wire, the last change
-    holds, of those at one instant that of the table written last.
+    """Wires whose rate changes at given times in every run, in both directions. A packet that is
+    being sent finishes at its old rate; packets that wait are sent at the new rate. No packet
+    is lost. Buffers keep their bytes and measure delay at the current rate. If several tables
+    change one wire, the last change holds; of changes at the same time, the one that is last in
+    the file.
     """
 
     _reads: ClassVar[dict[str, str]] = {"wires": "_Wires"}
 
     wires: Wires
-    """Which wires."""
+    """Wires that change."""
     at: Duration
-    """When the first of the rates holds, from the run's begin."""
+    """Time of the first rate, from the start of the run."""
     rates: list[Rate]
-    """Rates, one after the other; none above what the fabric gives the wire, so that ideals and bounds
-    hold.
+    """Rates in order. None may exceed the rate in the fabric, so that ideal times and bounds hold.
     """
     every: Duration | None = None
-    """From one rate to the next; after the last the first comes again, as long as anything goes on.
-    Missing: one rate, for good.
+    """Time from one rate to the next; after the last rate the first follows again, for the whole run.
+    Default: one rate that lasts.
     """
     notice: Duration = "0 ps"
-    """How long before each change the controller of slots knows of it: its slots end before, and go on
-    after, at the rates of their time. At 0 it hears when it happens, and slots that are granted by
-    then go on as they are.
+    """Time by which the TDMA controller knows of each change in advance. Slots then end before the
+    change and continue after it, at the rates of their time. At 0 the controller learns of the
+    change when it happens, and slots that are already granted stay as they are.
     """
 
 
 @dataclass(kw_only=True)
 class Datagrams(Values):
-    """Open-loop UDP datagrams (28 B of headers): what is lost stays lost."""
+    """Open-loop UDP datagrams with 28 B of headers; lost datagrams stay lost."""
 
     _key: ClassVar[str] = "datagrams"
 
 
 @dataclass(kw_only=True)
 class Raw(Values):
-    """Raw frames with repair."""
+    """Raw frames with end-to-end repair."""
 
     _key: ClassVar[str] = "raw"
 
     header: Bytes = "16 B"
-    """Bytes of each frame's payload that name its flow and offset."""
+    """Bytes of each frame's payload that identify its flow and offset."""
     report_every: Duration = "10 ms"
-    """A receiver reports after this long with a flow incomplete, and at once where it sees a gap.
+    """Time after which a receiver reports an incomplete flow; it reports a detected loss at once.
     """
 
 
-#: A congestion control.
+#: Congestion control of TCP.
 #:
-#: - ``"new_reno"``: RFC 5681, 6582.
-#: - ``"cubic"``: RFC 9438.
-#: - ``"dctcp"``: RFC 8257.
-#: - ``"bbr"``: Version 1: Cardwell et al., ACM Queue 14(5), 2016;
-#:   draft-cardwell-iccrg-bbr-congestion-control-00. It always paces.
+#: - ``"new_reno"``: NewReno: halves at a loss, grows by a segment per round trip (RFC 5681, 6582).
+#: - ``"cubic"``: CUBIC: grows by the cube of the time since the last loss (RFC 9438).
+#: - ``"dctcp"``: DCTCP: reduces by the share of marked bytes (RFC 8257).
+#: - ``"bbr"``: BBR version 1: a model of the path's rate and round trip; it always paces (Cardwell,
+#:   2016).
 Congestion: TypeAlias = Literal["new_reno", "cubic", "dctcp", "bbr"]
 
 
 @dataclass(kw_only=True)
 class DelayedAck(Values):
-    """When a receiver holds an acknowledgement back (RFC 5681 section 4.2)."""
+    """How long a receiver delays acknowledgements (RFC 5681, section 4.2)."""
 
     segments: int = 2
-    """One acknowledgement for so many segments; 1 acknowledges each."""
+    """Number of segments per acknowledgement; RFC 5681 allows 2, and 1 acknowledges each segment.
+    """
     timeout: Duration = "1 ms"
-    """But never later than this after the first of them."""
+    """Longest delay after the first unacknowledged segment. RFC 5681 allows 500 ms; Linux uses 40 ms
+    or more.
+    """
 
 
 @dataclass(kw_only=True)
 class Tcp(Values):
-    """TCP: SACK (RFC 2018, 6675), RTO (RFC 6298), 40 B of headers without timestamps."""
+    """TCP with SACK (RFC 2018, 6675), RTO (RFC 6298) and 40 B of headers without timestamps."""
 
     _key: ClassVar[str] = "tcp"
 
     _reads: ClassVar[dict[str, str]] = {"delayed_ack": "DelayedAck"}
 
     congestion: Congestion = "cubic"
-    """The congestion control."""
+    """Congestion control."""
     initial_window: int = 10
-    """Segments that a connection begins with (RFC 6928)."""
+    """Initial window in segments (RFC 6928)."""
     min_rto: Duration = "200 ms"
-    """The least retransmission timeout: 1 s in RFC 6298, 200 ms in Linux."""
+    """Minimum retransmission timeout: 1 s in RFC 6298, 200 ms in Linux."""
     delayed_ack: DelayedAck = field(default_factory=DelayedAck)
-    """When a receiver holds an acknowledgement back."""
+    """Delayed acknowledgements."""
     sack: bool = True
-    """Selective acknowledgements."""
+    """Use selective acknowledgements."""
     ecn: bool = False
-    """Asks switches to mark instead of drop (RFC 3168); DCTCP always does."""
+    """Ask switches to mark packets instead of dropping them (RFC 3168); DCTCP always does."""
     pacing: bool = False
-    """Spreads a window over its round trip."""
+    """Spread each window over its round trip."""
     hystart: bool = False
-    """CUBIC leaves slow start where round trips lengthen, before it loses (HyStart++, RFC 9406).
+    """Let CUBIC leave slow start when round trips lengthen, before a loss (HyStart++, RFC 9406).
     """
     handshake: bool = True
-    """Opens each flow with SYN and SYN-ACK, which is then part of its completion time."""
+    """Open each flow with SYN and SYN-ACK, which count in its completion time."""
     receive_window: Bytes | None = None
-    """The receiver's window; missing: without bound."""
+    """Receive window; default: unlimited."""
 
 
-#: What carries flows.
+#: Transport of flows.
 #:
-#: - :class:`Datagrams`: Open-loop UDP datagrams (28 B of headers): what is lost stays lost.
-#: - :class:`Raw`: Raw frames with an end-to-end repair: receivers report what is missing, senders
-#:   resend it.
+#: - :class:`Datagrams`: Open-loop UDP datagrams with 28 B of headers; lost datagrams stay lost.
+#: - :class:`Raw`: Raw frames with end-to-end repair: receivers report missing frames, senders
+#:   resend them.
 #: - :class:`Tcp`: TCP.
 Transport: TypeAlias = Datagrams | Raw | Tcp
 _Transport = {"datagrams": Datagrams, "raw": Raw, "tcp": Tcp}
 
-#: How packets choose among equal paths.
+#: Choice of packets among paths of equal cost.
 #:
-#: - ``"flow"``: All packets of a flow take one path, by a hash.
-#: - ``"packet"``: Each packet takes its own, by a hash of flow and sequence.
+#: - ``"flow"``: All packets of a flow take one path, chosen by a hash.
+#: - ``"packet"``: Each packet takes its own path, chosen by a hash of flow and sequence number.
 Ecmp: TypeAlias = Literal["flow", "packet"]
 
-#: Which queue sends next.
+#: Order in which queues send.
 #:
-#: - ``"fifo"``: The packet that came first.
+#: - ``"fifo"``: The packet that arrived first.
 #: - ``"round_robin"``: Destinations in turn.
 Discipline: TypeAlias = Literal["fifo", "round_robin"]
 
 
 @dataclass(kw_only=True)
 class Nic(Values):
-    """A host's network interface."""
+    """Network interface of a host."""
 
     discipline: Discipline = "fifo"
-    """Which queue sends next where several may."""
+    """Order in which queues send."""
     burst: Bytes = "0 B"
-    """Segmentation offload: packets of one queue are emitted back to back in bursts of at most so many
-    bytes, and a burst is handed to the interface whole.
+    """Segmentation offload: the interface takes packets of one queue in bursts of at most this many
+    bytes and sends each burst back to back.
     """
 
 
 @dataclass(kw_only=True)
 class ReceiveSpec(Values):
-    """A host's receive buffer, and the application that empties it. What does not fit is lost."""
+    """Receive buffer of a host and the application that empties it. Frames that do not fit are
+    lost.
+    """
 
     buffer: Bytes
-    """What it holds, in bytes on the wire."""
+    """Capacity in bytes on the wire."""
     drain: Rate
-    """How fast the application takes it out, in bits on the wire."""
+    """Rate at which the application empties the buffer, on the wire."""
 
 
 @dataclass(kw_only=True)
 class BackgroundSpec(Values):
-    """A share of the network for short flows that do not wait for slots. Every host sends them at
-    once, in the order in which they came, as fast as this rate. Slots run at the rate of their
-    links less the share, so that no link carries more than it can while the short flows towards
-    no host, and across no inner link, come to more than the share together. Where they do for a
-    while, as several hosts may send to one, packets of slots queue behind them in switches: by
-    what exceeded the share, which drains with the next pause. A bounded switch buffer must hold
-    that much, or frames are lost.
+    """Share of the network for short flows, which do not wait for slots. Each host sends its short
+    flows at once, in order of arrival, at this rate. Slots run at the link rate less this rate.
+    No link is overloaded while the short flows to each host and across each inner link stay
+    within the share. If several hosts exceed it for a while by sending to one host, packets of
+    slots queue behind short flows in switches. The queue holds the excess and drains in the
+    next pause. A bounded switch buffer must hold that much, or frames are lost.
     """
 
     rate: Rate
-    """Of each link, in bits on the wire."""
+    """Rate on each link, on the wire."""
     below: Bytes
-    """Flows of at most this size are short."""
+    """Largest size of a short flow."""
 
 
 @dataclass(kw_only=True)
 class Times(Values):
-    """From a control frame's arrival until it is obeyed: evenly between two bounds."""
+    """Time from a control frame's arrival until it takes effect; uniform between two bounds."""
 
     _key: ClassVar[str] = "times"
 
     off_least: Duration
-    """No frame is begun any more: at the earliest."""
+    """Minimum time until no more frames start."""
     off_most: Duration
-    """At the latest."""
+    """Maximum time until no more frames start."""
     on_least: Duration
-    """Frames may begin: at the earliest."""
+    """Minimum time until frames start again."""
     on_most: Duration
-    """At the latest."""
+    """Maximum time until frames start again."""
 
 
-#: How fast a host obeys a control frame. A frame that is being sent is always finished.
+#: Time until a host reacts to a control frame. A frame that is being sent always finishes.
 #:
-#: - ``"immediate"``: At once.
-#: - ``"interface"``: An interface that obeys 802.3x by itself: 2 to 6 us (Practical TDMA, figure
-#:   1).
-#: - ``"user_space"``: A program that parses PFC and opens queues: 100 to 200 us (Practical TDMA,
-#:   section 3).
-#: - ``"intel_82599"``: The interface of REACToR's hosts (section 4.2): no frame is begun 1,014 ns
-#:   after the control frame, so that one more may leave than was being sent; on after 1.2 to 1.3
-#:   us.
-#: - :class:`Times`: As measured.
+#: - ``"immediate"``: No delay.
+#: - ``"interface"``: An interface that implements 802.3x in hardware: 2 to 6 us (Practical TDMA,
+#:   figure 1).
+#: - ``"user_space"``: A program that parses PFC frames and opens queues: 100 to 200 us (Practical
+#:   TDMA, section 3).
+#: - ``"intel_82599"``: The interface of REACToR's hosts (section 4.2). No frame starts later than
+#:   1,014 ns after the control frame, so one more frame may follow the current one. Sending resumes
+#:   after 1.2 to 1.3 us.
+#: - :class:`Times`: Measured times.
 Reaction: TypeAlias = Literal["immediate", "interface", "user_space", "intel_82599"] | Times
 _Reaction = {"times": Times}
 
-#: Through how many interfaces control frames go out; those of one interface leave one after the
-#: other.
+#: Interfaces of the controller. Control frames of one interface are sent one after the other.
 #:
-#: - ``"one"``: One.
-#: - ``"per_edge_switch"``: One for each switch with hosts.
+#: - ``"one"``: One interface.
+#: - ``"per_edge_switch"``: One interface for each switch with hosts.
 Interfaces: TypeAlias = Literal["one", "per_edge_switch"]
 
 
 @dataclass(kw_only=True)
 class SignalSpec(Values):
-    """PFC frames that open and close the hosts' gates: how they are sent, and how fast hosts obey."""
+    """PFC frames that open and close the hosts' gates: how they are sent, and how fast hosts
+    react.
+    """
 
     _reads: ClassVar[dict[str, str]] = {"reaction": "_Reaction"}
 
     reaction: Reaction = "interface"
-    """From a frame's arrival at a host until it is obeyed."""
+    """Time from a frame's arrival at a host until it takes effect."""
     frame_gap: Duration = "0 ps"
-    """From the end of one control frame to the begin of the next one of the same interface, at least:
-    what it costs to hand it over.
-    """
+    """Minimum time between two control frames of one interface: the cost of sending one."""
     interfaces: Interfaces = "one"
-    """Through how many interfaces the controller sends."""
+    """Number of interfaces of the controller."""
     hold: Duration = "3355 us"
-    """For how long a frame opens a gate at most, unless another one comes. A pause time of IEEE 802.3x
-    is at most 65,535 quanta of 512 bits: 3.36 ms at 10 Gb/s.
+    """Longest time that a frame opens a gate without another frame. A pause time of IEEE 802.3x is at
+    most 65,535 quanta of 512 bits, or 3.36 ms at 10 Gb/s.
     """
 
 
 @dataclass(kw_only=True)
 class StandbySpec(Values):
-    """A second controller of slots. It hears what hosts report, and leads once it has heard
-    nothing of the first one for a while; one that returns follows it. Messages between the two
-    are lost as all control messages are.
+    """A second TDMA controller. It receives the hosts' reports and leads once it has not heard
+    from the first one for a while. A controller that recovers follows it. Messages between the
+    two can be lost, as all control messages can.
     """
 
     takeover: Duration | None = None
-    """It takes over after so long without a heartbeat, of which there is one per round; missing: after
+    """Time without a heartbeat after which it takes over; heartbeats are sent once per round. Default:
     two rounds and two messages, so that one heartbeat may be lost.
     """
     latency: Duration | None = None
-    """One way between the two controllers; missing: `control_latency`."""
+    """One-way latency between the two controllers; default: `control_latency`."""
 
 
 @dataclass(kw_only=True)
 class ControllersSpec(Values):
-    """Relays of the controller that plans, for more hosts than one controller can talk to. Each is
-    in charge of the hosts below some switches: hosts in the order of their switches are cut
-    into parts of the same size to one. It gathers their reports, passes on their grants, and
-    with `signals` sends their frames at times of its own clock, through interfaces of its own.
-    All slots are of the one plan, so that a message that is lost between controllers costs
-    slots of a part, and nothing else.
+    """Relays of the planning controller, for more hosts than one controller can communicate with.
+    Hosts are divided into groups of equal size (up to one host), in the order of their
+    switches. Each relay gathers the reports of its group and forwards their grants. With
+    `signals` it sends their frames, timed by its own clock, through its own interfaces. All
+    slots belong to one plan, so a lost message between controllers only costs slots of one
+    group.
     """
 
     count: int
-    """How many relays there are; no more than hosts."""
+    """Number of relays; at most the number of hosts."""
     clock_error: Duration = "0 ps"
-    """Their clocks are off by up to so much either way. With `signals`, a guard has to cover twice as
-    much more.
+    """Maximum offset of a relay's clock, in either direction. With `signals`, the guard time has to be
+    longer by twice this.
     """
     latency: Duration | None = None
-    """One way between a relay and the controller that plans; missing: `control_latency`."""
+    """One-way latency between a relay and the planning controller; default: `control_latency`."""
     loss: float | None = None
-    """Probability that a message between a relay and the controller that plans is lost; missing:
+    """Probability that a message between a relay and the planning controller is lost; default:
     `control_loss`.
     """
 
 
 @dataclass(kw_only=True)
 class Tdma(Values):
-    """Slots."""
+    """Rounds of exclusive slots."""
 
     _key: ClassVar[str] = "tdma"
 
     _reads: ClassVar[dict[str, str]] = {"receive": "ReceiveSpec", "background": "BackgroundSpec", "signals": "SignalSpec", "standby": "StandbySpec", "controllers": "ControllersSpec"}
 
     slot: Duration = "300 us"
-    """How long the gates of a slot are open."""
+    """Time that the gates of a slot are open."""
     guard: Duration = "15 us"
-    """From a slot's end to the next one's begin."""
+    """Guard time between the end of a slot and the start of the next."""
     round_slots: int = 32
-    """Slots in a round; a round is planned whole."""
+    """Slots per round; a round is planned as a whole."""
     scheduler: str = "weighted_round_robin"
-    """The planning algorithm: `weighted_round_robin`, or one registered by name."""
+    """Scheduling algorithm: `weighted_round_robin`, `conflict_free` or one that a program has
+    registered.
+    """
     control_latency: Duration = "20 us"
-    """One way between controller and hosts over the control network."""
+    """One-way latency between controller and hosts over the control network."""
     control_loss: float = 0.0
     """Probability that a control message is lost."""
     compute_time: Duration = "100 us"
-    """How long the scheduler computes; charged before its grants go out."""
+    """Time that the scheduler computes before its grants are sent."""
     clock_error: Duration = "0 ps"
-    """Hosts' clocks are off by up to so much either way."""
+    """Maximum offset of a host's clock, in either direction."""
     clock_drift: float = 0.0
-    """Hosts' clocks run fast or slow by up to so many parts per million: 50 lets two of them part by
-    100 us in a second.
+    """Maximum drift of a host's clock in parts per million; at 50, two clocks diverge by up to 100 us
+    per second.
     """
     resync: Duration | None = None
-    """How often a beacon sets the hosts' clocks right, up to `clock_error`; missing: only once, at the
-    begin.
+    """Interval of beacons that correct the hosts' clocks to within `clock_error`; default: only once,
+    at the start.
     """
     receive: ReceiveSpec | None = None
-    """Hosts' receive buffers; missing: they take everything at once."""
+    """Receive buffers of the hosts; default: hosts receive at line rate."""
     background: BackgroundSpec | None = None
-    """A share of the network outside the slots, for short flows; missing: all flows wait for slots.
+    """Share of the network that is reserved for short flows outside the slots; default: all flows wait
+    for slots.
     """
     signals: SignalSpec | None = None
-    """PFC frames open and close the gates, at the begin and the end of each slot, instead of the
+    """Open and close gates by PFC frames at the start and the end of each slot, instead of by the
     hosts' clocks.
     """
     standby: StandbySpec | None = None
-    """A second controller, which takes over where the first one is lost; missing: there is none.
-    """
+    """Second controller, which takes over if the first one fails; default: none."""
     controllers: ControllersSpec | None = None
-    """Several controllers, each in charge of a part of the hosts; missing: the one that plans is in
-    charge of all.
+    """Relays, each responsible for some of the hosts; default: the controller talks to all hosts
+    itself.
     """
 
 
-#: Which pair goes first in a timeslot.
+#: Order in which pairs are matched; within a pair the oldest packet always goes first.
 #:
-#: - ``"ocf"``: Oldest cell first: that whose first packet has waited longest.
-#: - ``"srjf"``: Shortest remaining job first: that whose first flow has the fewest bytes left.
-#: - ``"mmf"``: Max-min fairness: that whose first packet has been first for longest.
+#: - ``"ocf"``: Oldest cell first: the pair whose first packet has waited longest.
+#: - ``"srjf"``: Shortest remaining job first: the pair whose first flow has the fewest bytes left.
+#: - ``"mmf"``: Max-min fairness: the pair whose first packet has been first for longest.
 SlotMetric: TypeAlias = Literal["ocf", "srjf", "mmf"]
 
-#: What may fill a timeslot.
+#: What may fill a timeslot, which is as long as one frame of the largest size.
 #:
 #: - ``"packet"``: One packet, however small.
 #: - ``"packets"``: As many whole packets of the pair as fit.
 #: - ``"fragments"``: As many packets as fit, and a part of the next one.
 SlotFill: TypeAlias = Literal["packet", "packets", "fragments"]
 
-#: How the paths of a timeslot's packets are found.
+#: Algorithm that finds paths for the packets of a timeslot. Each finds them whenever they exist.
 #:
-#: - ``"euler_split"``: All at once, halving the slot along Euler circuits.
-#: - ``"paull"``: One after the other, exchanging the colours along a path where none is free
-#:   (Paull).
+#: - ``"euler_split"``: All packets at once, by halving the slot along Euler circuits.
+#: - ``"paull"``: One packet at a time, exchanging colors along a path if none is free (Paull,
+#:   1962).
 PathColouring: TypeAlias = Literal["euler_split", "paull"]
 
 
@@ -1505,39 +1502,42 @@ class Timeslots(Values):
     _key: ClassVar[str] = "timeslots"
 
     slot: Duration | None = None
-    """From one slot's begin to the next one's; missing: a frame of the MTU on a host's link."""
+    """Time from the start of a slot to the start of the next; default: a frame of the MTU on a host's
+    link.
+    """
     metric: SlotMetric = "mmf"
-    """Which pair goes first."""
+    """Order in which pairs are matched."""
     fill: SlotFill = "packet"
     """What may fill a slot."""
     colouring: PathColouring = "euler_split"
-    """How paths are found."""
+    """Algorithm that finds the paths."""
     classes: list[Bytes] = field(default_factory=list)
-    """Flows of at most these sizes go first, the smallest first of all; each size opens a class. None:
-    all flows are of one class.
+    """Upper bounds of flow sizes, one for each class; smaller flows go first. Default: all flows are
+    in one class.
     """
     batch: int = 1
     """Slots that are allocated together and granted in one message."""
     ahead: Duration | None = None
-    """From the allocation of a batch until its first slot begins; missing: just enough to compute and
-    to tell.
+    """Time from the allocation of a batch to the start of its first slot; default: just enough for
+    computation and delivery.
     """
     report_every: Duration = "1 ms"
-    """A host reports on every change, and at the latest after so long without a word of the arbiter.
+    """Interval at which a host reports if it hears nothing from the controller; it also reports every
+    change.
     """
     control_latency: Duration = "0 ps"
-    """One way between arbiter and hosts over the control network."""
+    """One-way latency between controller and hosts over the control network."""
     control_loss: float = 0.0
     """Probability that a control message is lost."""
     compute_time: Duration = "0 ps"
-    """How long the allocation of a batch takes; batches are computed in a pipeline."""
+    """Time to allocate a batch; batches are computed in a pipeline."""
     clock_error: Duration = "0 ps"
-    """Hosts' clocks are off by up to so much either way."""
+    """Maximum offset of a host's clock, in either direction."""
 
 
 @dataclass
 class Horizon(Values):
-    """What it takes to send all that waits within this time."""
+    """The rate that sends the whole backlog within this time."""
 
     _key: ClassVar[str] = "horizon"
     _bare: ClassVar[bool] = True
@@ -1547,7 +1547,7 @@ class Horizon(Values):
 
 @dataclass
 class Arrivals(Values):
-    """What arrives, averaged over this time, and what it takes to send all that waits within it."""
+    """The arrival rate, averaged over this time, plus the rate that sends the backlog within it."""
 
     _key: ClassVar[str] = "arrivals"
     _bare: ClassVar[bool] = True
@@ -1555,19 +1555,20 @@ class Arrivals(Values):
     value: Duration
 
 
-#: How the rate that a pair asks for is found.
+#: Estimator of the rate that a pair requests, which is at most the rate of the link.
 #:
-#: - ``"backlogged"``: The whole link, while anything waits.
-#: - :class:`Horizon`: What it takes to send all that waits within this time.
-#: - :class:`Arrivals`: What arrives, averaged over this time, and what it takes to send all that
-#:   waits within it.
+#: - ``"backlogged"``: The rate of the link while the pair has a backlog.
+#: - :class:`Horizon`: The rate that sends the whole backlog within this time.
+#: - :class:`Arrivals`: The arrival rate, averaged over this time, plus the rate that sends the
+#:   backlog within it.
 RateEstimator: TypeAlias = Literal["backlogged"] | Horizon | Arrivals
 _RateEstimator = {"horizon": Horizon, "arrivals": Arrivals}
 
-#: How rates asked for become rates that no link of a host exceeds.
+#: Algorithm that turns requested rates into rates that fit on the links of all hosts.
 #:
-#: - ``"scale_both"``: Rows and columns in turn, up and down (Sinkhorn), for the highest total.
-#: - ``"scale_down"``: Rows, then columns, down only.
+#: - ``"scale_both"``: Scales rows and columns in turn, up and down, for the highest total
+#:   (Sinkhorn).
+#: - ``"scale_down"``: Scales rows, then columns, down only.
 #: - ``"max_min"``: Max-min fairness.
 #: - ``"proportional"``: Proportional fairness, by prices of links (Flowtune's NED).
 RateNormaliser: TypeAlias = Literal["scale_both", "scale_down", "max_min", "proportional"]
@@ -1582,111 +1583,112 @@ class Rates(Values):
     _reads: ClassVar[dict[str, str]] = {"estimator": "_RateEstimator"}
 
     estimator: RateEstimator = "backlogged"
-    """Rates asked for."""
+    """Estimator of the requested rates."""
     normaliser: RateNormaliser = "scale_both"
-    """Rates given."""
+    """Algorithm that turns requested rates into feasible ones."""
     every: Duration = "10 us"
-    """From one computation to the next, at least; between them, on change."""
+    """Minimum time between two computations, which happen on changes."""
     threshold: float = 0.0
-    """A host is told of new rates where one has moved by more than this share of it; at 0, of every
-    change.
-    """
+    """Relative change of a rate that is reported to a host; 0 reports every change."""
     report_every: Duration = "1 ms"
-    """A host reports on every change, and at the latest after so long without a word of the
-    controller. Rates hold ten times as long.
+    """Interval at which a host reports if it hears nothing from the controller; it also reports every
+    change. Rates expire after ten intervals.
     """
     control_latency: Duration = "0 ps"
-    """One way between controller and hosts over the control network."""
+    """One-way latency between controller and hosts over the control network."""
     control_loss: float = 0.0
     """Probability that a control message is lost."""
     compute_time: Duration = "0 ps"
-    """How long a computation takes."""
+    """Time of a computation."""
 
 
-#: How circuits are scheduled.
+#: Algorithm that schedules the circuits.
 #:
-#: - ``"solstice"``: Long configurations first, and the packet switch takes the rest (CoNEXT 2015).
-#: - ``"eclipse"``: The configuration that carries most for its time, again and again (SIGMETRICS
+#: - ``"solstice"``: Long configurations first; the packet switch takes the rest (CoNEXT 2015).
+#: - ``"eclipse"``: Repeatedly the configuration that carries the most per unit of time (SIGMETRICS
 #:   2016).
 #: - ``"tms"``: A doubly stochastic matrix as a sum of matchings (Mordia, SIGCOMM 2013).
-#: - ``"max_weight"``: The matching of the largest demand, for fixed days (Helios, SIGCOMM 2010).
-#: - ``"adjust"``: Demand in coarse steps, coloured (ADJUST, JSAC 2003).
-#: - ``"sunflow"``: One circuit for each demand, without a break; only where moved ports alone go
-#:   dark (CoNEXT 2016).
-#: - ``"cover_all"``: A circuit for every demand that the packet switch can not carry.
+#: - ``"max_weight"``: The matching of the largest demand, for days of fixed length (Helios, SIGCOMM
+#:   2010).
+#: - ``"adjust"``: Demand in coarse steps, colored (ADJUST, JSAC 2003).
+#: - ``"sunflow"``: One uninterrupted circuit for each demand; requires `retune = "moved"` (CoNEXT
+#:   2016).
+#: - ``"cover_all"``: A circuit for every demand that the packet switch cannot carry.
 #: - ``"round_robin"``: All matchings in turn, whatever the demand.
-#: - ``"hold"``: One matching until something waits that it does not join: for senders that wait for
-#:   each other.
+#: - ``"hold"``: One matching until it does not serve some demand; for senders that wait for each
+#:   other.
 CircuitAlgorithm: TypeAlias = (
     Literal["solstice", "eclipse", "tms", "max_weight", "adjust", "sunflow", "cover_all", "round_robin", "hold"]
 )
 
-#: How the controller of circuits knows what waits at hosts.
+#: Source of the controller's knowledge about backlogs.
 #:
-#: - ``"reports"``: From hosts' reports, which are as old as control latencies make them, or lost.
-#: - ``"oracle"``: From an oracle, as REACToR's prototype has it (section 3.1): what waits in all
-#:   queues at the moment of planning.
+#: - ``"reports"``: Reports of the hosts, which are delayed by the control latency and can be lost.
+#: - ``"oracle"``: An oracle, as in REACToR's prototype (section 3.1): the backlog of all queues at
+#:   the time of planning.
 CircuitDemand: TypeAlias = Literal["reports", "oracle"]
 
 
 @dataclass(kw_only=True)
 class Circuits(Values):
-    """Circuits beside packets."""
+    """Circuits alongside packets."""
 
     _key: ClassVar[str] = "circuits"
 
     _reads: ClassVar[dict[str, str]] = {"signals": "SignalSpec"}
 
     scheduler: CircuitAlgorithm = "solstice"
-    """How circuits are scheduled."""
+    """Scheduling algorithm."""
     demand: CircuitDemand = "reports"
-    """How the controller knows what waits."""
+    """Source of the controller's knowledge about backlogs."""
     period: Duration = "3 ms"
-    """From one schedule to the next."""
+    """Time from one schedule to the next."""
     dark: Duration = "30 us"
-    """From one configuration's end to the next one's begin, as schedules assume it: pausing hosts, the
-    switch's dark time, and what is in the air. The switch itself may be faster, see
+    """Time between two configurations that schedules assume. It covers pausing the hosts, the switch's
+    dark time and packets in flight. The switch itself may be faster, see
     `fabric.topology.hybrid.dark`.
     """
     least_open: Duration = "130 us"
-    """The least open time of a configuration."""
+    """Minimum time that a configuration is open."""
     configurations: int | None = None
-    """Configurations of a period, at most; as many as it holds where it is missing."""
+    """Maximum number of configurations per period; default: as many as fit."""
     packets: bool = True
-    """Whether pairs without a circuit may use the packet switch."""
+    """Let pairs without a circuit use the packet switch."""
     limits: bool = True
-    """Whether circuits leave room on hosts' links for what the packet switch brings."""
+    """Keep room on hosts' links for traffic from the packet switch."""
     acknowledgements: float = 0.0
-    """The share of the packet switch for TCP's acknowledgements, which then take no circuits; at 0
-    they go with the data.
+    """Share of the packet switch for TCP acknowledgements, which then do not use circuits; at 0 they
+    travel with the data.
     """
     unreported: float = 1.0
-    """The share of what is left of the packet switch for pairs that have asked for nothing yet, until
-    the next schedule; circuits leave room for it.
+    """Share of the rest of the packet switch for pairs that have not requested anything yet, until the
+    next schedule. Circuits leave room for it.
     """
     control_latency: Duration = "1 us"
-    """One way between controller and hosts over the control network."""
+    """One-way latency between controller and hosts over the control network."""
     control_loss: float = 0.0
     """Probability that a control message is lost."""
     compute_time: Duration = "100 us"
-    """How long the scheduler computes."""
+    """Time that the scheduler computes."""
     signals: SignalSpec = field(default_factory=lambda: SignalSpec(reaction="intel_82599"))
-    """How the PFC frames are sent, and how fast hosts obey."""
+    """PFC frames: how they are sent and how fast hosts react."""
 
 
-#: Which link is added next.
+#: Policy that decides which link is added next.
 #:
-#: - ``"greedy"``: Of all feasible links the one that takes most traffic off the busiest wire, the
-#:   traffic of others included.
-#: - ``"transit"``: For the pair of racks that would finish last; the link also carries what others
-#:   send to one of them, one hop on.
-#: - ``"straggler"``: For the pair of racks that would finish last, and for nobody else.
-FlywayPolicy: TypeAlias = Literal["greedy", "transit", "straggler"]
+#: - ``"greedy"``: The feasible link that takes the most traffic off the busiest wire, other pairs'
+#:   included.
+#: - ``"greedy_direct"``: The feasible link that takes the most of its own pair's traffic off the
+#:   busiest wire.
+#: - ``"transit"``: A link for the pair of racks that would finish last, open to other pairs over
+#:   two hops.
+#: - ``"straggler"``: A link for the pair of racks that would finish last, for that pair only.
+FlywayPolicy: TypeAlias = Literal["greedy", "greedy_direct", "transit", "straggler"]
 
 
 @dataclass(kw_only=True)
 class Trained(Values):
-    """By sector sweeps of both ends over the air: nobody knows anything."""
+    """Both ends sweep their sectors over the air, without prior knowledge."""
 
     _key: ClassVar[str] = "trained"
 
@@ -1696,30 +1698,30 @@ class Trained(Values):
 
 @dataclass(kw_only=True)
 class Coordinated(Values):
-    """The wires tell both ends which pattern points at the other: they only steer."""
+    """The wires tell both ends which patterns point at each other; the ends only steer."""
 
     _key: ClassVar[str] = "coordinated"
 
     steering: Duration
-    """How long that takes."""
+    """Time to steer."""
 
 
-#: How the beams of a new link find each other.
+#: Alignment of the beams of a new link.
 #:
-#: - :class:`Trained`: By sector sweeps of both ends over the air: nobody knows anything.
-#: - :class:`Coordinated`: The wires tell both ends which pattern points at the other: they only
-#:   steer.
+#: - :class:`Trained`: Both ends sweep their sectors over the air, without prior knowledge.
+#: - :class:`Coordinated`: The wires tell both ends which patterns point at each other; the ends
+#:   only steer.
 PointingSpec: TypeAlias = Trained | Coordinated
 _PointingSpec = {"trained": Trained, "coordinated": Coordinated}
 
 
 @dataclass(kw_only=True)
 class Flyways(Values):
-    """A controller that hears what racks have to send, and points radios on top of them at each
-    other (Halperin et al., SIGCOMM 2011). Each host is a rack and has a switch of its own, on
-    which its radios stand. Racks report the bytes of their flows that have not been
-    acknowledged; links and shares of the traffic come back, with a lease. Shares are of flows,
-    so that none is torn apart.
+    """A controller that points radios on racks at each other, depending on the racks' backlogs
+    (Halperin et al., SIGCOMM 2011). Each host is a rack with its own switch, which carries its
+    radios. Racks report the unacknowledged bytes of their flows. The controller replies with
+    links and shares of the traffic, which expire after a lease. Shares consist of whole flows,
+    so no flow is split.
     """
 
     _key: ClassVar[str] = "flyways"
@@ -1727,59 +1729,56 @@ class Flyways(Values):
     _reads: ClassVar[dict[str, str]] = {"queue": "_AirQueue", "pointing": "_PointingSpec"}
 
     policy: FlywayPolicy = "greedy"
-    """Which link is added next."""
+    """Policy that decides which link is added next."""
     antenna: AntennaName = "narrow_beam"
     """Antennas of all radios."""
     radios: int = 1
     """Radios on each rack."""
     channels: int = 3
-    """Channels in use, 3 as in the source; those of 802.11ad are 4. Radios of one rack use different
-    ones.
+    """Number of channels; 3 in the source, 4 in 802.11ad. Radios of one rack use different channels.
     """
     positions_m: list[tuple[float, float]] | None = None
-    """Where racks stand, in meters, by host; at the first places of the source's layout of 160 racks
-    where it is missing.
+    """Positions of the racks in meters, in the order of the hosts; default: the first positions in the
+    source's layout of 160 racks.
     """
     mac: MacName = "flyways-draft"
     """Constants of medium access."""
-    access: AccessSpec = "token"
-    """Who of a link sends when. Links are planned not to disturb each other, so that no access needs
-    carrier sense.
+    access: Access = "token"
+    """Medium access. Planned links do not interfere with each other, so access does not need carrier
+    sense.
     """
     retries: int = 7
-    """How often a packet is sent again at most."""
+    """Maximum number of retransmissions of a packet."""
     queue: AirQueue | None = None
-    """The queue of each radio. Missing: it takes what comes."""
-    acknowledgements: AckWay = "wire"
-    """Where TCP's acknowledgements go."""
+    """Queue of each radio; default: unlimited."""
+    acknowledgements: AckPath = "wire"
+    """Path of TCP acknowledgements."""
     every: Duration = "10 ms"
-    """From one plan to the next, at least."""
+    """Minimum time between two plans."""
     report_every: Duration = "5 ms"
-    """How often racks report."""
+    """Interval at which racks report."""
     control_latency: Duration = "50 us"
-    """One way between controller and racks."""
+    """One-way latency between controller and racks."""
     control_loss: float = 0.0
     """Probability that a control message is lost."""
     compute_time: Duration = "1 ms"
-    """How long a plan takes."""
+    """Time to compute a plan."""
     lease: Duration = "100 ms"
-    """How long links and shares hold without a word of the controller."""
+    """Time for which links and shares hold without a message from the controller."""
     pointing: PointingSpec | None = None
-    """How the beams of a new link find each other. Missing: the wires tell them, and they steer within
-    100 us.
-    """
+    """Alignment of the beams of a new link; default: coordinated over the wires, within 100 us."""
 
 
-#: Who decides when hosts send.
+#: Plan that decides when hosts send.
 #:
-#: - :class:`Tdma`: Slots: a controller takes reports, plans a round of slots ahead and grants them;
-#:   gates at the hosts execute.
-#: - :class:`Timeslots`: Timeslots: an arbiter gives each packet a slot and a path (SYN, Fastpass).
-#: - :class:`Rates`: Rates: a controller gives each pair that has something to send a rate (ASY,
-#:   Flowtune).
-#: - :class:`Circuits`: Circuits: a controller sets a circuit switch, period by period, and tells
-#:   hosts by PFC frames when theirs is up (REACToR).
-#: - :class:`Flyways`: 60 GHz links between racks, beside the wires.
+#: - :class:`Tdma`: TDMA: a controller collects reports, plans rounds of slots ahead and grants
+#:   them; gates at the hosts enforce them.
+#: - :class:`Timeslots`: Timeslots: a controller gives each packet a slot and a path (SYN,
+#:   Fastpass).
+#: - :class:`Rates`: Rates: a controller gives each pair with a backlog a rate (ASY, Flowtune).
+#: - :class:`Circuits`: Circuits: a controller configures a circuit switch in each period and tells
+#:   hosts by PFC frames when their circuit is up (REACToR).
+#: - :class:`Flyways`: Flyways: 60 GHz links between racks, in addition to the wires.
 Plan: TypeAlias = Tdma | Timeslots | Rates | Circuits | Flyways
 _Plan = {"tdma": Tdma, "timeslots": Timeslots, "rates": Rates, "circuits": Circuits, "flyways": Flyways}
 
@@ -1793,39 +1792,39 @@ class Reactive(Values):
 
 @dataclass(kw_only=True)
 class Proactive(Values):
-    """What counts as a fast fall, and what follows."""
+    """Definition of a fast fall and the reaction to it."""
 
     _key: ClassVar[str] = "proactive"
 
     window: Duration = "150 ms"
-    """Falls are looked for over so long."""
+    """Time over which falls are detected."""
     drop: int = 2
-    """A fall by so many usable rates is a fast one."""
+    """Number of usable rates by which the rate has to fall."""
     ttr: Duration = "800 ms"
-    """How long the slowest rate's window holds after a fast fall."""
+    """Time for which the window of the slowest rate holds after a fast fall."""
     growth: Duration = "40 ms"
-    """On the way back it climbs one usable rate per so long."""
+    """Time per usable rate on the way back; the default is the proxy's round trip."""
 
 
 @dataclass(kw_only=True)
 class Predicted(Values):
-    """How far a prediction is trusted."""
+    """Trust in the prediction."""
 
     _key: ClassVar[str] = "predicted"
 
     boldness: float = 0.5
-    """Added to the predicted place on the ladder of rates before it is rounded down: below 0.5 it is
-    cautious, above it bold.
+    """Number added to the predicted position in the list of rates before rounding down. Below 0.5 is
+    cautious, above is bold: higher values increase goodput and round-trip times.
     """
 
 
-#: How reports become windows.
+#: ProxyPolicy that turns link reports into windows.
 #:
 #: - :class:`Reactive`: The window is the bandwidth-delay product of the rate reported last.
-#: - :class:`Proactive`: After a fast fall it is that of the slowest rate for a while, and grows
-#:   back step by step.
-#: - :class:`Predicted`: It is that of the rate which a trained predictor expects for the next 150
-#:   ms.
+#: - :class:`Proactive`: After a fast fall the window is that of the slowest rate for a while, then
+#:   grows stepwise.
+#: - :class:`Predicted`: The window is that of the rate that a trained predictor expects for the
+#:   next 150 ms.
 ProxyPolicy: TypeAlias = Reactive | Proactive | Predicted
 _ProxyPolicy = {"reactive": Reactive, "proactive": Proactive, "predicted": Predicted}
 
@@ -1833,144 +1832,142 @@ _ProxyPolicy = {"reactive": Reactive, "proactive": Proactive, "predicted": Predi
 @dataclass(kw_only=True)
 class ProxySpec(Values):
     """A proxy that sets the windows of TCP senders whose flows cross an air link with a link trace
-    (Drago et al., MASS 2019, section III). The link's access point reports whenever the rate
-    changes, and now and then otherwise; the proxy makes a window of rate and least round trip,
-    which its policy may hold back. Losses are the sender's to find and repair.
+    (Drago et al., MASS 2019, section III). The access point of the link reports every change of
+    the rate, and also periodically. The proxy computes a window from the rate and the minimum
+    round trip; its policy may reduce the window. Senders detect and repair losses themselves.
     """
 
     _reads: ClassVar[dict[str, str]] = {"policy": "_ProxyPolicy"}
 
     policy: ProxyPolicy
-    """How reports become windows."""
+    """Policy that turns reports into windows."""
     split_at: int | None = None
-    """The proxy ends the connections at this host, and begins others there: each flow is two
-    connections of TCP, of which it is the second one's sender. Its memory has no bound. Missing: it
-    steers the senders by messages.
+    """Host at which the proxy splits connections: each flow becomes two TCP connections, and the proxy
+    is the sender of the second. Its memory is unlimited. Default: the proxy steers the senders by
+    messages.
     """
     hold: bool = True
-    """After a loss recovery the window is again what the proxy said last. Otherwise it stays what the
-    recovery left, until the next message.
+    """Restore the window from the proxy's last message after each loss recovery. Otherwise the window
+    stays as recovery left it until the next message.
     """
     pace: bool = True
-    """Senders are told how fast to send, too, so that a window that jumps does not burst into the
-    queue.
-    """
+    """Also tell senders a pacing rate, so that a larger window does not cause a burst."""
     report_delay: Duration = "10 ms"
-    """From the access point to the proxy."""
+    """Latency from the access point to the proxy."""
     command_delay: Duration = "0 ps"
-    """From the proxy to a sender, and back for its round trips."""
+    """Latency from the proxy to a sender, and back for its round trips."""
     report_every: Duration = "10 ms"
-    """The access point reports at least so often. A predictor lives of reports between the changes.
+    """Longest interval between reports of the access point. Predictors need reports between changes.
     """
     repeat: Duration = "100 ms"
-    """What was said to a sender is said again after so long."""
+    """Interval at which the last message to a sender is repeated."""
     silence: Duration = "1 s"
-    """A link that has not been reported on for so long counts as one at its slowest rate."""
+    """Time without a report after which a link counts as one at its slowest rate."""
     base_rtt: Duration = "40 ms"
-    """The round trip until one has been measured."""
+    """Assumed round trip until one has been measured."""
     loss: float = 0.0
-    """Probability that a message of either kind is lost."""
+    """Probability that a report or a message to a sender is lost."""
 
 
 @dataclass(kw_only=True)
 class OwnSwitch(Values):
-    """What the switches of a scheme's fabric have other than the scenario's. Marks and pauses that
-    `[fabric.switch]` has cannot be taken away here: leave them out there, and give them to the
-    schemes that want them.
+    """Differences of a scheme's switches from `[fabric.switch]`. A scheme cannot remove marking or
+    pausing that `[fabric.switch]` sets: set them only in the schemes that use them.
     """
 
     _reads: ClassVar[dict[str, str]] = {"buffer": "_Buffer", "pfc": "Pfc"}
 
     latency: Duration | None = None
-    """From a packet's arrival to its place in an output queue."""
+    """Latency from a packet's arrival to its output queue."""
     forwarding: Forwarding | None = None
     """Store-and-forward or cut-through."""
     buffer: Buffer | None = None
-    """Bound of the output queues, whole."""
+    """Bound of the output queues; replaces the whole table."""
     ecn: Bytes | None = None
-    """Marks a packet that finds at least so many wire bytes in its output queue."""
+    """Queue length in wire bytes from which arriving packets are marked."""
     pfc: Pfc | None = None
-    """Pauses who sends more than there is room for, whole."""
+    """Priority flow control; replaces the whole table."""
 
 
 @dataclass(kw_only=True)
 class OwnRadio(Values):
-    """What a scheme's radios have other than the scenario's. What is missing is as there."""
+    """Differences of a scheme's radios from `[fabric.radio]`; keys that are absent keep the value
+    there.
+    """
 
     _reads: ClassVar[dict[str, str]] = {"queue": "_AirQueue", "handover": "HandoverSpec"}
 
     mac: MacName | None = None
     """Constants of medium access."""
-    access: AccessSpec | None = None
-    """Who sends when."""
+    access: Access | None = None
+    """Medium access."""
     retries: int | None = None
-    """How often a packet is sent again at most."""
-    acknowledgements: AckWay | None = None
-    """Where TCP's acknowledgements go."""
+    """Maximum number of retransmissions of a packet."""
+    acknowledgements: AckPath | None = None
+    """Path of TCP acknowledgements."""
     antenna: AntennaName | None = None
     """Antennas."""
     senses_dbm: float | None = None
-    """What a radio takes for a busy channel, dBm."""
+    """Received power in dBm from which a radio considers the channel busy."""
     queue: AirQueue | None = None
-    """The queue of each air link, whole."""
+    """Queue of each air link; replaces the whole table."""
     handover: HandoverSpec | None = None
-    """How devices go from one access point to another, whole."""
+    """Handover; replaces the whole table."""
     interference: list[Interference] | None = None
-    """Who disturbs whom, all of it."""
+    """Interference; replaces the whole list."""
     link: list[RadioLink] | None = None
-    """The air links, all of them."""
+    """Air links; replaces the whole list."""
 
 
 @dataclass(kw_only=True)
 class OwnFabric(Values):
-    """What a scheme's fabric has other than the scenario's. What is missing is as in `[fabric]`.
-    There are as many hosts as in `[fabric]`, and the flows are the same: the load of a workload
-    is that of `[fabric]`, whatever rate hosts have here. Slowdowns count from the least time in
-    `[fabric]` and bounds are its bounds, so that all schemes are measured by one scale; a
-    faster fabric can beat both. Failures and changes count the elements of each scheme's fabric
-    as it has them.
+    """Differences of a scheme's fabric from `[fabric]`; keys that are absent keep the value in
+    `[fabric]`. The number of hosts and the flows stay the same: the load of a workload refers
+    to `[fabric]`. Slowdowns and bounds also refer to `[fabric]`, so that all schemes are
+    measured on one scale; a faster fabric can beat the bounds. Failures and changes number the
+    elements of each scheme's own fabric.
     """
 
     _reads: ClassVar[dict[str, str]] = {"topology": "_Topology", "switch": "OwnSwitch", "radio": "OwnRadio"}
 
     topology: Topology | None = None
-    """Its shape, whole."""
+    """Shape of the network; replaces the whole table."""
     rate: Rate | None = None
     """Rate of the hosts' links."""
     uplink_rate: Rate | None = None
     """Rate of links between switches."""
     propagation: Duration | None = None
-    """Propagation delay of every link."""
+    """Propagation delay of each link."""
     framing: Framing | None = None
-    """What the link layer adds to a packet."""
+    """Bytes that the link layer adds to a packet."""
     mtu: Bytes | None = None
-    """The largest packet."""
+    """Size of the largest packet."""
     bit_error: float | None = None
-    """Probability that a bit on a link is wrong."""
+    """Probability of a bit error on a link."""
     switch: OwnSwitch | None = None
-    """All switches, key by key."""
+    """Parameters of all switches, key by key."""
     radio: OwnRadio | None = None
     """Radios, key by key."""
 
 
 @dataclass(kw_only=True)
 class Scheme(Values):
-    """How the network is run: what carries the flows, how they are routed, and what plans them."""
+    """Scheme: how the network is operated, that is transport, routing and planning."""
 
     _reads: ClassVar[dict[str, str]] = {"transport": "_Transport", "nic": "Nic", "plan": "_Plan", "proxy": "ProxySpec", "fabric": "OwnFabric"}
 
     transport: Transport
-    """What carries flows from host to host."""
+    """Transport that carries flows from host to host."""
     ecmp: Ecmp = "flow"
-    """How packets choose among equal paths."""
+    """Choice of packets among paths of equal cost."""
     nic: Nic = field(default_factory=Nic)
-    """The hosts' network interface."""
+    """Network interface of the hosts."""
     plan: Plan | None = None
-    """Who decides when hosts send; missing: nobody, a plain network."""
+    """Plan that decides when hosts send; default: none, a plain network."""
     proxy: ProxySpec | None = None
-    """Tells TCP what an air link carries."""
+    """Proxy that tells TCP the capacity of an air link."""
     fabric: OwnFabric | None = None
-    """A network of its own, with the hosts and the flows of the scenario's."""
+    """Differences of the scheme's fabric from `[fabric]`; hosts and flows stay the same."""
 
 
 #: A number, or a quantity with its unit, as "1.3 s", "9 Gb/s" or "1 MB".
@@ -1979,60 +1976,60 @@ Limit: TypeAlias = float | str
 
 @dataclass(kw_only=True)
 class Check(Values):
-    """A bound on what comes out, at every point of the sweep. It changes nothing in the runs."""
+    """A bound on a result, at every point of the sweep. It does not change the runs."""
 
     metric: str
-    """The metric, with or without its unit: `completion`, `fct_p99`, ...; `timeplane list results`
-    shows all.
+    """Metric with or without its unit, such as `completion` or `fct_p99`; `timeplane list results`
+    lists all.
     """
     scheme: str
-    """The scheme whose mean over seeds is checked."""
+    """Scheme whose mean over seeds is checked."""
     at_most: Limit | None = None
-    """The mean must not be above this."""
+    """Upper bound of the mean."""
     at_least: Limit | None = None
-    """The mean must not be below this."""
+    """Lower bound of the mean."""
     relative_to: str | None = None
-    """Checks the ratio to the mean of this scheme instead."""
+    """Check the ratio to the mean of this scheme instead."""
     relative_to_bound: bool = False
-    """Checks the ratio to the bound that theory gives for `[fabric]` instead."""
+    """Check the ratio to the theoretical bound for `[fabric]` instead."""
 
 
 @dataclass(kw_only=True)
 class Scenario(Values, Runnable):
-    """A question: one workload under several schemes, on one fabric or, where a scheme has its
-    own, on several.
+    """An experiment: one workload under several schemes. Schemes share one fabric unless they
+    define their own.
     """
 
     _reads: ClassVar[dict[str, str]] = {"fabric": "Fabric", "workload": "_Workload", "window": "Window", "record": "Record", "failure": "[Failure]", "change": "[Change]", "scheme": "{Scheme}", "check": "[Check]"}
 
     name: str | None = None
-    """Name of the results folder; the file's name where it is missing."""
+    """Name of the results folder; default: the name of the file."""
     description: str | None = None
-    """What is asked, in a sentence or two; printed above the table."""
+    """Question that the scenario answers, in one or two sentences; printed above the table."""
     seed: int = 1
-    """The first seed."""
+    """First seed."""
     seeds: int = 1
-    """How many seeds, counted up from the first; intervals need at least two."""
+    """Number of consecutive seeds; confidence intervals need at least two."""
     fabric: Fabric
-    """Everything between hosts."""
+    """Network between the hosts."""
     workload: Workload
-    """What is sent. It never depends on the scheme."""
+    """Traffic; it never depends on the scheme."""
     window: Window = field(default_factory=Window)
-    """What counts: warm-up, measured window, drain."""
+    """Measurement: warm-up, measured interval, drain."""
     record: Record = field(default_factory=Record)
-    """What is recorded beside flows, coflows, drops and control messages."""
+    """Data to record in addition to flows, coflows, drops and control messages."""
     failure: list[Failure] = field(default_factory=list)
-    """What fails while it runs, and returns."""
+    """Elements that fail during the run, and when they recover."""
     change: list[Change] = field(default_factory=list)
-    """Which wires change their rate while it runs."""
+    """Wires that change their rate during the run."""
     scheme: dict[str, Scheme]
-    """The schemes to compare, by name; the first is the baseline of differences."""
+    """Schemes to compare, by name; the first is the baseline for differences."""
     sweep: dict[str, list[Any]] = field(default_factory=dict)
-    """Values to try, by dotted key: `"workload.poisson.load" = [0.2, 0.5]`; several keys make a grid.
-    Keys with commas between them change together: `"fabric.rate, workload.poisson.load" = [["10
+    """Values to sweep, by dotted key: `"workload.poisson.load" = [0.2, 0.5]`. Several keys form a
+    grid. Keys joined by commas change together: `"fabric.rate, workload.poisson.load" = [["10
     Gb/s", 0.2], ["40 Gb/s", 0.5]]`.
     """
     check: list[Check] = field(default_factory=list)
-    """What must come out; where it does not, the command ends with 3."""
+    """Bounds on the results; if one is violated, the command exits with code 3."""
     base: str = field(default=".", repr=False, compare=False)
     """The folder in which files that the scenario names are looked up; no part of what is asked."""

@@ -1,5 +1,5 @@
-//! `doctor`: which features work on this machine. Simulations work everywhere; `timeplane-live doctor`
-//! tries out what real hosts need.
+//! `doctor`: which features work on this machine. Simulations work everywhere; `timeplane-live
+//! doctor` tries out what real hosts need.
 
 use crate::fail::Failure;
 use crate::live::program;

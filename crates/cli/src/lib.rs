@@ -86,8 +86,8 @@ enum Command {
     /// Print a completion script for a shell
     ///
     /// Bash reads it from ~/.local/share/bash-completion/completions/timeplane, or at once with
-    /// `source <(timeplane completion bash)`. Zsh looks for `_timeplane` in a folder of `fpath`, fish
-    /// for ~/.config/fish/completions/timeplane.fish.
+    /// `source <(timeplane completion bash)`. Zsh looks for `_timeplane` in a folder of `fpath`,
+    /// fish for ~/.config/fish/completions/timeplane.fish.
     Completion(CompletionArgs),
     /// Write manual pages, one for each command
     Man(ManArgs),

@@ -1,5 +1,5 @@
-//! `timeplane live`: starts `timeplane-lab` or `timeplane-live`. They are separate programs because only
-//! they need Linux, clang and libelf.
+//! `timeplane live`: starts `timeplane-lab` or `timeplane-live`. They are separate programs because
+//! only they need Linux, clang and libelf.
 
 use crate::LiveArgs;
 use crate::fail::Failure;

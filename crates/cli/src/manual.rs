@@ -1,5 +1,5 @@
-//! `completion` and `man`: completion scripts and manual pages, generated from the definition of the
-//! command line.
+//! `completion` and `man`: completion scripts and manual pages, generated from the definition of
+//! the command line.
 
 use crate::fail::Failure;
 use crate::output;

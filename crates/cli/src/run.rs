@@ -1,5 +1,5 @@
-//! `run`: every scheme of a scenario at every point with every seed, in the simulator. `sweep` is the
-//! same with fewer runs.
+//! `run`: every scheme of a scenario at every point with every seed, in the simulator. `sweep` is
+//! the same with fewer runs.
 
 use crate::fail::{self, Failure};
 use crate::preview::{check, dry_run};

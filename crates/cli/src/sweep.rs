@@ -1,5 +1,5 @@
-//! `sweep`: `run` with fewer runs: a share of them, or the seeds that are needed. Sweeps on Dask are
-//! part of the Python package.
+//! `sweep`: `run` with fewer runs: a share of them, or the seeds that are needed. Sweeps on Dask
+//! are part of the Python package.
 
 use crate::SweepArgs;
 use crate::fail::Failure;

@@ -1,5 +1,5 @@
-//! The `[[check]]` tables of a scenario: limits on metrics, absolute, relative to another scheme, or
-//! relative to a bound.
+//! The `[[check]]` tables of a scenario: limits on metrics, absolute, relative to another scheme,
+//! or relative to a bound.
 
 use crate::comparison::{Comparison, ComparisonOptions};
 use serde_json::{Value, json};
@@ -88,8 +88,8 @@ pub fn left_out(loaded: &Loaded, runs: &[RunSummary]) -> Vec<String> {
     why.map(|(i, scheme)| format!("check.{i}: scheme `{scheme}` was not run")).collect()
 }
 
-/// Evaluates the checks of a scenario at every point, except those [`left_out`]. `metrics` comes from
-/// [`validate`].
+/// Evaluates the checks of a scenario at every point, except those [`left_out`]. `metrics` comes
+/// from [`validate`].
 pub fn evaluate(loaded: &Loaded, metrics: &[Metric], runs: &[RunSummary], bounds: &[Bound]) -> Vec<Checked> {
     let options = ComparisonOptions { metrics: metrics.to_vec(), bounds: bounds.to_vec(), ..Default::default() };
     let comparison = Comparison::new(runs, &options);

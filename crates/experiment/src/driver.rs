@@ -34,8 +34,8 @@ pub trait Driver {
     /// If the driver does not support the point.
     fn prepare(&self, loaded: &Loaded, point: &Prepared) -> Result<Self::Setup, Self::Error>;
 
-    /// Selects the runs that the driver supports, in their order; all of them by default. Report what
-    /// is left out with [`Progress::LeftOut`].
+    /// Selects the runs that the driver supports, in their order; all of them by default. Report
+    /// what is left out with [`Progress::LeftOut`].
     ///
     /// # Errors
     /// If a run is invalid, or none is left.

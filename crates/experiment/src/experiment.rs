@@ -75,8 +75,8 @@ pub(crate) type Ready<D> = (Prepared, <D as Driver>::Setup);
 /// The error of an experiment with a driver.
 pub(crate) type Error<D> = ExperimentError<<D as Driver>::Error>;
 
-/// Lists the runs of a scenario in the order of tables: points, schemes, seeds. Creates nothing. Does
-/// not ask the driver which runs it supports.
+/// Lists the runs of a scenario in the order of tables: points, schemes, seeds. Creates nothing.
+/// Does not ask the driver which runs it supports.
 ///
 /// # Errors
 /// If a sweep names a key that does not exist.
@@ -130,7 +130,8 @@ impl<D: Driver> Experiment<D> {
     /// Prepares all points, opens the results folder and writes its manifest.
     ///
     /// # Errors
-    /// If the scenario or its workload is invalid, the driver rejects it, or results cannot be written.
+    /// If the scenario or its workload is invalid, the driver rejects it, or results cannot be
+    /// written.
     pub fn open(driver: D, loaded: &Loaded, options: &Options, tell: &dyn Fn(Progress<'_>)) -> Result<Self, Error<D>> {
         let points = prepare(&driver, loaded)?;
         let planned = plan(&driver, loaded, options)?;
@@ -167,8 +168,8 @@ impl<D: Driver> Experiment<D> {
         self.sweep.wanted(&self.store, at_once)
     }
 
-    /// Stores runs that a remote worker has run: numbers and files. Stores all of them or, if one is
-    /// incomplete, none.
+    /// Stores runs that a remote worker has run: numbers and files. Stores all of them or, if one
+    /// is incomplete, none.
     ///
     /// # Errors
     /// If a run is invalid, or cannot be written.
@@ -181,8 +182,8 @@ impl<D: Driver> Experiment<D> {
         place(begun.collect::<Result<_, ResultsError>>()?)
     }
 
-    /// Runs what is missing, one run after the other on the calling thread, and compares the completed
-    /// runs.
+    /// Runs what is missing, one run after the other on the calling thread, and compares the
+    /// completed runs.
     ///
     /// # Errors
     /// If results cannot be written or a run fails. Completed runs are kept.
@@ -233,8 +234,8 @@ impl<D: Driver> Experiment<D> {
         })
     }
 
-    /// Runs one run, whose files are finished then but not yet in their place, and returns its number
-    /// of events. `None` if it was cancelled.
+    /// Runs one run, whose files are finished then but not yet in their place, and returns its
+    /// number of events. `None` if it was cancelled.
     pub(crate) fn one(
         &self,
         run: usize,
@@ -336,7 +337,8 @@ impl Extent {
 }
 
 /// Runs one scheme with one seed for an [`Experiment`] of another process, and returns its files.
-/// `loaded` is the scenario of the run's point, without a sweep. Temporary files go to the folder `root`.
+/// `loaded` is the scenario of the run's point, without a sweep. Temporary files go to the folder
+/// `root`.
 ///
 /// # Errors
 /// If the scenario is invalid, the run has another key than planned, or it fails.

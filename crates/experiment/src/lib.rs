@@ -1,8 +1,8 @@
 //! All runs of a scenario, whichever driver runs them.
 //!
 //! A scenario asks for one run for each combination of sweep point, scheme and seed. A [`Driver`]
-//! runs one of them: the simulator in virtual time, or a lab in namespaces of this machine. Everything
-//! else is the same for all drivers and stands here:
+//! runs one of them: the simulator in virtual time, or a lab in namespaces of this machine.
+//! Everything else is the same for all drivers and stands here:
 //!
 //! - [`PlannedRun`]: the runs and their keys. A run with a known key is never repeated.
 //! - [`Experiment`]: prepares points, runs what is missing, stores and compares the results.

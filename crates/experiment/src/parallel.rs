@@ -21,8 +21,8 @@ const GATHER: Wall = Wall::from_millis(250);
 /// completed runs.
 ///
 /// # Errors
-/// If the scenario or its workload is invalid, the driver rejects it, results cannot be written, or a
-/// run fails. Completed runs are kept.
+/// If the scenario or its workload is invalid, the driver rejects it, results cannot be written, or
+/// a run fails. Completed runs are kept.
 pub fn run<D>(
     driver: D,
     loaded: &Loaded,
@@ -165,7 +165,8 @@ where
         self.runs.iter().for_each(|r| r.pulse.cancel.store(true, Ordering::Relaxed));
     }
 
-    /// Makes finished runs durable in groups: to sync each short run alone takes longer than to run it.
+    /// Makes finished runs durable in groups: to sync each short run alone takes longer than to run
+    /// it.
     fn commit(&self, finished: &Receiver<Finished>) -> Result<(), ResultsError> {
         while let Ok(first) = finished.recv() {
             let gathered_by = Instant::now() + GATHER;

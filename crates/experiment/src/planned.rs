@@ -82,8 +82,8 @@ pub fn questions(loaded: &Loaded) -> Result<Vec<Question>, ScenarioError> {
     Ok(all)
 }
 
-/// Everything that the result of a run depends on; `None` if the point has no such scheme. File names
-/// in the scenario are relative to `base`.
+/// Everything that the result of a run depends on; `None` if the point has no such scheme. File
+/// names in the scenario are relative to `base`.
 pub fn question(point: &Point, scheme: &str, seed: u64, base: &Path) -> Option<serde_json::Value> {
     with_digest(point, scheme, seed, &digest(&point.scenario, scheme, base))
 }

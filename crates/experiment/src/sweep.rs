@@ -1,4 +1,5 @@
-//! Which runs of an experiment are wanted: all of them, a share, or as many seeds as a metric needs.
+//! Which runs of an experiment are wanted: all of them, a share, or as many seeds as a metric
+//! needs.
 
 use crate::planned::PlannedRun;
 use indexmap::IndexMap;
@@ -11,9 +12,10 @@ use timeplane_results::{Metric, ResultsError, Store};
 /// Ends a point when a metric is known well enough: when for each scheme the half-width of the 95 %
 /// confidence interval over the first seeds is at most `within`, relative to the mean.
 ///
-/// Seeds are added in order and the first sufficient number counts, whichever run completes first. So
-/// the table has the same runs for any number of jobs. Repeated looks make the intervals slightly too
-/// narrow: with [`LEAST`](Self::LEAST) seeds, chance meets a `within` of 5 % in more than 5 % of cases.
+/// Seeds are added in order and the first sufficient number counts, whichever run completes first.
+/// So the table has the same runs for any number of jobs. Repeated looks make the intervals
+/// slightly too narrow: with [`LEAST`](Self::LEAST) seeds, chance meets a `within` of 5 % in more
+/// than 5 % of cases.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Until {
     /// The metric.
@@ -99,8 +101,8 @@ impl Sweep {
         &self.planned
     }
 
-    /// The missing runs to run next, each key once. If seeds are added in order, up to about `at_once`
-    /// runs are started ahead and may not count in the end. Empty when the sweep is over.
+    /// The missing runs to run next, each key once. If seeds are added in order, up to about
+    /// `at_once` runs are started ahead and may not count in the end. Empty when the sweep is over.
     ///
     /// # Errors
     /// If a complete run cannot be read.

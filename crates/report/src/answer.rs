@@ -29,7 +29,8 @@ pub fn answer(comparison: &Comparison) -> String {
     html
 }
 
-/// Who is best by the first metric that there are values of, how far from the bound, and how others differ from the baseline.
+/// Who is best by the first metric that there are values of, how far from the bound, and how others
+/// differ from the baseline.
 fn sentence(lines: &[Line], comparison: &Comparison, several: bool) -> Option<String> {
     let cells = &lines.first()?.cells;
     let at = (0..cells.len()).find(|&i| lines.iter().any(|l| l.cells[i].value.is_some()))?;
@@ -101,7 +102,8 @@ fn table(comparison: &Comparison) -> String {
     let rows = comparison.rows();
     let metrics = comparison.lines().first().map_or(0, |l| l.cells.len());
     let header = &rows[0];
-    // In front of the metrics are swept keys and the scheme; behind them, counts of what is not finished.
+    // In front of the metrics are swept keys and the scheme; behind them, counts of what is not
+    // finished.
     let unfinished = header.iter().rev().take_while(|h| h.starts_with("unfinished ")).count();
     let fixed = header.len().saturating_sub(metrics + unfinished);
     let mut html = String::from("<div class=\"scroll\" tabindex=\"0\"><table id=\"comparison\">\n<thead><tr>");

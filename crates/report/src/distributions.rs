@@ -20,8 +20,9 @@ struct Times {
     measured: usize,
 }
 
-/// Distributions of flow and coflow completion times, one for each kind and point that has any. A table has the times (`time_ps`) and for
-/// every run how many were over by then. Bands are intervals over seeds, with the factors `t` by number of seeds.
+/// Distributions of flow and coflow completion times, one for each kind and point that has any. A
+/// table has the times (`time_ps`) and for every run how many were over by then. Bands are
+/// intervals over seeds, with the factors `t` by number of seeds.
 pub fn completion(book: &mut Book<'_>) -> Result<Value, ReportError> {
     let mut all = Vec::new();
     for point in 0..book.point_count() {
@@ -94,8 +95,8 @@ fn axis(least: i64, most: i64) -> Vec<i64> {
     axis
 }
 
-/// Slowdown of measured flows that finished, by size: in each third of a decade of bytes the median and the 99th percentile, means over seeds
-/// with half of their intervals.
+/// Slowdown of measured flows that finished, by size: in each third of a decade of bytes the median
+/// and the 99th percentile, means over seeds with half of their intervals.
 pub fn slowdown(book: &mut Book<'_>) -> Result<Value, ReportError> {
     let mut all = Vec::new();
     for point in 0..book.point_count() {
@@ -135,7 +136,8 @@ pub fn slowdown(book: &mut Book<'_>) -> Result<Value, ReportError> {
     Ok(all.into())
 }
 
-/// The least size of the third of a decade that a size is in: 1, 2 or 5 times a power of ten. 0 for nothing.
+/// The least size of the third of a decade that a size is in: 1, 2 or 5 times a power of ten. 0 for
+/// nothing.
 fn lower_edge(size: i64) -> i64 {
     let mut decade = 1i64;
     while size / 10 >= decade {

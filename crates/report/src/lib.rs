@@ -1,10 +1,13 @@
-//! Results as one HTML page that works offline: question and answer, distributions, queues, the schedule, links, drops, manifest.
+//! Results as one HTML page that works offline: question and answer, distributions, queues, the
+//! schedule, links, drops, manifest.
 //!
-//! - [`Report`]: reads folders of results and makes the page; [`write`](fn@write) puts it into its place as a whole.
+//! - [`Report`]: reads folders of results and makes the page; [`write`](fn@write) puts it into its
+//!   place as a whole.
 //! - [`pack`]: tables as text in a page.
 //!
-//! What is text (question, answer, manifest, command) is HTML from here and needs no script; charts are drawn by `viewer/`, from tables that
-//! are packed beside. A page is a function of the results: no time, no host name, no path.
+//! What is text (question, answer, manifest, command) is HTML from here and needs no script; charts
+//! are drawn by `viewer/`, from tables that are packed beside. A page is a function of the results:
+//! no time, no host name, no path.
 
 mod answer;
 mod distributions;
@@ -25,7 +28,8 @@ use std::path::{Path, PathBuf};
 use timeplane_experiment::{Comparison, ComparisonOptions};
 use timeplane_results::{Bound, Folder, RunSummary};
 
-/// Rows of the schedule, and as many of the queues and of the air, that a page holds unless said otherwise: 512 hosts for 4,000 slots.
+/// Rows of the schedule, and as many of the queues and of the air, that a page holds unless said
+/// otherwise: 512 hosts for 4,000 slots.
 pub const ROWS: usize = 2_100_000;
 
 /// A page, and what is in it.
@@ -40,8 +44,9 @@ pub struct Report {
 }
 
 impl Report {
-    /// Of folders, side by side. Schemes have names of their own in all folders ([`Folder::tell_apart`]). `rows` is how many rows of a
-    /// table over time (slots, queues, air) the page holds, of all runs together.
+    /// Of folders, side by side. Schemes have names of their own in all folders
+    /// ([`Folder::tell_apart`]). `rows` is how many rows of a table over time (slots, queues, air)
+    /// the page holds, of all runs together.
     ///
     /// # Errors
     /// Where a table cannot be read, or no run is complete.
@@ -83,7 +88,8 @@ impl Report {
     }
 }
 
-/// Writes a page under another name and renames it: what is at `path` is the old page or the new one, whole, whenever the process ends.
+/// Writes a page under another name and renames it: what is at `path` is the old page or the new
+/// one, whole, whenever the process ends.
 ///
 /// # Errors
 /// Where the file system refuses; nothing is left then of what was begun.

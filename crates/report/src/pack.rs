@@ -1,9 +1,13 @@
-//! Tables as text in a page: columns of integers, as few bytes as they take, in one gzip stream as base64.
+//! Tables as text in a page: columns of integers, as few bytes as they take, in one gzip stream as
+//! base64.
 //!
-//! A column is `base + scale * n` with `n >= 0`: `base` is its least value, `scale` the greatest common divisor of what is above it. What is
-//! stored of `n` is itself or, where that is shorter, the zigzag of its difference to the row before. Numbers are written as planes: all lowest
-//! bytes, then all second ones, and so on, since bytes of one weight are alike. A nullable column has a plane before these: 1 where there is a
-//! value, 0 where there is none (`n` is 0 there). The streams of all columns follow each other. `viewer/decode.js` is the other end, [`unpack`] the same in Rust.
+//! A column is `base + scale * n` with `n >= 0`: `base` is its least value, `scale` the greatest
+//! common divisor of what is above it. What is stored of `n` is itself or, where that is shorter,
+//! the zigzag of its difference to the row before. Numbers are written as planes: all lowest bytes,
+//! then all second ones, and so on, since bytes of one weight are alike. A nullable column has a
+//! plane before these: 1 where there is a value, 0 where there is none (`n` is 0 there). The
+//! streams of all columns follow each other. `viewer/decode.js` is the other end, [`unpack`] the
+//! same in Rust.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -118,8 +122,9 @@ fn divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// The numbers themselves or their differences, whatever a quick compression makes shorter. Differences only where a double still holds
-/// every step of their sum, which is what the page adds with.
+/// The numbers themselves or their differences, whatever a quick compression makes shorter.
+/// Differences only where a double still holds every step of their sum, which is what the page adds
+/// with.
 fn shorter(numbers: &[u64]) -> Stream {
     let plain = stream(numbers, false);
     if plain.width == 0 || numbers.iter().any(|&n| n >= 1 << 52) {

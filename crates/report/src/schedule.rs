@@ -1,4 +1,5 @@
-//! Schedules over time: slots and circuits by sending host, rates by pair, air links by what they carry.
+//! Schedules over time: slots and circuits by sending host, rates by pair, air links by what they
+//! carry.
 
 use crate::ReportError;
 use crate::pack::{Column, Packed, pack};
@@ -30,11 +31,13 @@ pub struct Slots {
     pub sent: Vec<Option<i64>>,
 }
 
-/// Packs a schedule as two tables: slots, each with its number of pairs, and the pairs. Times are those of a slot, so they are there once.
+/// Packs a schedule as two tables: slots, each with its number of pairs, and the pairs. Times are
+/// those of a slot, so they are there once.
 ///
-/// Slots come in order of time and pairs of a slot in that of their sources, whatever the order of rows. `dark` is how long circuits are
-/// dark when they change: a configuration that does not follow the one before at once was set in the time before it, and that is dark for no longer
-/// than this ([`Duration::ZERO`] where there are no circuits).
+/// Slots come in order of time and pairs of a slot in that of their sources, whatever the order of
+/// rows. `dark` is how long circuits are dark when they change: a configuration that does not
+/// follow the one before at once was set in the time before it, and that is dark for no longer than
+/// this ([`Duration::ZERO`] where there are no circuits).
 pub fn pack_slots(slots: &Slots, dark: Duration) -> [Packed; 2] {
     let mut order: Vec<usize> = (0..slots.start.len()).collect();
     let of = |i: usize| (slots.start[i], slots.round[i], slots.slot[i], slots.open[i], slots.gap[i]);
@@ -69,7 +72,8 @@ pub fn pack_slots(slots: &Slots, dark: Duration) -> [Packed; 2] {
     [group, rows]
 }
 
-/// The schedules of the shown runs. `kind` says what lanes are: `slots` and `circuits` have sending hosts, `rates` pairs, `air` links.
+/// The schedules of the shown runs. `kind` says what lanes are: `slots` and `circuits` have sending
+/// hosts, `rates` pairs, `air` links.
 pub fn schedules(book: &mut Book<'_>) -> Result<Value, ReportError> {
     let mut all = Vec::new();
     let names =
@@ -140,7 +144,8 @@ mod tests {
 
     #[test]
     fn circuits_are_dark_before_a_configuration_that_had_to_be_set() {
-        // The first is set in 20 ps, the second in 30 ps; the third follows at once; before the fourth nothing was planned for a while.
+        // The first is set in 20 ps, the second in 30 ps; the third follows at once; before the
+        // fourth nothing was planned for a while.
         let slots = slots(&[(0, 20, 100, 0), (1, 150, 50, 1), (2, 200, 100, 1), (3, 1000, 100, 0)]);
         let [group, _] = pack_slots(&slots, Duration::from_ps(30)).map(|p| unpack(&p).unwrap());
         let dark: Vec<i64> = group[5].values.iter().map(|v| v.unwrap()).collect();

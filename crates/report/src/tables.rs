@@ -118,8 +118,8 @@ impl<'a> Book<'a> {
         self.point_keys().len()
     }
 
-    /// Numbers of the runs that charts over time can show: of each scheme at each point, the first seed. What one run did is one story;
-    /// other seeds are in the statistics.
+    /// Numbers of the runs that charts over time can show: of each scheme at each point, the first
+    /// seed. What one run did is one story; other seeds are in the statistics.
     pub fn shown(&self) -> Vec<usize> {
         let mut first: IndexMap<(&str, PointKey), usize> = IndexMap::new();
         for (number, (_, run)) in self.runs.iter().enumerate() {
@@ -133,8 +133,9 @@ impl<'a> Book<'a> {
         shown
     }
 
-    /// Columns of a table of the shown runs that have rows in it, by the run's number and with how many rows there are in all. Where that
-    /// is more than the page may hold, runs that need little get all and others the same share each, from the run's begin.
+    /// Columns of a table of the shown runs that have rows in it, by the run's number and with how
+    /// many rows there are in all. Where that is more than the page may hold, runs that need little
+    /// get all and others the same share each, from the run's begin.
     pub fn columns<R: Row>(&mut self, names: &[&str]) -> Result<Vec<(usize, Columns, usize)>, ReportError> {
         let mut counts = Vec::new();
         for number in self.shown() {
@@ -205,7 +206,8 @@ pub fn links(book: &mut Book<'_>) -> Result<Value, ReportError> {
     Ok(all.into())
 }
 
-/// How many hosts there are: nodes are numbered hosts first, and a host has one wire. So they are the first nodes that have one neighbour.
+/// How many hosts there are: nodes are numbered hosts first, and a host has one wire. So they are
+/// the first nodes that have one neighbour.
 fn hosts(from: &[i64], to: &[i64]) -> usize {
     let mut neighbours: IndexMap<i64, IndexSet<i64>> = IndexMap::new();
     for (&a, &b) in from.iter().zip(to) {
@@ -251,7 +253,8 @@ mod tests {
 
     #[test]
     fn hosts_are_the_first_nodes_with_one_neighbour() {
-        // Hosts 0 to 2, switches 3 and 4; host 2 has a switch of its own, which has one neighbour more.
+        // Hosts 0 to 2, switches 3 and 4; host 2 has a switch of its own, which has one neighbour
+        // more.
         let wires = [(0, 3), (1, 3), (2, 4), (3, 4)];
         let from: Vec<i64> = wires.iter().flat_map(|&(a, b)| [a, b]).collect();
         let to: Vec<i64> = wires.iter().flat_map(|&(a, b)| [b, a]).collect();

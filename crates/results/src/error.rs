@@ -130,7 +130,8 @@ impl ResultsError {
         Self::Table { path: path.to_owned(), reason: error.to_string() }
     }
 
-    /// Whether the cause is a full disk or quota: no later run of the same command can succeed either.
+    /// Whether the cause is a full disk or quota: no later run of the same command can succeed
+    /// either.
     pub const fn is_disk_full(&self) -> bool {
         matches!(self, Self::DiskFull { .. })
     }

@@ -1,7 +1,8 @@
 //! What happened in a run, and what it means.
 //!
 //! - [`tables`]: the columns of every table, each declared once.
-//! - [`Recorder`]: takes rows as the run goes and writes them as Parquet, keeps them as Arrow batches, or drops them.
+//! - [`Recorder`]: takes rows as the run goes and writes them as Parquet, keeps them as Arrow
+//!   batches, or drops them.
 //! - [`Summariser`] and [`RunSummary`]: one run in a few numbers, the same on any machine.
 //! - [`Store`]: `results/NAME/`, where complete runs are kept and only missing ones have to be run.
 //! - [`Folder`] and [`Columns`]: what is complete, and its tables, to be read.
@@ -9,7 +10,8 @@
 //! - [`Metric`]: the numbers of a run that schemes are compared by.
 //! - [`pcapng`] and [`timeline`]: what happened in the formats of Wireshark and Perfetto.
 //!
-//! Everything written is a function of the rows: no wall-clock time, no host name, no order of a hash map.
+//! Everything written is a function of the rows: no wall-clock time, no host name, no order of a
+//! hash map.
 
 mod error;
 mod human;

@@ -128,7 +128,8 @@ impl Metric {
         Self::ALL.iter().copied().find(|m| m.name() == name || bare(*m) == name)
     }
 
-    /// What a table shows where nobody says: coflows where there are some, flows otherwise, and what went wrong.
+    /// What a table shows where nobody says: coflows where there are some, flows otherwise, and
+    /// what went wrong.
     pub fn usual(runs: &[RunSummary]) -> Vec<Self> {
         let has = |metric: Self| runs.iter().any(|r| metric.value(r).is_some());
         let mut metrics = if has(Self::StepMean) {

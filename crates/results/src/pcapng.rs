@@ -1,8 +1,10 @@
 //! Frames as pcapng, the format of Wireshark's captures.
 //!
-//! Source: draft-ietf-opsawg-pcapng, "PCAP Next Generation Capture File Format": a section header, a description of each interface, then a
-//! block per frame. Blocks are of 32-bit words, here in little-endian order on every machine. All interfaces are Ethernet's, whose frames begin
-//! with the destination address and end before the check sequence, and count time in nanoseconds since the run's begin.
+//! Source: draft-ietf-opsawg-pcapng, "PCAP Next Generation Capture File Format": a section header,
+//! a description of each interface, then a block per frame. Blocks are of 32-bit words, here in
+//! little-endian order on every machine. All interfaces are Ethernet's, whose frames begin with the
+//! destination address and end before the check sequence, and count time in nanoseconds since the
+//! run's begin.
 
 use crate::error::ResultsError;
 use std::fs::File;
@@ -174,7 +176,8 @@ fn end_options(body: &mut Vec<u8>) {
     body.extend_from_slice(&[0; 4]);
 }
 
-/// A capture in a file. Frames are taken without an answer: the first error is kept, and told at the end.
+/// A capture in a file. Frames are taken without an answer: the first error is kept, and told at
+/// the end.
 #[derive(Debug)]
 pub struct PcapngFile {
     path: PathBuf,

@@ -1,8 +1,9 @@
 //! Perfetto's TrackEvent format, as far as timelines need it: tracks, slices on them, counters.
 //!
-//! Source: `perfetto_trace.proto` of the Perfetto project, and "TrackEvent" of its documentation. A trace is a message whose field 1 is repeated, a
-//! packet each; so it is written as it goes. Times are nanoseconds. The slices of a track are a stack: who adds them sees to it that they follow
-//! or contain each other.
+//! Source: `perfetto_trace.proto` of the Perfetto project, and "TrackEvent" of its documentation. A
+//! trace is a message whose field 1 is repeated, a packet each; so it is written as it goes. Times
+//! are nanoseconds. The slices of a track are a stack: who adds them sees to it that they follow or
+//! contain each other.
 
 use std::io::{self, Write};
 

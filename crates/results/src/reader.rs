@@ -1,4 +1,5 @@
-//! Folders of results and their tables, to be read. Nothing is locked or written: what a run is writing meanwhile is not there yet.
+//! Folders of results and their tables, to be read. Nothing is locked or written: what a run is
+//! writing meanwhile is not there yet.
 
 use crate::error::ResultsError;
 use crate::metric::Bound;
@@ -41,7 +42,8 @@ pub struct CompleteRun {
     pub directory: PathBuf,
     /// Its key, scheme, point and seed.
     pub about: ManifestRun,
-    /// What the scenario of its manifest calls the scheme, whatever name [`Folder::tell_apart`] gives it.
+    /// What the scenario of its manifest calls the scheme, whatever name [`Folder::tell_apart`]
+    /// gives it.
     pub scheme: String,
     /// Its numbers, under the names of the manifest.
     pub summary: RunSummary,
@@ -85,8 +87,8 @@ impl Folder {
         Ok(Self { directory: directory.to_owned(), name, manifest, runs })
     }
 
-    /// The bounds of several folders. One that another folder has with the same values is there once; one of the same name with other
-    /// values is named `NAME (FOLDER)`.
+    /// The bounds of several folders. One that another folder has with the same values is there
+    /// once; one of the same name with other values is named `NAME (FOLDER)`.
     pub fn bounds(folders: &[Self]) -> Vec<Bound> {
         let mut all: Vec<Bound> = Vec::new();
         for folder in folders {
@@ -104,8 +106,8 @@ impl Folder {
         all
     }
 
-    /// Gives schemes that a folder before has as well a name with their folder, and a number where that is taken too, in manifests as in
-    /// runs.
+    /// Gives schemes that a folder before has as well a name with their folder, and a number where
+    /// that is taken too, in manifests as in runs.
     pub fn tell_apart(folders: &mut [Self]) {
         let mut taken: BTreeSet<String> = BTreeSet::new();
         for folder in folders {
@@ -158,7 +160,8 @@ fn open<R: Row>(run: &CompleteRun) -> Result<Option<(PathBuf, Builder)>, Results
     Ok(Some((path, builder)))
 }
 
-/// Some columns of a table of a run. Names and types are those that [`tables`](crate::tables) declares.
+/// Some columns of a table of a run. Names and types are those that [`tables`](crate::tables)
+/// declares.
 #[derive(Clone, Debug)]
 pub struct Columns {
     batch: RecordBatch,
@@ -175,7 +178,8 @@ impl Columns {
         usize::try_from(rows).map_err(|e| broken(&path, e.to_string()))
     }
 
-    /// Reads these columns of a table, all rows or the first `most`; `None` where the run has no such table.
+    /// Reads these columns of a table, all rows or the first `most`; `None` where the run has no
+    /// such table.
     ///
     /// # Errors
     /// Where the file is not whole, or its columns are not those of this version.
@@ -214,7 +218,8 @@ impl Columns {
         self.batch.column_by_name(name).expect("a column that was asked for")
     }
 
-    /// The numbers of a column, with null as `None`. Counts beyond 2^63 are wrong in any table and become `None`.
+    /// The numbers of a column, with null as `None`. Counts beyond 2^63 are wrong in any table and
+    /// become `None`.
     ///
     /// # Panics
     /// Where the column was not read, or holds words.

@@ -1,4 +1,5 @@
-//! Rows on their way into tables.
+//! Writes rows to tables: Parquet files, Arrow batches in memory, or nothing. The same rows give
+//! the same bytes.
 
 use crate::error::ResultsError;
 use crate::tables::{
@@ -14,7 +15,7 @@ use parquet::schema::types::ColumnPath;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// Rows per Parquet row group, and per Arrow batch in memory; the last one of a table has fewer.
+/// Rows of a Parquet row group and of an Arrow batch; the last one of a table has fewer.
 pub const ROW_GROUP_ROWS: usize = 65_536;
 
 /// Properties that make a file a function of its rows.
@@ -25,7 +26,8 @@ pub(crate) fn writer_properties(schema: &Schema) -> WriterProperties {
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS));
     for field in schema.fields() {
-        // Times, byte counts and numbers hardly ever repeat: differences are short, a dictionary is not.
+        // Times, byte counts and numbers hardly ever repeat: differences are short, a dictionary is
+        // not.
         if field.data_type().is_integer() {
             let column = ColumnPath::from(field.name().as_str());
             properties = properties
@@ -42,7 +44,7 @@ enum Sink {
     File(PathBuf, Box<ArrowWriter<File>>),
 }
 
-/// The rows of one table that are not written yet, and where they go.
+/// The rows of a table that are not yet written, and their destination.
 struct Buffer<R> {
     rows: Vec<R>,
     written: u64,
@@ -115,34 +117,35 @@ impl<R: Row> Buffer<R> {
 
 macro_rules! recorder {
     ($($(#[doc = $doc:literal])+ $name:ident($row:ty) -> $table:ident;)+) => {
-        /// Takes the rows of one run.
+        /// Records the rows of one run.
         ///
-        /// Rows are kept until a row group is full ([`ROW_GROUP_ROWS`]) and are then written together, so that a run of any length needs
-        /// little memory (about 6 MB per table). The hot path returns nothing: the first error is remembered, [`failed`](Self::failed) says
-        /// so, and [`finish`](Self::finish) returns it. The files are complete only after `finish`.
-        ///
-        /// Files depend on the rows and their order alone: the same rows give the same bytes.
+        /// Rows are written in groups of [`ROW_GROUP_ROWS`], so that a run of any length needs
+        /// about 6 MB of memory per table. Recording returns no errors: the first one is
+        /// remembered, [`failed`](Self::failed) reports it and [`finish`](Self::finish) returns it.
+        /// The files are complete only after `finish`. They depend only on the rows and their
+        /// order.
         pub struct Recorder {
             $($table: Buffer<$row>,)+
             error: Option<ResultsError>,
         }
 
         impl Recorder {
-            /// Forgets every row at once.
+            /// Discards all rows.
             pub const fn discard() -> Self {
                 Self { $($table: Buffer::new(Sink::Discard),)+ error: None }
             }
 
-            /// Keeps all rows as Arrow batches: [`Tables`] of `finish` hold them.
+            /// Keeps all rows in memory; `finish` returns them as Arrow batches.
             pub const fn memory() -> Self {
                 Self { $($table: Buffer::new(Sink::Memory(Vec::new())),)+ error: None }
             }
 
-            /// Writes one Parquet file per table into `dir`, which exists: `flows.parquet`, `coflows.parquet`, ... A table without
-            /// rows gives a file without rows. Files of the same names are replaced.
+            /// Writes one Parquet file per table to the existing folder `dir`: `flows.parquet`,
+            /// `coflows.parquet`, ... A table without rows has a file without rows. Existing files
+            /// are replaced.
             ///
             /// # Errors
-            /// Where a file cannot be created.
+            /// If a file cannot be created.
             pub fn files(dir: &Path) -> Result<Self, ResultsError> {
                 Ok(Self { $($table: Buffer::create(dir)?,)+ error: None })
             }
@@ -155,10 +158,10 @@ macro_rules! recorder {
                 }
             )+
 
-            /// Writes what is left and closes the files.
+            /// Writes the remaining rows and closes the files.
             ///
             /// # Errors
-            /// The first error since the beginning, if there was one. What is written by then is incomplete.
+            /// The first error of the run. The files are incomplete then.
             pub fn finish(self) -> Result<Tables, ResultsError> {
                 let mut error = self.error;
                 let tables = vec![$(self.$table.finish(&mut error),)+];
@@ -180,13 +183,13 @@ recorder! {
     step(StepRow) -> steps;
     /// Records a collective.
     collective(CollectiveRow) -> collectives;
-    /// Records a queue at a sample.
+    /// Records a sample of a queue.
     queue(QueueRow) -> queues;
-    /// Records what a host has received since the sample before.
+    /// Records what a host has received since the previous sample.
     received(ReceivedRow) -> received;
-    /// Records a TCP sender at a sample.
+    /// Records a sample of a TCP sender.
     tcp(TcpRow) -> tcp;
-    /// Records what an air link carries from now on.
+    /// Records the new state of an air link.
     air(AirRow) -> air;
     /// Records the drops of a link for one reason.
     drop(DropRow) -> drops;
@@ -194,9 +197,9 @@ recorder! {
     control(ControlRow) -> control;
     /// Records a planned transmission.
     slot(SlotRow) -> slots;
-    /// Records that a pair has another rate from now on.
+    /// Records the new rate of a pair.
     rate(RateRow) -> rates;
-    /// Records what a link did.
+    /// Records the counters of a link.
     link(LinkRow) -> links;
     /// Records packets of one latency.
     latency(LatencyRow) -> latency;
@@ -205,10 +208,10 @@ recorder! {
 }
 
 impl Recorder {
-    /// The same from the beginning: rows are forgotten, files are empty again.
+    /// Starts again: discards all rows and empties the files.
     ///
     /// # Errors
-    /// Where a file cannot be created.
+    /// If a file cannot be created.
     pub fn again(self) -> Result<Self, ResultsError> {
         match self.flows.sink {
             Sink::Discard => Ok(Self::discard()),
@@ -217,7 +220,7 @@ impl Recorder {
         }
     }
 
-    /// The folder that tables are written to, where they are written.
+    /// The folder that tables are written to, if any.
     pub fn folder(&self) -> Option<&Path> {
         match &self.flows.sink {
             Sink::File(path, _) => path.parent(),
@@ -225,7 +228,8 @@ impl Recorder {
         }
     }
 
-    /// Whether a row group could not be written. A run should end soon then: [`finish`](Self::finish) will return the reason.
+    /// Whether a row group could not be written. The run should end soon: [`finish`](Self::finish)
+    /// returns the error.
     #[inline]
     pub const fn failed(&self) -> bool {
         self.error.is_some()
@@ -237,13 +241,13 @@ impl Recorder {
 pub struct Table {
     /// As in [`crate::tables`]: `flows`, `coflows`, `queues`, ...
     pub name: &'static str,
-    /// Rows recorded; 0 where they were discarded.
+    /// The number of rows; 0 if they were discarded.
     pub rows: u64,
     /// Columns.
     pub schema: SchemaRef,
-    /// The rows, where they were kept in memory.
+    /// The rows, if they were kept in memory.
     pub batches: Vec<RecordBatch>,
-    /// The file, where they were written.
+    /// The file, if they were written.
     pub path: Option<PathBuf>,
 }
 

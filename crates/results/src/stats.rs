@@ -1,7 +1,7 @@
 //! Statistics of runs: percentiles, fairness, intervals, paired differences, equivalence.
 //!
-//! Intervals are Student's t intervals over independent values, which the seeds of a run set are. Values within
-//! one run are not independent: [`batch_means`] is for them.
+//! Intervals are Student's t intervals over independent values, which the seeds of a run set are.
+//! Values within one run are not independent: [`batch_means`] is for them.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -18,8 +18,8 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 
 /// The `p`-th percentile (`0 <= p <= 100`) of values in ascending order; `None` of nothing.
 ///
-/// Linear interpolation between the two values next to position `(n - 1) p / 100`, counted from 0: the default of numpy, pandas
-/// and R (type 7).
+/// Linear interpolation between the two values next to position `(n - 1) p / 100`, counted from 0:
+/// the default of numpy, pandas and R (type 7).
 ///
 /// # Panics
 /// Where `p` is not in `0..=100`.
@@ -33,8 +33,8 @@ pub fn percentile(sorted: &[f64], p: f64) -> Option<f64> {
     Some(a + (b - a) * (position - below as f64))
 }
 
-/// Jain's index of fairness, `(sum x)^2 / (n sum x^2)`: 1 where all are equal, `1/n` where one has all (Jain, Chiu and
-/// Hawe, DEC-TR-301, 1984). `None` of nothing, and where all are 0.
+/// Jain's index of fairness, `(sum x)^2 / (n sum x^2)`: 1 where all are equal, `1/n` where one has
+/// all (Jain, Chiu and Hawe, DEC-TR-301, 1984). `None` of nothing, and where all are 0.
 pub fn jain(values: &[f64]) -> Option<f64> {
     let sum: f64 = values.iter().sum();
     let squares: f64 = values.iter().map(|x| x * x).sum();
@@ -53,8 +53,8 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The interval that contains the true mean with probability `level`, for independent values that are about
-    /// normally distributed; `None` of nothing.
+    /// The interval that contains the true mean with probability `level`, for independent values
+    /// that are about normally distributed; `None` of nothing.
     ///
     /// # Panics
     /// Where `level` is not between 0 and 1.
@@ -110,8 +110,8 @@ pub struct Paired {
     pub relative: Option<Interval>,
 }
 
-/// The difference of `values` to `baseline`, paired by position (the same seed, and so the same arrivals): what the arrivals
-/// do to both cancels out. `None` of nothing.
+/// The difference of `values` to `baseline`, paired by position (the same seed, and so the same
+/// arrivals): what the arrivals do to both cancels out. `None` of nothing.
 ///
 /// # Panics
 /// Where the lengths differ.
@@ -138,9 +138,9 @@ pub struct Equivalence {
     pub equivalent: bool,
 }
 
-/// Whether `values` differ from `baseline` by less than `margin`, relative to the baseline: two one-sided paired t-tests
-/// (Schuirmann, J. Pharmacokinet. Biopharm. 15(6), 1987). Not finding a difference is no proof that there is
-/// none; this is.
+/// Whether `values` differ from `baseline` by less than `margin`, relative to the baseline: two
+/// one-sided paired t-tests (Schuirmann, J. Pharmacokinet. Biopharm. 15(6), 1987). Not finding a
+/// difference is no proof that there is none; this is.
 ///
 /// `None` under two pairs, and where a baseline is 0.
 ///
@@ -161,9 +161,10 @@ pub fn equivalence(values: &[f64], baseline: &[f64], margin: f64, level: f64) ->
     Some(Equivalence { p_value, margin, equivalent: p_value < 1.0 - level })
 }
 
-/// An interval for the mean of a series from one run, whose neighbours resemble each other: the series is cut into
-/// `batches` parts of equal length, whose means are nearly independent where the parts are long. Values at the beginning that fill no
-/// whole part are left out. `None` under two batches, or where the series is shorter than that.
+/// An interval for the mean of a series from one run, whose neighbours resemble each other: the
+/// series is cut into `batches` parts of equal length, whose means are nearly independent where the
+/// parts are long. Values at the beginning that fill no whole part are left out. `None` under two
+/// batches, or where the series is shorter than that.
 pub fn batch_means(series: &[f64], batches: usize, level: f64) -> Option<Interval> {
     let length = series.len().checked_div(batches)?;
     if batches < 2 || length == 0 {
@@ -224,7 +225,8 @@ mod tests {
 
     #[test]
     fn equivalence_is_that_of_two_t_tests() {
-        // max(stats.ttest_1samp(d, -m, alternative="greater").pvalue, stats.ttest_1samp(d, m, alternative="less").pvalue)
+        // max(stats.ttest_1samp(d, -m, alternative="greater").pvalue, stats.ttest_1samp(d, m,
+        // alternative="less").pvalue)
         for (margin, p_value, equivalent) in
             [(0.05, 0.9844930278138564, false), (0.1, 0.00199964951258923, true), (0.2, 8.39776331400161e-06, true)]
         {
@@ -264,7 +266,8 @@ mod tests {
 
     #[test]
     fn batch_means_cover_what_resembles_its_neighbours() {
-        // An autoregressive series, x' = 0.9 x + u, mean 0: an interval over single values is far too short.
+        // An autoregressive series, x' = 0.9 x + u, mean 0: an interval over single values is far
+        // too short.
         let mut state = 1u64;
         let mut uniform = || {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

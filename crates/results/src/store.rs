@@ -1,16 +1,16 @@
-//! `results/NAME/`: complete runs by key, the manifest, the table of runs.
+//! The results folder `results/NAME/`: completed runs by key, the manifest and the table of runs.
 //!
 //! ```text
 //! results/NAME/
-//!   .timeplane-results       marks the folder as ours, and is locked while a process writes here
-//!   manifest.json            what was asked: scenario, seeds, version, keys of the runs
+//!   .timeplane-results       marks the folder and is locked while a process writes to it
+//!   manifest.json            scenario, seeds, version and keys of the runs
 //!   summary.parquet, .csv    one row per run
-//!   runs/KEY/                one complete run: summary.json and its tables
+//!   runs/KEY/                a completed run: summary.json and tables
 //!   runs/.partial-KEY-PID.N/ a run in progress
 //! ```
 //!
-//! A run is written beside its place and renamed when it is complete: whenever a process is killed, `runs/KEY` is there
-//! as a whole or not at all.
+//! A run is written under another name and renamed when it is complete: even if a process is
+//! killed, `runs/KEY` is complete or does not exist.
 
 use crate::error::ResultsError;
 use crate::metric::Bound;
@@ -28,7 +28,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-/// Layout of the folder. A folder of another layout is refused.
+/// The layout of the folder. Folders of other layouts are rejected.
 pub const FORMAT: u32 = 2;
 
 const MARKER: &str = ".timeplane-results";
@@ -37,8 +37,9 @@ const PARTIAL: &str = ".partial-";
 pub(crate) const SUMMARY: &str = "summary.json";
 const KEY_LENGTH: usize = 16;
 
-/// The key of a run: 16 hexadecimal digits, a hash (BLAKE3) of everything that determines it. `scenario` is the resolved
-/// scenario of this run, with its scheme (and the scheme's name, which is in the summary) and its sweep point; the order of keys in tables does not matter.
+/// The key of a run: 16 hexadecimal digits of a BLAKE3 hash over everything that determines it.
+/// `scenario` is the scenario of the run, with defaults, its scheme and its sweep point. The order
+/// of keys in JSON objects does not matter.
 pub fn run_key(scenario: &Value, seed: u64, version: &str) -> String {
     let mut text = String::new();
     canonical(&json!({ "scenario": scenario, "seed": seed, "version": version }), &mut text);
@@ -78,23 +79,24 @@ fn canonical(value: &Value, out: &mut String) {
     }
 }
 
-/// What a folder of results is about: enough to run it again. Nothing in it depends on when or where it ran.
+/// The manifest of a results folder: enough to run it again. Nothing in it depends on when or where
+/// it ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Layout of the folder: [`FORMAT`].
+    /// The layout of the folder, [`FORMAT`].
     pub format: u32,
     /// Name of the results.
     pub name: String,
     /// Version of the program.
     pub version: String,
-    /// The scenario file as it was read; `None` where the scenario came from code.
+    /// The text of the scenario file; `None` if the scenario was made by code.
     pub source: Option<String>,
-    /// Keys and values of every `--set` that `source` was read with, in their order.
+    /// Keys and values of every `--set`, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<(String, String)>,
-    /// The scenario with every default filled in and every `--set` applied.
+    /// The scenario with all defaults and every `--set` applied.
     pub scenario: Value,
-    /// What theory says about the scenario's fabric and arrivals; nothing where the workload has no end.
+    /// Theoretical bounds; none if the workload does not end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<Bound>,
     /// All seeds.
@@ -116,36 +118,36 @@ pub struct ManifestRun {
     pub seed: u64,
 }
 
-/// A folder of results, held for writing by this process until it is dropped. It can be shared among threads.
+/// A results folder that this process writes to until it is dropped. Threads can share it.
 #[derive(Debug)]
 pub struct Store {
     dir: PathBuf,
-    /// Keeps the lock.
+    /// Holds the lock.
     _marker: File,
 }
 
 impl Store {
-    /// Opens `root/name`, and creates it where it is missing. What killed runs left behind is removed.
+    /// Opens `root/name`, creates it if it is missing, and removes what killed runs have left.
     ///
     /// # Errors
-    /// Where the name is not a plain name, the folder holds something else than results or results of another layout, another
-    /// process writes to it, or the file system refuses.
+    /// If the name is invalid, the folder holds something else or results of another layout,
+    /// another process writes to it, or the file system fails.
     pub fn open(root: &Path, name: &str) -> Result<Self, ResultsError> {
         let (store, locked) = Self::open_with(root, name, File::try_lock)?;
         store.clean(locked)?;
         Ok(store)
     }
 
-    /// The same beside other processes, on this machine or others, that open it in this way. What killed runs left behind stays: nobody knows here
-    /// whose it is.
+    /// Opens `root/name` together with other processes on this or other machines. Keeps partial
+    /// runs, as they may belong to another process.
     ///
     /// # Errors
-    /// As in [`open`](Self::open); busy is the folder while a process has it for itself.
+    /// As [`open`](Self::open); the folder is busy while a process has opened it with `open`.
     pub fn open_shared(root: &Path, name: &str) -> Result<Self, ResultsError> {
         Ok(Self::open_with(root, name, File::try_lock_shared)?.0)
     }
 
-    /// Opens it; and whether it is locked.
+    /// Opens it and returns whether it is locked.
     fn open_with(
         root: &Path,
         name: &str,
@@ -185,13 +187,13 @@ impl Store {
         &self.dir
     }
 
-    /// The folder of a complete run, or where it will be.
+    /// The folder of a run, complete or not.
     pub fn run_dir(&self, key: &str) -> PathBuf {
         self.dir.join("runs").join(key)
     }
 
-    /// Removes partial runs. Whoever holds the lock is alone, so that all of them are orphans; where the file system has no locks,
-    /// those of living processes stay.
+    /// Removes partial runs. With the lock, no other process has any. Without locks in the file
+    /// system, those of living processes stay.
     fn clean(&self, locked: bool) -> Result<(), ResultsError> {
         let runs = self.dir.join("runs");
         for entry in fs::read_dir(&runs).map_err(|e| ResultsError::io("read", &runs, e))? {
@@ -204,15 +206,15 @@ impl Store {
         Ok(())
     }
 
-    /// Whether the run of this key is complete and need not be run again.
+    /// Whether the run of this key is complete.
     pub fn is_complete(&self, key: &str) -> bool {
         self.run_dir(key).join(SUMMARY).is_file()
     }
 
-    /// The summary of a complete run.
+    /// The summary of a completed run.
     ///
     /// # Errors
-    /// Where the run is not complete, or its summary cannot be read.
+    /// If the run is incomplete or its summary cannot be read.
     pub fn summary(&self, key: &str) -> Result<RunSummary, ResultsError> {
         let path = self.run_dir(key).join(SUMMARY);
         let text = fs::read(&path).map_err(|e| ResultsError::io("read", &path, e))?;
@@ -220,10 +222,11 @@ impl Store {
         serde_json::from_slice(&text).map_err(broken)
     }
 
-    /// Begins a run: an empty folder for its tables. The same run may be begun twice; the first to be committed stays.
+    /// Starts a run: creates an empty folder for its tables. A run can be started twice; the first
+    /// one to be committed stays.
     ///
     /// # Errors
-    /// Where the folder cannot be created.
+    /// If the folder cannot be created.
     pub fn begin(&self, key: &str) -> Result<PartialRun, ResultsError> {
         let mut attempt = 0;
         loop {
@@ -240,32 +243,32 @@ impl Store {
         self.dir.join("runs").join(format!("{PARTIAL}{key}-{}.{attempt}", std::process::id()))
     }
 
-    /// Removes a run, complete or not, so that it is run again.
+    /// Removes a run, complete or not.
     ///
     /// # Errors
-    /// Where the file system refuses.
+    /// If the file system fails.
     pub fn remove(&self, key: &str) -> Result<(), ResultsError> {
         let dir = self.run_dir(key);
         if !dir.exists() {
             return Ok(());
         }
-        // Removed under another name: half a run never looks like a complete one.
+        // Renamed first: a partly removed run never looks complete.
         let away = self.begin(key)?;
         fs::rename(&dir, away.dir.join("removed")).map_err(|e| ResultsError::io("remove", &dir, e))
     }
 
-    /// Writes `manifest.json`, in one step.
+    /// Replaces `manifest.json` atomically.
     ///
     /// # Errors
-    /// Where the file system refuses; the previous manifest is kept then.
+    /// If the file system fails; the previous manifest is kept.
     pub fn write_manifest(&self, manifest: &Manifest) -> Result<(), ResultsError> {
         write_atomically(&self.dir.join("manifest.json"), &to_json(manifest))
     }
 
-    /// Reads `manifest.json`; `None` where there is none yet.
+    /// Reads `manifest.json`; `None` if it does not exist.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// If it cannot be read.
     pub fn manifest(&self) -> Result<Option<Manifest>, ResultsError> {
         let path = self.dir.join("manifest.json");
         let text = match fs::read(&path) {
@@ -275,11 +278,11 @@ impl Store {
         serde_json::from_slice(&text).map(Some).map_err(|e| ResultsError::Broken { path, reason: e.to_string() })
     }
 
-    /// The complete ones of these runs, in their order. A run is kept under what it depends on; scheme and point have the names that are given
-    /// here, as another manifest may have named them otherwise.
+    /// The summaries of the completed ones of `runs`, in order, with the schemes and points of
+    /// `runs`: another manifest may have given them other names.
     ///
     /// # Errors
-    /// Where a summary cannot be read.
+    /// If a summary cannot be read.
     pub fn answers(&self, runs: &[ManifestRun]) -> Result<Vec<RunSummary>, ResultsError> {
         let answer = |run: &ManifestRun| {
             let summary = self.summary(&run.key)?;
@@ -288,11 +291,11 @@ impl Store {
         runs.iter().filter(|run| self.is_complete(&run.key)).map(answer).collect()
     }
 
-    /// Collects the [complete ones](Self::answers) of these runs, writes them as `summary.parquet` and `summary.csv` (see [`summary_batch`]), and
-    /// returns them. The result is shorter than `runs` where some are missing.
+    /// Collects the summaries of the [completed ones](Self::answers) of `runs`, writes
+    /// `summary.parquet` and `summary.csv` (see [`summary_batch`]), and returns them.
     ///
     /// # Errors
-    /// Where a summary cannot be read, or the tables cannot be written.
+    /// If a summary cannot be read, or a table cannot be written.
     pub fn combine(&self, runs: &[ManifestRun]) -> Result<Vec<RunSummary>, ResultsError> {
         let complete: Vec<ManifestRun> = runs.iter().filter(|run| self.is_complete(&run.key)).cloned().collect();
         let answers = self.answers(&complete)?;
@@ -305,7 +308,8 @@ impl Store {
     }
 }
 
-/// A run that is being written. Dropped before it is in its [place](place), it leaves nothing behind.
+/// A run that is being written. If it is dropped before it is [placed](place), nothing is left of
+/// it.
 #[derive(Debug)]
 pub struct PartialRun {
     dir: PathBuf,
@@ -314,34 +318,35 @@ pub struct PartialRun {
 }
 
 impl PartialRun {
-    /// Where the run's tables go, for [`Recorder::files`](crate::Recorder::files).
+    /// The folder for the run's tables, see [`Recorder::files`](crate::Recorder::files).
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Adds the summary, makes all files durable, and puts the run in its place. Where the same run is complete already, that one
-    /// stays.
+    /// Writes the summary, makes all files durable and places the run. If the same run is complete
+    /// already, that one stays.
     ///
     /// # Errors
-    /// Where the file system refuses; nothing is left of the run then.
+    /// If the file system fails; nothing is left of the run.
     pub fn commit(self, summary: &RunSummary) -> Result<(), ResultsError> {
         self.finish(summary)?;
         place(vec![self])
     }
 
-    /// Adds the summary: the last file of a run, which [`place`] can put in its place then.
+    /// Writes the summary, the last file of a run before [`place`].
     ///
     /// # Errors
-    /// Where the file system refuses.
+    /// If the file system fails.
     pub fn finish(&self, summary: &RunSummary) -> Result<(), ResultsError> {
         let path = self.dir.join(SUMMARY);
         fs::write(&path, to_json(summary)).map_err(|e| ResultsError::io("write", &path, e))
     }
 
-    /// Takes over a run that is complete elsewhere: its [files](Self::files). [`place`] can put it in its place then.
+    /// Writes the [files](Self::files) of a run that another process has completed, before
+    /// [`place`].
     ///
     /// # Errors
-    /// Where a name is not that of a file, there is no summary, or the file system refuses.
+    /// If a name is not a file name, the summary is missing, or the file system fails.
     pub fn adopt(&self, files: &[(String, Vec<u8>)]) -> Result<(), ResultsError> {
         let broken = |reason: String| ResultsError::Broken { path: self.target.clone(), reason };
         let summary = files.iter().find(|f| f.0 == SUMMARY).ok_or_else(|| broken(format!("no {SUMMARY} came")))?;
@@ -356,10 +361,10 @@ impl PartialRun {
         Ok(())
     }
 
-    /// The files of the run as it is now, by name, in the order of names: what [`adopt`](Self::adopt) takes.
+    /// The names and contents of the files of the run, sorted by name, for [`adopt`](Self::adopt).
     ///
     /// # Errors
-    /// Where they cannot be read.
+    /// If they cannot be read.
     pub fn files(&self) -> Result<Vec<(String, Vec<u8>)>, ResultsError> {
         let mut files = Vec::new();
         for path in self.paths()? {
@@ -376,7 +381,7 @@ impl PartialRun {
         entries.map_err(|e| ResultsError::io("read", &self.dir, e))
     }
 
-    /// Puts the run in its place.
+    /// Renames the run to its final name.
     fn rename(mut self) -> Result<(), ResultsError> {
         match fs::rename(&self.dir, &self.target) {
             Ok(()) => self.done = true,
@@ -387,11 +392,11 @@ impl PartialRun {
     }
 }
 
-/// Makes all files of finished runs of one store durable, and puts the runs in their places. Where the same run is complete already, that one
-/// stays.
+/// Makes all files of finished runs of one store durable and renames the runs to their final names.
+/// If the same run is complete already, that one stays.
 ///
 /// # Errors
-/// Where the file system refuses; nothing is left of the runs that are not in their places.
+/// If the file system fails; nothing is left of the runs that are not yet renamed.
 pub fn place(runs: Vec<PartialRun>) -> Result<(), ResultsError> {
     let Some(folder) = runs.first().and_then(|r| r.target.parent()).map(Path::to_owned) else { return Ok(()) };
     make_durable(&folder, &runs)?;
@@ -400,8 +405,8 @@ pub fn place(runs: Vec<PartialRun>) -> Result<(), ResultsError> {
     Ok(())
 }
 
-/// Brings the files of runs to the disk. A short run's files take longer one by one than it took to run; of several runs, the file system is asked
-/// once for all that waits.
+/// Syncs the files of runs. To sync the files of a short run one by one takes longer than to run
+/// it, so for several runs the whole file system is synced once.
 fn make_durable(folder: &Path, runs: &[PartialRun]) -> Result<(), ResultsError> {
     if runs.len() > 1 && sync_file_system(folder)? {
         return Ok(());
@@ -416,7 +421,7 @@ fn make_durable(folder: &Path, runs: &[PartialRun]) -> Result<(), ResultsError> 
     Ok(())
 }
 
-/// Brings all that waits for a folder's file system to the disk; `false` where that cannot be asked for.
+/// Syncs the file system of a folder; `false` if that is not supported.
 #[cfg(target_os = "linux")]
 fn sync_file_system(folder: &Path) -> Result<bool, ResultsError> {
     use rustix::io::Errno;
@@ -429,7 +434,7 @@ fn sync_file_system(folder: &Path) -> Result<bool, ResultsError> {
     }
 }
 
-/// Only Linux has a call that says when it is done.
+/// Only Linux has a call that waits until it is done.
 #[cfg(not(target_os = "linux"))]
 fn sync_file_system(_: &Path) -> Result<bool, ResultsError> {
     Ok(false)
@@ -438,7 +443,7 @@ fn sync_file_system(_: &Path) -> Result<bool, ResultsError> {
 impl Drop for PartialRun {
     fn drop(&mut self) {
         if !self.done {
-            // Where this fails, the next `Store::open` does it.
+            // If this fails, the next `Store::open` removes it.
             let _ = fs::remove_dir_all(&self.dir);
         }
     }
@@ -452,7 +457,7 @@ fn partial_pid(name: &str) -> Option<u32> {
     if is_key { pid.parse().ok() } else { None }
 }
 
-/// Whether a process lives on this machine; yes where that is not known.
+/// Whether a process lives on this machine; `true` if unknown.
 fn is_alive(pid: u32) -> bool {
     !cfg!(target_os = "linux") || Path::new("/proc").join(pid.to_string()).exists()
 }
@@ -477,7 +482,7 @@ fn refuse_strangers(dir: &Path) -> Result<(), ResultsError> {
     Err(ResultsError::NotOurs { path: dir.to_owned(), found: text })
 }
 
-/// Takes the lock; `false` where the file system has none.
+/// Takes the lock; `false` if the file system has none.
 fn lock(marker: &mut File, dir: &Path, by: fn(&File) -> Result<(), TryLockError>) -> Result<bool, ResultsError> {
     match by(marker) {
         Ok(()) => Ok(true),
@@ -491,12 +496,12 @@ fn lock(marker: &mut File, dir: &Path, by: fn(&File) -> Result<(), TryLockError>
     }
 }
 
-/// Checks the layout that the marker names, and writes ours with our pid.
+/// Checks the layout in the marker and writes the current one with this process's id.
 fn check_layout(marker: &mut File, dir: &Path) -> Result<(), ResultsError> {
     let path = dir.join(MARKER);
     let mut text = String::new();
     marker.read_to_string(&mut text).map_err(|e| ResultsError::io("read", &path, e))?;
-    // An empty marker is one of a process that was killed here.
+    // A process that was killed here leaves an empty marker.
     if let Some(first) = text.lines().next() {
         let layout = first.strip_prefix(MARKER_TEXT).unwrap_or(first);
         if layout != FORMAT.to_string() {
@@ -517,10 +522,10 @@ fn to_json(value: &impl Serialize) -> Vec<u8> {
     text
 }
 
-/// Writes a file so that it is there as a whole, old or new, whenever the process or the machine stops.
+/// Replaces a file atomically, even if the process or the machine stops.
 fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ResultsError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    // Others may write the same file at the same time.
+    // Other processes may write the same file at the same time.
     name.push(format!(".{}-{:?}.tmp", std::process::id(), std::thread::current().id()));
     let temporary = path.with_file_name(name);
     let written = File::create(&temporary).and_then(|mut file| {
@@ -537,7 +542,7 @@ fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), ResultsError> {
     Ok(())
 }
 
-/// Makes renames in a folder durable. Not every file system can, which is no reason to fail.
+/// Makes renames in a folder durable, if the file system supports it.
 fn sync_dir(dir: &Path) {
     if let Ok(dir) = File::open(dir) {
         let _ = dir.sync_all();
@@ -555,7 +560,8 @@ fn parquet_bytes(batch: &RecordBatch, path: &Path) -> Result<Vec<u8>, ResultsErr
     Ok(bytes)
 }
 
-/// The batch as CSV: a header, numbers in the shortest form that reads back to the same, nothing for null.
+/// The batch as CSV with a header. Numbers have the shortest form that reads back exactly; null is
+/// empty.
 fn csv_bytes(batch: &RecordBatch) -> Vec<u8> {
     let schema = batch.schema();
     let mut writer = csv::Writer::from_writer(Vec::new());

@@ -1,4 +1,5 @@
-//! One run in a few numbers.
+//! The summary of a run: a few numbers, the same on every machine, computed while rows are
+//! recorded.
 
 use crate::stats::{jain, percentile};
 use crate::tables::{CoflowRow, ControlRow, DropRow, FlowRow, StepRow};
@@ -9,27 +10,27 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What counts in a run.
+/// The measurement window of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowSummary {
-    /// Length of the warm-up, in ps: the window begins here.
+    /// Length of the warm-up, in ps, after which the window starts.
     pub warmup_ps: i64,
     /// Length of the window, in ps; `None`: until the workload ends.
     pub measure_ps: Option<i64>,
-    /// How long the run went on after the window, in ps; `None`: until every flow was done.
+    /// How long the run continued after the window, in ps; `None`: until the last flow ended.
     pub drain_ps: Option<i64>,
 }
 
-/// How many flows, or coflows.
+/// Numbers of flows or coflows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Arrived in the whole run.
+    /// Arrivals of the whole run.
     pub arrived: u64,
-    /// Of these, arrived in the measured window.
+    /// Arrivals in the measurement window.
     pub measured: u64,
-    /// Of the measured ones, finished.
+    /// Measured ones that finished.
     pub finished: u64,
-    /// Of the measured ones, not finished: no mean or percentile contains them.
+    /// Measured ones that did not finish. Means and percentiles leave them out.
     pub unfinished: u64,
 }
 
@@ -42,7 +43,7 @@ impl Counts {
     }
 }
 
-/// A distribution in five numbers, exact: percentiles are those of [`percentile`](crate::stats::percentile), of all values.
+/// A distribution in five exact numbers. See [`percentile`](crate::stats::percentile).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     /// Arithmetic mean.
@@ -58,7 +59,8 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Of these values in any order; `None` of nothing. The order does not change a bit of the result.
+    /// The distribution of values in any order; `None` without values. The order does not change a
+    /// bit of the result.
     pub fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_unstable_by(f64::total_cmp);
         let at = |p| percentile(&values, p);
@@ -66,7 +68,7 @@ impl Distribution {
         Some(Self { mean, p50: at(50.0)?, p95: at(95.0)?, p99: at(99.0)?, max: at(100.0)? })
     }
 
-    /// Of integers, whose sum is exact.
+    /// The distribution of integers, whose sum is exact.
     fn of_ps(values: Vec<i64>) -> Option<Self> {
         let sum: i128 = values.iter().map(|&v| i128::from(v)).sum();
         let mean = sum as f64 / values.len() as f64;
@@ -74,21 +76,21 @@ impl Distribution {
     }
 }
 
-/// Where everything that was sent is at the end: `sent = delivered + dropped + in_flight`.
+/// What became of everything that was sent: `sent = delivered + dropped + in_flight`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Put on a first link.
+    /// Sent on a first link.
     pub sent: u64,
     /// Arrived at the receiving host.
     pub delivered: u64,
-    /// Lost on the way, for whatever reason.
+    /// Lost, for any reason.
     pub dropped: u64,
-    /// In a queue or on a link when the run ended.
+    /// In a queue or on a link at the end of the run.
     pub in_flight: u64,
 }
 
 impl Tally {
-    /// Whether nothing is missing and nothing came from nowhere.
+    /// Whether the numbers add up.
     pub const fn is_balanced(&self) -> bool {
         self.sent as u128 == self.delivered as u128 + self.dropped as u128 + self.in_flight as u128
     }
@@ -101,13 +103,13 @@ pub struct ControlTotals {
     pub messages: u64,
     /// Wire bytes sent.
     pub bytes: u64,
-    /// Messages that never arrived.
+    /// Lost messages.
     pub lost: u64,
-    /// Messages that arrived too late to be followed.
+    /// Messages that arrived too late to act on.
     pub late: u64,
 }
 
-/// What a run knows beside its rows: given to [`Summariser::finish`].
+/// Facts about a run that are not in its rows, for [`Summariser::finish`].
 #[derive(Clone, Debug, Default)]
 pub struct RunFacts {
     /// Name of the scheme.
@@ -116,43 +118,44 @@ pub struct RunFacts {
     pub point: IndexMap<String, String>,
     /// The seed.
     pub seed: u64,
-    /// What counted.
+    /// The measurement window.
     pub window: WindowSummary,
-    /// Length of the span over which `received_bytes` were counted, in ps: the window, or the whole run where it has no end.
+    /// The time over which `received_bytes` were counted, in ps: the window or, if it has no end,
+    /// the whole run.
     pub received_ps: i64,
-    /// Application bytes that each host got in that span, without repetitions; by host.
+    /// Application bytes received in that time without duplicates, by host.
     pub received_bytes: Vec<u64>,
-    /// Times that packets spent in the network, in ps; where that was recorded.
+    /// Latencies of packets, in ps, if recorded.
     pub network_latency_ps: Option<Distribution>,
-    /// Round-trip times of TCP's segments, in ps, and the time that all but one in 100,000 keep within; where that was recorded.
+    /// Round-trip times of TCP segments, in ps, and their 99.999th percentile, if recorded.
     pub rtt_ps: Option<(Distribution, f64)>,
-    /// Packets, acknowledgements too.
+    /// Packets, including acknowledgments.
     pub packets: Tally,
-    /// Bytes of packets, acknowledgements too, without link framing.
+    /// Bytes of packets, including acknowledgments, without link framing.
     pub bytes: Tally,
-    /// Packets that met one of another sender in a switch, where a plan of slots keeps them apart.
+    /// Packets that met one of another sender in a switch, if the plan keeps senders apart.
     pub collisions: Option<u64>,
-    /// When the run ended, in ps from its beginning.
+    /// The end of the run, in ps from its start.
     pub simulated_ps: i64,
-    /// Links crossed by all packets together.
+    /// Links crossed, summed over packets.
     pub packet_hops: u64,
     /// Events handled.
     pub events: u64,
 }
 
-/// One run in a few numbers. Times are ps.
+/// The summary of a run. Times are in ps.
 ///
-/// Means and percentiles are over measured flows (coflows) that finished; [`Counts::unfinished`] says how many are
-/// missing. `None` stands for a number that does not exist, like the mean of nothing.
+/// Means and percentiles are over measured flows (coflows) that finished; [`Counts::unfinished`] is
+/// the number of the others. `None` is a number that does not exist, such as the mean of no values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
     /// Name of the scheme.
     pub scheme: String,
-    /// The swept keys and their values, in the order of the file; empty without a sweep.
+    /// The swept keys and their values in the order of the file; empty without a sweep.
     pub point: IndexMap<String, String>,
     /// The seed.
     pub seed: u64,
-    /// What counted.
+    /// The measurement window.
     pub window: WindowSummary,
     /// Flows.
     pub flows: Counts,
@@ -160,54 +163,56 @@ pub struct RunSummary {
     pub coflows: Counts,
     /// Flow completion times, in ps.
     pub fct_ps: Option<Distribution>,
-    /// Flow completion times over those in an empty network. Flows without such a time (`ideal_ps` not positive) are not in it.
+    /// Slowdowns: flow completion times divided by those in an empty network. Flows whose
+    /// `ideal_ps` is not positive are left out.
     pub slowdown: Option<Distribution>,
     /// Coflow completion times, in ps.
     pub cct_ps: Option<Distribution>,
-    /// Times of steps, in ps; `None` where there are none, or where one did not end.
+    /// Times of steps, in ps; `None` without steps or if one did not end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_ps: Option<Distribution>,
-    /// Mean of the steps' times over their lower bounds.
+    /// The mean of the steps' times divided by their lower bounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_stretch: Option<f64>,
-    /// Times that packets spent in the network, in ps: the mean is exact, percentiles are those of the table `latency`; `None` where that
-    /// was not recorded.
+    /// Latencies of packets, in ps, if recorded. The mean is exact; percentiles are those of the
+    /// table `latency`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_latency_ps: Option<Distribution>,
-    /// Round-trip times of TCP's segments, in ps: the mean is exact, percentiles are those of the table `rtt`; `None` where that was not
-    /// recorded.
+    /// Round-trip times of TCP segments, in ps, if recorded. The mean is exact; percentiles are
+    /// those of the table `rtt`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt_ps: Option<Distribution>,
-    /// The round-trip time that all but one segment in 100,000 keep within, in ps.
+    /// The 99.999th percentile of round-trip times, in ps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt_p99999_ps: Option<f64>,
-    /// From the first arrival to the last finish of the run, warm-up included, in ps; `None` where any flow of the run is
-    /// unfinished.
+    /// From the first arrival to the end of the last flow, including the warm-up, in ps; `None` if
+    /// a flow of the run did not finish.
     pub completion_ps: Option<i64>,
-    /// Application bits that all hosts together received per second in the window; `None` where the window has no length.
+    /// Application bits received per second in the window, over all hosts; `None` if the window has
+    /// no length.
     pub goodput_bps: Option<f64>,
-    /// Jain's index of the goodput in the window of all hosts to which at least one flow of the run was addressed; `None`
-    /// where none of them received anything.
+    /// Jain's index of the goodput of all destinations in the window; `None` if none received
+    /// anything.
     pub goodput_jain: Option<f64>,
     /// Packets lost in the whole run, by reason.
     pub dropped_packets: BTreeMap<String, u64>,
-    /// Packets of the whole run, acknowledgements too.
+    /// Packets of the whole run, including acknowledgments.
     pub packets: Tally,
     /// Bytes of the packets of the whole run, without link framing.
     pub bytes: Tally,
     /// Control messages of the whole run, by kind.
     pub control_messages: BTreeMap<String, ControlTotals>,
-    /// Packets sent again in the whole run.
+    /// Retransmitted packets of the whole run.
     pub retransmissions: u64,
     /// Retransmission timeouts in the whole run.
     pub timeouts: u64,
-    /// Packets that joined a switch's output link while one of another sender still occupied it, in the whole run; `None` where no plan of slots
-    /// keeps them apart.
+    /// Packets that joined an output queue of a switch while one of another sender occupied it, in
+    /// the whole run; `None` if no plan keeps senders apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collisions: Option<u64>,
-    /// When the run ended, in ps from its beginning.
+    /// The end of the run, in ps from its start.
     pub simulated_ps: i64,
-    /// Links crossed by all packets together.
+    /// Links crossed, summed over packets.
     pub packet_hops: u64,
     /// Events handled.
     pub events: u64,
@@ -225,7 +230,8 @@ impl RunSummary {
     }
 }
 
-/// Makes a [`RunSummary`] from rows as they come. Keeps 16 bytes per measured flow, and nothing of other flows.
+/// Computes a [`RunSummary`] from rows. Keeps 16 bytes per measured flow and nothing of other
+/// flows.
 #[derive(Clone, Debug, Default)]
 pub struct Summariser {
     flows: Counts,
@@ -245,12 +251,13 @@ pub struct Summariser {
 }
 
 impl Summariser {
-    /// Of no rows yet.
+    /// A summary of no rows yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Counts a flow. Every flow of the run is given once, measured or not, finished or not, in any order.
+    /// Counts a flow. Give each flow of the run once, in any order, measured or not, finished or
+    /// not.
     pub fn flow(&mut self, row: &FlowRow) {
         self.flows.add(row.measured, row.fct_ps.is_some());
         self.first_start_ps = Some(self.first_start_ps.map_or(row.start_ps, |t| t.min(row.start_ps)));
@@ -274,7 +281,7 @@ impl Summariser {
         }
     }
 
-    /// Counts a coflow; likewise every one of the run.
+    /// Counts a coflow. Give each coflow of the run once.
     pub fn coflow(&mut self, row: &CoflowRow) {
         self.coflows.add(row.measured, row.cct_ps.is_some());
         if row.measured {
@@ -282,7 +289,7 @@ impl Summariser {
         }
     }
 
-    /// Counts a step; likewise every one of the run.
+    /// Counts a step. Give each step of the run once.
     pub fn step(&mut self, row: &StepRow) {
         self.steps.push(*row);
     }
@@ -450,8 +457,8 @@ fn columns() -> Vec<(&'static str, Get)> {
     columns
 }
 
-/// Runs as a table, one row each in the order given: key of the run, scheme, the swept keys (text), seed, and every number
-/// of the summary with its unit in the name; then packets lost, one column per reason that any of the runs knows.
+/// The summaries as a table with one row per run, in their order: key, scheme, swept keys (text),
+/// seed and every number of the summary, then one column of lost packets for each reason.
 pub fn summary_batch<'a>(runs: impl IntoIterator<Item = (&'a str, &'a RunSummary)>) -> RecordBatch {
     let (keys, runs): (Vec<&str>, Vec<&RunSummary>) = runs.into_iter().unzip();
     let mut fields = Vec::new();
@@ -528,7 +535,8 @@ mod tests {
         assert_eq!((fct.mean, fct.p50, fct.p95, fct.max), (200.0, 200.0, 290.0, 300.0));
         assert_eq!(summary.slowdown.unwrap().mean, 4.0);
         assert_eq!(summary.completion_ps, Some(1_000_000), "warm-up included");
-        // 2500 B in 1 us, by all hosts; fairness among hosts 1, 2 and 3, as nothing was sent to host 0.
+        // 2500 B in 1 us, by all hosts; fairness among hosts 1, 2 and 3, as nothing was sent to
+        // host 0.
         assert!((summary.goodput_bps.unwrap() - 20e9).abs() < 1.0);
         assert_eq!(summary.goodput_jain, Some(2.0 / 3.0));
         assert_eq!((summary.retransmissions, summary.timeouts), (8, 4));

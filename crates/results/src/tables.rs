@@ -1,11 +1,11 @@
 //! All tables, their columns, units and types.
 //!
-//! A column is a field of its row: its name (with the unit), its type and its description are declared here and nowhere
-//! else. The description travels with the data, as `description` in the metadata of the Arrow field, and so
-//! with every Parquet file.
+//! A column is a field of its row: its name (with the unit), its type and its description are
+//! declared here and nowhere else. The description travels with the data, as `description` in the
+//! metadata of the Arrow field, and so with every Parquet file.
 //!
-//! Times are picoseconds since the beginning of the run, in signed 64 bits; ids are those of the run (`HostId`, `LinkId`,
-//! ...). `Option` is a nullable column.
+//! Times are picoseconds since the beginning of the run, in signed 64 bits; ids are those of the
+//! run (`HostId`, `LinkId`, ...). `Option` is a nullable column.
 
 use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::types::Int32Type;
@@ -133,7 +133,8 @@ tables! {
         size_bytes: u64,
         /// Arrival at the sender.
         start_ps: i64,
-        /// From arrival to the last byte at the receiver's application; null where the run ended first.
+        /// From arrival to the last byte at the receiver's application; null where the run ended
+        /// first.
         fct_ps: Option<i64>,
         /// Application bytes that the receiver has got, without repetitions.
         received_bytes: u64,
@@ -167,13 +168,15 @@ tables! {
         measured: bool,
     }
 
-    /// Steps: one row per step of a workload whose flows wait for others, in the order in which they end.
+    /// Steps: one row per step of a workload whose flows wait for others, in the order in which
+    /// they end.
     "steps": StepRow {
         /// Number of the step, from 0.
         step: u32,
         /// When it begins: the end of the step before.
         start_ps: i64,
-        /// From its begin until all its transfers have been received and all its computations are over; null where the run ended first.
+        /// From its begin until all its transfers have been received and all its computations are
+        /// over; null where the run ended first.
         step_ps: Option<i64>,
         /// What no scheme can be faster than on the scenario's fabric.
         ideal_ps: i64,
@@ -191,7 +194,8 @@ tables! {
         algorithm: &'static str,
         /// How many hosts take part.
         ranks: u32,
-        /// The whole buffer: before an all-reduce, a reduce-scatter or an all-to-all, after an all-gather or a broadcast.
+        /// The whole buffer: before an all-reduce, a reduce-scatter or an all-to-all, after an
+        /// all-gather or a broadcast.
         size_bytes: u64,
         /// Transfers that it is made of.
         flows: u32,
@@ -201,11 +205,13 @@ tables! {
         start_ps: i64,
         /// From that until its last transfer has been received; null where the run ended first.
         collective_ps: Option<i64>,
-        /// What no scheme can be faster than on the scenario's fabric, if nothing else is under way.
+        /// What no scheme can be faster than on the scenario's fabric, if nothing else is under
+        /// way.
         ideal_ps: i64,
     }
 
-    /// Queues over time: one row per queue that is not empty at a sample. A host's queue is that of its uplink.
+    /// Queues over time: one row per queue that is not empty at a sample. A host's queue is that of
+    /// its uplink.
     "queues": QueueRow {
         /// When the sample was taken.
         time_ps: i64,
@@ -219,7 +225,8 @@ tables! {
         queue_packets: u32,
     }
 
-    /// What hosts received over time: one row per sample and host that has received something since the sample before.
+    /// What hosts received over time: one row per sample and host that has received something since
+    /// the sample before.
     "received": ReceivedRow {
         /// When the sample was taken.
         time_ps: i64,
@@ -251,13 +258,15 @@ tables! {
         timeouts: u32,
     }
 
-    /// Air links over time: one row whenever the rate of one or what it is to its device changes, or nothing comes through any more.
+    /// Air links over time: one row whenever the rate of one or what it is to its device changes,
+    /// or nothing comes through any more.
     "air": AirRow {
         /// From when on.
         time_ps: i64,
         /// The link.
         link: u32,
-        /// `used`, `outage`, or of a device with several access points: `unused`, and `handover` while it will be used and carries nothing yet.
+        /// `used`, `outage`, or of a device with several access points: `unused`, and `handover`
+        /// while it will be used and carries nothing yet.
         state: &'static str,
         /// The number of its MCS; null in an outage.
         mcs: Option<u32>,
@@ -285,7 +294,8 @@ tables! {
     "control": ControlRow {
         /// What they are: reports, grants, ...
         kind: &'static str,
-        /// The sending host; null for the controller, and for repair reports and pauses, which are counted together.
+        /// The sending host; null for the controller, and for repair reports and pauses, which are
+        /// counted together.
         sender: Option<u32>,
         /// Messages sent.
         messages: u64,
@@ -319,7 +329,8 @@ tables! {
         sent_bytes: Option<u64>,
     }
 
-    /// Rates: one row whenever a host may send to another one at another rate, in order of time for each pair.
+    /// Rates: one row whenever a host may send to another one at another rate, in order of time for
+    /// each pair.
     "rates": RateRow {
         /// From when on.
         time_ps: i64,
@@ -349,8 +360,9 @@ tables! {
         max_queue_bytes: u64,
     }
 
-    /// Latency: packets by the time that they spent in the network, from their first bit on the host's link to their last bit at the
-    /// destination; of those that left in the window and arrived.
+    /// Latency: packets by the time that they spent in the network, from their first bit on the
+    /// host's link to their last bit at the destination; of those that left in the window and
+    /// arrived.
     "latency": LatencyRow {
         /// At least this long, and less than the next row or 1.6 % longer.
         latency_ps: i64,
@@ -358,8 +370,8 @@ tables! {
         packets: u64,
     }
 
-    /// Round-trip times: segments by the time from their sending to the acknowledgement that tells of them, of those acknowledged in the
-    /// window that were sent once.
+    /// Round-trip times: segments by the time from their sending to the acknowledgement that tells
+    /// of them, of those acknowledged in the window that were sent once.
     "rtt": RttRow {
         /// At least this long, and less than the next row or 1.6 % longer.
         rtt_ps: i64,

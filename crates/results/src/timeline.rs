@@ -1,7 +1,8 @@
-//! A run's tables as a timeline that Perfetto shows: slots or circuits by sender, the schedule with its gaps, queues, and TCP's windows.
+//! A run's tables as a timeline that Perfetto shows: slots or circuits by sender, the schedule with
+//! its gaps, queues, and TCP's windows.
 //!
-//! Times of a trace are whole nanoseconds, rounded down; every slot has its picoseconds as values. Nothing of it is needed to understand results: what is
-//! drawn is in the tables.
+//! Times of a trace are whole nanoseconds, rounded down; every slot has its picoseconds as values.
+//! Nothing of it is needed to understand results: what is drawn is in the tables.
 
 use crate::error::ResultsError;
 use crate::perfetto::{TraceWriter, Track, Unit};
@@ -168,7 +169,8 @@ impl Slots {
         let mut before: Option<(u64, i64)> = None;
         for ((start, round, slot), (open, gap, pairs)) in of {
             if let Some((last, end)) = before.filter(|b| circuits && b.1 < start) {
-                // Between configurations of a period the switch is dark; before the first one of a period it may have been idle as well.
+                // Between configurations of a period the switch is dark; before the first one of a
+                // period it may have been idle as well.
                 let name = if last == round { "dark" } else { "dark or idle" };
                 lanes.slice(trace, (end, start), "dark", name, &[])?;
             }

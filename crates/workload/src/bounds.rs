@@ -8,26 +8,29 @@ use timeplane_model::{Fabric, HostId, LinkId};
 /// Lower bounds of one set of arrivals, in ps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
-    /// From the first arrival to the last byte: on each link that traffic must cross, and over each cut ([`cuts`]) between the links where
-    /// it may choose, what arrives from any moment on takes its line time from then.
+    /// From the first arrival to the last byte: on each link that traffic must cross, and over each
+    /// cut ([`cuts`]) between the links where it may choose, what arrives from any moment on takes
+    /// its line time from then.
     pub completion_ps: f64,
     /// Whether that is the time of a cut, longer than that of any link.
     pub by_cut: bool,
-    /// Mean over coflows of the line time of each one's busiest link or cut, as if it were alone. Of collectives, of what each one's [longest
-    /// chain](crate::Steps::collective_bound) takes.
+    /// Mean over coflows of the line time of each one's busiest link or cut, as if it were alone.
+    /// Of collectives, of what each one's [longest chain](crate::Steps::collective_bound) takes.
     pub cct_mean_ps: Option<f64>,
-    /// The least time of a step, where flows wait for others ([`Steps::bound`](crate::Steps::bound)).
+    /// The least time of a step, where flows wait for others
+    /// ([`Steps::bound`](crate::Steps::bound)).
     pub step_ps: Option<f64>,
 }
 
-/// Wire bytes of a flow in frames that are full and have no header of their own: the least that any transport needs.
+/// Wire bytes of a flow in frames that are full and have no header of their own: the least that any
+/// transport needs.
 pub(crate) fn least_wire(bytes: u64, mtu: u64, overhead: u64, minimum: u64) -> u64 {
     let frames = bytes.div_ceil(mtu);
     (bytes + frames * overhead).max(minimum)
 }
 
-/// Computes the bounds. Where packets may choose among paths only the hosts' links are certain, and cuts; where some may leave by air
-/// (`air`) that no wire carries, only the hosts' links.
+/// Computes the bounds. Where packets may choose among paths only the hosts' links are certain, and
+/// cuts; where some may leave by air (`air`) that no wire carries, only the hosts' links.
 pub fn bounds(fabric: &Fabric, arrivals: &[FlowArrival], mtu: u64, air: bool) -> Option<Bounds> {
     let first = arrivals.first()?.at;
     let single = !air && fabric.circuit_switch().is_none() && single_path(fabric);
@@ -86,7 +89,8 @@ impl Around {
         }
         Self { cuts, of }
     }
-    /// The ways, out of a cut or into one, that all from one host to another must go: numbered, with what its wires carry in bit/s.
+    /// The ways, out of a cut or into one, that all from one host to another must go: numbered,
+    /// with what its wires carry in bit/s.
     fn crossed(&self, from: HostId, to: HostId) -> impl Iterator<Item = (usize, &Cut, u64)> {
         let around = |host| self.of.get(&host).map_or(&[][..], |cuts| &cuts[..]);
         let (out, into) = (around(from), around(to));
@@ -162,7 +166,8 @@ mod tests {
         assert_eq!(b.cct_mean_ps, Some(20e6));
     }
 
-    /// Two racks of two hosts, three spines: a rack's hosts send 2 x 9000 B at 8 Gb/s each, and its uplinks carry 3 x 1 Gb/s.
+    /// Two racks of two hosts, three spines: a rack's hosts send 2 x 9000 B at 8 Gb/s each, and its
+    /// uplinks carry 3 x 1 Gb/s.
     #[test]
     fn a_cut_takes_longer_than_any_link_where_racks_send_more_than_they_get_out() {
         let link = |gbps| LinkSpec {
@@ -174,10 +179,12 @@ mod tests {
         let f = Fabric::leaf_spine(2, 2, 3, Switch::default(), link(8), link(1)).unwrap();
         let arrivals = [flow(0, 0, 2, 9000), flow(0, 1, 3, 9000), flow(0, 0, 1, 90)];
         let b = bounds(&f, &arrivals, 9000, false).unwrap();
-        // 144,000 bit at 3 Gb/s; each coflow alone is half of it, and what stays in the rack crosses nothing.
+        // 144,000 bit at 3 Gb/s; each coflow alone is half of it, and what stays in the rack
+        // crosses nothing.
         assert_eq!((b.completion_ps, b.by_cut), (48e6, true));
         assert_eq!(b.cct_mean_ps, Some(24e6));
-        // By air racks may send more: what a host's wire carries is certain. It sends 9090 B at 8 Gb/s.
+        // By air racks may send more: what a host's wire carries is certain. It sends 9090 B at 8
+        // Gb/s.
         let b = bounds(&f, &arrivals, 9000, true).unwrap();
         assert_eq!((b.completion_ps, b.by_cut), (9.09e6, false));
     }

@@ -1,4 +1,5 @@
-//! Data compiled into the library, so that a binary needs no files at run time. Sources and licences: `data/README.md`.
+//! Data compiled into the library, so that a binary needs no files at run time. Sources and
+//! licences: `data/README.md`.
 
 /// What a bundled file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,8 @@ use rand::Rng;
 /// The largest size that a file may name: a petabyte.
 pub(crate) const LARGEST: u64 = 1_000_000_000_000_000;
 
-/// A distribution function, linear between its points; a first point above 0 is a lump at its size, as is a step.
+/// A distribution function, linear between its points; a first point above 0 is a lump at its size,
+/// as is a step.
 #[derive(Debug)]
 pub(crate) struct Cdf {
     /// (bytes, cdf): both never fall, the last cdf is 1.

@@ -1,8 +1,11 @@
-//! Chakra execution traces: a graph of computations, sends, receives and collectives for each rank, in a file each.
+//! Chakra execution traces: a graph of computations, sends, receives and collectives for each rank,
+//! in a file each.
 //!
-//! What is read of the format is in `chakra/format.rs`. Who waits for whom is said by the nodes' dependencies, by sends and receives, which belong together by
-//! source, destination and tag in the order of their files, and by collectives, of which the first of a group at one rank belongs to
-//! the first of that group at all others. A group is all ranks, or those that name the same process group (`pg_name`).
+//! What is read of the format is in `chakra/format.rs`. Who waits for whom is said by the nodes'
+//! dependencies, by sends and receives, which belong together by source, destination and tag in the
+//! order of their files, and by collectives, of which the first of a group at one rank belongs to
+//! the first of that group at all others. A group is all ranks, or those that name the same process
+//! group (`pg_name`).
 
 mod format;
 
@@ -154,7 +157,8 @@ struct Trace<'a> {
     spec: &'a ChakraTrace,
     ranks: &'a [Rank],
     emitter: Emitter,
-    /// By rank and node: what is over when the node's dependencies are; of all but collectives the node itself.
+    /// By rank and node: what is over when the node's dependencies are; of all but collectives the
+    /// node itself.
     begins: Vec<Vec<u32>>,
     /// By rank and node: what is over when the node is.
     ends: Vec<Vec<u32>>,

@@ -19,7 +19,8 @@ use timeplane_scenario::CoflowTrace;
 pub(crate) struct Coflow {
     pub name: u64,
     pub at: Duration,
-    /// Its place in the file: the address of its random stream, whatever else is chosen from the trace.
+    /// Its place in the file: the address of its random stream, whatever else is chosen from the
+    /// trace.
     record: u64,
     mappers: Vec<u32>,
     /// Rack, and bytes from all mappers together.
@@ -27,8 +28,9 @@ pub(crate) struct Coflow {
 }
 
 impl Coflow {
-    /// All flows as they are listed, those inside a rack as well: in step k = 0, 1, ... every mapper i to reducer i + k modulo the
-    /// reducers. A reducer's bytes are shared evenly; single bytes that are left over go to the first mappers.
+    /// All flows as they are listed, those inside a rack as well: in step k = 0, 1, ... every
+    /// mapper i to reducer i + k modulo the reducers. A reducer's bytes are shared evenly; single
+    /// bytes that are left over go to the first mappers.
     fn flows(&self) -> impl Iterator<Item = (u32, u32, u64)> {
         let (m, r) = (self.mappers.len(), self.reducers.len());
         (0..r).flat_map(move |k| {
@@ -243,7 +245,8 @@ impl Line<'_> {
     }
 }
 
-/// A flow that has not started yet, by time, then as listed: time, number, source, destination, bytes, coflow.
+/// A flow that has not started yet, by time, then as listed: time, number, source, destination,
+/// bytes, coflow.
 type Waiting = (Duration, u64, u32, u32, u64, u32);
 
 /// One run's arrivals. Holds the flows of coflows that have arrived and whose jitter is not over.

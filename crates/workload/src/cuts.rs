@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use timeplane_model::{Fabric, HostId, NodeId};
 
-/// Hosts around which the wires are cut. All that leaves them crosses these wires, and all that comes to them, whichever way it takes.
+/// Hosts around which the wires are cut. All that leaves them crosses these wires, and all that
+/// comes to them, whichever way it takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// The hosts inside, in order.
@@ -12,14 +13,16 @@ pub struct Cut {
     pub out_bps: u64,
     /// What those that lead in carry.
     pub in_bps: u64,
-    /// The least that one of these wires adds to a packet, in bytes, and the least that a packet takes there.
+    /// The least that one of these wires adds to a packet, in bytes, and the least that a packet
+    /// takes there.
     pub overhead: u64,
     /// See [`overhead`](Self::overhead).
     pub minimum: u64,
 }
 
-/// The cuts of a fabric: around the hosts of every switch, of every part of the fabric that switches one step higher hold together, and so
-/// on up. A leaf-spine has its racks, a fat tree racks and pods. What holds all hosts together is cut off nowhere.
+/// The cuts of a fabric: around the hosts of every switch, of every part of the fabric that
+/// switches one step higher hold together, and so on up. A leaf-spine has its racks, a fat tree
+/// racks and pods. What holds all hosts together is cut off nowhere.
 pub fn cuts(fabric: &Fabric) -> Vec<Cut> {
     let height = heights(fabric);
     let hosts = fabric.hosts() as usize;
@@ -41,7 +44,8 @@ pub fn cuts(fabric: &Fabric) -> Vec<Cut> {
             inside.entry(root(&mut part, host.index())).or_default().push(host);
         }
         for (of, hosts) in inside {
-            // Where nothing is left outside there is no cut; a switch alone on its way up is the same cut again.
+            // Where nothing is left outside there is no cut; a switch alone on its way up is the
+            // same cut again.
             if hosts.len() < fabric.hosts() as usize && found.insert(hosts.clone()) {
                 let is_in = |node: NodeId, part: &mut Vec<usize>| root(part, node.index()) == of;
                 let mut cut = Cut { hosts, out_bps: 0, in_bps: 0, overhead: u64::MAX, minimum: u64::MAX };
@@ -115,7 +119,8 @@ mod tests {
         let cut = &cuts(&leaves)[0];
         let framing = link(4).framing;
         assert_eq!((cut.overhead, cut.minimum), (framing.overhead().into(), framing.minimum().into()));
-        // Four pods of two edges, of two hosts each; two wires of 3 Gb/s lead out of an edge, four out of a pod.
+        // Four pods of two edges, of two hosts each; two wires of 3 Gb/s lead out of an edge, four
+        // out of a pod.
         let tree = shown(&Fabric::fat_tree(4, Switch::default(), link(10), link(3)).unwrap());
         let (racks, pods) = tree.split_at(8);
         assert!(racks.iter().all(|c| c.0.len() == 2 && (c.1, c.2) == (6, 6)), "{racks:?}");

@@ -30,8 +30,9 @@ pub(crate) struct Emitter {
 }
 
 impl Emitter {
-    /// Adds a collective of these hosts, which are its ranks in this order. A rank takes part once its place of `entries` is over: a transfer
-    /// waits for both its ends. For each rank comes back what is over when all that it sends and receives is.
+    /// Adds a collective of these hosts, which are its ranks in this order. A rank takes part once
+    /// its place of `entries` is over: a transfer waits for both its ends. For each rank comes back
+    /// what is over when all that it sends and receives is.
     pub(crate) fn collective(
         &mut self,
         operation: Collective,

@@ -3,7 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why a workload cannot be loaded or a flow list not be written: which file, where in it, what was found and what is allowed.
+/// Why a workload cannot be loaded or a flow list not be written: which file, where in it, what was
+/// found and what is allowed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkloadError {

@@ -147,7 +147,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads Parquet. The library that decodes it panics on some damaged files: such a panic ends here, as an error.
+    /// Reads Parquet. The library that decodes it panics on some damaged files: such a panic ends
+    /// here, as an error.
     fn parquet(&mut self, path: &Path) -> Result<(), WorkloadError> {
         let input = self.input;
         let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.decode_parquet(path)));
@@ -232,7 +233,8 @@ impl<'a> Integers<'a> {
     }
 }
 
-/// The line of the first cell at or after a place: lines that are empty stand before a record, and belong to it.
+/// The line of the first cell at or after a place: lines that are empty stand before a record, and
+/// belong to it.
 fn line_at(bytes: &[u8], place: usize) -> u64 {
     let rest = bytes.get(place..).unwrap_or_default();
     let empty = rest.iter().take_while(|b| matches!(b, b'\r' | b'\n')).count();
@@ -312,10 +314,12 @@ impl FlowSource {
     }
 }
 
-/// Writes flows as a CSV file that a [`FlowList`] reads and other simulators can: `start_ps,source,destination,size_bytes`, and
-/// `coflow` where there are coflows, empty for a flow without one. Returns how many there were.
+/// Writes flows as a CSV file that a [`FlowList`] reads and other simulators can:
+/// `start_ps,source,destination,size_bytes`, and `coflow` where there are coflows, empty for a flow
+/// without one. Returns how many there were.
 ///
-/// Whether there are coflows is known with the first flow that has one: those before it are held in memory. An endless workload's arrivals must be cut by the caller.
+/// Whether there are coflows is known with the first flow that has one: those before it are held in
+/// memory. An endless workload's arrivals must be cut by the caller.
 ///
 /// # Errors
 /// Where the file cannot be written.

@@ -48,7 +48,8 @@ pub struct CollectiveFacts {
     pub algorithm: CollectiveAlgorithm,
     /// How many take part.
     pub ranks: u32,
-    /// The whole buffer, as [`CollectiveSpec::bytes`](timeplane_scenario::CollectiveSpec::bytes) has it.
+    /// The whole buffer, as [`CollectiveSpec::bytes`](timeplane_scenario::CollectiveSpec::bytes)
+    /// has it.
     pub bytes: Bytes,
 }
 

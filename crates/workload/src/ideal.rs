@@ -1,6 +1,8 @@
-//! The least completion time of a flow: alone in the network, at once, without acknowledgements or ramp-up.
+//! The least completion time of a flow: alone in the network, at once, without acknowledgements or
+//! ramp-up.
 //!
-//! It is that of the path of the flow's hash. Where each packet takes its own path and equal paths have different delays, a flow may be faster.
+//! It is that of the path of the flow's hash. Where each packet takes its own path and equal paths
+//! have different delays, a flow may be faster.
 
 use timeplane_model::{CUT_THROUGH_HEADER, Duration, Fabric, Forwarding, HostId};
 
@@ -25,7 +27,8 @@ pub struct IdealPath {
 }
 
 impl IdealPath {
-    /// Becomes the path that a flow of this hash takes. It allocates only for paths longer than all before.
+    /// Becomes the path that a flow of this hash takes. It allocates only for paths longer than all
+    /// before.
     pub fn find(&mut self, fabric: &Fabric, source: HostId, destination: HostId, hash: u32) {
         self.hops.clear();
         let mut next = fabric.uplink(source);
@@ -48,10 +51,12 @@ impl IdealPath {
         }
     }
 
-    /// Completion time of packets of these sizes (link framing not included), all there at time zero.
+    /// Completion time of packets of these sizes (link framing not included), all there at time
+    /// zero.
     ///
-    /// The recursion `departure[k][n] = max(departure[k][n - 1], ready[k][n]) + line time`, packet by packet, but for the first run:
-    /// behind the first packet of an empty network, each equal one adds the line time of the slowest link.
+    /// The recursion `departure[k][n] = max(departure[k][n - 1], ready[k][n]) + line time`, packet
+    /// by packet, but for the first run: behind the first packet of an empty network, each equal
+    /// one adds the line time of the slowest link.
     pub fn completion(&mut self, runs: impl IntoIterator<Item = (u32, u64)>) -> Duration {
         self.hops.iter_mut().for_each(|hop| hop.free = 0);
         let mut done = 0;
@@ -120,7 +125,8 @@ mod tests {
         let f = Fabric::single_switch(2, Switch::default(), spec(Rate::gbps(1))).unwrap();
         let mut path = IdealPath::default();
         path.find(&f, HostId(0), HostId(1), 0);
-        // 1500 B on the wire take 12 us; the last one's two lines and two propagations come on top of the first two.
+        // 1500 B on the wire take 12 us; the last one's two lines and two propagations come on top
+        // of the first two.
         assert_eq!(path.completion([(1498, 3)]), Duration::from_us(3 * 12 + 12 + 2));
         assert_eq!(path.completion([(1498, 2), (623, 1)]), Duration::from_us(2 * 12 + 12 + 2 + 5));
     }

@@ -15,7 +15,8 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// The file `name`: a bundled one of this kind where the name is one's, else the file beside the scenario.
+    /// The file `name`: a bundled one of this kind where the name is one's, else the file beside
+    /// the scenario.
     ///
     /// A name with a path separator (`./websearch`) is never a bundled one.
     pub(crate) fn open(

@@ -1,12 +1,13 @@
-//! Flows, coflows and shuffles from generators and traces; and the random streams that every run draws from.
+//! Flows, coflows and shuffles from generators and traces; and the random streams that every run
+//! draws from.
 //!
-//! A [`Source`] is a loaded workload: its files are read once, checked, and shared by many runs. [`Source::arrivals`]
-//! gives a run's flows in the order of their arrival. They depend on the workload, the hosts, the rate and framing of
-//! their links, the MTU and the seed; never on the scheme under test, so that schemes are compared on the
-//! same arrivals.
+//! A [`Source`] is a loaded workload: its files are read once, checked, and shared by many runs.
+//! [`Source::arrivals`] gives a run's flows in the order of their arrival. They depend on the
+//! workload, the hosts, the rate and framing of their links, the MTU and the seed; never on the
+//! scheme under test, so that schemes are compared on the same arrivals.
 //!
-//! Nothing here depends on the machine: integers, IEEE additions, multiplications and divisions, and logarithms
-//! built from these alone.
+//! Nothing here depends on the machine: integers, IEEE additions, multiplications and divisions,
+//! and logarithms built from these alone.
 
 mod bounds;
 mod bundled;

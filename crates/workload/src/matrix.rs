@@ -21,8 +21,8 @@ enum Column {
 }
 
 impl Matrix {
-    /// Reads `source,destination,weight` with a header, in any order of columns; or `#tor_pair_id,src,dst,pdf_num_bytes`,
-    /// the layout of the ProjecToR file.
+    /// Reads `source,destination,weight` with a header, in any order of columns; or
+    /// `#tor_pair_id,src,dst,pdf_num_bytes`, the layout of the ProjecToR file.
     pub(crate) fn parse(input: &Input, hosts: u32) -> Result<Self, WorkloadError> {
         let text = input.text()?;
         let mut lines = text.lines().enumerate().map(|(i, l)| (i as u64 + 1, l.trim())).filter(|(_, l)| !l.is_empty());

@@ -1,12 +1,13 @@
 //! Collectives as transfers that wait for each other, among ranks 0 to n - 1.
 //!
-//! A buffer is cut into pieces, n where nothing else is said. A transfer carries pieces, and waits for all that the sender has to have received to have
-//! them as they should be. Nothing else orders transfers: a sender's come in the order in which what they need arrives.
+//! A buffer is cut into pieces, n where nothing else is said. A transfer carries pieces, and waits
+//! for all that the sender has to have received to have them as they should be. Nothing else orders
+//! transfers: a sender's come in the order in which what they need arrives.
 
 use timeplane_scenario::{Collective, CollectiveAlgorithm};
 
-/// Ranks of a collective, at most: a direct one has a transfer for each pair, and whoever relays for all others (a ring's all-to-all) carries
-/// pieces of all pairs.
+/// Ranks of a collective, at most: a direct one has a transfer for each pair, and whoever relays
+/// for all others (a ring's all-to-all) carries pieces of all pairs.
 pub(crate) const MOST_RANKS: u32 = 1024;
 /// The same for an all-to-all along a ring.
 pub(crate) const MOST_RANKS_RELAYED: u32 = 256;
@@ -18,7 +19,8 @@ pub(crate) struct Move {
     pub from: u32,
     /// The receiving rank.
     pub to: u32,
-    /// What it carries: numbers of pieces. In an all-to-all, piece `s * n + d` is what rank s has for rank d.
+    /// What it carries: numbers of pieces. In an all-to-all, piece `s * n + d` is what rank s has
+    /// for rank d.
     pub pieces: Vec<u32>,
     /// Whether the receiver adds them to its own; else they take its place.
     pub reduces: bool,
@@ -53,7 +55,8 @@ pub(crate) fn refuses(operation: Collective, algorithm: CollectiveAlgorithm, ran
     }
 }
 
-/// The bytes of a piece: a buffer of `bytes` is cut into `ranks` that differ by a byte at most, the larger ones first.
+/// The bytes of a piece: a buffer of `bytes` is cut into `ranks` that differ by a byte at most, the
+/// larger ones first.
 pub(crate) fn piece_bytes(bytes: u64, ranks: u32, piece: u32) -> u64 {
     let (n, piece) = (u64::from(ranks), u64::from(piece % ranks));
     bytes / n + u64::from(piece < bytes % n)
@@ -174,7 +177,8 @@ impl Maker {
         }
     }
 
-    /// n - 1 rounds to the next rank; rank r begins with the piece `first(r)`, and goes on with what it has just received.
+    /// n - 1 rounds to the next rank; rank r begins with the piece `first(r)`, and goes on with
+    /// what it has just received.
     fn ring(&mut self, reduces: bool, first: impl Fn(u32) -> u32) {
         let n = self.n;
         for k in 0..n.saturating_sub(1) {
@@ -210,7 +214,8 @@ impl Maker {
         }
     }
 
-    /// Everybody sends each piece to the rank of its number, which adds them up; first to the next rank, then to the one after.
+    /// Everybody sends each piece to the rank of its number, which adds them up; first to the next
+    /// rank, then to the one after.
     fn collect_sums(&mut self) {
         let n = self.n;
         let pairs = (0..n).flat_map(|r| (1..n).map(move |k| (r, (r + k) % n)));
@@ -320,7 +325,8 @@ fn all_to_all(algorithm: CollectiveAlgorithm, n: u32) -> Moves {
         }
         CollectiveAlgorithm::Ring => {
             for k in 0..n.saturating_sub(1) {
-                // What comes from k ranks before, for all that are further than the next rank's place.
+                // What comes from k ranks before, for all that are further than the next rank's
+                // place.
                 let pieces = |r: u32| {
                     let source = (r + n - k) % n;
                     (k + 1..n).map(|far| source * n + (source + far) % n).collect()
@@ -331,7 +337,8 @@ fn all_to_all(algorithm: CollectiveAlgorithm, n: u32) -> Moves {
         CollectiveAlgorithm::HalvingDoubling => {
             let mut bit = 1;
             while bit < n {
-                // After the rounds of the lower bits, a rank holds what is for ranks like it in these, from ranks like it in all others.
+                // After the rounds of the lower bits, a rank holds what is for ranks like it in
+                // these, from ranks like it in all others.
                 let pieces = |r: u32| {
                     let lower = bit - 1;
                     let sources = (0..n).filter(move |s| s & !lower == r & !lower);

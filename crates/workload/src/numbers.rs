@@ -1,5 +1,5 @@
-//! Random numbers and elementary functions that are the same on every machine: built from integers and
-//! the IEEE operations alone, while `f64::ln` and `f64::exp` are the platform's.
+//! Random numbers and elementary functions that are the same on every machine: built from integers
+//! and the IEEE operations alone, while `f64::ln` and `f64::exp` are the platform's.
 
 use rand::Rng;
 
@@ -9,7 +9,8 @@ pub(crate) fn unit(rng: &mut impl Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// Uniform in `0..n`; 0 where `n` is 0. The bias, at most n / 2⁶⁴, is far below what any run can see.
+/// Uniform in `0..n`; 0 where `n` is 0. The bias, at most n / 2⁶⁴, is far below what any run can
+/// see.
 #[inline]
 pub(crate) fn below(rng: &mut impl Rng, n: u64) -> u64 {
     ((u128::from(rng.next_u64()) * u128::from(n)) >> 64) as u64
@@ -23,7 +24,8 @@ pub(crate) fn exponential(rng: &mut impl Rng) -> f64 {
     -ln(u)
 }
 
-/// The natural logarithm of a positive normal number; relative error below 1e-15, absolute below 1e-15 near 1.
+/// The natural logarithm of a positive normal number; relative error below 1e-15, absolute below
+/// 1e-15 near 1.
 pub(crate) fn ln(x: f64) -> f64 {
     debug_assert!(x.is_normal() && x > 0.0, "{x}");
     const MANTISSA: u64 = (1 << 52) - 1;

@@ -3,7 +3,8 @@
 use timeplane_model::{Bytes, mix64};
 use timeplane_scenario::PacketMix;
 
-/// A part of a distribution of IP packet sizes: whole numbers, all alike likely, from `least` to `most`.
+/// A part of a distribution of IP packet sizes: whole numbers, all alike likely, from `least` to
+/// `most`.
 #[derive(Debug)]
 pub(crate) struct Piece {
     /// Probability of this piece and all before it, in units of 2⁻³².
@@ -20,8 +21,9 @@ const fn share(of: f64) -> u64 {
 pub(crate) const BIMODAL: &[Piece] =
     &[Piece { below: share(0.4), least: 40, most: 40 }, Piece { below: 1 << 32, least: 1500, most: 1500 }];
 
-/// The CDF that is linear between (40 B, 0), (150 B, 0.5) and (1500 B, 0.85) and jumps to 1 at 1500 B: what Roy et al.
-/// (SIGCOMM 2015) say of web servers in numbers, and nothing else. Its mean is 561 B.
+/// The CDF that is linear between (40 B, 0), (150 B, 0.5) and (1500 B, 0.85) and jumps to 1 at 1500
+/// B: what Roy et al. (SIGCOMM 2015) say of web servers in numbers, and nothing else. Its mean is
+/// 561 B.
 pub(crate) const FACEBOOK_WEB: &[Piece] = &[
     Piece { below: share(0.5), least: 40, most: 150 },
     Piece { below: share(0.85), least: 151, most: 1499 },
@@ -62,11 +64,12 @@ impl Rule {
     }
 }
 
-/// The sizes of one flow's successive packets: the same for the same seed, whatever scheme sends them.
+/// The sizes of one flow's successive packets: the same for the same seed, whatever scheme sends
+/// them.
 ///
-/// A packet's payload is its size less `headers` bytes, at least 1 B and at most what the MTU allows; the last packet of a
-/// flow takes what is left. Each call draws a new size: who sends a packet again remembers the size it had. 32 bytes, no
-/// allocation.
+/// A packet's payload is its size less `headers` bytes, at least 1 B and at most what the MTU
+/// allows; the last packet of a flow takes what is left. Each call draws a new size: who sends a
+/// packet again remembers the size it had. 32 bytes, no allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketSizer {
     state: u64,
@@ -76,10 +79,11 @@ pub struct PacketSizer {
 }
 
 impl PacketSizer {
-    /// Sizes by `mix` under an MTU (of IP packets), with so many bytes of headers inside it: 28 for datagrams (IPv4 and UDP).
+    /// Sizes by `mix` under an MTU (of IP packets), with so many bytes of headers inside it: 28 for
+    /// datagrams (IPv4 and UDP).
     ///
-    /// Where an MTU leaves no room beside the headers, every packet carries 1 B. [`PacketMix::Single`] ignores the MTU; flows above
-    /// 4.29 GB still take several packets.
+    /// Where an MTU leaves no room beside the headers, every packet carries 1 B.
+    /// [`PacketMix::Single`] ignores the MTU; flows above 4.29 GB still take several packets.
     pub fn new(mix: &PacketMix, mtu: Bytes, headers: u32, seed: u64) -> Self {
         let rule = Rule::new(mix, mtu, headers);
         // Turns are counted instead of drawn.
@@ -87,13 +91,15 @@ impl PacketSizer {
         Self { state, headers, largest: largest_payload(mtu, headers), rule }
     }
 
-    /// Payload bytes of the next packet; 0 only where `remaining`, the payload of the flow that was not yet sent, is 0.
+    /// Payload bytes of the next packet; 0 only where `remaining`, the payload of the flow that was
+    /// not yet sent, is 0.
     #[inline]
     pub fn next(&mut self, remaining: u64) -> u32 {
         let payload = match self.rule {
             Rule::Even(payload) => payload,
             Rule::Random(pieces) => {
-                // SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): upper half for the piece, lower half within it.
+                // SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): upper half for the piece, lower
+                // half within it.
                 self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
                 let r = mix64(self.state);
                 let piece = pieces.iter().find(|p| r >> 32 < p.below).unwrap_or(&pieces[pieces.len() - 1]);

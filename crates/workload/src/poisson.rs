@@ -200,7 +200,8 @@ impl Wires<'_> {
     }
 }
 
-/// A permutation without a fixed point, all alike likely: shuffles (Fisher and Yates) until there is none, 2.7 times on average.
+/// A permutation without a fixed point, all alike likely: shuffles (Fisher and Yates) until there
+/// is none, 2.7 times on average.
 fn derangement(hosts: u32, rng: &mut impl Rng) -> Vec<u32> {
     let mut to: Vec<u32> = (0..hosts).collect();
     loop {
@@ -222,7 +223,8 @@ pub(crate) struct Arrivals<'a> {
     /// The last arrival, in picoseconds, and the part of one beyond it: sums do not drift.
     at: u64,
     fraction: f64,
-    /// Permutation: each host's receiver. All to all: how many flows each host has sent, modulo the others.
+    /// Permutation: each host's receiver. All to all: how many flows each host has sent, modulo the
+    /// others.
     partner: Vec<u32>,
 }
 

@@ -47,8 +47,8 @@ impl ShuffleSource {
         Ok((Self { hosts, bytes: spec.bytes, jitter: spec.jitter }, facts))
     }
 
-    /// All flows, as they are listed: in step k = 1, 2, ... every host i, in order, to host i + k modulo the hosts, so that every
-    /// step is a permutation.
+    /// All flows, as they are listed: in step k = 1, 2, ... every host i, in order, to host i + k
+    /// modulo the hosts, so that every step is a permutation.
     pub(crate) fn flows(&self) -> impl Iterator<Item = FlowArrival> + Send + use<> {
         let Self { hosts, bytes, .. } = *self;
         (1..hosts).flat_map(move |k| {

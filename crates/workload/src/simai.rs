@@ -1,12 +1,15 @@
 //! Training workloads of SimAI: text, a layer a line.
 //!
-//! The first line names the way of parallelism and its sizes, the second counts the layers. A layer has twelve columns: its name, an unused number, and for
-//! the forward pass, the input gradient and the weight gradient the time to compute in ns, a collective and its bytes; at last the time of
+//! The first line names the way of parallelism and its sizes, the second counts the layers. A layer
+//! has twelve columns: its name, an unused number, and for the forward pass, the input gradient and
+//! the weight gradient the time to compute in ns, a collective and its bytes; at last the time of
 //! its update in ns.
 //!
-//! As SimAI does it (`HYBRID_TRANSFORMER_FWD_IN_BCKWD` without checkpoints): forward, layer by layer, each rank computes, takes part in the collective and goes
-//! on when that is over for it. Backward, from the last layer on, it computes the weight gradient, whose collective nobody waits for but the layer's
-//! update; then the input gradient, and goes on when its collective is over. The step ends when all is.
+//! As SimAI does it (`HYBRID_TRANSFORMER_FWD_IN_BCKWD` without checkpoints): forward, layer by
+//! layer, each rank computes, takes part in the collective and goes on when that is over for it.
+//! Backward, from the last layer on, it computes the weight gradient, whose collective nobody waits
+//! for but the layer's update; then the input gradient, and goes on when its collective is over.
+//! The step ends when all is.
 
 use crate::bundled::BundledKind;
 use crate::cdf::LARGEST;
@@ -172,8 +175,9 @@ fn layer(input: &Input, line: &str, number: u64) -> Result<Layer, WorkloadError>
     })
 }
 
-/// Puts all collectives of the layers `across` among the data groups, and leaves all but the first `keep` layers of a name out; those across
-/// then carry the share that is left, and compute for that share of their times.
+/// Puts all collectives of the layers `across` among the data groups, and leaves all but the first
+/// `keep` layers of a name out; those across then carry the share that is left, and compute for
+/// that share of their times.
 fn choose(parsed: &mut Parsed, spec: &SimaiWorkload) {
     let mut share = 1.0;
     if let Some(keep) = spec.layers {

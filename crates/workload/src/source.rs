@@ -59,7 +59,8 @@ pub struct Facts {
     pub bytes: Option<u64>,
     /// Mean application bytes of a flow; for random sizes the expectation.
     pub mean_flow_bytes: f64,
-    /// Expected wire bytes of a flow, as datagrams under the MTU and the framing of host 0's link; Poisson workloads only.
+    /// Expected wire bytes of a flow, as datagrams under the MTU and the framing of host 0's link;
+    /// Poisson workloads only.
     pub mean_wire_bytes: Option<f64>,
     /// Mean flows a second in the whole fabric; Poisson workloads only.
     pub arrivals_per_second: Option<f64>,
@@ -69,11 +70,13 @@ pub struct Facts {
     pub coflows_in_rack: u64,
     /// Coflows that `max_flows` left out.
     pub coflows_too_large: u64,
-    /// Flows from a rack to itself, of the chosen coflows: they never enter the fabric and are left out.
+    /// Flows from a rack to itself, of the chosen coflows: they never enter the fabric and are left
+    /// out.
     pub flows_in_rack: u64,
     /// Their bytes.
     pub bytes_in_rack: u64,
-    /// Whether the file's flows or coflows were not in the order of their times and had to be sorted.
+    /// Whether the file's flows or coflows were not in the order of their times and had to be
+    /// sorted.
     pub sorted: bool,
 }
 
@@ -109,7 +112,8 @@ impl fmt::Display for Facts {
     }
 }
 
-/// What a finite workload sends from one host to another: source, destination, application bytes, flows.
+/// What a finite workload sends from one host to another: source, destination, application bytes,
+/// flows.
 pub type PairDemand = (HostId, HostId, Bytes, u64);
 
 #[derive(Debug)]
@@ -130,16 +134,18 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads and checks a workload. Files are looked up in `base`, the folder of the scenario, unless they are named as a
-    /// bundled one; `mtu` is the largest IP packet, from 29 B to 1 MB.
+    /// Reads and checks a workload. Files are looked up in `base`, the folder of the scenario,
+    /// unless they are named as a bundled one; `mtu` is the largest IP packet, from 29 B to 1 MB.
     ///
-    /// A Poisson workload's rate follows from its load: wire bytes over the rate of the hosts' links, flows cut by the packet
-    /// mix into datagrams with 28 B of headers, framed as the hosts' links are. Expected wire bytes are exact for packets of one size,
-    /// and within 1e-4 for random ones. Where links differ in rate, load is over the sum of their rates, and hosts still send
+    /// A Poisson workload's rate follows from its load: wire bytes over the rate of the hosts'
+    /// links, flows cut by the packet mix into datagrams with 28 B of headers, framed as the hosts'
+    /// links are. Expected wire bytes are exact for packets of one size, and within 1e-4 for random
+    /// ones. Where links differ in rate, load is over the sum of their rates, and hosts still send
     /// equally many flows.
     ///
     /// # Errors
-    /// Where a file is missing or malformed, a host does not exist, or a value does not fit the fabric; see [`WorkloadError`].
+    /// Where a file is missing or malformed, a host does not exist, or a value does not fit the
+    /// fabric; see [`WorkloadError`].
     pub fn load(workload: &Workload, base: &Path, fabric: &Fabric, mtu: Bytes) -> Result<Self, WorkloadError> {
         if !(29..=LARGEST_MTU).contains(&mtu.get()) {
             let allowed = "the MTU must leave room beside 28 B of headers, and be at most 1 MB".to_owned();
@@ -180,11 +186,13 @@ impl Source {
         Ok(Self { kind, facts, packets })
     }
 
-    /// A run's flows in the order of their arrival; flows of one time in an order that depends on the workload alone.
+    /// A run's flows in the order of their arrival; flows of one time in an order that depends on
+    /// the workload alone.
     ///
     /// Poisson flows are drawn one by one, and end after 53 days. A coflow's flows are made when it
-    /// arrives: mapper i to reducer i + k, for k = 0, 1, ... A shuffle's flows go from host i to i + k, for k = 1, 2, ... Flows that wait for others
-    /// ([`steps`](Self::steps)) have the earliest times that they could begin at.
+    /// arrives: mapper i to reducer i + k, for k = 0, 1, ... A shuffle's flows go from host i to i
+    /// + k, for k = 1, 2, ... Flows that wait for others ([`steps`](Self::steps)) have the earliest
+    /// times that they could begin at.
     pub fn arrivals(&self, seed: u64) -> Box<dyn Iterator<Item = FlowArrival> + Send + '_> {
         match &self.kind {
             Kind::Poisson(s) => Box::new(s.arrivals(seed)),
@@ -195,7 +203,8 @@ impl Source {
         }
     }
 
-    /// What waits for what, where flows wait for others: when they begin is then known only as they run.
+    /// What waits for what, where flows wait for others: when they begin is then known only as they
+    /// run.
     pub const fn steps(&self) -> Option<&Steps> {
         match &self.kind {
             Kind::Steps(steps) => Some(steps),
@@ -213,8 +222,8 @@ impl Source {
         &self.facts
     }
 
-    /// All that a finite workload sends, by source and destination, for bounds; the same for every seed. None for an
-    /// endless one.
+    /// All that a finite workload sends, by source and destination, for bounds; the same for every
+    /// seed. None for an endless one.
     pub fn demand(&self) -> Option<Vec<PairDemand>> {
         if self.is_endless() {
             return None;
@@ -248,7 +257,8 @@ impl Source {
         name.unwrap_or(u64::from(coflow.0))
     }
 
-    /// When a coflow arrives: its time in the trace, before its flows' jitter; in a flow list its first flow's start.
+    /// When a coflow arrives: its time in the trace, before its flows' jitter; in a flow list its
+    /// first flow's start.
     pub fn coflow_arrival(&self, coflow: CoflowId) -> Option<Duration> {
         match &self.kind {
             Kind::Flows(s) => s.coflows().get(coflow.index()).map(|c| c.1),

@@ -1,4 +1,5 @@
-//! A workload whose flows wait for others: a graph that is done step by step, and what no scheme can be faster than.
+//! A workload whose flows wait for others: a graph that is done step by step, and what no scheme
+//! can be faster than.
 
 use crate::bounds::least_wire;
 use crate::error::WorkloadError;
@@ -16,7 +17,8 @@ pub struct Steps {
     /// Transfers by that time.
     order: Vec<u32>,
     bound: i64,
-    /// By collective: from when its first transfer begins to when all is over, at the least; and that begin.
+    /// By collective: from when its first transfer begins to when all is over, at the least; and
+    /// that begin.
     collectives: Vec<(i64, i64)>,
 }
 
@@ -51,9 +53,10 @@ impl Steps {
     pub fn count(&self) -> u32 {
         self.count
     }
-    /// The least time of a step: its longest chain of computations and transfers, each of which takes its line time on the slower of its hosts' links and
-    /// their propagation, and no less than a link's transfers together where all of them are waited for; or if that is longer, what the
-    /// most loaded link still has to carry from any moment on.
+    /// The least time of a step: its longest chain of computations and transfers, each of which
+    /// takes its line time on the slower of its hosts' links and their propagation, and no less
+    /// than a link's transfers together where all of them are waited for; or if that is longer,
+    /// what the most loaded link still has to carry from any moment on.
     pub fn bound(&self) -> Duration {
         Duration::from_ps(self.bound)
     }
@@ -62,7 +65,8 @@ impl Steps {
         Duration::from_ps(self.collectives[collective as usize].0)
     }
 
-    /// All transfers, at the earliest times that they could begin at, if each step took its least time.
+    /// All transfers, at the earliest times that they could begin at, if each step took its least
+    /// time.
     pub(crate) fn arrivals(&self) -> impl Iterator<Item = FlowArrival> + Send + '_ {
         (0..self.count).flat_map(move |step| {
             let begin = self.bound * i64::from(step);
@@ -102,7 +106,8 @@ fn is_transfer(graph: &Graph, node: u32) -> bool {
 /// The least time of a node, in ps.
 #[derive(Clone, Copy, Debug)]
 struct Least {
-    /// On the sender's link and on the receiver's, while no other transfer can use it; 0 for a computation.
+    /// On the sender's link and on the receiver's, while no other transfer can use it; 0 for a
+    /// computation.
     line: [i64; 2],
     /// All of it.
     whole: i64,
@@ -129,7 +134,8 @@ impl Least {
     }
 }
 
-/// When each node can begin at the earliest, and when the last is over; of those dependencies that count.
+/// When each node can begin at the earliest, and when the last is over; of those dependencies that
+/// count.
 fn earliest(graph: &Graph, lengths: &[Least], counts: impl Fn(u32, u32) -> bool) -> (Vec<i64>, i64) {
     let mut starts = vec![0i64; graph.nodes().len()];
     let mut last = 0;
@@ -158,7 +164,8 @@ fn earliest(graph: &Graph, lengths: &[Least], counts: impl Fn(u32, u32) -> bool)
     (starts, last)
 }
 
-/// When a link is done at the earliest with transfers that can begin at these times, the last first.
+/// When a link is done at the earliest with transfers that can begin at these times, the last
+/// first.
 fn from_any_moment(transfers: impl Iterator<Item = (i64, i64)>) -> i64 {
     let (mut done, mut load) = (0, 0i64);
     for (begin, line) in transfers {
@@ -203,7 +210,8 @@ fn collectives(graph: &Graph, lengths: &[Least], starts: &[i64]) -> Vec<(i64, i6
     all.into_iter().map(|(least, begin)| (least, if begin == i64::MAX { 0 } else { begin })).collect()
 }
 
-/// Hosts of all groups of `size` ranks that are `stride` apart, group by group; the number of hosts is a multiple of both together.
+/// Hosts of all groups of `size` ranks that are `stride` apart, group by group; the number of hosts
+/// is a multiple of both together.
 pub(crate) fn groups(hosts: u32, size: u32, stride: u32) -> Vec<Vec<HostId>> {
     let block = size * stride;
     let firsts = (0..hosts).filter(|h| h % block < stride);

@@ -7,11 +7,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// The context of BLAKE3's key derivation. Changing it changes every random number of every run.
 const CONTEXT: &str = "timeplane 2025 random streams v1";
 
-/// The random streams of one run. Each has an address, `(name, id, purpose)`, and is independent of all others: adding a
-/// host, or drawing once more somewhere, disturbs no other stream.
+/// The random streams of one run. Each has an address, `(name, id, purpose)`, and is independent of
+/// all others: adding a host, or drawing once more somewhere, disturbs no other stream.
 ///
-/// The key of a stream is BLAKE3 in its key derivation mode, under a fixed context, of: the seed (8 B, little endian), the
-/// name's length (8 B) and the name, the id (8 B), the purpose's length (8 B) and the purpose.
+/// The key of a stream is BLAKE3 in its key derivation mode, under a fixed context, of: the seed (8
+/// B, little endian), the name's length (8 B) and the name, the id (8 B), the purpose's length (8
+/// B) and the purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Streams {
     seed: u64,
@@ -40,7 +41,8 @@ impl Streams {
         ChaCha8Rng::from_seed(self.key(name, id, purpose))
     }
 
-    /// A generator for hot loops: xoshiro256++ whose state is the first 32 bytes of the stream at that address.
+    /// A generator for hot loops: xoshiro256++ whose state is the first 32 bytes of the stream at
+    /// that address.
     pub fn fast(&self, name: &str, id: u64, purpose: &str) -> Xoshiro256PlusPlus {
         let mut state = [0; 32];
         self.rng(name, id, purpose).fill_bytes(&mut state);

@@ -5,14 +5,17 @@ use crate::packets::{Rule, WHOLE, largest_payload};
 use timeplane_model::{Bytes, Framing};
 use timeplane_scenario::PacketMix;
 
-/// How far a table of random packet sizes goes, in bytes of a flow, before it is continued with its mean slope.
+/// How far a table of random packet sizes goes, in bytes of a flow, before it is continued with its
+/// mean slope.
 const TABLE: usize = 1 << 20;
 
-/// `w(s)`: expected wire bytes of a flow of `s` bytes. A table up to some size; beyond, `w(s + period) = w(s) + slope`.
+/// `w(s)`: expected wire bytes of a flow of `s` bytes. A table up to some size; beyond, `w(s +
+/// period) = w(s) + slope`.
 ///
-/// Exact for packets of one size. For random sizes, `w` is solved packet by packet (the first packet's size, then
-/// a smaller flow) up to 1 MiB; beyond that the renewal theorem's slope is used, where what is left of the first packets'
-/// pattern is below a packet's overhead: 1e-4 of a flow.
+/// Exact for packets of one size. For random sizes, `w` is solved packet by packet (the first
+/// packet's size, then a smaller flow) up to 1 MiB; beyond that the renewal theorem's slope is
+/// used, where what is left of the first packets' pattern is below a packet's overhead: 1e-4 of a
+/// flow.
 #[derive(Debug)]
 pub(crate) struct FlowWire {
     w: Vec<f64>,
@@ -43,7 +46,8 @@ impl FlowWire {
             }
             Rule::Random(pieces) => {
                 let largest = largest_payload(mtu, headers);
-                // The pieces in payload bytes: clamping splits off lumps at 1 B and at the largest payload.
+                // The pieces in payload bytes: clamping splits off lumps at 1 B and at the largest
+                // payload.
                 let mut parts: Vec<(u32, u32, f64)> = Vec::new();
                 let mut before = 0;
                 for piece in pieces.iter() {
@@ -54,7 +58,8 @@ impl FlowWire {
                     let mut size = piece.least;
                     while size <= piece.most {
                         let from = clamped(size);
-                        // The run of sizes with payloads that count up by one, or that all are clamped to the same.
+                        // The run of sizes with payloads that count up by one, or that all are
+                        // clamped to the same.
                         let run_end = if size <= headers {
                             piece.most.min(headers)
                         } else if from < largest {
@@ -150,7 +155,8 @@ impl FlowWire {
         self.sums[table] + whole_f * block + self.slope * period as f64 * whole_f * (whole_f + 1.0) / 2.0 + partial
     }
 
-    /// The integral of `w(rounded t)` for `t` from 0 to `x`; sizes round to the nearest, halves up, at least to 1.
+    /// The integral of `w(rounded t)` for `t` from 0 to `x`; sizes round to the nearest, halves up,
+    /// at least to 1.
     fn integral(&self, x: f64) -> f64 {
         let n = (x + 0.5).floor();
         if n < 1.0 {
@@ -168,8 +174,8 @@ impl FlowWire {
         (self.integral(b) - self.integral(a)) / (b - a)
     }
 
-    /// Mean for exponential sizes of this mean, rounded to whole bytes, at least 1: the sum over `s` of
-    /// `(w(s) - w(s - 1)) P(size >= s)`.
+    /// Mean for exponential sizes of this mean, rounded to whole bytes, at least 1: the sum over
+    /// `s` of `(w(s) - w(s - 1)) P(size >= s)`.
     pub(crate) fn mean_exponential(&self, mean: f64) -> f64 {
         let increase = |s: u64| self.at(s) - self.at(s - 1);
         let table = self.table() as u64;
@@ -215,7 +221,8 @@ mod tests {
         assert!((FlowWire::identity().mean_exponential(1e9) / 1e9 - 1.0).abs() < 1e-9);
     }
 
-    /// Random sizes: a flow that always takes one packet, one that may take one or two, and the seam of the table.
+    /// Random sizes: a flow that always takes one packet, one that may take one or two, and the
+    /// seam of the table.
     #[test]
     fn random_packets_are_counted_exactly() {
         let wire = FlowWire::new(&PacketMix::Bimodal, Bytes::new(1500), 28, Framing::Ethernet);

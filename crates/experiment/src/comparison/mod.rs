@@ -1,5 +1,5 @@
-//! The comparison of schemes, side by side at each sweep point: means over seeds, paired differences
-//! from a baseline, equivalence tests and bounds.
+//! The comparison of schemes, side by side at each sweep point: means over seeds, paired
+//! differences from a baseline, equivalence tests and bounds.
 
 mod export;
 mod notes;
@@ -63,7 +63,8 @@ pub struct Line {
     pub cells: Vec<Cell>,
 }
 
-/// Schemes side by side. Points and schemes are in the order in which they first appear in the runs.
+/// Schemes side by side. Points and schemes are in the order in which they first appear in the
+/// runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     lines: Vec<Line>,
@@ -168,8 +169,8 @@ impl Comparison {
 }
 
 impl Cell {
-    /// Whether the interval of the difference excludes 0 (of the relative difference, if it exists);
-    /// `None` without an interval.
+    /// Whether the interval of the difference excludes 0 (of the relative difference, if it
+    /// exists); `None` without an interval.
     pub fn is_significant(&self) -> Option<bool> {
         let difference = self.difference?;
         let shown = difference.relative.unwrap_or(difference.absolute);

@@ -37,9 +37,9 @@ impl Comparison {
         text
     }
 
-    /// All cells as text: the header, then for each point its lines and bounds. The first columns are
-    /// the swept keys and the scheme. The second line of a cell is the difference from the baseline. An
-    /// empty row separates points.
+    /// All cells as text: the header, then for each point its lines and bounds. The first columns
+    /// are the swept keys and the scheme. The second line of a cell is the difference from the
+    /// baseline. An empty row separates points.
     pub fn rows(&self) -> Vec<Vec<String>> {
         type Get = fn(&Line) -> Counts;
         let counts: [(&str, Get); 2] = [("unfinished flows", |l| l.flows), ("unfinished coflows", |l| l.coflows)];
@@ -90,8 +90,8 @@ impl Comparison {
         if self.keys.iter().filter(|k| last(k) == name).count() == 1 { name } else { key.to_owned() }
     }
 
-    /// The first columns and those of `columns`. `squeeze` is the width to squeeze a table into that
-    /// is too wide.
+    /// The first columns and those of `columns`. `squeeze` is the width to squeeze a table into
+    /// that is too wide.
     fn table(&self, text: &mut String, rows: &[Vec<String>], columns: Range<usize>, squeeze: Option<usize>) {
         let fixed = self.keys.len() + 1;
         let mut table = Table::new();

@@ -1,5 +1,6 @@
-//! The format of Chakra's traces: messages of protobuf (`schema/protobuf/et_def.proto` of mlcommons/chakra, versions 0.0.1 to 0.0.4), each behind its
-//! length as a varint. The first message has metadata of the whole file, all others are nodes.
+//! The format of Chakra's traces: messages of protobuf (`schema/protobuf/et_def.proto` of
+//! mlcommons/chakra, versions 0.0.1 to 0.0.4), each behind its length as a varint. The first
+//! message has metadata of the whole file, all others are nodes.
 //!
 //! Only fields that are used are declared; others are skipped, as protobuf has it.
 

@@ -1,4 +1,5 @@
-//! Every algorithm against an oracle that follows what pieces are made of, and against closed formulas.
+//! Every algorithm against an oracle that follows what pieces are made of, and against closed
+//! formulas.
 
 use super::*;
 use proptest::prelude::*;
@@ -61,8 +62,9 @@ fn apply(state: &mut [Content], m: &Move, carried: &[Content]) {
     }
 }
 
-/// Whether all ranks end with what they should, if each transfer carries what its sender has from the transfers that it waits for and nothing else, and
-/// transfers arrive in an order that only these waits decide: `first` says which of those that may be next.
+/// Whether all ranks end with what they should, if each transfer carries what its sender has from
+/// the transfers that it waits for and nothing else, and transfers arrive in an order that only
+/// these waits decide: `first` says which of those that may be next.
 fn follows(operation: Collective, n: u32, made: &Moves, mut first: impl FnMut(usize) -> usize) {
     let count = made.moves.len();
     // All that a transfer waits for, at any distance.

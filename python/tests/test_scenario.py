@@ -108,7 +108,7 @@ def test_errors_name_the_place(tmp_path):
     (issue,) = caught.value.issues
     assert (issue.line, issue.file) == (10, str(file))
     assert "jitter" in issue.message and "wrong.toml:10" in str(caught.value)
-    with pytest.raises(tp.ScenarioError, match="cannot be read"):
+    with pytest.raises(tp.ScenarioError, match="cannot read the file"):
         tp.Scenario.from_file(tmp_path / "missing.toml")
     # What is only found when it is about to run still knows its line.
     file.write_text(TOML + 'plan.tdma = { scheduler = "nonsense" }\n')

@@ -23,7 +23,7 @@ fn a_file_knows_its_folder_and_its_name() {
     assert_eq!((place.line, place.column), (Some(16), Some(8)));
     assert_eq!(Loaded::from_file(format!("{folder}/slots_shuffle.toml"), &[]).unwrap().name(), "slots-shuffle");
     let missing = Loaded::from_file("nowhere/a.toml", &[]).unwrap_err().to_string();
-    assert!(missing.starts_with("nowhere/a.toml: cannot be read: "), "{missing}");
+    assert!(missing.starts_with("nowhere/a.toml: cannot read the file: "), "{missing}");
 }
 
 #[test]

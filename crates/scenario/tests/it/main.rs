@@ -3,3 +3,4 @@
 mod cells;
 mod loading;
 mod messages;
+mod names;

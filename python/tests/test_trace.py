@@ -180,7 +180,7 @@ def test_what_is_not_there_is_said(make, tmp_path):
         done = command("trace", folder, "--output", str(tmp_path / "no"), *arguments)
         assert (done.returncode, done.stderr.splitlines()[0].removeprefix("error: ")) == (2, message)
     done = command("trace", str(tmp_path), "--output", str(tmp_path / "no"))
-    assert done.returncode == 2 and "no folder of results" in done.stderr
+    assert done.returncode == 2 and "not a results folder" in done.stderr
     assert not (tmp_path / "no").exists()
 
 

@@ -1,4 +1,4 @@
-//! What can go wrong, in words for the person at the keyboard.
+//! Errors of results, each with what to do about it.
 
 use parquet::errors::ParquetError;
 use std::io;
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 pub enum ResultsError {
     /// The disk is full, or a quota is used up.
     #[error(
-        "no space left to write {}. Runs that are complete are kept: make room and start the same command again, and only \
-         the missing runs are run", path.display()
+        "no space left to write {}. Completed runs are kept: free some space and run the same command again to \
+         continue", path.display()
     )]
     DiskFull {
         /// What was being written.
@@ -36,7 +36,7 @@ pub enum ResultsError {
     },
     /// The folder of results exists and holds something else.
     #[error(
-        "{} is not a folder of results: it holds {found}. Choose another name for the results, or move it away",
+        "{} is not a results folder: it contains {found}. Choose another name for the results, or move it away",
         path.display()
     )]
     NotOurs {
@@ -58,7 +58,7 @@ pub enum ResultsError {
     },
     /// Written by a version with another layout.
     #[error(
-        "{} holds results of layout {found}; this version reads and writes layout {known}. Use the version that wrote \
+        "{} has results of layout {found}: expected layout {known}. Use the version of timeplane that wrote \
          them, or choose another name", path.display()
     )]
     Format {
@@ -70,7 +70,7 @@ pub enum ResultsError {
         known: u32,
     },
     /// A file that cannot be understood.
-    #[error("{} cannot be read: {reason}. Remove it, and it is written again", path.display())]
+    #[error("cannot read {}: {reason}. Remove it to write it again", path.display())]
     Broken {
         /// The file, or the folder of a run.
         path: PathBuf,
@@ -78,14 +78,14 @@ pub enum ResultsError {
         reason: String,
     },
     /// A folder without a manifest, or none at all.
-    #[error("{} is no folder of results: there is no manifest.json in it", path.display())]
+    #[error("{} is not a results folder: it has no manifest.json", path.display())]
     NoResults {
         /// The folder.
         path: PathBuf,
     },
     /// A file of a complete run that cannot be understood: cut off, or changed since.
     #[error(
-        "{} cannot be read: {reason}. Remove the folder {}, and start the command that made it again: only this run is run",
+        "cannot read {}: {reason}. Remove the folder {} and run the same command again to repeat this run",
         path.display(), path.parent().unwrap_or(path).display()
     )]
     BrokenRun {
@@ -104,7 +104,7 @@ pub enum ResultsError {
     },
     /// A name that is not one folder.
     #[error(
-        "`{name}` cannot be the name of a folder of results: use letters, digits, `.`, `_` and `-`, and do not begin with `.`"
+        "invalid name of a results folder `{name}`: expected letters, digits, `.`, `_` and `-`, not starting with `.`"
     )]
     Name {
         /// What was found.

@@ -5,8 +5,8 @@ use crate::summary::RunSummary;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-/// What a metric is computed over. A mean over finished flows or coflows is flagged where some did
-/// not finish.
+/// What a metric is computed over. A mean over finished flows or coflows is flagged if some did not
+/// finish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Finished flows.
@@ -19,17 +19,17 @@ pub enum Scope {
 
 macro_rules! metrics {
     ($($(#[doc = $doc:literal])+ $variant:ident $name:literal, $label:literal, $quantity:ident, $scope:ident, $get:expr;)+) => {
-        /// A number of a run that schemes are compared by.
+        /// A number of a run by which schemes are compared.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Metric {
             $( $(#[doc = $doc])+ $variant, )+
         }
 
         impl Metric {
-            /// All of them.
+            /// All metrics.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// Its name, with the unit: that of its column in `summary.parquet`.
+            /// Its name with the unit: the name of its column in `summary.parquet`.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
             }
@@ -37,12 +37,12 @@ macro_rules! metrics {
             pub const fn label(self) -> &'static str {
                 match self { $(Self::$variant => $label),+ }
             }
-            /// Its value in a run, in the unit of its name; `None` where the run has none.
+            /// Its value in a run, in the unit of its name, if the run has one.
             pub fn value(self, run: &RunSummary) -> Option<f64> {
                 let get: fn(&RunSummary) -> Option<f64> = match self { $(Self::$variant => $get),+ };
                 get(run)
             }
-            /// A value of it for people: three digits and a unit.
+            /// A value as text: three digits and a unit.
             pub fn show(self, value: f64) -> String {
                 self.quantity().show(value, None)
             }
@@ -87,33 +87,33 @@ metrics! {
     StepMean "step_mean_ps", "step mean", Time, Run, |r| r.step_ps.map(|d| d.mean);
     /// Longest step.
     StepMax "step_max_ps", "step max", Time, Run, |r| r.step_ps.map(|d| d.max);
-    /// Mean of steps' times over what no scheme can be faster than.
+    /// Mean of the steps' times divided by their lower bounds.
     StepStretch "step_stretch", "step over bound", Ratio, Run, |r| r.step_stretch;
-    /// From the first arrival to the last finish; exists where all flows finished.
+    /// From the first arrival to the end of the last flow, if all flows finished.
     Completion "completion_ps", "completion", Time, Run, |r| r.completion_ps.map(|ps| ps as f64);
-    /// Application bits received per second in the window, all hosts together.
+    /// Application bits received per second in the window, over all hosts.
     Goodput "goodput_bps", "goodput", Rate, Run, |r| r.goodput_bps;
     /// Jain's index of the hosts' goodput.
     GoodputJain "goodput_jain", "Jain's index", Ratio, Run, |r| r.goodput_jain;
-    /// Mean time of packets in the network.
+    /// Mean latency of packets.
     NetworkLatencyMean "network_latency_mean_ps", "network latency mean", Time, Run, |r| r.network_latency_ps.map(|d| d.mean);
-    /// Median time of packets in the network.
+    /// Median latency of packets.
     NetworkLatencyP50 "network_latency_p50_ps", "network latency median", Time, Run, |r| r.network_latency_ps.map(|d| d.p50);
-    /// 99th percentile of the times of packets in the network.
+    /// 99th percentile of the latencies of packets.
     NetworkLatencyP99 "network_latency_p99_ps", "network latency p99", Time, Run, |r| r.network_latency_ps.map(|d| d.p99);
-    /// Mean round-trip time of TCP's segments.
+    /// Mean round-trip time of TCP segments.
     RttMean "rtt_mean_ps", "RTT mean", Time, Run, |r| r.rtt_ps.map(|d| d.mean);
     /// Median round-trip time.
     RttP50 "rtt_p50_ps", "RTT median", Time, Run, |r| r.rtt_ps.map(|d| d.p50);
     /// 99th percentile of the round-trip times.
     RttP99 "rtt_p99_ps", "RTT p99", Time, Run, |r| r.rtt_ps.map(|d| d.p99);
-    /// The round-trip time that all but one segment in 100,000 keep within.
+    /// 99.999th percentile of the round-trip times.
     RttP99999 "rtt_p99999_ps", "RTT p99.999", Time, Run, |r| r.rtt_p99999_ps;
     /// Longest round-trip time.
     RttMax "rtt_max_ps", "RTT max", Time, Run, |r| r.rtt_ps.map(|d| d.max);
     /// Data packets lost.
     DroppedPackets "dropped_packets", "dropped packets", Count, Run, |r| Some(r.packets.dropped as f64);
-    /// Packets sent again.
+    /// Retransmitted packets.
     Retransmissions "retransmissions", "retransmissions", Count, Run, |r| Some(r.retransmissions as f64);
     /// Control messages sent.
     ControlMessages "control_messages", "control messages", Count, Run, |r| Some(r.control_total().messages as f64);
@@ -128,8 +128,8 @@ impl Metric {
         Self::ALL.iter().copied().find(|m| m.name() == name || bare(*m) == name)
     }
 
-    /// What a table shows where nobody says: coflows where there are some, flows otherwise, and
-    /// what went wrong.
+    /// The metrics of a table by default: those of steps, coflows or flows, whichever the workload
+    /// has, and drops if there are any.
     pub fn usual(runs: &[RunSummary]) -> Vec<Self> {
         let has = |metric: Self| runs.iter().any(|r| metric.value(r).is_some());
         let mut metrics = if has(Self::StepMean) {
@@ -152,19 +152,19 @@ impl Metric {
     }
 }
 
-/// What theory says that a metric cannot be better than.
+/// A theoretical bound that no scheme can beat.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bound {
-    /// What the bound is: `ideal`, `max-min rates`, ...
+    /// Its name, such as `busiest link`.
     pub label: String,
-    /// What it bounds; by its name in files.
+    /// The metric that it bounds.
     #[serde(with = "by_name")]
     pub metric: Metric,
-    /// Its value by sweep point, in the metric's unit (times: ps). Points without one have none.
+    /// Its value by sweep point, in the unit of the metric. Some points may have none.
     pub values: Vec<(IndexMap<String, String>, f64)>,
 }
 
-/// A metric in a file.
+/// A metric in a file, by its name.
 mod by_name {
     use super::Metric;
     use serde::de::Error;

@@ -1,5 +1,4 @@
-//! Folders of results and their tables, to be read. Nothing is locked or written: what a run is
-//! writing meanwhile is not there yet.
+//! Reads results folders and their tables, without locks. Runs in progress are left out.
 
 use crate::error::ResultsError;
 use crate::metric::Bound;
@@ -22,38 +21,36 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A folder of results with what is complete in it.
+/// A results folder and its completed runs.
 #[derive(Clone, Debug)]
 pub struct Folder {
     /// Where it is.
     pub directory: PathBuf,
-    /// Its own name, which need not be that of its manifest.
+    /// The name of the folder, which may differ from that of its manifest.
     pub name: String,
-    /// What was asked.
     pub manifest: Manifest,
-    /// The complete runs, in the order of the manifest.
+    /// The completed runs, in the order of the manifest.
     pub runs: Vec<CompleteRun>,
 }
 
-/// A complete run.
+/// A completed run.
 #[derive(Clone, Debug)]
 pub struct CompleteRun {
-    /// Its folder, with its tables.
+    /// The folder of its tables.
     pub directory: PathBuf,
     /// Its key, scheme, point and seed.
     pub about: ManifestRun,
-    /// What the scenario of its manifest calls the scheme, whatever name [`Folder::tell_apart`]
-    /// gives it.
+    /// The name of its scheme in the scenario, which [`Folder::tell_apart`] does not change.
     pub scheme: String,
-    /// Its numbers, under the names of the manifest.
+    /// Its summary, with the names of the manifest.
     pub summary: RunSummary,
 }
 
 impl Folder {
-    /// Reads the manifest and the summaries of complete runs.
+    /// Reads the manifest and the summaries of the completed runs.
     ///
     /// # Errors
-    /// Where the folder holds no results, results of another layout, or what cannot be read.
+    /// If the folder has no results or results of another layout, or a file cannot be read.
     pub fn read(directory: &Path) -> Result<Self, ResultsError> {
         let path = directory.join("manifest.json");
         let text = match fs::read(&path) {
@@ -87,8 +84,8 @@ impl Folder {
         Ok(Self { directory: directory.to_owned(), name, manifest, runs })
     }
 
-    /// The bounds of several folders. One that another folder has with the same values is there
-    /// once; one of the same name with other values is named `NAME (FOLDER)`.
+    /// The bounds of several folders. Equal bounds are merged. A bound of the same name with other
+    /// values is named `NAME (FOLDER)`.
     pub fn bounds(folders: &[Self]) -> Vec<Bound> {
         let mut all: Vec<Bound> = Vec::new();
         for folder in folders {
@@ -106,8 +103,8 @@ impl Folder {
         all
     }
 
-    /// Gives schemes that a folder before has as well a name with their folder, and a number where
-    /// that is taken too, in manifests as in runs.
+    /// Makes the names of schemes unique, in manifests and runs: a scheme that an earlier folder
+    /// also has is named `NAME (FOLDER)`, with a number if that is taken, too.
     pub fn tell_apart(folders: &mut [Self]) {
         let mut taken: BTreeSet<String> = BTreeSet::new();
         for folder in folders {
@@ -149,7 +146,7 @@ fn broken(path: &Path, reason: String) -> ResultsError {
 
 type Builder = ParquetRecordBatchReaderBuilder<File>;
 
-/// The file of a table and what its end says; `None` where there is none.
+/// The file of a table and its metadata; `None` if it does not exist.
 fn open<R: Row>(run: &CompleteRun) -> Result<Option<(PathBuf, Builder)>, ResultsError> {
     let path = run.directory.join(R::TABLE).with_extension("parquet");
     let file = match File::open(&path) {
@@ -160,32 +157,31 @@ fn open<R: Row>(run: &CompleteRun) -> Result<Option<(PathBuf, Builder)>, Results
     Ok(Some((path, builder)))
 }
 
-/// Some columns of a table of a run. Names and types are those that [`tables`](crate::tables)
-/// declares.
+/// Some columns of a table of a run, as declared in [`tables`](crate::tables).
 #[derive(Clone, Debug)]
 pub struct Columns {
     batch: RecordBatch,
 }
 
 impl Columns {
-    /// How many rows a table of a run has; none where there is no such table.
+    /// The number of rows of a table of a run; 0 if it does not exist.
     ///
     /// # Errors
-    /// Where the file is not whole.
+    /// If the file is damaged.
     pub fn count<R: Row>(run: &CompleteRun) -> Result<usize, ResultsError> {
         let Some((path, builder)) = open::<R>(run)? else { return Ok(0) };
         let rows = builder.metadata().file_metadata().num_rows();
         usize::try_from(rows).map_err(|e| broken(&path, e.to_string()))
     }
 
-    /// Reads these columns of a table, all rows or the first `most`; `None` where the run has no
-    /// such table.
+    /// Reads these columns of a table, all rows or the first `most`; `None` if the run has no such
+    /// table.
     ///
     /// # Errors
-    /// Where the file is not whole, or its columns are not those of this version.
+    /// If the file is damaged, or its columns differ from those of this version.
     ///
     /// # Panics
-    /// Where `names` has a column that the table is not declared with.
+    /// If `names` has a column that is not declared.
     pub fn read<R: Row>(run: &CompleteRun, names: &[&str], most: Option<usize>) -> Result<Option<Self>, ResultsError> {
         let Some((path, builder)) = open::<R>(run)? else { return Ok(None) };
         let broken = |reason: String| broken(&path, reason);
@@ -209,7 +205,7 @@ impl Columns {
         Ok(Some(Self { batch }))
     }
 
-    /// How many rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.batch.num_rows()
     }
@@ -218,11 +214,10 @@ impl Columns {
         self.batch.column_by_name(name).expect("a column that was asked for")
     }
 
-    /// The numbers of a column, with null as `None`. Counts beyond 2^63 are wrong in any table and
-    /// become `None`.
+    /// The numbers of a column; null is `None`. Counts beyond 2^63 are invalid and become `None`.
     ///
     /// # Panics
-    /// Where the column was not read, or holds words.
+    /// If the column was not read, or has text.
     pub fn nullable(&self, name: &str) -> Vec<Option<i64>> {
         let column = self.column(name);
         match column.data_type() {
@@ -234,18 +229,18 @@ impl Columns {
         }
     }
 
-    /// The numbers of a column that is not nullable; truths are 0 and 1.
+    /// The numbers of a column that is not nullable; booleans are 0 and 1.
     ///
     /// # Panics
-    /// Where the column was not read, or holds words.
+    /// If the column was not read, or has text.
     pub fn numbers(&self, name: &str) -> Vec<i64> {
         self.nullable(name).into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    /// The words of a column.
+    /// The texts of a column.
     ///
     /// # Panics
-    /// Where the column was not read, or holds numbers.
+    /// If the column was not read, or has numbers.
     pub fn words(&self, name: &str) -> Vec<String> {
         let column = self.column(name).as_dictionary::<Int32Type>();
         let words = column.downcast_dict::<StringArray>().expect("words");

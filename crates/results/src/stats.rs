@@ -1,28 +1,28 @@
 //! Statistics of runs: percentiles, fairness, intervals, paired differences, equivalence.
 //!
-//! Intervals are Student's t intervals over independent values, which the seeds of a run set are.
-//! Values within one run are not independent: [`batch_means`] is for them.
+//! Intervals are Student's t intervals over independent values, such as those of several seeds.
+//! Values within one run are not independent: use [`batch_means`] for them.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The confidence level of intervals, unless said otherwise.
+/// The default confidence level of intervals.
 pub const LEVEL: f64 = 0.95;
-/// The margin of "no difference", relative to the baseline, unless said otherwise.
+/// The default margin of equivalence, relative to the baseline.
 pub const MARGIN: f64 = 0.1;
 
-/// The arithmetic mean; `None` of nothing.
+/// The arithmetic mean; `None` without values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The `p`-th percentile (`0 <= p <= 100`) of values in ascending order; `None` of nothing.
+/// The `p`-th percentile (`0 <= p <= 100`) of values in ascending order; `None` without values.
 ///
 /// Linear interpolation between the two values next to position `(n - 1) p / 100`, counted from 0:
 /// the default of numpy, pandas and R (type 7).
 ///
 /// # Panics
-/// Where `p` is not in `0..=100`.
+/// If `p` is not in `0..=100`.
 pub fn percentile(sorted: &[f64], p: f64) -> Option<f64> {
     assert!((0.0..=100.0).contains(&p), "percentile {p} is not in 0..=100");
     debug_assert!(sorted.is_sorted(), "percentiles need values in ascending order");
@@ -33,31 +33,31 @@ pub fn percentile(sorted: &[f64], p: f64) -> Option<f64> {
     Some(a + (b - a) * (position - below as f64))
 }
 
-/// Jain's index of fairness, `(sum x)^2 / (n sum x^2)`: 1 where all are equal, `1/n` where one has
-/// all (Jain, Chiu and Hawe, DEC-TR-301, 1984). `None` of nothing, and where all are 0.
+/// Jain's index of fairness, `(sum x)^2 / (n sum x^2)`: 1 if all are equal, `1/n` if one has
+/// all (Jain, Chiu and Hawe, DEC-TR-301, 1984). `None` without values or if all are 0.
 pub fn jain(values: &[f64]) -> Option<f64> {
     let sum: f64 = values.iter().sum();
     let squares: f64 = values.iter().map(|x| x * x).sum();
     (squares > 0.0).then(|| sum * sum / (values.len() as f64 * squares))
 }
 
-/// A mean and how well it is known.
+/// A mean and its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The mean.
     pub mean: f64,
-    /// Half of the interval's width; `None` of a single value, of which nothing is known.
+    /// Half of the interval's width; `None` with a single value.
     pub half_width: Option<f64>,
-    /// How many values it comes from.
+    /// The number of values.
     pub count: u64,
 }
 
 impl Interval {
     /// The interval that contains the true mean with probability `level`, for independent values
-    /// that are about normally distributed; `None` of nothing.
+    /// that are about normally distributed; `None` without values.
     ///
     /// # Panics
-    /// Where `level` is not between 0 and 1.
+    /// If `level` is not between 0 and 1.
     pub fn of(values: &[f64], level: f64) -> Option<Self> {
         let mean = mean(values)?;
         let half_width = standard_error(values, mean)
@@ -72,13 +72,13 @@ impl Interval {
     pub fn high(&self) -> Option<f64> {
         self.half_width.map(|h| self.mean + h)
     }
-    /// Whether all of the interval is on one side of zero: a difference that is more than chance.
+    /// Whether the whole interval is on one side of zero: a significant difference.
     pub fn excludes_zero(&self) -> bool {
         self.half_width.is_some_and(|h| self.mean.abs() > h)
     }
 }
 
-/// `s / sqrt(n)`; `None` under two values.
+/// `s / sqrt(n)`; `None` with fewer than two values.
 fn standard_error(values: &[f64], mean: f64) -> Option<f64> {
     let n = values.len();
     if n < 2 {
@@ -95,26 +95,26 @@ fn student(freedom: usize) -> StudentsT {
 /// The `p`-quantile of Student's t distribution.
 ///
 /// # Panics
-/// Where `p` is not between 0 and 1, or `freedom` is 0.
+/// If `p` is not between 0 and 1, or `freedom` is 0.
 pub fn t_quantile(p: f64, freedom: usize) -> f64 {
     assert!(p > 0.0 && p < 1.0, "probability {p} is not between 0 and 1");
     student(freedom).inverse_cdf(p)
 }
 
-/// A difference between two schemes that saw the same arrivals.
+/// A difference between two schemes with the same arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Paired {
-    /// `value - baseline`, seed by seed.
+    /// `value - baseline`, paired by seed.
     pub absolute: Interval,
-    /// `value / baseline - 1`, seed by seed; `None` where a baseline is 0.
+    /// `value / baseline - 1`, paired by seed; `None` if a baseline is 0.
     pub relative: Option<Interval>,
 }
 
-/// The difference of `values` to `baseline`, paired by position (the same seed, and so the same
-/// arrivals): what the arrivals do to both cancels out. `None` of nothing.
+/// The difference of `values` from `baseline`, paired by position. Pairs have the same seed and the
+/// same arrivals, whose influence on both cancels out. `None` without values.
 ///
 /// # Panics
-/// Where the lengths differ.
+/// If the lengths differ.
 pub fn paired(values: &[f64], baseline: &[f64], level: f64) -> Option<Paired> {
     assert_eq!(values.len(), baseline.len(), "paired values come in pairs");
     let differences: Vec<f64> = values.iter().zip(baseline).map(|(x, b)| x - b).collect();
@@ -127,25 +127,25 @@ fn relative_differences(values: &[f64], baseline: &[f64]) -> Option<Vec<f64>> {
     values.iter().zip(baseline).map(|(x, b)| (*b != 0.0).then(|| x / b - 1.0)).collect()
 }
 
-/// Answer of an equivalence test.
+/// The result of an equivalence test.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Equivalence {
     /// The larger of the two one-sided p-values.
     pub p_value: f64,
-    /// The margin that was asked for, relative to the baseline.
+    /// The margin, relative to the baseline.
     pub margin: f64,
     /// Whether the relative difference is within the margin, at `1 - level`.
     pub equivalent: bool,
 }
 
 /// Whether `values` differ from `baseline` by less than `margin`, relative to the baseline: two
-/// one-sided paired t-tests (Schuirmann, J. Pharmacokinet. Biopharm. 15(6), 1987). Not finding a
-/// difference is no proof that there is none; this is.
+/// one-sided paired t-tests (Schuirmann, J. Pharmacokinet. Biopharm. 15(6), 1987). A
+/// difference that is not significant does not prove equivalence; this test does.
 ///
-/// `None` under two pairs, and where a baseline is 0.
+/// `None` with fewer than two pairs, or if a baseline is 0.
 ///
 /// # Panics
-/// Where the lengths differ, or `margin` is not positive.
+/// If the lengths differ, or `margin` is not positive.
 pub fn equivalence(values: &[f64], baseline: &[f64], margin: f64, level: f64) -> Option<Equivalence> {
     assert_eq!(values.len(), baseline.len(), "paired values come in pairs");
     assert!(margin > 0.0, "a margin of equivalence is positive, not {margin}");
@@ -161,10 +161,10 @@ pub fn equivalence(values: &[f64], baseline: &[f64], margin: f64, level: f64) ->
     Some(Equivalence { p_value, margin, equivalent: p_value < 1.0 - level })
 }
 
-/// An interval for the mean of a series from one run, whose neighbours resemble each other: the
-/// series is cut into `batches` parts of equal length, whose means are nearly independent where the
-/// parts are long. Values at the beginning that fill no whole part are left out. `None` under two
-/// batches, or where the series is shorter than that.
+/// An interval for the mean of a series from one run, whose values are correlated. The series is
+/// divided into `batches` of equal length. The means of long batches are nearly independent. Values
+/// at the start that do not fill a batch are left out. `None` with fewer than two batches, or if
+/// the series is shorter than that.
 pub fn batch_means(series: &[f64], batches: usize, level: f64) -> Option<Interval> {
     let length = series.len().checked_div(batches)?;
     if batches < 2 || length == 0 {

@@ -106,7 +106,7 @@ fn what_cannot_be_reported_is_said_and_leaves_the_page_before() {
     let before = fs::read(&page).unwrap();
 
     let said = refused(&dir, &["report", "results"], 2);
-    assert!(said.contains("results is no folder of results: there is no manifest.json in it"), "{said}");
+    assert!(said.contains("results is not a results folder: it has no manifest.json"), "{said}");
     let said = refused(&dir, &["report", "results/four", "--output", "none/page.html"], 1);
     assert!(said.contains("cannot write none/page.html"), "{said}");
 
@@ -115,10 +115,7 @@ fn what_cannot_be_reported_is_said_and_leaves_the_page_before() {
     let whole = fs::read(&flows).unwrap();
     fs::write(&flows, &whole[..whole.len() / 2]).unwrap();
     let said = refused(&dir, &["report", "results/four"], 1);
-    assert!(
-        said.contains("flows.parquet cannot be read") && said.contains("Remove the folder results/four/runs/"),
-        "{said}"
-    );
+    assert!(said.contains("flows.parquet: ") && said.contains("Remove the folder results/four/runs/"), "{said}");
     // What it advises helps.
     fs::remove_dir_all(&run).unwrap();
     answer(&dir, &["run", "four.toml", "--quiet", "--seeds", "1"]);
@@ -127,13 +124,13 @@ fn what_cannot_be_reported_is_said_and_leaves_the_page_before() {
 
     let manifest = dir.join("results/four/manifest.json");
     let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replacen("\"format\": 1", "\"format\": 7", 1)).unwrap();
+    fs::write(&manifest, text.replacen("\"format\": 2", "\"format\": 7", 1)).unwrap();
     let said = refused(&dir, &["report", "results/four"], 2);
-    assert!(said.contains("results/four holds results of layout 7; this version reads and writes layout 2"), "{said}");
-    assert!(said.contains("Use the version that wrote them"), "{said}");
+    assert!(said.contains("results/four has results of layout 7: expected layout 2"), "{said}");
+    assert!(said.contains("Use the version of timeplane that wrote them"), "{said}");
     fs::write(&manifest, &text[..text.len() / 2]).unwrap();
     let said = refused(&dir, &["report", "results/four"], 1);
-    assert!(said.contains("manifest.json cannot be read"), "{said}");
+    assert!(said.contains("manifest.json: "), "{said}");
     assert_eq!(fs::read(&page).unwrap(), before);
     let left: Vec<_> = fs::read_dir(dir.join("results/four")).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().ends_with(".tmp")), "{left:?}");

@@ -116,7 +116,7 @@ fn foreign_folders_are_left_alone() {
         fs::write(photos.join(name), "x").unwrap();
     }
     let error = Store::open(scratch.path(), "photos").unwrap_err().to_string();
-    assert!(error.contains("photos is not a folder of results: it holds a.jpg, b.jpg, c.jpg and 2 more"), "{error}");
+    assert!(error.contains("photos is not a results folder: it contains a.jpg, b.jpg, c.jpg and 2 more"), "{error}");
     assert_eq!(names(&photos).len(), 5);
 
     fs::write(scratch.path().join("file"), "x").unwrap();
@@ -138,7 +138,7 @@ fn another_layout_is_refused() {
     let marker = scratch.path().join("study/.timeplane-results");
     fs::write(&marker, "timeplane results, layout 99\n").unwrap();
     let error = Store::open(scratch.path(), "study").unwrap_err().to_string();
-    assert!(error.contains("holds results of layout 99; this version reads and writes layout 2"), "{error}");
+    assert!(error.contains("has results of layout 99: expected layout 2"), "{error}");
     // Killed between creating and writing the marker.
     fs::write(&marker, "").unwrap();
     Store::open(scratch.path(), "study").unwrap();
@@ -263,7 +263,7 @@ fn the_manifest_is_replaced_in_one_step() {
 
     fs::write(store.dir().join("manifest.json"), "{").unwrap();
     let error = store.manifest().unwrap_err().to_string();
-    assert!(error.contains("manifest.json cannot be read: EOF"), "{error}");
+    assert!(error.contains("manifest.json: EOF"), "{error}");
 }
 
 #[test]

@@ -163,10 +163,7 @@ fn a_full_disk_stops_the_run_and_is_said_plainly() {
     let error = recorder.finish().unwrap_err();
     assert!(error.is_disk_full());
     let text = error.to_string();
-    assert!(
-        text.starts_with("no space left to write ") && text.contains("flows.parquet. Runs that are complete"),
-        "{text}"
-    );
+    assert!(text.starts_with("no space left to write ") && text.contains("flows.parquet. Completed runs"), "{text}");
 
     // A file that is short enough shows it at the end.
     let mut recorder = Recorder::files(scratch.path()).unwrap();

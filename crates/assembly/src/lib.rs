@@ -104,7 +104,7 @@ pub fn assemble(spec: &PlanSpec, site: &Site) -> Box<dyn PlanAgents> {
         PlanSpec::Tdma(spec) => Box::new(tdma::Tdma::new(spec.clone(), site)),
         PlanSpec::Timeslots(spec) => Box::new(timeslots::Timeslots { spec: spec.clone(), site }),
         PlanSpec::Rates(spec) => Box::new(rates::Rates { spec: *spec, site }),
-        PlanSpec::Circuits(spec) => Box::new(circuits::Circuits { spec: spec.clone(), site }),
+        PlanSpec::Circuits(spec) => Box::new(circuits::Circuits { spec: *spec, site }),
         PlanSpec::Flyways(spec) => Box::new(flyways::Flyways { spec: spec.clone(), site }),
     }
 }

@@ -332,10 +332,10 @@ impl Setup<'_> {
         let report_latency = self.plan().map_or(REPORT_LATENCY, |p| p.control_latency() * 2);
         let nic = self.interfaces();
         let mut network = Network::new(Arc::clone(fabric), streams, passive, times.stop, report_latency, nic);
-        if let Topology::Hybrid(spec) = &scenario.fabric.topology {
-            if let Some(circuits) = Circuits::new(fabric, spec.retune, spec.dark.times(), streams) {
-                network.add_circuits(circuits, spec.multiplexer_frames, scenario.fabric.framing.wire(mtu));
-            }
+        if let Topology::Hybrid(spec) = &scenario.fabric.topology
+            && let Some(circuits) = Circuits::new(fabric, spec.retune, spec.dark.times(), streams)
+        {
+            network.add_circuits(circuits, spec.multiplexer_frames, scenario.fabric.framing.wire(mtu));
         }
         let traces = self.add_radios(&mut network, base)?;
         network.fail(&scenario.failure);

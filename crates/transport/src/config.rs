@@ -1,4 +1,6 @@
 //! Parameters of a TCP connection.
+//!
+//! Defaults follow RFCs and common hosts, as each field says.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,45 +8,50 @@ use timeplane_model::Duration;
 
 use crate::CongestionKind;
 
-/// Parameters of a TCP connection. Both ends are given the same.
+/// Parameters of a TCP connection, the same for both ends.
 ///
-/// A limit that makes no sense (an MSS, a window or a count of zero) is taken as one.
+/// Impossible limits (an MSS, a window or a count of zero) are raised to one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TcpConfig {
-    /// Congestion control. Default: CUBIC, as in most hosts.
+    /// The congestion control. Default: CUBIC, as in most hosts.
     pub congestion: CongestionKind,
-    /// Most payload of a segment, bytes. Default 1460: an MTU of 1500 without TCP options.
+    /// The most payload of a segment, in bytes. Default 1460: an MTU of 1500 without TCP options.
     pub mss: u32,
-    /// Initial window, segments. Default 10 (RFC 6928). With [`CongestionKind::Fixed`] the window for ever.
+    /// The initial window, in segments. Default 10 (RFC 6928). With [`CongestionKind::Fixed`] the
+    /// window stays.
     pub initial_window: u32,
-    /// Least retransmission timeout. Default 200 ms, as in Linux; RFC 6298 asks for 1 s, a data center often
-    /// for less than 10 ms.
+    /// The shortest retransmission timeout. Default 200 ms, as in Linux. RFC 6298 requires 1 s;
+    /// data centers often use less than 10 ms.
     pub min_rto: Duration,
-    /// Retransmission timeout before the first measurement of the round-trip time, for the SYN too. Default 1 s
-    /// (RFC 6298, rule 2.1). Raised to `min_rto` where it is less.
+    /// The retransmission timeout before the first measurement of the round-trip time, for the SYN
+    /// too. Default 1 s (RFC 6298, rule 2.1); at least `min_rto`.
     pub initial_rto: Duration,
-    /// When a receiver holds an acknowledgement back.
+    /// When a receiver delays an acknowledgement.
     pub delayed_ack: DelayedAck,
-    /// Most segments by which one acknowledgement in slow start may enlarge the window: L of RFC 3465, section
-    /// 2.3. Default 2, so that delayed acknowledgements double the window each round trip; 1 is equation 2 of
-    /// RFC 5681.
+    /// How many segments one acknowledgement may add to the window in slow start: L of RFC 3465,
+    /// section 2.3. With the default of 2, delayed acknowledgements double the window each round
+    /// trip. With 1 it is equation 2 of RFC 5681.
     pub slow_start_segments: u32,
-    /// Selective acknowledgements (RFC 2018), and recovery by them (RFC 6675) instead of RFC 6582. Default on.
+    /// Selective acknowledgements (RFC 2018) and recovery by them (RFC 6675) instead of RFC 6582.
+    /// Default on.
     pub sack: bool,
-    /// With SACK, notice that the first segment's repetition is lost, too, once something sent later has arrived, and
-    /// reduce the window again (RFC 5681, section 4.3); hosts with RACK (RFC 8985) do. Default on. Off leaves it to the
-    /// retransmission timer, as RFC 6675 does, which where `min_rto` is many round trips makes short queues look bad.
+    /// With SACK, detects that the repetition of the first segment is lost too, once something sent
+    /// later has arrived, and reduces the window again (RFC 5681, section 4.3). Hosts with RACK
+    /// (RFC 8985) do so. Default on. Otherwise only the retransmission timer detects it, as in RFC
+    /// 6675; if `min_rto` is many round trips, this makes short queues look bad.
     pub find_lost_repetitions: bool,
-    /// Explicit congestion notification (RFC 3168). Default off; always on with [`CongestionKind::Dctcp`].
+    /// Explicit congestion notification (RFC 3168). Default off; always on with
+    /// [`CongestionKind::Dctcp`].
     pub ecn: bool,
-    /// Spread segments over the round trip: one per payload / (f * cwnd / srtt), with f = 2 in slow start and
-    /// 1.2 later, as Linux does. Not before the first measurement. Default off.
+    /// Spreads segments over the round trip: one per payload / (f
+    /// - cwnd / srtt), with f = 2 in slow start and 1.2 later, as Linux does. It starts with the
+    ///   first measurement. Default off.
     pub pacing: bool,
-    /// Exchange SYN and SYN-ACK before data. Default off: the connection is declared open.
+    /// Exchanges SYN and SYN-ACK before data. Default off: the connection is open from the start.
     pub handshake: bool,
-    /// Room at the receiver, bytes, which limits what is outstanding. Default unlimited.
+    /// The receive window in bytes, which limits outstanding data. Default unlimited.
     pub receive_window: Option<u64>,
-    /// CUBIC leaves slow start when the round trips lengthen (HyStart++, RFC 9406). Default off.
+    /// CUBIC leaves slow start when round trips lengthen (HyStart++, RFC 9406). Default off.
     pub hystart: bool,
 }
 

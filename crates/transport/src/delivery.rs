@@ -1,36 +1,39 @@
-//! How fast a path delivers (draft-cheng-iccrg-delivery-rate-estimation-00).
+//! The delivery rate of a path (draft-cheng-iccrg-delivery-rate-estimation-00).
+//!
+//! Each outstanding segment has a stamp of the state when it was sent. Acknowledgements turn stamps
+//! into samples.
 
 use std::collections::VecDeque;
 
 use timeplane_model::{Duration, Rate, Time};
 
-/// What an acknowledgement tells of the path, for a congestion control that models it.
+/// What an acknowledgement tells about the path, for a congestion control that models it.
 #[derive(Clone, Copy, Debug)]
 pub struct RateSample {
-    /// When.
+    /// When the acknowledgement arrived.
     pub now: Time,
-    /// Payload delivered per time since the newest of the segments that it acknowledges was sent. `None` where it tells
-    /// nothing: no new segment, or one from before a repetition, faster than any round trip.
+    /// The rate of delivery since the newest acknowledged segment was sent. `None` if it
+    /// acknowledges no new segment, or one from before a repetition, faster than any round trip.
     pub rate: Option<Rate>,
-    /// The sample is of a time in which the sender had not enough to send, or was steered: the path may carry more.
+    /// The sender had too little to send, or was steered, so the path may carry more.
     pub app_limited: bool,
-    /// Bytes that had been delivered when that segment was sent.
+    /// Bytes delivered when that segment was sent.
     pub prior_delivered: Option<u64>,
     /// Bytes delivered so far, each counted once, selectively acknowledged or not.
     pub delivered: u64,
-    /// Of these, bytes that this acknowledgement has told of.
+    /// Bytes of these that this acknowledgement has added.
     pub newly_delivered: u64,
-    /// Bytes that it has shown to be lost.
+    /// Bytes that it shows to be lost.
     pub newly_lost: u64,
-    /// The round trip that it measures.
+    /// The measured round-trip time.
     pub rtt: Option<Duration>,
-    /// Bytes in the network after it.
+    /// Bytes in the network after the acknowledgement.
     pub in_flight: u64,
-    /// And before it.
+    /// Bytes in the network before it.
     pub prior_in_flight: u64,
     /// Losses are being repaired, after duplicates or a timeout.
     pub is_recovering: bool,
-    /// After duplicates.
+    /// Losses are being repaired after duplicates.
     pub is_fast_recovery: bool,
 }
 
@@ -45,19 +48,21 @@ struct Stamp {
     repeated: bool,
 }
 
-/// Counts what is delivered, and takes a sample with each acknowledgement. A stamp of 40 bytes per outstanding segment.
+/// Counts delivered bytes and takes a sample with each acknowledgement. Uses 40 bytes per
+/// outstanding segment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Delivery {
-    /// One for each of the sender's records.
+    /// One stamp for each record of the sender.
     stamps: VecDeque<Stamp>,
     delivered: u64,
     delivered_at: Time,
-    /// When the first segment of the interval to be sampled was sent.
+    /// When the first segment of the current interval was sent.
     first_sent: Time,
-    /// Samples are limited by the application until more than this is delivered; zero if they are not.
+    /// Samples are limited by the application until more than this is delivered; zero if they are
+    /// not.
     limited_until: u64,
     min_rtt: Option<Duration>,
-    // Of the acknowledgement at hand:
+    // State of the current acknowledgement:
     newest: Option<Stamp>,
     newly_delivered: u64,
     newly_lost: u64,
@@ -75,7 +80,7 @@ impl Delivery {
         }
     }
 
-    /// A segment is sent, the `first` where nothing was outstanding.
+    /// A segment is sent; `first` if nothing was outstanding.
     pub(crate) fn sent(&mut self, now: Time, first: bool, steered: bool) {
         if first {
             self.first_sent = now;
@@ -84,7 +89,7 @@ impl Delivery {
         self.stamps.push_back(self.stamp(now, steered, false));
     }
 
-    /// The `i`th outstanding segment is sent again.
+    /// The `i`th outstanding segment is repeated.
     pub(crate) fn sent_again(&mut self, i: usize, now: Time, steered: bool) {
         self.stamps[i] = self.stamp(now, steered, true);
     }
@@ -98,7 +103,7 @@ impl Delivery {
         }
     }
 
-    /// The first outstanding segment is outstanding no more.
+    /// The first outstanding segment is cumulatively acknowledged.
     pub(crate) fn pop(&mut self) {
         self.stamps.pop_front();
     }
@@ -107,16 +112,17 @@ impl Delivery {
         self.newly_lost += len;
     }
 
-    /// The sender has nothing to send with `in_flight` bytes in the network, which is less than it might have.
+    /// The sender has nothing to send, with fewer bytes in the network than it might have.
     pub(crate) fn limited(&mut self, in_flight: u64) {
         self.limited_until = (self.delivered + in_flight).max(1);
     }
 
-    /// Ends an acknowledgement. `None` where it has told of nothing. What the sender knows is left at zero.
+    /// Ends an acknowledgement; `None` if it brought no news. The sender fills in the fields that
+    /// are zero.
     pub(crate) fn sample(&mut self, now: Time) -> Option<RateSample> {
         let (newest, newly_delivered) = (self.newest.take(), core::mem::take(&mut self.newly_delivered));
         let newly_lost = core::mem::take(&mut self.newly_lost);
-        // Of a segment sent once (Karn), which is the one that made the receiver speak.
+        // Only segments sent once count (Karn): the newest one caused the acknowledgement.
         let rtt = newest.filter(|newest| !newest.repeated).map(|newest| now - newest.sent);
         if let Some(rtt) = rtt {
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
@@ -134,7 +140,7 @@ impl Delivery {
         let rate = newest.and_then(|newest| {
             self.first_sent = newest.sent;
             let interval = (newest.sent - newest.first_sent).max(now - newest.delivered_at);
-            // Section 3.3: shorter than a round trip is a repetition that was not needed.
+            // Section 3.3: shorter than a round trip means an unnecessary repetition.
             let plausible = interval > Duration::ZERO && self.min_rtt.is_none_or(|least| interval >= least);
             plausible.then(|| rate_of(self.delivered - newest.delivered, interval))
         });
@@ -169,7 +175,8 @@ mod tests {
         Time::from_ps(ms * 1_000_000_000)
     }
 
-    /// Ten segments of 1000 bytes, one each ms, over a path that delivers one each 2 ms and takes 20 ms.
+    /// Ten segments of 1000 bytes, one each ms, on a path that delivers one each 2 ms and takes 20
+    /// ms.
     #[test]
     fn the_slower_of_sending_and_arriving_counts() {
         let mut d = Delivery::default();
@@ -186,10 +193,10 @@ mod tests {
                 sample.rate.expect("a rate").as_bps()
             })
             .collect();
-        // Delivered since the first was sent, by the time since then.
+        // Bytes delivered since the first was sent, by the time since then.
         let expected: Vec<_> = (0..10).map(|i| 8_000_000 * (i + 1) / (20 + 2 * i)).collect();
         assert_eq!(rates, expected);
-        // The next flight is stamped with what had been delivered: 10 segments in the 20 ms from 38 to 58.
+        // The next flight has stamps of 10 delivered segments, in the 20 ms from 38 to 58.
         for i in 0..10 {
             d.sent(ms(38), i == 0, false);
         }
@@ -198,7 +205,7 @@ mod tests {
         assert_eq!((sample.rate, sample.prior_delivered), (Some(Rate::bps(4_000_000)), Some(10_000)));
     }
 
-    /// Three segments are repeated although their first copies are on their way.
+    /// Three segments are repeated although their first copies are in flight.
     #[test]
     fn what_is_faster_than_a_round_trip_is_no_sample() {
         let mut d = Delivery::default();

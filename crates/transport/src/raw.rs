@@ -1,23 +1,25 @@
 //! Raw frames without TCP, and the end-to-end repair that makes each byte arrive.
 //!
-//! The sender sends at whatever pace its driver asks for frames. The receiver [reports](Report) gaps; the sender
-//! sends them again, before new data. A tail that is lost leaves no gap to see, so the sender, once all is sent,
-//! repeats its last frame until it hears of the receiver.
+//! The sender sends at the pace at which its driver asks for frames. The receiver
+//! [reports](RepairReport) missing ranges, and the sender repeats them before new data. A lost tail
+//! leaves no missing range to report. So after its last frame, the sender repeats that frame until
+//! it hears from the receiver.
 
 use timeplane_model::{Duration, Time};
 
 use crate::{Range, RangeSet};
 
-/// The most gaps in one [`Report`]: as many ranges of 16 bytes as fit a frame of 1500 bytes beside its header.
-pub const MAX_GAPS: usize = 90;
+/// The most missing ranges in one [`RepairReport`]: as many of 16 bytes as fit a frame of 1500
+/// bytes with its header.
+pub const MAX_MISSING: usize = 90;
 
-/// Timers of the repair. Both should exceed the round-trip time, or bytes are repeated that are under way.
+/// Timers of the repair. Both should exceed the round-trip time, or bytes in flight are repeated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RawConfig {
-    /// Least time between two reports of a receiver. Default 1 ms.
+    /// The shortest time between two reports of a receiver. Default 1 ms.
     pub report_interval: Duration,
-    /// A sender that has sent everything and hears nothing for this long repeats its last frame; doubles with each
-    /// repetition, up to 64 times. Default 10 ms.
+    /// A sender that has sent everything repeats its last frame after this time without a report.
+    /// It doubles with each repetition, up to 64 times. Default 10 ms.
     pub resend_timeout: Duration,
 }
 
@@ -27,37 +29,38 @@ impl Default for RawConfig {
     }
 }
 
-/// A piece of a flow to put into one frame.
+/// A piece of a flow for one frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RawFrame {
     /// Offset of the first byte in the flow.
     pub offset: u64,
-    /// Payload, bytes.
+    /// Payload in bytes.
     pub len: u32,
-    /// Sent before.
+    /// Whether some of its bytes were sent before.
     pub retransmission: bool,
 }
 
-/// What a receiver tells the sender.
+/// A receiver's report to the sender.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Report {
+pub struct RepairReport {
     /// All bytes below this offset have arrived.
     pub contiguous: u64,
-    /// The lowest gaps below the highest byte that has arrived, at most [`MAX_GAPS`]; lowest first.
+    /// The lowest missing ranges below the highest byte that has arrived, at most [`MAX_MISSING`],
+    /// in ascending order.
     pub missing: Vec<Range>,
 }
 
-/// Sends one flow in raw frames: of known length, or one that [grows](RawSender::extend).
+/// Sends one flow in raw frames. Its length is known, or [grows](RawSender::extend).
 #[derive(Clone, Debug)]
 pub struct RawSender {
     bytes: u64,
     /// The first byte never sent.
     next: u64,
     acknowledged: u64,
-    /// To be sent again.
+    /// Ranges to repeat.
     resend: RangeSet,
     resend_bytes: u64,
-    /// Of the frame that ended the flow.
+    /// The payload of the flow's last frame.
     last_len: u32,
     repetitions: u8,
     timeout: Duration,
@@ -66,7 +69,7 @@ pub struct RawSender {
 }
 
 impl RawSender {
-    /// A flow of `bytes`.
+    /// A sender for a flow of `bytes`.
     pub fn new(config: &RawConfig, bytes: u64) -> Self {
         Self {
             bytes,
@@ -82,8 +85,8 @@ impl RawSender {
         }
     }
 
-    /// The flow becomes longer by `bytes`, at its end: for streams whose end is not known yet. A sender that waited to hear of its tail waits no
-    /// more, as it has something to send; how often it has asked in vain it does not forget.
+    /// Extends the flow by `bytes`, for streams whose end is not known yet. A sender with new data
+    /// no longer waits for news of its tail. The backoff of its timer stays.
     pub fn extend(&mut self, bytes: u64) {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.backlog() > 0 {
@@ -91,8 +94,8 @@ impl RawSender {
         }
     }
 
-    /// A frame that [`RawSender::next_frame`] gave did not leave: its bytes are to be sent. Where it is the newest, as if it had never been given;
-    /// of several that did not leave, the last comes first.
+    /// Takes back a frame that did not leave. The newest frame counts as never sent. Return several
+    /// frames in reverse order.
     pub fn unsent(&mut self, frame: RawFrame) {
         let end = frame.offset.saturating_add(u64::from(frame.len));
         self.retransmissions -= u64::from(frame.retransmission).min(self.retransmissions);
@@ -106,8 +109,8 @@ impl RawSender {
         }
     }
 
-    /// The next frame to transmit now, with at most `max_payload` bytes: gaps first, then new data. `None` if there
-    /// is nothing to send.
+    /// Returns the next frame to send, with at most `max_payload` bytes: repetitions first, then
+    /// new data. `None` if there is nothing to send.
     pub fn next_frame(&mut self, now: Time, max_payload: u32) -> Option<RawFrame> {
         let frame = if let Some(range) = self.resend.take_first(u64::from(max_payload)) {
             self.resend_bytes -= range.len();
@@ -126,8 +129,8 @@ impl RawSender {
         Some(frame)
     }
 
-    /// How many frames of `payload` bytes of new data come next, one after the other and without the flow's last one: none while something is to be sent
-    /// again.
+    /// How many full frames of `payload` new bytes come next, without the flow's last one; none
+    /// before repetitions.
     pub fn frames_alike(&self, payload: u32) -> u64 {
         if payload == 0 || !self.resend.is_empty() {
             return 0;
@@ -135,8 +138,9 @@ impl RawSender {
         (self.bytes - self.next).saturating_sub(1) / u64::from(payload)
     }
 
-    /// Takes as many [frames that are alike](Self::frames_alike), or fewer, at once: the offset of the first. The same as
-    /// [`RawSender::next_frame`] for each of them, at whatever times.
+    /// Takes up to that many [equal frames](Self::frames_alike) at once and returns the offset of
+    /// the first. It has the same effect as [`RawSender::next_frame`] for each of them at any
+    /// times.
     pub fn next_frames(&mut self, payload: u32, count: u64) -> u64 {
         debug_assert!(count <= self.frames_alike(payload));
         let offset = self.next;
@@ -146,15 +150,15 @@ impl RawSender {
         offset
     }
 
-    /// Takes a receiver's report.
-    pub fn on_report(&mut self, now: Time, report: &Report) {
+    /// Takes a report of the receiver.
+    pub fn on_report(&mut self, now: Time, report: &RepairReport) {
         self.repetitions = 0;
         self.acknowledged(report.contiguous);
         self.missing(&report.missing);
         self.arm(now);
     }
 
-    /// Queues `ranges` for sending again, without what was never sent or is acknowledged.
+    /// Queues ranges for repetition, except bytes that were never sent or are acknowledged.
     pub fn missing(&mut self, ranges: &[Range]) {
         for range in ranges {
             let range = Range { start: range.start.max(self.acknowledged), end: range.end.min(self.next) };
@@ -162,7 +166,7 @@ impl RawSender {
         }
     }
 
-    /// All bytes below `up_to` have arrived. Ignored if they were not sent.
+    /// Notes that all bytes below `up_to` have arrived. Ignored if they were not sent.
     pub fn acknowledged(&mut self, up_to: u64) {
         if up_to <= self.acknowledged || up_to > self.next {
             return;
@@ -182,7 +186,7 @@ impl RawSender {
         self.next
     }
 
-    /// Bytes still to send now: never sent, or to be sent again.
+    /// Bytes to send now, new or repeated.
     pub fn backlog(&self) -> u64 {
         self.bytes - self.next + self.resend_bytes
     }
@@ -190,7 +194,7 @@ impl RawSender {
     pub fn is_done(&self) -> bool {
         self.acknowledged == self.bytes
     }
-    /// Frames sent with bytes that had been sent before.
+    /// Frames sent that repeat bytes.
     pub fn retransmissions(&self) -> u64 {
         self.retransmissions
     }
@@ -200,7 +204,7 @@ impl RawSender {
         self.deadline
     }
 
-    /// The deadline has come: the last frame is queued again, so that the receiver speaks. Nothing before it.
+    /// Queues the last frame again once the deadline has passed, so that the receiver reports.
     pub fn on_timeout(&mut self, now: Time) {
         if self.deadline.is_none_or(|at| now < at) {
             return;
@@ -210,7 +214,7 @@ impl RawSender {
         self.missing(&[Range { start: self.bytes - u64::from(self.last_len), end: self.bytes }]);
     }
 
-    /// The timer runs while all is sent and not all acknowledged.
+    /// The timer runs while everything is sent and not everything acknowledged.
     fn arm(&mut self, now: Time) {
         let waits = self.backlog() == 0 && !self.is_done();
         self.deadline = waits.then(|| now.saturating_add(self.timeout * (1 << self.repetitions)));
@@ -232,7 +236,7 @@ pub struct RawReceiver {
 }
 
 impl RawReceiver {
-    /// For a flow of `bytes`; [`u64::MAX`] while that is not known.
+    /// A receiver for a flow of `bytes`; [`u64::MAX`] while the length is unknown.
     pub fn new(config: &RawConfig, bytes: u64) -> Self {
         Self {
             bytes,
@@ -245,8 +249,8 @@ impl RawReceiver {
         }
     }
 
-    /// The end becomes known. Where all has come already, a report is due now. False, and nothing changes, where bytes have come that would
-    /// lie beyond the end.
+    /// Sets the length. If everything has arrived already, a report is due now. Returns `false`,
+    /// without any effect, if bytes beyond the end have arrived.
     pub fn set_length(&mut self, now: Time, bytes: u64) -> bool {
         let highest = self.held.as_slice().last().map_or(self.next, |r| r.end);
         if bytes < highest {
@@ -261,10 +265,11 @@ impl RawReceiver {
         true
     }
 
-    /// A frame arrives. How many of its bytes had not arrived before; the others are counted as duplicates.
+    /// Takes a frame and returns how many of its bytes are new; the other ones count as duplicates.
     ///
-    /// A report becomes due at the first gap, at each interval while there are gaps, and when the flow is complete;
-    /// also for each frame that comes after that, since the sender cannot have heard.
+    /// A report becomes due at the first missing range, at each interval while ranges are missing,
+    /// and when the flow is complete. It is also due for each later frame, as the sender cannot
+    /// have heard.
     pub fn on_frame(&mut self, now: Time, offset: u64, len: u32) -> u64 {
         let end = offset.saturating_add(u64::from(len)).min(self.bytes);
         let mut new = 0;
@@ -289,44 +294,45 @@ impl RawReceiver {
         new
     }
 
-    /// Frames arrive with the next `bytes`, that do not end the flow; nothing is missing. The same as [`RawReceiver::on_frame`] for each of
-    /// them, at whatever times.
+    /// Takes frames with the next `bytes`, while nothing is missing and the flow does not end. It
+    /// has the same effect as [`RawReceiver::on_frame`] for each of them at any times.
     pub fn on_frames(&mut self, offset: u64, bytes: u64) {
         debug_assert!(self.is_next(offset) && offset + bytes < self.bytes);
         self.next += bytes;
         self.due = None;
     }
 
-    /// Whether all bytes before `offset` have arrived, and none after it.
+    /// Whether all bytes below `offset` have arrived, and none above.
     pub fn is_next(&self, offset: u64) -> bool {
         self.held.is_empty() && self.next == offset
     }
 
-    /// When to call [`RawReceiver::report`]. It may be the time of the frame that has just arrived.
+    /// When to call [`RawReceiver::report`], possibly at the time of the frame that has just
+    /// arrived.
     pub fn deadline(&self) -> Option<Time> {
         self.due
     }
 
-    /// The report to send now; `None` before it is due.
-    pub fn report(&mut self, now: Time) -> Option<Report> {
+    /// Returns the report to send now; `None` before it is due.
+    pub fn report(&mut self, now: Time) -> Option<RepairReport> {
         self.due.filter(|&at| at <= now)?;
         Some(self.report_now(now))
     }
 
-    /// The report of this moment, whether it is due or not: for drivers that also tell of progress.
-    pub fn report_now(&mut self, now: Time) -> Report {
+    /// Returns a report at any time, for drivers that also report progress.
+    pub fn report_now(&mut self, now: Time) -> RepairReport {
         self.reported = Some(now);
         self.due = (!self.held.is_empty()).then(|| now.saturating_add(self.interval));
         let mut missing = Vec::new();
         let mut start = self.next;
-        for range in self.held.as_slice().iter().take(MAX_GAPS) {
+        for range in self.held.as_slice().iter().take(MAX_MISSING) {
             missing.push(Range { start, end: range.start });
             start = range.end;
         }
-        Report { contiguous: self.next, missing }
+        RepairReport { contiguous: self.next, missing }
     }
 
-    /// Gaps below the highest byte that has arrived.
+    /// Missing ranges below the highest byte that has arrived.
     pub fn gaps(&self) -> usize {
         self.held.as_slice().len()
     }
@@ -335,11 +341,11 @@ impl RawReceiver {
     pub fn received(&self) -> u64 {
         self.next
     }
-    /// Bytes that have arrived, each counted once, with or without gaps.
+    /// Bytes that have arrived, each counted once.
     pub fn delivered_unique(&self) -> u64 {
         self.next + self.held.total()
     }
-    /// Bytes that had arrived before.
+    /// Bytes that arrived again.
     pub fn duplicates(&self) -> u64 {
         self.duplicates
     }

@@ -1,4 +1,6 @@
-//! The receiving side of a flow.
+//! The receiving side of a TCP flow.
+//!
+//! It reassembles segments and decides when to acknowledge them.
 
 use timeplane_model::{Duration, Time};
 
@@ -6,28 +8,28 @@ use crate::{Ack, Arrival, CongestionKind, MAX_SACK_BLOCKS, Range, RangeSet, Sack
 
 /// Receives one flow of known length: reassembly, acknowledgements, SACK blocks, ECN echo.
 ///
-/// An acknowledgement is held back until [`DelayedAck::segments`](crate::DelayedAck::segments) segments or its timer,
-/// but never for a segment that is out of order, fills a gap or has come before (RFC 5681, section 4.2), never for
-/// the flow's last byte (which stands for the FIN), and never over a change of the mark with DCTCP (RFC 8257,
-/// section 3.2).
+/// It delays an acknowledgement until [`DelayedAck::segments`](crate::DelayedAck::segments) segments or
+/// its timer. It never delays one for a segment that is out of order, fills a gap or is a duplicate
+/// (RFC 5681, section 4.2), nor for the flow's last byte, which stands for the FIN, nor, with
+/// DCTCP, across a change of the mark (RFC 8257, section 3.2).
 ///
-/// No memory is allocated unless segments arrive out of order.
+/// It allocates memory only if segments arrive out of order.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     bytes: u64,
     /// All bytes below it have arrived.
     next: u64,
-    /// What has arrived above it.
+    /// Ranges above it that have arrived.
     held: RangeSet,
     /// A byte of each of the latest arrivals out of order, latest first; zero if none.
     latest: [u64; MAX_SACK_BLOCKS],
     ack_at: Option<Time>,
     timeout: Duration,
-    /// Segments arrived and not acknowledged.
+    /// Segments that have arrived since the last acknowledgement.
     pending: u32,
     count: u32,
     duplicates: u64,
-    /// To be echoed: latched until CWR, or DCTCP.CE of RFC 8257.
+    /// The ECN echo: latched until CWR, or DCTCP.CE of RFC 8257.
     echo: bool,
     dctcp: bool,
     sack: bool,
@@ -35,7 +37,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// For a flow of `bytes`; the configuration is the sender's.
+    /// A receiver for a flow of `bytes`, with the sender's configuration.
     pub fn new(config: &TcpConfig, bytes: u64) -> Self {
         Self {
             bytes,
@@ -54,10 +56,10 @@ impl Receiver {
         }
     }
 
-    /// A segment arrives. The acknowledgement to send now, if any.
+    /// Takes a segment and returns the acknowledgement to send now, if any.
     ///
-    /// With DCTCP one segment can call for two: the second is then due at once, see [`Receiver::deadline`].
-    /// Bytes beyond the flow's end are ignored.
+    /// With DCTCP one segment can require two. The second is then due at once, see
+    /// [`Receiver::deadline`]. Bytes beyond the flow's end are ignored.
     pub fn on_segment(&mut self, now: Time, segment: &Arrival) -> Option<Ack> {
         if segment.syn {
             return Some(Ack { ack: self.next, syn: true, ..Ack::default() });
@@ -70,7 +72,7 @@ impl Receiver {
 
         let at_once = if segment.seq <= self.next && end > self.next {
             self.next = end;
-            // With a gap above: it is filled, or the sender wants to know that it is not.
+            // With a gap above, the segment fills it, or the sender must know that it does not.
             let gap = !self.held.is_empty();
             if gap {
                 self.take_held();
@@ -95,18 +97,19 @@ impl Receiver {
         earlier
     }
 
-    /// When to call [`Receiver::on_timeout`]. It may be the time of the segment that has just arrived.
+    /// When to call [`Receiver::on_timeout`], possibly at the time of the segment that has just
+    /// arrived.
     pub fn deadline(&self) -> Option<Time> {
         self.ack_at
     }
 
-    /// The deadline has come: the acknowledgement to send now. `None` before it.
+    /// Returns the acknowledgement to send now; `None` before the deadline.
     pub fn on_timeout(&mut self, now: Time) -> Option<Ack> {
         self.ack_at.filter(|&at| at <= now)?;
         Some(self.acknowledge())
     }
 
-    /// Bytes that have arrived without gaps: what the application has.
+    /// Bytes that have arrived without gaps, which the application has.
     pub fn received(&self) -> u64 {
         self.next
     }
@@ -114,7 +117,7 @@ impl Receiver {
     pub fn delivered_unique(&self) -> u64 {
         self.next + self.held.total()
     }
-    /// Segments that brought nothing new.
+    /// Segments without new bytes.
     pub fn duplicates(&self) -> u64 {
         self.duplicates
     }
@@ -123,7 +126,8 @@ impl Receiver {
         self.next == self.bytes
     }
 
-    /// Notes CE and CWR. The acknowledgement that has to go before the segment is taken, if any.
+    /// Notes CE and CWR. Returns the acknowledgement that must leave before the segment is taken,
+    /// if any.
     fn take_mark(&mut self, segment: &Arrival) -> Option<Ack> {
         if self.dctcp {
             let changed = self.echo != segment.ce;
@@ -136,7 +140,7 @@ impl Receiver {
         None
     }
 
-    /// Hands on what is no longer above a gap.
+    /// Hands on bytes that are no longer above a gap.
     fn take_held(&mut self) {
         if let Some(first) = self.held.as_slice().first().filter(|r| r.start <= self.next) {
             self.next = self.next.max(first.end);
@@ -148,7 +152,7 @@ impl Receiver {
         let mut news = false;
         if range.start > self.next {
             self.held.insert(range, |_| news = true);
-            // Latest first; what was there moves down, up to where this block already was.
+            // Latest first: older entries move down, up to the earlier position of this block.
             let block = self.held.containing(range.start);
             let mut carried = range.start;
             for slot in &mut self.latest {
@@ -255,7 +259,8 @@ mod tests {
         assert_eq!(arrive(10, true), Some((10, false)));
         assert_eq!(arrive(20, true), Some((30, true)));
         assert_eq!(arrive(30, true), None);
-        // Unmarked and out of order: the acknowledgement of what was marked, and at once that of the gap.
+        // Unmarked and out of order: the acknowledgement of marked bytes, and at once that of the
+        // gap.
         assert_eq!(arrive(50, false), Some((40, true)));
         assert_eq!(r.deadline(), Some(now));
         let ack = r.on_timeout(now).expect("a second acknowledgement");

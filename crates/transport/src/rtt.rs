@@ -1,36 +1,37 @@
 //! Round-trip time and retransmission timeout (RFC 6298).
+//!
+//! The clock's granularity G is a picosecond and therefore left out.
 
 use timeplane_model::Duration;
 
-/// The longest retransmission timeout, backed off or not: 60 s, the least that RFC 6298 (rule 2.5) allows.
+/// The longest retransmission timeout: 60 s, the least that RFC 6298 (rule 2.5) allows.
 pub(crate) const MAX_RTO: Duration = Duration::from_secs(60);
 
-/// Smoothed round-trip time and the timeout that follows from it (RFC 6298).
-///
-/// The clock's granularity G is a picosecond and is left out.
+/// The smoothed round-trip time and the timeout that follows from it (RFC 6298).
 #[derive(Clone, Copy, Debug)]
 pub struct RttEstimator {
     /// Zero before the first sample.
     srtt: Duration,
     variation: Duration,
-    /// Not backed off; within the bounds.
+    /// Without backoff, within the bounds.
     rto: Duration,
     min_rto: Duration,
-    /// Times that the timeout has doubled since the last sample.
+    /// How often the timeout has doubled since the last sample.
     backoff: u8,
 }
 
 impl RttEstimator {
-    /// Before any sample the timeout is `initial_rto` (rule 2.1: 1 s). It is never below `min_rto` (rule 2.4:
-    /// 1 s; hosts of a data center use much less), nor above 60 s.
+    /// Before any sample the timeout is `initial_rto` (rule 2.1: 1 s). It is at least `min_rto`
+    /// (rule 2.4: 1 s; data centers use much less) and at most 60 s.
     pub fn new(initial_rto: Duration, min_rto: Duration) -> Self {
         let min_rto = min_rto.clamp(Duration::from_ps(1), MAX_RTO);
         let rto = initial_rto.clamp(min_rto, MAX_RTO);
         Self { srtt: Duration::ZERO, variation: Duration::ZERO, rto, min_rto, backoff: 0 }
     }
 
-    /// Takes a measurement and ends the backoff (rules 2.2, 2.3 and 5.7). The caller follows Karn's rule: no
-    /// measurement of a segment that was sent twice. A round trip of less than a picosecond counts as one.
+    /// Takes a measurement and ends the backoff (rules 2.2, 2.3 and 5.7). The caller follows Karn's
+    /// rule: no measurement of a segment that was sent twice. A round trip of less than a
+    /// picosecond counts as one.
     pub fn sample(&mut self, rtt: Duration) {
         let rtt = rtt.max(Duration::from_ps(1));
         if self.srtt == Duration::ZERO {
@@ -51,7 +52,7 @@ impl RttEstimator {
         self.backoff = (self.backoff + 1).min(40);
     }
 
-    /// Starts over with `rto`, for data after a SYN that had to be repeated (rule 5.7).
+    /// Starts over with `rto`, for data after a repeated SYN (rule 5.7).
     pub(crate) fn restart(&mut self, rto: Duration) {
         *self = Self::new(rto, self.min_rto);
     }
@@ -61,7 +62,7 @@ impl RttEstimator {
         (self.srtt > Duration::ZERO).then_some(self.srtt)
     }
 
-    /// The timeout now, backed off.
+    /// The timeout with backoff.
     pub fn rto(&self) -> Duration {
         if self.backoff == 0 {
             return self.rto;

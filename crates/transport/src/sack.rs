@@ -1,4 +1,6 @@
-//! Sets of byte ranges: what a receiver holds out of order, and what a sender knows of it.
+//! Sets of byte ranges.
+//!
+//! Receivers keep bytes that arrive out of order in them; senders keep what they know of these.
 
 /// Bytes `start..end` of a flow; empty unless `start < end`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -10,11 +12,11 @@ pub struct Range {
 }
 
 impl Range {
-    /// Bytes in it.
+    /// The number of bytes.
     pub const fn len(self) -> u64 {
         self.end.saturating_sub(self.start)
     }
-    /// Whether there are none.
+    /// Whether the range holds no byte.
     pub const fn is_empty(self) -> bool {
         self.start >= self.end
     }
@@ -22,27 +24,27 @@ impl Range {
 
 /// A set of bytes as sorted ranges that neither overlap nor touch.
 ///
-/// It allocates only once it holds something, and keeps what it has allocated. Finding a byte takes the
-/// logarithm of the number of ranges.
+/// It allocates once it holds something and keeps its memory. Finding a byte takes the logarithm of
+/// the number of ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeSet {
     ranges: Vec<Range>,
 }
 
 impl RangeSet {
-    /// The empty set.
+    /// An empty set.
     pub const fn new() -> Self {
         Self { ranges: Vec::new() }
     }
-    /// The ranges, lowest first.
+    /// The ranges in ascending order.
     pub fn as_slice(&self) -> &[Range] {
         &self.ranges
     }
-    /// Whether it holds no byte.
+    /// Whether the set holds no byte.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
-    /// The bytes held.
+    /// The number of bytes in the set.
     pub fn total(&self) -> u64 {
         self.ranges.iter().map(|r| r.len()).sum()
     }
@@ -52,7 +54,7 @@ impl RangeSet {
         self.ranges.get(i).copied().filter(|r| r.start <= byte)
     }
 
-    /// Adds the bytes of `new`, and tells `added` each part of it that was not held before, lowest first.
+    /// Adds the bytes of `new`. Calls `added` with each part that is new, in ascending order.
     pub fn insert(&mut self, new: Range, mut added: impl FnMut(Range)) {
         if new.is_empty() {
             return;
@@ -81,7 +83,7 @@ impl RangeSet {
         }
     }
 
-    /// Forgets all bytes below `end`.
+    /// Removes all bytes below `end`.
     pub fn remove_below(&mut self, end: u64) {
         let gone = self.ranges.partition_point(|r| r.end <= end);
         self.ranges.drain(..gone);
@@ -90,7 +92,8 @@ impl RangeSet {
         }
     }
 
-    /// Takes up to `max` bytes from the lowest range; `None` from the empty set, or for `max` zero.
+    /// Removes up to `max` bytes from the lowest range; `None` if the set is empty or `max` is
+    /// zero.
     pub fn take_first(&mut self, max: u64) -> Option<Range> {
         let r = self.ranges.first_mut().filter(|_| max > 0)?;
         let taken = Range { start: r.start, end: r.end.min(r.start.saturating_add(max)) };

@@ -1,4 +1,6 @@
-//! What travels between a sender and a receiver, and how many bytes its headers take.
+//! Segments and acknowledgements between a sender and a receiver.
+//!
+//! Sizes of their headers are here as well.
 
 use core::ops::Deref;
 
@@ -6,53 +8,53 @@ use crate::Range;
 
 /// Bytes of the headers of every segment: IPv4 (20) and TCP (20).
 ///
-/// No options: neither timestamps (RFC 7323) nor, on the SYN, those that negotiate. SACK blocks come on top of
-/// it, see [`ack_options_bytes`].
+/// There are no options: neither timestamps (RFC 7323) nor those of a SYN. SACK blocks add to it,
+/// see [`ack_options_bytes`].
 pub const HEADER_BYTES: u32 = 40;
 
-/// The most SACK blocks that one acknowledgement carries. RFC 2018, section 3, allows four without timestamps
-/// and three with them; three is what nearly all hosts send.
+/// The most SACK blocks of one acknowledgement. RFC 2018, section 3, allows four without timestamps
+/// and three with them; nearly all hosts send three.
 pub const MAX_SACK_BLOCKS: usize = 3;
 
-/// Bytes of TCP options in an acknowledgement with `sack_blocks` SACK blocks (RFC 2018, section 3): two, and
-/// eight per block, padded to a multiple of four. None without blocks.
+/// Bytes of TCP options in an acknowledgement with this number of SACK blocks (RFC 2018, section
+/// 3): two, and eight per block, padded to a multiple of four; zero without blocks.
 pub const fn ack_options_bytes(sack_blocks: u32) -> u32 {
     if sack_blocks == 0 { 0 } else { (2 + 8 * sack_blocks).next_multiple_of(4) }
 }
 
-/// What [`Sender::poll`](crate::Sender::poll) wants transmitted now.
+/// A segment to transmit now, from [`Sender::poll`](crate::Sender::poll).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
     /// Offset of the first byte in the flow.
     pub seq: u64,
-    /// Payload, bytes; at most the MSS, zero for a SYN.
+    /// Payload in bytes; at most the MSS, zero for a SYN.
     pub len: u32,
-    /// Opens the connection, carries no data.
+    /// Opens the connection, without data.
     pub syn: bool,
     /// Congestion window reduced: the sender has reacted to an ECN echo (RFC 3168, section 6.1.2).
     pub cwr: bool,
-    /// ECN-capable: a queue may mark this segment where it would otherwise drop it.
+    /// ECN-capable: a queue may mark this segment instead of dropping it.
     ///
-    /// As RFC 3168, section 6.1.5, has it, retransmissions are not, and no SYN is; all of DCTCP's segments are
-    /// (RFC 8257, section 3.5, allows that).
+    /// By RFC 3168, section 6.1.5, retransmissions and SYNs are not. All segments of DCTCP are, as
+    /// RFC 8257, section 3.5, allows.
     pub ect: bool,
-    /// Sent before.
+    /// Repeats bytes that were sent before.
     pub retransmission: bool,
 }
 
 impl Segment {
-    /// This segment as it arrives at the receiver; `ce` if a queue has marked it on the way.
+    /// The segment as it arrives at the receiver; `ce` if a queue has marked it.
     pub const fn arrival(&self, ce: bool) -> Arrival {
         Arrival { seq: self.seq, len: self.len, syn: self.syn, cwr: self.cwr, ce }
     }
 }
 
-/// What a receiver sees of a [`Segment`].
+/// A [`Segment`] as the receiver sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
     /// Offset of the first byte in the flow.
     pub seq: u64,
-    /// Payload, bytes.
+    /// Payload in bytes.
     pub len: u32,
     /// Opens the connection.
     pub syn: bool,
@@ -67,16 +69,18 @@ pub struct Arrival {
 pub struct Ack {
     /// All bytes below this offset have arrived.
     pub ack: u64,
-    /// Bytes above `ack` that have arrived as well; the block with the latest arrival first (RFC 2018).
+    /// Ranges above `ack` that have arrived; the block with the latest arrival comes first (RFC
+    /// 2018).
     pub sacks: SackBlocks,
-    /// ECN echo: until the sender reacts (RFC 3168), or exactly for what this acknowledges (RFC 8257).
+    /// ECN echo: until the sender reacts (RFC 3168), or exactly for the acknowledged bytes (RFC
+    /// 8257).
     pub ece: bool,
     /// Answers a SYN.
     pub syn: bool,
 }
 
 impl Ack {
-    /// Bytes of this acknowledgement's IPv4 and TCP headers with options, no link framing.
+    /// Bytes of the IPv4 and TCP headers with options, without link framing.
     pub const fn wire_bytes(&self) -> u32 {
         HEADER_BYTES + ack_options_bytes(self.sacks.len as u32)
     }
@@ -93,7 +97,7 @@ impl SackBlocks {
     /// No blocks.
     pub const NONE: Self = Self { blocks: [Range { start: 0, end: 0 }; MAX_SACK_BLOCKS], len: 0 };
 
-    /// Appends a block; `false`, and nothing done, if there is no room.
+    /// Appends a block. Returns `false`, without any effect, if there is no room.
     pub fn push(&mut self, block: Range) -> bool {
         let room = self.blocks.get_mut(usize::from(self.len));
         let fits = room.is_some();

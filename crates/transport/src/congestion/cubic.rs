@@ -1,4 +1,6 @@
 //! CUBIC's window (RFC 9438).
+//!
+//! Results are the same on every machine, as only basic arithmetic is used.
 
 use timeplane_model::Time;
 
@@ -8,33 +10,33 @@ use crate::TcpConfig;
 
 /// Grows by the cube of the time since the last reduction (RFC 9438).
 ///
-/// Windows are in segments and fractions of them, times in seconds, as in the RFC. Only additions, products,
-/// quotients and a cube root of our own are used, so that all machines get the same result.
+/// Windows are in segments, times in seconds, as in the RFC. Only additions, products, quotients
+/// and an own cube root are used, so that all machines get the same result.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     /// Window before the last reduction, lowered by fast convergence; zero before the first.
     w_max: f64,
     /// When W(t) is back at `w_max`, seconds after the epoch's start.
     k: f64,
-    /// What NewReno would have by now.
+    /// The window of NewReno by now.
     w_est: f64,
     /// Window before the last reduction.
     prior: f64,
-    /// Fraction of a byte that the window could not take yet.
+    /// The fraction of a byte that the window could not take yet.
     carry: f64,
     /// When this stage of congestion avoidance started.
     epoch: Option<Time>,
-    /// Until when time has counted for growth.
+    /// Time up to here has counted for growth.
     counted: Time,
     /// The stage follows slow start: it starts on the plateau (section 4.8).
     plateau: bool,
-    /// For the initial slow start, if asked for.
+    /// For the initial slow start, if enabled.
     hystart: Option<Box<HyStart>>,
 }
 
 /// Aggressiveness, segments per second cubed (section 5.1).
 const C: f64 = 0.4;
-/// What remains of the window after a reduction (section 4.6).
+/// The remaining share of the window after a reduction (section 4.6).
 const BETA: f64 = 0.7;
 /// NewReno's increase that makes up for the smaller decrease (section 4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
@@ -108,14 +110,15 @@ impl CongestionControl for Cubic {
         self.counted = acked.now;
         let t = (acked.now - epoch).as_secs_f64();
 
-        // Section 4.3: what NewReno would have.
+        // Section 4.3: the window of NewReno.
         let alpha = if self.w_est < self.prior { ALPHA } else { 1.0 };
         self.w_est += alpha * segments / cwnd;
 
         let grown = if self.cubic_window(t) < self.w_est {
             self.w_est.max(cwnd)
         } else {
-            // Sections 4.4 and 4.5: towards where the curve is a round trip from now, per segment acknowledged.
+            // Sections 4.4 and 4.5: towards the curve a round trip from now, per acknowledged
+            // segment.
             let target = self.cubic_window(t + acked.srtt.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
             cwnd + (target - cwnd) / cwnd * segments
         };
@@ -147,7 +150,7 @@ impl CongestionControl for Cubic {
         }
     }
 
-    /// A new stage begins on its plateau.
+    /// Starts a stage on its plateau.
     fn on_new_window(&mut self) {
         self.epoch = None;
         self.plateau = true;
@@ -155,10 +158,10 @@ impl CongestionControl for Cubic {
     }
 }
 
-/// The real cube root of a number that is not negative, to nearly the last bit.
+/// The real cube root of a nonnegative number, nearly to the last bit.
 ///
-/// Newton's method from a guess that divides the exponent by three: the same bits on every machine, which the
-/// mathematical library's root is not.
+/// Newton's method from a guess that divides the exponent by three gives the same bits on every
+/// machine; the mathematical library does not.
 fn cube_root(x: f64) -> f64 {
     if x <= 0.0 || !x.is_finite() {
         return 0.0;

@@ -1,11 +1,14 @@
 //! DCTCP's window (RFC 8257).
+//!
+//! It estimates the share of marked bytes once per window of data.
 
 use timeplane_model::Time;
 
 use super::{Acked, CongestionControl, NewReno, Window};
 use crate::TcpConfig;
 
-/// Reduces the window by half the share of marked bytes; grows, and reacts to losses, as NewReno does.
+/// Reduces the window by half the share of marked bytes. Growth and reactions to losses are
+/// NewReno's.
 #[derive(Clone, Copy, Debug)]
 pub struct Dctcp {
     reno: NewReno,

@@ -1,11 +1,13 @@
 //! A window that never changes.
+//!
+//! It serves tests, and peers whose window is set elsewhere.
 
 use timeplane_model::Time;
 
 use super::{Acked, CongestionControl, Window};
 use crate::TcpConfig;
 
-/// The initial window, for ever: neither loss nor timeout nor mark changes it.
+/// Keeps the initial window: neither losses nor timeouts nor marks change it.
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed;
 

@@ -1,16 +1,18 @@
-//! HyStart++: leaving slow start before it loses (RFC 9406).
+//! HyStart++: leaves slow start before it causes losses (RFC 9406).
+//!
+//! CUBIC uses it if it is enabled.
 
 use timeplane_model::Duration;
 
 use super::{Acked, Window};
 
-/// Watches the round-trip times of the initial slow start. Where a round's least is longer than the one before,
-/// the window grows at a quarter of the pace for up to five rounds (conservative slow start), and congestion
-/// avoidance follows, unless the round trips shorten again.
+/// Watches the round-trip times of the initial slow start. If a round's minimum exceeds that of the
+/// round before, the window grows at a quarter of the pace for up to five rounds (conservative slow
+/// start). Congestion avoidance follows, unless the round trips shorten again.
 ///
-/// The threshold is at least 4 ms (section 4.3), so that in a data center this does nothing before queues are long.
-/// The limit on growth per acknowledgement is [`TcpConfig::slow_start_segments`](crate::TcpConfig), not the L of
-/// section 4.2.
+/// The threshold is at least 4 ms (section 4.3), so it does nothing in a data center before queues
+/// are long. The limit of growth per acknowledgement is
+/// [`TcpConfig::slow_start_segments`](crate::TcpConfig), not the L of section 4.2.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HyStart {
     /// The round ends when this is acknowledged.
@@ -18,7 +20,7 @@ pub(super) struct HyStart {
     last_round: Option<Duration>,
     this_round: Option<Duration>,
     samples: u32,
-    /// In conservative slow start: what the least round trip was at its beginning.
+    /// In conservative slow start: the least round trip at its start.
     baseline: Option<Duration>,
     conservative_rounds: u32,
 }

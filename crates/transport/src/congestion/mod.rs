@@ -1,8 +1,8 @@
-//! Congestion control: how large the window is.
+//! Congestion control: the size of the window.
 //!
-//! *When* something is lost, marked or acknowledged is the sender's business; here is only what follows for the
-//! window. A new control is one file that implements [`CongestionControl`], its `mod` line and its variant in
-//! the table at the end of this file.
+//! The sender decides *when* something is lost, marked or acknowledged; controls decide what
+//! follows for the window. A new control is one file that implements [`CongestionControl`], its
+//! `mod` line, and its variant in the table at the end of this file.
 
 mod bbr;
 mod cubic;
@@ -25,10 +25,10 @@ use timeplane_model::{Duration, Named, Rate, Time};
 use crate::TcpConfig;
 pub use crate::delivery::RateSample;
 
-/// The congestion window and the slow start threshold, bytes.
+/// The congestion window and the slow start threshold, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
-    /// Congestion window. At least one segment.
+    /// The congestion window; at least one segment.
     pub cwnd: u64,
     /// Slow start below it; `u64::MAX` until the first reduction.
     pub ssthresh: u64,
@@ -37,17 +37,17 @@ pub struct Window {
 }
 
 impl Window {
-    /// `segments` of `mss` bytes, in slow start. Zeros are taken as one.
+    /// A window of `segments` of `mss` bytes, in slow start. Zeros count as one.
     pub fn new(mss: u32, segments: u32) -> Self {
         let mss = mss.max(1);
         Self { cwnd: u64::from(mss) * u64::from(segments.max(1)), ssthresh: u64::MAX, mss }
     }
-    /// Whether the window grows by what is acknowledged.
+    /// Whether the window grows by the acknowledged bytes.
     pub const fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
-    /// Slow start with byte counting (RFC 3465): up to `limit` bytes per acknowledgement, and no further than
-    /// the threshold. The rest of these bytes, which is for congestion avoidance.
+    /// Slow start with byte counting (RFC 3465): grows by up to `limit` bytes per acknowledgement,
+    /// and no further than the threshold. Returns the rest of these bytes for congestion avoidance.
     pub fn slow_start(&mut self, acked: u64, limit: u64) -> u64 {
         let growth = acked.min(limit);
         let room = self.ssthresh.saturating_sub(self.cwnd);
@@ -64,20 +64,20 @@ impl Window {
     }
 }
 
-/// New data acknowledged while the window was in use and nothing was being repaired by fast recovery, or the end of
-/// one with SACK.
+/// An acknowledgement of new data while the window was in use, outside fast recovery or at its end
+/// with SACK.
 #[derive(Clone, Copy, Debug)]
 pub struct Acked {
-    /// When.
+    /// When the acknowledgement arrived.
     pub now: Time,
-    /// Bytes newly acknowledged, all contiguous. At the end of a fast recovery no more than a segment: the rest had been
-    /// acknowledged selectively.
+    /// Newly acknowledged contiguous bytes. At the end of a fast recovery at most a segment, as the
+    /// rest had been acknowledged selectively.
     pub bytes: u64,
-    /// The same as [`Acked::bytes`], but no more than slow start may count, bytes.
+    /// The part of [`Acked::bytes`] that slow start may count.
     pub slow_start_limit: u64,
     /// Smoothed round-trip time; zero before the first measurement.
     pub srtt: Duration,
-    /// The measurement that came with this acknowledgement.
+    /// The measurement of this acknowledgement.
     pub rtt: Option<Duration>,
     /// All bytes below this offset are acknowledged.
     pub una: u64,
@@ -85,33 +85,36 @@ pub struct Acked {
     pub next: u64,
 }
 
-/// A congestion control algorithm. It keeps its own state and changes the [`Window`].
+/// A congestion control algorithm. It has its own state and changes the [`Window`].
 pub trait CongestionControl: Sized {
-    /// For a connection with these parameters.
+    /// A control for a connection with these parameters.
     fn new(config: &TcpConfig) -> Self;
 
-    /// New data was acknowledged without an ECN echo, outside fast recovery or at its end, and the window was in use.
+    /// New data was acknowledged without an ECN echo, outside fast recovery or at its end, and the
+    /// window was in use.
     fn on_ack(&mut self, window: &mut Window, acked: &Acked);
 
-    /// A loss was found other than by timeout; once per window of data. `flight` is what was outstanding, bytes,
-    /// without what limited transmit had added.
+    /// A loss was found other than by timeout, once per window of data. `flight` is the number of
+    /// outstanding bytes, without the additions of limited transmit.
     fn on_loss(&mut self, window: &mut Window, flight: u64, now: Time);
 
-    /// An ECN echo arrived; at most once per window of data, and not in one that has seen a loss.
+    /// An ECN echo arrived, at most once per window of data, and not in a window with a loss.
     fn on_ecn(&mut self, window: &mut Window, flight: u64, now: Time) {
         self.on_loss(window, flight, now);
     }
 
-    /// The retransmission timer expired. `first` unless this segment has timed out before, in which case the
-    /// threshold stays (RFC 5681, section 3.1).
+    /// The retransmission timer expired. `first` unless this segment has timed out before;
+    /// otherwise the threshold stays (RFC 5681, section 3.1).
     fn on_timeout(&mut self, window: &mut Window, flight: u64, first: bool);
 
-    /// The sender asks for at most `bytes`: after a lost SYN, and so that the end of a recovery is no burst.
+    /// The sender limits the window to `bytes`, after a lost SYN and to avoid a burst at the end of
+    /// a recovery.
     fn limit(&mut self, window: &mut Window, bytes: u64) {
         window.cwnd = window.cwnd.min(bytes);
     }
 
-    /// The application leaves the window unused: time until now does not count for growth (RFC 9438, section 5.8).
+    /// The application leaves the window unused. Time until now does not count for growth (RFC
+    /// 9438, section 5.8).
     fn on_unused(&mut self, now: Time) {
         let _ = now;
     }
@@ -121,14 +124,14 @@ pub trait CongestionControl: Sized {
         self.on_unused(now);
     }
 
-    /// The connection is open, and this is the first round trip: that of its SYN.
+    /// The connection is open; `rtt` is the round trip of its SYN.
     fn on_open(&mut self, rtt: Duration) {
         let _ = rtt;
     }
 
-    /// Every acknowledgement that tells of something delivered or lost, after anything else: how the path does. Only for those
-    /// that have a [`pacing_rate`](Self::pacing_rate) from the beginning. A window that is steered is a copy here.
-    /// Whether the window is held so small now that what is sent does not tell the path's rate.
+    /// An acknowledgement reports delivered or lost bytes; called last, and only for controls that
+    /// have a [`pacing_rate`](Self::pacing_rate) from the start. A steered window is a copy here.
+    /// Returns whether the window is now so small that sending does not show the path's rate.
     fn on_rate(&mut self, window: &mut Window, sample: &RateSample) -> bool {
         let _ = (window, sample);
         false
@@ -139,18 +142,19 @@ pub trait CongestionControl: Sized {
         None
     }
 
-    /// The window was set by something else, and is the control's again: what was measured since the last reduction no
-    /// longer counts.
+    /// The window was set from outside and is the control's again. Measurements since the last
+    /// reduction no longer count.
     fn on_new_window(&mut self) {}
 
-    /// Every acknowledgement of new data, in recovery too, before anything else: `bytes` newly acknowledged
-    /// up to `una`, with or without an ECN echo, while the first byte never sent is `next`.
+    /// An acknowledgement of new data arrived, in recovery too; called first. It covers `bytes` up
+    /// to `una`, with or without an ECN echo, while the first byte never sent is `next`.
     fn on_feedback(&mut self, bytes: u64, echo: bool, una: u64, next: u64) {
         let _ = (bytes, echo, una, next);
     }
 }
 
-/// Makes the two enums of the table at the end of this file, and static dispatch between its rows.
+/// Generates the two enums of the table at the end of this file, with static dispatch between its
+/// rows.
 macro_rules! controls {
     ($($(#[$meta:meta])* $variant:ident),+ $(,)?) => {
         /// Congestion control of TCP.
@@ -165,7 +169,7 @@ macro_rules! controls {
             const KIND: &'static str = "congestion control";
         }
 
-        /// A congestion control and its state.
+        /// A congestion control with its state.
         #[derive(Clone, Debug)]
         #[allow(missing_docs)] // Each variant is described where the control is.
         pub enum Congestion { $($variant($variant)),+ }

@@ -1,4 +1,6 @@
 //! NewReno's window (RFC 5681).
+//!
+//! Growth keeps the remainder of each division, so that large windows grow at the right pace.
 
 use timeplane_model::Time;
 
@@ -7,23 +9,24 @@ use crate::TcpConfig;
 
 /// Additive increase, multiplicative decrease (RFC 5681, section 3.1).
 ///
-/// In congestion avoidance each acknowledgement adds `SMSS * SMSS / cwnd`, however much it covers (equation 3), so
-/// that delayed acknowledgements slow the growth down. What the division leaves over is kept for the next one: equation 3
-/// cut to whole bytes would grow too slowly where the window is hundreds of segments.
+/// In congestion avoidance each acknowledgement adds `SMSS
+/// - SMSS / cwnd`, however much it covers (equation 3), so delayed acknowledgements slow the growth
+///   down. The remainder of the division is kept: equation 3 cut to whole bytes would grow too
+///   slowly for windows of hundreds of segments.
 #[derive(Clone, Copy, Debug)]
 pub struct NewReno {
-    /// What the last division left over, in units of `1 / cwnd` bytes.
+    /// The remainder of the last division, in units of `1 / cwnd` bytes.
     rest: u64,
 }
 
 impl NewReno {
-    /// Half of what was outstanding, at least two segments (equation 4).
+    /// Half of the outstanding bytes, at least two segments (equation 4).
     fn halve(&mut self, window: &mut Window, flight: u64) {
         window.ssthresh = (flight / 2).max(window.floor());
         self.rest = 0;
     }
 
-    /// About a segment more per window of acknowledgements (equation 3).
+    /// About one segment more per window of acknowledgements (equation 3).
     fn avoid(&mut self, window: &mut Window) {
         let mss = u64::from(window.mss);
         let growth = (mss * mss).saturating_add(self.rest);
@@ -66,7 +69,8 @@ impl CongestionControl for NewReno {
 mod tests {
     use super::*;
 
-    /// The window after `acks` acknowledgements in congestion avoidance, from `segments` of `mss` bytes.
+    /// The window after `acks` acknowledgements in congestion avoidance, from `segments` of `mss`
+    /// bytes.
     fn grown(segments: u64, mss: u32, acks: u64) -> u64 {
         let mut reno = NewReno::new(&TcpConfig::default());
         let mut window = Window { cwnd: segments * u64::from(mss), ssthresh: 0, mss };
@@ -76,7 +80,7 @@ mod tests {
         window.cwnd
     }
 
-    /// Equation 3 adds up to `W(n)^2 = W(0)^2 + 2 n`, in segments, whatever a byte is of them.
+    /// Equation 3 adds up to `W(n)^2 = W(0)^2 + 2 n` in segments.
     #[test]
     fn grows_by_equation_3() {
         for (segments, mss, acks) in [(6, 1_460, 600), (131, 1_460, 10_000), (5_000, 1_460, 100_000), (50, 10, 5_000)] {

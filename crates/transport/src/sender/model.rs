@@ -1,4 +1,7 @@
-//! What a congestion control that models the path is told of it.
+//! Input for a congestion control that models the path.
+//!
+//! It consists of samples of the delivery rate, and of marks on samples that the application
+//! limits.
 
 use timeplane_model::Time;
 
@@ -6,7 +9,7 @@ use super::{Repair, Sender};
 use crate::congestion::CongestionControl;
 
 impl Sender {
-    /// All that there is has been sent.
+    /// Everything available has been sent.
     #[inline(never)]
     pub(super) fn run_dry(&mut self) {
         self.starved = self.limit < self.bytes;
@@ -27,7 +30,8 @@ impl Sender {
         }
     }
 
-    /// Nothing more can be sent. Where that is for want of bytes, rates measured from here on say nothing of the path.
+    /// Nothing more can be sent. If data is missing, rates measured from here on say nothing about
+    /// the path.
     pub(super) fn note_limit(&mut self) {
         if self.delivery.is_some() && self.next >= self.limit {
             let in_flight = self.in_flight();
@@ -39,7 +43,7 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement has been taken, before which `before` bytes were in the network.
+    /// Handles an acknowledgement before which `before` bytes were in the network.
     #[inline(never)]
     pub(super) fn model_path(&mut self, now: Time, before: u64) {
         let in_flight = self.in_flight();

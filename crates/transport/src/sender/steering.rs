@@ -1,4 +1,6 @@
-//! A window that somebody else sets: a proxy that knows what the path carries.
+//! A window set from outside, by a proxy that knows what the path carries.
+//!
+//! A sender can also be stopped, without losing its place.
 
 use timeplane_model::{Duration, Rate, Time};
 
@@ -6,16 +8,16 @@ use super::{Connection, Repair, Sender};
 use crate::HEADER_BYTES;
 use crate::congestion::{Acked, CongestionControl};
 
-/// What a sender is told from outside, by [`Sender::steer`].
+/// A command for [`Sender::steer`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Steering {
-    /// Congestion window, bytes. Less than a segment counts as one; zero stops the sender.
+    /// The congestion window in bytes. Less than a segment counts as one; zero stops the sender.
     pub window: u64,
-    /// Segments leave no faster than this, headers ([`HEADER_BYTES`]) included; zero stops the sender. `None`: paced, or
-    /// not, as it was.
+    /// The highest rate of segments, including headers ([`HEADER_BYTES`]); zero stops the sender.
+    /// `None` leaves pacing as it was.
     pub rate: Option<Rate>,
-    /// The window is this one again after each loss recovery, and ECN echoes do not change it. Otherwise what a recovery
-    /// has made of the window stays until the next steering.
+    /// Restores the window after each loss recovery and ignores ECN echoes. Otherwise a recovery's
+    /// window stays until the next command.
     pub hold: bool,
 }
 
@@ -25,26 +27,29 @@ impl Steering {
     }
 }
 
-/// What a steered sender keeps.
+/// The state of a steered sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steered {
     pub(super) order: Steering,
-    /// While stopped: what was left until the retransmission timer's end, if it ran.
+    /// While stopped: the rest of the retransmission timer, if it ran.
     timer: Option<Duration>,
 }
 
 impl Sender {
-    /// Sets the window from outside, until the next call or [`Sender::unsteer`]. To be followed by [`Sender::poll`]: a larger
-    /// window lets more go at once or, with a rate, at that pace; a smaller one nothing until less is in the network.
+    /// Sets the window from outside, until the next call or [`Sender::unsteer`]. Call
+    /// [`Sender::poll`] afterwards: a larger window lets more segments go at once, or at the rate
+    /// if there is one. A smaller one lets none go until less is in the network.
     ///
-    /// Acknowledgements do not enlarge a steered window. Losses are found and repaired as ever, and the congestion control
-    /// reduces the window at them; after a timeout slow start brings it back to the threshold until the repair has ended,
-    /// but not above the steered window. See [`Steering::hold`] for what follows.
+    /// Acknowledgements do not enlarge a steered window. Losses are found and repaired as usual,
+    /// and the congestion control reduces the window. After a timeout, slow start brings it back to
+    /// the threshold until the repair has ended, but not above the steered window. See
+    /// [`Steering::hold`] for the rest.
     ///
-    /// **Stopped** (a window or rate of zero) a sender sends nothing at all, takes acknowledgements as ever, and its
-    /// retransmission timer stands still: [`Sender::deadline`] is `None`. It goes on where it stood with the next steering
-    /// that is no stop. So the timer expires when it has run for an RTO in all without an acknowledgement: a stop costs
-    /// no timeout and no backoff, and however often a sender is stopped and released, what was lost is repeated in the end.
+    /// A sender **stopped** by a window or rate of zero sends nothing and takes acknowledgements as
+    /// usual. Its retransmission timer stands still, and [`Sender::deadline`] is `None`. The next
+    /// command that lets it send continues from there. The timer thus expires after running for an
+    /// RTO in total without an acknowledgement. A stop costs no timeout and no backoff, and lost
+    /// data is repeated however often a sender is stopped.
     pub fn steer(&mut self, now: Time, steering: Steering) {
         let timer = match &self.steered {
             Some(steered) if self.stopped => steered.timer,
@@ -72,8 +77,8 @@ impl Sender {
         }
     }
 
-    /// Back to its own control: congestion avoidance from the steered window; from one segment, in slow start up to the
-    /// threshold, where it was stopped. Does nothing where it is not steered.
+    /// Returns to the sender's own control: congestion avoidance from the steered window, or, if
+    /// stopped, slow start from one segment up to the threshold. Does nothing unless steered.
     pub fn unsteer(&mut self, now: Time) {
         let Some(steered) = self.steered.take() else { return };
         if core::mem::take(&mut self.stopped) {
@@ -87,19 +92,19 @@ impl Sender {
         self.congestion.on_new_window();
     }
 
-    /// The steering in force.
+    /// The current command.
     pub fn steering(&self) -> Option<Steering> {
         self.steered.as_ref().map(|s| s.order)
     }
 
-    /// Starts the retransmission timer of a stopped sender, which stands still, or ends it.
+    /// Starts or ends the retransmission timer of a stopped sender, which stands still.
     pub(super) fn arm_stopped(&mut self, rto: Option<Duration>) {
         if let Some(steered) = &mut self.steered {
             steered.timer = rto;
         }
     }
 
-    /// Growth while steered: that of the repair after a timeout.
+    /// Lets the window grow while steered, during the repair after a timeout.
     pub(super) fn grow_steered(&mut self, order: Steering, acked: &Acked) {
         if self.repair == Repair::Timeout {
             let most = order.window.max(self.window.cwnd);
@@ -108,14 +113,15 @@ impl Sender {
         }
     }
 
-    /// After an acknowledgement: the steered window again, if it is to be held.
+    /// Restores the steered window after an acknowledgement, if it is to be held.
     pub(super) fn hold_window(&mut self, order: Steering) {
         if order.hold && !self.stopped && self.repair == Repair::None && self.connection == Connection::Open {
             self.window.cwnd = order.window.max(u64::from(self.window.mss));
         }
     }
 
-    /// The time from one paced segment of `len` bytes to the next one; none before anything is known of the path.
+    /// The time from one paced segment of `len` bytes to the next one; zero before the first
+    /// measurement.
     pub(super) fn gap(&self, len: u32) -> Duration {
         if let Some(rate) = self.steered.as_ref().and_then(|s| s.order.rate) {
             return time_at(rate, u64::from(len) + u64::from(HEADER_BYTES));
@@ -131,7 +137,7 @@ impl Sender {
     }
 }
 
-/// How long `bytes` take, and no longer than time can tell; zero rates never get here in earnest.
+/// How long `bytes` take, up to the longest duration.
 fn time_at(rate: Rate, bytes: u64) -> Duration {
     let ps = (u128::from(bytes) * 8_000_000_000_000).div_ceil(u128::from(rate.as_bps().max(1)));
     Duration::from_ps(i64::try_from(ps).unwrap_or(i64::MAX))

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use timeplane_model::{Duration, Time};
-use timeplane_transport::{MAX_GAPS, Range, RawConfig, RawReceiver, RawSender, Report};
+use timeplane_transport::{MAX_MISSING, Range, RawConfig, RawReceiver, RawSender, RepairReport};
 
 const DELAY: Duration = Duration::from_us(100);
 
@@ -21,7 +21,7 @@ struct Trouble {
 
 enum Packet {
     Frame(u64, u32),
-    Report(Report),
+    Report(RepairReport),
 }
 
 struct Outcome {
@@ -76,7 +76,7 @@ fn transfer(bytes: u64, payload: u32, trouble: Trouble, mut drop: impl FnMut(u64
             frames += u64::from(sent.is_some());
         } else if receiver.deadline() == Some(now) {
             let report = receiver.report(now).expect("a report was due");
-            assert!(report.missing.len() <= MAX_GAPS);
+            assert!(report.missing.len() <= MAX_MISSING);
             reports += 1;
             sent = Some(Packet::Report(report));
         } else {
@@ -147,9 +147,9 @@ fn odd_reports_do_no_harm() {
     let mut sender = RawSender::new(&RawConfig::default(), 10_000);
     while sender.next_frame(Time::ZERO, 1_000).is_some_and(|f| f.offset < 4_000) {}
     let missing = vec![Range { start: 9_000, end: 5 }, Range { start: 0, end: u64::MAX }];
-    sender.on_report(Time::ZERO, &Report { contiguous: u64::MAX, missing });
+    sender.on_report(Time::ZERO, &RepairReport { contiguous: u64::MAX, missing });
     assert_eq!(sender.backlog(), 10_000);
-    sender.on_report(Time::ZERO, &Report { contiguous: 2_500, missing: vec![] });
+    sender.on_report(Time::ZERO, &RepairReport { contiguous: 2_500, missing: vec![] });
     assert_eq!(sender.backlog(), 7_500);
     // Resends come first, cut as the driver asks.
     assert_eq!(
@@ -187,7 +187,7 @@ fn a_sender_that_is_extended_waits_for_its_tail_no_more() {
         sender.next_frame(at(6_000), 1_000).map(|f| (f.offset, f.len, f.retransmission)),
         Some((1_500, 10, true))
     );
-    sender.on_report(at(6_100), &Report { contiguous: 1_510, missing: vec![] });
+    sender.on_report(at(6_100), &RepairReport { contiguous: 1_510, missing: vec![] });
     assert!(sender.is_done());
     assert_eq!(sender.deadline(), None);
 }
@@ -204,7 +204,7 @@ fn frames_that_did_not_leave_are_as_if_never_given() {
     let again: Vec<_> = std::iter::from_fn(|| sender.next_frame(at(0), 1_000)).collect();
     assert_eq!(again, frames[1..]);
     // Out of turn they are sent again like gaps, lowest first; what has arrived after all is not.
-    sender.on_report(at(1), &Report { contiguous: 500, missing: vec![] });
+    sender.on_report(at(1), &RepairReport { contiguous: 500, missing: vec![] });
     sender.unsent(frames[0]);
     let gap = sender.next_frame(at(2), 1_000).unwrap();
     assert_eq!((gap.offset, gap.len, gap.retransmission, sender.retransmissions()), (500, 500, true, 1));
@@ -220,11 +220,11 @@ fn a_receiver_learns_the_length_late() {
     let mut receiver = RawReceiver::new(&RawConfig::default(), u64::MAX);
     assert_eq!(receiver.on_frame(at(0), 0, 1_000), 1_000);
     assert_eq!((receiver.is_complete(), receiver.deadline()), (false, None));
-    assert_eq!(receiver.report_now(at(3)), Report { contiguous: 1_000, missing: vec![] });
+    assert_eq!(receiver.report_now(at(3)), RepairReport { contiguous: 1_000, missing: vec![] });
     assert!(!receiver.set_length(at(5), 999) && !receiver.is_complete());
     assert!(receiver.set_length(at(5), 1_000) && receiver.is_complete());
     assert_eq!(receiver.deadline(), Some(at(5)));
-    assert_eq!(receiver.report(at(5)), Some(Report { contiguous: 1_000, missing: vec![] }));
+    assert_eq!(receiver.report(at(5)), Some(RepairReport { contiguous: 1_000, missing: vec![] }));
     assert!(receiver.set_length(at(6), 1_000));
     assert_eq!(receiver.deadline(), None);
 

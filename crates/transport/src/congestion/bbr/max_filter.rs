@@ -1,8 +1,10 @@
-//! The largest of the latest values.
+//! A windowed maximum.
+//!
+//! It keeps only values that can still become the maximum.
 
 use std::collections::VecDeque;
 
-/// The largest value of the last so many rounds, exactly: those that a later one exceeds are forgotten.
+/// The exact maximum of the last rounds. Values that a later one exceeds are dropped.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MaxFilter {
     /// Rounds rising, values falling.
@@ -10,7 +12,8 @@ pub(super) struct MaxFilter {
 }
 
 impl MaxFilter {
-    /// Takes the value of a round; rounds do not fall. Forgets those of `length` rounds ago and earlier.
+    /// Takes the value of a round; rounds do not decrease. Drops values of `length` rounds ago and
+    /// earlier.
     pub(super) fn update(&mut self, round: u64, value: u64, length: u64) {
         while self.candidates.front().is_some_and(|c| c.0 + length <= round) {
             self.candidates.pop_front();

@@ -1,3 +1,7 @@
+//! Gains, phases and filters of BBR on synthetic samples.
+//!
+//! Each test feeds samples of a path and looks at the window and the pacing rate.
+
 use super::*;
 
 const MSS: u64 = 1_000;
@@ -128,7 +132,7 @@ fn the_cycle_goes_through_its_eight_gains() {
     let probe = gains.iter().position(|&g| g == CYCLE[0]).unwrap();
     assert_eq!(gains[probe..probe + 8], CYCLE);
     assert_eq!(window.cwnd, 203 * MSS, "two products, and three segments");
-    // Probing lasts until there is that much in the network, or something is lost; draining ends once it is gone.
+    // Probing lasts until that much is in the network, or a loss; draining ends once it is gone.
     while b.0.pacing_gain != CYCLE[0] {
         now += 41;
         let sample = round(&b, ms(now), 100);

@@ -1,4 +1,6 @@
 //! BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00).
+//!
+//! Cardwell et al., ACM Queue 14(5), 2016. Section numbers are those of the draft.
 
 mod max_filter;
 
@@ -11,11 +13,12 @@ use crate::delivery::{RateSample, rate_of};
 
 /// A gain of one.
 const UNIT: u64 = 1 << 10;
-/// 2 / ln 2: the least gain that doubles the delivery rate each round (section 4.3.2.1 of the draft).
+/// 2 / ln 2: the least gain that doubles the delivery rate each round (section 4.3.2.1).
 const HIGH_GAIN: u64 = 2_955;
 /// Its inverse.
 const DRAIN_GAIN: u64 = 355;
-/// Two: a bandwidth-delay product for the path, one for acknowledgements that are late or together (section 4.2.3).
+/// Two bandwidth-delay products: one for the path, one for acknowledgements that are late or
+/// aggregated (section 4.2.3).
 const CWND_GAIN: u64 = 2 * UNIT;
 /// Probe, drain, cruise (section 4.3.4.3).
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
@@ -30,26 +33,27 @@ const FULL_ROUNDS: u8 = 3;
 /// The round trip before the first measurement.
 const NOMINAL_RTT: Duration = Duration::from_ms(1);
 
-/// What BBR is at.
+/// The states of BBR.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// Doubles its rate each round until the pipe is full.
+    /// Doubles the rate each round until the pipe is full.
     Startup,
-    /// Empties the queue that Startup has left.
+    /// Drains the queue that Startup has left.
     Drain,
-    /// Sends at the bottleneck's rate, a little more and less in turn.
+    /// Sends at the bottleneck's rate, and a little more and less in turn.
     ProbeBw,
-    /// Keeps four segments in the network for 200 ms, to see the path without a queue.
+    /// Keeps four segments in the network for 200 ms, to measure the path without a queue.
     ProbeRtt,
 }
 
-/// Sends at the rate that the path has delivered, with as much in the network as that takes: bottleneck bandwidth and
-/// round-trip propagation time (Cardwell et al., ACM Queue 14(5), 2016).
+/// Sends at the path's delivery rate, with as much in the network as that needs: bottleneck
+/// bandwidth and round-trip propagation time.
 ///
-/// As the draft has it, but: gains are multiples of 1/1024. The send quantum is a segment, as each is paced alone. The first
-/// measured round trip sets the initial pacing rate, also where it comes after the first data. The phase in which ProbeBW
-/// begins is not random but a hash of the time and of what was delivered, so that flows that are not in lockstep
-/// differ. Marks and losses as such do not matter to it; which segments are lost, and are repeated when, is the sender's.
+/// Differences from the draft: gains are multiples of 1/1024. The send quantum is a segment, as
+/// each is paced by itself. The first measured round trip sets the initial pacing rate, even after
+/// the first data. The first phase of ProbeBW is a hash of the time and of the delivered bytes
+/// instead of random, so that flows that are not in lockstep differ. Marks and losses as such do
+/// not matter; the sender decides which segments are lost and when to repeat them.
 #[derive(Clone, Debug)]
 pub struct Bbr(Box<Model>);
 
@@ -83,11 +87,11 @@ struct Model {
 }
 
 impl Bbr {
-    /// What it is at.
+    /// The current state.
     pub fn mode(&self) -> Mode {
         self.0.mode
     }
-    /// Estimated rate of the bottleneck, payload.
+    /// Estimated rate of the bottleneck, in payload.
     pub fn bandwidth(&self) -> Rate {
         Rate::bps(self.0.bandwidth.max())
     }
@@ -113,7 +117,7 @@ impl Model {
         times(gain, bdp).saturating_add(3 * self.mss)
     }
 
-    /// Section 4.2.1: the rate that the initial window makes of a round trip.
+    /// Section 4.2.1: the rate of the initial window per round trip.
     fn init_pacing_rate(&mut self, rtt: Duration) {
         self.pacing_rate = Rate::bps(times(HIGH_GAIN, rate_of(self.initial_window, rtt).as_bps()));
     }
@@ -158,7 +162,7 @@ impl Model {
     fn enter_probe_bw(&mut self, s: &RateSample) {
         self.mode = Mode::ProbeBw;
         self.cwnd_gain = CWND_GAIN;
-        // Any phase but the one that drains.
+        // Any phase except the one that drains.
         let draw = mix64(s.now.as_ps() as u64 ^ s.delivered) % (CYCLE.len() as u64 - 1);
         self.cycle = CYCLE.len() - 1 - draw as usize;
         self.advance_cycle(s.now);
@@ -235,7 +239,7 @@ impl Model {
         }
     }
 
-    /// BBRSaveCwnd: the last window that neither a recovery nor ProbeRTT has made small.
+    /// BBRSaveCwnd: the last window that neither a recovery nor ProbeRTT has reduced.
     fn save_cwnd(&mut self, window: &Window) {
         let disturbed = self.was_recovering || self.mode == Mode::ProbeRtt;
         self.prior_cwnd = if disturbed { self.prior_cwnd.max(window.cwnd) } else { window.cwnd };
@@ -248,7 +252,7 @@ impl Model {
         }
     }
 
-    /// Section 4.2.3.4: as much as has left the network, for the first round of a fast recovery.
+    /// Section 4.2.3.4: as much as has left the network, in the first round of a fast recovery.
     fn modulate_for_recovery(&mut self, window: &mut Window, s: &RateSample) {
         if s.is_fast_recovery && !self.was_recovering {
             self.save_cwnd(window);

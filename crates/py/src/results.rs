@@ -1,4 +1,4 @@
-//! A folder of results, to be read.
+//! A results folder, read-only: its runs, tables and comparison.
 
 use crate::error;
 use crate::table::{Label, Part, Table};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use timeplane_experiment::ComparisonOptions;
 use timeplane_results::{CompleteRun, Folder, Manifest, Metric, ResultsError, RunSummary, summary_batch, tables};
 
-/// The complete runs of a folder of results.
+/// The completed runs of a results folder.
 #[pyclass(frozen, module = "timeplane._core")]
 pub(crate) struct Results {
     directory: PathBuf,
@@ -23,7 +23,7 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Reads what there is; nothing is locked or written.
+    /// Reads the completed runs without locking the folder.
     pub fn read(directory: &Path, keep: Option<Py<PyAny>>) -> Result<Self, ResultsError> {
         let Folder { manifest, runs, .. } = Folder::read(directory)?;
         let labels = Arc::new(labels(&runs));
@@ -35,7 +35,7 @@ impl Results {
     }
 }
 
-/// Run, scheme, swept keys, seed.
+/// The columns that name the run: run, scheme, swept keys, seed.
 fn labels(runs: &[CompleteRun]) -> Vec<Label> {
     fn column<'a>(runs: &'a [CompleteRun], get: impl Fn(&'a CompleteRun) -> &'a str) -> Vec<Option<&'a str>> {
         runs.iter().map(|r| Some(get(r))).collect()
@@ -55,7 +55,7 @@ fn labels(runs: &[CompleteRun]) -> Vec<Label> {
 
 #[pymethods]
 impl Results {
-    /// Opens a folder; `keep` is kept as long as somebody may read from it.
+    /// Opens a folder. The results hold a reference to `keep`.
     #[staticmethod]
     #[pyo3(signature = (directory, keep=None))]
     fn open(py: Python<'_>, directory: PathBuf, keep: Option<Py<PyAny>>) -> PyResult<Self> {
@@ -68,7 +68,7 @@ impl Results {
         self.directory.clone()
     }
 
-    /// Name of the results.
+    /// The name in the manifest.
     #[getter]
     fn name(&self) -> &str {
         &self.manifest.name
@@ -79,7 +79,7 @@ impl Results {
         serde_json::to_string(&self.manifest).expect("a manifest is JSON")
     }
 
-    /// Key, scheme, point and seed of every complete run.
+    /// Key, scheme, point and seed of every completed run.
     fn runs(&self) -> Vec<(&str, &str, &IndexMap<String, String>, u64)> {
         self.runs
             .iter()
@@ -87,13 +87,13 @@ impl Results {
             .collect()
     }
 
-    /// How many runs were asked for, complete or not.
+    /// The number of runs in the manifest, complete or not.
     #[getter]
     fn planned(&self) -> usize {
         self.manifest.runs.len()
     }
 
-    /// A table of all complete runs, or of one by its place.
+    /// A table of all completed runs, or of one by its number.
     #[pyo3(signature = (name, run=None))]
     fn table(&self, name: &str, run: Option<usize>) -> PyResult<Table> {
         let all = tables::all();
@@ -110,7 +110,7 @@ impl Results {
         Ok(Table::files(name, schema, parts, Arc::clone(&self.labels), self.keep.clone()))
     }
 
-    /// One row per run.
+    /// The summary: one row per run.
     fn summary(&self) -> PyResult<Table> {
         let batch = summary_batch(self.runs.iter().map(|r| (r.about.key.as_str(), &r.summary)));
         // The columns in front are those of the other tables, so that tables can be joined.
@@ -125,7 +125,7 @@ impl Results {
         Ok(Table::memory("summary", batch))
     }
 
-    /// Schemes side by side.
+    /// Compares the schemes.
     #[pyo3(signature = (baseline=None, metrics=vec![]))]
     fn compare(&self, baseline: Option<String>, metrics: Vec<String>) -> PyResult<Comparison> {
         if let Some(name) = &baseline
@@ -146,13 +146,13 @@ impl Results {
     }
 }
 
-/// Schemes side by side.
+/// The comparison of schemes.
 #[pyclass(frozen, module = "timeplane._core")]
 pub(crate) struct Comparison(pub timeplane_experiment::Comparison);
 
 #[pymethods]
 impl Comparison {
-    /// For a terminal of so many columns.
+    /// The comparison as text for a terminal of `width` columns.
     fn text(&self, width: usize) -> String {
         self.0.to_text(width)
     }
@@ -164,7 +164,7 @@ impl Comparison {
     fn csv(&self) -> String {
         self.0.to_csv()
     }
-    /// Names of metrics for people, by name, in the order of columns.
+    /// Labels of the metrics by name, in the order of columns.
     fn labels(&self) -> IndexMap<&str, &str> {
         let cells = self.0.lines().first().map_or(&[][..], |line| &line.cells);
         cells.iter().map(|c| (c.metric.name(), c.metric.label())).collect()

@@ -1,5 +1,5 @@
-//! Runs a scenario beside the interpreter: its lock is free, and the main thread looks for signals
-//! meanwhile.
+//! Runs a scenario in another thread, without the interpreter's lock. The main thread checks for
+//! signals meanwhile.
 
 use crate::error;
 use crate::results::{Comparison, Results};
@@ -18,15 +18,15 @@ use timeplane_scenario::PlanSpec;
 use timeplane_schedule::Schedulers;
 use timeplane_sim::{SimulationError, Simulator};
 
-/// How often signals are looked for.
+/// The interval at which signals are checked.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How far all runs are.
+/// The progress of all runs.
 #[derive(Default)]
 struct State {
-    /// 0 to 1, by run.
+    /// The completed share of each run, 0 to 1.
     fractions: Vec<f64>,
-    /// Events of the runs in progress and of those that ended.
+    /// The events of each run so far.
     events: Vec<u64>,
     done: usize,
     cached: usize,
@@ -50,7 +50,7 @@ impl State {
     }
 }
 
-/// Whether what a run does depends on Python code, which its key knows nothing of.
+/// Whether a run depends on Python code, which is not part of its key.
 fn is_python(loaded: &timeplane_scenario::Loaded, run: &PlannedRun, schedulers: &HashMap<String, Py<PyAny>>) -> bool {
     // A sweep may change the scheduler.
     let swept = run.values.iter().any(|(key, value)| key.ends_with(".scheduler") && schedulers.contains_key(value));
@@ -59,7 +59,7 @@ fn is_python(loaded: &timeplane_scenario::Loaded, run: &PlannedRun, schedulers: 
     swept || plan.is_some_and(named)
 }
 
-/// Removes runs of schedulers written in Python, so that they are run again.
+/// Removes completed runs of schedulers written in Python, so that they are repeated.
 fn forget(
     loaded: &timeplane_scenario::Loaded,
     planned: &[PlannedRun],
@@ -74,11 +74,11 @@ fn forget(
     stale.iter().try_for_each(|p| store.remove(&p.key))
 }
 
-/// Runs everything that is missing in `root` and compares what is complete.
+/// Runs everything that is missing in `root` and compares the completed runs.
 ///
-/// `until` ends a point early, as `fct_mean=5%`. `progress` is called about ten times a second with
-/// (fraction, runs complete, of them complete before, runs in all, events); `keep` is kept as long
-/// as somebody may read the results.
+/// `until` ends a point early, such as `fct_mean=5%`. `progress` is called about ten times a second
+/// with (fraction, completed runs, of them complete before, all runs, events). The results hold a
+/// reference to `keep`.
 #[pyfunction]
 #[pyo3(signature = (loaded, jobs, root, progress, schedulers, keep, until=None))]
 #[allow(clippy::too_many_arguments, reason = "one call from Python, where each has a name")]

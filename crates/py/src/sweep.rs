@@ -1,4 +1,4 @@
-//! Sweeps whose runs somebody else runs.
+//! Sweeps whose runs are distributed by Python, over Dask for example.
 
 use crate::error;
 use crate::results::{Comparison, Results};
@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use timeplane_experiment::{Experiment, Options, PlannedRun, Until};
 use timeplane_sim::Simulator;
 
-/// `fct_mean=5%` as a rule.
+/// Parses a rule such as `fct_mean=5%`.
 pub(crate) fn until(text: Option<&str>) -> PyResult<Option<Until>> {
     text.map(|t| t.parse().map_err(PyValueError::new_err)).transpose()
 }
@@ -19,10 +19,10 @@ pub(crate) fn until(text: Option<&str>) -> PyResult<Option<Until>> {
 /// The files of a run, by name.
 type Files<'py> = Vec<(String, Bound<'py, PyBytes>)>;
 
-/// All runs of a scenario and the folder that keeps them.
+/// All runs of a scenario and their results folder.
 #[pyclass(frozen, module = "timeplane._core")]
 pub(crate) struct Sweep {
-    /// None once it is closed.
+    /// `None` after `close`.
     experiment: Mutex<Option<Experiment<Simulator>>>,
     /// The scenario of every point, as JSON.
     points: Vec<String>,
@@ -38,7 +38,7 @@ impl Sweep {
 
 #[pymethods]
 impl Sweep {
-    /// Opens the folder `root/NAME`; `until` ends a point early, as `fct_mean=5%`.
+    /// Opens the folder `root/NAME`. `until` ends a point early, such as `fct_mean=5%`.
     #[new]
     fn open(py: Python<'_>, loaded: Py<Loaded>, root: PathBuf, until: Option<&str>) -> PyResult<Self> {
         let options = Options { until: self::until(until)?, ..Options::new(1, root) };
@@ -51,24 +51,24 @@ impl Sweep {
         Ok(Self { experiment, points, base })
     }
 
-    /// Runs in all, also those that may turn out not to be wanted.
+    /// The number of runs, including those that may turn out not to be needed.
     #[getter]
     fn total(&self) -> PyResult<usize> {
         self.with(|b| b.planned().len())
     }
 
-    /// How many were complete when it was opened.
+    /// The number of runs that were complete when the sweep was opened.
     #[getter]
     fn cached(&self) -> PyResult<usize> {
         self.with(|b| b.planned().iter().filter(|p| p.complete).count())
     }
 
-    /// The runs that are missing and wanted, by number; none where it is over.
+    /// The numbers of the missing runs to run next; none if the sweep is over.
     fn wanted(&self, py: Python<'_>, at_once: usize) -> PyResult<Vec<usize>> {
         self.with(|b| b.wanted(at_once))?.map_err(|e| error::results(py, &e))
     }
 
-    /// What [`run_elsewhere`] takes.
+    /// The arguments of [`run_elsewhere`] for a run.
     #[allow(clippy::type_complexity, reason = "one call's arguments")]
     fn task(&self, run: usize) -> PyResult<(&str, PathBuf, String, Vec<(String, String)>, u64, String)> {
         let run = self.with(|b| b.planned()[run].clone())?;
@@ -76,17 +76,17 @@ impl Sweep {
         Ok((&self.points[run.point], self.base.clone(), run.scheme, values, run.seed, run.key))
     }
 
-    /// Keeps runs: by number, their files.
+    /// Stores runs: numbers and files.
     fn adopt(&self, py: Python<'_>, runs: Vec<(usize, timeplane_experiment::Files)>) -> PyResult<()> {
         py.detach(|| self.with(|b| b.adopt(&runs)))?.map_err(|e| error::results(py, &e))
     }
 
-    /// Lets go of the folder, whoever still has this in a traceback.
+    /// Releases the folder, even if a traceback still refers to the sweep.
     fn close(&self) {
         self.experiment.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// Compares what is complete; `over` says that nothing is wanted any more.
+    /// Compares the completed runs. `over` says that no more runs are wanted.
     fn conclude(&self, py: Python<'_>, over: bool, keep: Option<Py<PyAny>>) -> PyResult<(Results, Comparison)> {
         let outcome = py.detach(|| self.with(|e| e.conclude(over)))?.map_err(|e| error::batch(py, &e))?;
         let results = Results::read(&outcome.directory, keep).map_err(|e| error::results(py, &e))?;
@@ -94,8 +94,8 @@ impl Sweep {
     }
 }
 
-/// Runs one run of somebody else's sweep, as its `task` says, and returns its files; `root` is a
-/// folder for what is written meanwhile.
+/// Runs one run of another process's sweep, as given by its `task`, and returns its files. `root`
+/// is a folder for temporary files.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "a task, as it travels")]
 pub(crate) fn run_elsewhere<'py>(
@@ -117,7 +117,7 @@ pub(crate) fn run_elsewhere<'py>(
     Ok(files.into_iter().map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).collect())
 }
 
-/// `KEY=VALUE,..` of a command line: the key and its values.
+/// Splits `KEY=VALUE,..` into the key and its values.
 #[pyfunction]
 pub(crate) fn split_override(text: &str) -> PyResult<(String, Vec<String>)> {
     timeplane_scenario::split_override(text).map_err(PyValueError::new_err)

@@ -1,5 +1,5 @@
-//! Tables as Arrow streams: read from Parquet a row group at a time, with the run, the scheme, the
-//! point and the seed in front.
+//! Tables as Arrow streams. They are read from Parquet one row group at a time; the first columns
+//! are run, scheme, point and seed.
 
 use crate::error;
 use arrow_array::cast::AsArray;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// Rows of a batch, as they are written.
 const BATCH: usize = timeplane_results::ROW_GROUP_ROWS;
 
-/// A column that says which run a row is of: one value for each run.
+/// A column that names the run of a row: one value per run.
 #[derive(Clone, Debug)]
 pub(crate) struct Label {
     field: Field,
@@ -54,7 +54,7 @@ impl Label {
         Self::new(name, Arc::new(values))
     }
 
-    /// Numbers where all values are some, texts otherwise.
+    /// Numbers if all values are numbers, otherwise texts.
     pub fn point(name: &str, values: &[Option<&str>]) -> Self {
         fn all<T: std::str::FromStr>(values: &[Option<&str>]) -> Option<Vec<Option<T>>> {
             values.iter().map(|v| v.map(str::parse).transpose().ok()).collect()
@@ -107,14 +107,14 @@ enum Rows {
 
 /// A table of results, as columns.
 ///
-/// polars, pandas, pyarrow and DuckDB take it as it is (`polars.DataFrame(table)`); nothing is read
-/// before it is asked for. Times are picoseconds; the unit of every other column is in its name.
+/// polars, pandas, pyarrow and DuckDB accept it directly (`polars.DataFrame(table)`). Rows are read
+/// when they are needed. Times are in picoseconds; other columns have their unit in their name.
 #[pyclass(frozen, module = "timeplane")]
 pub(crate) struct Table {
     name: String,
     schema: SchemaRef,
     rows: Rows,
-    /// Keeps a temporary folder while somebody may read from it.
+    /// Keeps a temporary folder alive while the table is used.
     keep: Option<Arc<Py<PyAny>>>,
 }
 
@@ -189,7 +189,7 @@ struct Chain {
     schema: SchemaRef,
     parts: Arc<Vec<Part>>,
     labels: Arc<Vec<Label>>,
-    /// The only column that is wanted.
+    /// The only column to read.
     column: Option<usize>,
     next: usize,
     current: Option<(usize, ParquetRecordBatchReader)>,
@@ -263,7 +263,7 @@ impl Table {
         self.schema.fields().iter().map(|f| f.name().as_str()).collect()
     }
 
-    /// What every column means, by name; empty for columns that name the run.
+    /// The meaning of every column by name; empty for columns that name the run.
     #[getter]
     fn descriptions(&self) -> indexmap::IndexMap<&str, &str> {
         self.schema
@@ -329,7 +329,7 @@ impl Table {
         })
     }
 
-    /// A stream of the Arrow C data interface, which other libraries ask for.
+    /// A stream of the Arrow C data interface, for other libraries.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -359,7 +359,7 @@ impl Table {
         library(slf.py(), "pyarrow", "pandas")?.call_method1("table", (slf,))
     }
 
-    /// As a pandas data frame; pyarrow does it.
+    /// As a pandas data frame, made by pyarrow.
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         library(slf.py(), "pandas", "pandas")?;
         Self::to_pyarrow(slf)?.call_method0("to_pandas")

@@ -1,14 +1,14 @@
-//! The answer in words and as a table, as HTML that needs no script.
+//! The comparison in sentences and as a table, in HTML that needs no script.
 
 use crate::html::escape;
 use std::fmt::Write;
 use timeplane_experiment::{Cell, Comparison, Line};
 use timeplane_results::Metric;
 
-/// Points that sentences are about; the table has all.
+/// The largest number of points with sentences; the table has all points.
 const SENTENCES: usize = 8;
 
-/// Sentences, the table and its notes.
+/// The sentences, the table and its notes.
 pub fn answer(comparison: &Comparison) -> String {
     let mut html = String::new();
     let points: Vec<&[Line]> = comparison.lines().chunk_by(|a, b| a.point == b.point).collect();
@@ -29,8 +29,8 @@ pub fn answer(comparison: &Comparison) -> String {
     html
 }
 
-/// Who is best by the first metric that there are values of, how far from the bound, and how others
-/// differ from the baseline.
+/// A sentence on the best scheme by the first metric that has values, its distance from the bound,
+/// and the differences of other schemes from the baseline.
 fn sentence(lines: &[Line], comparison: &Comparison, several: bool) -> Option<String> {
     let cells = &lines.first()?.cells;
     let at = (0..cells.len()).find(|&i| lines.iter().any(|l| l.cells[i].value.is_some()))?;
@@ -77,13 +77,13 @@ fn sentence(lines: &[Line], comparison: &Comparison, several: bool) -> Option<St
     Some(text)
 }
 
-/// The same with a capital letter at its begin.
+/// The text with a capital first letter.
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// The second line of a cell: the difference to the baseline.
+/// The relative difference from the baseline, and whether it is significant.
 fn difference(cell: &Cell) -> Option<(f64, Option<bool>)> {
     Some((cell.difference?.relative?.mean, cell.is_significant()))
 }

@@ -1,4 +1,5 @@
-//! Completion times and slowdowns of measured flows and coflows, by scheme, seed by seed.
+//! Distributions of completion times and slowdowns of measured flows and coflows, by scheme and
+//! seed.
 
 use crate::ReportError;
 use crate::pack::Column;
@@ -8,15 +9,15 @@ use serde_json::{Value, json};
 use timeplane_results::stats::{Interval, LEVEL, percentile, t_quantile};
 use timeplane_results::{CoflowRow, Columns, CompleteRun, FlowRow, Row};
 
-/// Places on the time axis of a distribution, evenly on a logarithmic scale.
+/// The number of points on the time axis of a distribution, on a logarithmic scale.
 const PLACES: usize = 240;
 
 /// Times of one run.
 struct Times {
     seed: u64,
-    /// Of those that finished, ascending.
+    /// Times of those that finished, ascending.
     finished: Vec<i64>,
-    /// All that were measured, finished or not.
+    /// The number of measured ones, finished or not.
     measured: usize,
 }
 
@@ -83,7 +84,7 @@ fn distribution<R: Row>(
     Ok(Some(json!({ "kind": kind, "point": point, "table": table, "lines": lines })))
 }
 
-/// Times from `least` to `most`, both in it, ascending.
+/// Times from `least` to `most`, inclusive, ascending.
 fn axis(least: i64, most: i64) -> Vec<i64> {
     let (from, to) = ((least.max(1) as f64).ln(), (most.max(1) as f64).ln());
     let place = |i: usize| (from + (to - from) * i as f64 / (PLACES - 1) as f64).exp().round() as i64;

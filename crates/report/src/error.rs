@@ -1,16 +1,16 @@
-//! What can go wrong, in words for the person at the keyboard.
+//! Errors of reports: unreadable results, no completed run, or a page that cannot be written.
 
 use std::io;
 use std::path::PathBuf;
 use timeplane_results::ResultsError;
 
-/// Why there is no page.
+/// Why a page cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// The results.
+    /// Results cannot be read.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// None of the folders has a complete run.
+    /// No folder has a completed run.
     #[error("there is nothing to report: no run of {folders} is complete. `timeplane run` goes on where it was")]
     Nothing {
         /// The folders.
@@ -21,7 +21,7 @@ pub enum ReportError {
     Write {
         /// The page.
         path: PathBuf,
-        /// What the system says.
+        /// The system's message.
         source: io::Error,
     },
 }

@@ -1,6 +1,6 @@
-//! Text as HTML.
+//! Escapes text for HTML: between tags, in attributes, and JSON in script elements.
 
-/// Text between tags, or in an attribute between double quotes.
+/// Escapes text between tags or in an attribute in double quotes.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -15,7 +15,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// JSON as the text of a script element: no end tag can be in it.
+/// JSON as the text of a script element, without end tags.
 pub fn json(value: &serde_json::Value) -> String {
     value.to_string().replace('<', "\\u003c")
 }

@@ -1,13 +1,13 @@
 //! Results as one HTML page that works offline: question and answer, distributions, queues, the
 //! schedule, links, drops, manifest.
 //!
-//! - [`Report`]: reads folders of results and makes the page; [`write`](fn@write) puts it into its
-//!   place as a whole.
-//! - [`pack`]: tables as text in a page.
+//! - [`Report`]: reads results folders and makes the page; [`write`](fn@write) writes it
+//!   atomically.
+//! - [`pack`]: packs tables as text.
 //!
-//! What is text (question, answer, manifest, command) is HTML from here and needs no script; charts
-//! are drawn by `viewer/`, from tables that are packed beside. A page is a function of the results:
-//! no time, no host name, no path.
+//! Texts (description, comparison, manifest, command) are HTML and need no script. `viewer/` draws
+//! the charts from packed tables. A page depends only on the results: it has no time, host name or
+//! path.
 
 mod answer;
 mod distributions;
@@ -28,28 +28,27 @@ use std::path::{Path, PathBuf};
 use timeplane_experiment::{Comparison, ComparisonOptions};
 use timeplane_results::{Bound, Folder, RunSummary};
 
-/// Rows of the schedule, and as many of the queues and of the air, that a page holds unless said
-/// otherwise: 512 hosts for 4,000 slots.
+/// The default limit of rows of the schedule, of queues and of air links: 512 hosts for 4,000
+/// slots.
 pub const ROWS: usize = 2_100_000;
 
-/// A page, and what is in it.
+/// A page and its contents.
 #[derive(Debug)]
 pub struct Report {
     /// The page.
     pub html: String,
-    /// Runs that it is about.
+    /// The number of its runs.
     pub runs: usize,
-    /// What was left out, in words; empty where nothing was.
+    /// A sentence for each part that was left out.
     pub left_out: Vec<String>,
 }
 
 impl Report {
-    /// Of folders, side by side. Schemes have names of their own in all folders
-    /// ([`Folder::tell_apart`]). `rows` is how many rows of a table over time (slots, queues, air)
-    /// the page holds, of all runs together.
+    /// Makes the page of folders whose schemes have unique names ([`Folder::tell_apart`]). `rows`
+    /// limits the rows of each table over time (slots, queues, air), over all runs.
     ///
     /// # Errors
-    /// Where a table cannot be read, or no run is complete.
+    /// If a table cannot be read, or no run is complete.
     pub fn new(folders: &[Folder], rows: usize) -> Result<Self, ReportError> {
         let summaries: Vec<RunSummary> = folders.iter().flat_map(|f| &f.runs).map(|r| r.summary.clone()).collect();
         if summaries.is_empty() {
@@ -77,7 +76,7 @@ impl Report {
         Ok(Self { html, runs: summaries.len(), left_out })
     }
 
-    /// What a program may want to know.
+    /// A summary of the page as JSON.
     pub fn to_json(&self, output: &Path) -> Value {
         json!({
             "output": output.display().to_string(),
@@ -88,11 +87,10 @@ impl Report {
     }
 }
 
-/// Writes a page under another name and renames it: what is at `path` is the old page or the new
-/// one, whole, whenever the process ends.
+/// Replaces the page at `path` atomically.
 ///
 /// # Errors
-/// Where the file system refuses; nothing is left then of what was begun.
+/// If the file system fails; no partial file is left.
 pub fn write(path: &Path, html: &str) -> Result<(), ReportError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     // Two reports at once do not write into each other.

@@ -9,7 +9,7 @@ use timeplane_experiment::Comparison;
 use timeplane_results::Folder;
 use timeplane_viewer::{REPORT, STYLE, UPLOT, UPLOT_LICENCE, UPLOT_STYLE, script, source};
 
-/// Version of the program that makes the page.
+/// The version of the program, which the page shows.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Writes the page.
@@ -79,7 +79,7 @@ pub fn page(
     html
 }
 
-/// What a folder was made from, and by which command.
+/// The scenario of a folder and the command that ran it.
 fn origin(html: &mut String, folder: &Folder) {
     let manifest = &folder.manifest;
     let name = escape(&folder.name);
@@ -119,7 +119,7 @@ fn origin(html: &mut String, folder: &Folder) {
     let _ = writeln!(html, "<details><summary>manifest.json</summary><pre>{}</pre></details></section>", escape(&text));
 }
 
-/// An argument for a POSIX shell.
+/// Quotes an argument for a POSIX shell.
 fn quoted(argument: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%".contains(c);
     if !argument.is_empty() && argument.chars().all(plain) {

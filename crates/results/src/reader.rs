@@ -28,6 +28,7 @@ pub struct Folder {
     pub directory: PathBuf,
     /// The name of the folder, which may differ from that of its manifest.
     pub name: String,
+    /// Its manifest.
     pub manifest: Manifest,
     /// The completed runs, in the order of the manifest.
     pub runs: Vec<CompleteRun>,

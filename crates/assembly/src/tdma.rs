@@ -31,7 +31,7 @@ impl Tdma {
         let (spec, fabric, mtu) = (&self.spec, &self.site.fabric, self.site.mtu);
         let frame = fabric.links().iter().map(|l| l.spec.framing.wire(mtu)).max().unwrap_or(mtu);
         let frame = Bytes::new(u64::from(frame));
-        let slots = SlotParameters { open: spec.slot, gap: spec.guard, slots: spec.round_slots, frame };
+        let slots = SlotParameters { open: spec.slot, guard: spec.guard, slots: spec.round_slots, frame };
         let signals = self.signals();
         SlotControllerConfig {
             control_latency: spec.control_way(),

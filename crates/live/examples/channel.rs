@@ -10,7 +10,7 @@ use timeplane_live::channel::{Client, Event, Record, Server};
 use timeplane_live::keys::{Authority, Identity};
 use timeplane_model::{Backlog, Bytes, HostId, Time};
 use timeplane_protocol::wire::Control;
-use timeplane_protocol::{Message, Report};
+use timeplane_protocol::{BacklogReport, Message};
 
 const HOSTS: u32 = 16;
 const ECHOES: u64 = 5_000;
@@ -18,7 +18,7 @@ const REPORTS: u64 = 200_000;
 
 fn report(sequence: u64) -> Record {
     let backlog = Backlog::of_bytes((0..HOSTS).map(|host| (HostId(host), Bytes::new(1 + sequence))));
-    let report = Report { epoch: 1, sequence, taken_at: Time::ZERO, obeys: 0, backlog };
+    let report = BacklogReport { epoch: 1, sequence, taken_at: Time::ZERO, obeys: 0, backlog };
     Record::Control { sent_at: Time::ZERO, control: Control::Message(Message::Report(report)) }
 }
 

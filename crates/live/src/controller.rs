@@ -31,7 +31,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use timeplane_model::{Backlog, Duration, HostId, LinkId, Time};
 use timeplane_protocol::wire::{Control, MacAddress, SignalEncoding, SignalKey};
-use timeplane_protocol::{Address, Agent, Event, Input, Message, Output, Report};
+use timeplane_protocol::{Address, Agent, BacklogReport, Event, Input, Message, Output};
 
 /// Why a controller does not run.
 #[derive(Debug, thiserror::Error)]
@@ -385,19 +385,19 @@ impl Controller {
             }
             Event::GrantsLost { .. } => {}
         }
-        if let (Some(watch), Event::SlotPlanned { round, index, start, open, gap, pairs }) = (&self.watch, event) {
+        if let (Some(watch), Event::SlotPlanned { round, index, start, open, guard, pairs }) = (&self.watch, event) {
             let (start, pairs) = (self.clock.real(*start), || pairs.clone());
-            watch.slot(|| Planned { round: *round, index: *index, start, open: *open, gap: *gap, pairs: pairs() });
+            watch.slot(|| Planned { round: *round, index: *index, start, open: *open, gap: *guard, pairs: pairs() });
         }
         let Some(log) = &mut self.log else { return };
         match event {
             // By the machine's clock, which others have as well.
-            Event::SlotPlanned { round, index, start, open, gap, pairs } => log(&Event::SlotPlanned {
+            Event::SlotPlanned { round, index, start, open, guard, pairs } => log(&Event::SlotPlanned {
                 round: *round,
                 index: *index,
                 start: self.clock.real(*start),
                 open: *open,
-                gap: *gap,
+                guard: *guard,
                 pairs: pairs.clone(),
             }),
             event => log(event),
@@ -498,7 +498,8 @@ impl Controller {
         // Newer than all that has been heard of it. Where its agent lives and only the connection
         // was lost, what it says next but one is newer still.
         let sequence = left.sequence + 1;
-        let report = Report { epoch: left.epoch, sequence, taken_at: now, obeys: 0, backlog: Backlog::default() };
+        let report =
+            BacklogReport { epoch: left.epoch, sequence, taken_at: now, obeys: 0, backlog: Backlog::default() };
         self.tell(now, Input::Message { from: Address::Host(host), message: Message::Report(report) });
         self.tell_links();
         self.welcome();

@@ -163,10 +163,10 @@ fn slot_log(path: &Path) -> Result<crate::controller::SlotLog, Failure> {
     let file = std::fs::File::options().create(true).append(true).open(path);
     let mut file = std::io::BufWriter::new(file.map_err(at(path))?);
     Ok(Box::new(move |event| {
-        if let Event::SlotPlanned { round, index, start, open, gap, pairs } = event {
+        if let Event::SlotPlanned { round, index, start, open, guard, pairs } = event {
             let pairs: Vec<(u32, u32)> = pairs.iter().map(|(s, d)| (s.0, d.0)).collect();
             let line = serde_json::json!({
-                "round": round.0, "slot": index, "start_ps": start.as_ps(), "open_ps": open.as_ps(), "gap_ps": gap.as_ps(), "pairs": pairs,
+                "round": round.0, "slot": index, "start_ps": start.as_ps(), "open_ps": open.as_ps(), "gap_ps": guard.as_ps(), "pairs": pairs,
             });
             // A log that cannot be written must not end what it tells of.
             let _ = writeln!(file, "{line}");

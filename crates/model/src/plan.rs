@@ -229,7 +229,7 @@ pub struct ScheduleEntry {
     /// The slot.
     pub slot: Slot,
     /// Time from its end to the next slot's start.
-    pub gap: Duration,
+    pub guard: Duration,
 }
 
 /// The number of one pass through a schedule.
@@ -251,14 +251,14 @@ pub struct Schedule {
 impl Schedule {
     /// Time from the first slot's start to the last one's guard or dark time, included.
     pub fn length(&self) -> Duration {
-        self.entries.iter().fold(Duration::ZERO, |sum, e| sum + e.slot.open() + e.gap)
+        self.entries.iter().fold(Duration::ZERO, |sum, e| sum + e.slot.open() + e.guard)
     }
     /// Each slot with its start and end, by the controller's clock.
     pub fn timed(&self) -> impl Iterator<Item = (Time, Time, &Slot)> + '_ {
         let mut at = self.effective;
         self.entries.iter().map(move |e| {
             let start = at;
-            at += e.slot.open() + e.gap;
+            at += e.slot.open() + e.guard;
             (start, start + e.slot.open(), &e.slot)
         })
     }
@@ -360,7 +360,7 @@ mod tests {
     #[test]
     fn a_schedule_knows_its_times() {
         let slot = Slot::new(vec![send(0, 1)], Duration::from_us(300), &tree()).unwrap();
-        let entry = ScheduleEntry { slot, gap: Duration::from_us(15) };
+        let entry = ScheduleEntry { slot, guard: Duration::from_us(15) };
         let s = Schedule { round: Round(1), effective: Time::from_ps(0), entries: vec![entry.clone(), entry] };
         assert_eq!(s.length(), Duration::from_us(630));
         let starts: Vec<i64> = s.timed().map(|(start, _, _)| start.as_ps()).collect();

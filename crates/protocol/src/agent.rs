@@ -147,7 +147,7 @@ pub enum Event {
         /// How long it stays open.
         open: Duration,
         /// The time from its end to the next slot's start.
-        gap: Duration,
+        guard: Duration,
         /// Senders and receivers.
         pairs: Vec<(HostId, HostId)>,
     },
@@ -188,8 +188,8 @@ pub enum PlanFault {
     #[error(transparent)]
     Classes(#[from] ClassFault),
     /// A guard is negative.
-    #[error("the gap after slot {index} is negative")]
-    Gap {
+    #[error("the guard after slot {index} is negative")]
+    Guard {
         /// The slot's position, from 0.
         index: u32,
     },

@@ -8,7 +8,7 @@
 use crate::agent::{Address, Agent, Input, Output};
 use crate::host::Reporting;
 use crate::inbox::{Inbox, ReportCounters};
-use crate::message::{Message, RackFlyways, RackLink, RackShare, Report};
+use crate::message::{BacklogReport, Message, RackFlyways, RackLink, RackShare};
 use std::collections::VecDeque;
 use timeplane_model::{Backlog, Duration, HostId, Round, Time};
 use timeplane_schedule::flyways::{FlywayError, FlywayPlan, FlywayPlanner, LinkSet, Phases, Traffic, Wired};
@@ -126,7 +126,7 @@ impl<L: LinkSet + Clone> FlywayController<L> {
         self.inbox.counters()
     }
 
-    fn report(&mut self, from: Address, report: Report) {
+    fn report(&mut self, from: Address, report: BacklogReport) {
         let Some(rack) = self.inbox.take(from, &report) else { return };
         let row = &mut self.rows[rack.index()];
         // A report of known demand means that the rack may have missed the answer.

@@ -5,7 +5,7 @@
 
 use crate::agent::{Address, Agent, Event, Input, Opening, Output};
 use crate::gate::{Gate, Refused};
-use crate::message::{Grants, Message, Pfc, Rates, Report};
+use crate::message::{BacklogReport, Grants, Message, Pfc, Rates};
 use crate::signalled::Signalled;
 use std::collections::{BTreeMap, BTreeSet};
 use timeplane_model::{Backlog, Class, Duration, HostId, Medium, Rate, Round, Time};
@@ -130,7 +130,7 @@ impl HostAgent {
             backlog.room = room;
         }
         let obeys = self.controller();
-        let report = Report { epoch: self.config.epoch, sequence: self.sequence, taken_at: now, obeys, backlog };
+        let report = BacklogReport { epoch: self.config.epoch, sequence: self.sequence, taken_at: now, obeys, backlog };
         self.sequence += 1;
         self.counters.reports += 1;
         out.push(Output::Send { to: Address::Controller, message: Message::Report(report) });

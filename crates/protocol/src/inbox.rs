@@ -3,7 +3,7 @@
 //! A report counts if host and destinations exist and no newer report of the same host came before.
 
 use crate::agent::Address;
-use crate::message::Report;
+use crate::message::BacklogReport;
 use timeplane_model::HostId;
 
 /// Accepts reports of existing hosts about existing hosts, each newer than all before of its host.
@@ -41,7 +41,7 @@ impl Inbox {
     }
 
     /// Returns the report's host if the report counts.
-    pub(crate) fn take(&mut self, from: Address, report: &Report) -> Option<HostId> {
+    pub(crate) fn take(&mut self, from: Address, report: &BacklogReport) -> Option<HostId> {
         let hosts = self.newest.len() as u32;
         let Address::Host(host) = from else {
             self.malformed();

@@ -10,7 +10,7 @@
 //! - The [`SlotController`] asks a [`Scheduler`](timeplane_schedule::Scheduler) for rounds of slots
 //!   and sends [`Grants`]. A [`Standby`] takes over from a controller that fails. A [`Relay`] for
 //!   each part of the hosts stands between them and the controller.
-//! - The [`TimeslotController`] asks an [`Arbiter`](timeplane_schedule::Arbiter) for slots of one
+//! - The [`TimeslotController`] asks an [`TimeslotAllocator`](timeplane_schedule::TimeslotAllocator) for slots of one
 //!   packet, and sends [`Grants`] as well.
 //! - The [`RateController`] sends [`Rates`].
 //! - The [`CircuitController`] sets a circuit switch. It and the [`SlotController`] may open gates
@@ -52,7 +52,9 @@ pub use flyways::{FlywayController, FlywayControllerConfig, FlywayControllerCoun
 pub use gate::{Gate, Refused};
 pub use host::{HostAgent, HostConfig, HostCounters, Reporting};
 pub use inbox::ReportCounters;
-pub use message::{Gathered, Grants, Heartbeat, Message, Part, Pfc, RackFlyways, RackLink, RackShare, Rates, Report};
+pub use message::{
+    BacklogReport, Gathered, Grants, Heartbeat, Message, Part, Pfc, RackFlyways, RackLink, RackShare, Rates,
+};
 pub use proxy::{
     Freshness, LinkReport, LinkReporter, LinkReporterConfig, LinkSample, LinkUse, LinkView, Predicted, PredictedConfig,
     Proactive, ProactiveConfig, ProxyInput, ProxyPolicy, QueueSample, RateLadder, Reactive, ReporterInput, Steer,

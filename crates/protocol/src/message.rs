@@ -10,7 +10,7 @@ use timeplane_model::{Backlog, Class, Duration, Framing, Grant, HostId, Medium, 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
     /// Host to controller: the backlog.
-    Report(Report),
+    Report(BacklogReport),
     /// Controller to host: what it may send, and when to report next.
     Grants(Grants),
     /// Controller to host: the rates of its queues.
@@ -50,7 +50,7 @@ pub struct Gathered {
     /// Counts its messages.
     pub sequence: u64,
     /// In the order of hosts, with backlogs by destination instead of by flow.
-    pub reports: Vec<(HostId, Report)>,
+    pub reports: Vec<(HostId, BacklogReport)>,
 }
 
 /// A controller's message to its peers that it leads.
@@ -63,7 +63,7 @@ pub struct Heartbeat {
 /// The whole backlog of a host at one moment. It is a state, not a change: the newest report
 /// replaces all earlier ones, so lost, doubled or late reports do no lasting harm.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Report {
+pub struct BacklogReport {
     /// Counts the starts of the host's agent; reports of a higher epoch are newer.
     pub epoch: u32,
     /// Counts the reports of an epoch.
@@ -243,7 +243,7 @@ impl Message {
             Self::Grants(g) => (8, g.grants.iter().map(|one| grant(one, g.effective)).collect()),
             Self::Part(p) => (8, p.grants.iter().map(|(_, one)| 4 + grant(one, p.effective)).collect()),
             Self::Gathered(g) => {
-                let report = |r: &Report| {
+                let report = |r: &BacklogReport| {
                     let head = 28 + optional(r.backlog.room.is_some(), 8) + optional(r.obeys > 0, 4);
                     [head].into_iter().chain(r.backlog.entries().iter().map(entry)).collect::<Vec<_>>()
                 };
@@ -272,7 +272,7 @@ mod tests {
 
     fn report(destinations: u32) -> Message {
         let backlog = Backlog::of_bytes((0..destinations).map(|d| (HostId(d), Bytes::new(1))));
-        Message::Report(Report { epoch: 0, sequence: 0, taken_at: Time::ZERO, obeys: 0, backlog })
+        Message::Report(BacklogReport { epoch: 0, sequence: 0, taken_at: Time::ZERO, obeys: 0, backlog })
     }
 
     #[test]

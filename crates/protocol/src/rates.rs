@@ -8,7 +8,7 @@ use crate::agent::{Address, Agent, Input, Output};
 use crate::host::Reporting;
 use crate::inbox::{Inbox, ReportCounters};
 use crate::live::Live;
-use crate::message::{Message, Rates, Report};
+use crate::message::{BacklogReport, Message, Rates};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -148,7 +148,7 @@ impl RateController {
         self.inbox.counters()
     }
 
-    fn report(&mut self, now: Time, from: Address, report: &Report) {
+    fn report(&mut self, now: Time, from: Address, report: &BacklogReport) {
         let Some(host) = self.inbox.take(from, report) else { return };
         let estimator = self.config.estimator;
         let row = &mut self.rows[host.index()];

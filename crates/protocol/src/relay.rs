@@ -8,7 +8,7 @@
 
 use crate::agent::{Address, Agent, Input, Output};
 use crate::inbox::{Inbox, ReportCounters};
-use crate::message::{Gathered, Grants, Message, Part, Report};
+use crate::message::{BacklogReport, Gathered, Grants, Message, Part};
 use crate::signaller::{SignalConfig, Signaller};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ pub struct Relay {
     hosts: Vec<HostId>,
     inbox: Inbox,
     /// Reports that have not been sent on, by host.
-    reports: BTreeMap<HostId, Report>,
+    reports: BTreeMap<HostId, BacklogReport>,
     /// When they are sent on.
     pass_on: Option<Time>,
     sequence: u64,
@@ -113,7 +113,7 @@ impl Relay {
         self.hosts.binary_search(&host).is_ok()
     }
 
-    fn report(&mut self, now: Time, from: Address, mut report: Report) {
+    fn report(&mut self, now: Time, from: Address, mut report: BacklogReport) {
         let ours = matches!(from, Address::Host(h) if self.has(h));
         // Slots need no flows, and messages between controllers do not carry them.
         if !ours || !report.backlog.bursts.is_empty() {

@@ -3,7 +3,7 @@
 //! One of them leads and the others follow; epochs decide between two that both lead.
 
 use crate::agent::{Address, Agent, Input, Output};
-use crate::message::{Heartbeat, Message, Report};
+use crate::message::{BacklogReport, Heartbeat, Message};
 use crate::slots::{SlotController, SlotControllerConfig};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ impl Succession {
 /// to its slot.
 ///
 /// A leader follows as soon as it hears of a higher epoch, from a peer after a partition, or from
-/// the [report](Report::obeys) of a host. Two controllers without contact both lead until one of
+/// the [report](BacklogReport::obeys) of a host. Two controllers without contact both lead until one of
 /// them hears from a host that obeys the newer one. This ends before the newer one may grant,
 /// unless all of its messages to some host are lost.
 pub struct Standby {
@@ -151,7 +151,7 @@ impl Standby {
     }
 
     /// A host obeys a controller, which has led but may be lost by now.
-    fn hear_of(&mut self, now: Time, report: &Report) {
+    fn hear_of(&mut self, now: Time, report: &BacklogReport) {
         match self.leading {
             Some(_) => self.yield_to(now, report.obeys),
             None => self.epoch = self.epoch.max(report.obeys),

@@ -7,11 +7,11 @@ use crate::agent::{Address, Agent, Input, Output};
 use crate::host::Reporting;
 use crate::inbox::{Inbox, ReportCounters};
 use crate::live::Live;
-use crate::message::{Grants, Message, Report};
+use crate::message::{BacklogReport, Grants, Message};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, Grant, HostId, Medium, Round, Time, Trigger};
-use timeplane_schedule::{Arbiter, PathColouring, SlotFill, SlotMetric};
+use timeplane_schedule::{PathColouring, SlotFill, SlotMetric, TimeslotAllocator};
 
 /// Configuration of a [`TimeslotController`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub struct TimeslotControllerCounters {
 #[derive(Debug)]
 pub struct TimeslotController {
     config: TimeslotControllerConfig,
-    arbiter: Arbiter,
+    allocator: TimeslotAllocator,
     hosts: u32,
     live: Live,
     inbox: Inbox,
@@ -93,10 +93,11 @@ impl TimeslotController {
     ///
     /// If the fabric's paths cannot be colored.
     pub fn new(config: TimeslotControllerConfig, fabric: &Arc<Fabric>) -> Result<Self, ClosError> {
-        let arbiter = Arbiter::new(fabric, config.metric, config.colouring, config.fill, config.slot_bytes)?;
+        let allocator =
+            TimeslotAllocator::new(fabric, config.metric, config.colouring, config.fill, config.slot_bytes)?;
         let hosts = fabric.hosts();
         Ok(Self {
-            arbiter,
+            allocator,
             hosts,
             live: Live::new(Arc::clone(fabric)),
             inbox: Inbox::new(hosts),
@@ -119,19 +120,19 @@ impl TimeslotController {
         self.inbox.counters()
     }
 
-    fn report(&mut self, now: Time, from: Address, report: &Report) {
+    fn report(&mut self, now: Time, from: Address, report: &BacklogReport) {
         let Some(host) = self.inbox.take(from, report) else { return };
         // A clock that is far ahead must not hide granted packets.
         let taken_at = report.taken_at.min(now + self.config.ahead);
-        let idle = self.arbiter.is_empty();
+        let idle = self.allocator.is_empty();
         let bursts = report.backlog.bursts.iter().filter(|b| self.live.reaches(host, b.destination));
-        self.arbiter.set(host, now, bursts.copied());
+        self.allocator.set(host, now, bursts.copied());
         let granted = &mut self.granted[host.index()];
         while granted.front().is_some_and(|g| g.0 < taken_at) {
             granted.pop_front();
         }
         for &(_, destination, class) in granted.iter() {
-            self.arbiter.discount(host, destination, class);
+            self.allocator.discount(host, destination, class);
         }
         if idle {
             // The first packet of an idle network waits for the next slot instead of a past one.
@@ -149,7 +150,7 @@ impl TimeslotController {
 
     /// When the next batch is allocated.
     fn allocate_at(&self) -> Option<Time> {
-        (!self.arbiter.is_empty()).then(|| self.next - self.config.ahead)
+        (!self.allocator.is_empty()).then(|| self.next - self.config.ahead)
     }
 
     /// Allocates the next batch. Called late, it skips slots whose grants would come too late.
@@ -162,7 +163,7 @@ impl TimeslotController {
         let mut place = vec![None; self.hosts as usize];
         for _ in 0..c.batch.max(1) {
             allocations.clear();
-            self.arbiter.allocate(start, &mut allocations);
+            self.allocator.allocate(start, &mut allocations);
             self.counters.slots += 1;
             self.counters.allocations += allocations.len() as u64;
             let end = start + c.slot;
@@ -211,7 +212,7 @@ impl Agent for TimeslotController {
             Input::Message { from, message: Message::Report(report) } => return self.report(now, from, &report),
             Input::Down(links) => {
                 self.live.set_down(links);
-                self.arbiter.retain(|source, destination| self.live.reaches(source, destination));
+                self.allocator.retain(|source, destination| self.live.reaches(source, destination));
                 return;
             }
             // Rates of links change under plans of slots only.

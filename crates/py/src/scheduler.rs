@@ -31,7 +31,7 @@ impl SlotParameters {
     /// From a slot's end to the next one's begin, in seconds.
     #[getter]
     fn guard(&self) -> f64 {
-        self.0.gap.as_secs_f64()
+        self.0.guard.as_secs_f64()
     }
     /// The most slots of a round.
     #[getter]
@@ -174,7 +174,7 @@ fn entries(
     let entry = |(k, (matching, open)): (usize, (Matching, Duration))| {
         let transmissions = matching.pairs().map(|(s, d)| transmission(fabric, s, d)).collect();
         let slot = Slot::new(transmissions, open, fabric).map_err(|e| invalid(format!("slot {k}: {e}")))?;
-        Ok(ScheduleEntry { slot, gap: parameters.gap })
+        Ok(ScheduleEntry { slot, guard: parameters.guard })
     };
     slots.into_iter().zip(opens).enumerate().map(entry).collect()
 }

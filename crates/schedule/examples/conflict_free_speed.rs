@@ -22,7 +22,7 @@ fn main() {
 
 fn measure(name: &str, fabric: &Fabric) {
     let parameters =
-        SlotParameters { open: Duration::from_us(300), gap: Duration::from_us(15), slots: 32, frame: Bytes::ZERO };
+        SlotParameters { open: Duration::from_us(300), guard: Duration::from_us(15), slots: 32, frame: Bytes::ZERO };
     let mut scheduler = ConflictFree::new(parameters);
     let (mut slots, mut times) = (0, Vec::new());
     for round in 0..20u64 {

@@ -26,7 +26,7 @@ fn measure(
         LinkSpec { rate: Rate::gbps(10), propagation: Duration::ZERO, framing: Framing::Ethernet, bit_error: 0.0 };
     let fabric = fabric(link).expect("a fabric");
     let parameters =
-        SlotParameters { open: Duration::from_us(300), gap: Duration::from_us(15), slots: 32, frame: Bytes::ZERO };
+        SlotParameters { open: Duration::from_us(300), guard: Duration::from_us(15), slots: 32, frame: Bytes::ZERO };
     let mut scheduler = WeightedRoundRobin::new(parameters);
     let (mut slots, mut seconds) = (0, 0.0);
     for round in 0..20u64 {

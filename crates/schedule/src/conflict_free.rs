@@ -58,7 +58,7 @@ impl Scheduler for ConflictFree {
         let mut entries = Vec::new();
         while entries.len() < self.parameters.slots as usize && table.fill() {
             let slot = Slot::new(table.transmissions(), self.parameters.open, fabric).expect("no link was overbooked");
-            entries.push(ScheduleEntry { slot, gap: self.parameters.gap });
+            entries.push(ScheduleEntry { slot, guard: self.parameters.guard });
             self.memory.now += 1;
             table.served(self.memory.now);
         }

@@ -34,7 +34,7 @@ pub use greedy::Greedy;
 pub use paths::{ClosPaths, PathColouring};
 pub use rate_allocator::{RateAllocator, RateNormaliser};
 pub use registry::{SchedulerFactory, Schedulers, TdmaScheduler};
-pub use timeslots::{Arbiter, PacketSlot, SlotFill, SlotMetric};
+pub use timeslots::{PacketSlot, SlotFill, SlotMetric, TimeslotAllocator};
 pub use weighted_round_robin::WeightedRoundRobin;
 
 use timeplane_model::{Bytes, Demand, Duration, Fabric, Plan, Round, Slot};
@@ -55,7 +55,7 @@ pub struct SlotParameters {
     /// How long the gates of a slot are open; positive.
     pub open: Duration,
     /// From a slot's end to the next one's begin: guard or dark time; not negative.
-    pub gap: Duration,
+    pub guard: Duration,
     /// Slots of a round, at most; at least 1.
     pub slots: u32,
     /// The largest frame, in wire bytes: who may not cut a frame has no use for a grant of less.
@@ -65,7 +65,7 @@ pub struct SlotParameters {
 impl SlotParameters {
     /// From one slot's begin to the next one's.
     pub fn period(&self) -> Duration {
-        self.open + self.gap
+        self.open + self.guard
     }
     /// The longest round.
     pub fn round(&self) -> Duration {

@@ -109,7 +109,7 @@ mod tests {
     use timeplane_model::{Bytes, Demand, Duration, Fabric, Plan};
 
     const PARAMETERS: SlotParameters =
-        SlotParameters { open: Duration::from_us(300), gap: Duration::from_us(15), slots: 32, frame: Bytes::ZERO };
+        SlotParameters { open: Duration::from_us(300), guard: Duration::from_us(15), slots: 32, frame: Bytes::ZERO };
 
     struct Never;
     impl Scheduler for Never {

@@ -90,7 +90,7 @@ struct Queue {
 
 /// What waits at every host, and who is allocated next.
 #[derive(Debug)]
-pub struct Arbiter {
+pub struct TimeslotAllocator {
     metric: SlotMetric,
     fill: SlotFill,
     /// Bytes on the wire that fit into a slot.
@@ -109,7 +109,7 @@ pub struct Arbiter {
     tags: Vec<Option<PathTag>>,
 }
 
-impl Arbiter {
+impl TimeslotAllocator {
     /// Nothing waits anywhere; a slot holds `slot_bytes` on the wire.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use timeplane_model::{
 /// Slots for backlogged pairs in turn, more often for those with more to send.
 ///
 /// The default scheduler of "Practical TDMA for Datacenter Ethernet" (Vattikonda et al., EuroSys 2012) is a weighted round robin
-/// with a bounded gap; how slots are filled the paper leaves open. Here:
+/// with a bounded guard; how slots are filled the paper leaves open. Here:
 ///
 /// - **Counting.** A pair's demand is a number of slots: bytes over what its slowest link carries while a slot is open, rounded
 ///   up. Transmissions run at the rate of that link. A pair without demand gets no slot; slots that nobody needs are not planned.
@@ -60,7 +60,7 @@ impl Scheduler for WeightedRoundRobin {
         while entries.len() < self.parameters.slots as usize && table.fill() {
             let slot = Slot::new(table.transmissions(), self.parameters.open, fabric)
                 .expect("pairs were checked against the links");
-            entries.push(ScheduleEntry { slot, gap: self.parameters.gap });
+            entries.push(ScheduleEntry { slot, guard: self.parameters.guard });
             self.memory.now += 1;
             table.served(self.memory.now);
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration as Wait, Instant};
 use timeplane_model::{Backlog, Bytes, HostId};
-use timeplane_protocol::{Message, Report};
+use timeplane_protocol::{BacklogReport, Message};
 
 /// Long enough for a machine that does something else; only what fails takes so long.
 const PATIENCE: Wait = Wait::from_secs(30);
@@ -95,7 +95,13 @@ fn until(what: &str, condition: impl Fn() -> bool) {
 fn report(sequence: u64, destinations: u32) -> Control {
     let waits = |host| (HostId(host), Bytes::new(1 + sequence + u64::from(host)));
     let backlog = Backlog::of_bytes((0..destinations).map(waits));
-    Control::Message(Message::Report(Report { epoch: 1, sequence, taken_at: Time::from_ps(5), obeys: 0, backlog }))
+    Control::Message(Message::Report(BacklogReport {
+        epoch: 1,
+        sequence,
+        taken_at: Time::from_ps(5),
+        obeys: 0,
+        backlog,
+    }))
 }
 
 /// A peer that does what it likes.

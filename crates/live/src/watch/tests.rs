@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use timeplane_model::{Backlog, Bytes};
 use timeplane_protocol::wire::Control;
-use timeplane_protocol::{Message, Report as HostReport};
+use timeplane_protocol::{BacklogReport as HostReport, Message};
 
 const HOSTS: u32 = 4;
 

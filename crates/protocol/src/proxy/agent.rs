@@ -1,4 +1,6 @@
-//! The proxy: reports and round trips in, windows out.
+//! The proxy: it turns reports and round trips into windows.
+//!
+//! See [`WindowProxy`].
 
 use super::ladder::RateLadder;
 use super::policy::{LinkView, ProxyPolicy, WindowPolicy};
@@ -6,28 +8,31 @@ use super::report::{Freshness, LinkReport, Steer};
 use std::collections::BTreeMap;
 use timeplane_model::{Bytes, Duration, FlowId, LinkId, Rate, Time};
 
-/// What a proxy is told at its start.
+/// Configuration of a [`WindowProxy`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowProxyConfig {
-    /// Counts its starts, so that senders know its messages from those before.
+    /// Counts the proxy's starts: senders prefer messages of the higher epoch.
     pub epoch: u32,
     /// What it does with reports.
     pub policy: ProxyPolicy,
     /// The rates that links can have.
     pub ladder: RateLadder,
-    /// T of a flow until a round trip of it has been measured; above 0. 40 ms: twice the wire between proxy and access point.
+    /// T of a flow without a measured round trip; above 0. Default 40 ms, twice the delay between
+    /// proxy and access point.
     pub base_rtt: Duration,
-    /// Whether senders are told how fast to send, too: the rate that the window is meant for.
+    /// Also tells senders a rate: the one that the window is computed for.
     pub pace: bool,
-    /// What was said to a flow is said again this long after it was said last, so that a lost message heals; above 0.
+    /// Repeats a flow's message after this time, to make good for lost ones; above 0.
     pub repeat: Duration,
-    /// A link that has not been reported on for so long is taken to have its slowest rate, so that the loss of an access point's agent neither
-    /// stops a sender for ever nor lets it flood the link; above 0, and longer than several keep-alives.
+    /// A link without reports for this long is assumed to have its slowest rate. The loss of an
+    /// access point's agent then neither stops a sender for good nor lets it flood the link. Must
+    /// exceed 0 and several keep-alives.
     pub silence: Duration,
 }
 
 impl Default for WindowProxyConfig {
-    /// The reactive policy on the paper's link: 40 ms, paced, repeated every 100 ms, silent after 1 s.
+    /// The reactive policy on the paper's link: 40 ms, paced, repeated every 100 ms, silent after 1
+    /// s.
     fn default() -> Self {
         Self {
             epoch: 1,
@@ -41,52 +46,53 @@ impl Default for WindowProxyConfig {
     }
 }
 
-/// What a proxy is told.
+/// An input of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProxyInput {
-    /// Its deadline has come.
+    /// The deadline has passed.
     Due,
-    /// A report came in.
+    /// A report arrived.
     Report(LinkReport),
-    /// A round trip of a flow was measured. What is not above 0 is no round trip.
+    /// A round trip of a flow was measured. Values of 0 or less are ignored.
     Rtt {
-        /// Which flow.
+        /// The number of the flow.
         flow: FlowId,
-        /// How long.
+        /// The measured time.
         rtt: Duration,
     },
-    /// A flow's packets go over a link from now on. Flows of a link share its rate equally.
+    /// A flow uses a link from now on. Flows of a link share its rate equally.
     Join {
-        /// Which flow.
+        /// The number of the flow.
         flow: FlowId,
-        /// Over which link.
+        /// The number of the link.
         link: LinkId,
     },
-    /// A flow is over.
+    /// A flow has ended.
     Leave {
-        /// Which one.
+        /// The number of the flow.
         flow: FlowId,
     },
 }
 
-/// What a proxy has counted since its start.
+/// Counts since a proxy's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowProxyCounters {
-    /// Reports that were newer than all before.
+    /// Reports newer than all before.
     pub reports: u64,
-    /// Reports that were not: late, doubled, or of an access point's agent that has been replaced.
+    /// Reports that were late, doubled, or of a replaced agent.
     pub stale: u64,
     /// Messages to senders.
     pub steers: u64,
-    /// Of them, those that said what had been said before.
+    /// Messages that repeat the last one.
     pub repeats: u64,
 }
 
-/// Steers senders: C = R T, with R what the policy allows of the link's rate, and T the least round trip of the flow so far, which no
-/// queue has lengthened.
+/// Steers senders: C = R T. R is the part of the link's rate that the policy allows, and T the
+/// least round trip of the flow so far, which no queue has lengthened.
 ///
-/// A flow hears nothing before its link has been reported on, then at once whenever its window or rate changes. A proxy that restarts knows no
-/// round trip and no link until it is told again; an access point that restarts is known by its higher epoch.
+/// A flow gets its first message after the first report on its link, and one at each change of
+/// window or rate. A proxy that restarts knows no round trip and no link until it hears of them
+/// again. An access point that restarts has a higher epoch.
 #[derive(Debug)]
 pub struct WindowProxy {
     config: WindowProxyConfig,
@@ -100,11 +106,11 @@ pub struct WindowProxy {
 struct Link {
     newest: Freshness,
     policy: Box<dyn WindowPolicy>,
-    /// Flows over it.
+    /// Flows over the link.
     flows: u64,
-    /// When it was reported on last.
+    /// When the newest report arrived.
     heard: Option<Time>,
-    /// Whether that was noticed to be too long ago.
+    /// Whether its silence has been handled.
     silent: bool,
 }
 
@@ -112,7 +118,7 @@ struct Link {
 struct Flow {
     link: LinkId,
     rtt: Option<Duration>,
-    /// What it was told last, and when.
+    /// The newest message and its time.
     told: Option<(Bytes, Option<Rate>, Time)>,
 }
 
@@ -120,7 +126,9 @@ impl WindowProxy {
     /// A proxy that knows no link and no flow.
     ///
     /// # Panics
-    /// Where the base round trip, the repetition or the silence is not above 0, or parameters of the policy are impossible.
+    ///
+    /// If the base round trip, the repetition or the silence is not above 0, or parameters of the
+    /// policy are impossible.
     pub fn new(config: WindowProxyConfig) -> Self {
         let spans = [config.base_rtt, config.repeat, config.silence];
         assert!(spans.iter().all(|&s| s > Duration::ZERO), "round trips, repetitions and silences take time");
@@ -128,23 +136,23 @@ impl WindowProxy {
         Self { config, links, flows, sequence: 0, counters: WindowProxyCounters::default() }
     }
 
-    /// What it has counted.
+    /// Counts since the start.
     pub fn counters(&self) -> WindowProxyCounters {
         self.counters
     }
 
-    /// When it wants to be called next if nothing comes in before; never where there are no flows.
+    /// When the next call is due if no input comes before; never without flows.
     pub fn deadline(&self) -> Option<Time> {
         let told = self.flows.values().filter_map(|f| f.told);
         let repeats = told.map(|(.., at)| at.saturating_add(self.config.repeat));
-        // Timers of a link that nobody uses can wait for somebody.
+        // Timers of links without flows can wait.
         let used = self.links.values().filter(|l| l.flows > 0);
         let silences = used.clone().filter(|l| !l.silent).filter_map(|l| l.heard);
         let silences = silences.map(|at| at.saturating_add(self.config.silence));
         repeats.chain(silences).chain(used.filter_map(|l| l.policy.deadline())).min()
     }
 
-    /// Takes one input at `now`, and appends what senders are to be told.
+    /// Handles one input at `now` and appends messages to senders.
     pub fn handle(&mut self, now: Time, input: ProxyInput, out: &mut Vec<Steer>) {
         match input {
             ProxyInput::Due => {}
@@ -199,12 +207,12 @@ impl WindowProxy {
         }
     }
 
-    /// Says what has changed, or was said too long ago.
+    /// Sends what has changed, or was sent too long ago.
     fn tell(&mut self, now: Time, out: &mut Vec<Steer>) {
         let mut allowed = BTreeMap::new();
         for (&id, link) in &mut self.links {
             let Some(heard) = link.heard else { continue };
-            // Timers of the policy run out in any case.
+            // Timers of the policy expire in any case.
             let mut rate = link.policy.allowed(now);
             link.silent |= heard.saturating_add(self.config.silence) <= now;
             if link.silent {

@@ -1,14 +1,16 @@
-//! The rates that a link can have.
+//! The usable rates of a link.
+//!
+//! Policies count in rungs, the positions of rates on this ladder.
 
 use timeplane_model::Rate;
 
-/// The rates that some level of the link chooses, slowest first: its usable ones. A fall "by two" is one by two of these, not of the
-/// standard's numbers: MCS 5 needs more than MCS 6, and is never chosen.
+/// The rates that a link selects at some level, slowest first. Policies count falls in these, not
+/// in the standard's numbers: MCS 5 needs a higher level than MCS 6 and is never selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateLadder(Vec<Rate>);
 
 impl RateLadder {
-    /// A ladder; none without a rate above zero. Order and repetitions do not matter.
+    /// A ladder of these rates in any order; `None` without a rate above zero.
     pub fn new(rates: impl IntoIterator<Item = Rate>) -> Option<Self> {
         let mut rates: Vec<Rate> = rates.into_iter().filter(|r| *r > Rate::ZERO).collect();
         rates.sort_unstable();
@@ -16,12 +18,12 @@ impl RateLadder {
         (!rates.is_empty()).then_some(Self(rates))
     }
 
-    /// How many rates are at most this one: the rung that a link stands on, from 1; 0 in an outage.
+    /// How many rates are at most this one: the link's rung, from 1; 0 in an outage.
     pub fn rung(&self, rate: Rate) -> usize {
         self.0.partition_point(|&r| r <= rate)
     }
 
-    /// The rate of a rung, the fastest beyond the last; none of rung 0.
+    /// The rate of a rung, the fastest one beyond the last rung; zero for rung 0.
     pub fn rate(&self, rung: usize) -> Rate {
         rung.checked_sub(1).map_or(Rate::ZERO, |i| self.0[i.min(self.0.len() - 1)])
     }

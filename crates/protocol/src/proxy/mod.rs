@@ -1,9 +1,9 @@
-//! A proxy that tells TCP what a 60 GHz link can carry (Drago et al., "QoS Provisioning in 60 GHz Communications by Physical and
-//! Transport Layer Coordination", MASS 2019, section III).
+//! A proxy that tells TCP senders what a 60 GHz link can carry.
 //!
-//! A [`LinkReporter`] beside the access point says what its link does in [`LinkReport`]s. A [`WindowProxy`] makes windows of them, by
-//! a [`WindowPolicy`], and says them to senders of TCP in [`Steer`] messages. Senders set the window only: what
-//! is lost is theirs to find and repair.
+//! After Drago et al., "QoS Provisioning in 60 GHz Communications by Physical and Transport Layer
+//! Coordination", MASS 2019, section III. A [`LinkReporter`] at the access point sends
+//! [`LinkReport`]s. A [`WindowProxy`] computes windows by a [`WindowPolicy`] and sends them to TCP
+//! senders in [`Steer`] messages. Senders only set the window, and still find and repair losses.
 
 mod agent;
 mod ladder;

@@ -1,10 +1,13 @@
 //! A small neural network, read from a text and evaluated the same on every machine.
+//!
+//! It is the predictor of the predicted policy.
 
-/// Layers of weights with `max(0, x)` between them: additions, multiplications and comparisons of IEEE doubles in a fixed order, and no
-/// function of any library, so that an answer has the same digits everywhere.
+/// Layers of weights with `max(0, x)` between them. It uses additions, multiplications and
+/// comparisons of IEEE doubles in a fixed order, and no library function, so the digits are the
+/// same everywhere.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Network {
-    /// Places back in time whose levels are features, in milliseconds.
+    /// Times before now whose levels are features, in milliseconds.
     pub lags_ms: Vec<u16>,
     layers: Vec<Layer>,
 }
@@ -12,13 +15,13 @@ pub(super) struct Network {
 #[derive(Clone, Debug, PartialEq)]
 struct Layer {
     inputs: usize,
-    /// Per output: its weights, then its bias.
+    /// By output, its weights and then its bias.
     rows: Vec<Vec<f64>>,
 }
 
 impl Network {
-    /// Reads `lags_ms A B ...`, then per layer `layer INPUTS OUTPUTS` and a line per output: weights and bias. Lines that begin with `#` are
-    /// comments.
+    /// Reads `lags_ms A B ...`, then per layer `layer INPUTS OUTPUTS` and a line of weights and
+    /// bias per output. Lines that start with `#` are comments.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut lines = text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty() && !l.starts_with('#'));
         let mut next = || lines.next().map(|(i, l)| (i + 1, l.split_whitespace().collect::<Vec<_>>()));
@@ -51,12 +54,12 @@ impl Network {
         if one { Ok(network) } else { Err("the last layer has not one output".to_owned()) }
     }
 
-    /// How many features it takes.
+    /// The number of features.
     pub fn inputs(&self) -> usize {
         self.layers[0].inputs
     }
 
-    /// Its answer.
+    /// The output for these features.
     pub fn evaluate(&self, features: &[f64]) -> f64 {
         let mut values = features.to_vec();
         for (i, layer) in self.layers.iter().enumerate() {

@@ -1,4 +1,6 @@
-//! What a proxy does with reports: one file per policy, a variant with its arms here.
+//! Policies of a proxy: each has its own file, and a variant with its arms here.
+//!
+//! A policy tells how much of a link's rate senders may use.
 
 use super::ladder::RateLadder;
 use super::predicted::{Predicted, PredictedConfig};
@@ -10,30 +12,31 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 use timeplane_model::{Rate, Time};
 
-/// A link as the newest report has it.
+/// A link, by the newest report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkView {
     /// Its rate; zero in an outage.
     pub rate: Rate,
-    /// The place of that rate on the ladder, from 1; 0 in an outage.
+    /// The position of that rate on the ladder, from 1; 0 in an outage.
     pub rung: usize,
-    /// What it receives, dBm.
+    /// The received level in dBm.
     pub level_dbm: f64,
 }
 
-/// Decides how much of a link's rate may be used: the rate whose bandwidth-delay product the windows are.
+/// Decides how much of a link's rate may be used. Windows are the bandwidth-delay product of that
+/// rate.
 ///
-/// Called with times that never fall; deterministic; no clock.
+/// Deterministic and without a clock; times never decrease between calls.
 pub trait WindowPolicy: fmt::Debug + Send {
-    /// A report has come.
+    /// Takes a report.
     fn report(&mut self, now: Time, link: LinkView);
-    /// The rate to allow now; at the deadline or later, timers that have run out count.
+    /// The rate to allow now. Timers that have expired by then count.
     fn allowed(&mut self, now: Time) -> Rate;
     /// When to ask again if no report comes before.
     fn deadline(&self) -> Option<Time>;
 }
 
-/// ProxyPolicy that turns link reports into windows.
+/// How a proxy turns link reports into windows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[strum(serialize_all = "snake_case")]
@@ -59,10 +62,11 @@ impl ProxyPolicy {
     pub fn name(self) -> &'static str {
         self.into()
     }
-    /// A state machine of it that has heard nothing.
+    /// A state machine that has received nothing.
     ///
     /// # Panics
-    /// Where parameters are impossible, see [`Proactive::new`].
+    ///
+    /// If parameters are impossible, see [`Proactive::new`].
     pub fn build(self, ladder: &RateLadder) -> Box<dyn WindowPolicy> {
         match self {
             Self::Reactive {} => Box::new(Reactive::default()),

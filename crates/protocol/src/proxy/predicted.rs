@@ -1,4 +1,6 @@
-//! The window follows what a trained predictor expects.
+//! A policy whose window follows a trained predictor.
+//!
+//! The predictor is a small network with weights from recorded traces.
 
 use super::ladder::RateLadder;
 use super::network::Network;
@@ -23,25 +25,26 @@ impl Default for PredictedConfig {
     }
 }
 
-/// The weights; `data/proxy/README.md` says how they came to be.
+/// The weights; `data/proxy/README.md` tells how they were trained.
 const WEIGHTS: &str = include_str!("../../../../data/proxy/predictor.txt");
 
-/// How long reports are remembered, at least as long as the longest lag.
+/// How long reports are kept, at least as long as the longest lag.
 const MEMORY: Duration = Duration::from_ms(1000);
 
-/// Allows the rate that a small network, trained on traces, expects to be the least of the next 150 ms, and never more than the one
-/// reported last; nothing in an outage.
+/// Allows the lowest rate that a small network expects within the next 150 ms, at most the newest
+/// reported rate, and nothing in an outage.
 ///
-/// This is the data-driven policy that the paper leaves open (section VI). A network with `max(0, x)` between its layers gets, of the
-/// reports of the last 150 ms: the level, its differences to the levels some lags ago, the rung (the place of the rate on the ladder), how
-/// far it has fallen from the highest of that time, and how long it has stood. Its answer is a low quantile of the lowest rung over
-/// the next 150 ms. It wants reports every 10 ms or so: between reports it stays with its last answer.
+/// This is the data-driven policy that the paper leaves open (section VI). The network's features
+/// come from the reports of the last 150 ms: the level, its differences to earlier levels, the rung
+/// (the position of the rate on the ladder), its fall from the highest one of that time, and how
+/// long it has stood. Its output is a low quantile of the lowest rung over the next 150 ms. It
+/// needs reports about every 10 ms, and keeps its output between reports.
 #[derive(Clone, Debug)]
 pub struct Predicted {
     config: PredictedConfig,
     ladder: RateLadder,
     network: Network,
-    /// Reports: when, level and rung; the first one may be older than the memory.
+    /// Times, levels and rungs of reports. The first one may be older than the limit.
     past: VecDeque<(Time, f64, usize)>,
     /// Since when the rung stands.
     since: Time,
@@ -50,14 +53,14 @@ pub struct Predicted {
 }
 
 impl Predicted {
-    /// A policy that has heard nothing.
+    /// A policy that has received nothing.
     pub fn new(config: PredictedConfig, ladder: RateLadder) -> Self {
         let network = Network::parse(WEIGHTS).expect("the compiled-in predictor is whole");
         let (past, rung, since) = (VecDeque::new(), 0, Time::ZERO);
         Self { config, ladder, network, past, since, rung, allowed: Rate::ZERO }
     }
 
-    /// The level at a time: that of the newest report not after it, or of the oldest one.
+    /// The level at a time: that of the newest report up to then, or of the oldest one.
     fn level(&self, at: Time) -> f64 {
         let after = self.past.partition_point(|p| p.0 <= at);
         self.past[after.saturating_sub(1)].1
@@ -77,7 +80,7 @@ impl Predicted {
         features
     }
 
-    /// The predicted rung as the network gives it.
+    /// The rung that the network predicts.
     fn predict(&self, now: Time, level: f64) -> f64 {
         let features = self.features(now, level);
         debug_assert_eq!(features.len(), self.network.inputs());
@@ -91,7 +94,7 @@ impl WindowPolicy for Predicted {
             self.since = now;
         }
         self.rung = link.rung;
-        // What no antenna receives is as good as nothing.
+        // A level below every antenna's reach counts as none.
         let level = link.level_dbm.clamp(-100.0, 0.0);
         self.past.push_back((now, level, link.rung));
         let begin = now.saturating_add(-MEMORY);
@@ -99,7 +102,7 @@ impl WindowPolicy for Predicted {
             self.past.pop_front();
         }
         let expected = self.predict(now, level) + self.config.boldness;
-        // In an outage nothing; else at least the slowest rate and at most that in use.
+        // Nothing in an outage; otherwise at least the slowest rate and at most the current one.
         let rung = if expected < 1.0 { 1 } else { expected as usize };
         self.allowed = link.rate.min(self.ladder.rate(rung));
     }

@@ -1,4 +1,6 @@
-//! The window gets out of the way of a fall.
+//! A policy whose window shrinks ahead of deeper falls.
+//!
+//! A fast fall of the rate announces more of them.
 
 use super::ladder::RateLadder;
 use super::policy::{LinkView, WindowPolicy};
@@ -29,17 +31,18 @@ impl Default for ProactiveConfig {
 
 /// Conservative after a fast fall (section III-A of the paper, "proactive policy").
 ///
-/// If the rate falls by [`drop`](ProactiveConfig::drop) or more within [`window`](ProactiveConfig::window), also into an outage, the
-/// slowest rate is allowed until [`ttr`](ProactiveConfig::ttr) is over, even if the channel is back before. Where the paper leaves it open:
-/// a channel is still bad then if it is out, at its slowest rate, or has fallen fast again; it is looked at again every `window`. The way
-/// back, also out of an outage that began slowly, is one usable rate per [`growth`](ProactiveConfig::growth), from the slowest on. In an outage
-/// nothing is allowed.
+/// If the rate falls by [`drop`](ProactiveConfig::drop) or more within
+/// [`window`](ProactiveConfig::window), or into an outage, the slowest rate is allowed until
+/// [`ttr`](ProactiveConfig::ttr) is over, even if the channel recovers before. The paper leaves
+/// open what a bad channel is at that time. Here it is out, at its slowest rate, or has fallen fast
+/// again; it is checked again every `window`. The way back from any outage is one usable rate per
+/// [`growth`](ProactiveConfig::growth), from the slowest one on. Nothing is allowed in an outage.
 #[derive(Clone, Debug)]
 pub struct Proactive {
     config: ProactiveConfig,
     ladder: RateLadder,
     rate: Rate,
-    /// Rungs and since when, oldest first; the first one may have begun before the window.
+    /// Rungs with their starts, oldest first. The first one may have started before the window.
     past: VecDeque<(Time, usize)>,
     mode: Mode,
 }
@@ -47,17 +50,18 @@ pub struct Proactive {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Following,
-    /// The slowest rate, until this time at least.
+    /// The slowest rate is allowed until this time at least.
     Conservative(Time),
-    /// At most this rung, and one more at this time.
+    /// The highest allowed rung, and when the next one is allowed.
     Growing(usize, Time),
 }
 
 impl Proactive {
-    /// A policy that has heard nothing.
+    /// A policy that has received nothing.
     ///
     /// # Panics
-    /// Where window or growth are not above 0, or the timer is negative.
+    ///
+    /// If window or growth is not above 0, or the timer is negative.
     pub fn new(config: ProactiveConfig, ladder: RateLadder) -> Self {
         assert!(config.window > Duration::ZERO && config.growth > Duration::ZERO, "windows and steps take time");
         assert!(!config.ttr.is_negative(), "a timer ends after it begins");
@@ -68,7 +72,7 @@ impl Proactive {
         self.past.back().map_or(0, |p| p.1)
     }
 
-    /// Whether the rung is so far below one of the last window.
+    /// Whether the rung is that far below another one of the last window.
     fn falls(&mut self, now: Time) -> bool {
         let begin = now.saturating_add(-self.config.window);
         while self.past.get(1).is_some_and(|p| p.0 <= begin) {
@@ -81,7 +85,7 @@ impl Proactive {
 
 impl WindowPolicy for Proactive {
     fn report(&mut self, now: Time, link: LinkView) {
-        // Timers that ran out before this report did so with what was known then.
+        // Timers that expired before this report used the state of that time.
         self.allowed(now);
         self.rate = link.rate;
         let before = self.past.back().map(|p| p.1);

@@ -1,9 +1,12 @@
-//! The window follows the reports.
+//! A policy whose window follows the reports.
+//!
+//! It has no state beyond the newest report.
 
 use super::policy::{LinkView, WindowPolicy};
 use timeplane_model::{Rate, Time};
 
-/// All of the rate reported last, and nothing in an outage (section III-A of the paper, "reactive policy").
+/// Allows the newest reported rate, and nothing in an outage (section III-A of the paper, "reactive
+/// policy").
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reactive {
     rate: Rate,

@@ -1,9 +1,11 @@
-//! What an access point says of its link, and what a sender is told.
+//! Messages from access points about their links, and from the proxy to senders.
+//!
+//! Both have an epoch and a sequence, so that late and doubled ones are dropped.
 
 use timeplane_model::{Bytes, FlowId, LinkId, Rate, Time};
 use timeplane_radio::LinkTraceState;
 
-/// How an access point uses its link now.
+/// The current modulation and coding of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkUse {
     /// The rate of data; not zero.
@@ -12,22 +14,22 @@ pub struct LinkUse {
     pub mcs: u8,
 }
 
-/// What an access point knows of its link at a moment.
+/// The state of a link at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSample {
-    /// Rate and MCS; none in an outage.
+    /// Rate and MCS; `None` in an outage.
     pub uses: Option<LinkUse>,
-    /// Transmit and receive beam, by their numbers.
+    /// Numbers of the transmit and receive beams.
     pub beams: (u16, u16),
-    /// What these beams receive, in hundredths of a dBm; also in an outage.
+    /// The level that these beams receive, in hundredths of a dBm; also in an outage.
     pub level_cdbm: i32,
 }
 
 impl From<&LinkTraceState> for LinkSample {
-    /// What the access point knows of a state: not its losses.
+    /// The access point's view of a state, without losses.
     fn from(state: &LinkTraceState) -> Self {
         Self {
-            // Numbers of the rates of a link trace are whole.
+            // Rates of link traces are whole numbers.
             uses: state.link.map(|l| LinkUse { rate: l.rate, mcs: l.mcs.name().parse().unwrap_or_default() }),
             beams: (state.tx as u16, state.rx as u16),
             level_cdbm: (state.level.get() * 100.0).round() as i32,
@@ -35,18 +37,18 @@ impl From<&LinkTraceState> for LinkSample {
     }
 }
 
-/// What waits at an access point for its link.
+/// The queue of an access point for its link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueSample {
-    /// Bytes that wait.
+    /// Bytes in the queue.
     pub bytes: Bytes,
-    /// Packets that wait.
+    /// Packets in the queue.
     pub packets: u32,
-    /// Packets that found no room, since the access point's start.
+    /// Packets dropped since the access point's start.
     pub drops: u64,
 }
 
-/// A report of an access point about one link.
+/// An access point's report on one link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkReport {
     /// Counts the starts of the access point's agent.
@@ -55,35 +57,36 @@ pub struct LinkReport {
     pub sequence: u64,
     /// When it was taken, by the access point's clock.
     pub taken_at: Time,
-    /// Which link.
+    /// The number of the link.
     pub link: LinkId,
-    /// What the link does.
+    /// The state of the link.
     pub sample: LinkSample,
-    /// What waits for it.
+    /// The queue for the link.
     pub queue: QueueSample,
 }
 
-/// What a sender of TCP shall do: C = R T of the paper's section III.
+/// A command for a TCP sender: C = R T of section III of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steer {
     /// Counts the starts of the proxy.
     pub epoch: u32,
     /// Counts its messages of this epoch, over all flows.
     pub sequence: u64,
-    /// Whose window.
+    /// The number of the flow.
     pub flow: FlowId,
-    /// The most bytes of the flow that may be under way; zero in an outage.
+    /// The most bytes of the flow in flight; zero in an outage.
     pub window: Bytes,
-    /// How fast they may leave, so that a window that jumps does not burst into the queue; none: as fast as the sender likes.
+    /// The rate of sending, so that a larger window does not burst into the queue; `None` leaves it
+    /// to the sender.
     pub rate: Option<Rate>,
 }
 
-/// The newest message of a peer that may restart, so that late and doubled ones are known.
+/// The newest message of a peer that may restart, to recognize late and doubled ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Freshness(Option<(u32, u64)>);
 
 impl Freshness {
-    /// Whether a message of this epoch and sequence is newer than all before it; it then is the newest.
+    /// Whether a message is newer than all before; if so, it becomes the newest one.
     pub fn accept(&mut self, epoch: u32, sequence: u64) -> bool {
         let new = self.0.is_none_or(|newest| newest < (epoch, sequence));
         if new {

@@ -1,34 +1,36 @@
-//! The access point's side: what is worth a report.
+//! The agent of an access point: it decides when to report on its link.
+//!
+//! See [`LinkReporter`].
 
 use super::report::{LinkReport, LinkSample, QueueSample};
 use timeplane_model::{Duration, LinkId, Time};
 
-/// What the agent of an access point is told at its start.
+/// Configuration of a [`LinkReporter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkReporterConfig {
-    /// Which link it reports on.
+    /// The link to report on.
     pub link: LinkId,
-    /// Counts its starts.
+    /// Counts the agent's starts.
     pub epoch: u32,
-    /// It reports at the latest this long after its last report, so that a lost one heals; above 0. A predictor lives of reports between
-    /// the changes: 10 ms for one, 100 ms will do otherwise.
+    /// The longest time between two reports, to make good for lost ones; above 0. A predictor needs
+    /// reports between changes, about every 10 ms; otherwise 100 ms is enough.
     pub keep_alive: Duration,
 }
 
-/// What the agent of an access point is told.
+/// An input of the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReporterInput {
-    /// Its deadline has come.
+    /// The deadline has passed.
     Due,
-    /// Beams, rate or level were looked at.
+    /// Beams, rate or level were measured.
     Link(LinkSample),
-    /// What waits now; goes with the next report, and causes none.
+    /// The current queue. It is part of the next report and does not cause one.
     Queue(QueueSample),
 }
 
-/// Reports on a link whenever the bandwidth-delay product changes, which it does with the rate, and now and then otherwise.
+/// Reports on a link whenever its rate changes, and at intervals.
 ///
-/// Before it is told of its link for the first time it says nothing.
+/// It sends nothing before it has the first state of its link.
 #[derive(Clone, Debug)]
 pub struct LinkReporter {
     config: LinkReporterConfig,
@@ -42,18 +44,19 @@ impl LinkReporter {
     /// An agent that knows nothing.
     ///
     /// # Panics
-    /// Where the keep-alive is not above 0.
+    ///
+    /// If the keep-alive is not above 0.
     pub fn new(config: LinkReporterConfig) -> Self {
         assert!(config.keep_alive > Duration::ZERO, "a keep-alive takes time");
         Self { config, sequence: 0, sample: None, queue: QueueSample::default(), sent: None }
     }
 
-    /// When it reports next if nothing changes.
+    /// When the next report is due if nothing changes.
     pub fn deadline(&self) -> Option<Time> {
         self.sent.map(|at| at.saturating_add(self.config.keep_alive))
     }
 
-    /// Takes one input at `now`, and appends the reports that are to be sent.
+    /// Handles one input at `now` and appends reports to send.
     pub fn handle(&mut self, now: Time, input: ReporterInput, out: &mut Vec<LinkReport>) {
         let mut due = self.deadline().is_some_and(|at| at <= now);
         match input {

@@ -4,7 +4,7 @@
 
 use crate::agent::{Address, Agent, Event, Input, Output, PlanFault};
 use crate::inbox::{Inbox, ReportCounters};
-use crate::message::{Gathered, Grants, Heartbeat, Message, Part, Report};
+use crate::message::{BacklogReport, Gathered, Grants, Heartbeat, Message, Part};
 use crate::signaller::{SignalConfig, Signaller};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -161,9 +161,9 @@ pub struct SlotController {
     scheduler: Box<dyn Scheduler>,
     inbox: Inbox,
     /// The newest report of every host.
-    reports: Vec<Option<Report>>,
+    reports: Vec<Option<BacklogReport>>,
     /// Granted transmissions that not all reports reflect yet, in the order of starts.
-    granted: VecDeque<Window>,
+    granted: VecDeque<GrantedSlot>,
     standing: Standing,
     /// When the last granted slot ends, with its guard.
     busy_until: Time,
@@ -177,7 +177,7 @@ pub struct SlotController {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Window {
+struct GrantedSlot {
     source: HostId,
     destination: HostId,
     start: Time,
@@ -186,7 +186,7 @@ struct Window {
     bytes: Bytes,
 }
 
-impl Window {
+impl GrantedSlot {
     /// The bytes that it carries after `time`.
     fn bytes_after(&self, time: Time) -> Bytes {
         if time >= self.end {
@@ -206,7 +206,8 @@ impl SlotController {
     pub fn new(config: SlotControllerConfig, scheduler: Box<dyn Scheduler>, fabric: Arc<Fabric>) -> Self {
         let c = &config;
         assert!(c.slots.open > Duration::ZERO && c.idle > Duration::ZERO && c.slots.slots > 0, "{c:?}");
-        let others = [c.slots.gap, c.control_latency, c.compute_time, c.clock_error, c.margin, c.quiet, c.relay_error];
+        let others =
+            [c.slots.guard, c.control_latency, c.compute_time, c.clock_error, c.margin, c.quiet, c.relay_error];
         assert!(others.iter().all(|d| !d.is_negative()), "{c:?}");
         Self {
             plan_at: c.start.saturating_add(c.message_time()),
@@ -243,7 +244,7 @@ impl SlotController {
         self.inbox.counters()
     }
 
-    fn report(&mut self, now: Time, from: Address, mut report: Report) {
+    fn report(&mut self, now: Time, from: Address, mut report: BacklogReport) {
         let Some(host) = self.inbox.take(from, &report) else { return };
         if self.config.signals.is_some() && self.parts.is_empty() {
             // The host's clock may be wrong. The report is at least this old if its message was not
@@ -390,7 +391,7 @@ impl SlotController {
         let mut schedule = Schedule { round, effective, entries };
         if let Some(change) = change {
             let lag = self.lag();
-            let before = |(entry, end): (&ScheduleEntry, Time)| end + entry.gap + lag <= change;
+            let before = |(entry, end): (&ScheduleEntry, Time)| end + entry.guard + lag <= change;
             let ends = schedule.timed().map(|t| t.1);
             let fit = schedule.entries.iter().zip(ends).take_while(|&e| before(e)).count();
             schedule.entries.truncate(fit);
@@ -424,8 +425,8 @@ impl SlotController {
         if entries.len() > most as usize {
             return Err(PlanFault::TooLong { slots: entries.len() as u32, most });
         }
-        match entries.iter().position(|e| e.gap.is_negative()) {
-            Some(index) => Err(PlanFault::Gap { index: index as u32 }),
+        match entries.iter().position(|e| e.guard.is_negative()) {
+            Some(index) => Err(PlanFault::Guard { index: index as u32 }),
             None => Ok(entries),
         }
     }
@@ -494,18 +495,18 @@ impl SlotController {
                 let bytes = t.bytes.unwrap_or(Bytes::new(u64::MAX));
                 let Transmission { source, destination, .. } = *t;
                 let (start, end) = (start + delay, end + delay);
-                self.granted.push_back(Window { source, destination, start, end, rate, bytes });
+                self.granted.push_back(GrantedSlot { source, destination, start, end, rate, bytes });
             }
             let pairs = slot.transmissions().iter().map(|t| (t.source, t.destination)).collect();
-            let (open, gap) = (slot.open(), entry.gap);
-            out.push(Output::Log(Event::SlotPlanned { round, index: index as u32, start, open, gap, pairs }));
+            let (open, guard) = (slot.open(), entry.guard);
+            out.push(Output::Log(Event::SlotPlanned { round, index: index as u32, start, open, guard, pairs }));
         }
         messages
     }
 }
 
 /// The bytes that a transmission by signal may send, if its receiver's buffer is bounded.
-fn limit(reports: &[Option<Report>], fabric: &Fabric, t: &Transmission, open: Duration) -> Option<Bytes> {
+fn limit(reports: &[Option<BacklogReport>], fabric: &Fabric, t: &Transmission, open: Duration) -> Option<Bytes> {
     let bounded = reports[t.destination.index()].as_ref().is_some_and(|r| r.backlog.room.is_some());
     bounded.then(|| rate_of(t, fabric).bytes_in(open))
 }
@@ -564,168 +565,6 @@ impl Agent for SlotController {
         }
     }
 }
+
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use timeplane_model::{Framing, LinkSpec, RateMatrix, Slot, Switch};
-    use timeplane_schedule::WeightedRoundRobin;
-
-    const US: Duration = Duration::from_us(1);
-    const PARAMETERS: SlotParameters =
-        SlotParameters { open: Duration::from_us(300), gap: Duration::from_us(15), slots: 4, frame: Bytes::ZERO };
-
-    fn fabric() -> Arc<Fabric> {
-        let link =
-            LinkSpec { rate: Rate::gbps(10), propagation: Duration::ZERO, framing: Framing::Ethernet, bit_error: 0.0 };
-        Arc::new(Fabric::single_switch(3, Switch::default(), link).unwrap())
-    }
-    fn controller(scheduler: Box<dyn Scheduler>) -> SlotController {
-        SlotController::new(SlotControllerConfig::new(PARAMETERS), scheduler, fabric())
-    }
-    fn at(us: i64) -> Time {
-        Time::ZERO + US * us
-    }
-    fn report(from: u32, sequence: u64, taken_at: Time, to: u32, bytes: u64) -> Input {
-        let backlog = Backlog::of_bytes([(HostId(to), Bytes::new(bytes))]);
-        let message = Message::Report(Report { epoch: 0, sequence, taken_at, obeys: 0, backlog });
-        Input::Message { from: Address::Host(HostId(from)), message }
-    }
-    fn slots(out: &[Output]) -> Vec<u32> {
-        let planned = |o: &Output| match o {
-            Output::Log(Event::RoundPlanned { slots, .. }) => Some(*slots),
-            _ => None,
-        };
-        out.iter().filter_map(planned).collect()
-    }
-
-    #[test]
-    fn a_round_is_planned_granted_and_not_planned_again() {
-        let mut m = controller(Box::new(WeightedRoundRobin::new(PARAMETERS)));
-        let mut out = vec![];
-        // Six slots of bytes from host 0 to host 1.
-        m.handle(at(10), report(0, 0, at(0), 1, 6 * 375_000), &mut out);
-        assert_eq!((m.deadline(), out.len()), (Some(at(21)), 0));
-        m.handle(at(21), Input::Due, &mut out);
-        assert_eq!(slots(&out), [4]);
-        // One message goes to each host after the compute time.
-        assert_eq!(m.deadline(), Some(at(121)));
-        out.clear();
-        m.handle(at(121), Input::Due, &mut out);
-        let sent: Vec<&Grants> = out
-            .iter()
-            .map(|o| match o {
-                Output::Send { message: Message::Grants(g), .. } => g,
-                other => panic!("{other:?}"),
-            })
-            .collect();
-        // The round starts at 21 + 100 + 20 + 1 and lasts 4 x 315. The next one is planned a lead
-        // before its end, from reports that have arrived by then.
-        let begin = at(142);
-        assert_eq!(sent.iter().map(|g| g.grants.len()).collect::<Vec<_>>(), [4, 0, 0]);
-        assert!(sent.iter().all(|g| g.effective == begin && g.report_at == begin + US * (1260 - 121 - 21)));
-        assert!(sent[0].grants.iter().all(|g| g.known_end() == Some(g.lease)));
-        assert_eq!(m.deadline(), Some(begin + US * (1260 - 121)));
-        // A report of that time, in the fourth slot. The rest of the slot is not planned again, so
-        // two slots are left.
-        let taken = begin + US * (3 * 315 + 150);
-        out.clear();
-        m.handle(taken + US, report(0, 1, taken, 1, 2 * 375_000 + 187_500), &mut out);
-        m.handle(begin + US * (1260 - 121), Input::Due, &mut out);
-        assert_eq!(slots(&out), [2]);
-        // Without a new report, everything is granted already.
-        out.clear();
-        while slots(&out).is_empty() {
-            m.handle(m.deadline().unwrap(), Input::Due, &mut out);
-        }
-        assert_eq!(slots(&out), [0]);
-    }
-
-    #[test]
-    fn no_slot_lasts_beyond_a_change() {
-        let mut m = controller(Box::new(WeightedRoundRobin::new(PARAMETERS)));
-        let mut out = vec![];
-        m.handle(at(1), report(0, 0, at(0), 1, 9 * 375_000), &mut out);
-        // The first round starts at 142 us. Two slots and their guards fit before the change; a
-        // third does not.
-        let change = at(142 + 2 * 315 + 100);
-        m.handle(at(2), Input::Rates(change, vec![(LinkId(2), Rate::gbps(1)), (LinkId(3), Rate::gbps(1))]), &mut out);
-        m.handle(at(21), Input::Due, &mut out);
-        assert_eq!(slots(&out), [2]);
-        let grants = |out: &[Output]| {
-            out.iter()
-                .find_map(|o| match o {
-                    Output::Send { message: Message::Grants(g), .. } if !g.grants.is_empty() => Some(g.clone()),
-                    _ => None,
-                })
-                .unwrap()
-        };
-        m.handle(at(121), Input::Due, &mut out);
-        assert_eq!((grants(&out).effective, grants(&out).grants[0].rate), (at(142), None));
-        // The next round starts with the change, at the new rates.
-        let mut next = vec![];
-        while slots(&next).is_empty() || m.deadline().unwrap() < change {
-            m.handle(m.deadline().unwrap(), Input::Due, &mut next);
-        }
-        assert_eq!((slots(&next)[0], grants(&next).effective), (4, change));
-        assert!(grants(&next).grants.iter().all(|g| g.rate == Some(Rate::gbps(1))));
-        // Rates of unknown links, and zero rates, are ignored.
-        m.handle(change, Input::Rates(change, vec![(LinkId(99), Rate::gbps(1)), (LinkId(0), Rate::ZERO)]), &mut next);
-        for _ in 0..20 {
-            m.handle(m.deadline().unwrap(), Input::Due, &mut next);
-        }
-    }
-
-    #[test]
-    fn the_newest_report_wins() {
-        let mut m = controller(Box::new(WeightedRoundRobin::new(PARAMETERS)));
-        let mut out = vec![];
-        m.handle(at(1), report(0, 5, at(0), 1, 375_000), &mut out);
-        m.handle(at(2), report(0, 4, at(0), 1, 9 * 375_000), &mut out);
-        m.handle(at(3), report(0, 5, at(0), 1, 375_000), &mut out);
-        assert_eq!((m.heard().taken, m.heard().stale), (1, 2));
-        m.handle(at(21), Input::Due, &mut out);
-        assert_eq!(slots(&out), [1]);
-    }
-
-    #[test]
-    fn nonsense_is_counted_and_dropped() {
-        let mut m = controller(Box::new(WeightedRoundRobin::new(PARAMETERS)));
-        let mut out = vec![];
-        m.handle(at(1), report(0, 0, at(0), 0, 1), &mut out);
-        m.handle(at(1), report(0, 0, at(0), 3, 1), &mut out);
-        m.handle(at(1), report(7, 0, at(0), 1, 1), &mut out);
-        m.handle(at(1), Input::Backlog(Backlog::default()), &mut out);
-        assert_eq!((m.heard().malformed, m.heard().taken, out.len()), (4, 0, 0));
-        // A report from the end of time hides nothing and breaks nothing.
-        m.handle(at(1), report(0, 1, Time::MAX, 1, 9 * 375_000), &mut out);
-        m.handle(at(1), report(1, 1, Time::from_ps(i64::MIN / 4), 0, 9 * 375_000), &mut out);
-        for _ in 0..20 {
-            m.handle(m.deadline().unwrap(), Input::Due, &mut out);
-        }
-        assert_eq!(slots(&out)[..4], [4, 4, 1, 0]);
-    }
-
-    struct Fixed(Plan);
-    impl Scheduler for Fixed {
-        fn plan(&mut self, _: &Demand, _: &Fabric, _: &Standing) -> Plan {
-            self.0.clone()
-        }
-    }
-
-    #[test]
-    fn plans_that_are_no_slots_are_refused() {
-        let entry = |gap| ScheduleEntry { slot: Slot::new(vec![], US, &fabric()).unwrap(), gap };
-        let rates = Plan::Rates(RateMatrix::new(vec![Rate::ZERO; 9], &fabric()).unwrap());
-        for (plan, expected) in [
-            (rates, PlanFault::Rates),
-            (Plan::Slots(vec![entry(US); 5]), PlanFault::TooLong { slots: 5, most: 4 }),
-            (Plan::Slots(vec![entry(US), entry(-US)]), PlanFault::Gap { index: 1 }),
-        ] {
-            let mut m = controller(Box::new(Fixed(plan)));
-            let mut out = vec![];
-            m.handle(at(21), Input::Due, &mut out);
-            assert_eq!(out[0], Output::Log(Event::PlanRefused { round: Round(1), fault: expected }));
-            assert_eq!((slots(&out), m.counters().refused), (vec![0], 1));
-        }
-    }
-}
+mod tests;

@@ -6,7 +6,7 @@ use super::datagram::{Body, Header, within};
 use super::error::{EncodeError, WireError};
 use super::flyways;
 use super::relay;
-use crate::message::{Grants, Heartbeat, Message, Rates, Report};
+use crate::message::{BacklogReport, Grants, Heartbeat, Message, Rates};
 use timeplane_model::{
     Backlog, BacklogEntry, Burst, Bytes, Class, Grant, HostId, LinkId, Medium, PathTag, Rate, Round, Time, Trigger,
 };
@@ -79,8 +79,8 @@ pub(super) fn host(h: HostId) -> Result<u64, EncodeError> {
     within("host number", u64::from(h.0), u64::from(HOST))
 }
 
-fn encode_report(report: &Report) -> Result<Vec<Vec<u8>>, EncodeError> {
-    let Report { epoch, sequence, taken_at, obeys, backlog } = report;
+fn encode_report(report: &BacklogReport) -> Result<Vec<Vec<u8>>, EncodeError> {
+    let BacklogReport { epoch, sequence, taken_at, obeys, backlog } = report;
     let mut header = Header::new(REPORT, *epoch, *sequence, *taken_at);
     let mut body = Body::default();
     if let Some(room) = backlog.room {
@@ -174,7 +174,7 @@ fn entries_of(bursts: &[Burst]) -> Option<Vec<BacklogEntry>> {
     Some(entries)
 }
 
-fn decode_report(header: &Header, r: &mut Reader<'_>) -> Result<Report, WireError> {
+fn decode_report(header: &Header, r: &mut Reader<'_>) -> Result<BacklogReport, WireError> {
     let room = if header.flags & ROOM != 0 { Some(Bytes::new(r.u64()?)) } else { None };
     let obeys = if header.flags & OBEYS != 0 { told_epoch(r)? } else { 0 };
     let too_much = WireError::Value { at: r.at(), what: TOO_MUCH };
@@ -200,7 +200,7 @@ fn decode_report(header: &Header, r: &mut Reader<'_>) -> Result<Report, WireErro
     };
     let mut backlog = Backlog::new(entries);
     (backlog.bursts, backlog.room) = (bursts, room);
-    Ok(Report { epoch: header.epoch, sequence: header.number, taken_at: header.time, obeys, backlog })
+    Ok(BacklogReport { epoch: header.epoch, sequence: header.number, taken_at: header.time, obeys, backlog })
 }
 
 /// The epoch of a controller that a host obeys; of the first one it says nothing.

@@ -1,7 +1,7 @@
 //! REACToR's host control protocol: two UDP packets a period.
 //!
 //! "Circuit switching under the radar with REACToR" (NSDI 2014), section 3.4 and "host control protocol" of section 4: the first packet
-//! carries the schedule of the coming period, the second says that the period begins. Demand goes up as a [`Report`](crate::Report), and
+//! carries the schedule of the coming period, the second says that the period begins. Demand goes up as a [`BacklogReport`](crate::BacklogReport), and
 //! PFC frames gate the classes. The paper gives no layout and not all contents; both are ours:
 //!
 //! - A schedule is what one host needs of it: per configuration to whom its circuit leads, under which class, how fast it may send, and

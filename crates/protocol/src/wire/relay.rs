@@ -7,7 +7,7 @@ use super::error::{EncodeError, WireError};
 use super::message::{
     HOST, check_total, decode_entries, decode_grant, encode_entries, encode_grant, host, known_host, told_epoch,
 };
-use crate::message::{Gathered, Part, Report};
+use crate::message::{BacklogReport, Gathered, Part};
 use timeplane_model::{Backlog, Bytes, HostId, Round, Time};
 
 /// A gathered report has room, and names a controller.
@@ -53,7 +53,7 @@ pub(super) fn encode_gathered(gathered: &Gathered) -> Result<Vec<Vec<u8>>, Encod
         if index > 0 && reports[index - 1].0 >= *of {
             return Err(EncodeError::Disordered { what: "report", index });
         }
-        let Report { backlog, obeys, .. } = report;
+        let BacklogReport { backlog, obeys, .. } = report;
         if !backlog.bursts.is_empty() {
             return Err(EncodeError::NotTheSums);
         }
@@ -77,7 +77,7 @@ pub(super) fn encode_gathered(gathered: &Gathered) -> Result<Vec<Vec<u8>>, Encod
 }
 
 pub(super) fn decode_gathered(header: &Header, r: &mut Reader<'_>) -> Result<Gathered, WireError> {
-    let mut reports: Vec<(HostId, Report)> = Vec::new();
+    let mut reports: Vec<(HostId, BacklogReport)> = Vec::new();
     while !r.is_empty() {
         let at = r.at();
         let word = r.u32()?;
@@ -91,7 +91,7 @@ pub(super) fn decode_gathered(header: &Header, r: &mut Reader<'_>) -> Result<Gat
         let obeys = if word & OBEYS != 0 { told_epoch(r)? } else { 0 };
         let mut backlog = Backlog::new(decode_entries(r, Some(count))?);
         backlog.room = room;
-        reports.push((of, Report { epoch, sequence, taken_at, obeys, backlog }));
+        reports.push((of, BacklogReport { epoch, sequence, taken_at, obeys, backlog }));
     }
     Ok(Gathered { epoch: header.epoch, sequence: header.number, reports })
 }

@@ -8,8 +8,8 @@ use timeplane_model::{
     Backlog, Burst, Bytes, Class, Duration, Fabric, Framing, HostId, LinkSpec, NodeId, Rate, Switch, Time, mix64,
 };
 use timeplane_protocol::{
-    Address, Agent, HostAgent, HostConfig, Input, Message, Opening, Output, RateController, RateControllerConfig,
-    RateEstimator, Report, Reporting, TimeslotController, TimeslotControllerConfig,
+    Address, Agent, BacklogReport, HostAgent, HostConfig, Input, Message, Opening, Output, RateController,
+    RateControllerConfig, RateEstimator, Reporting, TimeslotController, TimeslotControllerConfig,
 };
 use timeplane_schedule::{PathColouring, RateNormaliser, SlotFill, SlotMetric};
 
@@ -491,7 +491,7 @@ fn nonsense_is_counted_and_dropped() {
         };
         let mut backlog = Backlog::of_bytes([(HostId(to), Bytes::new(FRAME))]);
         backlog.bursts = vec![burst];
-        let message = Message::Report(Report { epoch, sequence, taken_at: Time::MAX, obeys: 0, backlog });
+        let message = Message::Report(BacklogReport { epoch, sequence, taken_at: Time::MAX, obeys: 0, backlog });
         Input::Message { from: Address::Host(HostId(from)), message }
     };
     let good = report(0, 0, 5, 1);

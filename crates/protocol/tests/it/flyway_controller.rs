@@ -2,8 +2,8 @@
 
 use timeplane_model::{Backlog, Bytes, Duration, HostId, Rate, Time};
 use timeplane_protocol::{
-    Address, Agent, FlywayController, FlywayControllerConfig, Input, Message, Output, RackFlyways, RackShare, Rates,
-    Report,
+    Address, Agent, BacklogReport, FlywayController, FlywayControllerConfig, Input, Message, Output, RackFlyways,
+    RackShare, Rates,
 };
 use timeplane_schedule::flyways::{Duplex, FlywayError, FlywayPlanner, FlywayPolicy, Ports, Wired};
 
@@ -28,7 +28,7 @@ fn controller(racks: usize) -> FlywayController<Ports> {
 
 fn report(from: u32, sequence: u64, waits: &[(u32, u64)]) -> Input {
     let backlog = Backlog::of_bytes(waits.iter().map(|&(d, mb)| (HostId(d), Bytes::mb(mb))));
-    let report = Report { epoch: 1, sequence, taken_at: Time::ZERO, obeys: 3, backlog };
+    let report = BacklogReport { epoch: 1, sequence, taken_at: Time::ZERO, obeys: 3, backlog };
     Input::Message { from: Address::Host(HostId(from)), message: Message::Report(report) }
 }
 

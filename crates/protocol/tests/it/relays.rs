@@ -1,10 +1,10 @@
 //! Several controllers, of which one plans and each is in charge of a part of the hosts, in virtual time.
 
-use crate::common::{Clock, GAP, OPEN, SLOT_BYTES, World, one_switch, parameters};
+use crate::common::{Clock, GUARD, OPEN, SLOT_BYTES, World, one_switch, parameters};
 use proptest::prelude::*;
 use timeplane_model::{Backlog, Bytes, Class, Duration, Grant, HostId, Medium, Round, Time, Trigger};
 use timeplane_protocol::{
-    Address, Agent, Gathered, Input, Message, Output, Part, Relay, RelayConfig, Report, SignalConfig,
+    Address, Agent, BacklogReport, Gathered, Input, Message, Output, Part, Relay, RelayConfig, SignalConfig,
     SlotControllerConfig,
 };
 
@@ -43,12 +43,12 @@ fn relays_deliver_one_plan() {
             let mut world = world(12, config, relays, error);
             world.run(Duration::from_ms(3), |_| false);
             world.all_to_all(20 * SLOT_BYTES);
-            let ideal = (OPEN + GAP) * (20 * 11);
+            let ideal = (OPEN + GUARD) * (20 * 11);
             let took = world.run_until_empty(ideal * 3) - Duration::from_ms(3);
             let start_up = config.idle + config.lead() + config.message_time() * 3;
             println!("{relays} relays: {took} of {ideal}");
             assert!(world.overlaps().is_empty());
-            assert!(took < ideal.scale(1.02) + start_up + (OPEN + GAP) * 2, "{took} of {ideal}");
+            assert!(took < ideal.scale(1.02) + start_up + (OPEN + GUARD) * 2, "{took} of {ideal}");
             assert_eq!(world.counted(|c| c.late + c.refused), 0);
             assert!(world.relays.iter().all(|(d, _)| d.counters().malformed + d.heard().malformed == 0));
         }
@@ -84,7 +84,7 @@ fn losses_between_controllers_cost_slots_alone() {
             world.all_to_all(60 * SLOT_BYTES);
             let took = world.run_until_empty(Duration::from_secs(4));
             assert!(world.overlaps().is_empty());
-            println!("{lost} of 1000 lost: {took} of {}", (OPEN + GAP) * (60 * 8));
+            println!("{lost} of 1000 lost: {took} of {}", (OPEN + GUARD) * (60 * 8));
         }
     }
 }
@@ -102,7 +102,7 @@ fn a_relay_that_starts_anew_goes_on() {
             let took = world.run_until_empty(Duration::from_secs(4));
             assert!(world.overlaps().is_empty());
             // It costs the round that was under way, and the one after it where that was granted.
-            assert!(took < (OPEN + GAP) * (60 * 8 + 4 * 32) + config.lead() * 4, "{took}");
+            assert!(took < (OPEN + GUARD) * (60 * 8 + 4 * 32) + config.lead() * 4, "{took}");
         }
     }
 }
@@ -150,9 +150,9 @@ fn at(us: i64) -> Time {
     Time::ZERO + US * us
 }
 
-fn report(sequence: u64, to: u32, bytes: u64) -> Report {
+fn report(sequence: u64, to: u32, bytes: u64) -> BacklogReport {
     let backlog = Backlog::of_bytes([(HostId(to), Bytes::new(bytes))]);
-    Report { epoch: 0, sequence, taken_at: at(0), obeys: 0, backlog }
+    BacklogReport { epoch: 0, sequence, taken_at: at(0), obeys: 0, backlog }
 }
 
 fn sent(out: &mut Vec<Output>) -> Vec<(Address, Message)> {
@@ -188,7 +188,8 @@ fn reports_go_on_together() {
     let mut relay = second(None);
     assert_eq!((relay.hosts(), relay.deadline()), (&[HostId(2), HostId(3)][..], None));
     let mut out = vec![];
-    let hear = |h: u32, r: Report| Input::Message { from: Address::Host(HostId(h)), message: Message::Report(r) };
+    let hear =
+        |h: u32, r: BacklogReport| Input::Message { from: Address::Host(HostId(h)), message: Message::Report(r) };
     relay.handle(at(10), hear(3, report(1, 0, 7)), &mut out);
     relay.handle(at(12), hear(2, report(0, 0, 5)), &mut out);
     // A newer one takes the place of one that has not gone on; an older one, and that of a foreign host, do not.

@@ -1,6 +1,6 @@
 //! Slots that frames open and close, in virtual time.
 
-use crate::common::{Clock, GAP, OPEN, RATE, SLOT_BYTES, World, parameters};
+use crate::common::{Clock, GUARD, OPEN, RATE, SLOT_BYTES, World, parameters};
 use proptest::prelude::*;
 use std::sync::Arc;
 use timeplane_model::{
@@ -8,7 +8,7 @@ use timeplane_model::{
     Time, Transmission,
 };
 use timeplane_protocol::{
-    Address, Agent, Input, Message, Output, Pfc, Report, SignalConfig, SlotController, SlotControllerConfig,
+    Address, Agent, BacklogReport, Input, Message, Output, Pfc, SignalConfig, SlotController, SlotControllerConfig,
 };
 use timeplane_schedule::{Scheduler, SlotParameters, Standing, WeightedRoundRobin};
 
@@ -22,7 +22,7 @@ fn config() -> SlotControllerConfig {
     SlotControllerConfig { control_latency: LATENCY, signals: Some(signals), ..SlotControllerConfig::new(parameters()) }
 }
 fn period() -> Duration {
-    OPEN + GAP
+    OPEN + GUARD
 }
 /// Clocks that agree with nobody: off by up to 2 s, and by up to 100 us a second more and more.
 fn astray(world: &mut World) {
@@ -76,7 +76,7 @@ fn lost_frames_cost_their_slots_and_nothing_else() {
 /// With less guard than two frames can differ by, hosts are in each other's slots: the check above can fail.
 #[test]
 fn a_guard_shorter_than_the_skew_is_seen() {
-    let slots = SlotParameters { gap: US * 3, ..parameters() };
+    let slots = SlotParameters { guard: US * 3, ..parameters() };
     let mut world = World::new(6, SlotControllerConfig { slots, ..config() });
     world.all_to_all(20 * SLOT_BYTES);
     world.run_until_empty(Duration::from_ms(100));
@@ -182,7 +182,7 @@ fn frames_go_switch_by_switch_in_turn() {
     let fabric = two_edges();
     // Below each switch, a ring.
     let ring = [send(0, 1), send(1, 2), send(2, 0), send(3, 4), send(4, 5), send(5, 3)];
-    let entry = ScheduleEntry { slot: Slot::new(ring.to_vec(), OPEN, &fabric).unwrap(), gap: GAP };
+    let entry = ScheduleEntry { slot: Slot::new(ring.to_vec(), OPEN, &fabric).unwrap(), guard: GUARD };
     let c = config();
     let mut controller = SlotController::new(c, Box::new(Fixed(vec![entry; 7])), Arc::clone(&fabric));
     let first = Time::ZERO + c.message_time() + c.lead();
@@ -211,7 +211,7 @@ fn what_a_frame_cannot_say_comes_as_a_grant() {
     let tagged = Transmission { path: Some(PathTag::new(0, 0)), bytes: Some(Bytes::kb(9)), ..send(1, 5) };
     let slot = Slot::new(vec![half(send(0, 2)), half(send(0, 1)), tagged, send(3, 4)], OPEN, &fabric).unwrap();
     let c = config();
-    let entries = vec![ScheduleEntry { slot, gap: GAP }; 2];
+    let entries = vec![ScheduleEntry { slot, guard: GUARD }; 2];
     let mut controller = SlotController::new(c, Box::new(Fixed(entries)), Arc::clone(&fabric));
     let mut world: Vec<_> = (0..6)
         .map(|h| timeplane_protocol::HostAgent::new(crate::common::host_config(h, 6, 0, Time::ZERO, &c)))
@@ -253,7 +253,7 @@ fn what_a_frame_cannot_say_comes_as_a_grant() {
 #[test]
 fn frames_that_are_called_for_late_open_for_less() {
     let fabric = two_edges();
-    let entry = ScheduleEntry { slot: Slot::new(vec![send(0, 1)], OPEN, &fabric).unwrap(), gap: GAP };
+    let entry = ScheduleEntry { slot: Slot::new(vec![send(0, 1)], OPEN, &fabric).unwrap(), guard: GUARD };
     let c = config();
     let mut controller = SlotController::new(c, Box::new(Fixed(vec![entry; 3])), Arc::clone(&fabric));
     let first = Time::ZERO + c.message_time() + c.lead();
@@ -272,7 +272,7 @@ fn frames_that_are_called_for_late_open_for_less() {
     };
     assert_eq!(holds(&mut controller, first + US * 100), [(Some(1), OPEN - US * 100 + SKEW)]);
     // The second slot is over: only its closing frame goes out, as the first's does.
-    assert_eq!(holds(&mut controller, first + period() * 2 - GAP), [(None, Duration::ZERO); 2]);
+    assert_eq!(holds(&mut controller, first + period() * 2 - GUARD), [(None, Duration::ZERO); 2]);
 }
 
 #[test]
@@ -284,7 +284,8 @@ fn a_report_counts_from_the_message_that_asks() {
     let backlog = Backlog::of_bytes([(HostId(1), Bytes::new(375_000 * 4))]);
     // Taken in the future or in the past, by clocks that are wrong.
     for (sequence, taken_at) in [Time::MAX, Time::from_ps(i64::MIN / 2)].into_iter().enumerate() {
-        let report = Report { epoch: 0, sequence: sequence as u64, taken_at, obeys: 0, backlog: backlog.clone() };
+        let report =
+            BacklogReport { epoch: 0, sequence: sequence as u64, taken_at, obeys: 0, backlog: backlog.clone() };
         let from = Address::Host(HostId(0));
         controller.handle(Time::ZERO + US, Input::Message { from, message: Message::Report(report) }, &mut out);
     }

@@ -1,6 +1,6 @@
 //! Slots, from reports to openings, in virtual time.
 
-use crate::common::{Clock, GAP, OPEN, SLOT_BYTES, World, parameters};
+use crate::common::{Clock, GUARD, OPEN, SLOT_BYTES, World, parameters};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use timeplane_model::{Duration, LinkId, Rate, Time};
@@ -10,7 +10,7 @@ fn config() -> SlotControllerConfig {
     SlotControllerConfig::new(parameters())
 }
 fn period() -> Duration {
-    OPEN + GAP
+    OPEN + GUARD
 }
 
 /// Start-up: first reports, first plan.
@@ -23,9 +23,9 @@ fn a_shuffle_takes_its_slots_and_no_more() {
     for (hosts, slots) in [(2, 7), (8, 20), (24, 10)] {
         let mut world = World::new(hosts, config());
         world.all_to_all(slots * SLOT_BYTES);
-        let ideal = period() * (i64::from(hosts - 1) * slots as i64) - GAP;
+        let ideal = period() * (i64::from(hosts - 1) * slots as i64) - GUARD;
         let took = world.run_until_empty(ideal * 2);
-        // Until the last slot's end, without its gap.
+        // Until the last slot's end, without its guard.
         assert_eq!(took, start_up(&config()) + ideal, "{hosts} hosts");
         assert_eq!((world.wasted(), world.counted(|c| c.late + c.refused + c.missed + c.fallbacks)), (0, 0));
         assert!(world.overlaps().is_empty());
@@ -50,9 +50,9 @@ fn slots_are_told_as_planned() {
     world.run_until_empty(Duration::from_ms(50));
     let (mut pairs, mut until) = (0, i64::MIN);
     for event in &world.events {
-        if let Event::SlotPlanned { start, open, gap, pairs: p, .. } = event {
-            assert!(start.as_ps() >= until && (*open, *gap) == (OPEN, GAP));
-            until = (*start + *open + *gap).as_ps();
+        if let Event::SlotPlanned { start, open, guard, pairs: p, .. } = event {
+            assert!(start.as_ps() >= until && (*open, *guard) == (OPEN, GUARD));
+            until = (*start + *open + *guard).as_ps();
             pairs += p.len();
         }
     }

@@ -11,8 +11,8 @@ use timeplane_protocol::wire::{
     Limits, MacAddress, PeriodSchedule, PfcClass, ROOM, Reassembler, ReassemblerCounters, UdpFrame, Via, WireError,
 };
 use timeplane_protocol::{
-    Gathered, Grants, LinkReport, LinkSample, LinkUse, Message, Part, QueueSample, RackFlyways, RackLink, RackShare,
-    Rates, Report, Steer,
+    BacklogReport, Gathered, Grants, LinkReport, LinkSample, LinkUse, Message, Part, QueueSample, RackFlyways,
+    RackLink, RackShare, Rates, Steer,
 };
 
 fn host() -> impl Strategy<Value = HostId> {
@@ -92,7 +92,7 @@ fn message() -> impl Strategy<Value = Message> {
     let obeys = prop_oneof![Just(0), any::<u32>()];
     let report = (any::<u32>(), any::<u64>(), time(), obeys, backlog()).prop_map(
         |(epoch, sequence, taken_at, obeys, backlog)| {
-            Message::Report(Report { epoch, sequence, taken_at, obeys, backlog })
+            Message::Report(BacklogReport { epoch, sequence, taken_at, obeys, backlog })
         },
     );
     let grants = (any::<u32>(), any::<u64>(), time(), some(grant(), 150), time()).prop_map(
@@ -115,11 +115,11 @@ fn message() -> impl Strategy<Value = Message> {
     );
     let of_host = (host(), any::<u32>(), any::<u64>(), time(), prop_oneof![Just(0), any::<u32>()], backlog());
     let gathered = (any::<u32>(), any::<u64>(), some(of_host, 40)).prop_map(|(epoch, sequence, reports)| {
-        let mut reports: Vec<(HostId, Report)> = reports
+        let mut reports: Vec<(HostId, BacklogReport)> = reports
             .into_iter()
             .map(|(host, epoch, sequence, taken_at, obeys, mut backlog)| {
                 backlog.bursts.clear();
-                (host, Report { epoch, sequence, taken_at, obeys, backlog })
+                (host, BacklogReport { epoch, sequence, taken_at, obeys, backlog })
             })
             .collect();
         reports.sort_by_key(|r| r.0);
@@ -377,9 +377,9 @@ proptest! {
     }
 }
 
-fn report(entries: u32) -> Report {
+fn report(entries: u32) -> BacklogReport {
     let backlog = Backlog::of_bytes((0..entries).map(|d| (HostId(d), Bytes::new(1))));
-    Report { epoch: 3, sequence: 5, taken_at: Time::from_ps(-2), obeys: 0, backlog }
+    BacklogReport { epoch: 3, sequence: 5, taken_at: Time::from_ps(-2), obeys: 0, backlog }
 }
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -396,7 +396,7 @@ fn reports_are_as_documented() {
     };
     let mut backlog = Backlog::new(vec![entry(1, 0x1234, None), entry(2, 1, Some(0xff))]);
     backlog.room = Some(Bytes::new(65_536));
-    let by_destination = Message::Report(Report { backlog, ..report(0) });
+    let by_destination = Message::Report(BacklogReport { backlog, ..report(0) });
     let golden = bytes(
         "01 11 8000 00000003 0000000000000005 fffffffffffffffe
          0000000000010000
@@ -407,7 +407,7 @@ fn reports_are_as_documented() {
 
     let mut backlog = Backlog::default();
     backlog.room = Some(Bytes::new(7));
-    let after_a_takeover = Message::Report(Report { backlog, obeys: 0x0102, ..report(0) });
+    let after_a_takeover = Message::Report(BacklogReport { backlog, obeys: 0x0102, ..report(0) });
     let golden = bytes(
         "01 51 8000 00000003 0000000000000005 fffffffffffffffe
          0000000000000007 00000102",
@@ -424,7 +424,7 @@ fn reports_are_as_documented() {
     };
     let mut backlog = Backlog::of_bytes([(HostId(9), Bytes::new(0xa0_0000_0001))]);
     backlog.bursts = vec![burst];
-    let flow_by_flow = Message::Report(Report { backlog, ..report(0) });
+    let flow_by_flow = Message::Report(BacklogReport { backlog, ..report(0) });
     let golden = bytes(
         "01 21 8000 00000003 0000000000000005 fffffffffffffffe
          00000009 04 01020304 0000a000000001 0000000000000010",
@@ -436,7 +436,7 @@ fn reports_are_as_documented() {
 fn what_relays_say_is_as_documented() {
     let mut backlog = Backlog::of_bytes([(HostId(5), Bytes::new(0x1234))]);
     backlog.room = Some(Bytes::new(65_536));
-    let reports = vec![(HostId(1), Report { obeys: 9, backlog, ..report(0) }), (HostId(2), report(0))];
+    let reports = vec![(HostId(1), BacklogReport { obeys: 9, backlog, ..report(0) }), (HostId(2), report(0))];
     let gathered = Message::Gathered(Gathered { epoch: 1, sequence: 2, reports });
     let golden = bytes(
         "01 09 8000 00000001 0000000000000002 0000000000000000
@@ -603,8 +603,8 @@ fn a_long_report_is_split_between_entries() {
 
 #[test]
 fn what_has_no_bytes_is_refused() {
-    let encode = |report: Report| Message::Report(report).encode();
-    let of = |h, b| Report { backlog: Backlog::of_bytes([(HostId(h), Bytes::new(b))]), ..report(0) };
+    let encode = |report: BacklogReport| Message::Report(report).encode();
+    let of = |h, b| BacklogReport { backlog: Backlog::of_bytes([(HostId(h), Bytes::new(b))]), ..report(0) };
     let most = (1 << 30) - 1;
     assert!(encode(of(most as u32, (1 << 48) - 1)).is_ok());
     assert_eq!(encode(of(1 << 30, 1)), Err(EncodeError::Range { what: "host number", value: 1 << 30, most }));
@@ -712,7 +712,7 @@ fn memory_is_bounded() {
     assert!(results.iter().all(|r| !matches!(r, Ok(Some(_)))));
     // The first message gives way to the second.
     let mut two = Reassembler::new(Limits { messages: 4, bytes: 5000 });
-    let other = Message::Report(Report { sequence: 6, ..report(300) }).encode().unwrap();
+    let other = Message::Report(BacklogReport { sequence: 6, ..report(300) }).encode().unwrap();
     parts[..3].iter().for_each(|p| assert_eq!(two.push(p), Ok(None)));
     assert_eq!((two.push(&other[0]), two.push(&other[1])), (Ok(None), Ok(None)));
     assert!(matches!(two.push(&other[2]), Ok(Some(_))));
@@ -720,7 +720,7 @@ fn memory_is_bounded() {
     assert_eq!(two.held(), 0);
     // The one that grows stays, whoever else has to go: before it and after it.
     let mut three = Reassembler::new(Limits { messages: 4, bytes: 3100 });
-    let small = |sequence| Message::Report(Report { sequence, ..report(121) }).encode().unwrap().remove(1);
+    let small = |sequence| Message::Report(BacklogReport { sequence, ..report(121) }).encode().unwrap().remove(1);
     for datagram in [&small(1), &other[0], &small(2), &other[1]] {
         assert_eq!(three.push(datagram), Ok(None));
     }

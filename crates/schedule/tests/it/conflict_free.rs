@@ -11,7 +11,7 @@ use timeplane_schedule::{ConflictFree, Scheduler, SlotParameters, Standing};
 /// A slot carries 1000 B at 1 Gb/s.
 const SLOT: u64 = 1000;
 const PARAMETERS: SlotParameters =
-    SlotParameters { open: Duration::from_us(8), gap: Duration::from_us(1), slots: 16, frame: Bytes::ZERO };
+    SlotParameters { open: Duration::from_us(8), guard: Duration::from_us(1), slots: 16, frame: Bytes::ZERO };
 
 fn link(gbps: u64) -> LinkSpec {
     LinkSpec { rate: Rate::gbps(gbps), propagation: Duration::ZERO, framing: Framing::Ethernet, bit_error: 0.0 }

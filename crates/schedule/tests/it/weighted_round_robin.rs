@@ -11,7 +11,7 @@ use timeplane_schedule::{Scheduler, SlotParameters, Standing, WeightedRoundRobin
 /// A slot carries 1000 B at 1 Gb/s.
 const SLOT: u64 = 1000;
 const PARAMETERS: SlotParameters =
-    SlotParameters { open: Duration::from_us(8), gap: Duration::from_us(1), slots: 16, frame: Bytes::ZERO };
+    SlotParameters { open: Duration::from_us(8), guard: Duration::from_us(1), slots: 16, frame: Bytes::ZERO };
 
 fn link(rate: Rate) -> LinkSpec {
     LinkSpec { rate, propagation: Duration::ZERO, framing: Framing::Ethernet, bit_error: 0.0 }

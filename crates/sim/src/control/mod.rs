@@ -29,7 +29,7 @@ use nodes::Nodes;
 use slots::PlannedSlot;
 use timeplane_assembly::{AssemblyError, DemandSource, GrantRecord, PlanAgents, Role, Start};
 use timeplane_model::{Backlog, Duration, HostId};
-use timeplane_protocol::{Address, Event, Input, Message, Opening, Output, Report};
+use timeplane_protocol::{Address, BacklogReport, Event, Input, Message, Opening, Output};
 use timeplane_results::{ControlRow, Recorder};
 use timeplane_schedule::Schedulers;
 use timeplane_workload::Streams;
@@ -215,7 +215,7 @@ impl Controllers {
             }
             let backlog = network.backlog(at, host, Duration::ZERO, false, ends);
             let sequence = self.channel.next_number();
-            let report = Report { epoch: u32::MAX, sequence, taken_at: now, obeys: 0, backlog };
+            let report = BacklogReport { epoch: u32::MAX, sequence, taken_at: now, obeys: 0, backlog };
             let (from, message) = (Address::Host(HostId(host)), Message::Report(report));
             self.agents.get(leader).handle(now, Input::Message { from, message }, &mut self.outputs);
         }
@@ -310,11 +310,11 @@ impl Controllers {
 
     fn log(&mut self, at: SimTime, node: u32, event: Event, network: &mut Network, ends: &mut Endpoints) {
         match event {
-            Event::SlotPlanned { round, index, start, open, gap, pairs } => {
+            Event::SlotPlanned { round, index, start, open, guard, pairs } => {
                 if let Some(capture) = &mut network.capture {
                     capture.planned(round.0, index, start, &pairs);
                 }
-                self.gates.plan(PlannedSlot { round: round.0, index, start, open, guard: gap, pairs });
+                self.gates.plan(PlannedSlot { round: round.0, index, start, open, guard, pairs });
             }
             Event::RoundPlanned { .. } => self.gates.write_slots(Some(at), network, &mut ends.ledger.recorder),
             Event::PlanRefused { round, fault } => {

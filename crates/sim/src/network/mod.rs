@@ -51,7 +51,7 @@ use std::sync::Arc;
 use timeplane_model::{Duration, Fabric, HostId, LinkId, Matching};
 use timeplane_results::ResultsError;
 use timeplane_scenario::Nic as NicSpec;
-use timeplane_transport::Report;
+use timeplane_transport::RepairReport;
 use timeplane_workload::Streams;
 
 /// What the engine has to look at before it continues.
@@ -687,7 +687,7 @@ impl Wire for Network {
         self.wires.calendar.push(at, EventKind::Timer { flow: number, key }.key());
     }
 
-    fn report(&mut self, now: SimTime, [from, to]: [u32; 2], number: u32, key: u32, report: Report) {
+    fn report(&mut self, now: SimTime, [from, to]: [u32; 2], number: u32, key: u32, report: RepairReport) {
         let report = (!self.is_host_down(from)).then_some(report);
         if let Some(report) = &report
             && let Some(capture) = &mut self.capture

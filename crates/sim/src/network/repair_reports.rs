@@ -6,12 +6,12 @@
 use crate::engine::time::SimTime;
 use std::collections::BTreeMap;
 use timeplane_model::Duration;
-use timeplane_transport::Report;
+use timeplane_transport::RepairReport;
 
 /// Reports under way.
 pub(crate) struct RepairReports {
     /// By arrival, flow and sequence: the flow's key and the report, `None` where it is lost.
-    under_way: BTreeMap<(SimTime, u32, u32), (u32, Option<Report>)>,
+    under_way: BTreeMap<(SimTime, u32, u32), (u32, Option<RepairReport>)>,
     sequence: u32,
     latency: Duration,
     /// Reports sent, and their wire bytes.
@@ -24,7 +24,7 @@ pub(crate) struct ArrivedReport {
     pub flow: u32,
     pub key: u32,
     /// `None` where its sender was down.
-    pub report: Option<Report>,
+    pub report: Option<RepairReport>,
 }
 
 impl RepairReports {
@@ -44,7 +44,7 @@ impl RepairReports {
     }
 
     /// A receiver sends a report, or is down.
-    pub fn send(&mut self, now: SimTime, flow: u32, key: u32, report: Option<Report>) {
+    pub fn send(&mut self, now: SimTime, flow: u32, key: u32, report: Option<RepairReport>) {
         if let Some(report) = &report {
             self.sent.0 += 1;
             self.sent.1 += wire_bytes(report);
@@ -55,7 +55,7 @@ impl RepairReports {
 }
 
 /// Bytes of a repair report on the wire: a datagram of 12 B, and 16 B for each gap.
-fn wire_bytes(report: &Report) -> u64 {
+fn wire_bytes(report: &RepairReport) -> u64 {
     let payload = 28 + 12 + 16 * report.missing.len() as u64;
     (payload + 38).max(84)
 }

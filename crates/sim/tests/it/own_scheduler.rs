@@ -39,7 +39,7 @@ impl Scheduler for Rotation {
                 .collect();
             if !transmissions.is_empty() {
                 let slot = Slot::new(transmissions, self.parameters.open, fabric).expect("a rotation shares no port");
-                entries.push(ScheduleEntry { slot, gap: self.parameters.gap });
+                entries.push(ScheduleEntry { slot, guard: self.parameters.guard });
             }
         }
         Plan::Slots(entries)
@@ -90,8 +90,12 @@ fn it_runs_beside_those_that_are_there() {
 
 #[test]
 fn what_nobody_wants_to_send_gets_no_slot() {
-    let parameters =
-        SlotParameters { open: Duration::from_us(100), gap: Duration::from_us(10), slots: 16, frame: Bytes::new(1538) };
+    let parameters = SlotParameters {
+        open: Duration::from_us(100),
+        guard: Duration::from_us(10),
+        slots: 16,
+        frame: Bytes::new(1538),
+    };
     let mut rotation = Rotation { parameters, shift: 0 };
     let link = timeplane_model::LinkSpec {
         rate: Rate::gbps(10),

@@ -11,7 +11,7 @@ use timeplane_sim::SimTime;
 use timeplane_sim::hosts::endpoints::{Config, Endpoints, Transport, Wire};
 use timeplane_sim::network::packet::Packet;
 use timeplane_sim::record::ledger::Ledger;
-use timeplane_transport::{Report, Steering, TcpConfig};
+use timeplane_transport::{RepairReport, Steering, TcpConfig};
 use timeplane_workload::FlowArrival;
 
 enum Event {
@@ -46,7 +46,7 @@ impl Wire for Pipe {
     fn arm(&mut self, at: SimTime, flow: u32, key: u32) {
         self.push(at, Event::Timer(flow, key));
     }
-    fn report(&mut self, _: SimTime, _: [u32; 2], _: u32, _: u32, _: Report) {
+    fn report(&mut self, _: SimTime, _: [u32; 2], _: u32, _: u32, _: RepairReport) {
         unreachable!("TCP reports nothing");
     }
 }

@@ -24,8 +24,8 @@ use timeplane_protocol::wire::{
     encode_repair,
 };
 use timeplane_protocol::{
-    Gathered, Grants, LinkReport, LinkSample, LinkUse, Message, Part, Pfc, QueueSample, RackFlyways, RackLink,
-    RackShare, Rates, Report, Steer,
+    BacklogReport, Gathered, Grants, LinkReport, LinkSample, LinkUse, Message, Part, Pfc, QueueSample, RackFlyways,
+    RackLink, RackShare, Rates, Steer,
 };
 use timeplane_results::pcapng::{Frame, Interface, PcapngWriter};
 
@@ -338,17 +338,17 @@ fn entries(most: usize) -> impl Strategy<Value = Vec<BacklogEntry>> {
     })
 }
 
-fn report(most: usize) -> impl Strategy<Value = Report> {
+fn report(most: usize) -> impl Strategy<Value = BacklogReport> {
     let numbers = (any::<u32>(), any::<u64>(), time(), any::<u32>());
     (numbers, entries(most), any::<Option<u64>>()).prop_map(|((epoch, sequence, taken_at, obeys), entries, room)| {
         let mut backlog = Backlog::new(entries);
         backlog.room = room.map(Bytes::new);
-        Report { epoch, sequence, taken_at, obeys, backlog }
+        BacklogReport { epoch, sequence, taken_at, obeys, backlog }
     })
 }
 
 /// A backlog report flow by flow.
-fn bursts() -> impl Strategy<Value = Report> {
+fn bursts() -> impl Strategy<Value = BacklogReport> {
     let burst = (any::<u8>(), any::<u32>(), 1u64..1 << 40, time());
     (report(1), proptest::collection::btree_map(0u32..1 << 30, burst, 1..90)).prop_map(|(report, bursts)| {
         let burst = |(d, (class, packets, bytes, arrived)): (u32, (u8, u32, u64, Time))| {
@@ -358,7 +358,7 @@ fn bursts() -> impl Strategy<Value = Report> {
         let bursts: Vec<Burst> = bursts.into_iter().map(burst).collect();
         let mut backlog = Backlog::of_bytes(bursts.iter().map(|b| (b.destination, b.bytes)));
         (backlog.bursts, backlog.room) = (bursts, report.backlog.room);
-        Report { backlog, ..report }
+        BacklogReport { backlog, ..report }
     })
 }
 
@@ -658,8 +658,8 @@ fn every_kind_has_its_name() {
         "Signal 42: opens 1234",
         "Signal 42: opens 1234",
         "Signal 43: opens 1234",
-        "Report, sequence 9, part 0",
-        "Report, sequence 9, part 1",
+        "BacklogReport, sequence 9, part 0",
+        "BacklogReport, sequence 9, part 1",
         "Grants, round 5",
         "Rates, round 5",
         "Schedule, period 77",

@@ -7,7 +7,7 @@ use super::World;
 use super::bodies::HOSTS;
 use common::{SLOT_BYTES, World as Inner, parameters};
 use timeplane_model::{Backlog, Duration, HostId};
-use timeplane_protocol::{Address, Input, Message, Report, SignalConfig, SlotControllerConfig};
+use timeplane_protocol::{Address, BacklogReport, Input, Message, SignalConfig, SlotControllerConfig};
 
 pub struct VirtualTime {
     inner: Inner,
@@ -90,7 +90,8 @@ impl World for VirtualTime {
         self.inner.hosts[host as usize].queues.clear();
         // What the controller's driver says of a host that has left.
         let now = self.inner.controller_clock.read(self.inner.now);
-        let report = Report { epoch: 0, sequence: u64::MAX, taken_at: now, obeys: 0, backlog: Backlog::default() };
+        let report =
+            BacklogReport { epoch: 0, sequence: u64::MAX, taken_at: now, obeys: 0, backlog: Backlog::default() };
         let input = Input::Message { from: Address::Host(HostId(host)), message: Message::Report(report) };
         self.inner.controller.handle(now, input, &mut Vec::new());
     }

@@ -8,7 +8,7 @@ use timeplane_model::{Duration, HostId, Time};
 use timeplane_protocol::wire::{
     DataHeader, DataKind, GIVEN_UP, MIN_FRAME, UNGATED, WireError, encode_repair, parse_repair,
 };
-use timeplane_transport::MAX_GAPS;
+use timeplane_transport::MAX_MISSING;
 
 impl Streams {
     /// A frame came in. What belongs to streams is taken; an IP packet is given back, with the host
@@ -238,7 +238,7 @@ impl Streams {
         }
         if (is_heard || stream.accepted) && stream.deadline().is_some_and(|at| at <= now) {
             let most = (self.config.max_payload() as usize - 8) / 16;
-            let (contiguous, gaps) = stream.report(now, most.min(MAX_GAPS));
+            let (contiguous, gaps) = stream.report(now, most.min(MAX_MISSING));
             let port = stream.port;
             self.counters.reports_sent += 1;
             self.repair(id.host, id.epoch, id.stream, port, None, contiguous, &gaps, out);

@@ -3,7 +3,7 @@
 use super::StreamError;
 use super::ring::Ring;
 use timeplane_model::{HostId, Time};
-use timeplane_transport::{Range, RawConfig, RawFrame, RawSender, Report};
+use timeplane_transport::{Range, RawConfig, RawFrame, RawSender, RepairReport};
 
 /// A stream from the program that writes it to the frames it leaves in. Offsets count one more byte
 /// than the program writes: the end.
@@ -149,7 +149,7 @@ impl Sending {
             return false;
         }
         let missing = gaps.iter().map(|&(start, end)| Range { start, end }).collect();
-        self.raw.on_report(now, &Report { contiguous, missing });
+        self.raw.on_report(now, &RepairReport { contiguous, missing });
         if progress {
             self.acknowledged = contiguous;
             self.ring.release(self.acknowledged_bytes());

@@ -19,14 +19,14 @@ pub const RATE: Rate = Rate::gbps(10);
 /// Wire bytes of a jumbo frame.
 pub const FRAME: u64 = 9038;
 pub const OPEN: Duration = Duration::from_us(300);
-pub const GAP: Duration = Duration::from_us(15);
+pub const GUARD: Duration = Duration::from_us(15);
 /// How often buffers are looked at.
 const TICK: Duration = Duration::from_us(5);
 /// What a slot carries in whole frames.
 pub const SLOT_BYTES: u64 = 41 * FRAME;
 
 pub fn parameters() -> SlotParameters {
-    SlotParameters { open: OPEN, gap: GAP, slots: 32, frame: Bytes::ZERO }
+    SlotParameters { open: OPEN, guard: GUARD, slots: 32, frame: Bytes::ZERO }
 }
 
 pub fn one_switch(hosts: u32) -> Arc<Fabric> {

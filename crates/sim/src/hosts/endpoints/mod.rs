@@ -23,7 +23,7 @@ use std::sync::Arc;
 use timeplane_model::{Backlog, Bytes, Duration, Fabric, HostId, Time, flow_hash, mix64};
 use timeplane_scenario::PacketMix;
 use timeplane_transport::{
-    HEADER_BYTES, RawConfig, RawReceiver, RawSender, Receiver, Report, SackBlocks, Sender, Steering, TcpConfig,
+    HEADER_BYTES, RawConfig, RawReceiver, RawSender, Receiver, RepairReport, SackBlocks, Sender, Steering, TcpConfig,
 };
 use timeplane_workload::{FlowArrival, IdealPath, PacketSizer};
 
@@ -65,7 +65,7 @@ pub trait Wire {
     fn arm(&mut self, at: SimTime, flow: u32, key: FlowKey);
     /// Carries a receiver's report to the sender, alongside the network: from the one host to the
     /// other.
-    fn report(&mut self, now: SimTime, hosts: [u32; 2], flow: u32, key: FlowKey, report: Report);
+    fn report(&mut self, now: SimTime, hosts: [u32; 2], flow: u32, key: FlowKey, report: RepairReport);
 }
 
 /// What a host has to do for a flow that starts or has something to repair.

@@ -10,7 +10,7 @@ use crate::hosts::endpoints::{
 };
 use crate::hosts::flow::{FlowKey, ReceiverTransport, SenderTransport};
 use crate::network::packet::{NO_SACK, Packet, flags};
-use timeplane_transport::{Ack, Arrival, HEADER_BYTES, Report, SackBlocks};
+use timeplane_transport::{Ack, Arrival, HEADER_BYTES, RepairReport, SackBlocks};
 
 impl Endpoints {
     /// A packet arrives at its destination, its last bit at `at`.
@@ -219,7 +219,7 @@ impl Endpoints {
         at: SimTime,
         number: u32,
         key: FlowKey,
-        report: &Report,
+        report: &RepairReport,
         wire: &mut impl Wire,
     ) -> HostAction {
         let Some(flow) = self.flows.find(key, number) else { return HostAction::Nothing };

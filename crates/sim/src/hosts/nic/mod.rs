@@ -571,7 +571,7 @@ mod tests {
     use timeplane_model::{Duration, Fabric, LinkSpec, Switch};
     use timeplane_results::Recorder;
     use timeplane_scenario::PacketMix;
-    use timeplane_transport::{RawConfig, Report};
+    use timeplane_transport::{RawConfig, RepairReport};
     use timeplane_workload::FlowArrival;
 
     struct Nothing;
@@ -579,7 +579,7 @@ mod tests {
     impl Wire for Nothing {
         fn transmit(&mut self, _: SimTime, _: u32, _: Packet) {}
         fn arm(&mut self, _: SimTime, _: u32, _: u32) {}
-        fn report(&mut self, _: SimTime, _: [u32; 2], _: u32, _: u32, _: Report) {}
+        fn report(&mut self, _: SimTime, _: [u32; 2], _: u32, _: u32, _: RepairReport) {}
     }
 
     #[test]

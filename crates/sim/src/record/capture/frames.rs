@@ -11,7 +11,7 @@ use crate::network::packet::{Packet, flags};
 use core::net::Ipv4Addr;
 use timeplane_model::HostId;
 use timeplane_protocol::wire::{DataHeader, DataKind, Endpoint, MIN_FRAME, MacAddress, PORT, UNGATED, encode_repair};
-use timeplane_transport::{Report, SackBlocks};
+use timeplane_transport::{RepairReport, SackBlocks};
 
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
@@ -109,7 +109,7 @@ pub fn frame(packet: &Packet, flow: &Flow, sacks: &SackBlocks, transport: &Trans
 }
 
 /// A repair report of a raw flow, whose receiver is `from`.
-pub fn repair(from: u32, to: u32, flow: u32, report: &Report) -> Captured {
+pub fn repair(from: u32, to: u32, flow: u32, report: &RepairReport) -> Captured {
     let payload = encode_repair(report.contiguous, report.missing.iter().map(|r| (r.start, r.end)));
     let header = DataHeader {
         destination: host_mac(to),

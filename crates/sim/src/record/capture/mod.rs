@@ -33,7 +33,7 @@ use timeplane_protocol::{Message, Steer};
 use timeplane_results::ResultsError;
 use timeplane_results::pcapng::{Direction, Frame, Interface, PcapngFile};
 use timeplane_scenario::CapturePoint;
-use timeplane_transport::{HEADER_BYTES, Report, SackBlocks};
+use timeplane_transport::{HEADER_BYTES, RepairReport, SackBlocks};
 
 /// An interface of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -290,7 +290,14 @@ impl Capture {
     }
 
     /// A receiver of raw frames sends a repair report, or its sender receives it.
-    pub(crate) fn repair(&mut self, at: SimTime, incoming: bool, [from, to]: [u32; 2], flow: u32, report: &Report) {
+    pub(crate) fn repair(
+        &mut self,
+        at: SimTime,
+        incoming: bool,
+        [from, to]: [u32; 2],
+        flow: u32,
+        report: &RepairReport,
+    ) {
         if let Some(place) = self.agents.get(if incoming { &to } else { &from }).copied() {
             let frame = repair(from, to, flow, report);
             let gaps = report.missing.len();

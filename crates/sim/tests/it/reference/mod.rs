@@ -15,7 +15,7 @@ use timeplane_scenario::{Change, Element, Failure, Wires};
 use timeplane_sim::SimTime;
 use timeplane_sim::hosts::endpoints::{Endpoints, HostAction, Wire};
 use timeplane_sim::network::packet::{Packet, flags};
-use timeplane_transport::Report;
+use timeplane_transport::RepairReport;
 use timeplane_workload::{FlowArrival, Streams};
 
 /// Events, in the order within one instant.
@@ -98,7 +98,7 @@ pub struct Reference {
     pfc: Option<u32>,
     /// Packets that hosts handed over while they could not send.
     refused: Vec<(u32, &'static str, Packet)>,
-    reports: BTreeMap<(u32, u32), (u32, Report)>,
+    reports: BTreeMap<(u32, u32), (u32, RepairReport)>,
     report_sequence: u32,
     report_latency: Duration,
     pub losses: BTreeMap<(u32, &'static str), u64>,
@@ -605,7 +605,7 @@ impl Wire for Reference {
         self.at(at.as_ps(), What::Timer(number, key));
     }
 
-    fn report(&mut self, now: SimTime, _ends: [u32; 2], number: u32, key: u32, report: Report) {
+    fn report(&mut self, now: SimTime, _ends: [u32; 2], number: u32, key: u32, report: RepairReport) {
         self.report_sequence += 1;
         self.reports.insert((number, self.report_sequence), (key, report));
         self.at((now + self.report_latency).as_ps(), What::Report(number, self.report_sequence));

@@ -1,0 +1,142 @@
+//! Plans, rates and rules of the controller of circuits.
+//!
+//! Each test looks into one step of planning.
+
+use super::*;
+use timeplane_schedule::circuits::CoverAll;
+
+const PERIOD: Duration = Duration::from_us(3000);
+
+fn controller(limits: bool, unreported: f64) -> CircuitController {
+    let circuits = CircuitParameters {
+        circuit: Rate::bps(100_000_000_000 - if limits { (1e10 * (unreported + SLACK)) as u64 } else { 0 }),
+        packet: Rate::gbps(10),
+        dark: Duration::from_us(20),
+        retune: Retune::AllStop,
+        least_open: Duration::from_us(20),
+        window: PERIOD,
+        most: u32::MAX,
+    };
+    let config = CircuitControllerConfig {
+        epoch: 0,
+        start: Time::ZERO,
+        circuits,
+        line: Rate::gbps(100),
+        circuit: Rate::gbps(100),
+        limits,
+        acknowledgements: 0.0,
+        unreported,
+        links: (0..4).map(|h| LinkId(2 * h)).collect(),
+        racks: (0..4).collect(),
+        packet_uplinks: (0..4).map(|r| vec![LinkId(8 + 2 * r)]).collect(),
+        circuit_uplinks: (0..4).map(|r| vec![LinkId(16 + 2 * r)]).collect(),
+        control_latency: Duration::ZERO,
+        compute_time: Duration::ZERO,
+        stop: Duration::from_us(5),
+        open_lead: Duration::from_us(1),
+        margin: Duration::from_us(1),
+    };
+    CircuitController::new(config, Box::new(CoverAll))
+}
+
+/// Host 0 has 90 Gb/s for host 1 and 4 Gb/s for host 2.
+fn demand() -> Demand {
+    let mut demand = Demand::none(4);
+    let entry = |to, rate: Rate| BacklogEntry { destination: HostId(to), bytes: rate.bytes_in(PERIOD), arrived: None };
+    demand.set_row(HostId(0), Backlog::new(vec![entry(1, Rate::gbps(90)), entry(2, Rate::gbps(4))]));
+    demand
+}
+
+/// The open time of the only configuration, the limit of host 0 to send, and its rates to hosts
+/// 2 and 3.
+fn planned(limits: bool, unreported: f64) -> (Duration, Rate, [Rate; 2]) {
+    let mut controller = controller(limits, unreported);
+    let demand = demand();
+    let parameters = controller.config.parameters();
+    let plan = controller.scheduler.plan(&demand, &parameters, None).unwrap();
+    assert_eq!(plan.len(), 1);
+    let ups = uptimes(&plan, &parameters, None);
+    let packets = controller.packet_rates(&demand, &ups);
+    let [send, receive] = controller.limits(&packets);
+    assert_eq!(controller.check(&ups, &packets, &[send.clone(), receive]), Ok(()));
+    let to = |h| packets.get(&(HostId(0), HostId(h))).copied().unwrap_or(Rate::ZERO);
+    (plan[0].open, send[0], [to(2), to(3)])
+}
+
+#[test]
+fn a_circuit_beside_packets_stays_open_for_as_long_as_its_slower_pace_takes() {
+    // 90 % of the period's line time at 90 % of the line rate fill the period except for the
+    // dark time.
+    assert_eq!(planned(true, 1.0).0, PERIOD - Duration::from_us(20));
+    let open = planned(false, 1.0).0;
+    assert!(open <= Duration::from_us(2700) && open > Duration::from_us(2699), "{open}");
+}
+
+#[test]
+fn circuits_get_what_is_not_kept_open_for_packets() {
+    let mut last = Rate::gbps(100);
+    for unreported in [0.0, 0.5, 1.0] {
+        let (_, send, [reported, other]) = planned(true, unreported);
+        // Reported demand gets its rate, whatever else may arrive.
+        assert!(reported >= Rate::bps(3_999_999_000), "{reported}");
+        // The line is shared to the last bit, except for the slack.
+        let together = send.as_bps() + reported.as_bps() + other.as_bps() + 200_000_000;
+        assert!(together.abs_diff(100_000_000_000) <= 2, "{together}");
+        assert!(send < last, "{unreported}: {send}");
+        last = send;
+    }
+    assert_eq!(planned(true, 0.0).2[1], Rate::ZERO);
+    assert_eq!(planned(false, 1.0).1, Rate::gbps(100));
+}
+
+#[test]
+fn a_broken_rule_is_named_with_its_hosts() {
+    let controller = controller(true, 0.0);
+    let limits = |gbps| [vec![Rate::gbps(gbps); 4], vec![Rate::gbps(gbps); 4]];
+    let rates = |all: &[(u32, u32, u64)]| {
+        all.iter().map(|&(i, j, gbps)| ((HostId(i), HostId(j)), Rate::gbps(gbps))).collect::<BTreeMap<_, _>>()
+    };
+    let up = |source, destination, begin, end| Uptime {
+        source: HostId(source),
+        destination: HostId(destination),
+        begin: Duration::from_us(begin),
+        end: Duration::from_us(end),
+    };
+    let said = |ups: &[Uptime], packets: &[(u32, u32, u64)], gbps| {
+        controller.check(ups, &rates(packets), &limits(gbps)).map_err(|e| e.to_string())
+    };
+    let ups = [up(0, 1, 20, 500), up(1, 2, 20, 1000), up(0, 3, 520, 3000)];
+    assert_eq!(said(&ups, &[(0, 2, 5), (1, 0, 10)], 90), Ok(()));
+    for (ups, packets, gbps, says) in [
+        (
+            &ups[..],
+            &[(0, 2, 6), (3, 2, 5)][..],
+            90,
+            "host 2 receives packets at 11 Gb/s, and the packet switch carries 10 Gb/s",
+        ),
+        (&ups, &[(1, 0, 10)], 91, "host 1 sends packets at 10 Gb/s beside a circuit of 91 Gb/s, on a link of 100 Gb/s"),
+        (&ups, &[(0, 3, 1)], 90, "host 0 has a circuit to host 3 and a rate of packets, too"),
+        (
+            &[up(0, 1, 20, 500), up(2, 1, 499, 900)],
+            &[],
+            90,
+            "the circuit from host 2 to host 1 begins 499 us after the period does, while host 1 receives by another one until 500 us",
+        ),
+    ] {
+        assert_eq!(said(ups, packets, gbps), Err(says.to_owned()));
+    }
+}
+
+#[test]
+fn a_refused_period_says_why() {
+    let mut controller = controller(true, 0.0);
+    controller.config.circuits.dark = PERIOD;
+    let mut out = Vec::new();
+    controller.plan(Time::ZERO, &mut out);
+    let refused = out.iter().find_map(|o| match o {
+        Output::Log(Event::PlanRefused { round, fault }) => Some((round.0, fault.to_string())),
+        _ => None,
+    });
+    let why = "no circuits can be scheduled: a dark time of 3 ms leaves nothing of a window of 3 ms";
+    assert_eq!(refused, Some((1, why.to_owned())));
+}

@@ -1,11 +1,11 @@
 //! Turns the specification of a plan into its agents, for every driver that runs them.
 //!
-//! A scenario specifies a plan ([`PlanSpec`]), and `timeplane_protocol` has the agents that carry it
-//! out. [`assemble`] brings both together and is the only match over all plans. The simulator and
-//! the lab work with the result, [`PlanAgents`], and need not know which plan they run.
+//! A scenario specifies a plan ([`PlanSpec`]), and `timeplane_protocol` has the agents that carry
+//! it out. [`assemble`] brings both together and is the only match over all plans. The simulator
+//! and the lab work with the result, [`PlanAgents`], and need not know which plan they run.
 //!
-//! To add a plan, write a module here with a type that implements [`PlanAgents`], and add its arm to
-//! [`assemble`].
+//! To add a plan, write a module here with a type that implements [`PlanAgents`], and add its arm
+//! to [`assemble`].
 
 #![forbid(unsafe_code)]
 

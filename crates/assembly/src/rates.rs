@@ -1,7 +1,7 @@
 //! Agents of `plan.rates`: a controller that gives each pair with demand a rate.
 //!
-//! Hosts hold a rate for ten reporting intervals, and for the time that its successor takes to reach
-//! them.
+//! Hosts hold a rate for ten reporting intervals, and for the time that its successor takes to
+//! reach them.
 
 use crate::{AssemblyError, GrantRecord, PlanAgents, PlanTerms, QueueWatch, Role, Site, Start};
 use std::sync::Arc;

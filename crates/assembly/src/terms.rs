@@ -1,7 +1,7 @@
 //! What a plan asks of the driver that runs its agents.
 //!
-//! A driver delivers messages, keeps clocks and records tables for any plan. [`PlanTerms`] holds all
-//! that differs between plans, so that drivers need no match over them.
+//! A driver delivers messages, keeps clocks and records tables for any plan. [`PlanTerms`] holds
+//! all that differs between plans, so that drivers need no match over them.
 
 use timeplane_model::{Duration, HostId, Time};
 use timeplane_protocol::{HostConfig, Reporting};
@@ -32,7 +32,8 @@ pub struct PlanTerms {
     pub planners: u32,
     /// Controllers between the planners and the hosts.
     pub relays: Option<RelayTerms>,
-    /// How long after its end a slot may still be in use. `None` if the controller announces no slots.
+    /// How long after its end a slot may still be in use. `None` if the controller announces no
+    /// slots.
     pub slot_slack: Option<Duration>,
     /// Gates open ahead of their slots, by up to the slack.
     pub opens_early: bool,

@@ -1,7 +1,7 @@
 //! Agents of `plan.timeslots`: a controller that gives each packet a timeslot and a path.
 //!
-//! A timeslot is as long as a frame of the MTU takes on a host's link, unless the specification says
-//! otherwise.
+//! A timeslot is as long as a frame of the MTU takes on a host's link, unless the specification
+//! says otherwise.
 
 use crate::{AssemblyError, ClockTerms, GrantRecord, PlanAgents, PlanTerms, QueueWatch, Role, Site, Start};
 use std::sync::Arc;

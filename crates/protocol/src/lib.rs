@@ -10,8 +10,9 @@
 //! - The [`SlotController`] asks a [`Scheduler`](timeplane_schedule::Scheduler) for rounds of slots
 //!   and sends [`Grants`]. A [`Standby`] takes over from a controller that fails. A [`Relay`] for
 //!   each part of the hosts stands between them and the controller.
-//! - The [`TimeslotController`] asks an [`TimeslotAllocator`](timeplane_schedule::TimeslotAllocator) for slots of one
-//!   packet, and sends [`Grants`] as well.
+//! - The [`TimeslotController`] asks an
+//!   [`TimeslotAllocator`](timeplane_schedule::TimeslotAllocator) for slots of one packet, and
+//!   sends [`Grants`] as well.
 //! - The [`RateController`] sends [`Rates`].
 //! - The [`CircuitController`] sets a circuit switch. It and the [`SlotController`] may open gates
 //!   by [`Pfc`] frames instead of by time.

@@ -1,41 +1,42 @@
-//! What the class numbers of a sender's signals and frames stand for: one numbering for all plans.
+//! The numbering of classes in signals and frames, the same for all plans.
 //!
-//! A class has 11 bits, and is between one sender and the controller. Where there are `n` hosts:
+//! A class has 11 bits, with a meaning between one sender and the controller. With `n` hosts:
 //!
-//! | class | stands for |
+//! | class | meaning |
 //! | --- | --- |
-//! | 0 to `n - 1` | the host of that number, reached over packets: slots that need no grant, and all rates |
-//! | from `n` on | what [grants by signal](timeplane_model::Trigger::Signal) say |
+//! | 0 to `n - 1` | the host of that number: slots without grants, and rates of packets |
+//! | from `n` on | as [grants by signal](timeplane_model::Trigger::Signal) say |
 //!
-//! Slots take the second range in turn; where it would be less than half of all classes, there is no first one ([`destinations`]). Circuits take `n` classes of
-//! it for odd periods and `n` for even ones ([`circuit_class`]), as a period's schedule comes before the period before it is over: so
-//! a frame that is named for a rate never waits for a circuit's signal, nor the other way round.
+//! Slots use the second range in turn. If it would be less than half of all classes, the first range
+//! is empty ([`destinations`]). Circuits use `n` classes of the second range in odd periods and
+//! another `n` in even ones ([`circuit_class`]), because a schedule arrives before the period before
+//! it ends. So frames of a rate never wait for a circuit's signal, or the other way round.
 //!
-//! Over which network a frame goes is no matter of its class. In a data frame it is a bit beside the class, [`CIRCUIT`]: whatever grants a
-//! class names, a circuit switch takes no frame for its own that has not been sent as one.
+//! The class does not tell the network of a frame. A bit beside it in a data frame does
+//! ([`CIRCUIT`]): a circuit switch forwards only frames that were sent as such.
 
 use crate::message::Pfc;
 use timeplane_model::{HostId, Round};
 
-/// In the class field of a data frame, above the 11 bits of its class: it goes over the circuit switch.
+/// A bit above the 11 bits of the class in a data frame: the frame uses the circuit switch.
 pub const CIRCUIT: u16 = Pfc::CLASSES;
 
-/// The most hosts that circuits and the packets beside them can name.
+/// The most hosts for which circuits and packets have enough classes.
 pub const MOST_CIRCUIT_HOSTS: u32 = Pfc::CLASSES as u32 / 3;
 
-/// How many classes stand for destinations under slots where there are so many hosts: all hosts, where that leaves at least half of the classes for
-/// grants, and none otherwise.
+/// How many classes are destinations in plans of slots: one for each host if that leaves at least
+/// half of the classes for grants, and none otherwise.
 pub fn destinations(hosts: u32) -> u16 {
     u16::try_from(hosts).ok().filter(|&h| h <= Pfc::CLASSES / 2).unwrap_or(0)
 }
 
-/// The class of a circuit to a host in this period, among so many hosts: at most [`MOST_CIRCUIT_HOSTS`].
+/// The class of a circuit to a host in this period; for at most [`MOST_CIRCUIT_HOSTS`] hosts.
 pub fn circuit_class(period: Round, hosts: u32, to: HostId) -> u16 {
     let base = if period.0 % 2 == 1 { hosts } else { 2 * hosts };
     (base + to.0) as u16
 }
 
-/// The classes that all circuits of so many hosts take, and the packets beside them: what an encoding of signals has to have.
+/// How many classes an encoding of signals must have for circuits and packets of this many hosts.
 pub fn circuit_classes(hosts: u32) -> u32 {
     3 * hosts
 }
@@ -53,7 +54,7 @@ mod tests {
             let all: BTreeSet<u16> = packets.chain(of(1)).chain(of(2)).collect();
             assert_eq!(all.len() as u32, circuit_classes(hosts));
             assert!(all.iter().all(|&c| c < Pfc::CLASSES && c & CIRCUIT == 0));
-            // The period after next is the same again.
+            // Classes repeat after two periods.
             assert!(of(3).eq(of(1)) && of(4).eq(of(2)));
         }
         assert_eq!([1, 1024, 1025].map(destinations), [1, 1024, 0]);

@@ -1,4 +1,5 @@
-//! A relay between some of the hosts and the TDMA controller, for networks with too many hosts for one.
+//! A relay between some of the hosts and the TDMA controller, for networks with too many hosts for
+//! one.
 //!
 //! One controller plans, because all slots have to belong to one plan. Controllers that each
 //! computed the plan would have to agree on their input in every round, to the last message. A

@@ -46,9 +46,9 @@ impl Succession {
 /// to its slot.
 ///
 /// A leader follows as soon as it hears of a higher epoch, from a peer after a partition, or from
-/// the [report](BacklogReport::obeys) of a host. Two controllers without contact both lead until one of
-/// them hears from a host that obeys the newer one. This ends before the newer one may grant,
-/// unless all of its messages to some host are lost.
+/// the [report](BacklogReport::obeys) of a host. Two controllers without contact both lead until
+/// one of them hears from a host that obeys the newer one. This ends before the newer one may
+/// grant, unless all of its messages to some host are lost.
 pub struct Standby {
     config: SlotControllerConfig,
     succession: Succession,

@@ -10,7 +10,7 @@ use timeplane_model::{
 /// Slots for backlogged pairs in turn, more often for those with more to send.
 ///
 /// The default scheduler of "Practical TDMA for Datacenter Ethernet" (Vattikonda et al., EuroSys 2012) is a weighted round robin
-/// with a bounded guard; how slots are filled the paper leaves open. Here:
+/// with a bounded gap; how slots are filled the paper leaves open. Here:
 ///
 /// - **Counting.** A pair's demand is a number of slots: bytes over what its slowest link carries while a slot is open, rounded
 ///   up. Transmissions run at the rate of that link. A pair without demand gets no slot; slots that nobody needs are not planned.

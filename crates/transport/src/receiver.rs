@@ -8,10 +8,10 @@ use crate::{Ack, Arrival, CongestionKind, MAX_SACK_BLOCKS, Range, RangeSet, Sack
 
 /// Receives one flow of known length: reassembly, acknowledgements, SACK blocks, ECN echo.
 ///
-/// It delays an acknowledgement until [`DelayedAck::segments`](crate::DelayedAck::segments) segments or
-/// its timer. It never delays one for a segment that is out of order, fills a gap or is a duplicate
-/// (RFC 5681, section 4.2), nor for the flow's last byte, which stands for the FIN, nor, with
-/// DCTCP, across a change of the mark (RFC 8257, section 3.2).
+/// It delays an acknowledgement until [`DelayedAck::segments`](crate::DelayedAck::segments)
+/// segments or its timer. It never delays one for a segment that is out of order, fills a gap or is
+/// a duplicate (RFC 5681, section 4.2), nor for the flow's last byte, which stands for the FIN,
+/// nor, with DCTCP, across a change of the mark (RFC 8257, section 3.2).
 ///
 /// It allocates memory only if segments arrive out of order.
 #[derive(Clone, Debug)]

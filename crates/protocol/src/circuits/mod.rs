@@ -154,11 +154,12 @@ struct Promise {
 /// Before and in period k, which starts at T, this happens in order:
 ///
 /// ```text
-///  T - lead - report time     hosts take their reports (told with the schedule before)
-///  T - lead                   planning begins, with the latest report of every host
-///  compute time later         schedules go out: which class takes which circuit, how fast
-///  T                          rates beside the circuits hold: the heartbeat
-///  for each configuration     pause frames; the switch is set when no light is left; frames that open the gates, for when it is lit
+///  T - lead - report time     hosts take their reports (requested with the schedule before)
+///  T - lead                   planning starts, with the newest report of every host
+///  compute time later         schedules are sent: which class uses which circuit, at which rate
+///  T                          rates beside the circuits start: the heartbeat
+///  for each configuration     pause frames; the switch is set once the circuits are empty;
+///                             frames open gates for the time when circuits are lit
 /// ```
 ///
 /// Every rule of section 3.3 holds by construction and is checked before anything is sent. A host

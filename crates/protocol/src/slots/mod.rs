@@ -125,9 +125,9 @@ pub struct ControllerCounters {
 /// at E, this happens in order:
 ///
 /// ```text
-///  E - lead - message time    hosts take their reports (told with round k's grants)
-///  E - lead                   planning begins, with the latest report of every host
-///  E - message time           grants go out (compute time later), one message to every host
+///  E - lead - message time    hosts take their reports (requested with round k's grants)
+///  E - lead                   planning starts, with the newest report of every host
+///  E - message time           grants are sent (compute time later), one message to every host
 ///  E                          the first slot opens, by the hosts' clocks
 /// ```
 ///

@@ -1,8 +1,10 @@
 //! Reading big-endian numbers from bytes that may end too early.
+//!
+//! Every error names its position.
 
 use super::error::WireError;
 
-/// A place in bytes.
+/// A position in bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
@@ -51,7 +53,7 @@ impl<'a> Reader<'a> {
     pub(super) fn i64(&mut self) -> Result<i64, WireError> {
         Ok(self.number(8)? as i64)
     }
-    /// Bytes that have to be zero.
+    /// Skips bytes that must be zero.
     pub(super) fn zeros(&mut self, length: usize) -> Result<(), WireError> {
         let from = self.at;
         match self.slice(length)?.iter().position(|&b| b != 0) {
@@ -59,7 +61,7 @@ impl<'a> Reader<'a> {
             Some(i) => Err(WireError::Reserved { at: from + i }),
         }
     }
-    /// Everything has been read.
+    /// Checks that everything has been read.
     pub(super) fn end(&self) -> Result<(), WireError> {
         match self.bytes.len() - self.at {
             0 => Ok(()),

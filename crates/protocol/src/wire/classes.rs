@@ -1,4 +1,6 @@
-//! What the class numbers of a host stand for.
+//! The names of a host's classes as a message.
+//!
+//! A controller sends them to hosts whose frames have classes of their own.
 
 use super::bytes::Reader;
 use super::control::CLASS_NAMES;
@@ -7,20 +9,21 @@ use super::error::{EncodeError, WireError};
 use super::extended::PfcClass;
 use timeplane_model::{HostId, Round, Time};
 
-/// Which destination each PFC class of a host stands for, from a round on. A total, not a change: a class that is not named stands for
-/// nobody.
+/// The destination of each PFC class of a host, from a round on. It is a state, not a change:
+/// classes that are not listed have no destination.
 ///
-/// Header: kind 6, the round, and when it begins. Then 8 bytes for each: class 2 (5 bits zero, 11 bits class), zero 2, destination 4, in the
-/// order of classes. Papers leave open how hosts learn it; `timeplane_schedule::ClassMap` decides it.
+/// Header: kind 6, the round, and its start. Then 8 bytes for each: class 2 (5 bits zero, 11 bits
+/// class), zero 2, destination 4, in the order of classes. Papers leave open how hosts learn this;
+/// `timeplane_schedule::ClassMap` decides it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassNames {
     /// Counts the starts of the controller.
     pub epoch: u32,
-    /// The first round that they hold for.
+    /// The first round with these names.
     pub round: Round,
-    /// When that begins, by the controller's clock.
+    /// When that round starts, by the controller's clock.
     pub effective: Time,
-    /// In the order of classes, each at most once; no destination has two.
+    /// In the order of classes, each class and each destination at most once.
     pub names: Vec<(PfcClass, HostId)>,
 }
 
@@ -56,7 +59,7 @@ impl ClassNames {
     }
 }
 
-/// The first name whose class is not above the one before, or whose destination was named already.
+/// The first name whose class is not above the one before, or whose destination is named already.
 fn first_fault(names: &[(PfcClass, HostId)]) -> Option<usize> {
     let mut seen = std::collections::BTreeSet::new();
     (0..names.len()).find(|&i| (i > 0 && names[i - 1].0 >= names[i].0) || !seen.insert(names[i].1))

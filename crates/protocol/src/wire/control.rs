@@ -1,4 +1,6 @@
-//! Everything that agents say over UDP.
+//! All messages of agents over UDP.
+//!
+//! [`Control`] is their union, with the layout of their datagrams.
 
 use super::classes::ClassNames;
 use super::datagram::Header;
@@ -23,28 +25,30 @@ pub(super) const LINK_REPORT: u8 = 10;
 pub(super) const STEER: u8 = 11;
 pub(super) const FLYWAYS: u8 = 12;
 
-/// What travels in datagrams behind a [`Header`].
+/// The content of datagrams behind a [`Header`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Control {
-    /// Between a controller and a host, or a peer.
+    /// A message between a controller and a host or a peer.
     Message(Message),
-    /// From a REACToR to its host: the coming period.
+    /// The coming period, from a REACToR to its host.
     Schedule(PeriodSchedule),
-    /// From a REACToR to its host: a period begins.
+    /// The start of a period, from a REACToR to its host.
     Heartbeat(Heartbeat),
-    /// From a controller to a host: what its classes stand for.
+    /// The names of a host's classes, from a controller.
     ClassNames(ClassNames),
-    /// From an access point to a proxy: what its link does.
+    /// The state of a link, from an access point to a proxy.
     LinkReport(LinkReport),
-    /// From a proxy to a sender of TCP: its window.
+    /// A window, from a proxy to a TCP sender.
     Steer(Steer),
 }
 
 impl Control {
-    /// As payloads of UDP datagrams, none over 1472 B.
+    /// Encodes the payloads of UDP datagrams of at most 1472 B.
     ///
     /// # Errors
-    /// Where a number does not fit its field, items are out of order, or there are more than 32 768 datagrams.
+    ///
+    /// If a number exceeds its field, items are out of order, or there are more than 32 768
+    /// datagrams.
     pub fn encode(&self) -> Result<Vec<Vec<u8>>, EncodeError> {
         match self {
             Self::Message(m) => message::encode(m),
@@ -55,15 +59,16 @@ impl Control {
             Self::Steer(s) => proxy::encode_steer(s),
         }
     }
-    /// Bytes on the wire, with UDP, IPv4 and Ethernet framing; what [`Message::wire_bytes`] is for messages.
+    /// Bytes on the wire with UDP, IPv4 and Ethernet framing, like [`Message::wire_bytes`].
     ///
     /// # Errors
-    /// As of [`encode`](Self::encode).
+    ///
+    /// As [`encode`](Self::encode).
     pub fn wire_bytes(&self) -> Result<u32, EncodeError> {
         let frame = |datagram: &Vec<u8>| Framing::Ethernet.wire(28 + datagram.len() as u32);
         Ok(self.encode()?.iter().map(frame).sum())
     }
-    /// Whether there is such a kind, with such flags.
+    /// Whether this kind exists with these flags.
     pub(super) fn known(header: &Header) -> Result<(), WireError> {
         let flags = match header.kind {
             REPORT => message::ROOM | message::BURSTS | message::OBEYS,
@@ -75,14 +80,14 @@ impl Control {
         if header.flags & !flags != 0 {
             return Err(WireError::Reserved { at: 1 });
         }
-        // The time of rates and flyways is their lease, which their first 8 bytes hold; gathered reports have a time each; a window holds from
-        // when it comes.
+        // Rates and flyways have their lease in the first 8 bytes. Gathered reports have a time
+        // each. A window holds from its arrival.
         if matches!(header.kind, RATES | LEADS | GATHERED | STEER | FLYWAYS) && header.time != Time::ZERO {
             return Err(WireError::Reserved { at: 16 });
         }
         Ok(())
     }
-    /// From a header and all that its parts carry.
+    /// Decodes a header and the content of all parts.
     pub(super) fn decode(header: &Header, body: &[u8]) -> Result<Self, WireError> {
         match header.kind {
             REPORT | GRANTS | RATES | LEADS | PART | GATHERED | FLYWAYS => {
@@ -99,11 +104,12 @@ impl Control {
 }
 
 impl Message {
-    /// As payloads of UDP datagrams, in the layout of [`wire_bytes`](Self::wire_bytes).
+    /// Encodes the payloads of UDP datagrams in the layout of [`wire_bytes`](Self::wire_bytes).
     ///
     /// # Errors
-    /// Where a number does not fit its field, items are out of order, a report's bursts do not add up to its bytes, or there are more
-    /// than 32 768 datagrams.
+    ///
+    /// If a number exceeds its field, items are out of order, a report's bursts do not add up to
+    /// its bytes, or there are more than 32 768 datagrams.
     pub fn encode(&self) -> Result<Vec<Vec<u8>>, EncodeError> {
         message::encode(self)
     }

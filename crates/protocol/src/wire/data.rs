@@ -1,27 +1,29 @@
-//! The data frames of live agents: what waits for slots.
+//! Data frames of live agents.
+//!
+//! They carry streams, repairs and IP packets, and wait for slots.
 
 use super::bytes::Reader;
 use super::error::WireError;
 use super::ethernet::{self, MacAddress};
 use timeplane_model::HostId;
 
-/// The second of the two EtherTypes for experiments within one network (IEEE 802, clause on local experimental EtherTypes).
+/// The second of two EtherTypes for local experiments (IEEE 802).
 pub const ETHER_TYPE_DATA: u16 = 0x88b6;
 
-/// The gate class of frames that no gate stops: repair reports.
+/// The class of frames without a gate: repair reports.
 pub const UNGATED: u16 = u16::MAX;
 
-/// In a repair, in place of what has come: nothing more will.
+/// The offset of a repair that gives a stream up.
 pub const GIVEN_UP: u64 = u64::MAX;
 
-/// What a data frame carries.
+/// The content of a data frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataKind {
     /// A piece of a stream.
     Stream,
-    /// What a receiver of a stream has and lacks; [`UNGATED`].
+    /// A repair: what a receiver of a stream has and lacks; [`UNGATED`].
     Repair,
-    /// An IP packet, from a TUN interface to another one.
+    /// An IP packet between TUN interfaces.
     Packet,
 }
 
@@ -44,42 +46,44 @@ pub enum DataKind {
 /// | 36 | 8 | offset of the payload in the stream; zero for packets; the epoch of the sending agent for repairs |
 /// | 44 | 8 | length of the stream, all bits set while it is not known; zero for packets |
 ///
-/// The payload of a repair is the offset below which everything has come (8 B), then gaps, each begin and end (8 B each); epoch and stream are
-/// those of the stream's sender. The end of a stream counts as one more byte behind its last one, so that it can be lacking and come as well. The
-/// offset [`GIVEN_UP`] says that the stream is given up: by its receiver, or, where the length is zero, by its sender. A frame may be padded.
+/// The payload of a repair is the offset below which everything has arrived (8 B), then missing
+/// ranges with start and end (8 B each). Epoch and stream are those of the stream's sender. The end
+/// of a stream counts as one more byte, so that it can be missing and arrive as well. The offset
+/// [`GIVEN_UP`] means that the receiver, or, with length zero, the sender gives the stream up.
+/// Frames may be padded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataHeader {
-    /// Who gets it.
+    /// The destination's MAC address.
     pub destination: MacAddress,
-    /// Who sends it.
+    /// The source's MAC address.
     pub source: MacAddress,
-    /// What it carries.
+    /// The kind of content.
     pub kind: DataKind,
-    /// The class whose gate it waits for, with [`CIRCUIT`](crate::numbering::CIRCUIT) where it goes over the circuit switch.
+    /// The class of its gate, with [`CIRCUIT`](crate::numbering::CIRCUIT) for the circuit switch.
     pub class: u16,
     /// Bytes behind the header.
     pub payload: u16,
-    /// The host that sends it.
+    /// The number of the sending host.
     pub host: HostId,
-    /// Counts the starts of the agent that the stream comes from.
+    /// Counts the starts of the agent that sends the stream.
     pub epoch: u32,
-    /// Which stream of that agent.
+    /// The stream's number at that agent.
     pub stream: u32,
-    /// For which port of the receiver.
+    /// The receiver's port.
     pub port: u16,
-    /// Where in the stream.
+    /// The offset of the payload in the stream.
     pub offset: u64,
-    /// How long the stream is, once that is known.
+    /// The stream's length, once it is known.
     pub length: Option<u64>,
 }
 
 impl DataHeader {
-    /// Its length, with Ethernet's.
+    /// Bytes with Ethernet's header.
     pub const BYTES: usize = 52;
-    /// Of the layout.
+    /// The version of the layout.
     pub const VERSION: u8 = 1;
 
-    /// As bytes; the payload follows.
+    /// Encodes the header; the payload follows.
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut frame = [0; Self::BYTES];
         frame[..6].copy_from_slice(&self.destination.0);
@@ -102,10 +106,11 @@ impl DataHeader {
         frame
     }
 
-    /// Reads a frame; the rest is its payload, without padding.
+    /// Parses a frame and returns its payload without padding.
     ///
     /// # Errors
-    /// Where it is truncated, of another EtherType, version or kind, or names bytes beyond the stream's end.
+    ///
+    /// If it is truncated, has another EtherType, version or kind, or exceeds the stream's end.
     pub fn parse(frame: &[u8]) -> Result<(Self, &[u8]), WireError> {
         let mut r = Reader::new(frame);
         let (destination, source, found) = ethernet::read_header(&mut r)?;
@@ -137,7 +142,7 @@ impl DataHeader {
     }
 }
 
-/// What a receiver has of a stream: everything below the first number, and what it lacks above, as begins and ends.
+/// Everything below the first number has arrived; then come missing ranges with starts and ends.
 pub fn encode_repair(contiguous: u64, gaps: impl Iterator<Item = (u64, u64)>) -> Vec<u8> {
     let mut payload = contiguous.to_be_bytes().to_vec();
     for (from, to) in gaps {
@@ -147,10 +152,11 @@ pub fn encode_repair(contiguous: u64, gaps: impl Iterator<Item = (u64, u64)>) ->
     payload
 }
 
-/// Reads the payload of a repair.
+/// Parses the payload of a repair.
 ///
 /// # Errors
-/// Where it is truncated, or gaps are empty, out of order or below what has come.
+///
+/// If it is truncated, or ranges are empty, out of order, or below the first number.
 pub fn parse_repair(payload: &[u8]) -> Result<(u64, Vec<(u64, u64)>), WireError> {
     let mut r = Reader::new(payload);
     let contiguous = r.u64()?;

@@ -1,13 +1,15 @@
-//! The header of our datagrams, and how what is too long for one is split.
+//! The header of datagrams, and how long messages are split.
+//!
+//! Parts of a message are numbered; the last one is marked.
 
 use super::bytes::{Reader, put};
 use super::error::{EncodeError, WireError};
 use timeplane_model::Time;
 
-/// The UDP port that agents use unless they are told another; from the range that is never assigned.
+/// The default UDP port of agents, from the range that is never assigned.
 pub const PORT: u16 = 51_208;
 
-/// Bytes of a datagram after its header, at most: IPv4 and UDP take 28 of 1500.
+/// The most bytes after a datagram's header: IPv4 and UDP take 28 of 1500.
 pub const ROOM: usize = 1500 - 28 - Header::BYTES;
 
 /// The most datagrams of a message.
@@ -24,15 +26,17 @@ pub const MAX_PARTS: usize = 1 << 15;
 /// | 8 | 8 | number: sequence of a report or a window, round of grants, rates and class names, period of a schedule or heartbeat |
 /// | 16 | 8 | time in picoseconds, two's complement |
 ///
-/// All parts of a message have the same header but for the part; their contents, one after the other, are the message.
+/// All parts of a message have the same header except for the part. Their contents are
+/// concatenated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What the datagram is: 1 report, 2 grants, 3 rates, 4 schedule, 5 heartbeat, 6 class names, 7 a controller's heartbeat to its peers, 8 a
-    /// relay's part of a round, 9 reports that a relay has gathered, 10 an access point's report on its link, 11 a window for a sender.
+    /// The kind: 1 report, 2 grants, 3 rates, 4 schedule, 5 heartbeat, 6 class names, 7 heartbeat
+    /// of a controller to its peers, 8 relay's part of a round, 9 reports gathered by a relay, 10
+    /// access point's report on its link, 11 window for a sender.
     pub kind: u8,
-    /// Four bits that belong to the kind.
+    /// Four bits with a meaning of each kind.
     pub flags: u8,
-    /// Which part it is, from 0.
+    /// The part's number, from 0.
     pub part: u16,
     /// Whether it is the last part.
     pub last: bool,
@@ -40,21 +44,21 @@ pub struct Header {
     pub epoch: u32,
     /// Counts the messages of an epoch.
     pub number: u64,
-    /// What it means depends on the kind.
+    /// A time whose meaning depends on the kind.
     pub time: Time,
 }
 
 impl Header {
-    /// Its length.
+    /// Bytes of the header.
     pub const BYTES: usize = 24;
-    /// Of the layout of all kinds.
+    /// The version of all layouts.
     pub const VERSION: u8 = 1;
 
-    /// A message's header, of its first part.
+    /// The header of a message's first part.
     pub(super) fn new(kind: u8, epoch: u32, number: u64, time: Time) -> Self {
         Self { kind, flags: 0, part: 0, last: false, epoch, number, time }
     }
-    /// As bytes.
+    /// Encodes the header.
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[0] = Self::VERSION;
@@ -65,10 +69,11 @@ impl Header {
         bytes[16..].copy_from_slice(&self.time.as_ps().to_be_bytes());
         bytes
     }
-    /// Reads the beginning of a datagram; the rest is what it carries.
+    /// Parses the start of a datagram and returns the rest.
     ///
     /// # Errors
-    /// Where there are fewer than 24 bytes, or the version is another.
+    ///
+    /// If there are fewer than 24 bytes, or the version differs.
     pub fn parse(datagram: &[u8]) -> Result<(Self, &[u8]), WireError> {
         if datagram.len() < Self::BYTES {
             return Err(WireError::Truncated { have: datagram.len(), need: Self::BYTES });
@@ -84,30 +89,30 @@ impl Header {
         let (flags, kind) = (kind >> 4, kind & 0xf);
         Ok((Self { kind, flags, part: part & 0x7fff, last: part >> 15 == 1, epoch, number, time }, body))
     }
-    /// The same but for the part.
+    /// The same header for another part.
     pub(super) fn whole(&self) -> Self {
         Self { part: 0, last: false, ..*self }
     }
 }
 
-/// What a message carries after its header: something fixed, then items that are never split.
+/// The content of a message after its header: a fixed piece, then items that are never split.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Body {
     bytes: Vec<u8>,
-    /// Where each piece ends; the fixed one is the first.
+    /// The end of each piece; the fixed one is the first.
     ends: Vec<usize>,
 }
 
 impl Body {
-    /// Adds the low `length` bytes of a number.
+    /// Appends the low `length` bytes of a number.
     pub(super) fn put(&mut self, number: u64, length: usize) {
         put(&mut self.bytes, number, length);
     }
-    /// The fixed piece, or an item, is complete.
+    /// Ends the fixed piece, or an item.
     pub(super) fn end(&mut self) {
         self.ends.push(self.bytes.len());
     }
-    /// As datagrams, each as full as it gets.
+    /// Splits the content into datagrams, each as full as possible.
     pub(super) fn datagrams(&self, header: Header) -> Result<Vec<Vec<u8>>, EncodeError> {
         let (mut parts, mut start, mut upto) = (Vec::new(), 0, 0);
         for &end in &self.ends {
@@ -130,7 +135,7 @@ impl Body {
     }
 }
 
-/// A number that has to fit its field.
+/// Checks that a number fits its field.
 pub(super) fn within(what: &'static str, value: u64, most: u64) -> Result<u64, EncodeError> {
     if value <= most { Ok(value) } else { Err(EncodeError::Range { what, value, most }) }
 }

@@ -1,21 +1,23 @@
-//! What is wrong with bytes that came in, or with a value that should go out.
+//! Errors of parsers and encoders.
+//!
+//! They name positions and values, for logs and tests.
 
 use super::ethernet::MacAddress;
 use super::reactor::ScheduleFault;
 
-/// Why bytes are not what a parser reads. Places count from the first byte given to it; in what comes after a datagram's header, from the
-/// end of that header, with the parts of a message one after the other.
+/// Why bytes cannot be parsed. Positions count from the first byte that the parser gets. Behind a
+/// datagram's header they count from the header's end, through all parts of the message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// It ends too early.
+    /// It is too short.
     #[error("truncated: {have} bytes, at least {need} are needed")]
     Truncated {
-        /// Bytes there are.
+        /// Bytes found.
         have: usize,
-        /// Bytes that what was read so far asks for, at least.
+        /// Bytes that its start requires at least.
         need: usize,
     },
-    /// It goes on after its end.
+    /// It is too long.
     #[error("{bytes} bytes too many")]
     Surplus {
         /// Bytes after the end.
@@ -24,131 +26,131 @@ pub enum WireError {
     /// The frame carries another protocol.
     #[error("EtherType {found:#06x}, not {expected:#06x}")]
     EtherType {
-        /// What it says.
+        /// The EtherType found.
         found: u16,
-        /// What was looked for.
+        /// The EtherType expected.
         expected: u16,
     },
-    /// A MAC control frame of another kind.
+    /// The MAC control frame has another opcode.
     #[error("opcode {found:#06x} is not known here")]
     Opcode {
-        /// What it says.
+        /// The opcode found.
         found: u16,
     },
-    /// The frame is for somebody else.
+    /// The frame has another destination.
     #[error("the destination {found} is neither this station nor that of MAC control frames")]
     Destination {
-        /// What it says.
+        /// The address found.
         found: MacAddress,
     },
-    /// A byte that has to be zero is not.
+    /// A reserved byte is not zero.
     #[error("byte {at} has bits that have to be zero")]
     Reserved {
-        /// The byte.
+        /// Its position.
         at: usize,
     },
-    /// Of another version than [`Header::VERSION`](super::Header::VERSION).
+    /// The version differs from [`Header::VERSION`](super::Header::VERSION).
     #[error("version {found} is not known here")]
     Version {
-        /// What it says.
+        /// The version found.
         found: u8,
     },
-    /// A datagram of a kind that is not known.
+    /// The datagram has an unknown kind.
     #[error("kind {found} is not known here")]
     Kind {
-        /// What it says.
+        /// The kind found.
         found: u8,
     },
-    /// A field holds what it cannot mean.
+    /// A field has an impossible value.
     #[error("byte {at}: {what}")]
     Value {
-        /// Where the field begins.
+        /// The position of the field.
         at: usize,
-        /// What is wrong.
+        /// The violated rule.
         what: &'static str,
     },
-    /// Items are not in their order, or one comes twice.
+    /// Items are out of order, or one is repeated.
     #[error("byte {at}: out of order, or twice")]
     Disordered {
-        /// Where the later item begins.
+        /// The position of the later item.
         at: usize,
     },
     /// A checksum does not match.
     #[error("the {of} checksum is {found:#06x}, the bytes give {computed:#06x}")]
     Checksum {
-        /// Of which header.
+        /// The header's protocol.
         of: &'static str,
-        /// What it says.
+        /// The checksum found.
         found: u16,
-        /// What it should say.
+        /// The checksum computed.
         computed: u16,
     },
-    /// Not sealed with this host's key.
+    /// It is not sealed with this host's key.
     #[error("the tag does not fit: forged, or sealed with another key")]
     Forged,
-    /// A part of an IP packet: control frames are never fragmented.
+    /// It is a fragment of an IP packet; control frames are never fragmented.
     #[error("an IP fragment")]
     Fragment,
-    /// No UDP.
+    /// It is not UDP.
     #[error("IP protocol {found}, not 17 (UDP)")]
     Protocol {
-        /// What it says.
+        /// The protocol found.
         found: u8,
     },
-    /// A datagram does not fit the others of its message.
+    /// A datagram contradicts other parts of its message.
     #[error("part {part} contradicts the parts that came before")]
     Inconsistent {
-        /// Its number.
+        /// The part's number.
         part: u16,
     },
-    /// A message is longer than a reassembler may hold.
+    /// The message exceeds the limit of the reassembler.
     #[error("a message of more than {limit} bytes")]
     TooLong {
-        /// The most.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// A schedule that breaks a rule.
+    /// The schedule violates a rule.
     #[error(transparent)]
     Schedule(#[from] ScheduleFault),
 }
 
-/// Why a value has no bytes.
+/// Why a value cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
-    /// A number is larger than its field.
+    /// A number exceeds its field.
     #[error("{what} of {value}: the most is {most}")]
     Range {
-        /// Which number.
+        /// The name of the field.
         what: &'static str,
-        /// What it is.
+        /// The value found.
         value: u64,
-        /// The most.
+        /// The largest possible value.
         most: u64,
     },
-    /// A number that may not be zero is.
+    /// A number is zero and must not be.
     #[error("{what} of zero")]
     Zero {
-        /// Which number.
+        /// The name of the field.
         what: &'static str,
     },
-    /// Items are not in their order, or one is there twice.
+    /// Items are out of order, or one is repeated.
     #[error("{what} {index} is out of order, or there twice")]
     Disordered {
-        /// Which items.
+        /// The name of the list.
         what: &'static str,
-        /// The later one, counted from 0.
+        /// The later item's index, from 0.
         index: usize,
     },
-    /// A report's bytes by destination are not the sums of its bursts, which are what it sends.
+    /// A report's bytes by destination are not the sums of its bursts.
     #[error("bytes by destination are not the sums of the bursts")]
     NotTheSums,
     /// It is a frame of its own, see [`Pfc::encode`](crate::Pfc::encode).
     #[error("a PFC frame is no datagram")]
     NoDatagram,
-    /// It takes more datagrams than can be numbered.
+    /// It needs more datagrams than can be numbered.
     #[error("{parts} datagrams: the most is {most}", most = super::MAX_PARTS)]
     Parts {
-        /// How many it would take.
+        /// How many it needs.
         parts: usize,
     },
 }

@@ -1,4 +1,6 @@
 //! Ethernet's header.
+//!
+//! All frames of this module start with it and end without FCS.
 
 use super::bytes::Reader;
 use super::error::WireError;
@@ -8,13 +10,14 @@ use core::str::FromStr;
 /// The EtherType of MAC control frames (IEEE 802.3, clause 31).
 pub const ETHER_TYPE_MAC_CONTROL: u16 = 0x8808;
 
-/// The first of the two EtherTypes for experiments within one network (IEEE 802, clause on local experimental EtherTypes).
+/// The first of two EtherTypes for local experiments (IEEE 802).
 pub const ETHER_TYPE_EXPERIMENTAL: u16 = 0x88b5;
 
-/// Where PAUSE and PFC frames go (IEEE 802.3, annexes 31B and 31D): bridges never forward it, so that a frame stays on its link.
+/// The destination of PAUSE and PFC frames (IEEE 802.3, annexes 31B and 31D). Bridges never forward
+/// it, so the frame stays on its link.
 pub const MAC_CONTROL_ADDRESS: MacAddress = MacAddress([0x01, 0x80, 0xc2, 0x00, 0x00, 0x01]);
 
-/// The shortest frame, in bytes without FCS.
+/// Bytes of the shortest frame, without FCS.
 pub const MIN_FRAME: usize = 60;
 
 /// A MAC address, in the order of the wire.
@@ -33,14 +36,14 @@ impl fmt::Debug for MacAddress {
     }
 }
 
-/// A text is no MAC address.
+/// The text is not a MAC address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is no MAC address: six pairs of hexadecimal digits, as 02:00:00:00:00:01")]
 pub struct MacAddressError(String);
 
 impl FromStr for MacAddress {
     type Err = MacAddressError;
-    /// Six pairs of hexadecimal digits with `:` or `-` between them.
+    /// Parses six pairs of hexadecimal digits with `:` or `-` between them.
     fn from_str(text: &str) -> Result<Self, MacAddressError> {
         let wrong = || MacAddressError(text.to_owned());
         let mut address = [0; 6];
@@ -53,7 +56,7 @@ impl FromStr for MacAddress {
     }
 }
 
-/// Begins a frame.
+/// Starts a frame.
 pub(super) fn header(destination: MacAddress, source: MacAddress, ether_type: u16) -> Vec<u8> {
     let mut frame = Vec::with_capacity(MIN_FRAME);
     frame.extend_from_slice(&destination.0);
@@ -62,12 +65,13 @@ pub(super) fn header(destination: MacAddress, source: MacAddress, ether_type: u1
     frame
 }
 
-/// Destination, source and EtherType.
+/// Returns destination, source and EtherType.
 pub(super) fn read_header(r: &mut Reader<'_>) -> Result<(MacAddress, MacAddress, u16), WireError> {
     Ok((MacAddress(r.array()?), MacAddress(r.array()?), r.u16()?))
 }
 
-/// The header of a control frame for `station`. A frame under [`MIN_FRAME`] is none: no Ethernet delivers it.
+/// Parses the header of a control frame for `station`. Ethernet never delivers frames below
+/// [`MIN_FRAME`].
 pub(super) fn read_control_header(
     r: &mut Reader<'_>,
     have: usize,

@@ -1,4 +1,6 @@
 //! PFC with 11 bits of class.
+//!
+//! The layout is our own, as the paper gives none.
 
 use super::bytes::Reader;
 use super::error::{EncodeError, WireError};
@@ -6,41 +8,43 @@ use super::ethernet::{self, ETHER_TYPE_EXPERIMENTAL, ETHER_TYPE_MAC_CONTROL, MIN
 use super::quanta::Quanta;
 use timeplane_model::Duration;
 
-/// The opcode of an [`ExtendedPfcFrame`]. It is ours: table 31A-1 of IEEE 802.3 has it among the reserved ones, which a station that
-/// does not know them drops.
+/// The opcode of an [`ExtendedPfcFrame`]. It is our choice: table 31A-1 of IEEE 802.3 reserves it,
+/// and stations drop unknown opcodes.
 pub const OPCODE_EXTENDED_PFC: u16 = 0x010b;
 
-/// A traffic class of one sender: 11 bits. What it stands for is between this sender and the controller, so that every link has a name space of
-/// its own ("Practical TDMA for datacenter Ethernet", section 5.1).
+/// A traffic class of one sender, with 11 bits. Its meaning is between this sender and the
+/// controller, so every link has its own names ("Practical TDMA for datacenter Ethernet", section
+/// 5.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PfcClass(u16);
 
 impl PfcClass {
-    /// How many there are.
+    /// The number of classes.
     pub const COUNT: u16 = 1 << 11;
 
     /// The class of this number; `None` from [`COUNT`](Self::COUNT) on.
     pub const fn new(number: u16) -> Option<Self> {
         if number < Self::COUNT { Some(Self(number)) } else { None }
     }
-    /// Its number.
+    /// The number of this class.
     pub const fn get(self) -> u16 {
         self.0
     }
 }
 
-/// Under which EtherType an [`ExtendedPfcFrame`] travels.
+/// The EtherType of an [`ExtendedPfcFrame`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Carrier {
-    /// 0x88B5, for experiments within one network: switches forward it like data. What agents use among themselves.
+    /// 0x88B5, for local experiments: switches forward it like data. Agents use it among
+    /// themselves.
     #[default]
     Experimental,
-    /// 0x8808, as PFC. Interfaces and switches may act on it or drop it before software sees it.
+    /// 0x8808, as PFC. Interfaces and switches may act on it, or drop it before software sees it.
     MacControl,
 }
 
 impl Carrier {
-    /// The EtherType.
+    /// The number of the EtherType.
     pub const fn ether_type(self) -> u16 {
         match self {
             Self::Experimental => ETHER_TYPE_EXPERIMENTAL,
@@ -49,9 +53,9 @@ impl Carrier {
     }
 }
 
-/// A PFC frame with an 11-bit class field, as TDMA uses beyond eight destinations.
+/// A PFC frame with an 11-bit class field, which TDMA needs beyond eight destinations.
 ///
-/// The paper says no more than that the class has 11 bits; this layout is ours:
+/// The paper gives only the 11 bits; the layout is our own:
 ///
 /// | byte | length | field |
 /// | --- | --- | --- |
@@ -69,43 +73,47 @@ impl Carrier {
 /// | 48 | 8 | hold in picoseconds, with bit 63 zero; zero where it does not count |
 /// | 56 | 4 | zero |
 ///
-/// As in PFC, a time of zero opens a class and another one pauses it for so long. Four are enough: of a sender's classes one is open
-/// towards the slot or circuit, one towards a packet network, and what was open before may be paused by name. A hold is for how long classes
-/// that the frame opens may send at most: quanta end pauses only, and a controller that falls silent must open no gate for good.
+/// As in PFC, a time of zero opens a class, and other times pause it. Four classes are enough: one
+/// is open for the slot or circuit, one for a packet network, and earlier ones may be paused by
+/// name. The hold bounds how long opened classes may send. Pause times only end pauses, and a
+/// controller that fails must not leave a gate open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtendedPfcFrame {
-    /// The sender.
+    /// The sender's address.
     pub source: MacAddress,
-    /// The station's own address, or [`MAC_CONTROL_ADDRESS`](super::MAC_CONTROL_ADDRESS), which no bridge forwards.
+    /// The station's own address, or [`MAC_CONTROL_ADDRESS`](super::MAC_CONTROL_ADDRESS), which no
+    /// bridge forwards.
     pub destination: MacAddress,
-    /// Under which EtherType.
+    /// The EtherType to use.
     pub carrier: Carrier,
-    /// Counts the starts of the controller: a lower one is of a controller that no longer rules.
+    /// Counts the starts of the controller; frames of a lower epoch are void.
     pub epoch: u32,
-    /// Counts the frames of an epoch: an older one is dropped.
+    /// Counts the frames of an epoch; older ones are dropped.
     pub signal: u64,
-    /// For all classes that are not named; `None` leaves them as they are.
+    /// The time for all classes without a name; `None` leaves them as they are.
     pub others: Option<Quanta>,
     classes: Vec<(PfcClass, Quanta)>,
     hold: Option<Duration>,
 }
 
-/// Where the first named class is.
+/// The position of the first named class.
 const CLASSES_AT: usize = 28;
-/// Where the upper half of the signal's number is, behind them.
+/// The position of the upper half of the signal's number.
 const HIGH_AT: usize = 44;
 const VERSION: u8 = 1;
 const OTHERS: u8 = 0x80;
 const HOLDS: u8 = 0x40;
 
 impl ExtendedPfcFrame {
-    /// The most classes that a frame names.
+    /// The most named classes of a frame.
     pub const MOST: usize = 4;
 
-    /// For one station, under the experimental EtherType, about some classes by name and perhaps all `others`.
+    /// A frame for one station, under the experimental EtherType, about named classes and perhaps
+    /// all `others`.
     ///
     /// # Errors
-    /// Where more than [`MOST`](Self::MOST) classes are named, or one twice.
+    ///
+    /// If more than [`MOST`](Self::MOST) classes are named, or one twice.
     pub fn new(
         source: MacAddress,
         destination: MacAddress,
@@ -122,7 +130,8 @@ impl ExtendedPfcFrame {
         }
         Ok(Self { source, destination, carrier: Carrier::default(), epoch, signal, others, classes, hold: None })
     }
-    /// Everything is paused for `time` but one class: the signal that begins a slot; with none, the one that ends it.
+    /// Pauses everything for `time` except one class: the signal that starts a slot. Without a
+    /// class, it ends one.
     pub fn all_but(
         source: MacAddress,
         destination: MacAddress,
@@ -133,10 +142,11 @@ impl ExtendedPfcFrame {
         let classes = open.into_iter().map(|c| (c, Quanta::ZERO)).collect();
         Self::new(source, destination, numbers, Some(time), classes).expect("one class at most")
     }
-    /// The same, and what it opens may send for so long at most.
+    /// Sets the longest time that opened classes may send.
     ///
     /// # Errors
-    /// Where that is negative.
+    ///
+    /// If it is negative.
     pub fn holding(self, hold: Duration) -> Result<Self, EncodeError> {
         if hold.is_negative() {
             let (value, most) = (hold.as_ps() as u64, i64::MAX as u64);
@@ -144,19 +154,19 @@ impl ExtendedPfcFrame {
         }
         Ok(Self { hold: Some(hold), ..self })
     }
-    /// For how long classes that it opens may send at most, where it says so.
+    /// The longest time that opened classes may send, if set.
     pub const fn hold(&self) -> Option<Duration> {
         self.hold
     }
-    /// The classes that are named, each with its time.
+    /// The named classes with their times.
     pub fn classes(&self) -> &[(PfcClass, Quanta)] {
         &self.classes
     }
-    /// What it says about a class: zero opens it, another time pauses it, `None` leaves it as it is.
+    /// The effect on a class: zero opens it, other times pause it, `None` leaves it as it is.
     pub fn time(&self, class: PfcClass) -> Option<Quanta> {
         self.classes.iter().find(|c| c.0 == class).map(|c| c.1).or(self.others)
     }
-    /// As bytes, without FCS.
+    /// Encodes the frame without FCS.
     pub fn encode(&self) -> [u8; MIN_FRAME] {
         let mut frame = [0; MIN_FRAME];
         frame[..14].copy_from_slice(&ethernet::header(self.destination, self.source, self.carrier.ether_type()));
@@ -176,11 +186,12 @@ impl ExtendedPfcFrame {
         }
         frame
     }
-    /// Reads a frame that `station` received, under either EtherType.
+    /// Parses a frame that `station` received, under either EtherType.
     ///
     /// # Errors
-    /// Where it is shorter than 60 B, has another EtherType or opcode, is for another station, is of another version, has bits that
-    /// have to be zero, or names more than four classes or one twice.
+    ///
+    /// If it is shorter than 60 B, has another EtherType, opcode, station or version, has reserved
+    /// bits set, or names more than four classes or one twice.
     pub fn parse(frame: &[u8], station: MacAddress) -> Result<Self, WireError> {
         let carrier = match frame.get(12..14) {
             Some([0x88, 0x08]) => Carrier::MacControl,
@@ -236,7 +247,7 @@ impl ExtendedPfcFrame {
     }
 }
 
-/// The first class that is one of those before it.
+/// The first class that repeats an earlier one.
 fn first_twice(classes: &[(PfcClass, Quanta)]) -> Option<usize> {
     (1..classes.len()).find(|&i| classes[..i].iter().any(|c| c.0 == classes[i].0))
 }

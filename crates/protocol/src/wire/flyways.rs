@@ -1,4 +1,5 @@
-//! What the controller of flyways tells a rack; the layout is that of [`Message::wire_bytes`](crate::Message::wire_bytes).
+//! What the controller of flyways tells a rack; the layout is that of
+//! [`Message::wire_bytes`](crate::Message::wire_bytes).
 
 use super::bytes::Reader;
 use super::control::FLYWAYS;

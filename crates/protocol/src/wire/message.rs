@@ -1,4 +1,6 @@
-//! Reports, grants and rates; the layout is that of [`Message::wire_bytes`].
+//! Reports, grants and rates, in the layout of [`Message::wire_bytes`].
+//!
+//! Short forms are mandatory: a value that fits one is never encoded in a longer form.
 
 use super::bytes::Reader;
 use super::control::{FLYWAYS, GATHERED, GRANTS, LEADS, PART, RATES, REPORT};
@@ -11,36 +13,37 @@ use timeplane_model::{
     Backlog, BacklogEntry, Burst, Bytes, Class, Grant, HostId, LinkId, Medium, PathTag, Rate, Round, Time, Trigger,
 };
 
-/// Flag of a report: it begins with the room of the receive buffer.
+/// Flag of a report: it starts with the room of the receive buffer.
 pub(super) const ROOM: u8 = 1;
 /// Flag of a report: its items are bursts.
 pub(super) const BURSTS: u8 = 2;
-/// Flag of a report: then comes the epoch of the controller that the host obeys.
+/// Flag of a report: the epoch of the host's controller follows.
 pub(super) const OBEYS: u8 = 4;
 
-/// Hosts have 30 bits, as the two above say something of the item.
+/// Hosts have 30 bits, as two bits describe the item.
 pub(super) const HOST: u32 = (1 << 30) - 1;
-/// An entry has what has ever arrived.
+/// The entry has the bytes that ever arrived.
 const ARRIVED: u32 = 1 << 31;
-/// A grant's medium.
+/// The medium of a grant.
 const PATH: u32 = 1 << 30;
 const LINK: u32 = 1 << 31;
-/// A burst's bytes, and a rate, have 7 bytes.
+/// A burst's bytes, and rates, have 7 bytes.
 pub(super) const SEVEN: u64 = (1 << 56) - 1;
-/// A report's bytes in all, so that the sum over 65 536 hosts is a number of 64 bits.
+/// The most bytes of a report, so that the sum over 65 536 hosts fits 64 bits.
 const TOTAL: u64 = (1 << 48) - 1;
 
-/// What is wrong with more.
+/// The error for more than that.
 const TOO_MUCH: &str = "more bytes in all than 2^48 - 1";
 
-/// A grant's flags: how it begins and ends, and what follows its first 24 bytes, in this order.
+/// Flags of a grant: kinds of start and end, and its optional fields, in this order.
 const START: u8 = 0b11;
 const END: u8 = 0b1100;
 const WITH_RATE: u8 = 0x10;
 const WITH_BYTES: u8 = 0x20;
 const WITH_PACKETS: u8 = 0x40;
 const LONG_LEASE: u8 = 0x80;
-/// Beginnings and ends: a time (of an end: short after the begin), a signal, never; an end that is far after its begin.
+/// Kinds of starts and ends: a time (of an end: shortly after the start), a signal, never, or an
+/// end long after its start.
 const AT: u8 = 0;
 const SIGNAL: u8 = 1;
 const NEVER: u8 = 2;
@@ -117,13 +120,13 @@ fn encode_report(report: &BacklogReport) -> Result<Vec<Vec<u8>>, EncodeError> {
     body.datagrams(header)
 }
 
-/// No more in all than a controller's sums hold.
+/// At most the number that a controller can add up.
 pub(super) fn check_total(backlog: &Backlog) -> Result<(), EncodeError> {
     let total = backlog.entries().iter().fold(0u64, |sum, e| sum.saturating_add(e.bytes.get()));
     within("a backlog", total, TOTAL).map(drop)
 }
 
-/// Bytes by destination, an item each.
+/// Bytes by destination, one item each.
 pub(super) fn encode_entries(backlog: &Backlog, body: &mut Body) -> Result<(), EncodeError> {
     for e in backlog.entries() {
         let flag = if e.arrived.is_some() { u64::from(ARRIVED) } else { 0 };
@@ -137,7 +140,7 @@ pub(super) fn encode_entries(backlog: &Backlog, body: &mut Body) -> Result<(), E
     Ok(())
 }
 
-/// Bytes by destination: so many, or all that is left.
+/// Bytes by destination: this many, or the whole rest.
 pub(super) fn decode_entries(r: &mut Reader<'_>, count: Option<u32>) -> Result<Vec<BacklogEntry>, WireError> {
     let too_much = WireError::Value { at: r.at(), what: TOO_MUCH };
     let mut entries: Vec<BacklogEntry> = Vec::new();
@@ -160,7 +163,7 @@ pub(super) fn decode_entries(r: &mut Reader<'_>, count: Option<u32>) -> Result<V
     Ok(entries)
 }
 
-/// Bytes by destination, from bursts that are ordered by it; `None` where they are more than a report may hold.
+/// Bytes by destination, from bursts in that order; `None` if they exceed a report's maximum.
 fn entries_of(bursts: &[Burst]) -> Option<Vec<BacklogEntry>> {
     let mut entries: Vec<BacklogEntry> = Vec::new();
     let mut total = 0u64;
@@ -203,7 +206,7 @@ fn decode_report(header: &Header, r: &mut Reader<'_>) -> Result<BacklogReport, W
     Ok(BacklogReport { epoch: header.epoch, sequence: header.number, taken_at: header.time, obeys, backlog })
 }
 
-/// The epoch of a controller that a host obeys; of the first one it says nothing.
+/// The epoch of a host's controller; the first epoch is not encoded.
 pub(super) fn told_epoch(r: &mut Reader<'_>) -> Result<u32, WireError> {
     let at = r.at();
     match r.u32()? {
@@ -216,7 +219,8 @@ pub(super) fn known_host(number: u32, at: usize) -> Result<HostId, WireError> {
     if number <= HOST { Ok(HostId(number)) } else { Err(WireError::Reserved { at }) }
 }
 
-/// From what a grant's short times count: its begin, or the round's where it begins with a signal.
+/// The time from which a grant's short times count: its start, or the round's if a signal starts
+/// it.
 fn base(start: Trigger, effective: Time) -> Time {
     match start {
         Trigger::At(t) => t,
@@ -224,7 +228,7 @@ fn base(start: Trigger, effective: Time) -> Time {
     }
 }
 
-/// From what a grant's short lease counts: a known end, or else what its end counts from.
+/// The time from which a grant's short lease counts: a known end, or else the time for ends.
 fn lease_base(start: Trigger, end: Trigger, effective: Time) -> Time {
     match end {
         Trigger::At(t) => t,
@@ -232,12 +236,13 @@ fn lease_base(start: Trigger, end: Trigger, effective: Time) -> Time {
     }
 }
 
-/// `to` as picoseconds after `from`, in four bytes.
+/// `to` in picoseconds after `from`, with four bytes.
 fn short(from: Time, to: Time) -> Option<u32> {
     to.as_ps().checked_sub(from.as_ps()).and_then(|ps| u32::try_from(ps).ok())
 }
 
-/// How many of a grant's end and lease need 8 bytes of their own, as they are more than 4.29 ms after what they count from.
+/// How many of a grant's end and lease need 8 bytes, as they are more than 4.29 ms after their
+/// reference.
 pub(crate) fn long_times(grant: &Grant, effective: Time) -> u32 {
     let Grant { start, end, lease, .. } = *grant;
     let long_end = matches!(end, Trigger::At(t) if short(base(start, effective), t).is_none());
@@ -265,7 +270,7 @@ pub(super) fn encode_grant(grant: &Grant, effective: Time, body: &mut Body) -> R
         Medium::Link(link) => (LINK, 0, Some(link)),
     };
     let (start_kind, start_field) = match start {
-        // All 64 bits are used, so that a difference that overflows comes back.
+        // All 64 bits are used, so that a difference that overflows is restored.
         Trigger::At(t) => (AT, t.as_ps().wrapping_sub(effective.as_ps()) as u64),
         Trigger::Signal(number) => (SIGNAL, u64::from(number)),
         Trigger::Never => (NEVER, 0),
@@ -355,7 +360,7 @@ pub(super) fn decode_grant(effective: Time, r: &mut Reader<'_>) -> Result<Grant,
         (NEVER, _) => Trigger::Never,
         (_, _) => {
             let (field, end) = (r.at(), Time::from_ps(r.i64()?));
-            // What has two ways to be said is said in the shorter one.
+            // A value with two encodings must use the shorter one.
             if short(base(start, effective), end).is_some() {
                 return Err(WireError::Value { at: field, what: "a time of 8 bytes that fits 4" });
             }

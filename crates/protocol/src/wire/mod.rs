@@ -1,15 +1,17 @@
-//! Control frames as bytes: what agents and switches say to each other, as it is on a wire.
+//! Messages of agents and switches as bytes.
 //!
-//! - Ethernet's own: [`PauseFrame`] (802.3x) and [`PfcFrame`] (802.1Qbb), and ours with 11 bits of class, [`ExtendedPfcFrame`],
-//!   which a [`Pfc`](crate::Pfc) is.
-//! - Over UDP: [`Control`], which is a [`Message`](crate::Message), REACToR's [`PeriodSchedule`] and [`Heartbeat`], the
-//!   [`ClassNames`] of a host, or what a [proxy](crate::WindowProxy) hears and says. What does not fit into a datagram goes into several, which a [`Reassembler`] joins.
-//! - [`Pfc::seal`](crate::Pfc::seal) adds a tag to a signal, so that nobody else can give it; [`DataHeader`] is before the data of live agents.
+//! - Ethernet's control frames: [`PauseFrame`] (802.3x), [`PfcFrame`] (802.1Qbb), and
+//!   [`ExtendedPfcFrame`] with 11 bits of class, which encodes a [`Pfc`](crate::Pfc).
+//! - Over UDP: [`Control`], which is a [`Message`](crate::Message), REACToR's [`PeriodSchedule`]
+//!   and [`Heartbeat`], the [`ClassNames`] of a host, or a message from or to a
+//!   [proxy](crate::WindowProxy). Long ones take several datagrams, which a [`Reassembler`] joins.
+//! - [`Pfc::seal`](crate::Pfc::seal) adds a tag to a signal, so that others cannot forge it.
+//! - [`DataHeader`] precedes the data of live agents.
 //! - [`UdpFrame`] puts a datagram into IPv4 and Ethernet.
 //!
-//! All numbers are big-endian. Frames are without preamble and FCS, which the hardware adds. Parsers take any bytes, never panic, and
-//! tell what is wrong with them ([`WireError`]); what they give has no byte that they did not look at, save padding that the standards
-//! tell a receiver to ignore.
+//! All numbers are big-endian. Frames have neither preamble nor FCS, which the hardware adds.
+//! Parsers take any bytes, never panic, and explain errors ([`WireError`]). They check every byte,
+//! except for padding that receivers must ignore by the standards.
 
 mod bytes;
 mod classes;

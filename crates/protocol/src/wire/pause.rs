@@ -1,4 +1,6 @@
-//! PAUSE and priority-based flow control, as the standards have them.
+//! Standard PAUSE frames and priority-based flow control.
+//!
+//! Both are MAC control frames, which bridges do not forward.
 
 use super::bytes::Reader;
 use super::error::WireError;
@@ -9,10 +11,11 @@ use super::quanta::Quanta;
 /// The opcode of PAUSE (IEEE 802.3, annex 31B).
 pub const OPCODE_PAUSE: u16 = 0x0001;
 
-/// The opcode of priority-based flow control (IEEE 802.3, annex 31D; 802.1Qbb, now 802.1Q clause 36).
+/// The opcode of priority-based flow control (IEEE 802.3, annex 31D; 802.1Qbb, now 802.1Q clause
+/// 36).
 pub const OPCODE_PFC: u16 = 0x0101;
 
-/// An 802.3x PAUSE frame: the other end of the link sends nothing for a time.
+/// An 802.3x PAUSE frame: the other end of the link stops sending for a time.
 ///
 /// | byte | length | field |
 /// | --- | --- | --- |
@@ -23,32 +26,33 @@ pub const OPCODE_PFC: u16 = 0x0101;
 /// | 16 | 2 | pause time in quanta of 512 bit times |
 /// | 18 | 42 | zero; not looked at when read |
 ///
-/// 60 B without FCS; what comes after is not looked at, as where a capture has the FCS.
+/// It has 60 B without FCS. Bytes after that are ignored, as captures may have the FCS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PauseFrame {
-    /// The sender.
+    /// The sender's address.
     pub source: MacAddress,
-    /// [`MAC_CONTROL_ADDRESS`], which bridges do not forward, or the station's own address: a controller that is several switches away
-    /// sends to that.
+    /// [`MAC_CONTROL_ADDRESS`], which bridges do not forward, or the station's own address, which a
+    /// controller several switches away uses.
     pub destination: MacAddress,
-    /// For how long; zero ends a pause.
+    /// The length of the pause; zero ends one.
     pub time: Quanta,
 }
 
 impl PauseFrame {
-    /// For the other end of the link.
+    /// A frame for the other end of the link.
     pub const fn new(source: MacAddress, time: Quanta) -> Self {
         Self { source, destination: MAC_CONTROL_ADDRESS, time }
     }
-    /// As bytes, without FCS.
+    /// Encodes the frame without FCS.
     pub fn encode(&self) -> [u8; MIN_FRAME] {
         let parameters = self.time.0.to_be_bytes();
         control_frame(self.destination, self.source, OPCODE_PAUSE, &parameters)
     }
-    /// Reads a frame that `station` received.
+    /// Parses a frame that `station` received.
     ///
     /// # Errors
-    /// Where it is shorter than 60 B, has another EtherType or opcode, or is for another station.
+    ///
+    /// If it is shorter than 60 B, or has another EtherType, opcode or station.
     pub fn parse(frame: &[u8], station: MacAddress) -> Result<Self, WireError> {
         match ControlFrame::parse(frame, station)? {
             ControlFrame::Pause(pause) => Ok(pause),
@@ -57,7 +61,8 @@ impl PauseFrame {
     }
 }
 
-/// An 802.1Qbb PFC frame: the other end of the link sends nothing of some of its eight classes for a time each.
+/// An 802.1Qbb PFC frame: the other end of the link stops sending some of its eight classes for a
+/// time each.
 ///
 /// | byte | length | field |
 /// | --- | --- | --- |
@@ -70,26 +75,27 @@ impl PauseFrame {
 /// | 34 | 26 | zero; not looked at when read |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PfcFrame {
-    /// The sender.
+    /// The sender's address.
     pub source: MacAddress,
-    /// As of a [`PauseFrame`]; the standard has [`MAC_CONTROL_ADDRESS`] only.
+    /// As in a [`PauseFrame`]; the standard allows [`MAC_CONTROL_ADDRESS`] only.
     pub destination: MacAddress,
-    /// Per class, for how long it is paused from now on; zero opens it, `None` leaves it as it is.
+    /// The pause of each class from now on; zero opens it, `None` leaves it as it is.
     pub times: [Option<Quanta>; 8],
 }
 
 impl PfcFrame {
-    /// For the other end of the link.
+    /// A frame for the other end of the link.
     pub const fn new(source: MacAddress, times: [Option<Quanta>; 8]) -> Self {
         Self { source, destination: MAC_CONTROL_ADDRESS, times }
     }
-    /// Everything is paused for `time`, but the classes of `open` (bit n is class n), which may send: the signal that begins a slot of
-    /// TDMA; with no class open, the one that ends it ("Practical TDMA for datacenter Ethernet", section 5.1).
+    /// Pauses everything for `time`, except the classes of `open` (bit n is class n): the signal
+    /// that starts a slot of TDMA. Without an open class, it ends one ("Practical TDMA for
+    /// datacenter Ethernet", section 5.1).
     pub fn all_but(source: MacAddress, open: u8, time: Quanta) -> Self {
         let times = core::array::from_fn(|n| Some(if open >> n & 1 == 1 { Quanta::ZERO } else { time }));
         Self::new(source, times)
     }
-    /// As bytes, without FCS.
+    /// Encodes the frame without FCS.
     pub fn encode(&self) -> [u8; MIN_FRAME] {
         let mut parameters = [0; 18];
         for (n, time) in self.times.iter().enumerate() {
@@ -99,10 +105,11 @@ impl PfcFrame {
         }
         control_frame(self.destination, self.source, OPCODE_PFC, &parameters)
     }
-    /// Reads a frame that `station` received.
+    /// Parses a frame that `station` received.
     ///
     /// # Errors
-    /// Where it is shorter than 60 B, has another EtherType or opcode, or is for another station.
+    ///
+    /// If it is shorter than 60 B, or has another EtherType, opcode or station.
     pub fn parse(frame: &[u8], station: MacAddress) -> Result<Self, WireError> {
         match ControlFrame::parse(frame, station)? {
             ControlFrame::Pfc(pfc) => Ok(pfc),
@@ -111,23 +118,24 @@ impl PfcFrame {
     }
 }
 
-/// A MAC control frame that this crate knows.
+/// A known MAC control frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlFrame {
-    /// 802.3x.
+    /// An 802.3x PAUSE frame.
     Pause(PauseFrame),
-    /// 802.1Qbb.
+    /// An 802.1Qbb PFC frame.
     Pfc(PfcFrame),
-    /// Ours, with 11 bits of class.
+    /// Our extension with 11 bits of class.
     Extended(ExtendedPfcFrame),
 }
 
 impl ControlFrame {
-    /// Reads a frame with EtherType 0x8808 that `station` received.
+    /// Parses a frame with EtherType 0x8808 that `station` received.
     ///
     /// # Errors
-    /// Where it is shorter than 60 B, has another EtherType or opcode, is for another station, or is an extended frame that has an
-    /// error of its own.
+    ///
+    /// If it is shorter than 60 B, has another EtherType, opcode or station, or is an invalid
+    /// extended frame.
     pub fn parse(frame: &[u8], station: MacAddress) -> Result<Self, WireError> {
         let mut r = Reader::new(frame);
         let (destination, source) =
@@ -147,7 +155,7 @@ impl ControlFrame {
             found => Err(WireError::Opcode { found }),
         }
     }
-    /// What kind it is.
+    /// The name of the frame's kind.
     pub const fn opcode(&self) -> u16 {
         match self {
             Self::Pause(_) => OPCODE_PAUSE,
@@ -157,7 +165,7 @@ impl ControlFrame {
     }
 }
 
-/// A MAC control frame, filled up with zeros.
+/// A MAC control frame, padded with zeros.
 fn control_frame(destination: MacAddress, source: MacAddress, opcode: u16, parameters: &[u8]) -> [u8; MIN_FRAME] {
     let mut frame = [0; MIN_FRAME];
     frame[..14].copy_from_slice(&ethernet::header(destination, source, ETHER_TYPE_MAC_CONTROL));

@@ -1,6 +1,7 @@
-//! What a proxy hears from access points, and says to senders of TCP.
+//! Messages between access points, a proxy, and TCP senders.
 //!
-//! A report on a link: header of kind 10, its sequence, when it was taken; flag 1: an outage. Then, big-endian:
+//! A report on a link has a header of kind 10, its sequence, and its time; flag 1 marks an outage.
+//! Then, big-endian:
 //!
 //! | length | field |
 //! | --- | --- |
@@ -13,7 +14,7 @@
 //! | 4 | packets that wait |
 //! | 8 | packets dropped since the access point's start |
 //!
-//! A window: header of kind 11, its sequence, no time; flag 1: a rate follows.
+//! A window has a header of kind 11, its sequence, and no time; with flag 1 a rate follows.
 //!
 //! | length | field |
 //! | --- | --- |
@@ -28,9 +29,9 @@ use super::error::{EncodeError, WireError};
 use crate::proxy::{LinkReport, LinkSample, LinkUse, QueueSample, Steer};
 use timeplane_model::{Bytes, FlowId, LinkId, Rate, Time};
 
-/// Flag of a report: there is no rate.
+/// Flag of a report without a rate.
 pub(super) const OUTAGE: u8 = 1;
-/// Flag of a window: it has a rate.
+/// Flag of a window with a rate.
 pub(super) const PACED: u8 = 1;
 
 /// Rates have seven bytes.

@@ -1,20 +1,24 @@
-//! Time as PAUSE frames count it.
+//! Times of PAUSE frames.
+//!
+//! Conversions round so that nothing is sent too early.
 
 use timeplane_model::{Bytes, Duration, Rate};
 
-/// A pause time: units of 512 bit times of the link, 16 bits (IEEE 802.3, annex 31B). Zero ends a pause.
+/// A pause time in units of 512 bit times of the link, with 16 bits (IEEE 802.3, annex 31B). Zero
+/// ends a pause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Quanta(pub u16);
 
 impl Quanta {
-    /// Sends again at once.
+    /// Ends a pause at once.
     pub const ZERO: Self = Self(0);
     /// The longest pause: 3.355 ms at 10 Gb/s.
     pub const MAX: Self = Self(u16::MAX);
-    /// Bytes that a link carries in one of them.
+    /// Bytes that a link carries in one quantum.
     pub const BYTES: u64 = 512 / 8;
 
-    /// How long it is on a link of `rate`, rounded up to a picosecond; [`Duration::MAX`] where that cannot be named, as at rate zero.
+    /// The duration on a link of `rate`, rounded up to a picosecond; [`Duration::MAX`] if it is too
+    /// long, as at rate zero.
     pub fn duration(self, rate: Rate) -> Duration {
         if self.0 == 0 {
             return Duration::ZERO;
@@ -26,25 +30,25 @@ impl Quanta {
         up.map_or(Duration::MAX, Duration::from_ps)
     }
 
-    /// The shortest pause of at least `d` on a link of `rate`: rounded up, so that nobody sends too early. Zero for a span that is not
-    /// positive; `None` where even [`MAX`](Self::MAX) is shorter.
+    /// The shortest pause of at least `d` on a link of `rate`. Zero for a `d` that is not positive;
+    /// `None` if even [`MAX`](Self::MAX) is shorter.
     pub fn at_least(d: Duration, rate: Rate) -> Option<Self> {
         if d <= Duration::ZERO {
             return Some(Self::ZERO);
         }
         let bits = d.as_ps() as u128 * u128::from(rate.as_bps());
-        // At rate zero, any pause lasts for ever.
+        // At rate zero, any pause lasts forever.
         let quanta = bits.div_ceil(512 * 1_000_000_000_000).max(1);
         u16::try_from(quanta).ok().map(Self)
     }
 
-    /// The longest pause of at most `d` on a link of `rate`: rounded down, so that nobody is kept longer; at most [`MAX`](Self::MAX).
+    /// The longest pause of at most `d` on a link of `rate`; at most [`MAX`](Self::MAX).
     pub fn at_most(d: Duration, rate: Rate) -> Self {
         let quanta = rate.bytes_in(d).get() / Self::BYTES;
         Self(u16::try_from(quanta).unwrap_or(u16::MAX))
     }
 
-    /// Bytes that a link carries while it is paused.
+    /// Bytes that a link carries during the pause.
     pub const fn bytes(self) -> Bytes {
         Bytes::new(self.0 as u64 * Self::BYTES)
     }
@@ -99,7 +103,7 @@ mod tests {
 
         #[test]
         fn a_pause_is_found_again(quanta: u16, gbps in 1u64..1000) {
-            // Where a quantum is a whole number of picoseconds or not: the duration is up by less than one.
+            // The duration is rounded up by less than one picosecond.
             let d = Quanta(quanta).duration(Rate::gbps(gbps));
             prop_assert_eq!(Quanta::at_most(d, Rate::gbps(gbps)), Quanta(quanta));
         }

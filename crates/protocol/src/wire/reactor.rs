@@ -1,16 +1,18 @@
-//! REACToR's host control protocol: two UDP packets a period.
+//! REACToR's host control protocol: two UDP packets per period.
 //!
-//! "Circuit switching under the radar with REACToR" (NSDI 2014), section 3.4 and "host control protocol" of section 4: the first packet
-//! carries the schedule of the coming period, the second says that the period begins. Demand goes up as a [`BacklogReport`](crate::BacklogReport), and
-//! PFC frames gate the classes. The paper gives no layout and not all contents; both are ours:
+//! In "Circuit switching under the radar with REACToR" (NSDI 2014), section 3.4 and "host control
+//! protocol" of section 4, the first packet has the schedule of the coming period, and the second
+//! one starts the period. Hosts send their demand in a [`BacklogReport`](crate::BacklogReport), and
+//! PFC frames gate the classes. The paper leaves the layout and a part of the contents open. Here:
 //!
-//! - A schedule is what one host needs of it: per configuration to whom its circuit leads, under which class, how fast it may send, and
-//!   for how long.
-//! - Times count from the heartbeat, as clocks of hosts and switches do not agree. A host that misses the heartbeat opens no circuit.
-//! - Class constraints and limits of the paper's sections 3.2 and 3.3 hold for every [`PeriodSchedule`] that exists; one that breaks them
-//!   is refused as a whole.
-//! - What arrives during a period for a destination that the schedule does not name goes to the packet network, within
-//!   [`HostPeriod::others`].
+//! - A schedule is one host's view of it: per configuration the destination of its circuit, its
+//!   class, its rate and its duration.
+//! - Times count from the heartbeat, as clocks of hosts and switches differ. A host that misses the
+//!   heartbeat opens no circuit.
+//! - Every [`PeriodSchedule`] satisfies the class constraints and limits of the paper's sections
+//!   3.2 and 3.3. An invalid one is refused as a whole.
+//! - Traffic that arrives during a period for an unlisted destination uses the packet network,
+//!   within [`HostPeriod::others`].
 
 use super::bytes::Reader;
 use super::control::{HEARTBEAT, SCHEDULE};
@@ -20,7 +22,7 @@ use super::extended::PfcClass;
 use std::collections::BTreeMap;
 use timeplane_model::{Duration, HostId, Rate, Time};
 
-/// Over what a host's line-rate traffic goes.
+/// The network of a host's line-rate traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Via {
     /// The optical circuit switch.
@@ -29,59 +31,59 @@ pub enum Via {
     RackLocal,
 }
 
-/// What a host may send at (near) line rate during a configuration.
+/// What a host may send at (nearly) line rate during a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Circuit {
-    /// Over what.
+    /// The network to use.
     pub via: Via,
-    /// To whom.
+    /// The receiver.
     pub destination: HostId,
     /// The class that PFC frames open for it.
     pub class: PfcClass,
-    /// How fast, in wire bits per second: what the receiver's port has left beside the packet network. Not zero.
+    /// The rate on the wire that the receiver's port has left beside the packet network; not zero.
     pub rate: Rate,
 }
 
-/// One configuration of the circuit switch, as a host sees it.
+/// A configuration of the circuit switch, as a host sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Configuration {
     /// How long it is up, without dark time; positive.
     pub duration: Duration,
-    /// Whether the switch is dark before it; not where it already stands.
+    /// Whether the switch is dark before it; not if the circuit already stands.
     pub retunes: bool,
-    /// What the host may send; `None` where its circuit port is idle.
+    /// What the host may send; `None` if its circuit port is idle.
     pub circuit: Option<Circuit>,
 }
 
 /// What a host may send to one destination over the packet network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EpsShare {
-    /// To whom.
+    /// The receiver.
     pub destination: HostId,
-    /// Its class.
+    /// The class of its frames.
     pub class: PfcClass,
-    /// How fast, in wire bits per second.
+    /// The rate on the wire.
     pub rate: Rate,
 }
 
-/// A period as it is written down; [`PeriodSchedule::new`] checks it.
+/// The fields of a period; [`PeriodSchedule::new`] checks them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPeriod {
     /// Counts the starts of the REACToR.
     pub epoch: u32,
     /// Counts its periods; the heartbeat of this number starts it.
     pub period: u64,
-    /// When it will begin, by the REACToR's clock; hosts start by the heartbeat.
+    /// The planned start by the REACToR's clock; hosts start at the heartbeat.
     pub planned: Time,
-    /// How long it is.
+    /// The length of the period.
     pub length: Duration,
     /// How long the circuit switch is dark when it retunes.
     pub dark: Duration,
-    /// What the host may send to the packet network in all.
+    /// The most that the host may send to the packet network.
     pub eps_rate: Rate,
-    /// The class that always goes to the packet network, and what it may send.
+    /// The class that always uses the packet network, and its rate.
     pub eps_class: (PfcClass, Rate),
-    /// What destinations that are not named below may send over the packet network, together.
+    /// The rate of all unlisted destinations together over the packet network.
     pub others: Rate,
     /// Configurations in order.
     pub configurations: Vec<Configuration>,
@@ -89,64 +91,66 @@ pub struct HostPeriod {
     pub eps: Vec<EpsShare>,
 }
 
-/// Which rule a period breaks.
+/// The rule that a period violates.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleFault {
-    /// A configuration that is up for no time, a negative dark time, or a period of no length.
+    /// A configuration or the period has no length, or a dark time is negative.
     #[error("{what} of {span}")]
     Span {
-        /// Which.
+        /// The name of the duration.
         what: &'static str,
-        /// How long.
+        /// The duration found.
         span: Duration,
     },
-    /// Configurations and dark times do not fit: the sum of both may be the period's length at most (section 3.1).
+    /// Configurations and dark times exceed the period's length (section 3.1).
     #[error("configurations and dark times take {needed} of a period of {length}")]
     Overfull {
-        /// What they take.
+        /// The sum of both.
         needed: Duration,
-        /// What there is.
+        /// The length of the period.
         length: Duration,
     },
-    /// A circuit at rate zero.
+    /// A circuit has rate zero.
     #[error("configuration {index} has a circuit at rate zero")]
     NoRate {
-        /// Which, from 0.
+        /// The configuration's index, from 0.
         index: usize,
     },
-    /// Limits towards the packet network are more than its rate (fifth class constraint).
+    /// Limits to the packet network exceed its rate (fifth class constraint).
     #[error("limits towards the packet network are {sum} bit/s of {rate}")]
     EpsOverload {
-        /// Their sum.
+        /// The sum of limits.
         sum: u128,
-        /// What there is.
+        /// The rate of the packet network.
         rate: Rate,
     },
-    /// A class stands for two destinations, or a destination has two classes.
+    /// A class has two destinations, or a destination has two classes.
     #[error("class {class} and host {host} are not only each other's", class = class.get(), host = destination.0)]
     ClassShared {
-        /// The class.
+        /// The number of the class.
         class: PfcClass,
-        /// The destination.
+        /// The number of the destination.
         destination: HostId,
     },
-    /// A destination has a circuit and a share of the packet network in one period (third class constraint), or two shares.
+    /// A destination has a circuit and a share of the packet network in one period (third class
+    /// constraint), or two shares.
     #[error("host {} is named for the packet network, but has a circuit or another share in this period", destination.0)]
     OnBoth {
-        /// The destination.
+        /// The number of the destination.
         destination: HostId,
     },
     /// Shares of the packet network are not in the order of destinations.
     #[error("shares of the packet network are out of order at host {}", destination.0)]
     Disordered {
-        /// The later one.
+        /// The later destination.
         destination: HostId,
     },
 }
 
-/// What a host does in the coming period; it keeps the class constraints of REACToR's section 3.2.
+/// The schedule of a host for the coming period. It satisfies the class constraints of REACToR's
+/// section 3.2.
 ///
-/// Header: kind 4, the period, when it is planned to begin. Then, big-endian:
+/// Header: kind 4, the period, and its planned start. Then, big-endian:
 ///
 /// | length | field |
 /// | --- | --- |
@@ -159,7 +163,7 @@ pub enum ScheduleFault {
 /// | 18 each | destination 4 (bit 31: a circuit, bit 30: rack-local, neither: idle and zero); class 2 (bit 15: it stands already, no dark time before it; 11 bits class); duration 6 in picoseconds; rate 6 |
 /// | 12 each | to the end: destination 4, class 2, rate 6 over the packet network |
 ///
-/// One datagram holds 75 configurations and five shares, or 21 and 86; more go into several.
+/// One datagram holds 75 configurations and five shares, or 21 and 86; more need several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeriodSchedule(HostPeriod);
 
@@ -174,8 +178,9 @@ impl PeriodSchedule {
     /// Checks a period.
     ///
     /// # Errors
-    /// Where times are not positive or do not fit, limits are more than the packet network takes, or classes and destinations are not one to
-    /// one, in order, and each on one network only.
+    ///
+    /// If times are not positive or do not fit, limits exceed the packet network, or classes and
+    /// destinations are not one to one, in order, and each on one network only.
     pub fn new(period: HostPeriod) -> Result<Self, ScheduleFault> {
         check_times(&period)?;
         check_classes(&period)?;
@@ -187,11 +192,11 @@ impl PeriodSchedule {
         }
         Ok(Self(period))
     }
-    /// What it says.
+    /// The fields of the period.
     pub fn get(&self) -> &HostPeriod {
         &self.0
     }
-    /// Each configuration with its begin and end, counted from the heartbeat.
+    /// The configurations with their starts and ends, relative to the heartbeat.
     pub fn timed(&self) -> impl Iterator<Item = (Duration, Duration, &Configuration)> {
         let mut at = Duration::ZERO;
         self.0.configurations.iter().map(move |c| {
@@ -309,7 +314,8 @@ fn check_times(p: &HostPeriod) -> Result<(), ScheduleFault> {
     Ok(())
 }
 
-/// Classes and destinations are one to one, no destination is on both networks, and the class of the packet network is nobody's.
+/// Checks that classes and destinations are one to one, no destination is on both networks, and no
+/// destination has the class of the packet network.
 fn check_classes(p: &HostPeriod) -> Result<(), ScheduleFault> {
     let (mut by_class, mut by_host) = (BTreeMap::new(), BTreeMap::new());
     let mut pair = |class: PfcClass, destination: HostId| {
@@ -336,14 +342,14 @@ fn check_classes(p: &HostPeriod) -> Result<(), ScheduleFault> {
     Ok(())
 }
 
-/// A period begins now.
+/// The start of a period.
 ///
-/// Header only: kind 5, the period, and the REACToR's clock as it was sent.
+/// It is a header only: kind 5, the period, and the REACToR's clock at the sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heartbeat {
     /// Counts the starts of the REACToR.
     pub epoch: u32,
-    /// Which period begins; a host that has another schedule, or none, opens no circuit.
+    /// The number of the period. A host with another schedule, or none, opens no circuit.
     pub period: u64,
     /// When it was sent, by the REACToR's clock.
     pub sent_at: Time,

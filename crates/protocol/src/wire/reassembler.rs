@@ -1,16 +1,18 @@
-//! Datagrams become messages again.
+//! Joins datagrams to messages.
+//!
+//! Memory is bounded, so that lost parts and hostile peers cost a fixed amount.
 
 use super::control::{Control, LEADS};
 use super::datagram::Header;
 use super::error::WireError;
 use std::collections::{BTreeMap, VecDeque};
 
-/// How much a [`Reassembler`] keeps.
+/// Bounds of a [`Reassembler`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Messages of which parts are missing; at least 1.
+    /// Messages with missing parts; at least 1.
     pub messages: usize,
-    /// Bytes of their parts, headers and 64 for each part's bookkeeping included.
+    /// Bytes of their parts, including headers and 64 for each part's bookkeeping.
     pub bytes: usize,
 }
 
@@ -21,30 +23,31 @@ impl Default for Limits {
     }
 }
 
-/// What has become of datagrams.
+/// Counts of datagrams and messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReassemblerCounters {
-    /// Messages that were complete.
+    /// Complete messages.
     pub complete: u64,
-    /// Datagrams that had come before, also of messages that are complete.
+    /// Repeated datagrams, also of complete messages.
     pub doubled: u64,
-    /// Messages that were given up with parts missing: newer ones needed the room, they were too long, or parts contradicted each other.
+    /// Messages given up because newer ones needed the room, they were too long, or parts
+    /// contradicted each other.
     pub abandoned: u64,
-    /// Datagrams that could not be read, contradicted others, or completed a message that could not be read.
+    /// Datagrams that were invalid, contradicted others, or completed an invalid message.
     pub malformed: u64,
 }
 
-/// Joins the datagrams of one peer, in whatever order they come, some twice and some not at all.
+/// Joins the datagrams of one peer in any order, with repetitions and losses.
 ///
-/// A message whose parts do not all come is never given out. What is kept is bounded by [`Limits`]: where it is too much, the message that
-/// was begun first is given up. Of the last 64 messages that were complete it knows that they were; an older one that comes once more is given out
-/// once more, which agents see by its number.
+/// Incomplete messages are never returned. [`Limits`] bound the memory: beyond them, the oldest
+/// incomplete message is given up. The last 64 complete messages are recognized. An older one that
+/// arrives again is returned again, which agents detect by its number.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembler {
     limits: Limits,
-    /// In the order in which they were begun.
+    /// In the order of their first parts.
     partial: VecDeque<Partial>,
-    /// Of all partial messages.
+    /// Bytes of all incomplete messages.
     bytes: usize,
     done: VecDeque<Name>,
     counters: ReassemblerCounters,
@@ -53,15 +56,15 @@ pub struct Reassembler {
 /// Kind, epoch and number.
 type Name = (u8, u32, u64);
 
-/// What a part costs beside its bytes.
+/// The bookkeeping of a part, in bytes.
 const BOOKKEEPING: usize = 64;
-/// How many complete messages are remembered.
+/// How many complete messages are recognized.
 const REMEMBERED: usize = 64;
 
 #[derive(Clone, Debug)]
 struct Partial {
     header: Header,
-    /// How many parts there are, once the last has come.
+    /// The number of parts, once the last one has arrived.
     number: Option<u16>,
     parts: BTreeMap<u16, Vec<u8>>,
     bytes: usize,
@@ -81,24 +84,25 @@ fn name(header: &Header) -> Name {
 }
 
 impl Reassembler {
-    /// Nothing has come yet.
+    /// A reassembler without any parts.
     pub fn new(limits: Limits) -> Self {
         Self { limits, ..Self::default() }
     }
-    /// What it has counted.
+    /// Counts since the start.
     pub fn counters(&self) -> &ReassemblerCounters {
         &self.counters
     }
-    /// Bytes that wait for the rest of their message, counted as in [`Limits::bytes`].
+    /// Bytes of incomplete messages, counted as in [`Limits::bytes`].
     pub fn held(&self) -> usize {
         self.bytes
     }
 
-    /// Takes a datagram; gives a message where that was all that was missing of it.
+    /// Takes a datagram and returns the message that it completes, if any.
     ///
     /// # Errors
-    /// Where it cannot be read, contradicts other parts of its message (which is given up then), or the message is too long or cannot
-    /// be read. Each is counted.
+    ///
+    /// If it is invalid, contradicts other parts of its message (which is given up then), or the
+    /// message is too long or invalid. Each error is counted.
     pub fn push(&mut self, datagram: &[u8]) -> Result<Option<Control>, WireError> {
         let result = self.take(datagram);
         match &result {
@@ -113,7 +117,8 @@ impl Reassembler {
         let (header, body) = Header::parse(datagram)?;
         Control::known(&header)?;
         let name = name(&header);
-        // A controller's word that it leads has no number: each is as good as the one before, and none is a double.
+        // Heartbeats of controllers have no number: each replaces the one before, and none is a
+        // repetition.
         let numbered = header.kind != LEADS;
         if numbered && self.done.contains(&name) {
             self.counters.doubled += 1;
@@ -147,7 +152,7 @@ impl Reassembler {
             return Err(WireError::Inconsistent { part: header.part });
         }
         if header.last {
-            // What came before as one in the middle cannot be the last.
+            // A part that arrived as one in the middle cannot be the last.
             if same.is_some() && partial.number.is_none() {
                 self.abandon(at);
                 return Err(WireError::Inconsistent { part: header.part });
@@ -169,7 +174,7 @@ impl Reassembler {
         self.make_room(at)
     }
 
-    /// Gives up others, then this one, until no more is kept than may be.
+    /// Gives up other messages, then this one, until the limits hold.
     fn make_room(&mut self, mut at: usize) -> Result<Option<Control>, WireError> {
         while self.bytes > self.limits.bytes {
             if self.partial.len() == 1 {

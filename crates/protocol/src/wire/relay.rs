@@ -1,4 +1,5 @@
-//! What a controller and its relays say to each other; the layout is that of [`Message::wire_bytes`](crate::Message::wire_bytes).
+//! Messages between a controller and its relays, in the layout of
+//! [`Message::wire_bytes`](crate::Message::wire_bytes).
 
 use super::bytes::Reader;
 use super::control::{GATHERED, PART};
@@ -10,7 +11,7 @@ use super::message::{
 use crate::message::{BacklogReport, Gathered, Part};
 use timeplane_model::{Backlog, Bytes, HostId, Round, Time};
 
-/// A gathered report has room, and names a controller.
+/// A gathered report with a room, and with the epoch of a controller.
 const ROOM: u32 = 1 << 31;
 const OBEYS: u32 = 1 << 30;
 
@@ -47,7 +48,7 @@ pub(super) fn decode_part(header: &Header, r: &mut Reader<'_>) -> Result<Part, W
 pub(super) fn encode_gathered(gathered: &Gathered) -> Result<Vec<Vec<u8>>, EncodeError> {
     let Gathered { epoch, sequence, reports } = gathered;
     let mut body = Body::default();
-    // Nothing comes before the first report.
+    // The first report has no predecessor.
     body.end();
     for (index, (of, report)) in reports.iter().enumerate() {
         if index > 0 && reports[index - 1].0 >= *of {

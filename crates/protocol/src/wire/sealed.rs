@@ -1,4 +1,6 @@
-//! Signals that cannot be forged, in the encodings that live agents use.
+//! Signals that cannot be forged, in the encodings of live agents.
+//!
+//! A tag over the content proves that its sender has the key. The signal's number prevents replays.
 
 use super::bytes::Reader;
 use super::error::{EncodeError, WireError};
@@ -12,7 +14,7 @@ use core::hash::Hasher;
 use siphasher::sip::SipHasher24;
 use timeplane_model::Duration;
 
-/// The key of a host's signals: 128 bits, known to the host and to its controllers.
+/// The key of a host's signals: 128 bits, known to the host and its controllers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SignalKey(pub [u8; 16]);
 
@@ -22,64 +24,69 @@ impl fmt::Debug for SignalKey {
     }
 }
 
-/// How a signal travels.
+/// The encoding of signals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SignalEncoding {
-    /// An [`ExtendedPfcFrame`](super::ExtendedPfcFrame) under EtherType 0x88B5 and a tag behind it: 68 B. Switches forward it like data.
+    /// An [`ExtendedPfcFrame`](super::ExtendedPfcFrame) under EtherType 0x88B5 with a tag: 68 B.
+    /// Switches forward it like data.
     #[default]
     Experimental,
-    /// The same under 0x8808. Interfaces and switches may act on it or drop it before software sees it.
+    /// The same under 0x8808. Interfaces and switches may act on it, or drop it before software
+    /// sees it.
     MacControl,
-    /// A standard [`PfcFrame`](super::PfcFrame) of eight classes, with what the standard lacks in its padding: epoch at 34, sequence at 38,
-    /// hold in nanoseconds (6 B) at 46, tag at 52.
+    /// A standard [`PfcFrame`](super::PfcFrame) of eight classes, with the missing fields in its
+    /// padding: epoch at 34, sequence at 38, hold in nanoseconds (6 B) at 46, tag at 52.
     Pfc,
-    /// What follows the EtherType of the first, as the payload of a UDP datagram: 54 B.
+    /// The content of the first encoding behind the EtherType, as the payload of a UDP datagram: 54
+    /// B.
     Udp,
-    /// A standard PFC frame and nothing else: anybody may forge, replay or double it. For hardware that needs it.
+    /// A standard PFC frame without additions, for hardware that needs it. Anybody can forge,
+    /// replay or double it.
     PlainPfc,
 }
 
 impl SignalEncoding {
-    /// All of them.
+    /// All encodings.
     pub const ALL: [Self; 5] = [Self::Experimental, Self::MacControl, Self::Pfc, Self::Udp, Self::PlainPfc];
 
-    /// By how many classes it can tell apart, which bounds the number of destinations.
+    /// How many classes it can name, which bounds the number of destinations.
     pub const fn classes(self) -> u16 {
         match self {
             Self::Experimental | Self::MacControl | Self::Udp => PfcClass::COUNT,
             Self::Pfc | Self::PlainPfc => 8,
         }
     }
-    /// Whether who sent it is known.
+    /// Whether it proves its sender.
     pub const fn is_sealed(self) -> bool {
         !matches!(self, Self::PlainPfc)
     }
 }
 
-/// What a host hears.
+/// A received signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// Of a controller that has the key.
+    /// From a controller with the key.
     Sealed(Pfc),
-    /// Of anybody: the one class that is open, if any is.
+    /// From anybody: the open class, if any.
     Plain(Option<u16>),
 }
 
 /// Bytes of the content of a sealed extended frame, from its opcode to its tag.
 const SEALED: usize = 46;
-/// Where the content of a frame begins.
+/// The position of a frame's content.
 const CONTENT_AT: usize = 14;
-/// Of the standard's frame: where the padding has epoch, sequence and hold, and the tag.
+/// Positions in a standard frame's padding: epoch, sequence, hold and tag.
 const PFC_NUMBERS_AT: usize = 34;
 const PFC_TAG_AT: usize = 52;
-/// A hold that does not fit is none that anybody means: 3 days.
+/// The longest hold: 3 days.
 const MOST_HOLD_NS: u64 = (1 << 48) - 1;
 
 impl Pfc {
-    /// As bytes without FCS; of [`SignalEncoding::Udp`] the datagram's payload.
+    /// Encodes the signal without FCS; with [`SignalEncoding::Udp`] as the datagram's payload.
     ///
     /// # Errors
-    /// Where the class is one that the encoding cannot name, or the hold is negative or over three days.
+    ///
+    /// If the encoding cannot name the class, or the hold is negative or over three days.
     pub fn seal(
         &self,
         encoding: SignalEncoding,
@@ -132,12 +139,14 @@ impl Pfc {
         }
     }
 
-    /// Reads a frame that `station` received, in any encoding but UDP. Who accepts plain frames looks for [`Heard::Plain`].
+    /// Parses a frame that `station` received, in any encoding except UDP. Plain frames yield
+    /// [`Heard::Plain`].
     ///
-    /// A standard PFC frame whose padding is zero is plain; any other one is sealed, or nothing.
+    /// A standard PFC frame whose padding is zero is plain; any other one must be sealed.
     ///
     /// # Errors
-    /// Where it is no signal, for another station, or has not been sealed with this key.
+    ///
+    /// If it is not a signal, is for another station, or is not sealed with this key.
     pub fn unseal(frame: &[u8], station: MacAddress, key: &SignalKey) -> Result<Heard, WireError> {
         let mut r = Reader::new(frame);
         let (destination, _, ether_type) = ethernet::read_header(&mut r)?;
@@ -155,9 +164,11 @@ impl Pfc {
         }
     }
 
-    /// Reads the payload of a datagram in [`SignalEncoding::Udp`], or what follows the EtherType of a frame.
+    /// Parses the payload of a datagram in [`SignalEncoding::Udp`], or a frame's content behind the
+    /// EtherType.
     ///
     /// # Errors
+    ///
     /// As [`unseal`](Self::unseal).
     pub fn unseal_content(content: &[u8], key: &SignalKey) -> Result<Self, WireError> {
         let need = SEALED + 8;
@@ -167,7 +178,7 @@ impl Pfc {
         if !same(found, &tag(key, signed)) {
             return Err(WireError::Forged);
         }
-        // The tag does not cover addresses, which a datagram has not: the parser gets an empty one for both.
+        // The tag does not cover addresses, which a datagram lacks: the parser gets empty ones.
         let nowhere = MacAddress::default();
         let mut frame = ethernet::header(nowhere, nowhere, ETHER_TYPE_EXPERIMENTAL);
         frame.extend_from_slice(signed);
@@ -179,7 +190,7 @@ fn unseal_standard(frame: &[u8], key: &SignalKey) -> Result<Heard, WireError> {
     let need = ethernet::MIN_FRAME;
     let whole = frame.get(..need).ok_or(WireError::Truncated { have: frame.len(), need })?;
     let mut r = Reader::new(&whole[CONTENT_AT + 2..PFC_NUMBERS_AT]);
-    // Of the others nothing would be said, and a signal tells a whole state.
+    // A signal describes all classes, so each must have its time.
     if r.u16()? & 0xff != 0xff {
         return Err(WireError::Value { at: CONTENT_AT + 2, what: "a frame that does not name all eight classes" });
     }
@@ -204,14 +215,14 @@ fn unseal_standard(frame: &[u8], key: &SignalKey) -> Result<Heard, WireError> {
     Ok(Heard::Sealed(Pfc { epoch, sequence, open, hold }))
 }
 
-/// SipHash-2-4 (Aumasson and Bernstein, 2012), in the order in which the reference prints it.
+/// SipHash-2-4 (Aumasson and Bernstein, 2012), with bytes in the order of the reference.
 fn tag(key: &SignalKey, bytes: &[u8]) -> [u8; 8] {
     let mut hasher = SipHasher24::new_with_key(&key.0);
     hasher.write(bytes);
     hasher.finish().to_le_bytes()
 }
 
-/// In a time that does not tell how many bytes agree.
+/// Compares in constant time.
 fn same(a: &[u8], b: &[u8; 8]) -> bool {
     a.len() == 8 && a.iter().zip(b).fold(0, |differs, (x, y)| differs | (x ^ y)) == 0
 }
@@ -234,7 +245,8 @@ mod tests {
 
     #[test]
     fn the_tag_is_that_of_the_reference() {
-        // The vectors of the SipHash paper's authors: inputs 00 01 02 .. of so many bytes under the key 00 01 .. 0f.
+        // Vectors of the SipHash paper: inputs 00 01 02 .. of increasing length under the key 00 01
+        // .. 0f.
         let input: Vec<u8> = (0..46).collect();
         assert_eq!(tag(&KEY, &input[..0]), 0x726f_db47_dd0e_0e31_u64.to_le_bytes());
         assert_eq!(tag(&KEY, &input[..15]), 0xa129_ca61_49be_45e5_u64.to_le_bytes());

@@ -1,4 +1,6 @@
-//! The signal of a controller as a frame.
+//! A controller's signal as a frame.
+//!
+//! It pauses all classes except one, and bounds how long that one may send.
 
 use super::error::{EncodeError, WireError};
 use super::ethernet::{MIN_FRAME, MacAddress};
@@ -7,26 +9,31 @@ use super::quanta::Quanta;
 use crate::message::Pfc;
 
 impl Pfc {
-    /// As an [`ExtendedPfcFrame`] without FCS: all classes are paused but the open one, and the frame says for how long that is so.
+    /// Encodes the signal as an [`ExtendedPfcFrame`] without FCS: it pauses all classes except the
+    /// open one, with the hold.
     ///
     /// # Errors
-    /// Where the class has more than 11 bits, or the hold is negative.
+    ///
+    /// If the class has more than 11 bits, or the hold is negative.
     pub fn encode(&self, source: MacAddress, destination: MacAddress) -> Result<[u8; MIN_FRAME], EncodeError> {
         let class = |number| {
             let most = u64::from(PfcClass::COUNT) - 1;
             PfcClass::new(number).ok_or(EncodeError::Range { what: "class", value: u64::from(number), most })
         };
         let open = self.open.map(class).transpose()?;
-        // Pauses last until the next frame, however long a hold is: those of the standard's quanta end by themselves, and are sent again.
+        // Pauses last until the next frame, regardless of the hold. Standard pauses end by
+        // themselves and are sent again.
         let numbers = (self.epoch, self.sequence);
         let frame = ExtendedPfcFrame::all_but(source, destination, numbers, open, Quanta::MAX);
         Ok(frame.holding(self.hold)?.encode())
     }
 
-    /// Reads a frame that `station` received.
+    /// Parses a frame that `station` received.
     ///
     /// # Errors
-    /// As [`ExtendedPfcFrame::parse`], and where it is another state than all paused but one class at most, or does not say for how long.
+    ///
+    /// As [`ExtendedPfcFrame::parse`], and if it opens more than one class, pauses not all other
+    /// ones, or has no hold.
     pub fn parse(frame: &[u8], station: MacAddress) -> Result<Self, WireError> {
         let frame = ExtendedPfcFrame::parse(frame, station)?;
         let fault = |at, what| Err(WireError::Value { at, what });

@@ -1,4 +1,6 @@
 //! A UDP datagram over IPv4 in an Ethernet frame.
+//!
+//! Parsing checks lengths and checksums.
 
 use super::bytes::Reader;
 use super::error::{EncodeError, WireError};
@@ -10,33 +12,34 @@ const UDP: u8 = 17;
 const IPV4_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;
 
-/// One end of a UDP conversation.
+/// An end of a UDP conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
-    /// On the link.
+    /// The MAC address.
     pub mac: MacAddress,
-    /// In the network.
+    /// The IPv4 address.
     pub ip: Ipv4Addr,
-    /// At the host.
+    /// The UDP port.
     pub port: u16,
 }
 
-/// A datagram with all that Ethernet, IPv4 (RFC 791) and UDP (RFC 768) put before it: 42 B.
+/// A datagram with the headers of Ethernet, IPv4 (RFC 791) and UDP (RFC 768): 42 B.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UdpFrame {
-    /// The sender.
+    /// The sending end.
     pub source: Endpoint,
-    /// Who gets it.
+    /// The receiving end.
     pub destination: Endpoint,
-    /// What it carries.
+    /// The payload.
     pub payload: Vec<u8>,
 }
 
 impl UdpFrame {
-    /// As bytes, without FCS; never fragmented, 64 hops to live.
+    /// Encodes the frame without FCS; never fragmented, with 64 hops to live.
     ///
     /// # Errors
-    /// Where the payload is over 1472 B: the packet would be over 1500 B.
+    ///
+    /// If the payload exceeds 1472 B, and thus the packet 1500 B.
     pub fn encode(&self) -> Result<Vec<u8>, EncodeError> {
         const MOST: usize = 1500 - IPV4_HEADER - UDP_HEADER;
         if self.payload.len() > MOST {
@@ -49,7 +52,7 @@ impl UdpFrame {
             udp.extend_from_slice(&number.to_be_bytes());
         }
         udp.extend_from_slice(&self.payload);
-        // A sum of zero would say that there is none.
+        // A sum of zero would mean that there is none.
         let sum = match checksum(&[&pseudo(self.source.ip, self.destination.ip, udp_length), &udp]) {
             0 => u16::MAX,
             sum => sum,
@@ -74,11 +77,12 @@ impl UdpFrame {
         Ok(frame)
     }
 
-    /// Reads a frame; whose addresses it has is for the caller to look at. Options of IPv4 are skipped, padding after the packet is not
-    /// looked at.
+    /// Parses a frame for any address, which the caller checks. Skips options of IPv4 and ignores
+    /// padding.
     ///
     /// # Errors
-    /// Where it is truncated, no IPv4 or no UDP, a fragment, or a checksum does not match.
+    ///
+    /// If it is truncated, not IPv4 or not UDP, a fragment, or has a wrong checksum.
     pub fn parse(frame: &[u8]) -> Result<Self, WireError> {
         let mut r = Reader::new(frame);
         let (destination, source, found) = ethernet::read_header(&mut r)?;
@@ -110,7 +114,7 @@ impl UdpFrame {
         let (source_ip, destination_ip) = (Ipv4Addr::from(r.array::<4>()?), Ipv4Addr::from(r.array::<4>()?));
         let (header, udp) = packet.split_at(header);
         check("IPv4", found, &[&header[..10], &header[12..]])?;
-        // More fragments, or a place other than the first.
+        // More fragments follow, or it is not the first one.
         if fragment & 0x3fff != 0 {
             return Err(WireError::Fragment);
         }
@@ -141,7 +145,7 @@ impl UdpFrame {
     }
 }
 
-/// What UDP's checksum covers beside the datagram.
+/// The pseudo-header, which UDP's checksum covers besides the datagram.
 fn pseudo(source: Ipv4Addr, destination: Ipv4Addr, length: u16) -> [u8; 12] {
     let mut bytes = [0; 12];
     bytes[..4].copy_from_slice(&source.octets());
@@ -151,7 +155,7 @@ fn pseudo(source: Ipv4Addr, destination: Ipv4Addr, length: u16) -> [u8; 12] {
     bytes
 }
 
-/// The Internet checksum (RFC 1071). All parts but the last have an even length.
+/// The Internet checksum (RFC 1071). All parts except the last one have an even length.
 fn checksum(parts: &[&[u8]]) -> u16 {
     let words = parts.iter().flat_map(|p| p.chunks(2));
     let sum: u64 = words.map(|w| u64::from(w[0]) << 8 | u64::from(*w.get(1).unwrap_or(&0))).sum();

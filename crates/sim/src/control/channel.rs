@@ -1,8 +1,8 @@
 //! Messages in flight between agents, and what else happens at an agent at a set time.
 //!
-//! Messages take a latency that depends on the hop, and get lost with a probability. PFC frames leave
-//! one after the other through a controller's interfaces ([`Signals`]). All that is in flight is
-//! delivered in the order of time, recipient, sender and number.
+//! Messages take a latency that depends on the hop, and get lost with a probability. PFC frames
+//! leave one after the other through a controller's interfaces ([`Signals`]). All that is in flight
+//! is delivered in the order of time, recipient, sender and number.
 
 use super::nodes::{Hop, Nodes};
 use super::signals::Signals;

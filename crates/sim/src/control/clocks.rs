@@ -1,7 +1,7 @@
 //! Clocks of agents: each has an offset from the true time, and may drift further away from it.
 //!
-//! Beacons set hosts' clocks at intervals, up to an error. A clock never goes back: one that was ahead
-//! stands still until the truth has caught up.
+//! Beacons set hosts' clocks at intervals, up to an error. A clock never goes back: one that was
+//! ahead stands still until the truth has caught up.
 
 use super::nodes::Nodes;
 use crate::engine::time::SimTime;

@@ -105,8 +105,8 @@ impl Gates {
     }
 
     fn opening_of(&self, at: SimTime, until: SimTime, host: u32, opening: &Opening, by_signal: bool) -> GateOpening {
-        // A slot's rate carries no more in its time, except that its first packet leaves at once. The
-        // rates beside circuits need no signal and hold until the next ones.
+        // A slot's rate carries no more in its time, except that its first packet leaves at once.
+        // The rates beside circuits need no signal and hold until the next ones.
         let in_slot = self.slack.is_some() && (by_signal || !self.opens_early);
         let rate = opening.rate.or(self.shares_links.then(|| self.line[host as usize]));
         let most = rate.filter(|_| in_slot).map_or(u64::MAX, |rate| rate.bytes_in(until - at).get());

@@ -1,10 +1,10 @@
 //! The control plane of a plan in virtual time: agents, their clocks, and messages between them.
 //!
-//! [`Controllers`] gives agents their inputs and carries out their outputs. Its parts own the state of
-//! one subject each: [`nodes`] numbers agents, [`agents`] has them with their deadlines and failures,
-//! [`clocks`] tells each of them the time, [`channel`] carries messages, [`gates`] opens gates and
-//! writes tables, [`link_news`] keeps what returning controllers must know. The proxy of schemes
-//! without a plan is in [`proxies`].
+//! [`Controllers`] gives agents their inputs and carries out their outputs. Its parts own the state
+//! of one subject each: [`nodes`] numbers agents, [`agents`] has them with their deadlines and
+//! failures, [`clocks`] tells each of them the time, [`channel`] carries messages, [`gates`] opens
+//! gates and writes tables, [`link_news`] keeps what returning controllers must know. The proxy of
+//! schemes without a plan is in [`proxies`].
 
 mod agents;
 mod channel;
@@ -204,8 +204,8 @@ impl Controllers {
         }
     }
 
-    /// The oracle reports the queues of all hosts to the leader. Its reports are newer than any that
-    /// hosts send.
+    /// The oracle reports the queues of all hosts to the leader. Its reports are newer than any
+    /// that hosts send.
     fn tell_demand(&mut self, at: SimTime, network: &Network, ends: &Endpoints) {
         let leader = self.nodes.leader();
         let now = self.clocks.of(leader).read(at);

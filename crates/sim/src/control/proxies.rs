@@ -1,4 +1,5 @@
-//! The proxy that steers TCP senders, agents of access points that report to it, and their messages.
+//! The proxy that steers TCP senders, agents of access points that report to it, and their
+//! messages.
 //!
 //! Each access point follows the trace of its link and reports rate and queue. The proxy computes
 //! congestion windows from these reports; senders apply the newest one.
@@ -149,7 +150,8 @@ impl Proxies {
         let flows: Vec<u32> = to_device.map(|(&flow, _)| flow).collect();
         for flow in flows {
             if let Some(sender) = self.senders.get_mut(&flow) {
-                // The proxy forgets the round trip of a flow that joins, so the sender tells it again.
+                // The proxy forgets the round trip of a flow that joins, so the sender tells it
+                // again.
                 sender.least_rtt = Duration::from_ps(i64::MAX);
             }
             self.say(now, Message::Input(ProxyInput::Join { flow: FlowId(flow), link: LinkId(access.link) }));

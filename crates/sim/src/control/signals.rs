@@ -28,8 +28,8 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Idle interfaces for this many relays, or for the one controller. They are as fast as the links
-    /// of hosts.
+    /// Idle interfaces for this many relays, or for the one controller. They are as fast as the
+    /// links of hosts.
     pub fn new(spec: SignalSpec, fabric: &Fabric, controllers: u32, streams: &Streams) -> Self {
         let interface = spec.interfaces_of(fabric, controllers);
         let interfaces = interface.iter().max().map_or(0, |most| *most as usize + 1);

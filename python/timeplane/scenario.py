@@ -1818,7 +1818,7 @@ class Predicted(Values):
     """
 
 
-#: ProxyPolicy that turns link reports into windows.
+#: How a proxy turns link reports into windows.
 #:
 #: - :class:`Reactive`: The window is the bandwidth-delay product of the rate reported last.
 #: - :class:`Proactive`: After a fast fall the window is that of the slowest rate for a while, then

@@ -7,10 +7,10 @@
 //! | 0 to `n - 1` | the host of that number: slots without grants, and rates of packets |
 //! | from `n` on | as [grants by signal](timeplane_model::Trigger::Signal) say |
 //!
-//! Slots use the second range in turn. If it would be less than half of all classes, the first range
-//! is empty ([`destinations`]). Circuits use `n` classes of the second range in odd periods and
-//! another `n` in even ones ([`circuit_class`]), because a schedule arrives before the period before
-//! it ends. So frames of a rate never wait for a circuit's signal, or the other way round.
+//! Slots use the second range in turn. If it would be less than half of all classes, the first
+//! range is empty ([`destinations`]). Circuits use `n` classes of the second range in odd periods
+//! and another `n` in even ones ([`circuit_class`]), because a schedule arrives before the period
+//! before it ends. So frames of a rate never wait for a circuit's signal, or the other way round.
 //!
 //! The class does not tell the network of a frame. A bit beside it in a data frame does
 //! ([`CIRCUIT`]): a circuit switch forwards only frames that were sent as such.

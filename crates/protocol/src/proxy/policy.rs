@@ -50,7 +50,8 @@ pub enum ProxyPolicy {
 }
 
 impl ProxyPolicy {
-    /// All policies, with the parameters chosen by the offline evaluation in `studies/mmwave-proxy`.
+    /// All policies, with the parameters chosen by the offline evaluation in
+    /// `studies/mmwave-proxy`.
     pub fn all() -> [Self; 3] {
         [
             Self::Reactive {},

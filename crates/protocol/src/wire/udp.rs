@@ -30,7 +30,7 @@ pub struct UdpFrame {
     pub source: Endpoint,
     /// The receiving end.
     pub destination: Endpoint,
-    /// The payload.
+    /// Up to 1472 bytes.
     pub payload: Vec<u8>,
 }
 

@@ -531,7 +531,7 @@ impl Sender {
     /// Sets when the next segment may go, after one of `len` bytes.
     fn pace(&mut self, now: Time, len: u32) {
         if self.pacing {
-            self.release = self.release.max(now).saturating_add(self.gap(len));
+            self.release = self.release.max(now).saturating_add(self.spacing(len));
         }
     }
 }

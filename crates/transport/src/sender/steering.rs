@@ -73,7 +73,7 @@ impl Sender {
         }
         if steering.rate.is_some() {
             // The last segment left at the old pace, not later than now.
-            self.release = self.release.min(now.saturating_add(self.gap(self.window.mss)));
+            self.release = self.release.min(now.saturating_add(self.spacing(self.window.mss)));
         }
     }
 
@@ -88,7 +88,7 @@ impl Sender {
             self.window.ssthresh = self.window.ssthresh.min(self.window.cwnd.max(self.window.floor()));
         }
         self.pacing = self.paces_itself;
-        self.release = self.release.min(now.saturating_add(self.gap(self.window.mss)));
+        self.release = self.release.min(now.saturating_add(self.spacing(self.window.mss)));
         self.congestion.on_new_window();
     }
 
@@ -122,7 +122,7 @@ impl Sender {
 
     /// The time from one paced segment of `len` bytes to the next one; zero before the first
     /// measurement.
-    pub(super) fn gap(&self, len: u32) -> Duration {
+    pub(super) fn spacing(&self, len: u32) -> Duration {
         if let Some(rate) = self.steered.as_ref().and_then(|s| s.order.rate) {
             return time_at(rate, u64::from(len) + u64::from(HEADER_BYTES));
         }
@@ -132,8 +132,8 @@ impl Sender {
         let Some(srtt) = self.rtt.srtt().filter(|_| self.pacing) else { return Duration::ZERO };
         // The factor is 2 in slow start, 6/5 later.
         let (num, den) = if self.window.in_slow_start() { (1, 2) } else { (5, 6) };
-        let gap = i128::from(srtt.as_ps()) * i128::from(len) * num / (i128::from(self.window.cwnd) * den);
-        Duration::from_ps(i64::try_from(gap).unwrap_or(i64::MAX))
+        let spacing = i128::from(srtt.as_ps()) * i128::from(len) * num / (i128::from(self.window.cwnd) * den);
+        Duration::from_ps(i64::try_from(spacing).unwrap_or(i64::MAX))
     }
 }
 

@@ -13,7 +13,7 @@ use timeplane_scenario::Point;
 /// Why a lab has no outcome. Completed runs are kept.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError<E: std::error::Error + 'static> {
-    /// The experiment.
+    /// The scenario is rejected, or a run failed.
     #[error(transparent)]
     Experiment(#[from] ExperimentError<E>),
     /// The pages of its controllers.

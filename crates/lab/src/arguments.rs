@@ -10,9 +10,8 @@ use serde_json::{Value, json};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration as Wait;
-use timeplane_experiment::{ExitCode, ExperimentError, PlannedRun, Progress, checks};
+use timeplane_experiment::{Answer, ExitCode, ExperimentError, PlannedRun, Progress, checks};
 use timeplane_live::service::Stop;
-use timeplane_results::Metric;
 use timeplane_scenario::{Loaded, ScenarioError, split_override};
 
 /// Which runs of a scenario to run, and where results go.
@@ -71,18 +70,15 @@ impl ScenarioArgs {
                 return ExitCode::Failed;
             }
         };
-        let metrics = match checks::validate(loaded) {
-            Ok(metrics) => metrics,
-            Err(e) => {
-                eprintln!("error: {e}");
-                return ExitCode::Configuration;
-            }
-        };
+        // Invalid checks are rejected before anything runs.
+        if let Err(e) = checks::validate(loaded) {
+            return configuration(&e);
+        }
         let bar = bar(self.quiet);
         let outcome = run(&|| stop.is_set(), &|progress| self.show(&bar, progress));
         bar.finish_and_clear();
         match outcome {
-            Ok(outcome) => self.print(loaded, &metrics, &outcome, lines, long),
+            Ok(outcome) => self.print(loaded, &outcome, lines, long),
             Err(_) if stop.is_set() => {
                 eprintln!("interrupted");
                 ExitCode::Interrupted
@@ -116,39 +112,20 @@ impl ScenarioArgs {
         }
     }
 
-    fn print(
-        &self,
-        loaded: &Loaded,
-        metrics: &[Metric],
-        outcome: &Outcome,
-        lines: Lines<'_>,
-        long: &[&str],
-    ) -> ExitCode {
-        // The results of an interrupted experiment prove nothing.
-        let checked = if outcome.interrupted {
-            Vec::new()
-        } else {
-            for why in checks::left_out(loaded, &outcome.summaries) {
-                eprintln!("not checked: {why}");
-            }
-            checks::evaluate(loaded, metrics, &outcome.summaries, outcome.comparison.bounds())
+    fn print(&self, loaded: &Loaded, outcome: &Outcome, lines: Lines<'_>, long: &[&str]) -> ExitCode {
+        let answer = match Answer::new(loaded, outcome) {
+            Ok(answer) => answer,
+            Err(e) => return configuration(&e),
         };
+        for why in &answer.not_checked {
+            eprintln!("not checked: {why}");
+        }
         let text = if self.json {
-            let mut json = outcome.comparison.to_json();
-            json["directory"] = outcome.directory.display().to_string().into();
-            json["runs"] = outcome.runs.into();
-            json["cached"] = outcome.cached.into();
-            json["checks"] = checks::to_json(&checked);
-            json["interrupted"] = outcome.interrupted.into();
+            let mut json = answer.to_json();
             json["live"] = outcome.live.iter().map(|(run, live)| live_json(run, live, long)).collect();
             format!("{json:#}\n")
         } else {
-            let about = loaded.scenario.description.as_ref().map(|d| format!("{}\n\n", d.trim()));
-            let mut text = about.unwrap_or_default() + &outcome.comparison.to_text(width()) + &lines(outcome);
-            if !checked.is_empty() {
-                text += &checks::to_text(&checked);
-            }
-            text
+            answer.to_text(width(), &lines(outcome))
         };
         let mut out = io::stdout().lock();
         if let Err(e) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
@@ -157,19 +134,19 @@ impl ScenarioArgs {
             eprintln!("error: cannot write the results: {e}");
             return ExitCode::Failed;
         }
-        let place = outcome.directory.display();
-        if outcome.interrupted {
-            let (runs, planned) = (outcome.runs, outcome.runs + outcome.missing);
-            eprintln!(
-                "interrupted: {runs} of {planned} runs are complete and stay in {place}; run the same command to continue"
-            );
-            return ExitCode::Interrupted;
+        if let Some(interruption) = answer.interruption() {
+            eprintln!("{interruption}");
+        } else if !self.quiet {
+            let (runs, cached, place) = (outcome.runs, outcome.cached, outcome.directory.display());
+            eprintln!("{runs} runs, {cached} complete before; results in {place}");
         }
-        if !self.quiet {
-            eprintln!("{} runs, {} complete before; results in {place}", outcome.runs, outcome.cached);
-        }
-        if checks::all_met(&checked) { ExitCode::Ok } else { ExitCode::CheckFailed }
+        answer.exit_code()
     }
+}
+
+fn configuration(e: &dyn std::fmt::Display) -> ExitCode {
+    eprintln!("error: {e}");
+    ExitCode::Configuration
 }
 
 /// A run and its `live.json` without the fields `long`.

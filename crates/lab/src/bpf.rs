@@ -1,4 +1,6 @@
-//! The programs in `bpf/`, compiled.
+//! The compiled programs of `bpf/`.
+//!
+//! Those of the daemons are in `timeplane_live::bpf`.
 
 /// Drops a share of the signals.
 pub(crate) const LOSS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/loss.o"));

@@ -49,7 +49,7 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Remove the gate that an agent left at an interface; all traffic passes again
     Release {
-        /// The interface
+        /// Name of the gated interface
         interface: String,
     },
 }

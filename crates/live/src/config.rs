@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use timeplane_model::Duration;
 use timeplane_protocol::wire::SignalEncoding;
 
-/// A file that cannot be used.
+/// An invalid configuration file.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// It cannot be read.
@@ -18,15 +18,15 @@ pub enum ConfigError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's message.
         source: std::io::Error,
     },
-    /// It is not what it should be; the message has line and key.
+    /// It is invalid; the message names line and key.
     #[error("{path}: {source}")]
     Parse {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The error and its place.
         source: Box<toml::de::Error>,
     },
     /// Its interfaces leave open through which one a host hears its signals.
@@ -34,7 +34,7 @@ pub enum ConfigError {
     Interfaces {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         why: String,
     },
 }
@@ -54,11 +54,11 @@ pub fn beside(file: &Path, named: &Path) -> PathBuf {
     file.parent().unwrap_or(Path::new("")).join(named)
 }
 
-/// A controller elsewhere.
+/// The address of another controller.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerAddress {
-    /// Where it listens.
+    /// Address that it listens at.
     pub address: SocketAddr,
     /// The name in its certificate.
     #[serde(default = "first_controller")]
@@ -69,33 +69,33 @@ fn first_controller() -> String {
     "controller-0".to_owned()
 }
 
-/// A controller's file.
+/// Configuration file of a controller.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerFile {
-    /// The scenario that says what is planned.
+    /// The scenario, relative to this file.
     pub scenario: PathBuf,
-    /// Which of its schemes.
+    /// Name of the scheme to run.
     pub scheme: String,
-    /// Through which interface signals go out to hosts that are behind no other one.
+    /// The interface for signals to hosts that no other interface lists.
     pub interface: String,
-    /// Others, and the hosts behind each.
+    /// Other interfaces, with the hosts behind each.
     #[serde(default)]
     pub interfaces: Vec<OtherInterface>,
-    /// Where hosts connect to.
+    /// Address for connections of hosts.
     pub listen: SocketAddr,
     /// The folder with `ca.pem`, `NAME.pem` and `NAME.key`.
     pub keys: PathBuf,
-    /// The folder for what is there while it runs.
+    /// The folder for runtime files.
     #[serde(default = "runtime")]
     pub runtime: PathBuf,
     /// Which of several controllers it is: the name is `controller-PLACE`.
     #[serde(default)]
     pub place: u32,
-    /// The others.
+    /// The other controllers.
     #[serde(default)]
     pub peers: Vec<ControllerAddress>,
-    /// How signals travel.
+    /// Encoding of signals.
     #[serde(default, deserialize_with = "encoding")]
     pub encoding: SignalEncoding,
     /// Where its status page is, on loopback; missing: there is none.
@@ -103,7 +103,7 @@ pub struct ControllerFile {
     /// A file with the token of the status page, 64 hexadecimal digits; missing: one is made at
     /// each start, in `status.token` of `runtime`.
     pub token: Option<PathBuf>,
-    /// Real-time priority, where it may.
+    /// Whether to ask for real-time priority.
     #[serde(default = "yes")]
     pub real_time: bool,
     /// A file to which every slot is written as it is planned, a line of JSON each.
@@ -153,7 +153,7 @@ impl ControllerFile {
     }
 }
 
-/// An agent's file.
+/// Configuration file of an agent.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentFile {
@@ -168,19 +168,19 @@ pub struct AgentFile {
     /// The folder for what is there while it runs: the socket for programs is `agent.sock` in it.
     #[serde(default = "runtime")]
     pub runtime: PathBuf,
-    /// What its gate does.
+    /// Its gate.
     #[serde(default)]
     pub gate: GateTable,
     /// An interface for programs that know nothing of slots; missing: there is none.
     pub tun: Option<TunTable>,
     /// Where its status page is, on loopback; missing: there is none.
     pub status: Option<SocketAddr>,
-    /// Real-time priority, where it may.
+    /// Whether to ask for real-time priority.
     #[serde(default = "yes")]
     pub real_time: bool,
 }
 
-/// What a gate does.
+/// Configuration of a gate.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GateTable {
@@ -188,13 +188,13 @@ pub struct GateTable {
     pub mode: Mode,
     /// `slots` or `all`.
     pub scope: Scope,
-    /// For how long it believes a controller that is not heard of.
+    /// How long it trusts a controller that is silent.
     pub lease: Duration,
-    /// What it is after that: `closed` or `open`.
+    /// Its state after the lease: `closed` or `open`.
     pub safe: SafeState,
-    /// No signal opens a class for longer.
+    /// The longest time for which a signal can open a class.
     pub max_hold: Duration,
-    /// Signals that are heard.
+    /// Encodings of signals to accept.
     #[serde(deserialize_with = "encodings")]
     pub encodings: Vec<SignalEncoding>,
     /// What passes under `scope = "all"`, beside ARP, neighbour discovery, SSH and the demand
@@ -260,7 +260,7 @@ fn named<E: serde::de::Error>(name: &str) -> Result<SignalEncoding, E> {
     encoding_named(name).map_err(E::custom)
 }
 
-/// The encoding of this name.
+/// Finds an encoding by its name.
 ///
 /// # Errors
 /// Where there is none: what there is.

@@ -33,62 +33,62 @@ use timeplane_model::{Backlog, Duration, HostId, LinkId, Time};
 use timeplane_protocol::wire::{Control, MacAddress, SignalEncoding, SignalKey};
 use timeplane_protocol::{Address, Agent, BacklogReport, Event, Input, Message, Output};
 
-/// Why a controller does not run.
+/// Why a controller cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum ControllerError {
-    /// The plan.
+    /// The plan is impossible.
     #[error(transparent)]
     Plan(#[from] crate::daemons::Failure),
     /// A socket.
     #[error("{what}: {source}")]
     Io {
-        /// What was done.
+        /// The failed operation.
         what: String,
-        /// What the system says.
+        /// The system's message.
         source: std::io::Error,
     },
     /// The circuit switch.
     #[error(transparent)]
     Circuits(#[from] CircuitError),
-    /// It plans circuits, and was told of no switch.
+    /// The plan needs a circuit switch, and the configuration names none.
     #[error("scheme `{scheme}` plans circuits: expected the folder of a pinned circuit switch in `circuits`")]
     NoCircuits {
-        /// Which scheme.
+        /// Name of the scheme that plans circuits.
         scheme: String,
     },
-    /// Another switch than that of the scenario.
+    /// The circuit switch does not fit the scenario.
     #[error("the circuit switch has {ports} ports: expected {hosts}, one for each host of the scenario")]
     Ports {
-        /// How many it has.
+        /// Number of ports.
         ports: usize,
-        /// How many it needs.
+        /// Hosts of the scenario.
         hosts: u32,
     },
 }
 
-/// What a controller is told at its start.
+/// Configuration of a controller.
 #[derive(Clone, Debug)]
 pub struct ControllerConfig {
-    /// Through which interfaces signals go out, one at least.
+    /// Interfaces for signals, at least one.
     pub interfaces: Vec<SignalInterface>,
-    /// How they are sent.
+    /// Encoding of signals.
     pub encoding: SignalEncoding,
-    /// Counts the starts of controllers.
+    /// Number of this start, higher than that of any start before.
     pub epoch: u32,
-    /// Which of several controllers it is.
+    /// Its position among several controllers, from 0.
     pub place: u32,
-    /// Grants of a controller before it may still be in force.
+    /// Whether grants of an earlier start may still be in force.
     pub after_restart: bool,
-    /// Runs with real-time priority where it may.
+    /// Whether to ask for real-time priority.
     pub real_time: bool,
-    /// Where the circuit switch of a plan of circuits is pinned.
+    /// The folder in which the circuit switch is pinned, for plans of circuits.
     pub circuits: Option<PathBuf>,
-    /// The share of grants and rates that is lost on purpose, 0 to 1: for labs.
+    /// Share of grants and rates to drop on purpose, 0 to 1. For labs.
     pub control_loss: f64,
 }
 
 shared_counters! {
-    /// What a controller has counted, readable from other threads.
+    /// Counters of a controller, readable from other threads.
     ControllerCounters {
         /// Rounds planned.
         rounds,
@@ -127,23 +127,23 @@ shared_counters! {
     }
 }
 
-/// Through what something was said.
+/// The connection that an event came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Somebody has connected.
+    /// A peer that connected to this controller.
     Server,
-    /// This one has connected, to another controller.
+    /// Another controller that this one connected to.
     Client,
 }
 
-/// What a controller shows of itself.
+/// The public state of a controller.
 #[derive(Debug, Default)]
 pub struct ControllerState(Mutex<Known>);
 
-/// Who is there, and who was.
+/// Hosts that have joined, and hosts that have left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// Hosts that have joined, with their addresses.
+    /// Hosts that have joined, with their MAC addresses.
     pub joined: BTreeMap<u32, String>,
     /// Those that were there and are gone, and when they went by [`clock::now`]: their slots are
     /// others'.
@@ -155,7 +155,7 @@ impl ControllerState {
     pub fn joined(&self) -> BTreeMap<u32, String> {
         self.known().joined
     }
-    /// Hosts that are there, and those that are gone.
+    /// Hosts that have joined, and hosts that have left.
     pub fn known(&self) -> Known {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -183,7 +183,7 @@ impl Host {
     }
 }
 
-/// Is told of every event of the controller's agent.
+/// Receives every event of the controller's agent.
 pub type SlotLog = Box<dyn FnMut(&Event) + Send>;
 
 /// A controller at work. Everything that is timed happens on the thread that calls
@@ -205,7 +205,7 @@ pub struct Controller {
     pulse: Pulse,
     state: Arc<ControllerState>,
     hosts: BTreeMap<HostId, Host>,
-    /// Other controllers.
+    /// Connected controllers.
     peers: Vec<PeerId>,
     /// Names of those that have joined as nothing yet.
     names: BTreeMap<PeerId, String>,
@@ -217,7 +217,7 @@ pub struct Controller {
     watch: Option<Arc<Watch>>,
 }
 
-/// How often agents tell what they count, where a page shows it.
+/// How often agents report their counters if a page shows them.
 const COUNTS_EVERY_MS: u32 = 1000;
 
 impl Controller {
@@ -270,17 +270,17 @@ impl Controller {
         self.watch = Some(watch);
     }
 
-    /// What it counts.
+    /// Counters of this start.
     pub fn counters(&self) -> Arc<ControllerCounters> {
         Arc::clone(&self.counters)
     }
 
-    /// Beats with every turn of its loop.
+    /// A pulse that beats with every iteration of the control loop.
     pub fn pulse(&self) -> Pulse {
         self.pulse.clone()
     }
 
-    /// What it shows of itself.
+    /// Its public state.
     pub fn state(&self) -> Arc<ControllerState> {
         Arc::clone(&self.state)
     }
@@ -289,7 +289,7 @@ impl Controller {
     /// controller is up to their leases.
     ///
     /// # Errors
-    /// Where the interface or the system fails.
+    /// If an interface or the system fails.
     pub fn run(&mut self, stop: &Stop) -> Result<(), ControllerError> {
         if self.config.real_time && !timed::real_time() {
             tracing::warn!("no real-time priority (CAP_SYS_NICE): signals may leave late");
@@ -318,7 +318,7 @@ impl Controller {
                 self.counters.slipped_ns.store(slipped.as_ps() as u64 / 1000, Relaxed);
                 continue;
             }
-            // It looks at the flag now and then.
+            // Wakes now and then to read the stop flag.
             let most = real.saturating_add(Duration::from_ms(50));
             let until = deadline.map_or(most, |d| self.clock.real(d).min(most));
             timed::wait(until, &[std::os::fd::AsFd::as_fd(&*self.inbox)]).map_err(failed)?;
@@ -342,7 +342,7 @@ impl Controller {
                     self.signals.flush();
                     circuits::retune(&mut self.tuner, &matching, &self.counters);
                 }
-                // A controller has no queues.
+                // Outputs of hosts only: a controller has no queues.
                 Output::ReadBacklog { .. } | Output::Open(_) | Output::Close { .. } => {}
             }
         }
@@ -505,7 +505,7 @@ impl Controller {
         self.welcome();
     }
 
-    /// Links of hosts that have not joined carry nothing.
+    /// Reports the links of hosts that have not joined as down.
     fn tell_links(&mut self) {
         let fabric = self.plan.fabric();
         let missing: Vec<HostId> = (0..fabric.hosts()).map(HostId).filter(|h| !self.hosts.contains_key(h)).collect();
@@ -532,7 +532,7 @@ impl Controller {
 
     fn note_to(&self, peer: PeerId, note: &Note) {
         let Ok(note) = serde_json::to_value(note) else { return };
-        // One that has left will say hello again.
+        // A host that has left says hello when it is back.
         let _ = self.server.send(peer, Record::Note(note));
     }
 

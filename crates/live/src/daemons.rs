@@ -20,7 +20,7 @@ use std::time::Duration;
 use timeplane_model::HostId;
 use timeplane_protocol::Event;
 
-/// Why a daemon ends: for people, with what to do.
+/// Why a daemon ended, with an explanation for the user.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// A number that is higher with every start of a daemon in this folder, also where the folder was
@@ -71,7 +71,7 @@ pub fn controller(
     let watch = about.map(Watch::new);
     let page = watch.as_ref().map(|w| Arc::clone(&w.0));
     let hear = move |word| {
-        // What is for the page alone does not wake the controller.
+        // Reports for the page alone do not wake the controller.
         if !page.as_ref().is_some_and(|page| page.hear(&word)) {
             heard.push((Origin::Server, word));
         }
@@ -138,7 +138,7 @@ pub fn controller(
     Ok(done?)
 }
 
-/// What the controller's page says of it.
+/// The controller as its page describes it.
 fn about(file: &ControllerFile, scenario: String, plan: &dyn Plan, epoch: u32) -> Result<About, Failure> {
     let hosts = plan.host(file.encoding)?;
     // Where hosts report every round, or after some rounds of silence: that is not missed four
@@ -157,7 +157,7 @@ fn about(file: &ControllerFile, scenario: String, plan: &dyn Plan, epoch: u32) -
     })
 }
 
-/// Writes every slot as a line of JSON.
+/// Appends every planned slot to a file, as a line of JSON.
 fn slot_log(path: &Path) -> Result<crate::controller::SlotLog, Failure> {
     // What a controller before this one has written stays.
     let file = std::fs::File::options().create(true).append(true).open(path);
@@ -194,7 +194,7 @@ pub fn pin_of(interface: &str) -> Result<(PathBuf, String), Failure> {
     Ok((PathBuf::from(crate::bpf::PINS), format!("{namespace}-{index}-{interface}")))
 }
 
-/// Takes the gate at an interface of this network namespace away.
+/// Removes the gate at an interface of this network namespace.
 ///
 /// # Errors
 /// Where there is none, or it cannot be taken away.
@@ -207,10 +207,10 @@ pub fn release(interface: &str) -> Result<(), Failure> {
     crate::gate::release(&folder).map_err(at(&folder))
 }
 
-/// Runs an agent until it is told to stop.
+/// Runs an agent until `stop` is set.
 ///
 /// # Errors
-/// With what is wrong, for people.
+/// With an explanation for the user.
 pub fn agent(path: &Path, stop: &Stop) -> Result<(), Failure> {
     let file: AgentFile = config::read(path)?;
     let identity = Identity::load(config::beside(path, &file.keys), &format!("host-{}", file.host))?;

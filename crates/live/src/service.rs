@@ -112,7 +112,7 @@ pub fn stopping() {
 
 fn tell(states: &[NotifyState<'_>]) {
     if let Err(e) = sd_notify::notify(states) {
-        tracing::warn!("cannot notify the service manager: {e}");
+        tracing::warn!("cannot notify systemd: {e}");
     }
 }
 

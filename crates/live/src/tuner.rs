@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use timeplane_model::{Duration, Matching, Time};
 
-/// The most ports.
+/// Largest number of ports of a switch.
 pub const MOST_PORTS: usize = 1024;
 
 /// Which ports are dark while the switch is retuned.
@@ -20,7 +20,7 @@ pub enum Darkens {
     /// Inputs that get another output; circuits that stay carry on.
     #[default]
     Moved,
-    /// All of them.
+    /// Every port, also of circuits that stay.
     All,
 }
 

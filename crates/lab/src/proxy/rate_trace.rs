@@ -41,7 +41,7 @@ pub enum RateTraceError {
     /// The file of beams cannot be read.
     #[error("{}: {source}", file.display())]
     File {
-        /// Which.
+        /// The file.
         file: PathBuf,
         /// What the system says.
         source: std::io::Error,

@@ -18,7 +18,7 @@ use timeplane_protocol::wire::{
 /// An interface through which signals go out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignalInterface {
-    /// Its name.
+    /// Name in the network namespace of the controller.
     pub name: String,
     /// The source of signals.
     pub mac: MacAddress,

@@ -12,7 +12,6 @@
 
 mod allocator;
 pub mod circuits;
-mod classes;
 pub mod colouring;
 mod conflict_free;
 mod cover;
@@ -28,7 +27,6 @@ mod turns;
 mod weighted_round_robin;
 
 pub use allocator::{Allocation, Allocator};
-pub use classes::{ClassError, ClassMap, Recolouring};
 pub use conflict_free::ConflictFree;
 pub use greedy::Greedy;
 pub use paths::{ClosPaths, PathColouring};

@@ -13,8 +13,8 @@ use timeplane_model::{HostId, Round, Time};
 /// classes that are not listed have no destination.
 ///
 /// Header: kind 6, the round, and its start. Then 8 bytes for each: class 2 (5 bits zero, 11 bits
-/// class), zero 2, destination 4, in the order of classes. Papers leave open how hosts learn this;
-/// `timeplane_schedule::ClassMap` decides it.
+/// class), zero 2, destination 4, in the order of classes. Papers leave open how hosts learn
+/// this.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassNames {
     /// Counts the starts of the controller.

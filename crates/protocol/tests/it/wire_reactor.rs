@@ -5,7 +5,6 @@ use timeplane_protocol::wire::{
     Circuit, ClassNames, Configuration, Control, EncodeError, EpsShare, Heartbeat, HostPeriod, PeriodSchedule,
     PfcClass, Reassembler, ScheduleFault, Via, WireError,
 };
-use timeplane_schedule::ClassMap;
 
 fn class(number: u16) -> PfcClass {
     PfcClass::new(number).unwrap()
@@ -169,9 +168,7 @@ fn a_number_that_does_not_fit_is_refused() {
 
 #[test]
 fn a_host_learns_its_classes() {
-    let mut map = ClassMap::new(4, 0..7);
-    map.begin_round([(HostId(0), HostId(3)), (HostId(0), HostId(1))]).unwrap();
-    let names = map.names(HostId(0)).map(|(c, h)| (class(c), h)).collect();
+    let names = vec![(class(0), HostId(1)), (class(1), HostId(3))];
     let control = Control::ClassNames(ClassNames { epoch: 1, round: Round(2), effective: Time::from_ps(3), names });
     let golden = bytes(
         "01 06 8000 00000001 0000000000000002 0000000000000003

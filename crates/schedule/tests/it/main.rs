@@ -2,7 +2,6 @@
 
 mod allocator;
 mod circuits;
-mod classes;
 mod colouring;
 mod conflict_free;
 mod flyways;

@@ -90,7 +90,7 @@ impl CircuitSwitch {
     /// connected yet. A retune takes `dark` (0 or more, to the nanosecond).
     ///
     /// # Errors
-    /// Where there is no such interface, one is named twice or has another XDP program, or the
+    /// If there is no such interface, one is named twice or has another XDP program, or the
     /// kernel refuses the program.
     pub fn attach<S: AsRef<str>>(interfaces: &[S], dark: Duration, darkens: Darkens) -> Result<Self, CircuitError> {
         let ports: Vec<String> = interfaces.iter().map(|i| i.as_ref().to_owned()).collect();
@@ -134,7 +134,7 @@ impl CircuitSwitch {
     /// left there is replaced.
     ///
     /// # Errors
-    /// Where that is not possible.
+    /// If that is not possible.
     pub fn pin(&mut self, root: &Path, name: &str) -> Result<PathBuf, BpfError> {
         let folder = bpf::pin_folder(root, name)?;
         tuner::remove(&folder);
@@ -147,7 +147,7 @@ impl CircuitSwitch {
     /// to the nanosecond, and none below zero.
     ///
     /// # Errors
-    /// Of the system only.
+    /// If a system call fails.
     pub fn set_dark(&self, least: Duration, most: Duration) -> Result<(), CircuitError> {
         let old = self.tuner.settings()?;
         self.tuner.write_settings(&Settings::new(least, most, old.darkens(), old.ports()))
@@ -156,7 +156,7 @@ impl CircuitSwitch {
     /// See [`Tuner::retune`].
     ///
     /// # Errors
-    /// As there.
+    /// As that method.
     pub fn retune(&mut self, outputs: &[Option<usize>]) -> Result<Time, CircuitError> {
         self.tuner.retune(outputs)
     }
@@ -164,7 +164,7 @@ impl CircuitSwitch {
     /// See [`Tuner::connect`].
     ///
     /// # Errors
-    /// As there.
+    /// As that method.
     pub fn connect(&mut self, matching: &Matching) -> Result<Time, CircuitError> {
         self.tuner.connect(matching)
     }
@@ -172,7 +172,7 @@ impl CircuitSwitch {
     /// The output of each input, as last asked for by whoever sets it.
     ///
     /// # Errors
-    /// Of the system only.
+    /// If a system call fails.
     pub fn outputs(&self) -> Result<Vec<Option<usize>>, CircuitError> {
         self.tuner.outputs()
     }
@@ -180,7 +180,7 @@ impl CircuitSwitch {
     /// What came in, port by port.
     ///
     /// # Errors
-    /// Of the system only.
+    /// If a system call fails.
     pub fn counters(&self) -> Result<Vec<CircuitCounters>, CircuitError> {
         let port = |number: usize| {
             let cpus = self.counted.lookup_percpu(&(number as u32).to_ne_bytes(), MapFlags::ANY)?.unwrap_or_default();
@@ -234,7 +234,7 @@ nix::ioctl_write_ptr_bad!(
 /// joins no frames of EtherTypes that it does not know.
 ///
 /// # Errors
-/// Where there is no such interface, it has no GRO, or the process lacks CAP_NET_ADMIN.
+/// If there is no such interface, it has no GRO, or the process lacks CAP_NET_ADMIN.
 pub fn prepare_receiver(interface: &str) -> io::Result<()> {
     /// `struct ethtool_value` of the kernel's interface.
     #[repr(C)]

@@ -44,7 +44,7 @@ impl Circuits {
     /// Puts it in place, before any daemon runs.
     ///
     /// # Errors
-    /// Where the system refuses something.
+    /// If the system refuses something.
     pub fn start(fabric: &mut Fabric, of: &CircuitFabric) -> Result<Self, LabError> {
         for host in fabric.hosts() {
             let prepared = host.enter(|| prepare_receiver(INTERFACE)).map_err(FabricError::from)?;
@@ -85,7 +85,7 @@ impl Circuits {
     /// What was counted at both switches so far.
     ///
     /// # Errors
-    /// Of the system only.
+    /// If a system call fails.
     pub fn seen(&self, fabric: &Fabric) -> Result<CircuitsSeen, LabError> {
         let dropped = (0..fabric.parameters().hosts).map(|host| dropped(fabric, host));
         let packets_dropped = dropped.collect::<Result<_, _>>().map_err(FabricError::from)?;

@@ -76,7 +76,7 @@ pub enum FabricError {
     Lock {
         /// Where it is.
         path: PathBuf,
-        /// What the system says.
+        /// The system's message.
         source: std::io::Error,
     },
     /// A namespace or a link could not be made.
@@ -161,7 +161,7 @@ impl Fabric {
     /// CAP_NET_ADMIN and CAP_SYS_ADMIN.
     ///
     /// # Errors
-    /// Where a parameter is out of bounds, a lab of this name runs, or the system refuses
+    /// If a parameter is out of bounds, a lab of this name runs, or the system refuses
     /// something; nothing is left then.
     pub fn start(parameters: &FabricParameters) -> Result<Self, FabricError> {
         parameters.check()?;
@@ -232,7 +232,7 @@ impl Fabric {
     /// before and after.
     ///
     /// # Errors
-    /// Where the limit is out of bounds, or there is no such host.
+    /// If the limit is out of bounds, or there is no such host.
     pub fn set_limit(&mut self, host: u16, limit: Option<PortLimit>) -> Result<(), FabricError> {
         let Some(&before) = self.limits.get(usize::from(host)) else {
             let allowed = format!("0 to {}", self.hosts.len() - 1);

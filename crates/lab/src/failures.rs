@@ -71,7 +71,7 @@ impl Failures {
     /// Does what is due, `now` after the begin of the run.
     ///
     /// # Errors
-    /// Where a daemon cannot be started, or a port not be changed.
+    /// If a daemon cannot be started, or a port not be changed.
     pub fn due(&mut self, now: Duration, hosts: &mut Hosts) -> Result<(), LabError> {
         while let Some(&(_, part, fails)) = self.changes.get(self.next).filter(|c| c.0 <= now) {
             self.next += 1;

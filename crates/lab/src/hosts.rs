@@ -108,22 +108,22 @@ pub enum LabError {
     /// Where others find it.
     #[error(transparent)]
     Pin(#[from] timeplane_live::bpf::BpfError),
-    /// A file or a process.
+    /// A file or process failed.
     #[error("{what}: {source}")]
     Io {
-        /// What was done.
+        /// The failed operation.
         what: String,
-        /// What the system says.
+        /// The system's message.
         source: std::io::Error,
     },
-    /// A daemon did not begin.
+    /// A daemon did not start.
     #[error("{name} did not start within {seconds} s; end of its log:\n{said}")]
     Begin {
         /// Which.
         name: String,
-        /// How long was waited.
+        /// Waiting time in seconds.
         seconds: u64,
-        /// The end of its log.
+        /// Last lines of its log.
         said: String,
     },
 }
@@ -162,7 +162,7 @@ impl Hosts {
     /// The daemons end with the thread that calls this, however it ends.
     ///
     /// # Errors
-    /// Where something cannot be made, or a daemon does not begin.
+    /// If something cannot be made, or a daemon does not begin.
     pub fn start(parameters: HostsParameters, fabric: &FabricParameters) -> Result<Self, LabError> {
         let mut fabric = Fabric::start(fabric)?;
         let circuits = parameters.circuits.as_ref().map(|of| Circuits::start(&mut fabric, of)).transpose()?;
@@ -299,7 +299,7 @@ impl Hosts {
     /// Starts a controller, and waits until it listens.
     ///
     /// # Errors
-    /// Where it does not begin.
+    /// If it does not begin.
     pub fn start_controller(&mut self, place: usize) -> Result<(), LabError> {
         self.start_daemon("controller", place)?;
         self.controllers[place].wait(|folder| folder.join("ready").exists())
@@ -308,7 +308,7 @@ impl Hosts {
     /// Starts an agent, and waits until its gate is in place.
     ///
     /// # Errors
-    /// Where it does not begin.
+    /// If it does not begin.
     pub fn start_agent(&mut self, host: usize) -> Result<(), LabError> {
         self.start_daemon("agent", host)?;
         self.agents[host].wait(|folder| folder.join("ready").exists())
@@ -317,7 +317,7 @@ impl Hosts {
     /// Starts a controller, and does not wait for it.
     ///
     /// # Errors
-    /// Where there is no process for it.
+    /// If there is no process for it.
     pub fn begin_controller(&mut self, place: usize) -> Result<(), LabError> {
         self.start_daemon("controller", place)
     }
@@ -325,7 +325,7 @@ impl Hosts {
     /// Starts an agent, and does not wait for it.
     ///
     /// # Errors
-    /// Where there is no process for it.
+    /// If there is no process for it.
     pub fn begin_agent(&mut self, host: usize) -> Result<(), LabError> {
         self.start_daemon("agent", host)
     }
@@ -333,7 +333,7 @@ impl Hosts {
     /// Waits until every agent that runs has heard of every other one that does.
     ///
     /// # Errors
-    /// Where that takes too long.
+    /// If that takes too long.
     pub fn wait_for_all(&mut self) -> Result<(), LabError> {
         let all = self.agents.iter().filter(|a| a.child.is_some()).count();
         let joined = |folder: &Path| {
@@ -380,7 +380,7 @@ impl Hosts {
     /// Needs [`HostsParameters::status`].
     ///
     /// # Errors
-    /// Where it has no page, or does not run.
+    /// If it has no page, or does not run.
     pub fn metrics(&self, place: usize) -> Result<BTreeMap<String, f64>, LabError> {
         let name = format!("{}'s status page", self.controllers[place].name);
         let token = self.controllers[place].folder.join("status.token");
@@ -420,7 +420,7 @@ impl Hosts {
 }
 
 impl Hosts {
-    /// Tells all daemons to end, and waits until they have. What they counted is in their
+    /// Stops all daemons and waits for them. Their counters stay in their
     /// [snapshots](Self::snapshot) still.
     pub fn stop(&mut self) {
         // Agents first: they take their gates with them.

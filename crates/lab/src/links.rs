@@ -28,7 +28,7 @@ impl LinkCounts {
     /// What the ports have counted since they were made.
     ///
     /// # Errors
-    /// Where the system does not tell.
+    /// If the system does not tell.
     pub fn read(fabric: &Fabric) -> Result<Self, NetError> {
         let text = fabric.switch().ip("-j -s link show")?;
         let all: Vec<Value> = serde_json::from_str(&text).unwrap_or_default();

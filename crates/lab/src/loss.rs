@@ -18,7 +18,7 @@ impl Loss {
     /// independently of each other.
     ///
     /// # Errors
-    /// Where there is no such port, or the kernel refuses.
+    /// If there is no such port, or the kernel refuses.
     pub fn attach<S: AsRef<str>>(ports: &[S]) -> Result<Self, BpfError> {
         let loading = || BpfError::refused("loading the loss of signals");
         let object = ObjectBuilder::default().open_memory(crate::bpf::LOSS).and_then(|o| o.load()).map_err(loading())?;
@@ -35,7 +35,7 @@ impl Loss {
     /// Loses this share from now on: 0 to 1.
     ///
     /// # Errors
-    /// Where the kernel refuses.
+    /// If the kernel refuses.
     pub fn set(&self, share: f64) -> Result<(), BpfError> {
         let (lost, passed) = self.counts();
         let below = (share.clamp(0.0, 1.0) * (u64::from(u32::MAX) + 1) as f64) as u64;

@@ -35,7 +35,7 @@ pub enum PageError {
     Listen {
         /// Where.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's message.
         source: io::Error,
     },
     /// The port leaves no room for those of all controllers.
@@ -74,7 +74,7 @@ impl Pages {
     /// the system chooses.
     ///
     /// # Errors
-    /// Where a port is taken.
+    /// If a port is taken.
     pub fn start(port: u16, controllers: u32) -> Result<Self, PageError> {
         let inside = Inside::default();
         let token = Token::random()?;
@@ -117,7 +117,7 @@ impl Pages {
     /// Writes the token that controllers are to have.
     ///
     /// # Errors
-    /// Where that cannot be done.
+    /// If that cannot be done.
     pub fn write_token(&self, path: &Path) -> Result<(), PageError> {
         Ok(files::write(path, files::PRIVATE, &format!("{}\n", self.token.digits()), true)?)
     }

@@ -76,7 +76,7 @@ impl LivePlan {
     /// Of a scheme of a scenario.
     ///
     /// # Errors
-    /// Where there is none of that name, or it is nothing that real hosts do.
+    /// If there is none of that name, or it is nothing that real hosts do.
     pub fn new(scenario: &Scenario, scheme: &str) -> Result<Self, PlanError> {
         let unknown = || PlanError::Scheme {
             name: scheme.to_owned(),

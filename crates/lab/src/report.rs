@@ -53,7 +53,7 @@ impl Counted {
     /// seen of them before.
     ///
     /// # Errors
-    /// Where one has not written down what it counted, or a switch does not tell.
+    /// If one has not written down what it counted, or a switch does not tell.
     pub fn read(hosts: &Hosts, controllers: u32, failures: &Failures) -> Result<Self, RecordError> {
         let missing = |who: String| RecordError::Missing { who };
         let agent = |h: u16| {

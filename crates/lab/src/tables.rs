@@ -41,7 +41,7 @@ pub enum RecordError {
         source_host: u32,
         /// Who received.
         destination: u32,
-        /// What is wrong.
+        /// The error.
         what: String,
     },
     /// More came than was sent.
@@ -85,7 +85,7 @@ impl Done<'_> {
     /// Checks that nothing was lost or changed, fills the tables, and gives the summary.
     ///
     /// # Errors
-    /// Where a byte came out that was not written, something is missing that is not under way, or
+    /// If a byte came out that was not written, something is missing that is not under way, or
     /// the tables cannot be written.
     pub fn record(&self, mut recorder: Recorder) -> Result<RunSummary, RecordError> {
         self.programs.flows.iter().try_for_each(|f| self.check(f))?;

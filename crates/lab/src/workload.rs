@@ -127,13 +127,13 @@ impl Common {
 /// How a run of programs ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Everything has arrived.
+    /// All bytes arrived.
     Delivered,
-    /// Its time was over.
+    /// The time limit passed.
     Time,
-    /// No byte has come for [`STALLED`].
+    /// No byte arrived for [`STALLED`].
     Stalled,
-    /// It was told to end.
+    /// The run was cancelled.
     Cancelled,
 }
 
@@ -146,7 +146,7 @@ pub struct Programs {
     pub begin: Time,
     /// How long it took.
     pub length: Duration,
-    /// How it ended.
+    /// How the run ended.
     pub ended: Ended,
     /// Application bytes that hosts got in the window.
     pub received: Vec<u64>,

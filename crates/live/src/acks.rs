@@ -105,7 +105,7 @@ impl AckRedirect {
     /// stay as they are.
     ///
     /// # Errors
-    /// Where an interface does not exist or is of another kind than Ethernet and TUN, a header is
+    /// If an interface does not exist or is of another kind than Ethernet and TUN, a header is
     /// needed that there is not, or the kernel refuses the program.
     pub fn attach(from: &str, to: &str, next_hop: Option<MacAddress>) -> Result<Self, AckError> {
         let (here, there) = (Interface::of(from)?, Interface::of(to)?);
@@ -131,7 +131,7 @@ impl AckRedirect {
     /// What it has counted.
     ///
     /// # Errors
-    /// Where the kernel does not tell.
+    /// If the kernel does not tell.
     pub fn counters(&self) -> Result<AckCounters, AckError> {
         let bytes = self.counters.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY)?.unwrap_or_default();
         let mut words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));

@@ -20,9 +20,9 @@ pub enum BpfError {
     /// The kernel refuses it.
     #[error("{what}: {source}; BPF needs Linux 6.6 or newer and the capabilities BPF, NET_ADMIN and PERFMON")]
     Refused {
-        /// What was tried.
+        /// The failed operation.
         what: String,
-        /// What libbpf says.
+        /// The message of libbpf.
         source: libbpf_rs::Error,
     },
     /// The place where programs are kept cannot be made.
@@ -30,7 +30,7 @@ pub enum BpfError {
     Pin {
         /// The folder.
         path: String,
-        /// What the system says.
+        /// The system's message.
         source: std::io::Error,
     },
 }
@@ -46,7 +46,7 @@ impl BpfError {
 /// The number of an interface in the network namespace of this thread.
 ///
 /// # Errors
-/// Where there is none of that name.
+/// If there is none of that name.
 pub fn interface_index(name: &str) -> Result<i32, BpfError> {
     nix::net::if_::if_nametoindex(name).map(|i| i as i32).map_err(|_| BpfError::Interface(name.to_owned()))
 }
@@ -63,7 +63,7 @@ pub fn program<'o>(object: &'o Object, name: &str) -> ProgramMut<'o> {
 /// where there is none.
 ///
 /// # Errors
-/// Where it can neither be found nor made.
+/// If it can neither be found nor made.
 pub fn pin_folder(root: &Path, name: &str) -> Result<std::path::PathBuf, BpfError> {
     let pin = |source| BpfError::Pin { path: root.display().to_string(), source };
     std::fs::create_dir_all(root).map_err(pin)?;

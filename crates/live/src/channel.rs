@@ -118,13 +118,13 @@ pub enum ChannelError {
     Listen {
         /// Where it was to be.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's message.
         source: std::io::Error,
     },
     /// No thread for it.
     #[error("cannot start the thread of the channel: {source}")]
     Start {
-        /// What the system says.
+        /// The system's message.
         source: std::io::Error,
     },
     /// No name that a certificate can have.

@@ -32,7 +32,7 @@ pub enum ClientError {
     Connect {
         /// Its socket.
         path: PathBuf,
-        /// What the system says.
+        /// The system's message.
         source: io::Error,
     },
     /// The agent refuses, or gave up.
@@ -95,7 +95,7 @@ impl Agent {
     /// What the agent shows of itself, as JSON.
     ///
     /// # Errors
-    /// Where there is no agent, or it answers no JSON.
+    /// If there is no agent, or it answers no JSON.
     pub fn status(&self) -> Result<serde_json::Value, ClientError> {
         use std::io::{BufRead, BufReader, Write};
         let mut stream = std::os::unix::net::UnixStream::connect(&self.path)?;
@@ -109,7 +109,7 @@ impl Agent {
     /// is known: the receiver learns it, and it is held to.
     ///
     /// # Errors
-    /// Where there is no agent, or it refuses.
+    /// If there is no agent, or it refuses.
     pub fn send(&self, to: HostId, port: u16, length: Option<u64>) -> Result<Sender, ClientError> {
         let request = json!({"send": {"to": to.0, "port": port, "length": length}});
         Ok(Sender { stream: self.ask(&request)?, written: 0, length })
@@ -118,7 +118,7 @@ impl Agent {
     /// Listens for one stream to a port. As this returns, senders find it.
     ///
     /// # Errors
-    /// Where there is no agent, or it refuses: somebody else listens there.
+    /// If there is no agent, or it refuses: somebody else listens there.
     pub fn receive(&self, port: u16) -> Result<Receiver, ClientError> {
         let stream = self.ask(&json!({"receive": {"port": port}}))?;
         Ok(Receiver { stream, source: None, read: 0 })
@@ -190,7 +190,7 @@ impl Sender {
     /// that are.
     ///
     /// # Errors
-    /// Where the agent has ended, gave up, or says another number than was written; or fewer bytes
+    /// If the agent has ended, gave up, or says another number than was written; or fewer bytes
     /// were written than were told.
     pub fn finish(self) -> Result<u64, ClientError> {
         self.deliver().map(|delivery| delivery.bytes)
@@ -199,7 +199,7 @@ impl Sender {
     /// The same, with what it took.
     ///
     /// # Errors
-    /// As there.
+    /// As that method.
     pub fn deliver(mut self) -> Result<Delivery, ClientError> {
         if let Some(expected) = self.length.filter(|&length| length != self.written) {
             return Err(ClientError::Short { got: self.written, expected });
@@ -221,7 +221,7 @@ impl Sender {
     /// For how long reads and writes wait at most; for ever where it is `None`.
     ///
     /// # Errors
-    /// Where it is zero.
+    /// If it is zero.
     pub fn set_timeout(&self, timeout: Option<std::time::Duration>) -> io::Result<()> {
         let stream = self.stream.get_ref();
         stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout))
@@ -274,7 +274,7 @@ impl Receiver {
     /// Waits until a stream comes, and says where from.
     ///
     /// # Errors
-    /// Where the agent has ended, or gives up.
+    /// If the agent has ended, or gives up.
     pub fn source(&mut self) -> Result<Source, ClientError> {
         if let Some(source) = self.source {
             return Ok(source);
@@ -287,7 +287,7 @@ impl Receiver {
     /// For how long reads wait at most; for ever where it is `None`.
     ///
     /// # Errors
-    /// Where it is zero.
+    /// If it is zero.
     pub fn set_timeout(&self, timeout: Option<std::time::Duration>) -> io::Result<()> {
         self.stream.get_ref().set_read_timeout(timeout)
     }

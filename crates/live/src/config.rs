@@ -43,7 +43,7 @@ pub enum ConfigError {
 /// [`beside`].
 ///
 /// # Errors
-/// Where it cannot be read, or holds what it may not.
+/// If it cannot be read, or holds what it may not.
 pub fn read<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, ConfigError> {
     let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
     toml::from_str(&text).map_err(|e| ConfigError::Parse { path: path.to_owned(), source: Box::new(e) })
@@ -130,7 +130,7 @@ impl ControllerFile {
     /// Whether each of `hosts` hosts is behind one interface, in the file at `path`.
     ///
     /// # Errors
-    /// Where a host is none of the scenario's or behind two interfaces, or an interface is named
+    /// If a host is none of the scenario's or behind two interfaces, or an interface is named
     /// twice.
     pub fn check_interfaces(&self, path: &Path, hosts: u32) -> Result<(), ConfigError> {
         let wrong = |why| Err(ConfigError::Interfaces { path: path.to_owned(), why });
@@ -263,7 +263,7 @@ fn named<E: serde::de::Error>(name: &str) -> Result<SignalEncoding, E> {
 /// Finds an encoding by its name.
 ///
 /// # Errors
-/// Where there is none: what there is.
+/// If there is none: what there is.
 pub fn encoding_named(name: &str) -> Result<SignalEncoding, String> {
     let found = ENCODINGS.iter().find(|e| e.0 == name);
     found.map(|e| e.1).ok_or_else(|| {

@@ -225,7 +225,7 @@ impl Controller {
     /// whose events all come to `inbox`, in the network namespace of this thread.
     ///
     /// # Errors
-    /// Where the interface cannot be used, or the plan is impossible.
+    /// If the interface cannot be used, or the plan is impossible.
     pub fn new(
         config: ControllerConfig,
         plan: Box<dyn Plan>,

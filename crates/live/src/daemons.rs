@@ -27,7 +27,7 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// lost: at least the seconds since 2024.
 ///
 /// # Errors
-/// Where the folder cannot be written.
+/// If the folder cannot be written.
 pub fn next_epoch(runtime: &Path) -> std::io::Result<(u32, bool)> {
     const BEGIN: u64 = 1_704_067_200;
     std::fs::create_dir_all(runtime)?;
@@ -186,7 +186,7 @@ mod option {
 /// this network namespace in it.
 ///
 /// # Errors
-/// Where there is no such interface.
+/// If there is no such interface.
 pub fn pin_of(interface: &str) -> Result<(PathBuf, String), Failure> {
     let socket = std::net::UdpSocket::bind("127.0.0.1:0")?;
     let namespace = nix::sys::socket::getsockopt(&socket, option::NetnsCookie)?;
@@ -197,7 +197,7 @@ pub fn pin_of(interface: &str) -> Result<(PathBuf, String), Failure> {
 /// Removes the gate at an interface of this network namespace.
 ///
 /// # Errors
-/// Where there is none, or it cannot be taken away.
+/// If there is none, or it cannot be taken away.
 pub fn release(interface: &str) -> Result<(), Failure> {
     let (root, name) = pin_of(interface)?;
     let folder = root.join(name);

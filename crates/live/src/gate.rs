@@ -256,7 +256,7 @@ impl Gate {
     /// Classes are closed and no signal is known: a key is new with every start of an agent.
     ///
     /// # Errors
-    /// Where the interface does not exist or the kernel refuses.
+    /// If the interface does not exist or the kernel refuses.
     pub fn attach(config: &GateConfig) -> Result<Self, BpfError> {
         let Some((root, name)) = &config.pin else { return Self::load(config, None) };
         let folder = bpf::pin_folder(root, name)?;
@@ -348,7 +348,7 @@ impl Gate {
     /// Lets frames of a class pass for so long from now on, at a rate or as fast as they come.
     ///
     /// # Errors
-    /// Where the kernel refuses.
+    /// If the kernel refuses.
     pub fn open(&self, class: u16, hold: Duration, rate: Option<Rate>) -> Result<(), BpfError> {
         let now = crate::clock::monotonic_ns();
         let bytes_per_second = rate.map_or(0, |r| (r.as_bps() / 8).max(1));
@@ -358,7 +358,7 @@ impl Gate {
     /// Lets no more frames of a class pass.
     ///
     /// # Errors
-    /// Where the kernel refuses.
+    /// If the kernel refuses.
     pub fn close(&self, class: u16) -> Result<(), BpfError> {
         self.write(class, 0, 0, 0)
     }
@@ -375,7 +375,7 @@ impl Gate {
     /// What the controller says over the demand channel counts as well: the lease begins anew.
     ///
     /// # Errors
-    /// Where the kernel refuses.
+    /// If the kernel refuses.
     pub fn renew(&self, lease: Duration) -> Result<(), BpfError> {
         let until = crate::clock::monotonic_ns() + nanoseconds(lease);
         let renewed = self.renewals.update(&ZERO, &until.to_ne_bytes(), MapFlags::ANY);
@@ -401,7 +401,7 @@ impl Gate {
     /// Changes its settings in place: mode, scope, lease, what comes after it.
     ///
     /// # Errors
-    /// Where the kernel refuses.
+    /// If the kernel refuses.
     pub fn configure(&self, config: &GateConfig) -> Result<(), BpfError> {
         self.settings.update(&ZERO, &config.settings(), MapFlags::ANY).map_err(BpfError::refused("changing the gate"))
     }
@@ -413,7 +413,7 @@ const CLASSES: u16 = 2048;
 /// Takes a pinned gate away, whoever made it: everything passes.
 ///
 /// # Errors
-/// Where the folder cannot be emptied.
+/// If the folder cannot be emptied.
 pub fn release(folder: &Path) -> std::io::Result<()> {
     // The programs first: a gate without its maps would still be one. Without a pin a program would
     // go as well, but some time later.

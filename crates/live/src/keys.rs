@@ -29,7 +29,7 @@ pub enum KeyError {
     File {
         /// Which.
         path: PathBuf,
-        /// What the system says.
+        /// The system's message.
         source: std::io::Error,
     },
     /// A file is there that would be lost.
@@ -107,7 +107,7 @@ fn advice(source: &std::io::Error, path: &std::path::Path) -> String {
 /// and nothing else's.
 ///
 /// # Errors
-/// Where it cannot.
+/// If it cannot.
 pub fn check_name(name: &str) -> Result<(), KeyError> {
     let inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let good = (1..=63).contains(&name.len())

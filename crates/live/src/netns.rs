@@ -18,7 +18,7 @@ pub enum NetError {
         program: &'static str,
         /// By Debian's name.
         package: &'static str,
-        /// What the system says.
+        /// The system's message.
         source: std::io::Error,
     },
     /// A command failed.
@@ -34,7 +34,7 @@ pub enum NetError {
     Enter {
         /// Its name.
         name: String,
-        /// What the system says.
+        /// The system's message.
         source: std::io::Error,
     },
 }
@@ -42,7 +42,7 @@ pub enum NetError {
 /// Runs `ip` with these arguments, as they are separated by spaces.
 ///
 /// # Errors
-/// Where it fails, with what it said.
+/// If it fails, with what it said.
 pub fn ip(arguments: &str) -> Result<String, NetError> {
     run("ip", arguments)
 }
@@ -50,7 +50,7 @@ pub fn ip(arguments: &str) -> Result<String, NetError> {
 /// Runs `tc`, as [`ip`].
 ///
 /// # Errors
-/// As there.
+/// As [`ip`].
 pub fn tc(arguments: &str) -> Result<String, NetError> {
     run("tc", arguments)
 }
@@ -58,7 +58,7 @@ pub fn tc(arguments: &str) -> Result<String, NetError> {
 /// Runs `bridge`, as [`ip`].
 ///
 /// # Errors
-/// As there.
+/// As [`ip`].
 pub fn bridge(arguments: &str) -> Result<String, NetError> {
     run("bridge", arguments)
 }
@@ -111,7 +111,7 @@ impl Namespace {
     /// Makes one.
     ///
     /// # Errors
-    /// Where there is one of that name, or the process may not.
+    /// If there is one of that name, or the process may not.
     pub fn create(name: &str) -> Result<Self, NetError> {
         ip(&format!("netns add {name}"))?;
         let namespace = Self { name: name.to_owned() };
@@ -177,7 +177,7 @@ impl Namespace {
     /// starts belong to the namespace.
     ///
     /// # Errors
-    /// Where the namespace cannot be entered.
+    /// If the namespace cannot be entered.
     ///
     /// # Panics
     /// Where `f` does.
@@ -205,7 +205,7 @@ impl Drop for Namespace {
 /// larger than the MTU. MAC addresses are set.
 ///
 /// # Errors
-/// Where a name is taken, or longer than 15 characters.
+/// If a name is taken, or longer than 15 characters.
 pub fn veth(a: (&Namespace, &str, &str), b: (&Namespace, &str, &str)) -> Result<(), NetError> {
     let ((a, a_name, a_mac), (b, b_name, b_mac)) = (a, b);
     let (at, bt) = (a.name(), b.name());
@@ -238,7 +238,7 @@ pub fn until(ready: impl Fn() -> Result<bool, NetError>, what: &str) -> Result<(
 /// Removes all namespaces whose names begin so, as a killed process leaves them; how many.
 ///
 /// # Errors
-/// Where the list of namespaces cannot be had, or one cannot be removed.
+/// If the list of namespaces cannot be had, or one cannot be removed.
 pub fn remove_left_over(prefix: &str) -> Result<usize, NetError> {
     let list = ip("netns list")?;
     let names: Vec<&str> = list.lines().filter_map(|l| l.split_whitespace().next()).collect();

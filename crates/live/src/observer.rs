@@ -49,7 +49,7 @@ pub enum ObserverError {
     Attach {
         /// Its name.
         interface: String,
-        /// What the system says.
+        /// The system's message.
         source: std::io::Error,
     },
     /// No ports, too many, or one twice.
@@ -130,7 +130,7 @@ impl Observer {
     /// hosts, whose slots are given by the controller with this MAC address.
     ///
     /// # Errors
-    /// Where there is no such interface, one is named twice, or the kernel refuses the programs.
+    /// If there is no such interface, one is named twice, or the kernel refuses the programs.
     pub fn attach<S: AsRef<str>>(interfaces: &[S], controller: MacAddress) -> Result<Self, ObserverError> {
         let mut ports: Vec<(u32, String)> = Vec::with_capacity(interfaces.len());
         for interface in interfaces.iter().map(AsRef::as_ref) {
@@ -174,7 +174,7 @@ impl Observer {
     /// agent makes at every start.
     ///
     /// # Errors
-    /// Where the interface is none of those that are watched.
+    /// If the interface is none of those that are watched.
     pub fn set_key(&self, interface: &str, key: SignalKey) -> Result<(), ObserverError> {
         let port = self.ports.iter().find(|p| p.1 == interface).ok_or_else(|| ObserverError::Attach {
             interface: interface.to_owned(),
@@ -186,7 +186,7 @@ impl Observer {
     /// What was counted so far.
     ///
     /// # Errors
-    /// Of the system only.
+    /// If a system call fails.
     pub fn counters(&self) -> Result<Counters, ObserverError> {
         let mut reaction = histogram(&self.reaction)?;
         let mut unlogged = 0;
@@ -232,7 +232,7 @@ impl Observer {
     /// found none are in [`Counters::unlogged`].
     ///
     /// # Errors
-    /// Of the system only.
+    /// If a system call fails.
     pub fn violations(&mut self) -> Result<Vec<Violation>, ObserverError> {
         let mut found = vec![];
         let mut ring = RingBufferBuilder::new();
@@ -257,7 +257,7 @@ impl Observer {
     /// The counters with their sums and names of who ignores their slots.
     ///
     /// # Errors
-    /// Of the system only.
+    /// If a system call fails.
     pub fn report(&self) -> Result<Report, ObserverError> {
         Ok(Report::of(&self.counters()?))
     }

@@ -65,7 +65,7 @@ impl PacketSocket {
     /// on, whoever they are addressed to if the interface lets them in.
     ///
     /// # Errors
-    /// Where there is no such interface, or the process lacks CAP_NET_RAW.
+    /// If there is no such interface, or the process lacks CAP_NET_RAW.
     pub fn open(interface: &str, ether_type: u16) -> io::Result<Self> {
         let index = nix::net::if_::if_nametoindex(interface)?;
         // No protocol yet: it hears nothing before it is bound, so that no other interface's frames
@@ -94,7 +94,7 @@ impl PacketSocket {
     /// long.
     ///
     /// # Errors
-    /// Where the process lacks CAP_NET_ADMIN.
+    /// If the process lacks CAP_NET_ADMIN.
     pub fn set_receive_buffer(&self, size: Bytes) -> io::Result<()> {
         Ok(setsockopt(&self.fd, sockopt::RcvBufForce, &buffer_size(size))?)
     }
@@ -104,7 +104,7 @@ impl PacketSocket {
     /// buffer.
     ///
     /// # Errors
-    /// As there.
+    /// As that method.
     pub fn set_send_buffer(&self, size: Bytes) -> io::Result<()> {
         Ok(setsockopt(&self.fd, sockopt::SndBufForce, &buffer_size(size))?)
     }
@@ -151,7 +151,7 @@ impl PacketSocket {
     /// many. Zero is nothing.
     ///
     /// # Errors
-    /// Where the interface went down since the last call (ENETDOWN), or is gone.
+    /// If the interface went down since the last call (ENETDOWN), or is gone.
     pub fn receive_batch(&self, frames: &mut Frames) -> io::Result<usize> {
         frames.filled.clear();
         let mut buffers = frames.bytes.chunks_exact_mut(frames.size);
@@ -177,7 +177,7 @@ impl PacketSocket {
     /// there is. A signal ends it early.
     ///
     /// # Errors
-    /// Of the system only.
+    /// If a system call fails.
     pub fn wait(&self, most: Duration) -> io::Result<bool> {
         self.poll(PollFlags::POLLIN, most)
     }
@@ -185,7 +185,7 @@ impl PacketSocket {
     /// The same for room to send, after [`Stop::Full`].
     ///
     /// # Errors
-    /// Of the system only.
+    /// If a system call fails.
     pub fn wait_for_room(&self, most: Duration) -> io::Result<bool> {
         self.poll(PollFlags::POLLOUT, most)
     }
@@ -202,7 +202,7 @@ impl PacketSocket {
     /// How many frames found no room in the receive buffer since the last call.
     ///
     /// # Errors
-    /// Of the system only.
+    /// If a system call fails.
     pub fn lost(&self) -> io::Result<u32> {
         Ok(getsockopt(&self.fd, option::Statistics)?.tp_drops)
     }

@@ -21,7 +21,7 @@ pub enum ServiceError {
     Thread(std::io::Error),
 }
 
-/// Whether it is time to end. A clone is the same flag.
+/// A request to stop. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<(Mutex<bool>, Condvar)>);
 
@@ -30,7 +30,7 @@ impl Stop {
     /// 130: a daemon that hangs as it ends leaves gates to their leases, as one that is killed.
     ///
     /// # Errors
-    /// Where the process has such a handler already.
+    /// If the process has such a handler already.
     pub fn on_signals() -> Result<Self, ServiceError> {
         let stop = Self::default();
         let set = stop.clone();
@@ -41,17 +41,17 @@ impl Stop {
         })?;
         Ok(stop)
     }
-    /// Sets it; whether it was set before.
+    /// Requests the stop; returns whether it was requested before.
     pub fn set(&self) -> bool {
         let before = std::mem::replace(&mut *self.flag(), true);
         self.0.1.notify_all();
         before
     }
-    /// Whether it is set.
+    /// Whether the stop was requested.
     pub fn is_set(&self) -> bool {
         *self.flag()
     }
-    /// Waits until it is set, for so long at most; whether it is.
+    /// Waits for the request, at most for `most`; returns whether it came.
     pub fn wait(&self, most: Duration) -> bool {
         let waited = self.0.1.wait_timeout_while(self.flag(), most, |set| !*set);
         *waited.unwrap_or_else(PoisonError::into_inner).0
@@ -61,7 +61,7 @@ impl Stop {
     }
 }
 
-/// When a timed loop last went round. A clone is the same pulse; beating is one store.
+/// When a control loop last iterated. Clones share the pulse; a beat is one store.
 #[derive(Clone, Debug)]
 pub struct Pulse {
     since: Instant,
@@ -76,15 +76,15 @@ impl Default for Pulse {
 }
 
 impl Pulse {
-    /// It beats now.
+    /// A pulse that beats now.
     pub fn new() -> Self {
         Self { since: Instant::now(), last: Arc::default() }
     }
-    /// The loop has gone round.
+    /// Records an iteration of the loop.
     pub fn beat(&self) {
         self.last.store(self.now(), Ordering::Relaxed);
     }
-    /// How long ago it last did.
+    /// Time since the last iteration.
     pub fn age(&self) -> Duration {
         Duration::from_nanos(self.now().saturating_sub(self.last.load(Ordering::Relaxed)))
     }
@@ -100,12 +100,12 @@ pub fn ready(status: &str) {
     tell(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
 
-/// What it does now, in a line for people.
+/// Sets the text that `systemctl status` shows.
 pub fn status(status: &str) {
     tell(&[NotifyState::Status(status)]);
 }
 
-/// Tells the service manager that the daemon ends of its own accord.
+/// Notifies systemd that the daemon is stopping.
 pub fn stopping() {
     tell(&[NotifyState::Stopping]);
 }
@@ -131,7 +131,7 @@ impl Watchdog {
     /// that a daemon that hangs is started again.
     ///
     /// # Errors
-    /// Where there is no thread for it.
+    /// If there is no thread for it.
     pub fn start(alive: impl Fn() -> bool + Send + 'static) -> Result<Option<Self>, ServiceError> {
         match sd_notify::watchdog_enabled() {
             Some(period) if !period.is_zero() => {

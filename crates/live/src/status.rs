@@ -56,7 +56,7 @@ pub enum StatusError {
     Listen {
         /// As asked for.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's message.
         source: std::io::Error,
     },
     /// No token can be written.
@@ -112,7 +112,7 @@ impl StatusPage {
     /// thread that is not timed, and should not keep locks that timed loops wait for.
     ///
     /// # Errors
-    /// Where the address is not loopback or is taken, or the token cannot be written.
+    /// If the address is not loopback or is taken, or the token cannot be written.
     pub fn start(
         listen: SocketAddr,
         token: impl Into<PathBuf>,
@@ -229,7 +229,7 @@ impl Token {
     /// One that somebody has made, from a file.
     ///
     /// # Errors
-    /// Where it cannot be read, or is none.
+    /// If it cannot be read, or is none.
     pub fn read(path: &Path) -> Result<Self, StatusError> {
         let wrong = |found: String| StatusError::Given { path: path.to_owned(), found };
         let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
@@ -246,7 +246,7 @@ impl Token {
     /// A new one: 256 bits.
     ///
     /// # Errors
-    /// Where the system gives no random numbers.
+    /// If the system gives no random numbers.
     pub fn random() -> Result<Self, StatusError> {
         let mut bytes = [0; 32];
         let provider = rustls::crypto::ring::default_provider();

@@ -11,7 +11,7 @@ use std::ptr::{self, NonNull};
 /// dropped, unless that is pinned.
 ///
 /// # Errors
-/// Where there is no such interface, the process lacks CAP_NET_ADMIN, or the kernel is older.
+/// If there is no such interface, the process lacks CAP_NET_ADMIN, or the kernel is older.
 pub fn attach(program: &ProgramMut<'_>, interface: &str) -> io::Result<Link> {
     let index = nix::net::if_::if_nametoindex(interface)? as i32;
     // SAFETY: the program is loaded and outlives the call, and no options is what a null pointer

@@ -23,7 +23,7 @@ impl<T> Inbox<T> {
     /// Nothing waits.
     ///
     /// # Errors
-    /// Where the process has no descriptor left.
+    /// If the process has no descriptor left.
     pub fn new() -> io::Result<Arc<Self>> {
         let wake = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?;
         Ok(Arc::new(Self { waiting: Mutex::new(VecDeque::new()), wake }))
@@ -50,7 +50,7 @@ impl<T> AsFd for Inbox<T> {
 /// Sleeps until `until` by [`clock::now`](crate::clock::now), or until something can be read.
 ///
 /// # Errors
-/// Of the system only.
+/// If a system call fails.
 pub fn wait(until: Time, readable: &[BorrowedFd<'_>]) -> io::Result<()> {
     let left = (until - crate::clock::now()).max(Duration::ZERO);
     let left = std::time::Duration::from_nanos(left.as_ps() as u64 / 1000);

@@ -35,7 +35,7 @@ pub enum CircuitError {
     Attach {
         /// Its name.
         interface: String,
-        /// What the system says.
+        /// The system's message.
         source: io::Error,
     },
     /// No ports, too many, or one twice.
@@ -57,7 +57,7 @@ pub enum CircuitError {
     Missing {
         /// Where it should be.
         folder: PathBuf,
-        /// What libbpf says.
+        /// The message of libbpf.
         source: libbpf_rs::Error,
     },
 }
@@ -121,7 +121,7 @@ impl Tuner {
     /// retune at once leave what neither has asked for.
     ///
     /// # Errors
-    /// Where there is none, or this process may not.
+    /// If there is none, or this process may not.
     pub fn open(folder: &Path) -> Result<Self, CircuitError> {
         let map = |name| {
             let missing = |source| CircuitError::Missing { folder: folder.to_owned(), source };
@@ -163,7 +163,7 @@ impl Tuner {
     /// How many ports the switch has.
     ///
     /// # Errors
-    /// Of the system only.
+    /// If a system call fails.
     pub fn ports(&self) -> Result<usize, CircuitError> {
         Ok(self.settings()?.ports())
     }
@@ -171,7 +171,7 @@ impl Tuner {
     /// The output of each input, as last asked for.
     ///
     /// # Errors
-    /// Of the system only.
+    /// If a system call fails.
     pub fn outputs(&self) -> Result<Vec<Option<usize>>, CircuitError> {
         let output = |port: usize| {
             let value = self.circuits.lookup(&(port as u32).to_ne_bytes(), MapFlags::ANY)?.unwrap_or_default();
@@ -187,7 +187,7 @@ impl Tuner {
     /// that changes nothing darkens nothing.
     ///
     /// # Errors
-    /// Where there is not an output for each port, or an output is none or that of two inputs;
+    /// If there is not an output for each port, or an output is none or that of two inputs;
     /// nothing has changed then.
     pub fn retune(&mut self, outputs: &[Option<usize>]) -> Result<Time, CircuitError> {
         let settings = self.settings()?;

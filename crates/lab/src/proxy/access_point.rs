@@ -41,7 +41,7 @@ impl AccessPoint {
     /// link trace begins with the clock.
     ///
     /// # Errors
-    /// Where a thread cannot be started.
+    /// If a thread cannot be started.
     ///
     /// # Panics
     /// Where the keep-alive is not above 0.

@@ -43,7 +43,7 @@ pub enum EmulatorError {
     Tun {
         /// Its name.
         name: String,
-        /// What the system says.
+        /// The system's message.
         source: io::Error,
     },
     /// A thread, or waiting on an interface.
@@ -55,7 +55,7 @@ pub enum EmulatorError {
 /// removed when the value is dropped.
 ///
 /// # Errors
-/// Where the name is taken or longer than 15 characters, the address makes no sense, or the process
+/// If the name is taken or longer than 15 characters, the address makes no sense, or the process
 /// may not.
 pub fn tun(namespace: &Namespace, name: &str, address: &str, mtu: u16) -> Result<SyncDevice, EmulatorError> {
     let make = || DeviceBuilder::new().name(name).mtu(mtu).tx_queue_len(UNREAD).enable(false).build_sync();
@@ -154,7 +154,7 @@ impl Emulator {
     /// Starts it between two interfaces, see [`tun`]. The link trace begins with the clock.
     ///
     /// # Errors
-    /// Where a thread cannot be started.
+    /// If a thread cannot be started.
     pub fn start(near: SyncDevice, far: SyncDevice, spec: &LinkSpec, clock: Clock) -> Result<Self, EmulatorError> {
         let (near, far) = (Arc::new(near), Arc::new(far));
         let stop = Arc::new(AtomicBool::new(false));
@@ -205,7 +205,7 @@ impl Emulator {
     /// Ends it; what was measured. Packets under way are gone.
     ///
     /// # Errors
-    /// Where an interface failed before.
+    /// If an interface failed before.
     pub fn stop(mut self) -> Result<[Measured; 2], EmulatorError> {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {

@@ -20,7 +20,7 @@ pub enum ExperimentError {
     /// A scheme of another kind.
     #[error("scheme.{scheme}: expected TCP without a plan, alone or with a `proxy`")]
     Scheme {
-        /// Which one.
+        /// The name.
         scheme: String,
     },
     /// The link trace cannot be emulated.
@@ -49,7 +49,7 @@ impl Experiment {
     /// own senders takes no time.
     ///
     /// # Errors
-    /// Where the scenario has no such link or window, a scheme is of another kind, or the link
+    /// If the scenario has no such link or window, a scheme is of another kind, or the link
     /// trace cannot be emulated.
     pub fn all(scenario: &Scenario, base: &Path, prefix: &str) -> Result<Vec<Self>, ExperimentError> {
         let missing = |missing| ExperimentError::Missing { missing };

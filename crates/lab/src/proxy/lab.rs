@@ -168,7 +168,7 @@ pub enum LabError {
     Io {
         /// Of what.
         what: &'static str,
-        /// What the system says.
+        /// The system's message.
         source: io::Error,
     },
     /// A lab of no time.
@@ -230,7 +230,7 @@ impl ProxyLab {
     /// most.
     ///
     /// # Errors
-    /// Where namespaces, interfaces or sockets cannot be made; that needs CAP_NET_ADMIN and
+    /// If namespaces, interfaces or sockets cannot be made; that needs CAP_NET_ADMIN and
     /// CAP_SYS_ADMIN.
     pub fn run(&self, scheme: &LabScheme, actuator: &Arc<Actuator>) -> Result<Figures, LabError> {
         let figures = self.run_while(scheme, actuator, &|_| true)?;
@@ -241,7 +241,7 @@ impl ProxyLab {
     /// `None` where it was given up.
     ///
     /// # Errors
-    /// As there.
+    /// As that method.
     pub fn run_while(
         &self,
         scheme: &LabScheme,

@@ -43,7 +43,7 @@ pub enum RateTraceError {
     File {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The system's message.
         source: std::io::Error,
     },
     /// The file of beams is none.
@@ -88,7 +88,7 @@ impl RateTrace {
     /// is sent. Nothing is lost in the air.
     ///
     /// # Errors
-    /// Where there is no step, or one takes no time.
+    /// If there is no step, or one takes no time.
     pub fn steps(steps: &[(Duration, Rate)]) -> Result<Self, RateTraceError> {
         if let Some((index, found)) = steps.iter().map(|s| s.0).enumerate().find(|s| s.1 <= Duration::ZERO) {
             return Err(RateTraceError::Step { index, found });
@@ -116,7 +116,7 @@ impl RateTrace {
     /// which the rate changes: there it keeps the rate with which it began.
     ///
     /// # Errors
-    /// Where each run has another link trace, or a file cannot be read or makes no sense.
+    /// If each run has another link trace, or a file cannot be read or makes no sense.
     pub fn from_spec(spec: &LinkTraceSpec, base: &Path, length: Duration) -> Result<Self, RateTraceError> {
         if spec.varied {
             return Err(RateTraceError::Varied);

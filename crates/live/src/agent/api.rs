@@ -62,7 +62,7 @@ impl Shared {
     /// For the loop and the socket of one agent.
     ///
     /// # Errors
-    /// Where the system has no more file descriptors.
+    /// If the system has no more file descriptors.
     pub fn new(streams: Streams) -> io::Result<Arc<Self>> {
         let wake = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
         Ok(Arc::new(Self { streams: Mutex::new(streams), changed: Condvar::new(), wake, shown: Mutex::default() }))
@@ -138,7 +138,7 @@ impl Api {
     /// has left is replaced.
     ///
     /// # Errors
-    /// Where another agent answers there (`AddrInUse`), something else than a socket is there, or
+    /// If another agent answers there (`AddrInUse`), something else than a socket is there, or
     /// the path is not to be written.
     pub fn start(path: &Path, shared: Arc<Shared>, mode: u32) -> io::Result<Self> {
         if let Ok(found) = std::fs::symlink_metadata(path) {

@@ -43,9 +43,9 @@ pub enum AgentError {
     /// A socket.
     #[error("{what}: {source}")]
     Io {
-        /// What was done.
+        /// The failed operation.
         what: String,
-        /// What the system says.
+        /// The system's message.
         source: std::io::Error,
     },
 }
@@ -116,7 +116,7 @@ impl LiveAgent {
     /// controller's place.
     ///
     /// # Errors
-    /// Where the interface cannot be used.
+    /// If the interface cannot be used.
     pub fn new(
         config: AgentConfig,
         shared: Arc<Shared>,
@@ -257,7 +257,7 @@ impl LiveAgent {
     /// Runs until told to stop.
     ///
     /// # Errors
-    /// Where the interface or the system fails.
+    /// If the interface or the system fails.
     pub fn run(&mut self, stop: &Stop) -> Result<(), AgentError> {
         if self.config.real_time && !timed::real_time() {
             tracing::warn!("no real-time priority (CAP_SYS_NICE): slots may start late");
@@ -628,7 +628,7 @@ fn packet_bytes(frames: &[Vec<u8>]) -> u64 {
 /// The address of an interface of this thread's network namespace.
 ///
 /// # Errors
-/// Where there is no such interface, or it has none.
+/// If there is no such interface, or it has none.
 pub fn mac_of(interface: &str) -> Result<MacAddress, AgentError> {
     let failed = |source| AgentError::Io { what: format!("the address of {interface}"), source };
     let all = nix::ifaddrs::getifaddrs().map_err(|e| failed(e.into()))?;
@@ -639,7 +639,7 @@ pub fn mac_of(interface: &str) -> Result<MacAddress, AgentError> {
 /// The first IPv4 address of an interface of this thread's network namespace.
 ///
 /// # Errors
-/// Where the system does not tell.
+/// If the system does not tell.
 pub fn ip_of(interface: &str) -> Result<Option<Ipv4Addr>, AgentError> {
     let failed = |source| AgentError::Io { what: format!("the address of {interface}"), source };
     let mut all = nix::ifaddrs::getifaddrs().map_err(|e| failed(e.into()))?.filter(|a| a.interface_name == interface);
@@ -649,7 +649,7 @@ pub fn ip_of(interface: &str) -> Result<Option<Ipv4Addr>, AgentError> {
 /// A key that nobody has had before.
 ///
 /// # Errors
-/// Where the system gives no random bytes.
+/// If the system gives no random bytes.
 pub fn new_key() -> Result<SignalKey, AgentError> {
     let mut key = [0; 16];
     let source = |source| AgentError::Io { what: "/dev/urandom".to_owned(), source };

@@ -42,7 +42,7 @@ fn destination(packet: &[u8], network: Ipv4Addr) -> Option<HostId> {
 /// own, and has the agent write to it.
 ///
 /// # Errors
-/// Where the interface cannot be made.
+/// If the interface cannot be made.
 pub fn start(table: &TunTable, host: HostId, shared: Arc<Shared>, agent: &mut LiveAgent) -> Result<Tun, Failure> {
     let network = table.network;
     // With the header of a data frame behind Ethernet's a packet must fit a frame.

@@ -51,7 +51,7 @@ impl Client {
     /// taken us, each time with another number.
     ///
     /// # Errors
-    /// Where the name cannot be one, or the system has no thread left. A server that is not there
+    /// If the name cannot be one, or the system has no thread left. A server that is not there
     /// is none: it may come.
     pub fn start(
         server: SocketAddr,
@@ -65,7 +65,7 @@ impl Client {
     /// The same with another [`Timing`].
     ///
     /// # Errors
-    /// As there.
+    /// As that method.
     pub fn start_with(
         server: SocketAddr,
         server_name: &str,
@@ -92,7 +92,7 @@ impl Client {
     /// messages in it are dropped. What waits as a connection ends is lost.
     ///
     /// # Errors
-    /// Where there is no connection, the message cannot be written, or the server takes no notes.
+    /// If there is no connection, the message cannot be written, or the server takes no notes.
     pub fn send(&self, record: Record) -> Result<(), SendError> {
         let outbox = self.shared.state().outbox.clone().ok_or(SendError::Gone)?;
         outbox.push(&record, &self.shared.counting)

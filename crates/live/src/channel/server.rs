@@ -52,7 +52,7 @@ impl Server {
     /// it.
     ///
     /// # Errors
-    /// Where the address is none of this machine's or is taken, or the system has no thread left.
+    /// If the address is none of this machine's or is taken, or the system has no thread left.
     pub fn start(
         listen: SocketAddr,
         identity: &Identity,
@@ -64,7 +64,7 @@ impl Server {
     /// The same with another [`Timing`].
     ///
     /// # Errors
-    /// As there.
+    /// As that method.
     pub fn start_with(
         listen: SocketAddr,
         identity: &Identity,
@@ -105,7 +105,7 @@ impl Server {
     /// messages in it are dropped.
     ///
     /// # Errors
-    /// Where the peer is gone, the message cannot be written, or the peer is cut off as it takes
+    /// If the peer is gone, the message cannot be written, or the peer is cut off as it takes
     /// none of its notes.
     pub fn send(&self, peer: PeerId, record: Record) -> Result<(), SendError> {
         let outbox = self.shared.peers().get(&peer).map(|p| p.outbox.clone()).ok_or(SendError::Gone)?;

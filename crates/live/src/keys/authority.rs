@@ -39,7 +39,7 @@ impl Authority {
     /// is missing.
     ///
     /// # Errors
-    /// Where there is one in the folder already, or a file cannot be written.
+    /// If there is one in the folder already, or a file cannot be written.
     pub fn create(dir: impl AsRef<Path>) -> Result<Self, KeyError> {
         let dir = dir.as_ref();
         files::folder(dir)?;
@@ -58,7 +58,7 @@ impl Authority {
     /// Reads what [`create`](Self::create) has made.
     ///
     /// # Errors
-    /// Where a file is missing, cannot be read, or holds something else.
+    /// If a file is missing, cannot be read, or holds something else.
     pub fn load(dir: impl AsRef<Path>) -> Result<Self, KeyError> {
         let dir = dir.as_ref();
         // Of no use here, but nothing should be issued that no daemon can check.
@@ -78,7 +78,7 @@ impl Authority {
     /// authority's folder.
     ///
     /// # Errors
-    /// Where the name is none ([`check_name`]), one of the files is there, or cannot be written.
+    /// If the name is none ([`check_name`]), one of the files is there, or cannot be written.
     pub fn issue(&self, name: &str) -> Result<(), KeyError> {
         self.make(name, false, today())
     }

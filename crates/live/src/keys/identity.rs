@@ -81,7 +81,7 @@ impl Identity {
 /// nothing.
 ///
 /// # Errors
-/// Where there is no certificate, or it has no name, or more than one, or one that no daemon has.
+/// If there is no certificate, or it has no name, or more than one, or one that no daemon has.
 pub fn peer_name(certificates: Option<&[CertificateDer<'_>]>) -> Result<String, KeyError> {
     let tls = |what: String| KeyError::Tls { what };
     let certificate =

@@ -58,7 +58,7 @@ impl Actuator {
     /// Prepares a socket; until it is steered it is the kernel's own.
     ///
     /// # Errors
-    /// Where it is no socket of TCP.
+    /// If it is no socket of TCP.
     pub fn adopt(&self, socket: &impl AsFd) -> io::Result<()> {
         match self {
             Self::Bpf(scheme) => scheme.adopt(socket),
@@ -70,7 +70,7 @@ impl Actuator {
     /// knows of it.
     ///
     /// # Errors
-    /// Where the socket is closed.
+    /// If the socket is closed.
     pub fn steer(&self, socket: &impl AsFd, order: Order, info: &TcpInfo) -> io::Result<()> {
         match self {
             Self::Bpf(scheme) => scheme.steer(socket, order)?,
@@ -96,7 +96,7 @@ impl Actuator {
     /// Gives a sender back to the kernel's own scheme, which goes on from the window that it has.
     ///
     /// # Errors
-    /// Where the socket is closed.
+    /// If the socket is closed.
     pub fn release(&self, socket: &impl AsFd) -> io::Result<()> {
         match self {
             Self::Bpf(scheme) => scheme.release(socket)?,

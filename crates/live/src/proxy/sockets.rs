@@ -36,7 +36,7 @@ fn get(socket: &impl AsFd, level: libc::c_int, name: libc::c_int, value: &mut [u
 /// The fastest that a connection sends, by the payload of its segments; none: as fast as it likes.
 ///
 /// # Errors
-/// Where the socket has no such option.
+/// If the socket has no such option.
 pub fn set_pacing(socket: &impl AsFd, rate: Option<Rate>) -> io::Result<()> {
     // Zero would be taken for none at some places of the kernel, and stop it at others.
     let bytes = rate.map_or(u64::MAX, |r| (r.as_bps() / 8).max(1));
@@ -46,7 +46,7 @@ pub fn set_pacing(socket: &impl AsFd, rate: Option<Rate>) -> io::Result<()> {
 /// Lets the kernel size a connection's send buffer again.
 ///
 /// # Errors
-/// Where the socket has no such option (before Linux 5.14).
+/// If the socket has no such option (before Linux 5.14).
 pub fn unlock_send_buffer(socket: &impl AsFd) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, SO_BUF_LOCK, &0_i32.to_ne_bytes())
 }
@@ -55,7 +55,7 @@ pub fn unlock_send_buffer(socket: &impl AsFd) -> io::Result<()> {
 /// `listener`.
 ///
 /// # Errors
-/// Where it came there by itself.
+/// If it came there by itself.
 pub fn original_destination(accepted: &TcpStream, listener: SocketAddr) -> io::Result<SocketAddr> {
     let here = accepted.local_addr()?;
     // Connection tracking knows what REDIRECT has changed. TPROXY changes nothing, also where
@@ -81,7 +81,7 @@ pub fn original_destination(accepted: &TcpStream, listener: SocketAddr) -> io::R
 /// it is bound. Needs CAP_NET_ADMIN.
 ///
 /// # Errors
-/// Where the process may not.
+/// If the process may not.
 pub fn set_transparent(socket: &impl AsFd) -> io::Result<()> {
     Ok(setsockopt(socket, sockopt::IpTransparent, &true)?)
 }
@@ -113,7 +113,7 @@ impl TcpInfo {
     /// What it is now.
     ///
     /// # Errors
-    /// Where the socket is none of TCP, or the kernel tells too little (before Linux 4.6).
+    /// If the socket is none of TCP, or the kernel tells too little (before Linux 4.6).
     pub fn of(socket: &impl AsFd) -> io::Result<Self> {
         let mut bytes = [0; 256];
         let length = get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;

@@ -71,7 +71,7 @@ impl SplitProxy {
     /// actuator's from their begin.
     ///
     /// # Errors
-    /// Where a thread cannot be started.
+    /// If a thread cannot be started.
     pub fn start(listener: TcpListener, config: SplitConfig, actuator: Arc<Actuator>) -> io::Result<Self> {
         let (connections, listener) = (Arc::new(Connections::default()), Arc::new(listener));
         let stop = Arc::new(AtomicBool::new(false));

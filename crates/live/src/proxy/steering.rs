@@ -70,7 +70,7 @@ impl Steering {
     /// Starts it. Reports come in by `reports`.
     ///
     /// # Errors
-    /// Where a thread cannot be started, or the socket fails.
+    /// If a thread cannot be started, or the socket fails.
     ///
     /// # Panics
     /// Where the agent's numbers are impossible, see [`WindowProxy::new`].

@@ -65,7 +65,7 @@ impl WindowControl {
     /// Loads and registers it.
     ///
     /// # Errors
-    /// Where the kernel refuses it.
+    /// If the kernel refuses it.
     pub fn load() -> Result<Self, WindowError> {
         for number in 0..MOST {
             let name = if number == 0 { NAME.to_owned() } else { format!("{NAME}_{number}") };
@@ -80,7 +80,7 @@ impl WindowControl {
     /// Loads it and registers it by this name.
     ///
     /// # Errors
-    /// Where the kernel refuses it, or has one of that name.
+    /// If the kernel refuses it, or has one of that name.
     pub fn load_as(name: &str) -> Result<Self, WindowError> {
         let allowed = |c: u8| c.is_ascii_alphanumeric() || c == b'.' || c == b'_';
         if !(1..=LONGEST).contains(&name.len()) || !name.bytes().all(allowed) {
@@ -109,7 +109,7 @@ impl WindowControl {
     /// Makes it the congestion control of a socket.
     ///
     /// # Errors
-    /// Where it is no socket of TCP.
+    /// If it is no socket of TCP.
     pub fn adopt(&self, socket: &impl AsFd) -> io::Result<()> {
         Ok(setsockopt(socket, sockopt::TcpCongestion, &OsString::from(&self.name))?)
     }
@@ -117,7 +117,7 @@ impl WindowControl {
     /// Sets a socket's window. It is followed with the next acknowledgement.
     ///
     /// # Errors
-    /// Where the socket is closed.
+    /// If the socket is closed.
     pub fn steer(&self, socket: &impl AsFd, order: Order) -> io::Result<()> {
         // As `struct order` of the program has it.
         let mut value = [0; 24];
@@ -131,7 +131,7 @@ impl WindowControl {
     /// Takes a socket's order back.
     ///
     /// # Errors
-    /// Where the socket is closed.
+    /// If the socket is closed.
     pub fn release(&self, socket: &impl AsFd) -> io::Result<()> {
         let key = socket.as_fd().as_raw_fd().to_ne_bytes();
         match self.orders.delete(&key) {
@@ -143,7 +143,7 @@ impl WindowControl {
     /// How often it was asked, over all its sockets.
     ///
     /// # Errors
-    /// Where the kernel does not tell.
+    /// If the kernel does not tell.
     pub fn counters(&self) -> Result<WindowCounters, WindowError> {
         let bytes = self.counters.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY)?.unwrap_or_default();
         let mut words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));

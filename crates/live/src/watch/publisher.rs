@@ -81,7 +81,7 @@ impl Publisher {
     /// Another page: a snapshot at once, and all events after it, for as long as it takes them.
     ///
     /// # Errors
-    /// Where there are enough.
+    /// If there are enough.
     pub(crate) fn listen(&mut self, hold: Hold) -> Result<Events, Full> {
         self.listeners.retain(|l| !l.events.is_closed());
         if self.listeners.len() >= LISTENERS {

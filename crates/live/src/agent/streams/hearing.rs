@@ -18,7 +18,7 @@ impl Streams {
     /// theirs, and of agents that have been replaced are counted, and change nothing.
     ///
     /// # Errors
-    /// Where it is no data frame; nothing changes then.
+    /// If it is no data frame; nothing changes then.
     pub fn received<'f>(&mut self, now: Time, frame: &'f [u8]) -> Result<Option<(HostId, &'f [u8])>, WireError> {
         self.clock = self.clock.max(now);
         let malformed = &mut self.counters.frames_malformed;

@@ -30,7 +30,7 @@ impl Streams {
     /// that asks. Streams that came in vain so far are asked for again.
     ///
     /// # Errors
-    /// Where [`MAX_LISTENERS`] listen.
+    /// If [`MAX_LISTENERS`] listen.
     pub fn listen(&mut self, port: u16) -> Result<ListenerId, StreamError> {
         if self.listeners >= MAX_LISTENERS {
             return Err(StreamError::TooMany { what: "listeners", have: self.listeners });

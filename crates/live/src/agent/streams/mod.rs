@@ -146,7 +146,7 @@ impl Streams {
     /// stream is finished with its last byte.
     ///
     /// # Errors
-    /// Where nobody has told of the host, or [`MAX_OUTGOING`] are open.
+    /// If nobody has told of the host, or [`MAX_OUTGOING`] are open.
     pub fn open(&mut self, to: HostId, port: u16, length: Option<u64>) -> Result<StreamId, StreamError> {
         if !self.peers.contains_key(&to) {
             return Err(StreamError::UnknownHost(to));
@@ -167,7 +167,7 @@ impl Streams {
     /// Takes as many bytes as the send buffer has room for: how many. Zero where it is full.
     ///
     /// # Errors
-    /// Where more comes than was declared (nothing is taken), the stream is finished, its receiver
+    /// If more comes than was declared (nothing is taken), the stream is finished, its receiver
     /// has given it up, or it is not open.
     pub fn write(&mut self, id: StreamId, bytes: &[u8]) -> Result<usize, StreamError> {
         let stream = self.sending.get_mut(&id.0).ok_or(StreamError::UnknownStream(id.0))?;

@@ -4,7 +4,7 @@ use crate::comparison::{Comparison, ComparisonOptions};
 use crate::driver::{Driver, Prepared, Progress, Pulse, Watch};
 use crate::error::ExperimentError;
 use crate::manifest::{VERSION, comparison_bounds, manifest};
-use crate::planned::{PlannedRun, Question, question, questions};
+use crate::planned::{PlannedRun, RunInputs, all_inputs, inputs_of};
 use crate::sweep::{Shard, Sweep, Until};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ pub(crate) type Error<D> = ExperimentError<<D as Driver>::Error>;
 /// If a sweep names a key that does not exist.
 pub fn plan<D: Driver>(driver: &D, loaded: &Loaded, options: &Options) -> Result<Vec<PlannedRun>, Error<D>> {
     let runs = options.results.join(format!("{}{}", loaded.name(), driver.suffix())).join("runs");
-    let planned = |mut q: Question| {
+    let planned = |mut q: RunInputs| {
         if let Some((name, settings)) = driver.settings() {
             q.json[name] = settings;
         }
@@ -90,7 +90,7 @@ pub fn plan<D: Driver>(driver: &D, loaded: &Loaded, options: &Options) -> Result
         let complete = runs.join(&key).is_dir();
         PlannedRun { point: q.point, values, scheme, seed, key, complete }
     };
-    Ok(questions(loaded)?.into_iter().map(planned).collect())
+    Ok(all_inputs(loaded)?.into_iter().map(planned).collect())
 }
 
 /// Builds the fabrics and reads the files of all points: everything that can be rejected before
@@ -346,7 +346,7 @@ pub fn run_remote<D: Driver>(driver: &D, loaded: &Loaded, run: &PlannedRun, root
     let different = || ExperimentError::Different { scheme: run.scheme.clone(), seed: run.seed };
     let point = loaded.points()?.into_iter().next().ok_or_else(different)?;
     let ready = prepare_point(driver, loaded, point)?;
-    let inputs = question(&ready.0.point, &run.scheme, run.seed, &loaded.base);
+    let inputs = inputs_of(&ready.0.point, &run.scheme, run.seed, &loaded.base);
     if inputs.is_none_or(|json| run_key(&json, run.seed, VERSION) != run.key) {
         return Err(different());
     }

@@ -10,7 +10,7 @@ use timeplane_workload::{Source, mean_bounds};
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The manifest of the results folder `name`, without its runs and bounds.
-pub fn manifest(loaded: &Loaded, name: &str) -> Manifest {
+pub(crate) fn manifest(loaded: &Loaded, name: &str) -> Manifest {
     Manifest {
         format: FORMAT,
         name: name.to_owned(),
@@ -26,7 +26,7 @@ pub fn manifest(loaded: &Loaded, name: &str) -> Manifest {
 
 /// The bounds of every point whose workload ends, averaged over seeds. Each point comes with its
 /// fabric, workload and seeds.
-pub fn comparison_bounds<'a, S: IntoIterator<Item = u64>>(
+pub(crate) fn comparison_bounds<'a, S: IntoIterator<Item = u64>>(
     points: impl IntoIterator<Item = (&'a Point, &'a Fabric, &'a Source, S)>,
 ) -> Vec<Bound> {
     let (mut completion, mut cct, mut steps) = (Vec::new(), Vec::new(), Vec::new());

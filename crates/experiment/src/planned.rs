@@ -40,7 +40,7 @@ impl PlannedRun {
 
 /// A run before it has a key.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub(crate) struct RunInputs {
     /// The number of its point, from 0.
     pub point: usize,
     /// The point's swept values, as text.
@@ -53,7 +53,7 @@ pub struct Question {
     pub json: serde_json::Value,
 }
 
-impl Question {
+impl RunInputs {
     /// The run with its key.
     pub fn run(&self) -> ManifestRun {
         let Self { scheme, values, seed, .. } = self.clone();
@@ -68,14 +68,14 @@ impl Question {
 ///
 /// # Panics
 /// Never: the schemes of a point are those of its scenario.
-pub fn questions(loaded: &Loaded) -> Result<Vec<Question>, ScenarioError> {
+pub(crate) fn all_inputs(loaded: &Loaded) -> Result<Vec<RunInputs>, ScenarioError> {
     let mut all = Vec::new();
     for (p, point) in loaded.points()?.iter().enumerate() {
         for scheme in point.scenario.scheme.keys() {
             let digest = digest(&point.scenario, scheme, &loaded.base);
             for seed in seeds(loaded) {
                 let json = with_digest(point, scheme, seed, &digest).expect("a scheme of this scenario");
-                all.push(Question { point: p, values: values(point), scheme: scheme.clone(), seed, json });
+                all.push(RunInputs { point: p, values: values(point), scheme: scheme.clone(), seed, json });
             }
         }
     }
@@ -84,7 +84,7 @@ pub fn questions(loaded: &Loaded) -> Result<Vec<Question>, ScenarioError> {
 
 /// Everything that the result of a run depends on; `None` if the point has no such scheme. File
 /// names in the scenario are relative to `base`.
-pub fn question(point: &Point, scheme: &str, seed: u64, base: &Path) -> Option<serde_json::Value> {
+pub(crate) fn inputs_of(point: &Point, scheme: &str, seed: u64, base: &Path) -> Option<serde_json::Value> {
     with_digest(point, scheme, seed, &digest(&point.scenario, scheme, base))
 }
 
@@ -95,12 +95,12 @@ fn with_digest(point: &Point, scheme: &str, seed: u64, digest: &str) -> Option<s
 }
 
 /// The seeds of a scenario.
-pub fn seeds(loaded: &Loaded) -> std::ops::Range<u64> {
+pub(crate) fn seeds(loaded: &Loaded) -> std::ops::Range<u64> {
     loaded.scenario.seed..loaded.scenario.seed + u64::from(loaded.scenario.seeds)
 }
 
 /// The swept values of a point, as text.
-pub fn values(point: &Point) -> IndexMap<String, String> {
+pub(crate) fn values(point: &Point) -> IndexMap<String, String> {
     let plain = |v: &serde_json::Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
     point.values.iter().map(|(k, v)| (k.clone(), plain(v))).collect()
 }

@@ -432,9 +432,9 @@ fn what_cannot_work_is_refused() {
     };
     let refused = |plan: &str, fabric: &str, what: &str| is_refused(&text(plan, fabric), what);
     let four = "topology.single_switch.hosts = 4";
-    refused(r#"plan.timeslots.slot = "10 us""#, four, "must hold one");
+    refused(r#"plan.timeslots.slot = "10 us""#, four, "the time of a packet of the MTU");
     refused(r#"plan.timeslots.metric = "fifo""#, four, "metric");
-    refused(r#"plan.timeslots = { control_latency = "50 us", ahead = "20 us" }"#, four, "never followed");
+    refused(r#"plan.timeslots = { control_latency = "50 us", ahead = "20 us" }"#, four, "clock errors");
     let mixed = r#"topology.graph = { hosts = 2, switches = 1, links = [{ nodes = [0, 2] }, { nodes = [1, 2], rate = "2 Gb/s" }] }"#;
     refused("plan.rates = {}", mixed, "host 1");
     refused("plan.timeslots = {}", mixed, "host 1");
@@ -443,6 +443,6 @@ fn what_cannot_work_is_refused() {
     // A packet as large as its flow fits no slot.
     for plan in ["plan.timeslots = {}", "plan.tdma = {}"] {
         let single = text(plan, four).replace("[window]", "packets = \"single\"\n[window]");
-        is_refused(&single, "a flow in one packet");
+        is_refused(&single, "packets `single` with slots");
     }
 }

@@ -1611,8 +1611,8 @@ class Rates(Values):
 #: - ``"max_weight"``: The matching of the largest demand, for days of fixed length (Helios, SIGCOMM
 #:   2010).
 #: - ``"adjust"``: Demand in coarse steps, colored (ADJUST, JSAC 2003).
-#: - ``"sunflow"``: One uninterrupted circuit for each demand; requires `retune = "moved"` (CoNEXT
-#:   2016).
+#: - ``"sunflow"``: One uninterrupted circuit for each demand; requires `retune` to be `moved`
+#:   (CoNEXT 2016).
 #: - ``"cover_all"``: A circuit for every demand that the packet switch cannot carry.
 #: - ``"round_robin"``: All matchings in turn, whatever the demand.
 #: - ``"hold"``: One matching until it does not serve some demand; for senders that wait for each

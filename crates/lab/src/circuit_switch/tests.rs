@@ -192,8 +192,8 @@ fn what_is_no_permutation_changes_nothing() {
     let mut rig = Rig::start("bad", 2, Duration::default(), Darkens::Moved);
     rig.switch.retune(&[Some(1), None]).unwrap();
     for (wrong, said) in [
-        (vec![Some(1)], "1 outputs for a circuit switch of 2 ports"),
-        (vec![Some(1), Some(1)], "output 1 is that of two inputs"),
+        (vec![Some(1)], "1 outputs: expected 2, one for each port"),
+        (vec![Some(1), Some(1)], "output 1 is not a port, or is used by two inputs"),
         (vec![Some(2), None], "output 2"),
     ] {
         let error = rig.switch.retune(&wrong).unwrap_err().to_string();

@@ -144,7 +144,7 @@ fn a_killed_lab_is_cleared_by_the_next_of_its_name() {
     // Names that begin alike are another lab's.
     let bystander = Namespace::create(&format!("{}x-h0", parameters.name)).unwrap();
     let mut killed = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "lab::fabric::tests::a_lab_that_is_killed", "--ignored", "--nocapture"])
+        .args(["--exact", "fabric::tests::a_lab_that_is_killed", "--ignored", "--nocapture"])
         .env("TIMEPLANE_TEST_LAB", &parameters.name)
         .stdout(Stdio::piped())
         .spawn()

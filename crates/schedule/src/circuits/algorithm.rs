@@ -37,7 +37,7 @@ pub enum CircuitAlgorithm {
     MaxWeight,
     /// Demand in coarse steps, colored (ADJUST, JSAC 2003).
     Adjust,
-    /// One uninterrupted circuit for each demand; requires `retune = "moved"` (CoNEXT 2016).
+    /// One uninterrupted circuit for each demand; requires `retune` to be `moved` (CoNEXT 2016).
     Sunflow,
     /// A circuit for every demand that the packet switch cannot carry.
     CoverAll,

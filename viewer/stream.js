@@ -1,4 +1,4 @@
-// Events of a controller: text/event-stream over `fetch`, because the browser's EventSource cannot
+// Events of a controller: text/event-stream over `fetch`, because the browser's own reader of events cannot
 // send a token. A stream that ends or is idle is requested again; each one starts with a snapshot.
 
 const FIRST_PAUSE = 500;

@@ -466,7 +466,7 @@ def test_mmwave_bodies_and_outages(mmwave):
     for name, change in {"hold": {}, "lose": {f"{link_trace}.in_outage": "lose"}, "edges": {f"{link_trace}.body_loss_db": 0.0}}.items():
         results = tp.Scenario.from_file(mmwave.folder / "scenario.toml", set=changes | change | {"seeds": 1}).run(results=None)
         for run in results.runs:
-            times, rates = measures.trace(run)
+            times, rates = measures.link_trace(run)
             out = measures.integral(times, (rates == 0).astype(float), 6 * measures.S)
             found[name, run.scheme_name] = (out, measures.lost(run)["lost_air"], measures.round_trips(run)[0].max())
     # The same walk: an outage of the same length, which a body without a loss of its own does not

@@ -383,7 +383,7 @@ mod tests {
         );
         for (interfaces, why) in [
             ("{ name = \"eth0\", hosts = [1] }", "`eth0` is named twice; do not list the hosts behind `interface`"),
-            ("{ name = \"eth1\", hosts = [8] }", "there is no host 8: hosts are 0 to 7"),
+            ("{ name = \"eth1\", hosts = [8] }", "unknown host 8: expected 0 to 7"),
             ("{ name = \"a\", hosts = [1] }, { name = \"b\", hosts = [0, 1] }", "host 1 is behind `a` and `b`"),
         ] {
             let said = check(&format!("interfaces = [{interfaces}]")).unwrap_err();

@@ -250,9 +250,9 @@ fn a_killed_controller_leaves_nobody_sending_into_the_dark() {
 fn what_real_hosts_do_not_do_is_refused_with_its_reason() {
     let _turn = crate::turn();
     for (set, said) in [
-        (("fabric.topology.hybrid.hosts_per_tor", "2"), "`hosts_per_tor` and uplinks have to be 1"),
+        (("fabric.topology.hybrid.hosts_per_tor", "2"), "expected 1 for `hosts_per_tor` and uplinks"),
         (("scheme.circuits.plan.circuits.demand", "oracle"), "it plans by an oracle"),
-        (("scheme.circuits.plan.circuits.acknowledgements", "0.1"), "`acknowledgements` has to be 0"),
+        (("scheme.circuits.plan.circuits.acknowledgements", "0.1"), "expected `acknowledgements` of 0"),
         (("scheme.circuits.plan", "{ rates = {} }"), "the fabric has a circuit switch"),
     ] {
         let e = LivePlan::new(&loaded(&[set]).scenario, CONTROL).unwrap_err().to_string();

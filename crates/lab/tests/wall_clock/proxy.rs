@@ -308,7 +308,7 @@ fn a_control_does_not_outlive_its_process() {
     let _turn = crate::turn();
     let [theirs, ours] = ["tpa", "tpb"].map(name);
     let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "holds_a_control_until_it_is_killed", "--ignored", "--nocapture"])
+        .args(["--exact", "proxy::holds_a_control_until_it_is_killed", "--ignored", "--nocapture"])
         .env("TIMEPLANE_HOLDS_A_CONTROL", &theirs)
         .stdout(Stdio::piped())
         .spawn();

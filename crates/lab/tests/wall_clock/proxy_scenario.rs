@@ -114,7 +114,7 @@ fn what_a_killed_lab_has_left_is_removed_by_the_next_one_and_an_interrupt_leaves
     // One of a name at a time.
     let out = place.command(&[]).output().unwrap();
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
-    assert!(out.status.code() == Some(1) && said.contains("is running"), "{said}");
+    assert!(out.status.code() == Some(1) && said.contains("is in use by another run"), "{said}");
     first.kill().unwrap();
     first.wait().unwrap();
     assert_eq!(place.namespaces().len(), 3);

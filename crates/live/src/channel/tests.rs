@@ -269,10 +269,10 @@ fn what_is_no_record_ends_the_connection_of_its_sender_alone() {
     at_client.joined();
     let config = keys.of("host-4").client_config();
     let cases: [(&[u8], &str); 5] = [
-        (&[0, 0x10, 0, 1], "a record of 1048577 B"),
-        (&[0xff; 4], "a record of 4294967295 B"),
+        (&[0, 0x10, 0, 1], "record of 1048577 B"),
+        (&[0xff; 4], "record of 4294967295 B"),
         (&[0, 0, 0, 1, 9], "kind 9"),
-        (&[0, 0, 0, 3, 0, b'{', b'{'], "a note of 2 B"),
+        (&[0, 0, 0, 3, 0, b'{', b'{'], "malformed note of 2 B"),
         // Truncated: the connection ends within a record.
         (&[0, 0, 0, 9, 0, b'"'], "closed the connection"),
     ];

@@ -91,7 +91,7 @@ fn a_stream_is_received() {
 fn what_the_agent_says_against_it_is_told() {
     let fake = Fake::new("refuse", |stream| say(stream, "{\"error\": \"host 99 is not in the fabric\"}\n"));
     let error = fake.agent.send(HostId(99), 0, None).unwrap_err();
-    assert_eq!(error.to_string(), "the agent says: host 99 is not in the fabric");
+    assert_eq!(error.to_string(), "the agent reports: host 99 is not in the fabric");
     fake.end();
 
     // In the middle of a stream.
@@ -157,7 +157,10 @@ fn what_is_short_or_long_is_an_error() {
     let fake = Fake::new("short", |stream| say(stream, "{\"ok\": {}}\n{\"from\": 1, \"length\": 10}\nonly"));
     let mut receiver = fake.agent.receive(0).unwrap();
     let error = receiver.read_to_end(&mut Vec::new()).unwrap_err();
-    assert_eq!((error.kind(), error.to_string().as_str()), (io::ErrorKind::UnexpectedEof, "4 B of 10 have come"));
+    assert_eq!(
+        (error.kind(), error.to_string().as_str()),
+        (io::ErrorKind::UnexpectedEof, "received 4 B: expected 10 B")
+    );
     fake.end();
 
     let fake = Fake::new("long", |stream| say(stream, "{\"ok\": {}}\n{\"from\": 1, \"length\": 3}\nmore"));

@@ -94,7 +94,7 @@ mod tests {
             files(&["ca.pem", "ca.key", "controller-0.pem", "controller-0.key", "host-0.pem", "host-0.key"])
         );
         assert_eq!(run(&["issue", dir, "host-1"]).unwrap(), files(&["host-1.pem", "host-1.key"]));
-        assert!(run(&["init", dir]).unwrap_err().contains("is there already"));
+        assert!(run(&["init", dir]).unwrap_err().contains("exists already"));
         assert!(run(&["issue", dir]).unwrap_err().contains("NAMES"));
         assert!(run(&["issue", dir, "host-1"]).unwrap_err().contains("--force"));
         run(&["issue", "--force", dir, "host-0", "host-1"]).unwrap();

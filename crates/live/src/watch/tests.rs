@@ -193,7 +193,7 @@ fn a_snapshot_and_what_comes_after_it_are_the_whole() {
     place.told();
     heard.extend(take(&mut first).0);
     let end = whole(&heard);
-    assert_eq!(end["about"]["control"], "slots");
+    assert_eq!(end["about"]["scheme"], "slots");
     assert_eq!(end["slots"]["round"].as_array().unwrap().len(), 60);
     assert_eq!(end["slots"]["source"].as_array().unwrap().len(), 120);
     assert_eq!(end["demand"]["0"], json!({ "1": 5600, "2": 7 }));

@@ -181,8 +181,8 @@ encodings = ["experimental", "pfc"]
 allow = ["tcp/443", "udp/53", "ip/1", "ether/0x88cc"]
 outlives = false
 "#;
-const MANAGER_FILE: &str = r#"scenario = "lab.toml"
-control = "slots"
+const CONTROLLER_FILE: &str = r#"scenario = "lab.toml"
+scheme = "slots"
 interface = "eth0"
 listen = "10.0.0.1:51208"
 keys = "keys"
@@ -194,8 +194,8 @@ log = "slots.jsonl"
 
 #[test]
 fn configurations() {
-    assert!(toml::from_str::<AgentFile>(AGENT).is_ok() && toml::from_str::<ControllerFile>(MANAGER_FILE).is_ok());
-    fuzz("config", vec![AGENT.into(), MANAGER_FILE.into()], 60, |input| {
+    assert!(toml::from_str::<AgentFile>(AGENT).is_ok() && toml::from_str::<ControllerFile>(CONTROLLER_FILE).is_ok());
+    fuzz("config", vec![AGENT.into(), CONTROLLER_FILE.into()], 60, |input| {
         let text = String::from_utf8_lossy(input);
         let errors = [toml::from_str::<AgentFile>(&text).err(), toml::from_str::<ControllerFile>(&text).err()];
         errors

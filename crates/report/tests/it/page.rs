@@ -78,7 +78,7 @@ fn a_table_that_is_cut_off_is_named_with_what_to_do() {
     for length in [0, 7, whole.len() / 2, whole.len() - 1] {
         std::fs::write(&path, &whole[..length]).unwrap();
         let error = Report::new(std::slice::from_ref(&folder), ROWS).unwrap_err().to_string();
-        assert!(error.contains("slots.parquet cannot be read"), "{error}");
+        assert!(error.starts_with("cannot read ") && error.contains("slots.parquet"), "{error}");
         assert!(error.contains("Remove the folder") && error.contains("runs/00000000000000aa"), "{error}");
     }
     // What is damaged within is found as well.
@@ -86,7 +86,7 @@ fn a_table_that_is_cut_off_is_named_with_what_to_do() {
     damaged[4..200].fill(0xff);
     std::fs::write(&path, damaged).unwrap();
     let error = Report::new(&[folder], ROWS).unwrap_err().to_string();
-    assert!(error.contains("slots.parquet cannot be read"), "{error}");
+    assert!(error.starts_with("cannot read ") && error.contains("slots.parquet"), "{error}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ const NAMES: [&str; 15] = [
     "tcp",
     "air",
     "drops",
-    "scheme",
+    "control",
     "slots",
     "rates",
     "links",

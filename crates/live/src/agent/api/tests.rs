@@ -227,7 +227,7 @@ fn a_receiver_that_goes_away_is_an_error_of_the_sender() {
     sender.get_mut().write_all(&[9; 1000]).unwrap();
     line(&mut receiver);
     drop(receiver);
-    assert!(error(&mut sender).starts_with("host 1 takes no more of the stream"));
+    assert!(error(&mut sender).starts_with("host 1 closed the stream"));
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn a_sender_that_has_finished_need_not_stay() {
 fn wrong_requests_are_answered_in_words() {
     let world = World::new("wrong", 0);
     for (request, expected) in [
-        (r#"{"send": {"to": 7}}"#, "host 7 is not known here"),
+        (r#"{"send": {"to": 7}}"#, "unknown host 7"),
         (r#"{"send": {"to": 1, "speed": 3}}"#, "unknown field `speed`"),
         (r#"{"sent": {"to": 1}}"#, "unknown variant `sent`"),
         ("hello", "a request is one line such as"),
@@ -288,7 +288,7 @@ fn wrong_requests_are_answered_in_words() {
     let mut sender = world.ask(0, &json!({ "send": { "to": 1, "length": 3 } }));
     line(&mut sender);
     sender.get_mut().write_all(b"four").unwrap();
-    assert_eq!(error(&mut sender), "4 bytes are written into a stream of which 3 were declared");
+    assert_eq!(error(&mut sender), "4 B written to a stream that was declared with 3 B");
     // A request in pieces is one request.
     let mut socket = UnixStream::connect(world.folder.join("0")).unwrap();
     for piece in [&b"{\"sta"[..], b"tus\": {", b"}}\n"] {

@@ -23,7 +23,7 @@ fn frame(streams: &mut Streams, to: HostId) -> Option<Vec<u8>> {
 fn what_a_program_does_wrong_is_an_error() {
     let mut streams = host(A, 1, 100_000);
     assert_eq!(streams.open(HostId(9), 0, None), Err(StreamError::UnknownHost(HostId(9))));
-    assert_eq!(StreamError::UnknownHost(HostId(9)).to_string(), "host 9 is not known here");
+    assert_eq!(StreamError::UnknownHost(HostId(9)).to_string(), "unknown host 9");
     let id = streams.open(B, 0, Some(10)).unwrap();
     assert_eq!(streams.write(id, &[0; 11]), Err(StreamError::TooLong { declared: 10, found: 11 }));
     assert_eq!(streams.write(id, &[0; 10]), Ok(10));

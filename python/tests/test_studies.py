@@ -235,7 +235,7 @@ def test_tdma_least_guard_is_that_of_validate(tdma):
         for guard, warns in ((enough, False), (enough - 0.002, True)):
             experiment = e.Experiment("guard", {"tdma": e.tdma(guard, reaction)}, {**e.SWITCH, **e.JUMBO}, e.MB)
             told = tp.Scenario.from_dict(experiment.scenario(1)).validate()
-            assert any("in each other's slots" in str(line) for line in told) == warns, (reaction, guard)
+            assert any("slots overlap unless the guard time" in str(line) for line in told) == warns, (reaction, guard)
 
 
 def test_tdma_lists(tdma):
@@ -270,7 +270,7 @@ def test_tdma_scenarios_are_right(tdma, tmp_path):
         experiment.write(tmp_path, {e.follows: slots for e in experiments.QUICK if e.follows})
         # Guards that are too short are asked for, and warned of; nothing else is.
         told = tp.Scenario.from_dict(experiment.scenario(1), base=tmp_path).validate()
-        assert all("in each other's slots" in str(line) for line in told), experiment.name
+        assert all("slots overlap unless the guard time" in str(line) for line in told), experiment.name
 
 
 def test_a_figure_of_tdma(tmp_path, capsys):

@@ -372,7 +372,7 @@ fn strangers_at_the_demand_channel_are_refused_and_counted() {
     let client = client.unwrap();
     let next = || told.recv_timeout(Wait::from_secs(10)).expect("the controller answers");
     assert!(matches!(next(), Event::Joined { .. }));
-    for (host, why) in [(0, "the certificate of `host-9` is not valid for host 0"), (9, "there is no host 9")] {
+    for (host, why) in [(0, "the certificate of `host-9` is not valid for host 0"), (9, "unknown host 9")] {
         let mac = host_mac(2).to_string();
         let hello = Note::Hello(Hello { host, epoch: u32::MAX, mac, ip: None, key: "00".repeat(16) });
         client.send(Record::Note(serde_json::to_value(hello).unwrap())).unwrap();

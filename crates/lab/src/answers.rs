@@ -15,13 +15,19 @@ use timeplane_scenario::Point;
 pub enum LabError<E: std::error::Error + 'static> {
     /// The scenario is rejected, or a run failed.
     #[error(transparent)]
-    Experiment(#[from] ExperimentError<E>),
+    Experiment(Box<ExperimentError<E>>),
     /// The pages of its controllers.
     #[error(transparent)]
     Page(#[from] PageError),
     /// Its name, or what another lab has left.
     #[error(transparent)]
     Name(#[from] FabricError),
+}
+
+impl<E: std::error::Error + 'static> From<ExperimentError<E>> for LabError<E> {
+    fn from(error: ExperimentError<E>) -> Self {
+        Self::Experiment(Box::new(error))
+    }
 }
 
 impl<E: std::error::Error + 'static> LabError<E> {

@@ -83,8 +83,12 @@ impl ScenarioArgs {
                 eprintln!("interrupted");
                 ExitCode::Interrupted
             }
-            Err(LabError::Experiment(ExperimentError::Scenario(e))) => wrong_scenario(&e),
             Err(e) => {
+                if let LabError::Experiment(e) = &e
+                    && let ExperimentError::Scenario(e) = &**e
+                {
+                    return wrong_scenario(e);
+                }
                 eprintln!("error: {e}");
                 e.exit_code()
             }

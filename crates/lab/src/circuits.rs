@@ -6,7 +6,7 @@
 //! frames, the demand channel and reports about streams are not limited, as in the simulator.
 
 use super::fabric::{Fabric, FabricError, INTERFACE, PortLimit, controller_ip, host_port};
-use super::hosts::LabError;
+use super::hosts::HostsError;
 use crate::circuit_switch::{CircuitCounters, CircuitSwitch, prepare_receiver};
 use crate::plan::CircuitFabric;
 use std::fmt::Write as _;
@@ -45,11 +45,11 @@ impl Circuits {
     ///
     /// # Errors
     /// If the system refuses something.
-    pub fn start(fabric: &mut Fabric, of: &CircuitFabric) -> Result<Self, LabError> {
+    pub fn start(fabric: &mut Fabric, of: &CircuitFabric) -> Result<Self, HostsError> {
         for host in fabric.hosts() {
             let prepared = host.enter(|| prepare_receiver(INTERFACE)).map_err(FabricError::from)?;
             let what = format!("GRO of {INTERFACE} in {}", host.name());
-            prepared.map_err(|source| LabError::Io { what, source })?;
+            prepared.map_err(|source| HostsError::Io { what, source })?;
         }
         let parameters = fabric.parameters();
         let (count, limit) = (parameters.hosts, limit(of.packet_rate, parameters.hosts, parameters.mtu));
@@ -68,7 +68,7 @@ impl Circuits {
         }
         netns::batch("tc", Some(fabric.switch().name()), &beside).map_err(FabricError::from)?;
         let (ports, name) = (fabric.ports(), format!("circuits-{}", fabric.parameters().name));
-        let attach = || -> Result<_, LabError> {
+        let attach = || -> Result<_, HostsError> {
             let mut switch = CircuitSwitch::attach(&ports, of.least_dark, of.darkens)?;
             switch.set_dark(of.least_dark, of.most_dark)?;
             let folder = switch.pin(Path::new(PINS), &name)?;
@@ -86,7 +86,7 @@ impl Circuits {
     ///
     /// # Errors
     /// If a system call fails.
-    pub fn seen(&self, fabric: &Fabric) -> Result<CircuitsSeen, LabError> {
+    pub fn seen(&self, fabric: &Fabric) -> Result<CircuitsSeen, HostsError> {
         let dropped = (0..fabric.parameters().hosts).map(|host| dropped(fabric, host));
         let packets_dropped = dropped.collect::<Result<_, _>>().map_err(FabricError::from)?;
         Ok(CircuitsSeen { ports: self.switch.counters()?, packets_dropped })

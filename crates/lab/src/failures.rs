@@ -5,7 +5,7 @@
 //! later. The daemons detect failures themselves: the key `detection` is for the simulator only.
 
 use super::fabric::host_port;
-use super::hosts::{Hosts, LabError};
+use super::hosts::{Hosts, HostsError};
 use crate::plan::LivePlan;
 use std::collections::BTreeMap;
 use timeplane_live::agent::Snapshot;
@@ -72,7 +72,7 @@ impl Failures {
     ///
     /// # Errors
     /// If a daemon cannot be started, or a port not be changed.
-    pub fn due(&mut self, now: Duration, hosts: &mut Hosts) -> Result<(), LabError> {
+    pub fn due(&mut self, now: Duration, hosts: &mut Hosts) -> Result<(), HostsError> {
         while let Some(&(_, part, fails)) = self.changes.get(self.next).filter(|c| c.0 <= now) {
             self.next += 1;
             let lasting = self.lasting.entry(part).or_default();
@@ -88,7 +88,7 @@ impl Failures {
         Ok(())
     }
 
-    fn fail(&mut self, part: Part, hosts: &mut Hosts) -> Result<(), LabError> {
+    fn fail(&mut self, part: Part, hosts: &mut Hosts) -> Result<(), HostsError> {
         match part {
             Part::Agent(host) => {
                 // Up to a fifth of a second old: what a process counts goes with it.
@@ -108,7 +108,7 @@ impl Failures {
     }
 }
 
-fn returns(part: Part, hosts: &mut Hosts) -> Result<(), LabError> {
+fn returns(part: Part, hosts: &mut Hosts) -> Result<(), HostsError> {
     match part {
         Part::Agent(host) => hosts.begin_agent(host.into()),
         Part::Controller(place) => hosts.begin_controller(place as usize),
@@ -116,7 +116,7 @@ fn returns(part: Part, hosts: &mut Hosts) -> Result<(), LabError> {
     }
 }
 
-fn set_port(hosts: &Hosts, host: u16, state: &str) -> Result<(), LabError> {
+fn set_port(hosts: &Hosts, host: u16, state: &str) -> Result<(), HostsError> {
     let set = hosts.fabric().switch().ip(&format!("link set {} {state}", host_port(host)));
     Ok(set.map(drop).map_err(super::fabric::FabricError::from)?)
 }

@@ -95,7 +95,7 @@ impl HostsParameters {
 
 /// Why the daemons of a lab do not run.
 #[derive(Debug, thiserror::Error)]
-pub enum LabError {
+pub enum HostsError {
     /// The namespaces.
     #[error(transparent)]
     Fabric(#[from] FabricError),
@@ -128,9 +128,9 @@ pub enum LabError {
     },
 }
 
-fn io(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> LabError {
+fn io(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> HostsError {
     let what = what.to_string();
-    move |source| LabError::Io { what, source }
+    move |source| HostsError::Io { what, source }
 }
 
 /// Controllers and agents at work; dropped, they end.
@@ -163,7 +163,7 @@ impl Hosts {
     ///
     /// # Errors
     /// If something cannot be made, or a daemon does not begin.
-    pub fn start(parameters: HostsParameters, fabric: &FabricParameters) -> Result<Self, LabError> {
+    pub fn start(parameters: HostsParameters, fabric: &FabricParameters) -> Result<Self, HostsError> {
         let mut fabric = Fabric::start(fabric)?;
         let circuits = parameters.circuits.as_ref().map(|of| Circuits::start(&mut fabric, of)).transpose()?;
         let keys = parameters.folder.join("keys");
@@ -195,7 +195,7 @@ impl Hosts {
         Ok(hosts)
     }
 
-    fn daemon(&self, name: &str, config: &str) -> Result<Daemon, LabError> {
+    fn daemon(&self, name: &str, config: &str) -> Result<Daemon, HostsError> {
         let folder = self.parameters.folder.join(name);
         std::fs::create_dir_all(&folder).map_err(io(folder.display()))?;
         let file = folder.join("config.toml");
@@ -269,7 +269,7 @@ impl Hosts {
         file
     }
 
-    fn start_daemon(&mut self, kind: &'static str, index: usize) -> Result<(), LabError> {
+    fn start_daemon(&mut self, kind: &'static str, index: usize) -> Result<(), HostsError> {
         let (namespace, daemon) = match kind {
             "controller" => (self.fabric.controller(), &mut self.controllers[index]),
             _ => (&self.fabric.hosts()[index], &mut self.agents[index]),
@@ -300,7 +300,7 @@ impl Hosts {
     ///
     /// # Errors
     /// If it does not begin.
-    pub fn start_controller(&mut self, place: usize) -> Result<(), LabError> {
+    pub fn start_controller(&mut self, place: usize) -> Result<(), HostsError> {
         self.start_daemon("controller", place)?;
         self.controllers[place].wait(|folder| folder.join("ready").exists())
     }
@@ -309,7 +309,7 @@ impl Hosts {
     ///
     /// # Errors
     /// If it does not begin.
-    pub fn start_agent(&mut self, host: usize) -> Result<(), LabError> {
+    pub fn start_agent(&mut self, host: usize) -> Result<(), HostsError> {
         self.start_daemon("agent", host)?;
         self.agents[host].wait(|folder| folder.join("ready").exists())
     }
@@ -318,7 +318,7 @@ impl Hosts {
     ///
     /// # Errors
     /// If there is no process for it.
-    pub fn begin_controller(&mut self, place: usize) -> Result<(), LabError> {
+    pub fn begin_controller(&mut self, place: usize) -> Result<(), HostsError> {
         self.start_daemon("controller", place)
     }
 
@@ -326,7 +326,7 @@ impl Hosts {
     ///
     /// # Errors
     /// If there is no process for it.
-    pub fn begin_agent(&mut self, host: usize) -> Result<(), LabError> {
+    pub fn begin_agent(&mut self, host: usize) -> Result<(), HostsError> {
         self.start_daemon("agent", host)
     }
 
@@ -334,7 +334,7 @@ impl Hosts {
     ///
     /// # Errors
     /// If that takes too long.
-    pub fn wait_for_all(&mut self) -> Result<(), LabError> {
+    pub fn wait_for_all(&mut self) -> Result<(), HostsError> {
         let all = self.agents.iter().filter(|a| a.child.is_some()).count();
         let joined = |folder: &Path| {
             let text = std::fs::read_to_string(folder.join("joined")).unwrap_or_default();
@@ -381,7 +381,7 @@ impl Hosts {
     ///
     /// # Errors
     /// If it has no page, or does not run.
-    pub fn metrics(&self, place: usize) -> Result<BTreeMap<String, f64>, LabError> {
+    pub fn metrics(&self, place: usize) -> Result<BTreeMap<String, f64>, HostsError> {
         let name = format!("{}'s status page", self.controllers[place].name);
         let token = self.controllers[place].folder.join("status.token");
         let read = || metrics::read(self.page(place as u32), &token).map_err(io(name));
@@ -478,7 +478,7 @@ impl Daemon {
         let _ = child.wait();
     }
 
-    fn wait(&mut self, until: impl Fn(&Path) -> bool) -> Result<(), LabError> {
+    fn wait(&mut self, until: impl Fn(&Path) -> bool) -> Result<(), HostsError> {
         let began = Instant::now();
         while !until(&self.folder) {
             let ended = self.child.as_mut().is_none_or(|c| c.try_wait().ok().flatten().is_some());
@@ -487,7 +487,7 @@ impl Daemon {
                 let lines: Vec<&str> = log.lines().collect();
                 let said = lines[lines.len().saturating_sub(20)..].join("\n");
                 let (name, seconds) = (self.name.clone(), began.elapsed().as_secs());
-                return Err(LabError::Begin { name, seconds, said });
+                return Err(HostsError::Begin { name, seconds, said });
             }
             std::thread::sleep(Wait::from_millis(5));
         }

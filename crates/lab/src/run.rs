@@ -74,7 +74,7 @@ pub enum RunError {
     Plan(#[from] PlanError),
     /// The daemons.
     #[error(transparent)]
-    Lab(#[from] hosts::LabError),
+    Lab(#[from] hosts::HostsError),
     /// A namespace.
     #[error(transparent)]
     Net(#[from] timeplane_live::netns::NetError),

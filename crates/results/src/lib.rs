@@ -2,7 +2,7 @@
 //!
 //! - [`tables`]: the columns of every table, each declared once.
 //! - [`Recorder`]: takes rows as the run goes and writes them as Parquet, keeps them as Arrow
-//! batches, or drops them.
+//!   batches, or drops them.
 //! - [`Summariser`] and [`RunSummary`]: one run in a few numbers, the same on any machine.
 //! - [`Store`]: `results/NAME/`, where complete runs are kept and only missing ones have to be run.
 //! - [`Folder`] and [`Columns`]: what is complete, and its tables, to be read.

@@ -190,9 +190,9 @@ impl Source {
     /// the workload alone.
     ///
     /// Poisson flows are drawn one by one, and end after 53 days. A coflow's flows are made when it
-    /// arrives: mapper i to reducer i + k, for k = 0, 1, ... A shuffle's flows go from host i to i
-    /// + k, for k = 1, 2, ... Flows that wait for others ([`steps`](Self::steps)) have the earliest
-    /// times that they could begin at.
+    /// arrives: mapper i to reducer i + k, for k = 0, 1, ... A shuffle's flows go from each host to
+    /// the host that is k = 1, 2, ... places further. Flows that wait for others
+    /// ([`steps`](Self::steps)) have the earliest times that they could begin at.
     pub fn arrivals(&self, seed: u64) -> Box<dyn Iterator<Item = FlowArrival> + Send + '_> {
         match &self.kind {
             Kind::Poisson(s) => Box::new(s.arrivals(seed)),

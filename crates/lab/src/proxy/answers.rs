@@ -4,7 +4,7 @@
 //! `live.json` has what only a lab can tell.
 
 use super::experiment::{Experiment as LabExperiment, ExperimentError};
-use super::lab::{LabError as RunFailure, LabScheme};
+use super::lab::{LabScheme, ProxyLabError};
 use super::tables::{Done, RecordError, live_json};
 use crate::answers::{LabError, Outcome, complete, unrecorded};
 use crate::left_over;
@@ -57,7 +57,7 @@ pub enum RunError {
     },
     /// The namespaces or sockets.
     #[error(transparent)]
-    Lab(#[from] RunFailure),
+    Lab(#[from] ProxyLabError),
     /// What happened in the run.
     #[error(transparent)]
     Record(#[from] RecordError),

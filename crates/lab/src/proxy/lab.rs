@@ -156,7 +156,7 @@ impl Figures {
 
 /// Why there are no figures.
 #[derive(Debug, thiserror::Error)]
-pub enum LabError {
+pub enum ProxyLabError {
     /// A namespace or a link.
     #[error(transparent)]
     Net(#[from] NetError),
@@ -180,8 +180,8 @@ pub enum LabError {
 }
 
 /// Says what failed.
-fn at(what: &'static str) -> impl Fn(io::Error) -> LabError {
-    move |source| LabError::Io { what, source }
+fn at(what: &'static str) -> impl Fn(io::Error) -> ProxyLabError {
+    move |source| ProxyLabError::Io { what, source }
 }
 
 /// The namespaces of a lab, with the wire between server and edge.
@@ -192,7 +192,7 @@ struct Hosts {
 }
 
 impl Hosts {
-    fn make(name: &str) -> Result<Self, LabError> {
+    fn make(name: &str) -> Result<Self, ProxyLabError> {
         let make = |letter: &str| Namespace::create(&format!("{name}{letter}"));
         let (server, edge, device) = (make("s")?, make("e")?, make("d")?);
         veth((&server, "wire", "02:00:00:00:90:01"), (&edge, "wire", "02:00:00:00:90:02"))?;
@@ -232,7 +232,7 @@ impl ProxyLab {
     /// # Errors
     /// If namespaces, interfaces or sockets cannot be made; that needs CAP_NET_ADMIN and
     /// CAP_SYS_ADMIN.
-    pub fn run(&self, scheme: &LabScheme, actuator: &Arc<Actuator>) -> Result<Figures, LabError> {
+    pub fn run(&self, scheme: &LabScheme, actuator: &Arc<Actuator>) -> Result<Figures, ProxyLabError> {
         let figures = self.run_while(scheme, actuator, &|_| true)?;
         Ok(figures.expect("it has been told to go on all the while"))
     }
@@ -247,9 +247,9 @@ impl ProxyLab {
         scheme: &LabScheme,
         actuator: &Arc<Actuator>,
         goes_on: &dyn Fn(f64) -> bool,
-    ) -> Result<Option<Figures>, LabError> {
+    ) -> Result<Option<Figures>, ProxyLabError> {
         if self.duration <= Duration::ZERO {
-            return Err(LabError::Duration { found: self.duration });
+            return Err(ProxyLabError::Duration { found: self.duration });
         }
         let hosts = Hosts::make(&self.name)?;
         let near = tun(&hosts.edge, "air", "10.91.0.1/24", self.mtu)?;
@@ -277,7 +277,7 @@ impl ProxyLab {
             LabScheme::Kernel(_) => None,
             LabScheme::Proxy(policy) => Some(self.edge(&hosts, *policy, actuator, &trace, &emulator, clock)?),
         };
-        let server = hosts.server.enter(|| connect(scheme)).map_err(LabError::from)?;
+        let server = hosts.server.enter(|| connect(scheme)).map_err(ProxyLabError::from)?;
         let server = server.map_err(at("the server's connection"))?;
         // The limit is one of accepting, too.
         let patience = timeplane_live::proxy::wall(PATIENCE);
@@ -337,7 +337,7 @@ impl ProxyLab {
         trace: &Arc<RateTrace>,
         emulator: &Emulator,
         clock: Clock,
-    ) -> Result<Edge, LabError> {
+    ) -> Result<Edge, ProxyLabError> {
         let link = LinkId(0);
         let sockets = || -> io::Result<_> {
             let local = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0));

@@ -24,6 +24,6 @@ pub use delays::Delays;
 pub use emulator::{Counters, Direction, Emulator, EmulatorError, LinkSpec, Measured, tun};
 pub use experiment::{Experiment, ExperimentError};
 pub use fifo::{Count, Fate, Fifo};
-pub use lab::{Figures, LabError, LabScheme, ProxyLab, RoundTrips};
+pub use lab::{Figures, LabScheme, ProxyLab, ProxyLabError, RoundTrips};
 pub use rate_trace::{Phase, RateTrace, RateTraceError};
 pub use tables::RecordError;

@@ -1,6 +1,6 @@
 // Dropped packets by reason: one bar per scheme, means over seeds.
 
-import { colour, onTheme } from "./colours.js";
+import { color, onTheme } from "./colors.js";
 import { digits, percent } from "./format.js";
 import { make } from "./table.js";
 
@@ -28,7 +28,7 @@ export class Drops {
     const most = Math.max(...this.rows.map(total), 1);
     const key = (reason, i) => {
       const patch = make("span", { class: "patch" });
-      patch.style.background = colour(i);
+      patch.style.background = color(i);
       return make("span", { class: "key" }, patch, ` ${reason.replaceAll("_", " ")}`);
     };
     this.legend.replaceChildren(...this.reasons.map(key));
@@ -36,7 +36,7 @@ export class Drops {
       const part = (reason, i) => {
         const one = make("span", { class: "part", title: `${this.reasons[i].replaceAll("_", " ")}: ${digits(reason.mean)} packets per run` });
         one.style.width = `${(reason.mean / most) * 100}%`;
-        one.style.background = colour(i);
+        one.style.background = color(i);
         return one;
       };
       const lost = total(row);

@@ -2,7 +2,7 @@
 // share their times. Light stripes after a bar are the guard, dense stripes before it the dark
 // time. If bars are narrower than pixels, the shade is the share of time in which a lane is used.
 
-import { colour, mixed, parts, pixel, rampPixels, ramp, styleParts } from "./colours.js";
+import { color, mixed, parts, pixel, rampPixels, ramp, styleParts } from "./colors.js";
 import { percent, quantity, time } from "./format.js";
 import { Lanes } from "./lanes.js";
 import { make } from "./table.js";
@@ -151,7 +151,7 @@ export class Gantt extends Lanes {
     return `${now}${this.kinds[this.bars.kind.values[bar]] ?? "?"}, ${times}${more}${this.tellMore(bar, slot)}`;
   }
 
-  neighbour(lane, at, by) {
+  neighbor(lane, at, by) {
     const { begin, open } = this.slots;
     const here = this.find(lane, at)?.slot;
     const start = here === undefined ? this.after(at) + (by < 0 ? -1 : 0) : here + by;
@@ -201,12 +201,12 @@ export class Gantt extends Lanes {
         }
       }
     }
-    const colours = rampPixels();
+    const colors = rampPixels();
     for (let row = 0; row < count; row += 1) {
       for (let y = edges[row]; y < edges[row + 1]; y += 1) {
         for (let x = 0; x < w; x += 1) {
           const share = shares[row * w + x];
-          if (share > 0) pixels[y * w + x] = colours[Math.min(Math.round(share * 255), 255)];
+          if (share > 0) pixels[y * w + x] = colors[Math.min(Math.round(share * 255), 255)];
         }
       }
     }
@@ -226,7 +226,7 @@ export class Gantt extends Lanes {
     const kinds = new Map();
     const both = (number) => {
       if (!kinds.has(number)) {
-        const full = parts(colour(number));
+        const full = parts(color(number));
         kinds.set(number, [pixel(full), pixel(mixed(full, well, 0.62))]);
       }
       return kinds.get(number);
@@ -251,8 +251,8 @@ export class Gantt extends Lanes {
         for (let y = y0; y < y1; y += 1) {
           const line = y * w;
           if (!stays) for (let x = xd; x < x0; x += 1) if ((x + y) % 4 !== 0) pixels[line + x] = off;
-          const colour = this.shades ? shade : y >= fill ? full : pale;
-          pixels.fill(colour, line + x0, line + Math.max(x1, Math.min(x0 + 1, w)));
+          const color = this.shades ? shade : y >= fill ? full : pale;
+          pixels.fill(color, line + x0, line + Math.max(x1, Math.min(x0 + 1, w)));
           for (let x = x1; x < xg; x += 1) if ((x + y) % 4 === 0) pixels[line + x] = guard;
         }
       }

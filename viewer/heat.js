@@ -1,6 +1,6 @@
 // A heat map over time: lanes of samples. A pixel shows the largest of its samples.
 
-import { rampPixels, ramp } from "./colours.js";
+import { rampPixels, ramp } from "./colors.js";
 import { quantity } from "./format.js";
 import { Lanes } from "./lanes.js";
 import { make } from "./table.js";
@@ -70,13 +70,13 @@ export class Heat extends Lanes {
     this.samples.splice(0, count);
   }
 
-  neighbour(lane, at, by) {
+  neighbor(lane, at, by) {
     const i = this.before(at) + by;
     return this.times[i] ?? null;
   }
 
   paint(pixels, w, h, edges) {
-    const colours = rampPixels();
+    const colors = rampPixels();
     const { from, to, top, count } = this.view;
     const most = new Float64Array(w * count);
     const scale = w / (to - from);
@@ -93,8 +93,8 @@ export class Heat extends Lanes {
       for (let x = 0; x < w; x += 1) {
         const value = most[row * w + x];
         if (value === 0) continue;
-        const colour = colours[Math.round((value / this.most) * 255)];
-        for (let y = edges[row]; y < edges[row + 1]; y += 1) pixels[y * w + x] = colour;
+        const color = colors[Math.round((value / this.most) * 255)];
+        for (let y = edges[row]; y < edges[row + 1]; y += 1) pixels[y * w + x] = color;
       }
     }
     this.legend();

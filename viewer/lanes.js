@@ -2,7 +2,7 @@
 // and pointer change the visible range of time and lanes. A status line describes the spot below
 // the pointer or the cursor. Subclasses paint pixels.
 
-import { isDark, onTheme, pixel, style, styleParts } from "./colours.js";
+import { isDark, onTheme, pixel, style, styleParts } from "./colors.js";
 import { nextFrame } from "./frame.js";
 import { tickTime, ticks, time } from "./format.js";
 import { make } from "./table.js";
@@ -187,7 +187,7 @@ export class Lanes {
   /** Move the cursor to the next or previous entry of its lane. */
   step(by) {
     const lane = this.cursor?.lane ?? this.view.top;
-    const at = this.neighbour(lane, this.cursor?.at ?? this.view.from, by);
+    const at = this.neighbor(lane, this.cursor?.at ?? this.view.from, by);
     if (at !== null) this.put(lane, at);
   }
 

@@ -1,6 +1,6 @@
 // Lines with bands, drawn by uPlot: distributions of completion times, and slowdown by size.
 
-import { colour, dash, onTheme, style } from "./colours.js";
+import { color, dash, onTheme, style } from "./colors.js";
 import { digits, ticks } from "./format.js";
 import { make } from "./table.js";
 
@@ -62,7 +62,7 @@ export class Lines {
     const series = [{}];
     const bands = [];
     for (const line of this.lines) {
-      const stroke = colour(line.number);
+      const stroke = color(line.number);
       const show = !this.hidden.has(line.name);
       if (line.low) {
         bands.push({ series: [data.length, data.length + 1], fill: faint(stroke) });
@@ -110,7 +110,7 @@ export class Lines {
   keys() {
     const one = (line) => {
       const patch = make("span", { class: "patch" });
-      patch.style.background = colour(line.number);
+      patch.style.background = color(line.number);
       const flip = () => {
         if (!this.hidden.delete(line.name)) this.hidden.add(line.name);
         this.build();

@@ -1,6 +1,6 @@
 // A matrix of numbers as shades.
 
-import { isDark, onTheme, pixel, ramp, rampPixels, style, styleParts } from "./colours.js";
+import { isDark, onTheme, pixel, ramp, rampPixels, style, styleParts } from "./colors.js";
 import { nextFrame } from "./frame.js";
 import { quantity } from "./format.js";
 import { make } from "./table.js";
@@ -92,9 +92,9 @@ export class Matrix {
     const image = new ImageData(count, count);
     const pixels = new Uint32Array(image.data.buffer);
     pixels.fill(pixel(styleParts("--well")));
-    const colours = rampPixels();
+    const colors = rampPixels();
     rows.forEach((row, from) => row.forEach((value, to) => {
-      if (value > 0) pixels[from * count + to] = colours[Math.round((0.1 + 0.9 * (value / most)) * 255)];
+      if (value > 0) pixels[from * count + to] = colors[Math.round((0.1 + 0.9 * (value / most)) * 255)];
     }));
     small.getContext("2d").putImageData(image, 0, 0);
     const context = canvas.getContext("2d");

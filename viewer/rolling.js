@@ -1,7 +1,7 @@
 // A Gantt chart of slots as they are planned. It follows the newest slots unless the user has moved
 // back, and forgets the oldest ones.
 
-import { style } from "./colours.js";
+import { style } from "./colors.js";
 import { Gantt } from "./gantt.js";
 import { make } from "./table.js";
 

@@ -1,6 +1,6 @@
 // The button for light and dark, and redrawing for print.
 
-import { isDark, onTheme } from "./colours.js";
+import { isDark, onTheme } from "./colors.js";
 
 /** Connect the page's button; `charts()` returns the current charts by name. */
 export function themeButton(charts) {

@@ -1,7 +1,7 @@
 // Nodes and wires in layers with hosts at the bottom. Width and shade of a wire show the load of
 // its busier direction.
 
-import { onTheme, ramp } from "./colours.js";
+import { onTheme, ramp } from "./colors.js";
 import { bytes, percent } from "./format.js";
 import { make } from "./table.js";
 

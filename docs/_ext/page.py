@@ -41,9 +41,9 @@ def drawing(name: str, text: str, *, width: float = 7.0, height: float = 2.6, ro
     matplotlib.use("svg")
     from matplotlib import pyplot
 
-    colours = dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), TEXT)
-    colours |= dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color", "grid.color", "legend.edgecolor"), LINE)
-    settings = colours | {
+    colors = dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), TEXT)
+    colors |= dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color", "grid.color", "legend.edgecolor"), LINE)
+    settings = colors | {
         "axes.spines.top": False,
         "axes.spines.right": False,
         "font.size": 9,
@@ -61,8 +61,8 @@ def drawing(name: str, text: str, *, width: float = 7.0, height: float = 2.6, ro
         pyplot.close(figure)
     svg = out.getvalue()
     svg = svg[svg.index("<svg") :]
-    for colour, variable in _THEME.items():
-        svg = svg.replace(colour, variable)
+    for color, variable in _THEME.items():
+        svg = svg.replace(color, variable)
     # At most as wide as drawn; texts use the page's font.
     svg = re.sub(r' (?:height|width)="[^"]*pt"', "", svg, count=2).replace("<svg ", f'<svg style="max-width: {width * 96:.0f}px" ', 1)
     svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)

@@ -18,9 +18,9 @@ def draw_edges(rng, left, right, most=120):
     return np.stack([rng.integers(0, left, m), rng.integers(0, right, m)], axis=1)
 
 
-def assert_proper(edges, colours):
+def assert_proper(edges, colors):
     for side in (0, 1):
-        assert len(set(zip(edges[:, side], colours, strict=True))) == len(edges)
+        assert len(set(zip(edges[:, side], colors, strict=True))) == len(edges)
 
 
 def maximum_matching(pairs):
@@ -32,34 +32,34 @@ def maximum_matching(pairs):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_colourings_are_proper_and_use_the_largest_degree(seed):
+def test_colorings_are_proper_and_use_the_largest_degree(seed):
     rng = np.random.default_rng(seed)
     left, right = (int(n) for n in rng.integers(1, 12, 2))
     edges = draw_edges(rng, left, right)
     graph = nx.MultiGraph()
     graph.add_nodes_from(["none"])
     graph.add_edges_from((f"l{u}", f"r{v}") for u, v in edges)
-    # Koenig: the largest degree is the least number of colours.
+    # Koenig: the largest degree is the least number of colors.
     largest = max(d for _, d in graph.degree())
-    colours, number = tp.algorithms.colour(left, right, edges)
+    colors, number = tp.algorithms.color(left, right, edges)
     assert number == largest
-    assert colours.dtype == np.uint16 and (colours < number).all()
-    assert_proper(edges, colours)
+    assert colors.dtype == np.uint16 and (colors < number).all()
+    assert_proper(edges, colors)
 
-    one_by_one, moved = algorithms.colour_one_by_one(left, right, edges, max(number, 1))
+    one_by_one, moved = algorithms.color_one_by_one(left, right, edges, max(number, 1))
     assert (one_by_one >= 0).all() and (one_by_one < max(number, 1)).all()
     assert_proper(edges, one_by_one)
     assert (moved < min(left, right)).all()
 
-    spread = algorithms.colour_within(left, right, edges, 4)
+    spread = algorithms.color_within(left, right, edges, 4)
     for vertex in range(left):
         counts = np.bincount(spread[edges[:, 0] == vertex], minlength=4)
         assert counts.max() - counts.min() <= 1
 
 
-def test_one_colour_is_one_edge_a_vertex():
-    colours, moved = algorithms.colour_one_by_one(2, 2, [(0, 0), (0, 1), (1, 1)], 1)
-    assert colours.tolist() == [0, -1, 0] and moved.tolist() == [0, 0, 0]
+def test_one_color_is_one_edge_a_vertex():
+    colors, moved = algorithms.color_one_by_one(2, 2, [(0, 0), (0, 1), (1, 1)], 1)
+    assert colors.tolist() == [0, -1, 0] and moved.tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -404,9 +404,9 @@ def test_circuits_that_can_not_be_planned_are_refused():
 
 def test_what_is_wrong_is_refused():
     with pytest.raises(ValueError, match="not below 2, 2"):
-        algorithms.colour(2, 2, [(0, 2)])
+        algorithms.color(2, 2, [(0, 2)])
     with pytest.raises(ValueError, match="power of two"):
-        algorithms.colour_within(2, 2, [(0, 1)], 3)
+        algorithms.color_within(2, 2, [(0, 1)], 3)
     with pytest.raises(TypeError, match="whole numbers"):
         algorithms.greedy(2, [(0.5, 1.0)])
     with pytest.raises(ValueError, match="1 to 64"):
@@ -419,5 +419,5 @@ def test_what_is_wrong_is_refused():
         algorithms.max_min([1.0], [[0, 0]])
     with pytest.raises(ValueError, match="positive"):
         algorithms.proportional([0.0], [[0]])
-    assert algorithms.colour(2, 2, [])[1] == 0
+    assert algorithms.color(2, 2, [])[1] == 0
     assert algorithms.max_min([1.0], []).size == 0

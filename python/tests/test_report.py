@@ -141,8 +141,8 @@ class Opened:
     def data(self):
         return self.page.evaluate("timeplane.data")
 
-    def colours(self, canvas: str) -> int:
-        """How many colours a canvas has."""
+    def colors(self, canvas: str) -> int:
+        """How many colors a canvas has."""
         return self.page.evaluate(
             """(path) => {
                 const canvas = document.querySelector(path);
@@ -183,7 +183,7 @@ def test_all_charts_are_drawn_without_a_request_or_a_message(slots, opened, caps
     ready = page.ready()
     for section in ("fct", "slowdown", "queues", "schedule", "links", "drops"):
         assert page.page.locator(f"#{section}").is_visible(), section
-    assert page.colours("#schedule canvas") > 8 and page.colours("#queues canvas") > 8
+    assert page.colors("#schedule canvas") > 8 and page.colors("#queues canvas") > 8
     assert page.page.locator("#links line.wire").count() == 8, "six hosts and two uplinks"
     page.quiet()
     with capsys.disabled():

@@ -161,7 +161,7 @@ def test_reactor_circuit_goodput_is_the_papers(reactor):
 
 def test_reactor_lists_offer_what_they_say(reactor):
     w = part(reactor, "workloads")
-    rows = w.neighbours(24, w.large_and_small(90.0, 20), 2, 3000, 100e9, 1500)
+    rows = w.neighbors(24, w.large_and_small(90.0, 20), 2, 3000, 100e9, 1500)
     assert len(rows) == 2 * 24 * 21 and {r[0] for r in rows} == {0, 3 * w.MS}
     wire = lambda size: size // 1484 * 1538
     for host in range(24):

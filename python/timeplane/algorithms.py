@@ -4,7 +4,7 @@ and flyways.
 >>> rng = np.random.default_rng(1)
 >>> slot = tp.algorithms.greedy(120, rng.integers(0, 120, (500, 2)))
 >>> edges = slot[:, 1:] // 30  # from leaf to leaf
->>> colours, number = tp.algorithms.colour(4, 4, edges)
+>>> colors, number = tp.algorithms.color(4, 4, edges)
 
 Controllers use the same code. All functions are deterministic.
 """
@@ -31,9 +31,9 @@ __all__ = [
     "beam_training",
     "circuit_schedule",
     "circuit_schedulers",
-    "colour",
-    "colour_one_by_one",
-    "colour_within",
+    "color",
+    "color_one_by_one",
+    "color_within",
     "flyway_phases",
     "flyway_policies",
     "flyways",
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 
-def colour(left: int, right: int, edges: ArrayLike) -> tuple[NDArray[np.uint16], int]:
+def color(left: int, right: int, edges: ArrayLike) -> tuple[NDArray[np.uint16], int]:
     """Color the edges of a bipartite multigraph with the fewest colors, so that edges at a vertex
     differ.
 
@@ -55,27 +55,27 @@ def colour(left: int, right: int, edges: ArrayLike) -> tuple[NDArray[np.uint16],
     and the number of colors, which is the largest degree (Koenig). For a slot, vertices are leaves,
     edges are transmissions, and colors are spines or unit links to them.
     """
-    return _core.colour(left, right, _pairs(edges))
+    return _core.color(left, right, _pairs(edges))
 
 
-def colour_within(left: int, right: int, edges: ArrayLike, colours: int) -> NDArray[np.uint16]:
-    """Distribute edges evenly over ``colours``, a power of two.
+def color_within(left: int, right: int, edges: ArrayLike, colors: int) -> NDArray[np.uint16]:
+    """Distribute edges evenly over ``colors``, a power of two.
 
-    Of d edges at a vertex, each color gets d / ``colours``, rounded up or down. Fastpass chooses
+    Of d edges at a vertex, each color gets d / ``colors``, rounded up or down. Fastpass chooses
     among paths of equal rate this way.
     """
-    return _core.colour_within(left, right, _pairs(edges), colours)
+    return _core.color_within(left, right, _pairs(edges), colors)
 
 
-def colour_one_by_one(
-    left: int, right: int, edges: ArrayLike, colours: int
+def color_one_by_one(
+    left: int, right: int, edges: ArrayLike, colors: int
 ) -> tuple[NDArray[np.int32], NDArray[np.uintp]]:
     """Color edges in their order, as circuits arrive (Paull, 1962).
 
     Returns the final colors (-1 if an end had no free color), and how many earlier edges each edge
     moved. That number is less than the number of vertices on the smaller side.
     """
-    return _core.colour_one_by_one(left, right, _pairs(edges), colours)
+    return _core.color_one_by_one(left, right, _pairs(edges), colors)
 
 
 def greedy(nodes: int, pairs: ArrayLike, wanted: ArrayLike = 1, *, slots: int = 1) -> NDArray[np.int64]:

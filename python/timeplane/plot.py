@@ -27,7 +27,7 @@ __all__ = ["STYLE", "cct_cdf", "fct_cdf", "queue_over_time", "slowdown_by_size",
 
 #: Okabe and Ito's colors, in an order that is distinct in gray; without yellow, which is invisible
 #: on white.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", "-.", (0, (1, 1.2)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (3, 1)))
 
@@ -111,7 +111,7 @@ def _looks(results: Results, name: str) -> dict[str, Any]:
     """Color, line and marker of a scheme, the same in all figures of these results."""
     i = results.schemes.index(name)
     return {
-        "color": COLOURS[i % len(COLOURS)],
+        "color": COLORS[i % len(COLORS)],
         "linestyle": LINES[i % len(LINES)],
         "marker": MARKERS[i % len(MARKERS)],
     }
@@ -273,8 +273,8 @@ def slowdown_by_size(
     count = max(1, len(edges) - 1)
     place = lambda s: np.clip(np.searchsorted(edges, s, side="right") - 1, 0, count - 1)
     all_bins = place(sizes)
-    centres = np.array([np.exp(np.log(sizes[all_bins == b]).mean()) if (all_bins == b).any() else np.nan for b in range(count)])
-    unit, factor = _scale(_BYTES, float(np.nanmedian(centres)))
+    centers = np.array([np.exp(np.log(sizes[all_bins == b]).mean()) if (all_bins == b).any() else np.nan for b in range(count)])
+    unit, factor = _scale(_BYTES, float(np.nanmedian(centers)))
     axes = _axes(axes)
     with style():
         for scheme, samples in data.items():
@@ -283,14 +283,14 @@ def slowdown_by_size(
                 bin_of = place(size)
                 for b in np.unique(bin_of):
                     row[b] = reduce(slowdown[bin_of == b])
-            some = ~np.isnan(centres) & ~np.all(np.isnan(curves), axis=0)
-            _draw(axes, centres[some] / factor, curves[:, some], scheme, _looks(results, scheme), limits=(1e-3, np.inf))
+            some = ~np.isnan(centers) & ~np.all(np.isnan(curves), axis=0)
+            _draw(axes, centers[some] / factor, curves[:, some], scheme, _looks(results, scheme), limits=(1e-3, np.inf))
         axes.set_yscale("log")
         if count > 1:
             axes.set_xscale("log")
             _log_ticks(axes.xaxis)
         else:
-            axes.set_xticks(centres / factor, [f"{c / factor:g}" for c in centres])
+            axes.set_xticks(centers / factor, [f"{c / factor:g}" for c in centers])
         _log_ticks(axes.yaxis)
         axes.set_xlabel(f"Flow size ({unit})")
         axes.set_ylabel(name)
@@ -332,7 +332,7 @@ def queue_over_time(
     if not end:
         raise ValueError("no queue was recorded: set record.queues_every, as in --set record.queues_every='100 us'")
     edges = np.linspace(0, end, bins + 1)
-    centres = (edges[:-1] + edges[1:]) / 2
+    centers = (edges[:-1] + edges[1:]) / 2
     curves: dict[str, np.ndarray] = {}
     for scheme, samples in data.items():
         curves[scheme] = np.zeros((len(samples), bins))
@@ -344,7 +344,7 @@ def queue_over_time(
     with style():
         for i, (scheme, rows) in enumerate(curves.items()):
             looks = _looks(results, scheme)
-            _draw(axes, centres / time_factor, rows / factor, scheme, looks, offset=i, extremes=True)
+            _draw(axes, centers / time_factor, rows / factor, scheme, looks, offset=i, extremes=True)
         axes.set_xlim(0, end / time_factor)
         axes.set_ylim(bottom=0)
         axes.set_xlabel(f"Time ({time_unit})")

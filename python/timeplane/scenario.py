@@ -94,7 +94,7 @@ __all__ = [
     "OwnRadio",
     "OwnSwitch",
     "PacketMix",
-    "PathColouring",
+    "PathColoring",
     "Pattern",
     "PerPort",
     "Pfc",
@@ -110,7 +110,7 @@ __all__ = [
     "RadioSpec",
     "Rate",
     "RateEstimator",
-    "RateNormaliser",
+    "RateNormalizer",
     "Rates",
     "Raw",
     "Reaction",
@@ -1492,7 +1492,7 @@ SlotFill: TypeAlias = Literal["packet", "packets", "fragments"]
 #: - ``"euler_split"``: All packets at once, by halving the slot along Euler circuits.
 #: - ``"paull"``: One packet at a time, exchanging colors along a path if none is free (Paull,
 #:   1962).
-PathColouring: TypeAlias = Literal["euler_split", "paull"]
+PathColoring: TypeAlias = Literal["euler_split", "paull"]
 
 
 @dataclass(kw_only=True)
@@ -1509,7 +1509,7 @@ class Timeslots(Values):
     """Order in which pairs are matched."""
     fill: SlotFill = "packet"
     """What may fill a slot."""
-    colouring: PathColouring = "euler_split"
+    coloring: PathColoring = "euler_split"
     """Algorithm that finds the paths."""
     classes: list[Bytes] = field(default_factory=list)
     """Upper bounds of flow sizes, one for each class; smaller flows go first. Default: all flows are
@@ -1571,7 +1571,7 @@ _RateEstimator = {"horizon": Horizon, "arrivals": Arrivals}
 #: - ``"scale_down"``: Scales rows, then columns, down only.
 #: - ``"max_min"``: Max-min fairness.
 #: - ``"proportional"``: Proportional fairness, by prices of links (Flowtune's NED).
-RateNormaliser: TypeAlias = Literal["scale_both", "scale_down", "max_min", "proportional"]
+RateNormalizer: TypeAlias = Literal["scale_both", "scale_down", "max_min", "proportional"]
 
 
 @dataclass(kw_only=True)
@@ -1584,7 +1584,7 @@ class Rates(Values):
 
     estimator: RateEstimator = "backlogged"
     """Estimator of the requested rates."""
-    normaliser: RateNormaliser = "scale_both"
+    normalizer: RateNormalizer = "scale_both"
     """Algorithm that turns requested rates into feasible ones."""
     every: Duration = "10 us"
     """Minimum time between two computations, which happen on changes."""

@@ -1,4 +1,4 @@
-"""What a sweep of short runs loses to its organisation over Dask: ``python
+"""What a sweep of short runs loses to its organization over Dask: ``python
 python/tools/sweep_speed.py [RUNS [ROUNDS [WORKERS]]]``.
 
 By default 1000 runs, three rounds, two workers with a thread each. A round is the same runs twice,

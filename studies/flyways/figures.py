@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from timeplane.studies.figures import BLACK, COLOURS, LINES, MARKERS, WIDE, Drawing, Figures, legend, letter, panels
+from timeplane.studies.figures import BLACK, COLORS, LINES, MARKERS, WIDE, Drawing, Figures, legend, letter, panels
 
 from .completion import values
 from .phases import LENGTHS, POINTING
@@ -52,8 +52,8 @@ def ctd(outcomes: Outcomes) -> Figure:
     for a, trace in zip(axes, TRACES, strict=True):
         o = outcomes[trace]
         for i, x in enumerate(o.places):
-            _cdf(a, values(o, x, "narrow_beam", "relative"), color=COLOURS[i], linestyle=LINES[i], label=f"{x:g} radio{'s' if x > 1 else ''} a rack")
-            _cdf(a, values(o, x, "narrow_beam", "bound"), color=COLOURS[i], linewidth=0.6, alpha=0.7, label="what rates allow" if i == 0 else None)
+            _cdf(a, values(o, x, "narrow_beam", "relative"), color=COLORS[i], linestyle=LINES[i], label=f"{x:g} radio{'s' if x > 1 else ''} a rack")
+            _cdf(a, values(o, x, "narrow_beam", "bound"), color=COLORS[i], linewidth=0.6, alpha=0.7, label="what rates allow" if i == 0 else None)
         _cdf(a, values(o, 1, "narrow_beam", "wired"), color=BLACK, linestyle=":", label="wires alone")
     _axes(list(axes), 2.05)
     letter(axes, list(TITLES.values()))
@@ -66,7 +66,7 @@ def beams(outcomes: Outcomes) -> Figure:
     figure, axes = panels(3)
     for a, trace in zip(axes, TRACES, strict=True):
         for i, (name, title) in enumerate(ANTENNAS.items()):
-            _cdf(a, values(outcomes[trace], 1, name, "relative"), color=COLOURS[i], linestyle=LINES[i], label=title)
+            _cdf(a, values(outcomes[trace], 1, name, "relative"), color=COLORS[i], linestyle=LINES[i], label=title)
     _axes(list(axes), 2.05)
     letter(axes, list(TITLES.values()))
     legend(figure, axes)
@@ -78,7 +78,7 @@ def policies(outcomes: Outcomes) -> Figure:
     figure, axes = panels(3)
     for a, trace in zip(axes, TRACES, strict=True):
         for i, (name, title) in enumerate(POLICIES.items()):
-            _cdf(a, values(outcomes[f"{trace}_policies"], 1, name, "relative"), color=COLOURS[i], linestyle=LINES[i], label=title)
+            _cdf(a, values(outcomes[f"{trace}_policies"], 1, name, "relative"), color=COLORS[i], linestyle=LINES[i], label=title)
     _axes(list(axes), 2.05)
     letter(axes, list(TITLES.values()))
     legend(figure, axes)
@@ -92,8 +92,8 @@ def tree(outcomes: Outcomes) -> Figure:
     for a, trace in zip(axes, names, strict=True):
         for i, (name, title) in enumerate(TREES.items()):
             o = outcomes[f"{trace}_tree"]
-            _cdf(a, values(o, 1, name, "relative"), color=COLOURS[i], linestyle="-", label=f"{title}, one radio")
-            _cdf(a, values(o, 1, name, "wired"), color=COLOURS[i], linestyle=":", label=f"{title}, wires alone")
+            _cdf(a, values(o, 1, name, "relative"), color=COLORS[i], linestyle="-", label=f"{title}, one radio")
+            _cdf(a, values(o, 1, name, "wired"), color=COLORS[i], linestyle=":", label=f"{title}, wires alone")
     _axes(list(axes), 3.1)
     letter(axes, [TITLES[name] for name in names])
     legend(figure, axes, columns=2)
@@ -104,8 +104,8 @@ def antennas(outcomes: Outcomes) -> Figure:
     """Gain over angle, rate over distance."""
     figure, axes = panels(2)
     for i, (name, title) in enumerate(ANTENNAS.items()):
-        axes[0].plot(*outcomes["antennas"].curve(name, "gain_dbi"), color=COLOURS[i], linestyle=LINES[i], label=title)
-        axes[1].plot(*outcomes["links"].curve(name, "gbps"), color=COLOURS[i], linestyle=LINES[i], label=title)
+        axes[0].plot(*outcomes["antennas"].curve(name, "gain_dbi"), color=COLORS[i], linestyle=LINES[i], label=title)
+        axes[1].plot(*outcomes["links"].curve(name, "gbps"), color=COLORS[i], linestyle=LINES[i], label=title)
     axes[0].set_xlabel("Angle off the axis (degrees)")
     axes[0].set_ylabel("Gain (dBi)")
     axes[0].set_xlim(-180, 180)
@@ -127,7 +127,7 @@ def phases(outcomes: Outcomes) -> Figure:
     figure, axes = panels(2)
     o = outcomes["phases"]
     for i, name in enumerate(POINTING):
-        style = {"color": COLOURS[i], "linestyle": LINES[i], "marker": MARKERS[i], "label": name}
+        style = {"color": COLORS[i], "linestyle": LINES[i], "marker": MARKERS[i], "label": name}
         axes[0].plot(*o.curve(name, "relative"), **style)
         axes[1].plot(*o.curve(name, "begun"), **style)
     axes[0].plot(*o.curve(next(iter(POINTING)), "wired"), color=BLACK, linestyle=":", label="wires alone")
@@ -157,8 +157,8 @@ def table2(outcomes: Outcomes) -> Figure:
         formula = [o.mean(x, name, "arithmetic_mbps") / 1000 for name in COLUMNS]
         a.bar(at - 0.27, published, 0.25, color=BLACK, label="published")
         errors = [0 if np.isnan(e.half) else e.half / 1000 for e in frames]
-        a.bar(at, [e.mean / 1000 for e in frames], 0.25, yerr=errors, color=COLOURS[0], label="frames and TCP", error_kw={"linewidth": 0.8})
-        a.bar(at + 0.27, formula, 0.25, color=COLOURS[5], label="arithmetic")
+        a.bar(at, [e.mean / 1000 for e in frames], 0.25, yerr=errors, color=COLORS[0], label="frames and TCP", error_kw={"linewidth": 0.8})
+        a.bar(at + 0.27, formula, 0.25, color=COLORS[5], label="arithmetic")
         a.axhline(PHY[x] / 1000, color=BLACK, linestyle=":", linewidth=0.8, label="the PHY's rate")
         a.set_xticks(at, [c.title for c in COLUMNS.values()], fontsize=6)
         a.set_xlabel("Acknowledgements by")
@@ -186,7 +186,7 @@ def packets(outcomes: Outcomes) -> Figure:
             errors = [0 if np.isnan(e.half) else 100 * e.half for e in of]
             # Side by side, so that intervals can be told apart.
             at = np.array(o.places) * 1.04 ** (i - 2)
-            style = {"color": COLOURS[i], "linestyle": LINES[i], "marker": MARKERS[i], "markersize": 3.5, "linewidth": 0.9, "elinewidth": 0.7}
+            style = {"color": COLORS[i], "linestyle": LINES[i], "marker": MARKERS[i], "markersize": 3.5, "linewidth": 0.9, "elinewidth": 0.7}
             a.errorbar(at, [100 * e.mean for e in of], yerr=errors, label=title, **style)
         a.set_xscale("log")
         a.set_xticks(o.places, [f"{x:g}" for x in o.places])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 RATES = (13, 24)
 #: Mb/s of the PHY.
 PHY = {13: 693.0, 24: 6756.75}
-METRES = 20.0
+METERS = 20.0
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def scenario(mac: Mac, chance: bool, milliseconds: int, seeds: int) -> dict[str,
             "radio": {
                 "mac": mac.name,
                 "antenna": "narrow_beam",
-                "link": [{"nodes": [2, 3], "share": 1.0, "mcs": RATES[0], "distance_m": METRES}],
+                "link": [{"nodes": [2, 3], "share": 1.0, "mcs": RATES[0], "distance_m": METERS}],
             },
         },
         "workload": {"flows": {"file": "table2.csv"}},

@@ -1,7 +1,7 @@
 """The matrices of beams that the two rooms have: no results of runs, but what every run begins
 with.
 
-``beams_a.csv`` and ``beams_b.csv`` are those of the modelled walks, at -66 dBm, to a hundredth of a
+``beams_a.csv`` and ``beams_b.csv`` are those of the modeled walks, at -66 dBm, to a hundredth of a
 decibel:
 
     cargo run -p timeplane-radio --example link_trace -- --scene B --length 10 --beams FILE

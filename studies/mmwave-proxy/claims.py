@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Outcomes = Mapping[str, "Outcome"]
 
-#: B as it is modelled, and with edges only.
+#: B as it is modeled, and with edges only.
 B_KINDS = ("b", "b_0")
 
 
@@ -37,7 +37,7 @@ def in_settings(outcomes: Outcomes, part: str) -> str:
 
 
 def _graded(outcomes: Outcomes, part: str, here: bool) -> str:
-    """``yes`` where it holds in B as modelled and at the levels and queues that everything begins
+    """``yes`` where it holds in B as modeled and at the levels and queues that everything begins
     with; ``in part`` where it does elsewhere.
     """
     return "yes" if here else "in part" if any(s.holds()[part] for s in all_settings(outcomes)) else "no"

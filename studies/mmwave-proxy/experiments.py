@@ -28,7 +28,7 @@ ACCESS_POINT, RADIO, DEVICE = 3, 4, 1
 HEADERS, DATA = 40, 8140
 WIRE, REPORT = "20 ms", "20 ms"
 
-#: Rooms by what they change of the link_trace. B as modelled has a body that takes 27 dB beyond the
+#: Rooms by what they change of the link_trace. B as modeled has a body that takes 27 dB beyond the
 #: edges of its shadow, and what waits in an outage waits; the others are what the paper may have
 #: had instead.
 ROOMS: Mapping[str, Mapping[str, Any]] = {

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Outcomes = Mapping[str, "Outcome"]
 
-#: Colour, line, marker and name of schemes: the same in all figures.
+#: Color, line, marker and name of schemes: the same in all figures.
 LOOKS: Mapping[str, tuple[str, Any, str, str]] = {
     "cubic": (RED, "--", "s", "CUBIC"),
     "reactive": (BLUE, "-", "o", "reactive"),
@@ -53,8 +53,8 @@ WORST = quantity(99.9)
 
 def look(scheme: str) -> dict[str, Any]:
     """For ``plot``."""
-    colour, line, marker, name = LOOKS[scheme]
-    return {"color": colour, "linestyle": line, "marker": marker, "label": name}
+    color, line, marker, name = LOOKS[scheme]
+    return {"color": color, "linestyle": line, "marker": marker, "label": name}
 
 
 def fig2(outcomes: Outcomes) -> Figure:

@@ -128,7 +128,7 @@ def hybrid54(hosts: int, packet_rate: str) -> dict[str, Any]:
 
 def _fig10(name: str, schemes: Mapping[str, Scheme], rate: str, points: Sequence[float], hosts: int, periods: int) -> Experiment:
     def list_of(large: float) -> Callable[[], list[Row]]:
-        return lambda: workloads.neighbours(
+        return lambda: workloads.neighbors(
             hosts, workloads.large_and_small(large, SMALL), periods, PERIOD54, LINE, MTU54
         )
 
@@ -143,7 +143,7 @@ def _limits(name: str, schemes: Mapping[str, Scheme], large: float, frames: Sequ
 
 def _fig11(points: Sequence[float], hosts: int, periods: int) -> Experiment:
     def list_of(n: float) -> Callable[[], list[Row]]:
-        return lambda: workloads.neighbours(hosts, workloads.large_and_small(90.0, int(n)), periods, PERIOD54, LINE, MTU54)
+        return lambda: workloads.neighbors(hosts, workloads.large_and_small(90.0, int(n)), periods, PERIOD54, LINE, MTU54)
 
     flows = {x: list_of(x) for x in points if x + 1 < hosts}
     schemes = {"circuits": PURE, "reactor": REACTOR}

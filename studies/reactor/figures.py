@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import timeplane as tp
-from timeplane.studies.figures import BLACK, BLUE, COLOURS, GREEN, LINES, MARKERS, RED, SKY, WIDE, Drawing, Figures, legend, letter, panels
+from timeplane.studies.figures import BLACK, BLUE, COLORS, GREEN, LINES, MARKERS, RED, SKY, WIDE, Drawing, Figures, legend, letter, panels
 
 from . import claims
 from .arithmetic import TABLE1
@@ -51,7 +51,7 @@ def fig6(outcomes: Outcomes) -> Figure:
         a.set_xlabel("Pause (ms)")
         a.set_ylim(0, 105)
     axes[0].set_ylabel("TCP over raw frames (%)")
-    for name, colour, line, marker, label in (
+    for name, color, line, marker, label in (
         ("fig6_loss", GREEN, LINES[2], MARKERS[2], "paused for 1 ms"),
         ("fig6_unpaused", BLACK, LINES[3], MARKERS[3], "never paused"),
     ):
@@ -59,9 +59,9 @@ def fig6(outcomes: Outcomes) -> Figure:
         losses = [100 * x for x, _ in points]
         estimates = [tp.studies.estimate(100 * s for s in shares) for _, shares in points]
         mean, half = np.array([e.mean for e in estimates]), np.array([e.half for e in estimates])
-        axes[2].plot(losses, mean, color=colour, linestyle=line, marker=marker, label=label)
+        axes[2].plot(losses, mean, color=color, linestyle=line, marker=marker, label=label)
         if min(e.n for e in estimates) > 2:
-            axes[2].fill_between(losses, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
+            axes[2].fill_between(losses, mean - half, mean + half, color=color, alpha=0.2, linewidth=0)
     axes[2].set_xscale("symlog", linthresh=min(x for x in losses if x > 0))
     axes[2].set_xlabel("Frames lost (%)")
     axes[2].set_ylim(0, 105)
@@ -110,7 +110,7 @@ def fig9(outcomes: Outcomes) -> Figure:
     figure, (axes,) = panels(1, WIDE, 2.0)
     time = edges / 1e9
     for i, rate in enumerate(rates):
-        axes.stairs(rate, time, color=COLOURS[i % len(COLOURS)], linestyle=LINES[i % len(LINES)], label=f"from host {6 - i}", linewidth=1.0)
+        axes.stairs(rate, time, color=COLORS[i % len(COLORS)], linestyle=LINES[i % len(LINES)], label=f"from host {6 - i}", linewidth=1.0)
     axes.set_yscale("symlog", linthresh=0.1, linscale=0.3)
     axes.set_yticks([0, 0.1, 1, 10], ["0", "0.1", "1", "10"])
     axes.set_xlabel("Time (ms)")
@@ -121,13 +121,13 @@ def fig9(outcomes: Outcomes) -> Figure:
 
 def fig10(outcomes: Outcomes) -> Figure:
     figure, (axes,) = panels(1, 3.33, 2.6)
-    for name, scheme, colour, line, marker, label in (
+    for name, scheme, color, line, marker, label in (
         ("fig10_20", "reactor", GREEN, LINES[2], MARKERS[2], "REACToR 100:20"),
         ("fig10", "reactor", BLUE, LINES[0], MARKERS[0], "REACToR 100:10"),
         ("fig10", "circuits", RED, LINES[1], MARKERS[1], "circuits only"),
     ):
         x, y = _served(outcomes[name], scheme)
-        axes.plot(x, y, color=colour, linestyle=line, marker=marker, label=label)
+        axes.plot(x, y, color=color, linestyle=line, marker=marker, label=label)
     low = min(outcomes["fig10"].places)
     x = np.concatenate([np.linspace(low, 99.999, 400)])
     axes.plot(x, [100 * claims.pure_limit("fig10", v) for v in x], color=BLACK, linestyle=":", linewidth=0.8, label="formula")
@@ -141,12 +141,12 @@ def fig10(outcomes: Outcomes) -> Figure:
 def fig11(outcomes: Outcomes) -> Figure:
     figure, (axes,) = panels(1, 3.33, 2.6)
     o = outcomes["fig11"]
-    for scheme, colour, line, marker, label in (
+    for scheme, color, line, marker, label in (
         ("reactor", BLUE, LINES[0], MARKERS[0], "REACToR 100:10"),
         ("circuits", RED, LINES[1], MARKERS[1], "circuits only"),
     ):
         x, y = _served(o, scheme)
-        axes.plot(x, y, color=colour, linestyle=line, marker=marker, label=label)
+        axes.plot(x, y, color=color, linestyle=line, marker=marker, label=label)
     x = np.arange(1, max(o.places) + 1)
     axes.plot(x, [100 * claims.pure_limit("fig11", v) for v in x], color=BLACK, linestyle=":", linewidth=0.8, label="formula")
     axes.set_ylim(0, 104)

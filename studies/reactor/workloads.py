@@ -28,7 +28,7 @@ def sizes(shares: Sequence[float], period_us: int, rate: float, mtu: int) -> lis
     return [whole[0], *(max(size - payload, min(size, payload)) for size in whole[1:])]
 
 
-def neighbours(hosts: int, shares: Sequence[float], periods: int, period_us: int, rate: float, mtu: int) -> list[Row]:
+def neighbors(hosts: int, shares: Sequence[float], periods: int, period_us: int, rate: float, mtu: int) -> list[Row]:
     """Every host to the next ``len(shares)`` ones; each period brings what that share of the line
     carries in it (section 5.4).
     """

@@ -22,7 +22,7 @@ def syn(**changes: Any) -> Plan:
 
 def asy(**changes: Any) -> Plan:
     """Rates: whoever has something to send wants the whole link; scaled both ways."""
-    return {"rates": {"estimator": "backlogged", "normaliser": "scale_both"} | changes}
+    return {"rates": {"estimator": "backlogged", "normalizer": "scale_both"} | changes}
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,12 @@ SHORTER = ("10 ms", "20 ms", "30 ms")
 ESTIMATORS = {
     "syn": syn(),
     "asy": asy(),
-    "asy_scale_down": asy(normaliser="scale_down"),
-    "asy_max_min": asy(normaliser="max_min"),
-    "asy_proportional": asy(normaliser="proportional"),
+    "asy_scale_down": asy(normalizer="scale_down"),
+    "asy_max_min": asy(normalizer="max_min"),
+    "asy_proportional": asy(normalizer="proportional"),
     "asy_horizon_1ms": asy(estimator={"horizon": "1 ms"}),
     "asy_arrivals_1ms": asy(estimator={"arrivals": "1 ms"}),
-    "asy_horizon_1ms_down": asy(estimator={"horizon": "1 ms"}, normaliser="scale_down"),
+    "asy_horizon_1ms_down": asy(estimator={"horizon": "1 ms"}, normalizer="scale_down"),
 }
 FILLS = {"syn": syn(), "syn_packets": syn(fill="packets"), "syn_fragments": syn(fill="fragments"), "asy": asy()}
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Outcomes = Mapping[str, "Outcome"]
 
-#: Colour, line, marker and name of schemes: the same in all figures.
+#: Color, line, marker and name of schemes: the same in all figures.
 LOOKS: Mapping[str, tuple[str, Any, str, str]] = {
     "syn": (BLUE, "-", "o", "SYN"),
     "asy": (RED, "--", "s", "ASY"),
@@ -37,8 +37,8 @@ LOOKS: Mapping[str, tuple[str, Any, str, str]] = {
 
 def looks(scheme: str, label: str | None = None) -> dict[str, Any]:
     """For ``plot``."""
-    colour, line, marker, name = LOOKS[scheme]
-    return {"color": colour, "linestyle": line, "marker": marker, "label": name if label is None else label}
+    color, line, marker, name = LOOKS[scheme]
+    return {"color": color, "linestyle": line, "marker": marker, "label": name if label is None else label}
 
 
 def curve(axes: Axes, outcome: Outcome, scheme: str, quantity: str, factor: float = 1.0, **look: Any) -> None:
@@ -172,12 +172,12 @@ def slots(outcomes: Outcomes) -> Figure:
         ("alternating", "alternating", GREEN, "^", ALTERNATING),
         ("web", "web server", PINK, "D", WEB),
     )
-    for name, label, colour, marker, mix in mixes:
+    for name, label, color, marker, mix in mixes:
         if name not in outcomes:
             continue
-        curve(a, outcomes[name], "syn", "carried_load", color=colour, marker=marker, label=label, linestyle="-")
+        curve(a, outcomes[name], "syn", "carried_load", color=color, marker=marker, label=label, linestyle="-")
         if mix:
-            a.axhline(fill(mix).wire, color=colour, linewidth=0.8, linestyle=":")
+            a.axhline(fill(mix).wire, color=color, linewidth=0.8, linestyle=":")
     a.set_xlabel("Load")
     a.set_ylabel("Carried under SYN")
     a.set_xlim(0, 1)
@@ -198,12 +198,12 @@ def fig7_9(outcomes: Outcomes) -> Figure:
         lines = measures.trace(run, begin, begin + length, every)
         for a, tier in zip(axes, ("servers", "leaves", "spines"), strict=True):
             x, y = lines[tier]
-            colour, line, _, name = LOOKS[scheme]
+            color, line, _, name = LOOKS[scheme]
             # A switch's queue changes within microseconds: means of a millisecond can be read.
             group = max(1, len(x) // 100)
             keep = len(x) // group * group
             smooth = y[:keep].reshape(-1, group).mean(axis=1)
-            a.plot(x[:keep:group], smooth, color=colour, linestyle=line, label=name, linewidth=0.9)
+            a.plot(x[:keep:group], smooth, color=color, linestyle=line, label=name, linewidth=0.9)
     for a, tier in zip(axes, ("servers", "leaves", "spines"), strict=True):
         a.set_xlabel("Time (ms)")
         a.set_ylabel("Buffer (kB)" if tier == "servers" else "Buffer of a port (kB)")
@@ -219,7 +219,7 @@ def fig10(outcomes: Outcomes) -> Figure:
     figure, axes = panels(2)
     for scheme in ("syn", "asy"):
         runs = [r for r in outcome.results.runs if r.scheme_name == scheme]
-        colour, line, _, name = LOOKS[scheme]
+        color, line, _, name = LOOKS[scheme]
         count: dict[int, int] = {}
         for run in runs:
             latency = run.table("latency")
@@ -227,10 +227,10 @@ def fig10(outcomes: Outcomes) -> Figure:
                 count[value] = count.get(value, 0) + packets
         values = np.array(sorted(count))
         share = np.cumsum([count[v] for v in values]) / sum(count.values())
-        axes[0].step(values / measures.US, share, where="post", color=colour, linestyle=line, label=name)
+        axes[0].step(values / measures.US, share, where="post", color=color, linestyle=line, label=name)
         took = np.concatenate([np.where(np.isnan(f), np.inf, f) for f in map(_measured_fct, runs)])
         grid = np.geomspace(2e7, 1e11, 300)
-        axes[1].plot(grid / measures.MS, np.searchsorted(np.sort(took), grid) / len(took), color=colour, linestyle=line, label=name)
+        axes[1].plot(grid / measures.MS, np.searchsorted(np.sort(took), grid) / len(took), color=color, linestyle=line, label=name)
     axes[0].set_xlabel("Time in the network (us)")
     axes[0].set_xlim(0, 150)
     axes[1].set_xlabel("Flow completion time (ms)")
@@ -270,8 +270,8 @@ def estimators(outcomes: Outcomes) -> Figure:
         axes, (("servers_mean_kB", "Mean buffer of a server (kB)"), ("slowdown_mean", "Mean slowdown")), strict=True
     ):
         of = [outcome.estimate(load, c, quantity) for c in schemes]
-        colours = [BLUE if c == "syn" else RED if c == "asy" else ORANGE for c in schemes]
-        a.barh(y, [e.mean for e in of], xerr=[e.half if e.n > 2 else 0.0 for e in of], color=colours, height=0.65, error_kw={"linewidth": 0.8})
+        colors = [BLUE if c == "syn" else RED if c == "asy" else ORANGE for c in schemes]
+        a.barh(y, [e.mean for e in of], xerr=[e.half if e.n > 2 else 0.0 for e in of], color=colors, height=0.65, error_kw={"linewidth": 0.8})
         a.axvline(of[0].mean, color=BLUE, linewidth=0.8, linestyle=":")
         a.set_xlabel(label)
         a.invert_yaxis()

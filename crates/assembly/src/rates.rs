@@ -21,7 +21,7 @@ impl Rates {
         RateControllerConfig {
             epoch: 0,
             estimator: spec.estimator,
-            normaliser: spec.normaliser,
+            normalizer: spec.normalizer,
             every: spec.every,
             compute_time: spec.compute_time,
             lease: spec.report_every * 10 + spec.control_latency * 2 + spec.compute_time,

@@ -28,7 +28,7 @@ impl Timeslots {
             slot_bytes: link.rate.bytes_in(slot),
             fill: spec.fill,
             metric: spec.metric,
-            colouring: spec.colouring,
+            coloring: spec.coloring,
             batch: spec.batch,
             ahead: spec.ahead.unwrap_or_else(|| spec.least_ahead()),
             compute_time: spec.compute_time,

@@ -18,7 +18,7 @@ use std::ops::Range;
 use timeplane_experiment::PlannedRun;
 use timeplane_model::{Bytes, CoflowId, Duration, HostId, LinkId, Time};
 use timeplane_results::{
-    CoflowRow, ControlRow, DropRow, FlowRow, Recorder, ResultsError, RunFacts, RunSummary, SlotRow, Summariser, Tally,
+    CoflowRow, ControlRow, DropRow, FlowRow, Recorder, ResultsError, RunFacts, RunSummary, SlotRow, Summarizer, Tally,
     WindowSummary,
 };
 use timeplane_scenario::{Scenario, Transport};
@@ -89,12 +89,12 @@ impl Done<'_> {
     /// the tables cannot be written.
     pub fn record(&self, mut recorder: Recorder) -> Result<RunSummary, RecordError> {
         self.programs.flows.iter().try_for_each(|f| self.check(f))?;
-        let mut summariser = Summariser::new();
-        self.flows(&mut recorder, &mut summariser);
-        let (packets, bytes) = self.tallies(&mut recorder, &mut summariser)?;
+        let mut summarizer = Summarizer::new();
+        self.flows(&mut recorder, &mut summarizer);
+        let (packets, bytes) = self.tallies(&mut recorder, &mut summarizer)?;
         for row in self.control_rows() {
             recorder.control(&row);
-            summariser.control(&row);
+            summarizer.control(&row);
         }
         self.slots(&mut recorder);
         self.links.rows(&self.plan.fabric).iter().for_each(|row| recorder.link(row));
@@ -118,7 +118,7 @@ impl Done<'_> {
             packet_hops: packets.sent + packets.delivered,
             ..RunFacts::default()
         };
-        let mut summary = summariser.finish(facts);
+        let mut summary = summarizer.finish(facts);
         summary.retransmissions = self.counted.streams("frames_resent");
         recorder.finish()?;
         Ok(summary)
@@ -142,7 +142,7 @@ impl Done<'_> {
         }
     }
 
-    fn flows(&self, recorder: &mut Recorder, summariser: &mut Summariser) {
+    fn flows(&self, recorder: &mut Recorder, summarizer: &mut Summarizer) {
         let measured = measured(self.scenario);
         let mut path = IdealPath::default();
         let mut groups: BTreeMap<u32, CoflowRow> = BTreeMap::new();
@@ -164,7 +164,7 @@ impl Done<'_> {
                 timeouts: 0,
             };
             recorder.flow(&row);
-            summariser.flow(&row);
+            summarizer.flow(&row);
             let Some(coflow) = arrival.coflow else { continue };
             let group = groups.entry(coflow.0).or_insert(CoflowRow {
                 coflow: coflow.0,
@@ -184,7 +184,7 @@ impl Done<'_> {
         }
         for row in groups.values() {
             recorder.coflow(row);
-            summariser.coflow(row);
+            summarizer.coflow(row);
         }
     }
 
@@ -201,7 +201,7 @@ impl Done<'_> {
         path.completion([(mtu as u32, bytes.get() / most), ((rest + header) as u32, u64::from(rest > 0))])
     }
 
-    fn tallies(&self, recorder: &mut Recorder, summariser: &mut Summariser) -> Result<(Tally, Tally), RecordError> {
+    fn tallies(&self, recorder: &mut Recorder, summarizer: &mut Summarizer) -> Result<(Tally, Tally), RecordError> {
         let counted = self.counted;
         let came = (counted.agents("received"), counted.agents("received_bytes"));
         let mut sent = (counted.agents("frames") + counted.agents("repairs"), counted.agents("sent_bytes"));
@@ -221,7 +221,7 @@ impl Done<'_> {
             let row = DropRow { packets, bytes: row.bytes.min(bytes - lost_bytes), ..row };
             if row.packets > 0 {
                 recorder.drop(&row);
-                summariser.drop(&row);
+                summarizer.drop(&row);
                 (lost, lost_bytes) = (lost + row.packets, lost_bytes + row.bytes);
             }
         }

@@ -197,7 +197,7 @@ pub struct GateTable {
     /// Encodings of signals to accept.
     #[serde(deserialize_with = "encodings")]
     pub encodings: Vec<SignalEncoding>,
-    /// What passes under `scope = "all"`, beside ARP, neighbour discovery, SSH and the demand
+    /// What passes under `scope = "all"`, beside ARP, neighbor discovery, SSH and the demand
     /// channel: `tcp/443`, `udp/53`, `ip/1`, `ether/0x88cc`.
     #[serde(deserialize_with = "allowed")]
     pub allow: Vec<Allowed>,

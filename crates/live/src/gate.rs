@@ -61,7 +61,7 @@ pub enum Allowed {
 }
 
 impl Allowed {
-    /// What stays allowed whatever an operator says: ARP, ICMPv6 (neighbour discovery), SSH, and
+    /// What stays allowed whatever an operator says: ARP, ICMPv6 (neighbor discovery), SSH, and
     /// the demand channels, by their controllers' ports.
     pub fn always(channels: impl IntoIterator<Item = u16>) -> Vec<Self> {
         let fixed = [Self::EtherType(0x0806), Self::Protocol(58), Self::Tcp(22)];

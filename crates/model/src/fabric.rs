@@ -616,7 +616,7 @@ impl Fabric {
     ///
     /// `bytes(from, to)` are wire bytes. In a single-path fabric, the most loaded link bounds any
     /// routing.
-    pub fn utilisation(&self, pairs: impl IntoIterator<Item = (HostId, HostId, f64)>) -> Utilisation {
+    pub fn utilization(&self, pairs: impl IntoIterator<Item = (HostId, HostId, f64)>) -> Utilization {
         let mut bytes = vec![0.0; self.links.len()];
         // Pairs of the same switches split alike: add them up first.
         let switches = self.switches();
@@ -659,7 +659,7 @@ impl Fabric {
         }
         let seconds: Vec<f64> =
             bytes.iter().zip(&self.links).map(|(b, l)| b * 8.0 / l.spec.rate.as_bps() as f64).collect();
-        Utilisation { seconds }
+        Utilization { seconds }
     }
 }
 
@@ -674,11 +674,11 @@ pub enum Candidates<'a> {
 
 /// How long each link needs for a demand.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Utilisation {
+pub struct Utilization {
     seconds: Vec<f64>,
 }
 
-impl Utilisation {
+impl Utilization {
     /// Seconds of line time, per link.
     pub fn seconds(&self) -> &[f64] {
         &self.seconds

@@ -25,7 +25,7 @@ pub use clos::{Clos, ClosError, Layer};
 pub use demand::{Backlog, BacklogEntry, Burst, Demand};
 pub use fabric::{
     Buffer, CUT_THROUGH_HEADER, Candidates, Fabric, FabricError, Forwarding, Framing, Link, LinkSpec, Node, Pfc,
-    Switch, Utilisation,
+    Switch, Utilization,
 };
 pub use grant::{Class, Grant, Medium, PathTag, Trigger};
 pub use hash::{ecmp_index, flow_hash, mix64};

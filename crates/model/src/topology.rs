@@ -210,7 +210,7 @@ mod tests {
         // the other leaf.
         let f = Fabric::leaf_spine(2, 2, 2, Switch::default(), LINK, LINK).unwrap();
         let pairs = [(0, 2), (1, 3), (2, 0), (3, 1)].map(|(a, b)| (HostId(a), HostId(b), 125e6));
-        let u = f.utilisation(pairs);
+        let u = f.utilization(pairs);
         assert!(u.seconds().iter().all(|&s| (s - 1.0).abs() < 1e-12), "{u:?}");
     }
 }

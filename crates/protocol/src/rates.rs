@@ -1,7 +1,7 @@
 //! The controller of rates: it gives each pair with demand a rate.
 //!
 //! This is the asynchronous scheme (ASY) of the comparison of central controls. With
-//! [`RateNormaliser::Proportional`] it is the allocator of Flowtune (Perry, Balakrishnan, Shah,
+//! [`RateNormalizer::Proportional`] it is the allocator of Flowtune (Perry, Balakrishnan, Shah,
 //! NSDI 2017).
 
 use crate::agent::{Address, Agent, Input, Output};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, HostId, Rate, Round, Time};
-use timeplane_schedule::{RateAllocator, RateNormaliser};
+use timeplane_schedule::{RateAllocator, RateNormalizer};
 
 /// Estimator of the rate that a pair requests, which is at most the rate of the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -37,7 +37,7 @@ pub struct RateControllerConfig {
     /// How requested rates are estimated.
     pub estimator: RateEstimator,
     /// How granted rates are computed from them.
-    pub normaliser: RateNormaliser,
+    pub normalizer: RateNormalizer,
     /// The shortest time between two computations.
     pub every: Duration,
     /// How long a computation takes.
@@ -121,7 +121,7 @@ impl RateController {
     pub fn new(config: RateControllerConfig, fabric: &Arc<Fabric>) -> Result<Self, ClosError> {
         let hosts = fabric.hosts();
         Ok(Self {
-            allocator: RateAllocator::new(fabric, config.normaliser)?,
+            allocator: RateAllocator::new(fabric, config.normalizer)?,
             live: Live::new(Arc::clone(fabric)),
             inbox: Inbox::new(hosts),
             rows: (0..hosts).map(|_| Row::default()).collect(),

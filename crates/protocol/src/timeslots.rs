@@ -11,7 +11,7 @@ use crate::message::{BacklogReport, Grants, Message};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use timeplane_model::{Bytes, Class, ClosError, Duration, Fabric, Grant, HostId, Medium, Round, Time, Trigger};
-use timeplane_schedule::{PathColouring, SlotFill, SlotMetric, TimeslotAllocator};
+use timeplane_schedule::{PathColoring, SlotFill, SlotMetric, TimeslotAllocator};
 
 /// Configuration of a [`TimeslotController`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct TimeslotControllerConfig {
     /// Which pair goes first.
     pub metric: SlotMetric,
     /// How paths are found.
-    pub colouring: PathColouring,
+    pub coloring: PathColoring,
     /// Slots that are allocated together, and granted to each of their senders in one message; at
     /// least 1.
     pub batch: u32,
@@ -93,8 +93,7 @@ impl TimeslotController {
     ///
     /// If the fabric's paths cannot be colored.
     pub fn new(config: TimeslotControllerConfig, fabric: &Arc<Fabric>) -> Result<Self, ClosError> {
-        let allocator =
-            TimeslotAllocator::new(fabric, config.metric, config.colouring, config.fill, config.slot_bytes)?;
+        let allocator = TimeslotAllocator::new(fabric, config.metric, config.coloring, config.fill, config.slot_bytes)?;
         let hosts = fabric.hosts();
         Ok(Self {
             allocator,

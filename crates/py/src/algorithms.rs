@@ -10,7 +10,7 @@ use timeplane_model::{Backlog, Bytes, Demand, Duration, HostId, Matching, Named,
 use timeplane_schedule::circuits::{
     Adjust, CircuitAlgorithm, CircuitError, CircuitParameters, CircuitScheduler, MaxWeight, Retune, evaluate,
 };
-use timeplane_schedule::colouring::{EulerSplit, Paull};
+use timeplane_schedule::coloring::{EulerSplit, Paull};
 use timeplane_schedule::rates::{self, Flows, Hosts, Offered, Proportional};
 use timeplane_schedule::{Allocation, Allocator, Greedy};
 
@@ -30,9 +30,9 @@ fn pairs(array: ArrayView2<'_, u32>, left: usize, right: usize) -> PyResult<Vec<
     }
 }
 
-/// A colour for every edge, with the fewest colours, and how many those are.
+/// A color for every edge, with the fewest colors, and how many those are.
 #[pyfunction]
-pub(crate) fn colour<'py>(
+pub(crate) fn color<'py>(
     py: Python<'py>,
     left: usize,
     right: usize,
@@ -48,49 +48,49 @@ pub(crate) fn colour<'py>(
         return Err(invalid("a vertex has more than 32768 edges"));
     }
     let mut out = Vec::new();
-    let number = EulerSplit::new().colour(left, right, &edges, &mut out);
+    let number = EulerSplit::new().color(left, right, &edges, &mut out);
     Ok((PyArray1::from_vec(py, out), number))
 }
 
-/// A colour for every edge, spread evenly over a power of two of colours.
+/// A color for every edge, spread evenly over a power of two of colors.
 #[pyfunction]
-pub(crate) fn colour_within<'py>(
+pub(crate) fn color_within<'py>(
     py: Python<'py>,
     left: usize,
     right: usize,
     edges: PyReadonlyArray2<'py, u32>,
-    colours: usize,
+    colors: usize,
 ) -> PyResult<Bound<'py, PyArray1<u16>>> {
-    if !colours.is_power_of_two() || colours > 1 << 15 {
-        return Err(invalid(format_args!("{colours} colours: a power of two up to 32768")));
+    if !colors.is_power_of_two() || colors > 1 << 15 {
+        return Err(invalid(format_args!("{colors} colors: a power of two up to 32768")));
     }
     let edges = pairs(edges.as_array(), left, right)?;
     let mut out = Vec::new();
-    EulerSplit::new().colour_within(left, right, &edges, colours, &mut out);
+    EulerSplit::new().color_within(left, right, &edges, colors, &mut out);
     Ok(PyArray1::from_vec(py, out))
 }
 
-/// Colours and moves, an entry for each edge.
-type Coloured<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<usize>>);
+/// Colors and moves, an entry for each edge.
+type Colored<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<usize>>);
 
-/// Edges coloured one after the other: colours at the end (-1: there was none), and how many others
+/// Edges colored one after the other: colors at the end (-1: there was none), and how many others
 /// each one moved.
 #[pyfunction]
-pub(crate) fn colour_one_by_one<'py>(
+pub(crate) fn color_one_by_one<'py>(
     py: Python<'py>,
     left: usize,
     right: usize,
     edges: PyReadonlyArray2<'py, u32>,
-    colours: usize,
-) -> PyResult<Coloured<'py>> {
-    if colours > usize::from(u16::MAX) {
-        return Err(invalid(format_args!("{colours} colours: at most 65535")));
+    colors: usize,
+) -> PyResult<Colored<'py>> {
+    if colors > usize::from(u16::MAX) {
+        return Err(invalid(format_args!("{colors} colors: at most 65535")));
     }
     let edges = pairs(edges.as_array(), left, right)?;
-    let mut paull = Paull::new(left, right, colours);
+    let mut paull = Paull::new(left, right, colors);
     let inserted: Vec<_> = edges.iter().map(|&(u, v)| paull.insert(u as usize, v as usize)).collect();
-    let colour = |e: u32| i32::from(paull.colour(e).expect("edges are not removed"));
-    let of: Vec<i32> = inserted.iter().map(|new| new.map_or(-1, |new| colour(new.edge))).collect();
+    let color = |e: u32| i32::from(paull.color(e).expect("edges are not removed"));
+    let of: Vec<i32> = inserted.iter().map(|new| new.map_or(-1, |new| color(new.edge))).collect();
     let moved = inserted.iter().map(|new| new.map_or(0, |new| new.moved)).collect();
     Ok((PyArray1::from_vec(py, of), PyArray1::from_vec(py, moved)))
 }

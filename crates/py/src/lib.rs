@@ -23,7 +23,7 @@ mod _core {
 
     #[pymodule_export]
     use crate::algorithms::{
-        allocate, circuit_schedule, circuit_schedulers, colour, colour_one_by_one, colour_within, greedy, max_min,
+        allocate, circuit_schedule, circuit_schedulers, color, color_one_by_one, color_within, greedy, max_min,
         proportional, scale_both, scale_down,
     };
     #[pymodule_export]

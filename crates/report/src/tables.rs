@@ -207,14 +207,14 @@ pub fn links(book: &mut Book<'_>) -> Result<Value, ReportError> {
 }
 
 /// How many hosts there are: nodes are numbered hosts first, and a host has one wire. So they are
-/// the first nodes that have one neighbour.
+/// the first nodes that have one neighbor.
 fn hosts(from: &[i64], to: &[i64]) -> usize {
-    let mut neighbours: IndexMap<i64, IndexSet<i64>> = IndexMap::new();
+    let mut neighbors: IndexMap<i64, IndexSet<i64>> = IndexMap::new();
     for (&a, &b) in from.iter().zip(to) {
-        neighbours.entry(a).or_default().insert(b);
-        neighbours.entry(b).or_default().insert(a);
+        neighbors.entry(a).or_default().insert(b);
+        neighbors.entry(b).or_default().insert(a);
     }
-    (0..).take_while(|node| neighbours.get(node).is_some_and(|n| n.len() == 1)).count()
+    (0..).take_while(|node| neighbors.get(node).is_some_and(|n| n.len() == 1)).count()
 }
 
 /// Packets lost: the table of each shown run, and means over seeds by reason.
@@ -252,8 +252,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_the_first_nodes_with_one_neighbour() {
-        // Hosts 0 to 2, switches 3 and 4; host 2 has a switch of its own, which has one neighbour
+    fn hosts_are_the_first_nodes_with_one_neighbor() {
+        // Hosts 0 to 2, switches 3 and 4; host 2 has a switch of its own, which has one neighbor
         // more.
         let wires = [(0, 3), (1, 3), (2, 4), (3, 4)];
         let from: Vec<i64> = wires.iter().flat_map(|&(a, b)| [a, b]).collect();

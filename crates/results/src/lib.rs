@@ -3,7 +3,7 @@
 //! - [`tables`]: the columns of every table, each declared once.
 //! - [`Recorder`]: takes rows as the run goes and writes them as Parquet, keeps them as Arrow
 //!   batches, or drops them.
-//! - [`Summariser`] and [`RunSummary`]: one run in a few numbers, the same on any machine.
+//! - [`Summarizer`] and [`RunSummary`]: one run in a few numbers, the same on any machine.
 //! - [`Store`]: `results/NAME/`, where complete runs are kept and only missing ones have to be run.
 //! - [`Folder`] and [`Columns`]: what is complete, and its tables, to be read.
 //! - [`stats`]: percentiles, intervals, paired differences, equivalence.
@@ -33,7 +33,7 @@ pub use reader::{Columns, CompleteRun, Folder};
 pub use recorder::{ROW_GROUP_ROWS, Recorder, Table, Tables};
 pub use store::{FORMAT, Manifest, ManifestRun, PartialRun, Store, place, run_key};
 pub use summary::{
-    ControlTotals, Counts, Distribution, RunFacts, RunSummary, Summariser, Tally, WindowSummary, summary_batch,
+    ControlTotals, Counts, Distribution, RunFacts, RunSummary, Summarizer, Tally, WindowSummary, summary_batch,
 };
 pub use tables::{
     AirRow, CoflowRow, CollectiveRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, RateRow,

@@ -253,7 +253,7 @@ impl Columns {
 mod tests {
     use super::*;
     use crate::metric::Metric;
-    use crate::summary::{RunFacts, Summariser};
+    use crate::summary::{RunFacts, Summarizer};
     use serde_json::json;
 
     fn folder(name: &str, schemes: &[&str]) -> Folder {
@@ -278,7 +278,7 @@ mod tests {
             directory: PathBuf::new(),
             about: about.clone(),
             scheme: about.scheme.clone(),
-            summary: Summariser::new().finish(RunFacts { scheme: about.scheme.clone(), ..RunFacts::default() }),
+            summary: Summarizer::new().finish(RunFacts { scheme: about.scheme.clone(), ..RunFacts::default() }),
         };
         let runs = manifest.runs.iter().map(run).collect();
         Folder { directory: PathBuf::new(), name: name.to_owned(), manifest, runs }

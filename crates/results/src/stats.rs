@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn batch_means_cover_what_resembles_its_neighbours() {
+    fn batch_means_cover_what_resembles_its_neighbors() {
         // An autoregressive series, x' = 0.9 x + u, mean 0: an interval over single values is far
         // too short.
         let mut state = 1u64;

@@ -109,7 +109,7 @@ pub struct ControlTotals {
     pub late: u64,
 }
 
-/// Facts about a run that are not in its rows, for [`Summariser::finish`].
+/// Facts about a run that are not in its rows, for [`Summarizer::finish`].
 #[derive(Clone, Debug, Default)]
 pub struct RunFacts {
     /// Name of the scheme.
@@ -233,7 +233,7 @@ impl RunSummary {
 /// Computes a [`RunSummary`] from rows. Keeps 16 bytes per measured flow and nothing of other
 /// flows.
 #[derive(Clone, Debug, Default)]
-pub struct Summariser {
+pub struct Summarizer {
     flows: Counts,
     coflows: Counts,
     fct_ps: Vec<i64>,
@@ -250,7 +250,7 @@ pub struct Summariser {
     timeouts: u64,
 }
 
-impl Summariser {
+impl Summarizer {
     /// A summary of no rows yet.
     pub fn new() -> Self {
         Self::default()
@@ -527,9 +527,9 @@ mod tests {
             flow(3, 20, Some(300), true),
             flow(3, 30, Some(200), true),
         ];
-        let mut summariser = Summariser::new();
-        rows.iter().for_each(|row| summariser.flow(row));
-        let summary = summariser.finish(facts());
+        let mut summarizer = Summarizer::new();
+        rows.iter().for_each(|row| summarizer.flow(row));
+        let summary = summarizer.finish(facts());
         assert_eq!(summary.flows, Counts { arrived: 4, measured: 3, finished: 3, unfinished: 0 });
         let fct = summary.fct_ps.unwrap();
         assert_eq!((fct.mean, fct.p50, fct.p95, fct.max), (200.0, 200.0, 290.0, 300.0));
@@ -543,18 +543,18 @@ mod tests {
         assert_eq!(summary.cct_ps, None);
 
         // The order in which flows end changes nothing.
-        let mut backwards = Summariser::new();
+        let mut backwards = Summarizer::new();
         rows.iter().rev().for_each(|row| backwards.flow(row));
         assert_eq!(backwards.finish(facts()), summary);
     }
 
     #[test]
     fn unfinished_flows_are_counted() {
-        let mut summariser = Summariser::new();
-        summariser.flow(&flow(1, 0, Some(100), true));
-        summariser.flow(&flow(1, 5, None, true));
-        summariser.flow(&flow(1, 9, None, false));
-        let summary = summariser.finish(facts());
+        let mut summarizer = Summarizer::new();
+        summarizer.flow(&flow(1, 0, Some(100), true));
+        summarizer.flow(&flow(1, 5, None, true));
+        summarizer.flow(&flow(1, 9, None, false));
+        let summary = summarizer.finish(facts());
         assert_eq!(summary.flows, Counts { arrived: 3, measured: 2, finished: 1, unfinished: 1 });
         assert_eq!(summary.completion_ps, None);
         assert_eq!(summary.fct_ps.unwrap().max, 100.0);
@@ -562,7 +562,7 @@ mod tests {
 
     #[test]
     fn of_an_empty_run_nothing_is_invented() {
-        let summary = Summariser::new().finish(RunFacts::default());
+        let summary = Summarizer::new().finish(RunFacts::default());
         assert_eq!((summary.fct_ps, summary.slowdown, summary.cct_ps), (None, None, None));
         assert_eq!((summary.goodput_bps, summary.goodput_jain, summary.completion_ps), (None, None, None));
         let text = serde_json::to_string(&summary).unwrap();
@@ -578,7 +578,7 @@ mod tests {
     #[test]
     fn a_swept_key_does_not_hide_a_column() {
         let point = IndexMap::from([("seed".to_owned(), "7".to_owned()), ("a.b".to_owned(), "x".to_owned())]);
-        let summary = Summariser::new().finish(RunFacts { point, ..RunFacts::default() });
+        let summary = Summarizer::new().finish(RunFacts { point, ..RunFacts::default() });
         let batch = summary_batch([("key", &summary)]);
         let schema = batch.schema();
         let names: Vec<_> = schema.fields().iter().take(5).map(|f| f.name().as_str()).collect();

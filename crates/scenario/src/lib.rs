@@ -53,7 +53,7 @@ pub use timeplane_protocol::{PredictedConfig, ProactiveConfig, ProxyPolicy, Rate
 pub use timeplane_radio::{AckPath, AntennaName, MacName, RoomName};
 pub use timeplane_schedule::circuits::{CircuitAlgorithm, Retune};
 pub use timeplane_schedule::flyways::FlywayPolicy;
-pub use timeplane_schedule::{PathColouring, RateNormaliser, SlotFill, SlotMetric};
+pub use timeplane_schedule::{PathColoring, RateNormalizer, SlotFill, SlotMetric};
 pub use timeplane_transport::{CongestionKind, DelayedAck};
 pub use workload::{
     ChakraTrace, CoflowTrace, Collective, CollectiveAlgorithm, CollectiveAlgorithms, CollectiveSpec, FlowList,

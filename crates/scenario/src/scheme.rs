@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use timeplane_model::{Bytes, Duration, Rate};
 use timeplane_protocol::RateEstimator;
 use timeplane_schedule::circuits::CircuitAlgorithm;
-use timeplane_schedule::{PathColouring, RateNormaliser, SlotFill, SlotMetric};
+use timeplane_schedule::{PathColoring, RateNormalizer, SlotFill, SlotMetric};
 use timeplane_transport::{CongestionKind, DelayedAck};
 
 /// Scheme: how the network is operated, that is transport, routing and planning.
@@ -295,7 +295,7 @@ pub struct TimeslotsSpec {
     /// What may fill a slot.
     pub fill: SlotFill,
     /// Algorithm that finds the paths.
-    pub colouring: PathColouring,
+    pub coloring: PathColoring,
     /// Upper bounds of flow sizes, one for each class; smaller flows go first. Default: all flows
     /// are in one class.
     pub classes: Vec<Bytes>,
@@ -332,7 +332,7 @@ impl Default for TimeslotsSpec {
             slot: None,
             metric: SlotMetric::default(),
             fill: SlotFill::default(),
-            colouring: PathColouring::default(),
+            coloring: PathColoring::default(),
             classes: Vec::new(),
             batch: 1,
             ahead: None,
@@ -352,7 +352,7 @@ pub struct RatesSpec {
     /// Estimator of the requested rates.
     pub estimator: RateEstimator,
     /// Algorithm that turns requested rates into feasible ones.
-    pub normaliser: RateNormaliser,
+    pub normalizer: RateNormalizer,
     /// Minimum time between two computations, which happen on changes.
     pub every: Duration,
     /// Relative change of a rate that is reported to a host; 0 reports every change.
@@ -372,7 +372,7 @@ impl Default for RatesSpec {
     fn default() -> Self {
         Self {
             estimator: RateEstimator::default(),
-            normaliser: RateNormaliser::default(),
+            normalizer: RateNormalizer::default(),
             every: Duration::from_us(10),
             threshold: 0.0,
             report_every: Duration::from_ms(1),

@@ -2,7 +2,7 @@
 
 use crate::routes::{Choice, Choices};
 use crate::turns::{self, LONGEST_WAIT, Memory, Turn};
-use crate::{ClosPaths, PathColouring, Scheduler, SlotParameters, Standing};
+use crate::{ClosPaths, PathColoring, Scheduler, SlotParameters, Standing};
 use timeplane_model::{
     Bytes, Class, Demand, Duration, Fabric, HostId, LinkId, PathTag, Plan, Rate, ScheduleEntry, Slot, Transmission,
 };
@@ -14,7 +14,7 @@ use timeplane_model::{
 ///
 /// - **Paths.** Where a fabric has several shortest paths, every transmission names its own, by a [`PathTag`]; of a pair of switches up to 64 are
 ///   looked at. In a Clos network whose links stand for parallel unit links the pairs of a slot are chosen first, as many as the switches' links to
-///   the next layer take, and their paths then by [colouring](ClosPaths), which always finds them. Elsewhere each pair takes the
+///   the next layer take, and their paths then by [coloring](ClosPaths), which always finds them. Elsewhere each pair takes the
 ///   path, among those with room, whose links others could use least.
 /// - **Rates.** A transmission runs at the rate of the slowest link on its path, or at what is left of a link, but no less than half of that.
 ///   So a fast sender serves several slow receivers in one slot.
@@ -29,7 +29,7 @@ use timeplane_model::{
 /// - **Room.** A plan sends a receiver no more than its room, by limits on bytes; less than an eighth of a slot is not granted, unless it is all that
 ///   waits.
 ///
-/// A slot takes O(P + links) where paths are coloured, plus the paths of each pair that is tried one by one.
+/// A slot takes O(P + links) where paths are colored, plus the paths of each pair that is tried one by one.
 #[derive(Clone, Debug)]
 pub struct ConflictFree {
     parameters: SlotParameters,
@@ -102,8 +102,8 @@ struct Picked {
     bytes: u64,
 }
 
-/// Paths by colouring, and how many packets may go up from and down to each switch with hosts.
-struct Coloured {
+/// Paths by coloring, and how many packets may go up from and down to each switch with hosts.
+struct Colored {
     paths: ClosPaths,
     capacity: u32,
     crossing: Vec<[u32; 2]>,
@@ -118,7 +118,7 @@ struct Table<'a> {
     hosts: usize,
     pairs: Vec<Pair>,
     choices: Choices<'a>,
-    coloured: Option<Coloured>,
+    colored: Option<Colored>,
     /// Pairs with demand and room, by due slot and turn.
     order: Vec<Entry>,
     merged: Vec<Entry>,
@@ -148,8 +148,8 @@ impl<'a> Table<'a> {
         let open = state.parameters.open;
         let rates: Vec<u64> = fabric.links().iter().map(|l| l.spec.rate.as_bps()).collect();
         let mut choices = Choices::new(fabric);
-        // In a Clos network inner links are no slower than hosts', and paths are looked for where colouring leaves room only.
-        let clos = ClosPaths::new(fabric, PathColouring::EulerSplit).ok();
+        // In a Clos network inner links are no slower than hosts', and paths are looked for where coloring leaves room only.
+        let clos = ClosPaths::new(fabric, PathColoring::EulerSplit).ok();
         let clos = clos.filter(|p| p.clos().first().choices > 1 || p.clos().second().choices > 1);
         let mut pairs: Vec<Pair> = Vec::new();
         let mut known = state.memory.known();
@@ -172,7 +172,7 @@ impl<'a> Table<'a> {
                 pairs.push(Pair { source, destination, up, down, paths, rate, turn });
             }
         }
-        let coloured = clos.map(|paths| Coloured {
+        let colored = clos.map(|paths| Colored {
             capacity: paths.clos().capacity(),
             crossing: vec![[0; 2]; paths.clos().edges()],
             paths,
@@ -196,7 +196,7 @@ impl<'a> Table<'a> {
             room: demand.rows().iter().map(|r| r.room.map_or(u64::MAX, Bytes::get)).collect(),
             rates,
             choices,
-            coloured,
+            colored,
             pairs,
         };
         table.enter(state.memory.now);
@@ -237,8 +237,8 @@ impl<'a> Table<'a> {
             return false;
         }
         self.free.copy_from_slice(&self.rates);
-        if let Some(coloured) = &mut self.coloured {
-            coloured.crossing.fill([0; 2]);
+        if let Some(colored) = &mut self.colored {
+            colored.crossing.fill([0; 2]);
         }
         let longest = self.left.iter().copied().max().unwrap_or(0);
         self.full.fill(false);
@@ -263,9 +263,9 @@ impl<'a> Table<'a> {
                 }
             }
         }
-        if self.coloured.is_some() {
-            self.colour();
-            // What colouring counts as a whole unit link may have room for more.
+        if self.colored.is_some() {
+            self.color();
+            // What coloring counts as a whole unit link may have room for more.
             for k in 0..self.order.len() {
                 if self.idle.contains(&0) {
                     break;
@@ -307,16 +307,16 @@ impl<'a> Table<'a> {
     /// Puts a pair into the slot if it fits.
     fn offer(&mut self, p: usize) {
         let Some(rate) = self.at_hosts(p) else { return };
-        let Some(coloured) = &mut self.coloured else { return self.route(p, rate) };
+        let Some(colored) = &mut self.colored else { return self.route(p, rate) };
         let pair = &self.pairs[p];
         let (from, to) = (HostId(pair.source), HostId(pair.destination));
-        let (s, d) = (coloured.paths.clos().edge(from) as usize, coloured.paths.clos().edge(to) as usize);
+        let (s, d) = (colored.paths.clos().edge(from) as usize, colored.paths.clos().edge(to) as usize);
         if s != d {
-            if coloured.crossing[s][0] == coloured.capacity || coloured.crossing[d][1] == coloured.capacity {
+            if colored.crossing[s][0] == colored.capacity || colored.crossing[d][1] == colored.capacity {
                 return;
             }
-            coloured.crossing[s][0] += 1;
-            coloured.crossing[d][1] += 1;
+            colored.crossing[s][0] += 1;
+            colored.crossing[d][1] += 1;
         }
         self.pick(p, rate, None);
     }
@@ -368,12 +368,12 @@ impl<'a> Table<'a> {
     }
 
     /// Finds paths for all pairs of the slot at once.
-    fn colour(&mut self) {
-        let Some(coloured) = &mut self.coloured else { return };
+    fn color(&mut self) {
+        let Some(colored) = &mut self.colored else { return };
         let hosts = |p: &Picked| (HostId(self.pairs[p.pair].source), HostId(self.pairs[p.pair].destination));
         let slot: Vec<(HostId, HostId)> = self.picked.iter().map(hosts).collect();
         let mut tags = Vec::new();
-        coloured.paths.assign(&slot, &mut tags);
+        colored.paths.assign(&slot, &mut tags);
         for ((picked, tag), (from, to)) in self.picked.iter_mut().zip(tags).zip(slot) {
             let Some(tag) = tag else { continue };
             picked.tag = Some(tag);

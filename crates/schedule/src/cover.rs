@@ -1,8 +1,8 @@
 //! Matchings of a bipartite graph that cover wanted nodes.
 //!
 //! If all demand is counted in slots, the nodes with the most left are critical: a slot that leaves one of them idle makes the
-//! whole longer. Koenig's theorem says that a matching which covers all of them exists in every slot (each colour of a
-//! least edge colouring is one). It is found from any matching by alternating paths: from an idle wanted node to a free
+//! whole longer. Koenig's theorem says that a matching which covers all of them exists in every slot (each color of a
+//! least edge coloring is one). It is found from any matching by alternating paths: from an idle wanted node to a free
 //! node, or to a node that may be given up.
 
 /// A bipartite graph and a choice of its edges: each node at most `capacity` times, each edge at most `limit` times.

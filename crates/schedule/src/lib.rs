@@ -12,7 +12,7 @@
 
 mod allocator;
 pub mod circuits;
-pub mod colouring;
+pub mod coloring;
 mod conflict_free;
 mod cover;
 pub mod flyways;
@@ -29,8 +29,8 @@ mod weighted_round_robin;
 pub use allocator::{Allocation, Allocator};
 pub use conflict_free::ConflictFree;
 pub use greedy::Greedy;
-pub use paths::{ClosPaths, PathColouring};
-pub use rate_allocator::{RateAllocator, RateNormaliser};
+pub use paths::{ClosPaths, PathColoring};
+pub use rate_allocator::{RateAllocator, RateNormalizer};
 pub use registry::{SchedulerFactory, Schedulers, TdmaScheduler};
 pub use timeslots::{PacketSlot, SlotFill, SlotMetric, TimeslotAllocator};
 pub use weighted_round_robin::WeightedRoundRobin;

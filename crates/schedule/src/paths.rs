@@ -1,10 +1,10 @@
 //! Paths through a Clos network: which of its equal paths each packet of a timeslot takes, so that no two share a link.
 //!
 //! Links that are `f` times as fast as a host's stand for `f` parallel unit links. The packets of a slot are the edges of a bipartite
-//! multigraph between the switches that have hosts; a proper colouring of it with as many colours as such a switch has unit uplinks gives every
-//! packet a unit link of its own (Clos, BSTJ 32(2), 1953; Koenig's theorem). A third layer is coloured again, plane by plane, between pods.
+//! multigraph between the switches that have hosts; a proper coloring of it with as many colors as such a switch has unit uplinks gives every
+//! packet a unit link of its own (Clos, BSTJ 32(2), 1953; Koenig's theorem). A third layer is colored again, plane by plane, between pods.
 
-use crate::colouring::{EulerSplit, Paull};
+use crate::coloring::{EulerSplit, Paull};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timeplane_model::{Clos, ClosError, Fabric, HostId, PathTag};
@@ -12,7 +12,7 @@ use timeplane_model::{Clos, ClosError, Fabric, HostId, PathTag};
 /// Algorithm that finds paths for the packets of a timeslot. Each finds them whenever they exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum PathColouring {
+pub enum PathColoring {
     /// All packets at once, by halving the slot along Euler circuits.
     #[default]
     EulerSplit,
@@ -24,10 +24,10 @@ pub enum PathColouring {
 #[derive(Debug)]
 pub struct ClosPaths {
     clos: Clos,
-    colouring: PathColouring,
+    coloring: PathColoring,
     euler: EulerSplit,
     graph: Vec<(u32, u32)>,
-    colours: Vec<u16>,
+    colors: Vec<u16>,
     /// Of each edge of `graph`, the packet's place.
     place: Vec<usize>,
 }
@@ -37,13 +37,13 @@ impl ClosPaths {
     ///
     /// # Errors
     /// Where its links do not stand for parallel unit links, or it is no Clos network.
-    pub fn new(fabric: &Fabric, colouring: PathColouring) -> Result<Self, ClosError> {
+    pub fn new(fabric: &Fabric, coloring: PathColoring) -> Result<Self, ClosError> {
         Ok(Self {
             clos: Clos::of(fabric)?,
-            colouring,
+            coloring,
             euler: EulerSplit::new(),
             graph: Vec::new(),
-            colours: Vec::new(),
+            colors: Vec::new(),
             place: Vec::new(),
         })
     }
@@ -73,8 +73,8 @@ impl ClosPaths {
                 self.place.push(i);
             }
         }
-        self.colour(self.clos.edges(), self.clos.capacity());
-        for (&i, &c) in self.place.iter().zip(&self.colours) {
+        self.color(self.clos.edges(), self.clos.capacity());
+        for (&i, &c) in self.place.iter().zip(&self.colors) {
             tags[i] = Some(PathTag::new((u32::from(c) % first.choices) as u8, 0));
         }
         if second.choices <= 1 {
@@ -91,25 +91,25 @@ impl ClosPaths {
                     self.place.push(i);
                 }
             }
-            self.colour(self.clos.pods(), second.choices * second.units);
-            for (&i, &c) in self.place.iter().zip(&self.colours) {
+            self.color(self.clos.pods(), second.choices * second.units);
+            for (&i, &c) in self.place.iter().zip(&self.colors) {
                 tags[i] = Some(PathTag::new(plane, (u32::from(c) % second.choices) as u8));
             }
         }
     }
 
-    fn colour(&mut self, nodes: usize, capacity: u32) {
-        let used = match self.colouring {
-            PathColouring::EulerSplit => self.euler.colour(nodes, nodes, &self.graph, &mut self.colours),
-            PathColouring::Paull => {
+    fn color(&mut self, nodes: usize, capacity: u32) {
+        let used = match self.coloring {
+            PathColoring::EulerSplit => self.euler.color(nodes, nodes, &self.graph, &mut self.colors),
+            PathColoring::Paull => {
                 let mut paull = Paull::new(nodes, nodes, capacity as usize);
                 let edges: Vec<u32> = self
                     .graph
                     .iter()
                     .map(|&(u, v)| paull.insert(u as usize, v as usize).expect("within the capacity").edge)
                     .collect();
-                self.colours.clear();
-                self.colours.extend(edges.iter().map(|&e| paull.colour(e).expect("it was inserted")));
+                self.colors.clear();
+                self.colors.extend(edges.iter().map(|&e| paull.color(e).expect("it was inserted")));
                 capacity as usize
             }
         };

@@ -8,7 +8,7 @@ use timeplane_model::{Clos, ClosError, Fabric, HostId};
 /// Algorithm that turns requested rates into rates that fit on the links of all hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum RateNormaliser {
+pub enum RateNormalizer {
     /// Scales rows and columns in turn, up and down, for the highest total (Sinkhorn).
     #[default]
     ScaleBoth,
@@ -32,7 +32,7 @@ const STEPS: u32 = 20;
 /// enters each of them: flows spread over the links between switches by chance, so that only their sums can be kept.
 #[derive(Debug)]
 pub struct RateAllocator {
-    normaliser: RateNormaliser,
+    normalizer: RateNormalizer,
     hosts: Hosts,
     clos: Clos,
     /// Whether the switches' sums can bind at all.
@@ -49,7 +49,7 @@ impl RateAllocator {
     ///
     /// # Errors
     /// Where links do not stand for parallel unit links.
-    pub fn new(fabric: &Fabric, normaliser: RateNormaliser) -> Result<Self, ClosError> {
+    pub fn new(fabric: &Fabric, normalizer: RateNormalizer) -> Result<Self, ClosError> {
         let clos = Clos::of(fabric)?;
         let n = fabric.hosts() as usize;
         let mut under = vec![0u32; clos.edges()];
@@ -59,7 +59,7 @@ impl RateAllocator {
         let capacity: Vec<f64> =
             std::iter::repeat_n(1.0, 2 * n).chain(std::iter::repeat_n(f64::from(clos.capacity()), above)).collect();
         Ok(Self {
-            normaliser,
+            normalizer,
             hosts: Hosts::equal(n),
             oversubscribed,
             prices: Proportional::new(capacity.clone()),
@@ -76,20 +76,20 @@ impl RateAllocator {
         self.offered.clear();
         let entry = |&(source, destination, rate): &(u32, u32, f64)| Offered { source, destination, rate };
         self.offered.extend(offered.iter().map(entry));
-        match self.normaliser {
-            RateNormaliser::ScaleBoth => {
+        match self.normalizer {
+            RateNormalizer::ScaleBoth => {
                 given.extend(scale_both(&self.hosts, &self.offered, TOLERANCE, ROUNDS).rates);
                 self.keep_above(given);
             }
-            RateNormaliser::ScaleDown => {
+            RateNormalizer::ScaleDown => {
                 given.extend(scale_down(&self.hosts, &self.offered));
                 self.keep_above(given);
             }
-            RateNormaliser::MaxMin => {
+            RateNormalizer::MaxMin => {
                 self.find_links();
                 given.extend(max_min(&self.capacity, &self.flows));
             }
-            RateNormaliser::Proportional => {
+            RateNormalizer::Proportional => {
                 self.find_links();
                 self.prices.rates(&self.flows, STEPS, given);
             }

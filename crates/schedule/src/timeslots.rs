@@ -4,7 +4,7 @@
 //! [`SlotMetric`]; a pair is matched where neither end is taken yet and the switches over both still have unit links. A greedy maximal matching
 //! carries at least half of what the best one could.
 
-use crate::paths::{ClosPaths, PathColouring};
+use crate::paths::{ClosPaths, PathColoring};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -113,15 +113,15 @@ impl TimeslotAllocator {
     /// Nothing waits anywhere; a slot holds `slot_bytes` on the wire.
     ///
     /// # Errors
-    /// Where the fabric has paths that cannot be told apart by colours, see [`ClosPaths::new`].
+    /// Where the fabric has paths that cannot be told apart by colors, see [`ClosPaths::new`].
     pub fn new(
         fabric: &Fabric,
         metric: SlotMetric,
-        colouring: PathColouring,
+        coloring: PathColoring,
         fill: SlotFill,
         slot_bytes: Bytes,
     ) -> Result<Self, ClosError> {
-        let paths = ClosPaths::new(fabric, colouring)?;
+        let paths = ClosPaths::new(fabric, coloring)?;
         let hosts = fabric.hosts() as usize;
         Ok(Self {
             metric,

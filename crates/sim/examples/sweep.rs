@@ -95,7 +95,7 @@ fn main() {
     if let Some((lost, all, own)) = measured.get(rounds / 2) {
         let each = 1e3 * own.cpu / runs as f64;
         println!(
-            "{runs} runs of {each:.1} CPU ms on {jobs} threads: {:.1} % of the sweep lost to its organisation, {:+.1} % CPU",
+            "{runs} runs of {each:.1} CPU ms on {jobs} threads: {:.1} % of the sweep lost to its organization, {:+.1} % CPU",
             100.0 * lost,
             100.0 * (all.cpu / own.cpu - 1.0)
         );

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_what_is_new_and_merges_neighbours() {
+    fn tells_what_is_new_and_merges_neighbors() {
         let mut set = RangeSet::new();
         let mut new = Vec::new();
         for r in [range(10, 20), range(30, 40), range(20, 25), range(5, 35), range(7, 7)] {

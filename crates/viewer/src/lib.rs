@@ -22,7 +22,7 @@ macro_rules! module {
 pub const REPORT: Modules = &[
     module!("format.js"),
     module!("frame.js"),
-    module!("colours.js"),
+    module!("colors.js"),
     module!("decode.js"),
     module!("table.js"),
     module!("theme.js"),
@@ -38,7 +38,7 @@ pub const REPORT: Modules = &[
 pub const LIVE: Modules = &[
     module!("format.js"),
     module!("frame.js"),
-    module!("colours.js"),
+    module!("colors.js"),
     module!("table.js"),
     module!("theme.js"),
     module!("lanes.js"),

@@ -13,12 +13,12 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from timeplane.plot import COLOURS, LINES, MARKERS, style
+from timeplane.plot import COLORS, LINES, MARKERS, style
 
 __all__ = [
     "BLACK",
     "BLUE",
-    "COLOURS",
+    "COLORS",
     "GREEN",
     "LINES",
     "MARKERS",
@@ -37,7 +37,7 @@ __all__ = [
 
 #: Width of two columns of a paper, in inches.
 WIDE = 6.9
-BLUE, RED, GREEN, PINK, SKY, ORANGE, BLACK = COLOURS
+BLUE, RED, GREEN, PINK, SKY, ORANGE, BLACK = COLORS
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 use crate::common::{flow, summary};
 use indexmap::IndexMap;
 use timeplane_experiment::{Comparison, ComparisonOptions};
-use timeplane_results::{Bound, CoflowRow, Metric, RunSummary, Summariser};
+use timeplane_results::{Bound, CoflowRow, Metric, RunSummary, Summarizer};
 
 const LOAD: &str = "workload.poisson.load";
 
@@ -52,14 +52,14 @@ fn columns_that_do_not_fit_follow_in_another_table() {
 
 /// A run with flows and coflows that do not finish.
 fn unfinished(scheme: &str, seed: u64, finishes: impl Fn(u32) -> bool) -> RunSummary {
-    let mut summariser = Summariser::new();
+    let mut summarizer = Summarizer::new();
     for i in 0..100 {
         let mut row = flow(i);
         row.fct_ps = finishes(i).then_some(12_000_000_000);
-        summariser.flow(&row);
+        summarizer.flow(&row);
     }
     for i in 0..10 {
-        summariser.coflow(&CoflowRow {
+        summarizer.coflow(&CoflowRow {
             coflow: i,
             name: i.into(),
             flows: 10,
@@ -70,7 +70,7 @@ fn unfinished(scheme: &str, seed: u64, finishes: impl Fn(u32) -> bool) -> RunSum
             measured: true,
         });
     }
-    summariser.finish(crate::common::facts(scheme, &[], seed))
+    summarizer.finish(crate::common::facts(scheme, &[], seed))
 }
 
 #[test]

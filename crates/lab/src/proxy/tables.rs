@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use timeplane_experiment::PlannedRun;
 use timeplane_model::{Duration, Fabric, NodeId};
 use timeplane_results::{
-    ControlRow, Distribution, DropRow, FlowRow, Recorder, ResultsError, RttRow, RunFacts, RunSummary, Summariser,
+    ControlRow, Distribution, DropRow, FlowRow, Recorder, ResultsError, RttRow, RunFacts, RunSummary, Summarizer,
     Tally, WindowSummary,
 };
 use timeplane_scenario::Scenario;
@@ -58,10 +58,10 @@ impl Done<'_> {
         if !there.conserved() || !back.conserved() {
             return Err(RecordError::Conservation);
         }
-        let mut summariser = Summariser::new();
+        let mut summarizer = Summarizer::new();
         let row = self.flow_row();
         recorder.flow(&row);
-        summariser.flow(&row);
+        summarizer.flow(&row);
         let (mut lost, mut lost_bytes) = (0, 0);
         let link = self.air_link();
         for (link, way) in [(link, there), (link.map(|(l, from, to)| (l ^ 1, to, from)), back)] {
@@ -73,14 +73,14 @@ impl Done<'_> {
                 let (link, node, _) = link.unwrap_or_default();
                 let row = DropRow { link, node, reason, packets: count.packets, bytes: count.bytes };
                 recorder.drop(&row);
-                summariser.drop(&row);
+                summarizer.drop(&row);
             }
         }
         if let Some(steering) = self.figures.steering {
             let (messages, bytes) = (steering.reports + steering.stale, steering.report_bytes);
             let row = ControlRow { kind: "link_report", sender: None, messages, bytes, lost: 0, late: steering.stale };
             recorder.control(&row);
-            summariser.control(&row);
+            summarizer.control(&row);
         }
         for (delay, packets) in self.figures.delays.cells() {
             let rtt_ps = (delay + self.lab.propagation).as_ps();
@@ -110,7 +110,7 @@ impl Done<'_> {
             ..RunFacts::default()
         };
         recorder.finish()?;
-        Ok(summariser.finish(facts))
+        Ok(summarizer.finish(facts))
     }
 
     fn flow_row(&self) -> FlowRow {

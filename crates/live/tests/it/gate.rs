@@ -222,7 +222,7 @@ fn where_all_traffic_is_gated_what_is_allowed_never_stops() {
     };
     let ether = |ether_type: u16| [&MANAGER.0[..], &HOST.0[..], &ether_type.to_be_bytes()[..], &[0; 46][..]].concat();
     let passes = |frame: &[u8]| bench.data.send(frame).unwrap() != Some(Stop::Refused);
-    // ARP; SSH in both directions; the demand channel; a name server; neighbour discovery.
+    // ARP; SSH in both directions; the demand channel; a name server; neighbor discovery.
     let mut discovery = ether(0x86dd);
     discovery.resize(94, 0);
     (discovery[14], discovery[20]) = (0x60, 58);

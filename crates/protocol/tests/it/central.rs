@@ -11,7 +11,7 @@ use timeplane_protocol::{
     Address, Agent, BacklogReport, HostAgent, HostConfig, Input, Message, Opening, Output, RateController,
     RateControllerConfig, RateEstimator, Reporting, TimeslotController, TimeslotControllerConfig,
 };
-use timeplane_schedule::{PathColouring, RateNormaliser, SlotFill, SlotMetric};
+use timeplane_schedule::{PathColoring, RateNormalizer, SlotFill, SlotMetric};
 
 const LINE: Rate = Rate::gbps(1);
 const FRAME: u64 = 1538;
@@ -31,7 +31,7 @@ fn timeslots(ahead: Duration) -> TimeslotControllerConfig {
         slot_bytes: Bytes::new(FRAME),
         fill: SlotFill::Packet,
         metric: SlotMetric::Mmf,
-        colouring: PathColouring::EulerSplit,
+        coloring: PathColoring::EulerSplit,
         batch: 4,
         ahead,
         compute_time: US * 2,
@@ -43,7 +43,7 @@ fn rates() -> RateControllerConfig {
     RateControllerConfig {
         epoch: 0,
         estimator: RateEstimator::Backlogged,
-        normaliser: RateNormaliser::MaxMin,
+        normalizer: RateNormalizer::MaxMin,
         every: US * 10,
         compute_time: US * 2,
         lease: Duration::from_ms(5),

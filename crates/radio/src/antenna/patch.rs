@@ -46,7 +46,7 @@ impl PatchArray {
         Ok(Self { azimuth, elevation, gain: checked(gain, directivity)?, floor: floor_below(directivity) })
     }
 
-    /// Wavelengths between neighbours, in azimuth and in elevation.
+    /// Wavelengths between neighbors, in azimuth and in elevation.
     pub fn spacing(&self) -> (f64, f64) {
         (self.azimuth.spacing, self.elevation.spacing)
     }

@@ -27,7 +27,7 @@ pub struct PatternTable {
 }
 
 impl PatternTable {
-    /// The widest gap between neighbouring angles: beyond it an interpolation would invent a
+    /// The widest gap between neighboring angles: beyond it an interpolation would invent a
     /// pattern.
     pub const WIDEST_GAP_DEG: f64 = 45.0;
     /// The bounds of gains, dBi.
@@ -62,7 +62,7 @@ impl PatternTable {
         };
         let mut given: Vec<(f64, f64)> = Vec::new();
         let gap = |from: f64, to: f64| format!("no gain from {}° to {}°", shown(from), shown(to));
-        let narrow = format!("neighbours at most {}° apart, all round", Self::WIDEST_GAP_DEG);
+        let narrow = format!("neighbors at most {}° apart, all round", Self::WIDEST_GAP_DEG);
         for row in sheet.rows() {
             let angle = sheet.number(row, &azimuth, -180.0..=360.0, "degrees from -180 to 360")?;
             let gain = sheet.number(row, &column, Self::GAINS_DBI, "a gain in dBi from -100 to 80")?;

@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_person_by_hand() {
-        // A metre from one end: detours of 11.19 + 2.81 mm at the sides, 220.7 + 60.8 mm over the
+        // A meter from one end: detours of 11.19 + 2.81 mm at the sides, 220.7 + 60.8 mm over the
         // head and 414.2 + 123.1 mm below the feet; F = 0.4328 twice, 0.4859 and 0.4898.
         let f = |detour: f64| (FRAC_PI_2 * (PI * detour / 0.004_996_540_97).sqrt()).atan() / PI;
         let way = |e: f64| (1.0f64 + e * e).sqrt() + (16.0f64 + e * e).sqrt() - 5.0;

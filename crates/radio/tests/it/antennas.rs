@@ -149,8 +149,8 @@ fn tables_that_are_refused_say_where() {
         PatternTable::parse("t.csv", &text, None).unwrap_err().to_string()
     };
     for (from, to, message) in [
-        ("-80,3\n", "", "t.csv:4: no gain from -120° to -40°: neighbours at most 45° apart, all round"),
-        ("\n160,1\n", "\n", "t.csv:9: no gain from 120° to 200°: neighbours at most 45° apart, all round"),
+        ("-80,3\n", "", "t.csv:4: no gain from -120° to -40°: neighbors at most 45° apart, all round"),
+        ("\n160,1\n", "\n", "t.csv:9: no gain from 120° to 200°: neighbors at most 45° apart, all round"),
         ("\n40,4", "\n400,4", "t.csv:7: column `azimuth_deg` is `400`: degrees from -180 to 360"),
         ("\n40,4", "\n-30,4", "t.csv:7: column `azimuth_deg` is `-30`: above that of the line before (0)"),
         ("\n40,4", "\n40,", "t.csv:7: column `a_dBi` is ``: a gain in dBi from -100 to 80"),

@@ -182,7 +182,7 @@ fn a_manikin_walks_through_an_aisle() {
     assert!(best.iter().any(|b| (b.tx, b.rx) != (3, 3)));
     // It comes in less than a second at this speed, and goes again.
     assert!((best[150].level.get() + 66.0).abs() < 0.5, "{:?}", best[150]);
-    // Nothing jumps by more than the shadow's edge in a centimetre.
+    // Nothing jumps by more than the shadow's edge in a centimeter.
     for pair in trace.times().windows(2) {
         let step = trace.best(pair[1]).level - trace.best(pair[0]).level;
         assert!(step.get().abs() < 6.0, "{pair:?} {step}");

@@ -3,7 +3,7 @@
 use super::lines::{Lines, NONE};
 use super::plan::Builder;
 use super::{CircuitAlgorithm, CircuitError, CircuitParameters, CircuitScheduler, Configuration};
-use crate::colouring::EulerSplit;
+use crate::coloring::EulerSplit;
 use timeplane_model::Named;
 use timeplane_model::{Demand, Matching};
 
@@ -11,7 +11,7 @@ use timeplane_model::{Demand, Matching};
 /// DOUBLE: Brian Towles and William Dally, "Guaranteed scheduling for switches with configuration overhead" (ToN 2003).
 ///
 /// T is the longest line sum of the demand, N the number of ports, a granule T / (lambda N). Whole granules of the demand are a
-/// multigraph of degree lambda N at most, and so many colours are as many matchings, each open for a granule. What is left over
+/// multigraph of degree lambda N at most, and so many colors are as many matchings, each open for a granule. What is left over
 /// is less than a granule everywhere: N - 1 disjoint matchings, each open for a granule at most, have all of it. So
 /// (1 + lambda) N configurations carry any demand, within (1 + 1 / lambda) T and their dark times.
 ///
@@ -21,18 +21,18 @@ use timeplane_model::{Demand, Matching};
 #[derive(Clone, Debug, Default)]
 pub struct Adjust {
     lambda: Option<u32>,
-    colouring: EulerSplit,
+    coloring: EulerSplit,
 }
 
-/// Colours that the colouring can do.
-const COLOURS: u64 = 1 << 15;
+/// Colors that the coloring can do.
+const COLORS: u64 = 1 << 15;
 /// Lambda of its own choice, at most: beyond that a finer granule gains less than 2 %.
 const FINE: u64 = 64;
 
 impl Adjust {
     /// With a lambda from 1 on, or else the one with the least (1 + 1 / lambda) T + (1 + lambda) N dark times.
     pub fn new(lambda: Option<u32>) -> Self {
-        Self { lambda, colouring: EulerSplit::new() }
+        Self { lambda, coloring: EulerSplit::new() }
     }
 
     /// Lambda for a demand.
@@ -45,14 +45,14 @@ impl Adjust {
         };
         match self.lambda {
             Some(0) => Err(error(0)),
-            Some(lambda) if u64::from(lambda) * ports > COLOURS => Err(error(lambda)),
+            Some(lambda) if u64::from(lambda) * ports > COLORS => Err(error(lambda)),
             Some(lambda) => Ok(u64::from(lambda)),
             None => {
                 let length = |l: &u64| {
                     let (l, ports, dark) = (u128::from(*l), u128::from(ports), u128::from(dark));
                     (u128::from(busiest).div_ceil(l) + l * ports * dark, l)
                 };
-                Ok((1..=FINE.min(COLOURS / ports.max(1)).max(1)).min_by_key(length).unwrap_or(1))
+                Ok((1..=FINE.min(COLORS / ports.max(1)).max(1)).min_by_key(length).unwrap_or(1))
             }
         }
     }
@@ -64,11 +64,11 @@ impl Adjust {
         for (i, j, time) in left.pairs() {
             edges.extend((0..time / granule).map(|_| (i as u32, j as u32)));
         }
-        let mut colours = Vec::new();
-        let used = self.colouring.colour(n, n, &edges, &mut colours);
+        let mut colors = Vec::new();
+        let used = self.coloring.color(n, n, &edges, &mut colors);
         let mut matchings = vec![vec![NONE; n]; used];
-        for (&(i, j), &colour) in edges.iter().zip(&colours) {
-            matchings[usize::from(colour)][i as usize] = j;
+        for (&(i, j), &color) in edges.iter().zip(&colors) {
+            matchings[usize::from(color)][i as usize] = j;
         }
         matchings.sort_unstable();
         let joined = matchings.chunk_by(|a, b| a == b);

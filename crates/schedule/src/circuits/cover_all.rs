@@ -3,7 +3,7 @@
 use super::lines::{Lines, NONE};
 use super::plan::{Builder, by_packets};
 use super::{CircuitError, CircuitParameters, CircuitScheduler, Configuration};
-use crate::colouring::Paull;
+use crate::coloring::Paull;
 use timeplane_model::{Demand, Duration, Matching};
 
 /// Every demand that the packet switch can not carry gets a circuit, in as few configurations as there can be.
@@ -14,7 +14,7 @@ use timeplane_model::{Demand, Duration, Matching};
 ///
 /// 1. Demands are left to the packet switch, smallest first, as long as both ports can carry them within the window. Each goes
 ///    one way as a whole.
-/// 2. The others are coloured edge by edge, largest first, with as many colours as a port has circuits (Paull): a colour is a
+/// 2. The others are colored edge by edge, largest first, with as many colors as a port has circuits (Paull): a color is a
 ///    configuration. Among equals, those from host i to host i + k come by k, so that regular demand gets regular matchings.
 /// 3. A configuration is open for its largest demand, the longest first. Where the window is too short, the longest ones are cut,
 ///    all to one length; what they leave over waits for the next window.
@@ -107,7 +107,7 @@ pub(super) fn in_order(lines: &Lines, longest: u64) -> Vec<(usize, usize, u64)> 
     pairs
 }
 
-/// Colours all pairs, the longest first.
+/// Colors all pairs, the longest first.
 fn groups(lines: &Lines) -> Vec<Group> {
     let n = lines.ports;
     let mut degrees = vec![0usize; 2 * n];
@@ -115,16 +115,16 @@ fn groups(lines: &Lines) -> Vec<Group> {
         degrees[i] += 1;
         degrees[n + j] += 1;
     }
-    let colours = degrees.into_iter().max().unwrap_or(0);
-    let mut colouring = Paull::new(n, n, colours);
+    let colors = degrees.into_iter().max().unwrap_or(0);
+    let mut coloring = Paull::new(n, n, colors);
     let mut pairs = in_order(lines, u64::MAX);
     // Stable: among equals still by distance.
     pairs.sort_by_key(|&(_, _, time)| std::cmp::Reverse(time));
-    let edges: Vec<_> = pairs.iter().map(|&(i, j, _)| colouring.insert(i, j).map(|inserted| inserted.edge)).collect();
-    let mut groups = vec![Group { outputs: vec![NONE; n], open: 0, total: 0 }; colours];
+    let edges: Vec<_> = pairs.iter().map(|&(i, j, _)| coloring.insert(i, j).map(|inserted| inserted.edge)).collect();
+    let mut groups = vec![Group { outputs: vec![NONE; n], open: 0, total: 0 }; colors];
     for (&(i, j, time), edge) in pairs.iter().zip(edges) {
-        let colour = edge.and_then(|e| colouring.colour(e)).expect("as many colours as the largest degree are enough");
-        let group = &mut groups[usize::from(colour)];
+        let color = edge.and_then(|e| coloring.color(e)).expect("as many colors as the largest degree are enough");
+        let group = &mut groups[usize::from(color)];
         group.outputs[i] = j as u32;
         group.open = group.open.max(time);
         group.total += time;

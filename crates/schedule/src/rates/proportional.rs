@@ -9,7 +9,7 @@ use super::Flows;
 /// the link's excess over how much that excess would change with the price (Newton's step with the diagonal of the Hessian
 /// only). Prices are kept between calls: after a change of a few flows, few iterations are enough.
 ///
-/// Rates are normalised per flow (F-NORM): by the most loaded link of its path, load over capacity. So no link is ever exceeded,
+/// Rates are normalized per flow (F-NORM): by the most loaded link of its path, load over capacity. So no link is ever exceeded,
 /// however far prices are from their limit.
 ///
 /// Rates and prices are in units of capacity and one over it; capacities that differ by many orders of magnitude converge slowly.
@@ -49,7 +49,7 @@ impl Proportional {
     }
 
     /// Moves prices `iterations` times and writes a rate for every flow; none exceeds a link or its demand. Returns by how much
-    /// the links that have a price were off at the end, at most: |load - capacity| / capacity as wanted, before normalisation.
+    /// the links that have a price were off at the end, at most: |load - capacity| / capacity as wanted, before normalization.
     ///
     /// # Panics
     /// Where a flow crosses a link that does not exist.
@@ -60,7 +60,7 @@ impl Proportional {
             self.move_prices();
             self.want(flows);
         }
-        self.normalise(flows, rates);
+        self.normalize(flows, rates);
         let off = |l: usize| {
             let excess = (self.load[l] - self.capacity[l]) / self.capacity[l];
             // Room on a link that costs nothing is no error.
@@ -101,7 +101,7 @@ impl Proportional {
         }
     }
 
-    fn normalise(&self, flows: &Flows, rates: &mut Vec<f64>) {
+    fn normalize(&self, flows: &Flows, rates: &mut Vec<f64>) {
         rates.clear();
         for f in 0..flows.len() {
             let share = |&l: &u32| self.load[l as usize] / self.capacity[l as usize];

@@ -222,7 +222,7 @@ fn a_shuffle_stays_near_its_bound() {
         let all = (0..n).flat_map(|i| (0..n).map(move |j| ((i, j), 10 * SLOT)));
         let mut waiting = Waiting::new(all);
         let demand = waiting.bytes.keys().map(|&(i, j)| (HostId(i), HostId(j), 10.0 * SLOT as f64));
-        let bound = fabric.utilisation(demand).bottleneck().1 / PARAMETERS.open.as_secs_f64();
+        let bound = fabric.utilization(demand).bottleneck().1 / PARAMETERS.open.as_secs_f64();
         let mut scheduler = ConflictFree::new(PARAMETERS);
         let mut taken = 0;
         while !waiting.bytes.is_empty() {

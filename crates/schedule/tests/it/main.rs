@@ -2,7 +2,7 @@
 
 mod allocator;
 mod circuits;
-mod colouring;
+mod coloring;
 mod conflict_free;
 mod flyways;
 mod matrices;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use timeplane_model::{Burst, Bytes, Class, Duration, Fabric, Framing, HostId, LinkSpec, Named, Rate, Switch, Time};
-use timeplane_schedule::{PacketSlot, PathColouring, SlotFill, SlotMetric, TimeslotAllocator};
+use timeplane_schedule::{PacketSlot, PathColoring, SlotFill, SlotMetric, TimeslotAllocator};
 
 const UNIT: Rate = Rate::gbps(1);
 
@@ -29,8 +29,8 @@ fn burst(destination: u32, arrived: i64, packets: u32, bytes: u64) -> Burst {
     Burst { destination, class, arrived, packets, bytes: Bytes::new(bytes) }
 }
 
-fn allocator(fabric: &Fabric, metric: SlotMetric, colouring: PathColouring, fill: SlotFill) -> TimeslotAllocator {
-    TimeslotAllocator::new(fabric, metric, colouring, fill, Bytes::new(1538)).unwrap()
+fn allocator(fabric: &Fabric, metric: SlotMetric, coloring: PathColoring, fill: SlotFill) -> TimeslotAllocator {
+    TimeslotAllocator::new(fabric, metric, coloring, fill, Bytes::new(1538)).unwrap()
 }
 
 fn slot(allocator: &mut TimeslotAllocator, start: i64) -> Vec<PacketSlot> {
@@ -91,8 +91,8 @@ proptest! {
         demand in proptest::collection::vec((0u32..16, 0u32..16, 1u32..6, 0i64..1000), 1..60),
     ) {
         let fabric = &fabrics()[fabric];
-        let colouring = if paull { PathColouring::Paull } else { PathColouring::EulerSplit };
-        let mut allocator = allocator(fabric, SlotMetric::all()[metric], colouring, SlotFill::Packet);
+        let coloring = if paull { PathColoring::Paull } else { PathColoring::EulerSplit };
+        let mut allocator = allocator(fabric, SlotMetric::all()[metric], coloring, SlotFill::Packet);
         let mut waiting: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         let mut bursts: BTreeMap<u32, Vec<Burst>> = BTreeMap::new();
         for (s, d, packets, arrived) in demand {
@@ -128,7 +128,7 @@ fn metrics_order_pairs_as_they_say() {
     let fabric = &fabrics()[0];
     // Into host 8: host 0's packet is oldest, host 1's flow shortest, host 2 has waited since an earlier report.
     let first = |metric| {
-        let mut a = allocator(fabric, metric, PathColouring::EulerSplit, SlotFill::Packet);
+        let mut a = allocator(fabric, metric, PathColoring::EulerSplit, SlotFill::Packet);
         a.set(HostId(2), Time::from_ps(10), [burst(8, 10, 3, 3 * 1538)]);
         a.set(HostId(0), Time::from_ps(20), [burst(8, 5, 3, 3 * 1538)]);
         a.set(HostId(1), Time::from_ps(20), [burst(8, 20, 1, 1538)]);
@@ -147,7 +147,7 @@ fn metrics_order_pairs_as_they_say() {
 fn small_packets_share_a_slot_where_they_may() {
     let fabric = &fabrics()[0];
     let slots = |fill, packets, bytes| {
-        let mut a = allocator(fabric, SlotMetric::Ocf, PathColouring::EulerSplit, fill);
+        let mut a = allocator(fabric, SlotMetric::Ocf, PathColoring::EulerSplit, fill);
         a.set(HostId(0), Time::ZERO, [burst(1, 0, packets, bytes)]);
         let mut n = 0;
         while !a.is_empty() {
@@ -164,7 +164,7 @@ fn small_packets_share_a_slot_where_they_may() {
 #[test]
 fn classes_go_before_metrics() {
     let fabric = &fabrics()[0];
-    let mut a = allocator(fabric, SlotMetric::Ocf, PathColouring::EulerSplit, SlotFill::Packet);
+    let mut a = allocator(fabric, SlotMetric::Ocf, PathColoring::EulerSplit, SlotFill::Packet);
     a.set(HostId(0), Time::ZERO, [Burst { class: Class(1), ..burst(8, 0, 1, 1538) }]);
     a.set(HostId(1), Time::ZERO, [burst(8, 9, 1, 1538)]);
     assert_eq!(pairs(&slot(&mut a, 10)), [(1, 8)]);
@@ -174,7 +174,7 @@ fn classes_go_before_metrics() {
 #[test]
 fn what_is_granted_already_is_not_granted_again() {
     let fabric = &fabrics()[0];
-    let mut a = allocator(fabric, SlotMetric::Mmf, PathColouring::EulerSplit, SlotFill::Packet);
+    let mut a = allocator(fabric, SlotMetric::Mmf, PathColoring::EulerSplit, SlotFill::Packet);
     a.set(HostId(0), Time::ZERO, [burst(1, 0, 2, 2 * 1538)]);
     a.discount(HostId(0), HostId(1), Class(0));
     a.discount(HostId(0), HostId(2), Class(0));

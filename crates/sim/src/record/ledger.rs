@@ -8,7 +8,7 @@ use crate::network::packet::Packet;
 use crate::record::latency::Histogram;
 use std::collections::BTreeMap;
 use timeplane_model::Duration;
-use timeplane_results::{CoflowRow, FlowRow, Recorder, Summariser};
+use timeplane_results::{CoflowRow, FlowRow, Recorder, Summarizer};
 
 /// A coflow in progress.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +40,7 @@ pub struct Ledger {
     /// The tables.
     pub recorder: Recorder,
     /// The summary of the tables.
-    pub summary: Summariser,
+    pub summary: Summarizer,
 }
 
 impl Ledger {
@@ -56,7 +56,7 @@ impl Ledger {
             arrived: 0,
             ended: 0,
             recorder,
-            summary: Summariser::new(),
+            summary: Summarizer::new(),
         }
     }
 

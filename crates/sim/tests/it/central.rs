@@ -134,14 +134,14 @@ fn rates_over_time_are_what_was_sent() {
 #[test]
 fn nothing_waits_behind_anything_on_unit_links() {
     for metric in ["ocf", "srjf", "mmf"] {
-        for colouring in ["euler_split", "paull"] {
-            let plan = format!(r#"metric = "{metric}", colouring = "{colouring}""#);
+        for coloring in ["euler_split", "paull"] {
+            let plan = format!(r#"metric = "{metric}", coloring = "{coloring}""#);
             // Six servers per leaf, six spines. Server h sends to server h + 6 k: always to another
             // leaf.
             for by in [6, 12, 18] {
                 let text = leaf_spine(6, "1 Gb/s", &format!("pattern.stride.by = {by}"), &plan);
                 let ran = run(&text, "syn", by);
-                assert_eq!(longest(&ran, 24, 4), [FRAME; 4], "{metric} {colouring} {by}");
+                assert_eq!(longest(&ran, 24, 4), [FRAME; 4], "{metric} {coloring} {by}");
                 assert_eq!(ran.summary.flows.unfinished, 0);
             }
         }
@@ -230,10 +230,10 @@ fn an_incast_takes_the_time_of_its_bytes() {
         plan.rates = {}
         [scheme.max_min]
         transport.datagrams = {}
-        plan.rates = { normaliser = "max_min" }
+        plan.rates = { normalizer = "max_min" }
         [scheme.proportional]
         transport.datagrams = {}
-        plan.rates = { normaliser = "proportional" }
+        plan.rates = { normalizer = "proportional" }
     "#;
     let fct = |scheme| {
         let mut fct = run(text, scheme, 1).column("flows", "fct_ps");
@@ -281,7 +281,7 @@ fn what_others_leave_is_given_at_once() {
 /// sender is ahead of its rate by up to one packet.
 #[test]
 fn a_receiver_gets_what_its_rates_add_up_to() {
-    for normaliser in ["scale_both", "scale_down", "max_min", "proportional"] {
+    for normalizer in ["scale_both", "scale_down", "max_min", "proportional"] {
         let text = format!(
             r#"
             [fabric]
@@ -295,12 +295,12 @@ fn a_receiver_gets_what_its_rates_add_up_to() {
             drain = "0 s"
             [scheme.asy]
             transport.datagrams = {{}}
-            plan.rates.normaliser = "{normaliser}"
+            plan.rates.normalizer = "{normalizer}"
             "#
         );
         let down = longest(&run(&text, "asy", 1), 20, 0)[3];
-        println!("{normaliser}: {down} B");
-        assert!(down <= 20 * FRAME, "{normaliser}: {down} B");
+        println!("{normalizer}: {down} B");
+        assert!(down <= 20 * FRAME, "{normalizer}: {down} B");
     }
 }
 
@@ -363,14 +363,14 @@ const CLOS: [&str; 5] = [
 const PLANS: [&str; 10] = [
     r#"plan.timeslots = {}"#,
     r#"plan.timeslots = { control_loss = 0.1, control_latency = "20 us", batch = 8 }"#,
-    r#"plan.timeslots = { metric = "ocf", colouring = "paull", clock_error = "5 us", ahead = "100 us" }"#,
+    r#"plan.timeslots = { metric = "ocf", coloring = "paull", clock_error = "5 us", ahead = "100 us" }"#,
     r#"plan.timeslots = { metric = "srjf", fill = "packets", control_latency = "3 us", compute_time = "10 us" }"#,
     r#"plan.timeslots = { fill = "fragments", classes = ["5 kB", "20 kB"], control_loss = 0.05 }"#,
     r#"plan.rates = {}"#,
     r#"plan.rates = { control_loss = 0.1, control_latency = "20 us", every = "50 us" }"#,
-    r#"plan.rates = { normaliser = "max_min", estimator.horizon = "100 us", compute_time = "10 us" }"#,
-    r#"plan.rates = { normaliser = "proportional", estimator.arrivals = "1 ms", threshold = 0.01 }"#,
-    r#"plan.rates = { normaliser = "scale_down", every = "20 us" }"#,
+    r#"plan.rates = { normalizer = "max_min", estimator.horizon = "100 us", compute_time = "10 us" }"#,
+    r#"plan.rates = { normalizer = "proportional", estimator.arrivals = "1 ms", threshold = 0.01 }"#,
+    r#"plan.rates = { normalizer = "scale_down", every = "20 us" }"#,
 ];
 const TRANSPORTS: [&str; 3] = [
     "transport.datagrams = {}",

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use timeplane_results::{
-    FORMAT, FlowRow, Folder, LinkRow, Manifest, ManifestRun, Recorder, RunFacts, SlotRow, Store, Summariser,
+    FORMAT, FlowRow, Folder, LinkRow, Manifest, ManifestRun, Recorder, RunFacts, SlotRow, Store, Summarizer,
 };
 
 /// A folder that is gone when the test is over.
@@ -61,7 +61,7 @@ pub fn results(root: &Path, hosts: u32, slots: u32) -> Folder {
     store.write_manifest(&manifest).unwrap();
     let partial = store.begin(key).unwrap();
     let mut recorder = Recorder::files(partial.dir()).unwrap();
-    let mut summariser = Summariser::new();
+    let mut summarizer = Summarizer::new();
     let mut numbers = Numbers::new(0);
     let mut order: Vec<u32> = (0..hosts).collect();
     let (open, gap) = (100_000_000i64, 5_000_000i64);
@@ -117,11 +117,11 @@ pub fn results(root: &Path, hosts: u32, slots: u32) -> Folder {
                 timeouts: 0,
             };
             recorder.flow(&row);
-            summariser.flow(&row);
+            summarizer.flow(&row);
         }
     }
     recorder.finish().unwrap();
     let facts = RunFacts { scheme: "slots".into(), seed: 1, simulated_ps: end, ..RunFacts::default() };
-    partial.commit(&summariser.finish(facts)).unwrap();
+    partial.commit(&summarizer.finish(facts)).unwrap();
     Folder::read(store.dir()).unwrap()
 }

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use std::path::{Path, PathBuf};
 use timeplane_results::{
     AirRow, CoflowRow, CollectiveRow, ControlRow, DropRow, FlowRow, LatencyRow, LinkRow, QueueRow, RateRow,
-    ReceivedRow, Recorder, RttRow, RunFacts, RunSummary, SlotRow, StepRow, Summariser, Tally, TcpRow, WindowSummary,
+    ReceivedRow, Recorder, RttRow, RunFacts, RunSummary, SlotRow, StepRow, Summarizer, Tally, TcpRow, WindowSummary,
 };
 
 /// A folder that is removed at the end of the test.
@@ -160,13 +160,13 @@ pub fn facts(scheme: &str, point: &[(&str, &str)], seed: u64) -> RunFacts {
 
 /// A run of `scheme` with 200 flows, `factor` times as slow as others.
 pub fn summary(scheme: &str, point: &[(&str, &str)], seed: u64, factor: f64) -> RunSummary {
-    let mut summariser = Summariser::new();
+    let mut summarizer = Summarizer::new();
     for i in 0..200 {
         let mut row = flow(i + 1000 * seed as u32);
         row.fct_ps = row.fct_ps.or(Some(7_000_000)).map(|ps| (ps as f64 * factor) as i64);
-        summariser.flow(&row);
+        summarizer.flow(&row);
     }
-    summariser.drop(&DropRow { link: 0, node: 0, reason: "queue full", packets: 2, bytes: 3_076 });
-    summariser.control(&ControlRow { kind: "report", sender: None, messages: 5, bytes: 420, lost: 1, late: 2 });
-    summariser.finish(facts(scheme, point, seed))
+    summarizer.drop(&DropRow { link: 0, node: 0, reason: "queue full", packets: 2, bytes: 3_076 });
+    summarizer.control(&ControlRow { kind: "report", sender: None, messages: 5, bytes: 420, lost: 1, late: 2 });
+    summarizer.finish(facts(scheme, point, seed))
 }

@@ -66,7 +66,7 @@ impl Checked {
                     self.conflict(&key, &message, Some("omit one of them"));
                 }
             }
-            if let Some(other) = neighbour(radio, fabric, device, links) {
+            if let Some(other) = neighbor(radio, fabric, device, links) {
                 let message = format!(
                     "node {device} with handover is also connected to {other}: expected no other links, as it would carry traffic of others"
                 );
@@ -89,7 +89,7 @@ impl Checked {
 }
 
 /// Finds a switch that is connected to a device by anything but one of the device's own links.
-fn neighbour(radio: &RadioSpec, fabric: &Fabric, device: u32, links: &[usize]) -> Option<u32> {
+fn neighbor(radio: &RadioSpec, fabric: &Fabric, device: u32, links: &[usize]) -> Option<u32> {
     let mut own: BTreeSet<u32> = links.iter().map(|&l| radio.link[l].nodes[0]).collect();
     let wires = fabric.links().iter().filter(|l| l.from == NodeId(device)).map(|l| l.to.0);
     let beside = radio.link.iter().filter(|l| l.nodes[0] == device).map(|l| l.nodes[1]);

@@ -1,16 +1,16 @@
-//! Colours all edges at once by Euler splits.
+//! Colors all edges at once by Euler splits.
 
 use super::halving::Halving;
 use super::table::Table;
 
 /// Not on a trail yet.
 const UNSEEN: u8 = 2;
-/// Up to this degree, colouring edge by edge is faster: free colours of a vertex fit a word, and paths are short.
+/// Up to this degree, coloring edge by edge is faster: free colors of a vertex fit a word, and paths are short.
 const ONE_BY_ONE: usize = 64;
 /// Taken out of a split.
 const REST: u8 = 3;
 
-/// Colours all edges of a bipartite multigraph at once, by halving it again and again.
+/// Colors all edges of a bipartite multigraph at once, by halving it again and again.
 ///
 /// **Halving.** At every vertex, edges are paired as they come; pairs string edges into trails, the edges of a trail go to the
 /// two halves alternately (closed trails have even length, as the graph is bipartite). So each half gets half of every vertex's
@@ -18,29 +18,29 @@ const REST: u8 = 3;
 /// Later halvings treat all parts at once.
 ///
 /// **Any degree** D (after H. N. Gabow, "Using Euler partitions to edge color bipartite multigraphs", 1976): halve into
-/// parts of degree a and b, a + b = D; colour the first recursively, add as many of its colours to the second as
-/// make its degree a power of two, and colour that by halving alone. With D odd, the vertices of degree D are to get the smaller half
+/// parts of degree a and b, a + b = D; color the first recursively, add as many of its colors to the second as
+/// make its degree a power of two, and color that by halving alone. With D odd, the vertices of degree D are to get the smaller half
 /// in the first part. Trails that begin at them are laid so; one that joins two on the same side can not be, and
 /// loses its last edge. Those few edges come last, by alternating paths (as in [`Paull`](super::Paull)).
 ///
-/// Up to degree 64 that is slower than to colour all edges one after the other by such paths, which is done then: O(V) per
+/// Up to degree 64 that is slower than to color all edges one after the other by such paths, which is done then: O(V) per
 /// edge at worst, but few edges need a path, and those are short. Above, it is O(E log D) for E edges, plus O(V) per edge left
 /// out, of which there are at most V/2 per odd degree met.
 ///
-/// Time and memory also grow with V x D, as vertices have slots for all colours: little where most have about the largest degree.
+/// Time and memory also grow with V x D, as vertices have slots for all colors: little where most have about the largest degree.
 ///
-/// Buffers are kept: no allocation once calls have been as large as they get. The same edges in the same order get the same colours.
+/// Buffers are kept: no allocation once calls have been as large as they get. The same edges in the same order get the same colors.
 #[derive(Clone, Debug, Default)]
 pub struct EulerSplit {
     halving: Halving,
     trails: Trails,
-    /// Edges to split, or coloured so far; those of second halves, outermost first; those left out.
+    /// Edges to split, or colored so far; those of second halves, outermost first; those left out.
     order: Vec<u32>,
     second: Vec<u32>,
     rest: Vec<u32>,
     /// The splits on the way down.
     levels: Vec<Level>,
-    /// A part that is coloured by halving alone: its edges, their ends and classes.
+    /// A part that is colored by halving alone: its edges, their ends and classes.
     part: Vec<u32>,
     ends: Vec<(u32, u32)>,
     class: Vec<u16>,
@@ -51,7 +51,7 @@ pub struct EulerSplit {
 struct Level {
     /// In [`EulerSplit::second`], where its second half ends.
     end: usize,
-    /// Colours of the halves.
+    /// Colors of the halves.
     first: usize,
     second: usize,
 }
@@ -62,12 +62,12 @@ impl EulerSplit {
         Self::default()
     }
 
-    /// Properly colours `edges`, (left, right) vertices each below `left` and `right`, with the fewest colours: the largest
-    /// degree, which is returned. `out` is filled with a colour for every edge.
+    /// Properly colors `edges`, (left, right) vertices each below `left` and `right`, with the fewest colors: the largest
+    /// degree, which is returned. `out` is filled with a color for every edge.
     ///
     /// # Panics
     /// Where an edge names a vertex that does not exist, or a degree is above 32 768.
-    pub fn colour(&mut self, left: usize, right: usize, edges: &[(u32, u32)], out: &mut Vec<u16>) -> usize {
+    pub fn color(&mut self, left: usize, right: usize, edges: &[(u32, u32)], out: &mut Vec<u16>) -> usize {
         check(left, right, edges);
         let degree = self.trails.count_degrees(left, right, edges);
         assert!(degree <= 1 << 15, "degree {degree}");
@@ -77,7 +77,7 @@ impl EulerSplit {
             self.order.clear();
             self.rest.clear();
             self.rest.extend(0..edges.len() as u32);
-            self.colour_rest(left, right, edges, degree, out);
+            self.color_rest(left, right, edges, degree, out);
             return degree;
         }
         if degree.is_power_of_two() {
@@ -85,30 +85,23 @@ impl EulerSplit {
             return degree;
         }
         self.split_down(left, right, edges, degree);
-        self.colour_up(left, right, edges, out);
-        self.colour_rest(left, right, edges, degree, out);
+        self.color_up(left, right, edges, out);
+        self.color_rest(left, right, edges, degree, out);
         degree
     }
 
-    /// Spreads `edges` evenly over `colours`, a power of two, by halving alone: a vertex of degree d has at least d / `colours`
-    /// edges of each rounded down, and at most that rounded up. So the colouring is proper if no degree is above `colours`. `out` is
-    /// filled with a colour for every edge.
+    /// Spreads `edges` evenly over `colors`, a power of two, by halving alone: a vertex of degree d has at least d / `colors`
+    /// edges of each rounded down, and at most that rounded up. So the coloring is proper if no degree is above `colors`. `out` is
+    /// filled with a color for every edge.
     ///
     /// This is how Fastpass (Perry et al., SIGCOMM 2014, section 4) chooses paths: with hosts of one rack over four paths of equal
     /// rate, each path gets a quarter of every rack's packets.
     ///
     /// # Panics
-    /// Where an edge names a vertex that does not exist, or `colours` is not a power of two up to 32 768.
-    pub fn colour_within(
-        &mut self,
-        left: usize,
-        right: usize,
-        edges: &[(u32, u32)],
-        colours: usize,
-        out: &mut Vec<u16>,
-    ) {
-        assert!(colours.is_power_of_two() && colours <= 1 << 15, "{colours} colours");
-        self.halving.classes(left, right, edges, colours.trailing_zeros(), out);
+    /// Where an edge names a vertex that does not exist, or `colors` is not a power of two up to 32 768.
+    pub fn color_within(&mut self, left: usize, right: usize, edges: &[(u32, u32)], colors: usize, out: &mut Vec<u16>) {
+        assert!(colors.is_power_of_two() && colors <= 1 << 15, "{colors} colors");
+        self.halving.classes(left, right, edges, colors.trailing_zeros(), out);
     }
 
     /// Splits until the first half's degree is a power of two; halves are ranges of `order` afterwards.
@@ -140,14 +133,14 @@ impl EulerSplit {
         }
     }
 
-    /// Colours the innermost first half, then adds the second halves from the innermost outwards.
-    fn colour_up(&mut self, left: usize, right: usize, edges: &[(u32, u32)], out: &mut [u16]) {
+    /// Colors the innermost first half, then adds the second halves from the innermost outwards.
+    fn color_up(&mut self, left: usize, right: usize, edges: &[(u32, u32)], out: &mut [u16]) {
         let innermost = self.levels.last().expect("a degree that is no power of two is split").first;
         self.part.clear();
         self.part.extend_from_slice(&self.order);
         self.halve_part(left, right, edges, innermost, 0, out);
         while let Some(level) = self.levels.pop() {
-            // Colours of the first half that make the second one's number a power of two.
+            // Colors of the first half that make the second one's number a power of two.
             let all = level.second.next_power_of_two();
             let keep = level.first - (all - level.second);
             self.part.clear();
@@ -159,26 +152,26 @@ impl EulerSplit {
         }
     }
 
-    /// Colours the edges of `part` with `colours`, a power of two, from colour `base` on.
+    /// Colors the edges of `part` with `colors`, a power of two, from color `base` on.
     fn halve_part(
         &mut self,
         left: usize,
         right: usize,
         edges: &[(u32, u32)],
-        colours: usize,
+        colors: usize,
         base: usize,
         out: &mut [u16],
     ) {
         self.ends.clear();
         self.ends.extend(self.part.iter().map(|&e| edges[e as usize]));
-        self.halving.classes(left, right, &self.ends, colours.trailing_zeros(), &mut self.class);
+        self.halving.classes(left, right, &self.ends, colors.trailing_zeros(), &mut self.class);
         for (&e, &class) in self.part.iter().zip(&self.class) {
             out[e as usize] = base as u16 + class;
         }
     }
 
-    /// Colours the edges that splits left out.
-    fn colour_rest(&mut self, left: usize, right: usize, edges: &[(u32, u32)], degree: usize, out: &mut [u16]) {
+    /// Colors the edges that splits left out.
+    fn color_rest(&mut self, left: usize, right: usize, edges: &[(u32, u32)], degree: usize, out: &mut [u16]) {
         if self.rest.is_empty() {
             return;
         }
@@ -187,7 +180,7 @@ impl EulerSplit {
             self.table.place(e as usize, edges[e as usize], out[e as usize]);
         }
         for &e in &self.rest {
-            self.table.insert(e as usize, edges, out).expect("no vertex has more edges than there are colours");
+            self.table.insert(e as usize, edges, out).expect("no vertex has more edges than there are colors");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! How long the paths of a timeslot take to choose: `cargo run --release --example colouring`.
+//! How long the paths of a timeslot take to choose: `cargo run --release --example coloring`.
 //!
 //! Random slots: of all hosts, a share sends, each to another host that receives from no other. Racks are the vertices. Fastpass's
 //! benchmark of its path selection is 1024 hosts in 32 racks, 4 paths, 60 % load.
 
 use std::time::Instant;
 use timeplane_model::mix64;
-use timeplane_schedule::colouring::{EulerSplit, Paull};
+use timeplane_schedule::coloring::{EulerSplit, Paull};
 
 const SLOTS: usize = 300;
 /// Passes over all slots; the fastest of each slot counts, as others use the machine too.
@@ -15,25 +15,25 @@ fn main() {
     println!("ns per slot: median over {SLOTS} random slots, and percentiles 1 and 99");
     println!(
         "{:>6} {:>5} {:>6} {:>7} {:>8} {:>16}  {:>8} {:>8} {:>8}",
-        "hosts", "racks", "load", "edges", "degree", "method", "colours", "median", "1 - 99 %"
+        "hosts", "racks", "load", "edges", "degree", "method", "colors", "median", "1 - 99 %"
     );
     for (hosts, racks, load) in [(1024, 32, 60), (1024, 32, 90), (120, 4, 80), (256, 8, 90), (8192, 256, 90)] {
         let slots: Vec<Vec<(u32, u32)>> = (0..SLOTS as u64).map(|s| draw(hosts, racks, load, s)).collect();
         let (mut euler, mut out) = (EulerSplit::new(), Vec::new());
         let n = racks as usize;
         report(hosts, racks, load, &slots, "halving, 4", |edges| {
-            euler.colour_within(n, n, edges, 4, &mut out);
+            euler.color_within(n, n, edges, 4, &mut out);
             4
         });
         report(hosts, racks, load, &slots, "halving, 32", |edges| {
-            euler.colour_within(n, n, edges, 32, &mut out);
+            euler.color_within(n, n, edges, 32, &mut out);
             32
         });
-        report(hosts, racks, load, &slots, "fewest", |edges| euler.colour(n, n, edges, &mut out));
+        report(hosts, racks, load, &slots, "fewest", |edges| euler.color(n, n, edges, &mut out));
         let mut paull = Paull::new(n, n, (hosts / racks) as usize);
         report(hosts, racks, load, &slots, "Paull", |edges| {
             paull.clear();
-            let used = edges.iter().map(|&(u, v)| paull.insert(u as usize, v as usize).unwrap().colour).max();
+            let used = edges.iter().map(|&(u, v)| paull.insert(u as usize, v as usize).unwrap().color).max();
             used.map_or(0, |c| usize::from(c) + 1)
         });
     }
@@ -54,24 +54,24 @@ fn report(
     load: u64,
     slots: &[Vec<(u32, u32)>],
     name: &str,
-    mut colour: impl FnMut(&[(u32, u32)]) -> usize,
+    mut color: impl FnMut(&[(u32, u32)]) -> usize,
 ) {
-    let (mut ns, mut colours) = (vec![u128::MAX; slots.len()], 0);
+    let (mut ns, mut colors) = (vec![u128::MAX; slots.len()], 0);
     for _ in 0..PASSES {
         for (edges, best) in slots.iter().zip(&mut ns) {
             let start = Instant::now();
-            let used = colour(edges);
+            let used = color(edges);
             *best = start.elapsed().as_nanos().min(*best);
-            colours += used;
+            colors += used;
         }
     }
     ns.sort_unstable();
     let edges = slots.iter().map(Vec::len).sum::<usize>() as f64 / slots.len() as f64;
     let degree = slots.iter().map(|e| degree(e, racks)).sum::<u32>() as f64 / slots.len() as f64;
     let [low, median, high] = [1, 50, 99].map(|p| ns[ns.len() * p / 100]);
-    let colours = colours as f64 / (PASSES * slots.len()) as f64;
+    let colors = colors as f64 / (PASSES * slots.len()) as f64;
     println!(
-        "{hosts:>6} {racks:>5} {load:>4} % {edges:>7.0} {degree:>8.1} {name:>16}  {colours:>8.1} {median:>8} {low} - {high}"
+        "{hosts:>6} {racks:>5} {load:>4} % {edges:>7.0} {degree:>8.1} {name:>16}  {colors:>8.1} {median:>8} {low} - {high}"
     );
 }
 

@@ -5,7 +5,7 @@ const UNSEEN: u8 = 2;
 
 /// Spreads edges over a power of two of classes; buffers are kept.
 ///
-/// Edges lie in slots, so that partners at their left ends are neighbours, slots 2 p and 2 p + 1. Only partners at right ends
+/// Edges lie in slots, so that partners at their left ends are neighbors, slots 2 p and 2 p + 1. Only partners at right ends
 /// are written down. A walk then goes over two edges per step: in by one of a pair, out by the other one, on by its partner
 /// at the right. It puts the edge it comes in by into half 0, the other one into half 1.
 ///

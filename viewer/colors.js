@@ -33,7 +33,7 @@ export function onTheme(draw, element) {
 }
 
 /** Color of a scheme, a destination or a reason, by number. */
-export function colour(number) {
+export function color(number) {
   const palette = OKABE_ITO[isDark() ? "dark" : "light"];
   return palette[number % palette.length];
 }

@@ -1,0 +1,152 @@
+//! Which edge has which color at which vertex, and recoloring along alternating paths.
+
+/// No edge.
+const NONE: u32 = u32::MAX;
+
+/// A partial proper coloring. Vertices are numbered left ones first. The edges' ends and colors are kept by the caller.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Table {
+    left: usize,
+    colors: usize,
+    /// Words of a vertex in `free`.
+    words: usize,
+    /// `at[vertex * colors + color]`: the edge there.
+    at: Vec<u32>,
+    /// Bits of the colors that a vertex has no edge of.
+    free: Vec<u64>,
+    /// Edges of the path that was recolored last, and of the one that was not.
+    moved: Vec<u32>,
+    other: Vec<u32>,
+}
+
+impl Table {
+    /// Forgets everything.
+    pub(super) fn reset(&mut self, left: usize, right: usize, colors: usize) {
+        let vertices = left + right;
+        self.left = left;
+        self.colors = colors;
+        self.words = colors.div_ceil(64);
+        self.at.clear();
+        self.at.resize(vertices * colors, NONE);
+        self.free.clear();
+        for _ in 0..vertices {
+            self.free.extend((0..self.words).map(|w| match colors - 64 * w {
+                bits @ 0..64 => (1 << bits) - 1,
+                _ => u64::MAX,
+            }));
+        }
+        self.moved.clear();
+    }
+
+    /// Gives an edge a color that is free at both its ends.
+    pub(super) fn place(&mut self, edge: usize, (u, v): (u32, u32), color: u16) {
+        for vertex in [u as usize, self.left + v as usize] {
+            debug_assert_eq!(self.at[vertex * self.colors + color as usize], NONE);
+            self.at[vertex * self.colors + color as usize] = edge as u32;
+            self.toggle_free(vertex, color);
+        }
+    }
+
+    /// Takes an edge's color away.
+    pub(super) fn lift(&mut self, (u, v): (u32, u32), color: u16) {
+        for vertex in [u as usize, self.left + v as usize] {
+            self.at[vertex * self.colors + color as usize] = NONE;
+            self.toggle_free(vertex, color);
+        }
+    }
+
+    /// Edges that the last call of [`insert`](Self::insert) recolored, along their path.
+    pub(super) fn moved(&self) -> &[u32] {
+        &self.moved
+    }
+
+    /// Colors an edge, recoloring others where it must; `None` where an end has edges of all colors.
+    ///
+    /// With no color free at both ends, take a free at the left end, b at the right. The path of alternately b and a from
+    /// the left end and that of a and b from the right end do not meet: by sides, a meeting would close a cycle of odd length.
+    /// Either may be recolored; the shorter is. Each path has at most one vertex more on its own side than on the other, so
+    /// that the shorter has fewer edges than the smaller side has vertices.
+    pub(super) fn insert(&mut self, edge: usize, ends: &[(u32, u32)], colors: &mut [u16]) -> Option<u16> {
+        self.moved.clear();
+        let (u, v) = ends[edge];
+        let (x, y) = (u as usize, self.left + v as usize);
+        let color = match self.free_at_both(x, y) {
+            Some(color) => color,
+            None => {
+                let (a, b) = (self.free_at(x)?, self.free_at(y)?);
+                self.make_room(x, y, a, b, ends, colors)
+            }
+        };
+        self.place(edge, ends[edge], color);
+        colors[edge] = color;
+        Some(color)
+    }
+
+    /// Recolors one of two paths: the one from `y` makes room for `a`, the one from `x` for `b`.
+    fn make_room(&mut self, x: usize, y: usize, a: u16, b: u16, ends: &[(u32, u32)], colors: &mut [u16]) -> u16 {
+        self.other.clear();
+        // `moved` is the path from y, `other` the one from x; both grow at the same pace.
+        let (mut p, mut q) = (y, x);
+        let (mut of_p, mut of_q) = (a, b);
+        loop {
+            let e = self.at[p * self.colors + of_p as usize];
+            if e == NONE {
+                self.recolor(y, a, b, colors, ends);
+                return a;
+            }
+            self.moved.push(e);
+            p = self.across(ends[e as usize], p);
+            of_p ^= a ^ b;
+            let e = self.at[q * self.colors + of_q as usize];
+            if e == NONE {
+                core::mem::swap(&mut self.moved, &mut self.other);
+                self.recolor(x, a, b, colors, ends);
+                return b;
+            }
+            self.other.push(e);
+            q = self.across(ends[e as usize], q);
+            of_q ^= a ^ b;
+        }
+    }
+
+    /// Exchanges colors `a` and `b` on the whole path `moved` from a vertex.
+    fn recolor(&mut self, from: usize, a: u16, b: u16, colors: &mut [u16], ends: &[(u32, u32)]) {
+        let mut vertex = from;
+        self.exchange(vertex, a, b);
+        for i in 0..self.moved.len() {
+            let e = self.moved[i] as usize;
+            colors[e] ^= a ^ b;
+            vertex = self.across(ends[e], vertex);
+            self.exchange(vertex, a, b);
+        }
+        // Both ends of the path had one of the colors; where it is empty, `from` was toggled twice.
+        for end in [from, vertex] {
+            self.toggle_free(end, a);
+            self.toggle_free(end, b);
+        }
+    }
+
+    fn exchange(&mut self, vertex: usize, a: u16, b: u16) {
+        let row = vertex * self.colors;
+        self.at.swap(row + a as usize, row + b as usize);
+    }
+
+    fn across(&self, (u, v): (u32, u32), from: usize) -> usize {
+        if from < self.left { self.left + v as usize } else { u as usize }
+    }
+
+    fn toggle_free(&mut self, vertex: usize, color: u16) {
+        self.free[vertex * self.words + color as usize / 64] ^= 1 << (color % 64);
+    }
+
+    fn free_at(&self, vertex: usize) -> Option<u16> {
+        self.free_at_both(vertex, vertex)
+    }
+
+    /// The first color that both vertices have no edge of.
+    fn free_at_both(&self, x: usize, y: usize) -> Option<u16> {
+        let row = |vertex: usize| &self.free[vertex * self.words..][..self.words];
+        let common = row(x).iter().zip(row(y)).map(|(a, b)| a & b);
+        common.enumerate().find(|&(_, both)| both != 0).map(|(w, both)| (64 * w) as u16 + both.trailing_zeros() as u16)
+    }
+}

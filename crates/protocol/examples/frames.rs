@@ -1,7 +1,9 @@
-//! Writes one of each control frame, and of each frame of live agents, to a capture file, to be looked at with other programs' decoders.
+//! Writes one of each control frame, and of each frame of live agents, to a capture file, to be
+//! looked at with other programs' decoders.
 //!
-//! `cargo run -p timeplane-protocol --example frames -- frames.pcap`, then
-//! `tshark -r frames.pcap -V --disable-heuristic dns_udp`, as its guess at UDP on unknown ports takes some of ours for DNS.
+//! `cargo run -p timeplane-protocol --example frames -- frames.pcap`, then `tshark -r frames.pcap
+//! -V --disable-heuristic dns_udp`, as its guess at UDP on unknown ports takes some of ours for
+//! DNS.
 
 use core::net::Ipv4Addr;
 use std::error::Error;

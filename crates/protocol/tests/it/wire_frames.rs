@@ -1,4 +1,5 @@
-//! PAUSE, PFC, extended PFC and UDP frames: bytes from the standards' field tables, round trips, and parsers that take anything.
+//! PAUSE, PFC, extended PFC and UDP frames: bytes from the standards' field tables, round trips,
+//! and parsers that take anything.
 
 use core::net::Ipv4Addr;
 use proptest::prelude::*;
@@ -98,7 +99,8 @@ fn a_signal_is_an_extended_pfc_frame() {
     assert_eq!(wide.encode(MANAGER, HOST), Err(EncodeError::Range { what: "class", value: 2048, most: 2047 }));
     let negative = Pfc { hold: -Duration::from_ps(1), ..signal };
     assert!(matches!(negative.encode(MANAGER, HOST), Err(EncodeError::Range { what: "hold", .. })));
-    // Other frames of ours are no signals: one that says nothing of how long, that leaves others as they are or names a paused class, or two.
+    // Other frames of ours are no signals: one that says nothing of how long, that leaves others as
+    // they are or names a paused class, or two.
     let with = |others, classes: &[(u16, u16)], hold: Option<Duration>| {
         let classes = classes.iter().map(|&(c, time)| (class(c), Quanta(time))).collect();
         let frame = ExtendedPfcFrame::new(MANAGER, HOST, (0, 0), others, classes).unwrap();
@@ -178,8 +180,9 @@ fn udp_is_rfc_791_and_768() {
     let end = |mac, last, port| Endpoint { mac, ip: Ipv4Addr::new(10, 0, 0, last), port };
     let (source, destination) = (end(MANAGER, 1, 51_208), end(HOST, 7, 0x1234));
     let udp = UdpFrame { source, destination, payload: b"abc".to_vec() };
-    // Sums by hand. IPv4: 4500 + 001f + 0000 + 4000 + 4011 + 0a00 + 0001 + 0a00 + 0007 = d938, complement 26c7.
-    // UDP: 0a00 + 0001 + 0a00 + 0007 + 0011 + 000b + c808 + 1234 + 000b + 6162 + 6300 = 1b2cd, folded b2ce, complement 4d31.
+    // Sums by hand. IPv4: 4500 + 001f + 0000 + 4000 + 4011 + 0a00 + 0001 + 0a00 + 0007 = d938,
+    // complement 26c7. UDP: 0a00 + 0001 + 0a00 + 0007 + 0011 + 000b + c808 + 1234 + 000b + 6162 +
+    // 6300 = 1b2cd, folded b2ce, complement 4d31.
     let golden = frame(
         "020000000007 0200000000aa 0800 4500 001f 0000 4000 4011 26c7 0a000001 0a000007 c808 1234 000b 4d31 616263",
     );
@@ -284,7 +287,8 @@ proptest! {
         prop_assert_eq!(ControlFrame::parse(&pfc.encode(), station), Ok(ControlFrame::Pfc(pfc)));
     }
 
-    /// Of ours, every bit means something: another frame has other bytes, and what is read is written as it was.
+    /// Of ours, every bit means something: another frame has other bytes, and what is read is
+    /// written as it was.
     #[test]
     fn extended_frames_come_back((frame, station) in extended(), bit in 0usize..480) {
         let mut bytes = frame.encode();
@@ -318,7 +322,8 @@ proptest! {
         let bit = 8 * covered.start + flip.index(8 * covered.len());
         bytes[bit / 8] ^= 1 << (bit % 8);
         let read = UdpFrame::parse(&bytes);
-        // One flip makes a UDP checksum zero, which says that there is none: the datagram is still the same.
+        // One flip makes a UDP checksum zero, which says that there is none: the datagram is still
+        // the same.
         prop_assert!(read.is_err() || read.as_ref() == Ok(&udp), "{:?}", read);
     }
 

@@ -92,7 +92,8 @@ fn load_comes_out_as_asked_for_each_packet_mix_and_size() {
     for mix in mixes {
         for sizes in [Sizes::Fixed(Bytes::new(40)), Sizes::Fixed(Bytes::kb(20)), Sizes::Exponential(Bytes::kb(4))] {
             let source = load(&poisson(0.3, Pattern::Uniform, sizes.clone(), mix.clone()), 4).unwrap();
-            // Arrivals are tested elsewhere: compare the mean flow on the wire alone, which varies less.
+            // Arrivals are tested elsewhere: compare the mean flow on the wire alone, which varies
+            // less.
             let n = 100_000;
             let flows = source.arrivals(9).take(n).enumerate();
             let (mut total, mut squares) = (0.0, 0.0);

@@ -1,4 +1,5 @@
-//! `report`: the results of one or more folders as one HTML page, in a file that needs no other.
+//! `report`: the results of one or more folders as one HTML page. The page is one file that needs
+//! no other, so it can be mailed and kept.
 
 use crate::compare::read;
 use crate::fail::Failure;

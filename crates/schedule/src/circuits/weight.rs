@@ -1,6 +1,6 @@
 //! Maximum-weight assignments by the Hungarian method.
 //!
-//! Eclipse and the maximum-weight scheduler find their matchings with it.
+//! The schedulers `eclipse`, `max_weight` and `hold` find their matchings with it.
 
 use super::lines::NONE;
 

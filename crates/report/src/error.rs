@@ -1,4 +1,5 @@
-//! Errors of reports: unreadable results, no completed run, or a page that cannot be written.
+//! Errors of reports: unreadable results, no completed run, or a page that cannot be written. The
+//! command `report` prints them.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,13 +14,13 @@ pub enum ReportError {
     /// No folder has a completed run.
     #[error("there is nothing to report: no run of {folders} is complete. `timeplane run` goes on where it was")]
     Nothing {
-        /// The folders.
+        /// Their names, separated by commas.
         folders: String,
     },
     /// The page cannot be written.
     #[error("cannot write {}: {source}. What was there before is as it was", path.display())]
     Write {
-        /// The page.
+        /// Path of the page.
         path: PathBuf,
         /// The system's message.
         source: io::Error,

@@ -4,11 +4,11 @@
 use crate::compare::read;
 use crate::fail::Failure;
 use crate::{ReportArgs, output};
-use timeplane_report::{Report, write};
+use timeplane_report::{ReportPage, write};
 
 pub fn report(args: &ReportArgs) -> Result<(), Failure> {
     let folders = read(&args.folders)?;
-    let page = Report::new(&folders, args.rows.unwrap_or(timeplane_report::ROWS)).map_err(Failure::failed)?;
+    let page = ReportPage::new(&folders, args.rows.unwrap_or(timeplane_report::ROWS)).map_err(Failure::failed)?;
     let place = args.output.clone().unwrap_or_else(|| args.folders[0].join("report.html"));
     write(&place, &page.html).map_err(Failure::failed)?;
     for text in &page.left_out {

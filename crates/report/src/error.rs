@@ -12,13 +12,13 @@ pub enum ReportError {
     #[error(transparent)]
     Results(#[from] ResultsError),
     /// No folder has a completed run.
-    #[error("there is nothing to report: no run of {folders} is complete. `timeplane run` goes on where it was")]
+    #[error("there is nothing to report: no run of {folders} is complete. Run the scenario with `timeplane run` first")]
     Nothing {
-        /// Their names, separated by commas.
+        /// Their names, joined by "and".
         folders: String,
     },
     /// The page cannot be written.
-    #[error("cannot write {}: {source}. What was there before is as it was", path.display())]
+    #[error("cannot write {}: {source}. A previous page is unchanged", path.display())]
     Write {
         /// Path of the page.
         path: PathBuf,

@@ -72,8 +72,8 @@ pub fn pack_slots(slots: &Slots, dark: Duration) -> [Packed; 2] {
     [group, rows]
 }
 
-/// The schedules of the shown runs. The lanes of a chart depend on `kind`: sending hosts for `slots`
-/// and `circuits`, pairs for `rates`, links for `air`.
+/// The schedules of the shown runs. The lanes of a chart depend on `kind`: sending hosts for
+/// `slots` and `circuits`, pairs for `rates`, links for `air`.
 pub fn schedules(book: &mut Book<'_>) -> Result<Value, ReportError> {
     let mut all = Vec::new();
     let names =

@@ -8,9 +8,9 @@ pub enum Quantity {
     Time,
     /// Bit/s.
     Rate,
-    /// Bytes.
+    /// A number of bytes.
     Bytes,
-    /// A count.
+    /// A number of things.
     Count,
     /// A ratio, without a unit.
     Ratio,

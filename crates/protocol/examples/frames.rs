@@ -11,9 +11,9 @@ use timeplane_model::{
     Backlog, Bytes, Class, Duration, FlowId, Grant, HostId, LinkId, Medium, Rate, Round, Time, Trigger,
 };
 use timeplane_protocol::wire::{
-    Carrier, Circuit, ClassNames, Configuration, Control, DataHeader, DataKind, Endpoint, EpsShare, ExtendedPfcFrame,
-    Heartbeat, HostPeriod, MacAddress, PORT, PauseFrame, PeriodSchedule, PfcClass, PfcFrame, Quanta, SignalEncoding,
-    SignalKey, UNGATED, UdpFrame, Via, encode_repair,
+    Circuit, ClassNames, Configuration, Control, DataHeader, DataKind, Endpoint, EpsShare, ExtendedPfcFrame, Heartbeat,
+    HostPeriod, MacAddress, PORT, PauseFrame, PeriodSchedule, PfcClass, PfcFrame, Quanta, SignalEncoding,
+    SignalEtherType, SignalKey, UNGATED, UdpFrame, Via, encode_repair,
 };
 use timeplane_protocol::{
     BacklogReport, Gathered, Grants, LinkReport, LinkSample, LinkUse, Message, Part, Pfc, QueueSample, RackFlyways,
@@ -60,7 +60,7 @@ pub fn frames() -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     all.push(PfcFrame::all_but(controller, 1 << 2, slot).encode().to_vec());
     let mut extended = ExtendedPfcFrame::all_but(controller, host, (1, 42), Some(class(1234)?), slot);
     all.push(extended.encode().to_vec());
-    extended.carrier = Carrier::MacControl;
+    extended.ether_type = SignalEtherType::MacControl;
     all.push(extended.encode().to_vec());
     let signal = Pfc { epoch: 1, sequence: 43, open: Some(1234), hold: Duration::from_us(315) };
     all.push(signal.encode(controller, host)?.to_vec());

@@ -62,16 +62,16 @@ fn a_rate_spaces_segments_from_the_jump_on() {
     sender.steer(Time::ZERO, Steering { rate: Some(Rate::bps(100)), ..window(50) });
     assert_eq!(sent(&mut sender, Time::ZERO), 1);
     sender.steer(ms(1), Steering { rate: Some(rate), ..window(50) });
-    let gap = rate.time_for(Bytes::new(MSS + u64::from(HEADER_BYTES)));
+    let interval = rate.time_for(Bytes::new(MSS + u64::from(HEADER_BYTES)));
     let mut now = ms(1);
     for _ in 1..50 {
         assert!(sender.poll(now).is_none());
-        assert_eq!(sender.deadline(), Some(now + gap));
-        now += gap;
+        assert_eq!(sender.deadline(), Some(now + interval));
+        now += interval;
         sender.on_timeout(now);
         assert!(sender.poll(now).is_some());
     }
-    assert!(sender.poll(now + gap * 10).is_none(), "the window is full");
+    assert!(sender.poll(now + interval * 10).is_none(), "the window is full");
     sender.steer(now, window(60));
     assert_eq!(sent(&mut sender, now), 10, "no rate, no pacing");
 }
